@@ -269,7 +269,7 @@ def test_what_is_saved_is_read(tmp_path, case):
 @pytest.mark.parametrize(
     ("step", "problem"),
     [
-        (OneHotEncoder(dtype=np.float32), "OneHotEncoder: dtype is another"),
+        (OneHotEncoder(dtype=np.float32), "OneHotEncoder: dtype is not float64"),
         (
             ColumnTransformer([("all", "passthrough", [0, 1])], n_jobs=2),
             "ColumnTransformer: n_jobs",
@@ -431,7 +431,7 @@ def test_not_a_skops_file(tmp_path, members):
 
 
 def test_a_skops_file_of_others(tmp_path):
-    with pytest.raises(ModelFileError, match="a skops file, but not of looms"):
+    with pytest.raises(ModelFileError, match="a skops file, but not one of looms"):
         load_model(written(tmp_path, skops.io.dumps(StandardScaler())))
 
 

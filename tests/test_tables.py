@@ -205,7 +205,7 @@ def test_categories_are_the_same_however_they_were_read():
 
 
 def test_not_a_data_frame():
-    with pytest.raises(TypeError, match="a pandas data frame is needed, not ndarray"):
+    with pytest.raises(TypeError, match="X must be a pandas data frame, not ndarray"):
         TableColumns({"a": "number"}).fit(np.ones((3, 1)))
 
 

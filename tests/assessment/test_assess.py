@@ -311,7 +311,7 @@ def test_all_splits_raise(numbered):
     ("options", "message"),
     [
         ({"scoring": "goodness"}, "Unknown score 'goodness'; known are ber, error"),
-        ({"scoring": []}, "scoring names no score"),
+        ({"scoring": []}, "scoring is empty"),
         ({"scoring": 3}, "scoring must be names or callables, got 3"),
         ({"random_state": -1}, "must not be negative"),
         ({"random_state": None, "store": "s"}, "store needs an integer random_state"),

@@ -184,7 +184,7 @@ def test_a_function_without_its_variable_has_no_key():
 
 
 def test_no_key():
-    with pytest.raises(TypeError, match=r"thing\['x'\] is a generator, of which no key"):
+    with pytest.raises(TypeError, match=r"thing\['x'\] is a generator, which has no key"):
         key({"x": (i for i in range(3))})
     circle = []
     circle.append(circle)

@@ -115,7 +115,7 @@ def test_damaged_files_are_run_again(counted, tmp_path, name):
     damaged = DAMAGES[name](path.read_bytes())
     assert damaged != path.read_bytes()
     path.write_bytes(damaged)
-    with pytest.warns(UserWarning, match="000002.json: the stored split is left aside"):
+    with pytest.warns(UserWarning, match="000002.json: the stored split is ignored"):
         result, ran = counted()
     assert ran == 1
     assert result.table.to_csv() == expected
@@ -246,7 +246,7 @@ def test_damaged_versions(counted, tmp_path):
     counted()
     (about,) = tmp_path.glob("store/*/about.json")
     about.write_text("{")
-    with pytest.raises(StoreError, match=r"about.json: this file, which says what versions"):
+    with pytest.raises(StoreError, match=r"about.json: this file, which has the versions"):
         counted()
     for path in split_files(tmp_path):
         path.unlink()
@@ -275,7 +275,7 @@ def test_wrong_folders(counted, tmp_path):
 
 
 def test_parameters_without_a_key(counted):
-    with pytest.raises(StoreError, match=r"no key for a store can be made.*without a store"):
+    with pytest.raises(StoreError, match=r"has no key for a store.*without a store"):
         counted(model=DummyClassifier(constant=iter([1])))
 
 

@@ -75,8 +75,8 @@ def test_table_with_target(tmp_path, draw):
 @pytest.mark.parametrize(
     ("gone", "said"),
     [
-        (["hiva_train.labels"], "hiva_valid.labels and not hiva_train.labels: put the missing"),
-        (["hiva_train.data"], "and not hiva_train.data"),
+        (["hiva_train.labels"], "hiva_valid.labels but not hiva_train.labels: put the missing"),
+        (["hiva_train.data"], "but not hiva_train.data"),
         (["hiva_train.data", "hiva_train.labels"], "not hiva_train.data nor hiva_train.labels"),
     ],
 )
@@ -90,7 +90,7 @@ def test_a_part_of_the_files(folder, gone, said, no_network):
 
 def test_labels_alone(folder):
     (folder / "hiva_valid.data").unlink()
-    with pytest.raises(ChallengeDataError, match=r"and not hiva_valid\.data: put"):
+    with pytest.raises(ChallengeDataError, match=r"but not hiva_valid\.data: put"):
         fetch("hiva_valid", folder)
 
 
@@ -126,7 +126,7 @@ def test_openml(monkeypatch, draw, name, number):
 def test_another_set_of_openml(monkeypatch):
     answer = Bunch(data=None, target=None, details={"name": "iris"})
     monkeypatch.setattr(_data, "fetch_openml", lambda **options: answer)
-    with pytest.raises(ChallengeDataError, match="OpenML's set 1043 is 'iris' and not ada: put"):
+    with pytest.raises(ChallengeDataError, match="OpenML's set 1043 is 'iris', not ada: put"):
         fetch("ada")
 
 
@@ -211,9 +211,9 @@ def test_sparse_matrix_with_labels_beside(words):
 @pytest.mark.parametrize(
     ("labels", "error", "said"),
     [
-        (None, ChallengeDataError, "its labels are not there; put them beside it as words_y.csv"),
+        (None, ChallengeDataError, "its labels are missing; put them next to it as words_y.csv"),
         ("topic\nfar\n", TableError, "1 labels for 4 rows"),
-        ("a,b\nx,1\nx,2\ny,3\ny,4\n", TableError, "no one column of labels among a, b"),
+        ("a,b\nx,1\nx,2\ny,3\ny,4\n", TableError, "column of labels is not clear among a, b"),
     ],
 )
 def test_labels_beside_that_do_not_fit(words, labels, error, said):
@@ -225,7 +225,7 @@ def test_labels_beside_that_do_not_fit(words, labels, error, said):
 
 def test_another_npz(tmp_path):
     np.savez(tmp_path / "dense.npz", X=np.eye(2))
-    with pytest.raises(TableError, match="no sparse matrix of SciPy"):
+    with pytest.raises(TableError, match="not a sparse matrix of SciPy"):
         load_file(tmp_path / "dense.npz")
 
 

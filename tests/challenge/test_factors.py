@@ -85,12 +85,12 @@ def test_a_part_of_the_experiments_has_a_part_of_the_factors():
 @pytest.mark.parametrize(
     ("experiments", "errors", "said"),
     [
-        (PLAN[:3], [0.1, 0.1, 0.1], "different error rates"),
-        (PLAN[:2], [0.1, np.nan], "different error rates"),
+        (PLAN[:3], [0.1, 0.1, 0.1], "error rates differ"),
+        (PLAN[:2], [0.1, np.nan], "error rates differ"),
         (
             [PLAN[0], PaperExperiment("press", "none", "ard")],
             [0.1, 0.2],
-            "press-ard is no experiment",
+            "press-ard is not an experiment",
         ),
     ],
 )

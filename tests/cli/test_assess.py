@@ -72,7 +72,7 @@ def test_interrupted_it_prints_the_table_so_far(looms, pets, monkeypatch, given)
     assert re.search(r"^ber +[\d.]+ +[\d.]+ +[\d.]+ to [\d.]+", stopped.stdout, re.M)
     last = stopped.stderr.splitlines()[-1]
     assert last.startswith("Interrupted. 3 of 5 splits are done and ")
-    assert "the same again runs the rest" in last if given else "--store" in last
+    assert "repeat it to run the rest" in last if given else "--store" in last
     assert not os.path.exists("t.csv")
     resumed = looms(*arguments)
     assert ("3 of 5 splits were in the store" in resumed.stderr) == bool(given)

@@ -98,7 +98,7 @@ def test_an_experiment_that_always_raises_is_in_the_table(looms, sets, monkeypat
     assert table.stdout == run.stdout
     assert "in the store" not in table.stderr
     more = looms("challenge", "table", *HIVA, *PART, "-n", 5, "--store", "kept")
-    assert "2 of 2 experiments have fewer than 5 splits in the store, 3 at least" in more.stderr
+    assert "2 of 2 experiments have fewer than 5 splits in the store, at least 3" in more.stderr
     chosen = looms("challenge", "run", *HIVA, *PART, "-n", 3, "--store", "kept", "-p", "table5")
     assert chosen.exit_code == 0, chosen.stderr
     assert "press-linear" in chosen.stdout
@@ -225,7 +225,7 @@ def test_refusals(looms, sets, one_line, arguments, said):
 
 def test_a_part_of_a_set(looms, sets, one_line):
     os.remove("sets/hiva_train.labels")
-    one_line(looms("challenge", "run", *HIVA), 2, "sets has hiva_train.data and not hiva_train.l")
+    one_line(looms("challenge", "run", *HIVA), 2, "sets has hiva_train.data but not hiva_train.l")
 
 
 def test_a_plot_of_another_kind(looms, sets, one_line):
@@ -241,7 +241,7 @@ def test_a_folder_is_not_for_a_file(looms, tmp_path):
     given = ("--data", "f.csv", "--target", "b", "--folder", "sets")
     result = looms("challenge", "run", *given)
     assert result.exit_code == 2
-    assert "--folder is for a set by name, and --data f.csv is a file" in result.stderr
+    assert "--folder is for a set by name, but --data f.csv is a file" in result.stderr
 
 
 @pytest.mark.parametrize("command", ["run", "table"])

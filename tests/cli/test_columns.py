@@ -19,7 +19,7 @@ def said(capsys):
 
     def notes(target=TARGET, **columns):
         levels = [
-            f"{'Warning' if 'is taken for text, a feature' in each else 'Note'}: {each}\n"
+            f"{'Warning' if 'is treated as text, with a feature' in each else 'Note'}: {each}\n"
             for each in prepare(pd.DataFrame(columns), target).notes
         ]
         notes = "".join(levels)
@@ -40,7 +40,9 @@ def test_a_word_among_numbers(said):
     cells = [str(value / 2) for value in ROWS]
     cells[6], cells[8], cells[9] = "twelve", None, "-"
     found = said(size=cells, b=ROWS % 5)
-    assert "column 'size' is taken for text, a feature for each value, for 2 of its cells" in found
+    assert (
+        "column 'size' is treated as text, with a feature for each value, because 2 of its" in found
+    )
     assert "first 'twelve' in data row 7; correct" in found
     assert found.count("\n") == 1
     assert "and so are 'width'" in said(size=cells, width=cells)
@@ -53,7 +55,7 @@ def test_a_word_among_numbers_with_commas(said):
 
 def test_constant_and_empty_columns(said):
     found = said(a=ROWS / 7, same=ROWS * 0, empty=[None] * 30)
-    assert "left out, for they have the same value in every row: 'same', 'empty'" in found
+    assert "left out, because they have the same value in every row: 'same', 'empty'" in found
     many = said(a=ROWS / 7, **{f"c{k}": ROWS * 0 for k in range(7)})
     assert "'c4' and 2 more" in many
 
@@ -120,7 +122,7 @@ def test_dates_are_not_used_without_a_word(said):
 
 
 def test_dates_whose_order_is_not_clear(said):
-    assert "'a': taken for text, for these are dates" in said(
+    assert "'a': treated as text, because in these dates" in said(
         a=[f"0{k % 9 + 1}/02/2021" for k in ROWS]
     )
 

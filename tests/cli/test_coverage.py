@@ -88,9 +88,9 @@ def test_sets_of_no_label_are_empty():
         ("class", ("--coverage", 0.96, "--class-conditional"), "--coverage 0.96: Class 'cat'"),
         ("class", ("--method", "plus"), "--method goes with --coverage"),
         ("class", ("--class-conditional",), "--class-conditional goes with --coverage"),
-        ("class", ("--coverage", 0.9, "--method", "plus"), "--method is for regression, and class"),
-        ("number", ("--coverage", 0.9, "--class-conditional"), "is for classification, and number"),
-        ("svm", ("--coverage", 0.9, "--method", "plus"), "--method is for regression, and svm"),
+        ("class", ("--coverage", 0.9, "--method", "plus"), "--method is for regression, but class"),
+        ("number", ("--coverage", 0.9, "--class-conditional"), "is for classification, but number"),
+        ("svm", ("--coverage", 0.9, "--method", "plus"), "--method is for regression, but svm"),
     ],
 )
 @pytest.mark.filterwarnings("ignore::looms.BoundWarning")

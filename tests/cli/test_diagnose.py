@@ -228,7 +228,7 @@ def test_a_model_of_looms_fit(looms, fit, catches):
     result = looms("diagnose", catches, "--model", "m.skops", "--bootstrap", 19)
     assert result.exit_code == 0, result.stderr
     assert result.stdout.startswith("Least-squares machine of m.skops")
-    assert "its hyper-parameters held" in result.stderr
+    assert "with fixed hyper-parameters" in result.stderr
     shown = looms("show", "m.skops").stdout
     error = re.search(r"leave-one-out +([\d.]+)", shown)[1]
     assert row(result.stdout, "all")[2] == float(error)
@@ -275,18 +275,21 @@ def test_a_support_vector_machine_of_looms_fit(looms, catches, threshold):
         (("catches.csv",), "name the column to predict with --target"),
         (("catches.csv", "-t", "found", "--C", "0"), "--C must be a positive number, not 0"),
         (("catches.csv", "-t", "found", "--gamma", "nan"), "--gamma must be a positive number"),
-        (("catches.csv", "-t", "found", "-k", "linear", "--gamma", "1"), "other kernels than lin"),
+        (
+            ("catches.csv", "-t", "found", "-k", "linear", "--gamma", "1"),
+            "not for the linear kernel",
+        ),
         (("catches.csv", "-t", "found", "-k", "cubic", "--C", "1"), "goes with --gamma"),
         (("catches.csv", "-t", "found", "--alpha", "1"), "--alpha must be between 0 and 1"),
-        (("catches.csv", "-t", "found", "--bootstrap", "9"), "0.05, which takes 19 samples at le"),
-        (("catches.csv", "-t", "depth", "-b", "9"), "diagnostics are of classes"),
+        (("catches.csv", "-t", "found", "--bootstrap", "9"), "0.05, which takes at least 19 sam"),
+        (("catches.csv", "-t", "depth", "-b", "9"), "diagnostics are for classes"),
         (("catches.csv", "-t", "found", "--jobs", "0"), "--jobs 0 would run nothing"),
         (("catches.csv", "-t", "found", "--plot", "no/figures"), "there is no folder no"),
-        (("catches.csv", "-t", "found", "--plot", "catches.csv"), "catches.csv is no folder"),
+        (("catches.csv", "-t", "found", "--plot", "catches.csv"), "catches.csv is not a folder"),
         (("catches.csv", "-t", "found", "-o", "no/rows.csv"), "there is no folder no"),
-        (("catches.csv", "-t", "depth"), "diagnostics are of classes, and the target has 50"),
+        (("catches.csv", "-t", "depth"), "diagnostics are for classes, but the target has 50"),
         (("catches.csv", "-t", "found", "--drop", "net"), "there is no column 'net'"),
-        (("one.csv", "-t", "y"), "one value only, 'a'"),
+        (("one.csv", "-t", "y"), "only one value, 'a'"),
         (("alone.csv", "-t", "y"), "Class 'b' has one member"),
         (("flat.csv", "-t", "y"), "no column of the table has two different values"),
         (("catches.csv", "--model", "m.skops", "--C", "1"), "--C is for a support vector machine"),
@@ -294,7 +297,7 @@ def test_a_support_vector_machine_of_looms_fit(looms, catches, threshold):
         (("catches.csv", "--model", "m.skops", "-t", "gear"), "it predicts 'found', not 'gear'"),
         (("catches.csv", "--model", "r.skops"), "it is a regression"),
         (("catches.csv", "--model", "no.skops"), "there is no such file"),
-        (("catches.csv", "--estimator", "Ridge"), "Ridge is none"),
+        (("catches.csv", "--estimator", "Ridge"), "Ridge is not one"),
         (("catches.csv", "--estimator", "LogisticRegresion"), "did you mean LogisticRegression?"),
         (("catches.csv", "--estimator", "SVC(C=open('x'))"), "with plain values by name"),
         (("catches.csv", "--estimator", "SVC(cost=2)"), "unexpected keyword argument 'cost'"),
@@ -367,4 +370,4 @@ def test_an_infinite_cv_score_is_noted(looms, catches):
     result = looms("diagnose", catches, "-t", "found", "--estimator", forest, "--cv", 3, "-b", 0)
     assert result.exit_code == 0, result.stderr
     assert re.search(r"CV score +inf", result.stdout)
-    assert "probability 0 of the class" in " ".join(result.stderr.split())
+    assert "probability 0 of the true class" in " ".join(result.stderr.split())

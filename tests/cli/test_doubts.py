@@ -88,7 +88,7 @@ def test_a_column_without_a_value_is_named(looms, fit, rare):
     fit("rare.csv", "-t", "event", "-k", "linear")
     rare.head(9).assign(a=np.nan).to_csv("new.csv", index=False)
     (line,) = said(looms("predict", "rare.looms.skops", "new.csv"))
-    assert line == "Note: no row has a value of 'a': typical ones stand in for them"
+    assert line == "Note: no row has a value of 'a': typical values are used instead"
 
 
 @pytest.mark.slow
@@ -101,8 +101,8 @@ def test_scoring_rows_of_training_is_said_to_flatter(looms, fit, rare, machine):
     other["c"] += 1e-3 * np.arange(20)  # the first row stays as it is
     other.to_csv("other.csv", index=False)
     (line,) = said(looms("score", "rare.looms.skops", "other.csv"))
-    assert line.startswith("Note: 1 row of 20 equal in every feature what the model was")
-    assert "the figures flatter it" in line
+    assert line.startswith("Note: in 1 row of 20 all features equal those of a training")
+    assert "the figures flatter the model" in line
 
 
 def test_dates_out_of_range_are_shown_as_dates(looms, fit, rare):

@@ -107,9 +107,9 @@ def test_a_gap_among_the_groups_is_refused(fit, visits, one_line):
     [
         (
             ("--groups", "nurse"),
-            "there is no column 'nurse' for --groups beside the target ('a', 'b'",
+            "there is no column 'nurse' for --groups besides the target ('a', 'b'",
         ),
-        (("--groups", "ill"), "there is no column 'ill' for --groups beside the target"),
+        (("--groups", "ill"), "there is no column 'ill' for --groups besides the target"),
         (
             ("--groups", "a", "--cv", 400),
             "--groups a --cv 400: cv must be from 2 folds to the number",

@@ -109,7 +109,7 @@ def test_numbers_signs_and_words_stay_as_they_are(value):
 def test_cells_names_and_rows_of_a_table_are_guarded_and_numbers_are_not(capsys):
     table = pd.DataFrame({"=a": [-1.5, 2.0], "b": ["@x", "-3"]}, index=["+i+1", "j"])
     assert csv_text(table) == ",'=a,b\n'+i+1,-1.5,'@x\nj,2.0,-3\n"
-    assert capsys.readouterr().err.startswith("Note: cells or names that begin like a formula")
+    assert capsys.readouterr().err.startswith("Note: cells or names in the table that begin")
     assert list(table.columns) == ["=a", "b"]
 
 
@@ -171,7 +171,7 @@ def test_what_only_looks_alike_is_not_overwritten(looms, fit, pets, one_line, na
 def test_links_stay_and_pipes_are_refused(looms, fit, pets, one_line):
     fit(pets, "-t", "kind", "-o", "m.skops")
     os.mkfifo("pipe")
-    one_line(looms("predict", "m.skops", pets, "-f", "-o", "pipe"), 2, "is no regular file")
+    one_line(looms("predict", "m.skops", pets, "-f", "-o", "pipe"), 2, "is not a regular file")
     with pytest.raises(OSError, match="no regular file"):
         write_whole(Path("pipe"), b"")
     Path("real.csv").touch()

@@ -49,7 +49,7 @@ def test_json_is_of_least_squares_machines(fit, looms, pets, one_line):
     of = ("-t", "kind", "--machine", "svm", "-o", "svm.skops")
     one_line(looms("fit", pets, *of, "--json"), 2, "--json is for --machine lssvm")
     assert looms("fit", pets, *of).exit_code == 0
-    one_line(looms("show", "svm.skops", "--json"), 2, "svm.skops is of another")
+    one_line(looms("show", "svm.skops", "--json"), 2, "svm.skops has another")
 
 
 def test_versions_for_bug_reports(looms):

@@ -76,7 +76,9 @@ def test_a_machine_on_landmarks_of_a_table_in_blocks(looms, large, tmp_path, nam
     options = "--rank", 20, "-o", "m.skops", "--report", "r.html"
     result = looms("fit", name, "-t", "y", *options)
     assert result.exit_code == 0, result.stderr
-    assert f"{name}: 300 rows in blocks; columns are prepared as 100 of the rows" in result.stderr
+    assert (
+        f"{name}: 300 rows in blocks; columns are prepared by a sample of 100 rows" in result.stderr
+    )
     assert "20 landmarks" in result.stdout
     assert "so its figures flatter it; looms assess gives honest ones" in result.stderr
     written = {path.name for path in tmp_path.iterdir()}
@@ -121,7 +123,7 @@ def test_where_the_sample_is_the_table_the_rows_are_kept(looms, large, monkeypat
     [
         (("--rank", 20, "--memory", "1MB"), "no rank fits: allow more by --memory"),
         (("--rank", 3000, "--memory", "1GB"), "GB of memory, and 1 may be used; --rank 1"),
-        (("--rank", 20, "--memory", "much"), "no amount of memory, such as 2GB"),
+        (("--rank", 20, "--memory", "much"), "not an amount of memory, such as 2GB"),
         (("--memory", "1GB"), "--memory goes with --rank"),
         (("--rank", 301), "--rank 301 asks for more landmarks than there are rows, 300"),
         (("--rank", "0"), "--rank 0 is no number of landmarks"),

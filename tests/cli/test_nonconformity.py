@@ -13,7 +13,7 @@ OURS = ("--target", "kind", "--machine", "nonconformity")
 def test_fit_show_predict_score(looms, pets, figures):
     fitted = looms("fit", pets, *OURS, "-o", "m.skops")
     assert fitted.exit_code == 0, fitted.stderr
-    assert "quote those of the choice, made for each row by the others" in fitted.stderr
+    assert "choice, made for each row by the others" in fitted.stderr
     model = load_model("m.skops").model
     machine = model[-1]
     assert isinstance(machine, NonconformityClassifier)
@@ -35,7 +35,7 @@ def test_fit_show_predict_score(looms, pets, figures):
     scored = looms("score", "m.skops", pets)
     wrong = (table["prediction"] != rows["kind"]).mean()
     assert figures(scored.stdout)[0] == pytest.approx(wrong, abs=1e-4)
-    assert "if they are the same rows, the figures flatter it" in scored.stderr
+    assert "if they are the same rows, the figures flatter the model" in scored.stderr
     assert looms("predict", "m.skops", pets, "-o", "p.csv", "--force").exit_code == 0
 
 
@@ -78,6 +78,6 @@ def test_other_tables_are_refused_by_name(looms, pets, one_line, tmp_path):
     one_line(looms("fit", "n.csv", "-t", "b", *OURS[2:]), 2, "is for classification")
     assert looms("fit", pets, *OURS, "-o", "m.skops").exit_code == 0
     result = looms("diagnose", pets, "--model", "m.skops")
-    one_line(result, 2, "it has a machine for each row, and diagnostics are of one")
+    one_line(result, 2, "it has a machine for each row, but diagnostics are for one")
     one_line(looms("predict", "m.skops", pets, "--coverage", 2), 2, "between 0 and 1")
     one_line(looms("predict", "m.skops", "s.svm"), 2, "fitted to tables with named columns")

@@ -29,7 +29,7 @@ from looms.model_files import load_model, save_model
         (("fit", "pets.csv", "-t", "kind", "--task", "regression"), "must be numbers"),
         (("fit", "pets.csv", "-t", "kind", "-o", "no/m.skops"), "there is no folder no"),
         (("fit", "pets.csv", "-t", "kind", "-o", "."), "is a folder"),
-        (("fit", "one.csv", "-t", "kind"), "the target has one value only, 'cat': name another"),
+        (("fit", "one.csv", "-t", "kind"), "the target has only one value, 'cat': name another"),
         (("fit", "flat.csv", "-t", "y"), "no column of the table has two different values"),
         (
             ("fit", "number.csv", "-t", "y", "--weight", "balanced"),
@@ -81,7 +81,7 @@ def test_columns_that_are_ignored_are_noted(looms, fit, pets):
     result = looms("predict", "pets.looms.skops", "more.csv")
     assert result.exit_code == 0
     assert result.stderr.startswith(
-        "Note: 12 columns ignored, for the model does not know them: 'extra0"
+        "Note: 12 columns ignored, because the model does not know them: 'extra0"
     )
     assert result.stderr.rstrip().endswith("'extra9' and 2 more")
 
@@ -205,4 +205,4 @@ def test_a_class_of_one_row_is_refused(fit, pets, one_line, label):
     frame = pd.read_csv(pets)
     frame["ill"] = [label, *["no"] * (len(frame) - 1)]
     frame.to_csv(pets, index=False)
-    one_line(fit(pets, "-t", "ill"), 2, f"the class {label} has one row only, and without that row")
+    one_line(fit(pets, "-t", "ill"), 2, f"the class {label} has only one row, and without that row")

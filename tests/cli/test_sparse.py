@@ -26,7 +26,7 @@ def test_svmlight_end_to_end(looms, fit, figures, one_line):
     assert len(result.stdout.splitlines()) == 61
     dump_svmlight_file(sparse.csr_array((1, 40)) + np.eye(1, 40, 39), [1], "wide.svm")
     result = looms("predict", "t.looms.skops", "wide.svm")
-    one_line(result, 2, "a row has feature 40, and the model was fitted to 30")
+    one_line(result, 2, "a row has feature 40, but the model was fitted to 30")
     one_line(fit("t.svm", "-t", "y", "-o", "m.skops"), 2, "the target cannot be chosen")
 
 
@@ -34,7 +34,7 @@ def test_challenge_end_to_end(looms, fit, tmp_path, one_line):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 3))
     np.savetxt("toy_train.data", X)
-    one_line(fit("toy_train.data"), 2, "put their .labels file beside them")
+    one_line(fit("toy_train.data"), 2, "put their .labels file in the same folder")
     np.savetxt("toy_train.labels", np.where(X[:, 0] > 0, 1, -1), fmt="%d")
     assert fit("toy_train.data").exit_code == 0
     np.savetxt("toy_valid.data", X[:4])

@@ -39,7 +39,7 @@ def test_a_stack_is_shown_with_its_weights_and_predicts(looms, fit, table):
         assert "Chosen:" not in each.stdout
     assert "without each of 5 folds and weighed by the other folds" in result.stderr
     if find_spec("sklearn.callback"):  # what tells of progress came with scikit-learn 1.9
-        assert "Tuned 10 machines anew, each without an outer fold" in result.stderr  # 2 × 5
+        assert "Tuned 10 machines again, each without an outer fold" in result.stderr  # 2 × 5
     assert looms("score", "m.skops", table).exit_code == 0
     predicted = looms("predict", "m.skops", table, "--coverage", "0.8")
     assert predicted.exit_code == 0, predicted.stderr

@@ -93,7 +93,7 @@ def test_assess(looms, pets):
         (("--optimizer", "scg"), "--optimizer is for --machine lssvm"),
         (("--max-iter", "3"), "--max-iter is for --machine lssvm"),
         (("--prior",), "--prior is for --machine lssvm"),
-        (("-c", "ber", "-c", "error"), "--criterion of --machine svm is one"),
+        (("-c", "ber", "-c", "error"), "--machine svm takes only one --criterion"),
         (("-c", "loss"), "there is no criterion 'loss'; known are log_likelihood, error, ber"),
         (("-k", "ard"), "--kernel ard needs a gradient"),
         (

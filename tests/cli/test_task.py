@@ -28,7 +28,7 @@ def test_auto(y, task, reason):
 
 
 def test_the_target_of_single_rows():
-    assert "; 1 of them in one row only" in target_of(pd.Series([1, 2, 2]), "auto").reason
+    assert "; 1 of them in only one row" in target_of(pd.Series([1, 2, 2]), "auto").reason
     assert "only" not in target_of(pd.Series([1, 1, 2, 2]), "auto").reason
     assert "only" not in target_of(pd.Series([0.5, 1.0]), "auto").reason
     many = pd.Series([*range(MOST_CLASSES + 1), 3])  # numbers to predict, and no classes
@@ -45,16 +45,25 @@ def test_labels_that_differ_by_case_or_blanks():
 @pytest.mark.parametrize(
     ("y", "problem"),
     [
-        (["1,5", "2,5", "2,5"], "3 of its 3 values look like numbers, for its decimal mark is not"),
+        (
+            ["1,5", "2,5", "2,5"],
+            "3 of its 3 values look like numbers, because its decimal mark is not",
+        ),
         (["1,234", "2.5"] * 3, "'1,234' in data row 1; choose the mark by --decimal, or use --ta"),
         (["1.5", "2", "n.b."] * 9, "9 are not: 'n.b.' in data row 3, 'n.b.' in data row 6, 'n.b"),
-        ([*map(str, range(30)), "x "], "1 is not: 'x' in data row 31; correct them or take"),
+        ([*map(str, range(30)), "x "], "1 is not: 'x' in data row 31; correct them or remove"),
         (
             [str(k) for k in range(30)],
             "is stored as text: '0' in data row 1; store it as numbers",
         ),
-        ([f"N{k % 6}" for k in range(10)], "6 different labels in 10 rows, 2 of them in one row"),
-        (["a", "b", "c", *"d" * 30, *"e" * 9], "5 different labels in 42 rows, 3 of them in one"),
+        (
+            [f"N{k % 6}" for k in range(10)],
+            "6 different labels in 10 rows, 2 of them in only one row",
+        ),
+        (
+            ["a", "b", "c", *"d" * 30, *"e" * 9],
+            "5 different labels in 42 rows, 3 of them in only one",
+        ),
     ],
 )
 def test_text_that_is_hardly_classes(y, problem):
@@ -62,7 +71,7 @@ def test_text_that_is_hardly_classes(y, problem):
     with pytest.raises(InputError) as caught:
         target_of(y, "auto")
     assert problem in str(caught.value)
-    assert "use --task classification to make a class of each" in str(caught.value)
+    assert "use --task classification to make each" in str(caught.value)
     assert target_of(y, "classification").task == "classification"
 
 
@@ -82,7 +91,7 @@ def test_text_that_is_classes(y):
 
 @pytest.mark.parametrize("y", ["a", 1, 0.5])
 def test_one_value_is_refused(y):
-    with pytest.raises(InputError, match=f"one value only, {y!r}: name another column"):
+    with pytest.raises(InputError, match=f"only one value, {y!r}: name another column"):
         target_of(pd.Series([y, y]), "auto")
 
 
@@ -114,7 +123,7 @@ def test_labels_of_files_and_models_compare_as_text():
 
 def test_numbers():
     assert numbers(pd.Series([1, 2])).dtype == np.float64
-    with pytest.raises(InputError, match=r"must be numbers, and this one holds 'a'; use --task cl"):
+    with pytest.raises(InputError, match=r"must be numbers, but this one holds 'a'; use --task cl"):
         numbers(pd.Series(["a", "b"]))
     with pytest.raises(InputError, match=r"holds 'a'; .* correct data row 2 .* by --decimal"):
         numbers(pd.Series(["1,5", "a"]))

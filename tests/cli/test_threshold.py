@@ -113,7 +113,7 @@ def test_a_positive_class_of_most_rows_is_warned_of(fit, pets):
     for rule in ("recall=0.9", "precision=0.5", "f1", "cost=1:5"):
         result = fit(pets, "-t", "ill", "--threshold", rule, "-o", "m.skops", "--force")
         assert result.exit_code == 0, result.stderr
-        assert f"Warning: --threshold {rule} takes nein for the positive class" in result.stderr
+        assert f"Warning: --threshold {rule} treats nein as the positive class" in result.stderr
     for options in (("ill", "--threshold", "ber"), ("healthy", "--threshold", "f1")):
         result = fit(pets, "--drop", "indoors", "-t", *options, "-o", "m.skops", "--force")
         assert result.exit_code == 0, result.stderr

@@ -51,7 +51,7 @@ def test_a_fit_in_time_is_that_of_the_estimator_on_sorted_rows(looms, demand):
     assert machine.scores_["r2"] < 0 < 0.3 < load_model("p.skops").model[-1].scores_["r2"]
     assert looms("predict", "m.skops", demand).stderr == ""
     covered = looms("predict", "m.skops", demand, "--coverage", 0.9)
-    assert "--coverage is of single rows left out" in covered.stderr
+    assert "--coverage comes from single held-out rows" in covered.stderr
 
 
 @pytest.mark.parametrize("written", ["%Y-%m-%d %H:%M", "%d.%m.%Y", "%m/%d/%Y", "%j"])
@@ -102,15 +102,15 @@ def test_an_assessment_in_time_tests_later_rows(looms, demand):
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        (("--time", "hour"), "no column 'hour' for --time beside the target ('day', 'wind'"),
-        (("--time", "demand"), "there is no column 'demand' for --time beside the target"),
-        (("--time", "name"), "--time name holds 'row 0' in data row 1, which is neither number"),
-        (("--time", "unclear"), "--time unclear has dates whose day and month may be either"),
+        (("--time", "hour"), "no column 'hour' for --time besides the target ('day', 'wind'"),
+        (("--time", "demand"), "there is no column 'demand' for --time besides the target"),
+        (("--time", "name"), "--time name holds 'row 0' in data row 1, which is neither a number"),
+        (("--time", "unclear"), "--time unclear has dates in which either number may be the day"),
         (("--time", "same"), "--time same is the same in every row; write dates as 2021-12-31"),
         (("--time", "empty"), "--time empty has no time in 2 rows of 90, first in data row 4;"),
         (("--gap", 3), "--gap goes with --time"),
         (("--time", "day", "--groups", "day"), "--groups and --time are both day"),
-        (("--time", "day", "--cv", "5x2"), "--time cuts the rows in windows once, and --cv 5x2"),
+        (("--time", "day", "--cv", "5x2"), "--time cuts the rows into windows once, and --cv 5x2"),
         (("--time", "day", "--cv", 91), "--time day --cv 91: n_splits must be from 2 to"),
         (("--time", "day", "--gap", 90), "--time day --gap 90: The window from"),
         (("--time", "day", "--gap", 2, "--search", "grid"), "--search grid leaves out two windows"),
@@ -130,4 +130,4 @@ def test_what_cannot_be_is_refused_by_its_option(looms, demand, one_line, comman
 
 def test_an_assessment_in_time_has_its_own_method(looms, demand, one_line):
     result = looms("assess", demand, "-t", "demand", "--time", "day", "--method", "kfold")
-    one_line(result, 2, "--time tests rows after those that train, which --method kfold mixes")
+    one_line(result, 2, "--time tests rows after the training rows, which --method kfold mixes")

@@ -119,7 +119,7 @@ def test_text_between_quotation_marks_is_kept(tmp_path):
         ("@attribute a {x,'y}\n@data\nx\n", f"line 1, column 17: .* {QUOTE}"),
         (
             "@attribute a date\n@data\n16/07/2006\n",
-            "line 3, column 1: '16/07/2006' of 'a' is no date",
+            "line 3, column 1: '16/07/2006' of 'a' is not a date",
         ),
     ],
 )

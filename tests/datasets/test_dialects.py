@@ -88,7 +88,7 @@ def test_numbers_of_a_column(tmp_path, column, decimal, values):
 
 def test_the_note_on_text_names_the_cell_that_is_no_number(tmp_path):
     notes = read_table(write(tmp_path, "a,b\n1,x\n1_000,y\n")).notes
-    assert notes == ("column 'a' is read as text, for '1_000' (data row 2) is not a number",)
+    assert notes == ("column 'a' is read as text, because '1_000' (data row 2) is not a number",)
 
 
 @pytest.mark.parametrize(

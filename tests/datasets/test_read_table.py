@@ -106,8 +106,8 @@ def test_identifiers_that_floats_round_are_text_in_every_format(tmp_path, suffix
     assert [None if pd.isna(cell) else cell for cell in table.X["id"]] == IDS
     np.testing.assert_array_equal(table.X["n"], [7, np.nan, 8])
     assert table.notes == (
-        "column 'id' is read as text, for '9007199254740993' (data row 1) has more digits than a "
-        "float holds",
+        "column 'id' is read as text, because '9007199254740993' (data row 1) has more digits than "
+        "a float holds",
     )
     gap = "" if suffix in (".csv", ".tsv") else None
     assert table.kept == {"n": ["7", gap, "8"], "id": [cell or gap for cell in IDS]}
@@ -182,7 +182,7 @@ REFUSED = {
     "text after a quotation": ('a,y\n1,"x" y\n', "line 2, character 3: .* is closed before ' '"),
     "same name": ("a,b,a,y\n1,2,3,4\n", "more than one column is called 'a'"),
     "no name": (",a,y\n0,1,2\n", "column 1 has no name"),
-    "only the target": ("y\n1\n", "no column beside the target 'y'"),
+    "only the target": ("y\n1\n", "no column besides the target 'y'"),
     "infinite target": ("a,y\n1,2\n3,inf\n", "infinite in 1 of 2 rows, first in data row 2"),
     "gap in the target": ("a,y\n1,2\n3,\n4,\n", "missing in 2 of 3 rows, first in data row 2"),
     "damaged UTF-8": ("a,y\né,1\n".encode() + b"\xff,2\n", "byte 10 is not UTF-8 text, and other"),

@@ -222,9 +222,9 @@ def save_identifier(path):
 @pytest.mark.parametrize(
     ("save", "problem"),
     [
-        (save_objects, "no sparse matrix"),
-        (save_wrong_indices, "no sparse matrix"),
-        (save_columns_beyond_the_rows, "no sparse matrix"),
+        (save_objects, "not a sparse matrix"),
+        (save_wrong_indices, "not a sparse matrix"),
+        (save_columns_beyond_the_rows, "not a sparse matrix"),
         (lambda path: path.write_bytes(b"PK\3\4"), "damaged or cut short"),
         (save_gaps, "missing or infinite"),
         (save_many_rows, "more than 1,073,741,824 bytes"),

@@ -43,7 +43,7 @@ def test_cells_of_every_kind(book):
     table = read_table(book(Data=rows, Empty=[]), "word")
     assert table.name == "t"
     assert table.notes == (
-        "column 'code' is read as text, for '0x10' (data row 1) is not a number",
+        "column 'code' is read as text, because '0x10' (data row 1) is not a number",
     )
     assert table.y.tolist() == ["a, b", 'c "d"']
     X = table.X

@@ -317,7 +317,7 @@ def test_of_a_search_the_best_machine_counts():
 
 class TestBadInput:
     def test_other_models(self):
-        with pytest.raises(TypeError, match="end in one, got Ridge"):
+        with pytest.raises(TypeError, match="ends in one; got Ridge"):
             case_deletion(Ridge().fit(X, NOISY))
         with pytest.raises(NotFittedError):
             case_deletion(LSSVMRegressor())

@@ -1,4 +1,4 @@
-"""Assessment of an estimator by outer splits, each of which repeats its selection."""
+"""Assessment of an estimator by outer splits, each of which repeats the whole selection."""
 
 from __future__ import annotations
 
@@ -45,108 +45,107 @@ def assess(
 ) -> Assessment:
     """Performance of an estimator on data that no part of its selection used.
 
-    In every split the whole estimator is fitted to the training part, with its selection
-    (preprocessing, kernel, hyper-parameters, threshold), and scored on the test part. For
-    machines of looms, also as the last step of a pipeline, the same scores of their
-    leave-one-out outputs, held out by group or fold where the machine does so, are computed: the
-    difference is the optimism of the selection.
+    Every split fits the whole estimator to its training part, including the selection
+    (preprocessing, kernel, hyper-parameters, threshold), and scores it on its test part. For
+    machines of looms, also as the last step of a pipeline, it computes the same scores from the
+    leave-one-out outputs (held out by group or fold where the machine does so). The difference
+    is the optimism of the selection.
 
     Parameters
     ----------
     estimator : estimator of scikit-learn or looms
         Cloned for every split. Every ``random_state`` in it that is None is set from the
-        split's own seed, so that a split gives the same whenever and wherever it runs.
+        split's own seed, so that a split gives the same result whenever and wherever it runs.
     X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
         All samples; a square kernel matrix for estimators that take one.
     y : array-like of shape (n_samples,)
         Targets.
     n_splits : int, default=100
-        Number of splits; for "kfold" a multiple of the number of folds. More splits add
-        to those there were and change none of them.
+        Number of splits; for "kfold" a multiple of the number of folds. A larger number adds
+        splits to the existing ones and changes none of them.
     test_size : float or int, default=0.1
-        Share or number of the rows that test, with groups as nearly as they allow; 1/k for
+        Share or number of rows in the test part, or as near as whole groups allow; 1/k for
         k-fold. The bootstrap ignores it.
     scoring : str, callable, list of str or dict, default=None
         Names of scores, callables ``(estimator, X, y)``, or a dict of these by name.
-        "ber" (balanced error rate), "error" (error rate), "rmse", "auc" and "r2" are
-        added to those of scikit-learn; of the first three smaller is better, of scorers of
-        scikit-learn larger. For other callables mark the direction with `smaller_is_better`, or
-        an attribute of that name that is False; otherwise optimism is reported unsigned. The
-        default is "ber" and "auc" for two classes, "ber" and "error" for more, or where there is
-        neither a decision function nor probabilities, "rmse" and "r2" for regressors.
+        "ber" (balanced error rate), "error" (error rate), "rmse", "auc" and "r2" are known
+        besides the names of scikit-learn. Smaller is better for the first three, larger for
+        scorers of scikit-learn. Mark the direction of other callables with `smaller_is_better`,
+        or with an attribute of that name set to False; otherwise optimism is reported unsigned.
+        The default is "rmse" and "r2" for regressors, "ber" and "auc" for two classes, and "ber"
+        and "error" for more classes or without a decision function and probabilities.
     store : path, default=None
-        Folder that keeps every finished split. The same call again, also after a kill, runs
-        the missing ones only, and those that raised; its result is the same to the last bit on
-        the same machine and number of threads. It may hold any number of assessments, and
-        several processes may use it at once. Needs an integer ``random_state``.
+        Folder that keeps every finished split. Repeating the call, even after the process was
+        killed, runs only the splits that are missing or raised; the result is the same to the
+        last bit on the same computer with the same number of threads. A store may hold any
+        number of assessments, and several processes may use it at once. Needs an integer
+        ``random_state``.
     n_jobs : int, default=None
-        Number of splits at once, as everywhere in joblib; a surrounding
-        ``joblib.parallel_config`` decides where. With more than one, BLAS keeps to one
-        thread in each.
+        Number of splits to run in parallel, as everywhere in joblib; a surrounding
+        ``joblib.parallel_config`` decides where. With more than one, each uses one BLAS thread.
     random_state : int, RandomState instance or None, default=None
-        Seed. Every split has its own seed, from this one and the split's index.
+        Seed. The seed of every split is derived from this one and the split's index.
     method : {"shuffle", "kfold", "bootstrap", "forward"}, default="shuffle"
-        Repeated random splits, repeated k-fold, or the .632+ bootstrap; for
-        classifiers with the shares of the classes kept in each part. "forward" is for rows in
-        order of time: split 0 tests the last window of ``test_size`` rows, split 1 the window
-        before it, and so on, each after training on the rows before its window. The bootstrap
-        trains on as many rows drawn with replacement, tests on those not drawn, and
-        corrects the score for both by the apparent one of a fit to all rows [1]_. It is
-        defined for "ber", "error", "auc", "rmse", "r2", "accuracy", "balanced_accuracy" and
-        "roc_auc". See Notes.
+        Repeated random splits, repeated k-fold, or the .632+ bootstrap; for classifiers, each
+        part keeps the shares of the classes. "forward" is for rows in order of time: split 0
+        tests the last window of ``test_size`` rows, split 1 the window before it, and so on,
+        each trained on the rows before its window. The bootstrap trains on n rows drawn with
+        replacement, tests on those not drawn, and corrects the score for both, using the
+        apparent score of a fit to all rows [1]_. It is defined for "ber", "error", "auc",
+        "rmse", "r2", "accuracy", "balanced_accuracy" and "roc_auc". See Notes.
     sample_weight : array-like of shape (n_samples,), default=None
-        Nonnegative weights of the samples, wherever they count: in the fit of every split,
-        in the scores of its test part and in those of the leave-one-out outputs, by all
-        scorers that take weights; the bootstrap draws rows with theirs. `fit` gets them as
-        ``sample_weight``, that of a pipeline as ``step__sample_weight`` of its last step,
-        and with ``sklearn.set_config(enable_metadata_routing=True)`` as requested by
-        ``set_fit_request``; a scorer that has ``set_score_request(sample_weight=False)`` stays
-        unweighted. Splits do not depend on them.
+        Nonnegative weights of the samples. They count everywhere: in the fit of every split, in
+        the scores of its test part and of the leave-one-out outputs (for scorers that take
+        weights), and in the bootstrap, where a drawn row brings its weight. `fit` receives them
+        as ``sample_weight``, a pipeline as ``step__sample_weight`` of its last step; with
+        ``sklearn.set_config(enable_metadata_routing=True)``, as ``set_fit_request`` asks.
+        A scorer with ``set_score_request(sample_weight=False)`` stays unweighted. The splits do
+        not depend on the weights.
     groups : array-like of shape (n_samples,), default=None
-        Label of each row, such as its patient. Rows of one group are on one side of every split,
-        and resamples draw them as one; a "forward" split leaves out of its training part those
-        of groups in its window. `fit` gets the labels of the training part as ``groups`` where
-        it takes them, by the rules of ``sample_weight``, and a search of scikit-learn hands
-        them to its splitter. Other estimators are fitted without: what they choose by
-        leaving out rows is misled, what is reported of them is not.
+        Label of each row, such as its patient. All rows of a group are on one side of every
+        split, and the bootstrap draws whole groups. A "forward" split does not train on groups
+        that occur in its window. `fit` receives the labels of the training part as ``groups`` if
+        it takes them, by the rules of ``sample_weight``; a search of scikit-learn passes them to
+        its splitter. Other estimators are fitted without them: this may mislead what they choose
+        by leaving out rows, but not the scores reported here.
     copies : {"apart", "together"}, default="apart"
-        Rows that are equal in every feature of ``X``: "together" keeps them on one side of
-        every split, and resamples draw them as one. With "apart" a model that remembers its
-        training rows predicts their copies in the test part. Beside ``groups``, those that
-        have equal rows are one.
+        What to do with rows that are equal in every feature of ``X``. "together" keeps them on
+        one side of every split, and the bootstrap draws them as one. With "apart", a model that
+        remembers its training rows predicts their copies in the test part. With ``groups``,
+        groups that share equal rows are joined.
     gap : int, default=0
-        Rows between the training part and the window of "forward", which neither train nor test,
-        as where the target of a row is known some rows later.
+        Number of rows between the training part and the window of "forward" that are in neither,
+        for targets that are only known some rows later.
     progress : callable, default=None
-        Called with the number of splits done, their total, and the new `SplitResult`; first
-        with None, when those in the store have been read.
+        Called with the number of splits done, their total, and the new `SplitResult`. The first
+        call, after the splits in the store have been read, passes None instead.
 
     Returns
     -------
     result : Assessment
-        Its text is a summary; ``table`` has a row a split, ``mean``, ``standard_error``,
-        ``interval()`` and ``optimism`` the figures.
+        Printing it shows a summary. ``table`` has a row per split; ``mean``,
+        ``standard_error``, ``interval()`` and ``optimism`` have the figures.
 
     Raises
     ------
     StoreError
-        If the folder is no store, is of another version, or cannot be written. Stored splits
-        are kept.
+        If the folder is not a store, was made by another version, or cannot be written. Stored
+        splits are kept.
     TimeoutError
         If a dask cluster has no worker for some time.
     AllSplitsRaisedError
-        If all splits raised; a ValueError too.
+        If all splits raised. It is a ValueError.
     ValueError
-        If an argument is out of range, a class has too few members or groups for a split, the
-        rows are too few for the windows, ``groups`` is not one label a row, or the estimator
-        takes no ``sample_weight``.
+        If an argument is out of range, a class has too few members or groups for a split, there
+        are too few rows for the windows, ``groups`` does not have one label per row, or the
+        estimator takes no ``sample_weight``.
     AssessmentInterrupted
-        At Ctrl-C, a KeyboardInterrupt too: its ``result`` has the splits that were done.
+        On Ctrl-C. It is a KeyboardInterrupt, and its ``result`` has the finished splits.
 
     Warns
     -----
     CopiesWarning
-        If many rows are copies of others, other than by chance, and are not kept together.
+        If more rows than chance explains are copies of others, and are not kept together.
     UserWarning
         If the bootstrap has to give copies of rows to an estimator that takes no weights.
 
@@ -156,52 +155,53 @@ def assess(
 
     Notes
     -----
-    The bootstrap gives a row that was drawn k times to the estimator once, with k times its
-    weight: left out alone, a copy would be predicted from its copies, and what leave-one-out or
-    cross-validation chooses would drift to what reproduces single rows, such as a nearest
-    neighbor. These weights go where ``sample_weight`` goes: of a pipeline to the last step, while
-    the steps before it are fitted to the distinct rows (with metadata routing, to all that
-    request them). An estimator that takes no weights gets the copies, with a warning.
+    The bootstrap passes a row that was drawn k times to the estimator once, with k times its
+    weight. Otherwise a held-out copy would be predicted from its other copies, and leave-one-out
+    or cross-validation would tend to choose what reproduces single rows, such as a nearest
+    neighbor. These weights go where ``sample_weight`` goes. In a pipeline that is the last step,
+    and the steps before it are fitted to the distinct rows; with metadata routing it is every
+    step that requests them. An estimator that takes no weights gets the copies, with a warning.
 
-    The out-of-bag error of .632+ is the mean over the rows of each one's mean loss in the
-    resamples that left it out [1]_; for "ber" and "balanced_accuracy" such a mean over each
-    class, averaged over the classes; for "rmse" and "r2" made of the mean squared error. Areas
-    under the curve are no means over rows: theirs is the mean over the resamples. Other than
-    in [1]_, resamples of classifiers are drawn within each class, so that none lacks one.
-    Standard errors are of the delta method of [1]_, and need 20 resamples.
+    The out-of-bag error of .632+ averages, over the rows, each row's mean loss in the resamples
+    that left it out [1]_. For "ber" and "balanced_accuracy" this average is taken within each
+    class and then over the classes; "rmse" and "r2" are computed from the mean squared error. An
+    area under a curve is not a mean over rows, so it is averaged over the resamples. Unlike in
+    [1]_, resamples of classifiers are drawn within each class, so that no class is missing.
+    Standard errors come from the delta method of [1]_, and need 20 resamples.
 
-    Scores of a test part are of one machine, which saw none of its rows; those of several splits
-    are averaged, and outputs of different machines never ranked together. Nor are leave-one-out
-    ones, which lean away from the class of the row: "loo_auc" compares rows under one machine that
-    has seen neither, as ``scores_`` does, and "loo_average_precision" is missing.
+    The scores of a test part belong to one machine, which saw none of its rows. Scores are
+    averaged over splits; outputs of different machines are never ranked together. The same holds
+    for leave-one-out outputs, which are biased away from the class of their row: "loo_auc"
+    compares two rows under one machine that has seen neither, as ``scores_`` does, and
+    "loo_average_precision" is missing.
 
-    Groups are drawn so that the shares of rows, in all and of each class, come as near as whole
-    groups allow; a group of several classes counts as of the one that the fewest groups have.
-    Windows of "forward" keep no shares, and one without some class has no area under the curve:
-    that split is in ``failures``. The standard error takes windows for exchangeable, and says
-    nothing of a drift beyond them.
+    Groups are drawn so that the share of rows, in total and in each class, is as near to its
+    goal as whole groups allow; a group with several classes counts for the one that the fewest
+    groups have. Windows of "forward" keep no shares. A window that lacks a class has no area
+    under the curve, and its split is in ``failures``. The standard error treats windows as
+    exchangeable, and says nothing about a drift beyond them.
 
-    On a cluster: ``with joblib.parallel_config("dask"): assess(...)`` after making a
-    ``distributed.Client`` (``pip install "looms[dask]"``). Only the calling process writes
-    to the store. Workers get the caller's configuration of scikit-learn.
+    On a cluster, make a ``distributed.Client`` (``pip install "looms[dask]"``) and run
+    ``with joblib.parallel_config("dask"): assess(...)``. Only the calling process writes
+    to the store. Workers use the caller's configuration of scikit-learn.
 
-    Splits of workers that die are run again, with dask and with processes of one machine
-    ("loky", also in place of "multiprocessing", which does not report that a process died). A
-    split that kills its workers repeatedly, as by its memory, at last with no other split at
-    work, is recorded in ``failures``; with dask it has as many tries as
-    ``distributed.scheduler.allowed-failures`` gives it, twice. It never runs in the calling
-    process, unless all do: with ``n_jobs=1`` or threads. A dask cluster made in the calling
-    process restarts workers that it gave up (``distributed.deploy.lost-worker-timeout``). After a
-    minute without any worker, or joblib's ``wait_for_workers_timeout`` if longer, a TimeoutError
-    is raised. Workers of loky end soon after a calling process that was killed.
+    Splits of workers that die are run again, with dask and with local processes ("loky", which
+    also replaces "multiprocessing", because that does not report that a process died). A split
+    that kills its workers repeatedly (by its memory, say), in the end while no other split is
+    running, is recorded in ``failures``; with dask it has twice as many tries as
+    ``distributed.scheduler.allowed-failures``. Splits run in the calling process only if all of
+    them do: with ``n_jobs=1`` or threads. A dask cluster made in the calling process restarts
+    workers that it gave up (``distributed.deploy.lost-worker-timeout``). A TimeoutError is raised
+    after a minute without any worker, or joblib's ``wait_for_workers_timeout`` if that is longer.
+    Workers of loky end soon after a calling process that was killed.
 
-    A store identifies an estimator by its class and parameters and a scorer by its function,
-    and code that is not of an installed package also by what Python has loaded: classes with
-    their bases, functions, and the globals that these name. An edit of them runs the splits
-    again, as another minor version of Python does. Versions of looms, NumPy, SciPy, scikit-learn
-    and the packages that estimator and scorers come from must be those of the store. Not noticed
-    is a change in compiled code, in what is imported within a function, in what is named only at
-    run time, or in an installed package whose version stays.
+    A store identifies an estimator by its class and parameters, and a scorer by its function.
+    Code outside installed packages is also identified by what Python has loaded: classes with
+    their bases, functions, and the globals that these name. Editing it, or changing the minor
+    version of Python, runs the splits again. The versions of looms, NumPy, SciPy, scikit-learn
+    and the packages that estimator and scorers come from must be those of the store. Changes in
+    compiled code, in imports within a function, in names known only at run time, and in an
+    installed package whose version stays the same are not noticed.
 
     References
     ----------
@@ -258,13 +258,13 @@ def stored(
     Returns
     -------
     result : Assessment or None
-        Result of the stored ones of the first ``n_splits`` splits; None if there are none, or
-        the bootstrap lacks its fit to all rows.
+        Result of those of the first ``n_splits`` splits that are stored; None if there are none,
+        or if the bootstrap lacks its fit to all rows.
 
     Raises
     ------
     StoreError
-        If the store is of another version.
+        If the store was made by another version.
 
     Examples
     --------
@@ -297,8 +297,8 @@ def finished(
     if experiment.repeats_rows:
         warnings.warn(
             f"{type(experiment.estimator).__name__} cannot be given sample_weight in fit, so "
-            "resamples hold copies of rows. What it chooses by leaving rows out, as by "
-            "cross-validation, is misled by them, and so is the estimate; "
+            "resamples hold copies of rows. They mislead what it chooses by leaving rows out, as "
+            "by cross-validation, and so the estimate; "
             'method="shuffle" has no copies.',
             stacklevel=level_of_user(),
         )
@@ -319,9 +319,9 @@ def finished(
     except KeyboardInterrupt:
         message = f"{len(results)} of {len(splits)} splits are done"
         message += (
-            " and were not stored: with store=... they would have been kept."
+            " and were not stored: store=... would have kept them."
             if store is None
-            else f" and stored in {store}: the same again runs the rest."
+            else f" and stored in {store}: repeat it to run the rest."
         )
         so_far = _assessment(experiment, results)
         if so_far is not None and len(so_far.failures) == len(so_far.splits):

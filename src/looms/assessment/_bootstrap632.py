@@ -18,7 +18,7 @@ from looms.assessment._splits import Rows
 #: One score, or one of each resample.
 S = TypeVar("S", float, Array)
 
-#: Resamples that a standard error needs.
+#: Number of resamples that a standard error needs.
 LEAST = 20
 
 
@@ -51,10 +51,10 @@ def _squared(y: AnyArray, predicted: AnyArray, weight: Array | None) -> float:
 
 
 class KnownScore(NamedTuple):
-    """Score that .632+ is defined for.
+    """Score for which .632+ is defined.
 
-    none : error expected when targets have nothing to do with predictions.
-    loss : of a row, where the error is made of a mean over rows.
+    none : error expected if the targets have nothing to do with the predictions.
+    loss : loss of a row, if the error is computed from a mean over rows.
     complement : True if the score is one minus the error.
     """
 
@@ -77,7 +77,7 @@ KNOWN = {
 
 
 def error_of(name: str, score: S) -> S:
-    """Error from a score, or score from an error, by name: the value, or one minus it."""
+    """Error from a score, or score from an error, by name: the value or one minus the value."""
     return 1.0 - score if KNOWN[name].complement else score
 
 
@@ -135,40 +135,41 @@ def out_of_bag(
     .. math:: e_1 = \frac{1}{n} \sum_i E_i, \quad
         E_i = \frac{\sum_b I_i^b \, L(y_i, f_b(x_i))}{\sum_b I_i^b},
 
-    :math:`I_i^b` is 1 where resample b left sample i out, else 0; L is 1 for a wrong class
-    and 0 for a right one, or the squared error. Of a balanced rate the outer mean is taken
-    over each class, and then over the classes; of "rmse" its root; of "r2" it is divided by
-    the variance of y. An area under a curve is no mean over samples: it is the mean over the
+    where :math:`I_i^b` is 1 if resample b left sample i out, else 0, and L is 1 for a wrong
+    class and 0 for a right one, or the squared error. A balanced rate takes the outer mean
+    within each class and then over the classes; "rmse" is its root; "r2" divides it by the
+    variance of y. An area under a curve is not a mean over samples, so it is averaged over the
     resamples.
 
-    The standard error is that of the nonparametric delta method, the square root of
+    The standard error comes from the nonparametric delta method. It is the square root of
     :math:`\sum_i D_i^2` with
 
     .. math:: D_i = c_i (E_i - e_1) + \sum_b (N_i^b - 1) \, t_b, \quad
         t_b = \sum_j c_j \frac{I_j^b (L_j^b - E_j)}{\sum_b I_j^b},
 
-    :math:`N_i^b` the times that i was drawn, :math:`c_i` the derivative of the score by
-    :math:`E_i`, 1/n for a plain mean. The first term is from testing on i, the second from
-    training on i. The sum is reduced by the average contribution of a limited number of resamples,
-    :math:`\sum_i \mathrm{var}_b((N_i^b - 1) t_b)`, but not below the first term.
+    where :math:`N_i^b` is how often i was drawn, and :math:`c_i` the derivative of the score with
+    respect to :math:`E_i`, 1/n for a plain mean. The first term is from testing on i, the second
+    from training on i. The sum is reduced by the average contribution of a limited number of
+    resamples, :math:`\sum_i \mathrm{var}_b((N_i^b - 1) t_b)`, but not below the first term.
 
     Source: Efron & Tibshirani (1997), sections 3 and 5; samples that no resample left out do
     not count. Correction for the number of resamples: Wager, Hastie & Efron (2014), Confidence
-    intervals for random forests, JMLR 15. The area under a curve has the standard deviation over
-    resamples, which tends to be large.
+    intervals for random forests, JMLR 15. For the area under a curve the standard error is the
+    standard deviation over resamples, which tends to be large.
 
     Parameters
     ----------
-    scorers : by name; those that take weights are weighted.
+    scorers : scorers by name; those that take weights are weighted.
     y : (n_samples,) targets.
     weight : (n_samples,) weights of the outer mean, or None.
-    resamples : of each, the rows that were drawn, those left out, and the result.
-    groups : (n_samples,) group of each row, if rows were drawn in groups; these are then what is
-        independent.
+    resamples : for each, the rows that were drawn, those left out, and the result.
+    groups : (n_samples,) group of each row, if whole groups were drawn; the groups, not the rows,
+        are then independent.
 
     Returns
     -------
-    scores : by name, in units of the score. The error is NaN for fewer than `LEAST` resamples.
+    scores : scores by name, in units of the score. The error is NaN for fewer than `LEAST`
+        resamples.
     """
     y = np.asarray(y)
     n, n_resamples = len(y), len(resamples)
@@ -235,21 +236,21 @@ def plus_632(name: str, apparent: float, out_of_bag: S, none: float) -> Array:
         .368 \bar e + .632 e_1 + (e_1' - \bar e)
         \frac{.368 \cdot .632 \hat R}{1 - .368 \hat R}
 
-    Source: Efron & Tibshirani (1997), eqs. (24), (31), (32); :math:`\bar e` is the
-    apparent error, :math:`e_1` the out-of-bag error, :math:`\gamma` the error rate
-    without information, and :math:`\hat R`, 0 unless :math:`e_1` and :math:`\gamma` exceed
-    :math:`\bar e`, the relative rate of overfitting.
+    Source: Efron & Tibshirani (1997), eqs. (24), (31), (32); :math:`\bar e` is the apparent
+    error, :math:`e_1` the out-of-bag error, :math:`\gamma` the no-information error rate, and
+    :math:`\hat R` the relative overfitting rate, 0 unless :math:`e_1` and :math:`\gamma` exceed
+    :math:`\bar e`.
 
     Parameters
     ----------
-    name : of the score; accuracies, AUC and R² enter as one minus themselves.
-    apparent : score of the training data of a fit to all rows.
+    name : name of the score; accuracies, AUC and R² enter as one minus the score.
+    apparent : score of a fit to all rows on those rows.
     out_of_bag : score or scores of the rows that a resample left out.
     none : score of predictions without information.
 
     Returns
     -------
-    estimate : in units of the score, of the shape of `out_of_bag`.
+    estimate : estimate in units of the score, of the shape of `out_of_bag`.
 
     Examples
     --------
@@ -267,12 +268,13 @@ def plus_632(name: str, apparent: float, out_of_bag: S, none: float) -> Array:
 def standard_error_632(name: str, apparent: float, out_of_bag: OutOfBag, none: float) -> float:
     r"""Standard error of the .632+ estimate.
 
-    That of the out-of-bag error times the derivative of the .632+ error by it, where the
-    apparent error is taken to vary in proportion and the error without information not at all.
+    The standard error of the out-of-bag error times the derivative of the .632+ error with
+    respect to the out-of-bag error. The apparent error is assumed to vary in proportion, the
+    no-information error not at all.
 
-    The delta method of Efron & Tibshirani (1997), section 5. Scaling by the ratio of the two
-    errors would leave out that the relative rate of overfitting varies too: for a nearest
-    neighbor that is a quarter of the standard error.
+    This is the delta method of Efron & Tibshirani (1997), section 5. Scaling by the ratio of the
+    two errors would ignore that the relative overfitting rate varies too, which for a nearest
+    neighbor is a quarter of the standard error.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ class Comparison:
     Attributes
     ----------
     results : dict of str to Assessment
-        By the names that the estimators were given.
+        The assessments, by the names of the estimators.
 
     Examples
     --------
@@ -59,8 +59,8 @@ class Comparison:
         .. math:: t = \frac{\bar d}{\sqrt{\left(\tfrac{1}{J}
                   + \tfrac{n_{test}}{n_{train}}\right) S_d^2}},
 
-        with J − 1 degrees of freedom, d the differences of the score in the J splits that
-        went well for both [1]_.
+        with J − 1 degrees of freedom, where d are the differences of the score in the J splits
+        in which neither estimator raised [1]_.
 
         Parameters
         ----------
@@ -70,9 +70,9 @@ class Comparison:
         Returns
         -------
         differences : DataFrame
-            A row a pair and score, indexed by "first", "second" and "score", with columns
+            A row per pair and score, indexed by "first", "second" and "score", with columns
             "difference" (first − second), "standard_error" (corrected), "low", "high",
-            "t", "p_value" (two-sided, of each pair by itself) and "n_splits".
+            "t", "p_value" (two-sided, each pair by itself) and "n_splits".
 
         References
         ----------
@@ -149,12 +149,12 @@ def compare(
     progress: Progress | None = None,
     **options: Any,
 ) -> Comparison:
-    """Several estimators on the same splits, with their paired differences.
+    """Performance of several estimators on the same splits, with their paired differences.
 
     Parameters
     ----------
     estimators : mapping of str to estimator
-        Two or more, by name; classifiers or regressors, not both.
+        Two or more estimators by name, all classifiers or all regressors.
     X : array-like, sparse matrix or DataFrame of shape (n_samples, n_features)
         All samples.
     y : array-like of shape (n_samples,)
@@ -164,20 +164,20 @@ def compare(
     store, n_jobs, progress
         As for `looms.assess`.
     **options
-        As for `looms.assess`: ``n_splits``, ``test_size``, ``scoring``, ``method`` "shuffle" or
-        "kfold", ``sample_weight``, which all of them must take, ``groups``, which
-        those that take them get, ``copies``.
+        As for `looms.assess`: ``n_splits``, ``test_size``, ``scoring``, ``method`` ("shuffle" or
+        "kfold"), ``sample_weight`` (which every estimator must take), ``groups`` (passed to
+        those that take them) and ``copies``.
 
     Returns
     -------
     comparison : Comparison
-        Printed, a summary; ``results`` has the assessments, ``differences()`` the
+        Printing it shows a summary. ``results`` has the assessments, ``differences()`` the
         differences with intervals and p-values.
 
     Warns
     -----
     CopiesWarning
-        As `looms.assess` does, once.
+        As in `looms.assess`, but only once.
 
     Examples
     --------

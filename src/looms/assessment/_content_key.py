@@ -37,13 +37,13 @@ def content_key(**parts: Any) -> str:
     """Hexadecimal digest of named things: estimators, data, functions, plain values.
 
     Estimators count by class and parameters, arrays by dtype, shape and bytes, data
-    frames by the names, types and values of their columns, functions and classes by name, other
-    objects by what pickle would keep of them.
+    frames by the names, types and values of their columns, functions and classes by name, and
+    other objects by what pickle would store.
 
-    The user's own functions and classes count by their code too, with base classes,
+    The user's own functions and classes also count by their code, including base classes,
     decorators, and the globals they name: functions, classes, values, and attributes of
-    modules that are the user's own. Code is what Python has loaded, bytecode and
-    constants: comments do not count, and another minor version of Python is other code.
+    modules that are the user's own. Code means the bytecode and constants that Python has
+    loaded: comments do not count, and another minor version of Python is different code.
     Code of an installed package counts by name, and `package_versions` has its version.
     Changes in compiled code, in imports within a function, and in names that are only known
     at run time, as by `getattr`, are not noticed.
@@ -51,7 +51,7 @@ def content_key(**parts: Any) -> str:
     Raises
     ------
     TypeError
-        If some part has no content to hash, with its place.
+        If some part has no content to hash; the message says where.
     """
     digest = hashlib.sha256()
     for name, part in sorted(parts.items()):
@@ -98,7 +98,7 @@ class _Feeder:
             if self._in_code:
                 self._text("inside")
                 return
-            raise TypeError(f"{where} contains itself: no key can be made of it.")
+            raise TypeError(f"{where} contains itself, so it has no key.")
         self._inside.append(id(value))
         try:
             self._item(value, where)
@@ -177,8 +177,8 @@ class _Feeder:
         except Exception as error:  # of any class that cannot be pickled
             if not self._in_code:
                 raise TypeError(
-                    f"{where} is a {type(value).__name__}, of which no key for a store can be "
-                    "made: give plain values, arrays, functions or estimators."
+                    f"{where} is a {type(value).__name__}, which has no key for a store: "
+                    "give plain values, arrays, functions or estimators."
                 ) from error
             self._text("type", _name(type(value)))
             return
@@ -229,8 +229,8 @@ class _Feeder:
             enclosed = [cell.cell_contents for cell in value.__closure__ or ()]
         except ValueError:
             raise TypeError(
-                f"{where} names a variable of the function around it that has no value: no key "
-                "can be made of it."
+                f"{where} names a variable of the enclosing function that has no value, so it "
+                "has no key."
             ) from None
         self._items(enclosed, where)
 

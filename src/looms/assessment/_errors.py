@@ -6,12 +6,12 @@ from looms.assessment._result import Assessment
 
 
 class AllSplitsRaisedError(ValueError):
-    """Error for an assessment in which all splits raised.
+    """Error of an assessment in which all splits raised.
 
     Attributes
     ----------
     result : Assessment
-        With the reason of every split in ``failures``, and no figures.
+        Has the reason for every split in ``failures``, and no figures.
 
     Examples
     --------
@@ -35,12 +35,12 @@ class AllSplitsRaisedError(ValueError):
 
 
 class AssessmentInterrupted(KeyboardInterrupt):
-    """Interrupt (Ctrl-C) of an assessment, with the splits that are done.
+    """Interrupt (Ctrl-C) of an assessment, with the finished splits.
 
     Attributes
     ----------
     result : Assessment or None
-        Result of the splits that are done; None if they give no figures.
+        Result of the finished splits; None if they give no figures.
 
     Examples
     --------

@@ -44,7 +44,7 @@ from looms.estimators._in_pipelines import parts_of
 from looms.estimators._warnings import level_of_user
 from looms.folds import group_numbers, joined_groups
 
-#: What becomes of rows that are equal in every feature: any side of a split, or the same.
+#: Treatment of rows that are equal in every feature: on any side of a split, or on the same one.
 COPIES = ("apart", "together")
 
 
@@ -54,15 +54,15 @@ class Experiment:
 
     Attributes
     ----------
-    estimator : not fitted; stays as it is.
+    estimator : unfitted estimator, never changed.
     X, y : all rows.
     weight : (n_samples,) weights for the fit and the scores, or None.
-    scorers : by name.
-    splits : tuple of Split, in their order.
+    scorers : scorers by name.
+    splits : tuple of Split, in order.
     copies : one of `COPIES`.
     groups : (n_samples,) labels of groups as they were given, for the fit, or None.
-    units : (n_samples,) number of the rows that each row stays with on one side of every split:
-        those of its group, its copies, and theirs; None where every row is by itself.
+    units : (n_samples,) number of the unit that each row belongs to. A unit is on one side of
+        every split: it joins groups, and copies. None if every row is by itself.
     """
 
     estimator: Any
@@ -140,8 +140,8 @@ class Experiment:
         if n_copies := n_unexpected_copies(X[rows], copies[rows]):
             warnings.warn(
                 f"{n_copies} of {len(self.y)} rows are copies of other rows, equal in every "
-                "feature. Splits put some in both parts, and whatever remembers the training rows "
-                "knows the answers in the test part: scores are too good. Drop the copies, or "
+                "feature. Splits put some in both parts, so a model that remembers its training "
+                "rows knows the answers in the test part: scores are too good. Drop the copies, or "
                 'keep them on one side: copies="together".',
                 CopiesWarning,
                 stacklevel=level_of_user(),
@@ -277,11 +277,11 @@ class Experiment:
 
 
 def numbered(X: Any) -> Matrix:
-    """Columns with a number for every distinct value; numeric columns unchanged.
+    """Columns with a number for every distinct value; numeric columns are unchanged.
 
     Returns
     -------
-    X : (n_samples, n_columns) array or CSR matrix; rows of it are equal where those of ``X`` are.
+    X : (n_samples, n_columns) array or CSR matrix, with equal rows where ``X`` has equal rows.
     """
     if sparse.issparse(X):
         X = X.tocsr(copy=True)
@@ -314,14 +314,14 @@ def checked_seed(random_state: Any, store: str | os.PathLike[str] | None) -> int
         raise ValueError(f"random_state must not be negative, got {random_state!r}.")
     if store is not None:
         raise ValueError(
-            "A store needs an integer random_state, or its splits could not be found again; got "
+            "A store needs an integer random_state, to find its splits again; got "
             f"{random_state!r}."
         )
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 def estimator_text(estimator: Any) -> str:
-    """Estimator as one line of text: of a pipeline, names of the steps and the last one in full."""
+    """Estimator as one line of text; for a pipeline the step names, and the last step in full."""
     if isinstance(estimator, Pipeline):
         *before, (_, last) = estimator.steps
         names = [name if isinstance(step, Pipeline) else _class(step) for name, step in before]

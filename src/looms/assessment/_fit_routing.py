@@ -1,4 +1,4 @@
-"""Arguments of `fit` beside the data, weights and groups of samples, for any estimator."""
+"""Arguments of `fit` besides the data: weights and groups of samples, for any estimator."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, get_ro
 
 from looms._typing import AnyArray, Array
 
-#: Where estimators that hand the arguments of `fit` on keep the one that gets them.
+#: Attributes in which estimators that pass on the arguments of `fit` keep their recipient.
 _INNER = ("estimator", "regressor")
 
 
@@ -24,7 +24,7 @@ def checked_weights(sample_weight: Any, estimator: Any, n_samples: int) -> Array
     Raises
     ------
     ValueError
-        If they are not as many finite nonnegative numbers, one of them positive, or the
+        If the weights are not one finite nonnegative number per sample, all are zero, or the
         estimator takes none.
     """
     if sample_weight is None:
@@ -46,13 +46,13 @@ def fit_arguments(
 ) -> dict[str, AnyArray]:
     """Arguments of `fit`, by metadata routing if it is enabled, else by name.
 
-    Groups are left out where nothing takes them.
+    Groups are left out if nothing takes them.
 
     Raises
     ------
     ValueError
-        If the estimator takes no weights; with routing if it does not ask for them, or does not
-        say whether it does.
+        If the estimator takes no weights or, with routing, does not ask for them or does not say
+        whether it does.
     """
     given = {"sample_weight": sample_weight, "groups": groups}
     metadata = {what: values for what, values in given.items() if values is not None}
@@ -64,7 +64,7 @@ def fit_arguments(
         if sample_weight is not None and "sample_weight" not in routed:
             raise ValueError(
                 f"Metadata routing is enabled, and nothing in {type(estimator).__name__} asks for "
-                "sample_weight in fit: say so by set_fit_request(sample_weight=True) of what "
+                "sample_weight in fit: call set_fit_request(sample_weight=True) on the step that "
                 "takes them, or leave the weights out."
             )
         return {what: values for what, values in metadata.items() if what in routed}
@@ -96,7 +96,7 @@ def route(estimator: Any) -> str | None:
 
 
 def _names(estimator: Any, what: str) -> frozenset[str]:
-    """Arguments of `fit` that take weights or groups; of a pipeline those of its last step."""
+    """Arguments of `fit` that take weights or groups; for a pipeline those of its last step."""
     if isinstance(estimator, Pipeline):
         step, last = estimator.steps[-1]
         return frozenset(f"{step}__{name}" for name in _names(last, what))

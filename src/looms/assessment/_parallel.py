@@ -1,4 +1,4 @@
-"""Splits run by joblib on any of its backends; workers may die."""
+"""Runs splits by joblib on any of its backends, even if workers die."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from looms.assessment._split_run import PROCESS, SplitResult
 from looms.assessment._splits import Split
 from looms.dask._cluster import Attendance
 
-#: Seconds between two looks at what may have changed.
+#: Seconds between two checks of what may have changed.
 _POLL = 1.0
 
 
 @dataclass(frozen=True)
 class _Lost:
-    """Split whose worker died, by its own fault or that of another split."""
+    """Split whose worker died, because of this split or another one."""
 
     index: int
     reason: str
@@ -44,12 +44,12 @@ def run_splits(
     """Results of ``splits``, as they finish.
 
     No backend is named: ``joblib.parallel_config`` around the call decides. The experiment
-    is the same object in every task, so that a backend sends its data once: loky maps arrays
-    from 1 MB on into memory, dask keeps them on its workers.
+    is the same object in every task, so that a backend sends its data once: loky memory-maps
+    arrays of 1 MB or more, dask keeps them on its workers.
 
-    A split that is lost with its worker is sent again: first with all others, then, when
-    nothing else is left, alone. If its worker dies repeatedly while it is the only split at
-    work, that is its result. Splits are run by workers, never in the calling process.
+    A split that is lost with its worker is sent again: first with all others, then alone, when
+    nothing else is left. If its worker dies repeatedly while it is the only split running,
+    that is its result. Splits are run by workers, never in the calling process.
     """
     backend, _ = get_active_backend()
     n_workers = effective_n_jobs(n_jobs)
@@ -112,7 +112,7 @@ def _by_joblib(
     experiment: Experiment,
     splits: list[Split],
 ) -> Iterator[SplitResult | _Lost]:
-    """Results of splits until a worker dies; the splits at work are then lost."""
+    """Results of splits until a worker dies; the running splits are then lost."""
     at_work: set[int] = set()
     n_results = 0
 
@@ -171,7 +171,7 @@ def _by_dask(
                 ended = [future for future in at_work if future.done()]
                 if not ended:
                     attendance.check(
-                        f"{len(at_work)} splits are missing. Start workers and run the same again; "
+                        f"{len(at_work)} splits are missing. Start workers and run it again; "
                         "with a store only the missing splits are run."
                     )
                 for future in ended:

@@ -28,15 +28,14 @@ class ScoreFigures:
 
     Attributes
     ----------
-    value : the estimate, as in `Assessment.mean`.
-    standard_error : of the estimate, as in `Assessment.standard_error`.
+    value : estimate, as in `Assessment.mean`.
+    standard_error : standard error of the estimate, as in `Assessment.standard_error`.
     low, high : ends of the interval.
     loo : mean of the leave-one-out scores of the splits; NaN without them.
-    optimism, optimism_error : mean of leave-one-out score less test score, and its corrected
+    optimism, optimism_error : mean of leave-one-out score minus test score, and its corrected
         standard error; NaN without leave-one-out scores.
-    discernible : whether the optimism has a sign: its 95 % interval, of Student's t, is on one
-        side of 0.
-    smaller_is_better : None if the score's direction is unknown.
+    discernible : whether the 95 % interval of the optimism, by Student's t, excludes 0.
+    smaller_is_better : direction of the score; None if it is unknown.
     """
 
     value: float
@@ -63,15 +62,15 @@ class ScoreFigures:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Assessment:
-    """Performance of an estimator, the whole selection repeated in every split.
+    """Performance of an estimator, with the whole selection repeated in every split.
 
-    Result of `looms.assess`; its text is a summary.
+    The result of `looms.assess`; printing it shows a summary.
 
     Attributes
     ----------
     splits : tuple of SplitResult
-        Results in split order: scores, leave-one-out scores, the selection, warnings,
-        seconds, and the error of a split that raised.
+        Results in split order: scores, leave-one-out scores, selection, warnings, seconds, and
+        the error of a split that raised.
     whole : SplitResult or None
         The fit to all rows, which the bootstrap needs.
     scores : tuple of str
@@ -87,8 +86,8 @@ class Assessment:
     classification : bool or None
         Whether the estimator is a classifier; None if that is not known.
     out_of_bag : mapping of str to OutOfBag, or None
-        Of the bootstrap, ``score`` and ``standard_error`` of the rows that resamples left out, a
-        mean over the rows of each one's mean loss; see `looms.assess`.
+        For the bootstrap, ``score`` and ``standard_error`` on the rows that resamples left out,
+        averaged over each row's mean loss; see `looms.assess`.
     n_samples : int or None
         Number of rows that were split; None if that is not known.
 
@@ -119,12 +118,12 @@ class Assessment:
     def table(self) -> pd.DataFrame:
         """Table with a row for each split, in split order.
 
-        Index "split"; columns: "n_train" and "n_test"; every score of the test part under
-        its name; for machines of looms the same score of their leave-one-out outputs
-        under "loo_" and the name, each of many machines (see the notes of `looms.assess`); what was
-        chosen; and "failure", the reason of a split that
-        raised, whose other values are missing. Times are not in it (see `seconds`): the
-        same splits give the same table, to the last digit.
+        The index is "split". The columns are "n_train" and "n_test"; every score of the test
+        part under its name; for machines of looms the same score of their leave-one-out outputs,
+        which come from many machines (see the notes of `looms.assess`), under "loo_" and the
+        name; what was chosen; and "failure", the reason why a split raised, whose other values
+        are missing. Times are in `seconds` instead, so that the same splits give the same table
+        to the last digit.
         """
         pandas = require("pandas", "The table of an assessment")
         rows = [
@@ -148,32 +147,33 @@ class Assessment:
 
     @property
     def seconds(self) -> pd.Series:
-        """Seconds of each split, fit and scores; of stored ones, from their run."""
+        """Seconds that each split took to fit and score; for stored ones, when they were run."""
         pandas = require("pandas", "The figures of an assessment")
         index = pandas.Index([split.index for split in self.splits], name="split")
         return pandas.Series([split.seconds for split in self.splits], index, name="seconds")
 
     @property
     def mean(self) -> pd.Series:
-        """Mean of every score over the splits, or for the bootstrap the .632+ estimate."""
+        """Mean of every score over the splits; for the bootstrap, the .632+ estimate."""
         return self._series([self.figures(name).value for name in self.scores], "mean")
 
     @property
     def standard_error(self) -> pd.Series:
-        r"""Standard error of every score, by which the ends of `interval` are made.
+        r"""Standard error of every score, used by `interval`.
 
-        For "shuffle", "kfold" and "forward" the square root of the corrected resampled variance
+        For "shuffle", "kfold" and "forward" it is the square root of the corrected resampled
+        variance
 
         .. math:: \left(\tfrac{1}{J} + \tfrac{n_{test}}{n_{train}}\right) S^2,
 
-        J splits with sample variance S², which allows for the rows that training parts
-        share [1]_. For "bootstrap" that of the out-of-bag error by the delta method [2]_, times the
-        derivative of the .632+ error by the out-of-bag error; for areas under a curve the
-        standard deviation over the resamples, which tends to be large, in place of the former.
-        NaN for fewer than two splits or 20 resamples.
+        where S² is the sample variance over J splits, which allows for the rows that training
+        parts share [1]_. For "bootstrap" it is the standard error of the out-of-bag error by the
+        delta method [2]_, times the derivative of the .632+ error with respect to the out-of-bag
+        error. For areas under a curve, the standard deviation over the resamples, which tends to
+        be large, replaces the former. NaN for fewer than two splits or 20 resamples.
 
-        The correction does not count that machines of nearly the same rows err together: of 60
-        rows and 100 splits 9 to 14 of 100 intervals of 95 % leave out the truth
+        The correction ignores that machines trained on nearly the same rows make similar errors:
+        with 60 rows and 100 splits, 9 to 14 of 100 intervals of 95 % miss the truth
         (benchmarks/assess_intervals.py).
 
         References
@@ -187,11 +187,11 @@ class Assessment:
 
     @property
     def error_over_splits(self) -> pd.Series:
-        """Standard deviation over the splits / √(number of splits), of every score.
+        """Standard deviation of every score over the splits / √(number of splits).
 
-        Distance of the mean over these splits from that over all splits of these data, as
-        published tables print it. Splits share rows, so it understates how far the mean
-        is from the performance on new data: for that see `standard_error`.
+        It tells how far the mean over these splits is from the mean over all splits of these
+        data, and is what published tables print. Splits share rows, so it understates how far
+        the mean is from the performance on new data; see `standard_error` for that.
         """
         errors = [corrected_error(self._values(name), []) for name in self.scores]
         return self._series(errors, "error over splits")
@@ -200,23 +200,24 @@ class Assessment:
     def optimism(self) -> pd.Series:
         """Mean of leave-one-out score − test score, for machines of looms; else NaN.
 
-        Leave-one-out is optimistic if it is positive where larger is better, or negative where
-        smaller is, as for "ber", "error" and "rmse". `figures` has it with one sign for both.
+        Leave-one-out is optimistic if this is positive and larger scores are better, or if it is
+        negative and smaller scores are better, as for "ber", "error" and "rmse". `figures` has
+        it with the same sign for both.
         """
         return self._series([self.figures(name).optimism for name in self.scores], "optimism")
 
     @property
     def failures(self) -> dict[int, str]:
-        """Type and message of the exception of every split that raised, by its index."""
+        """Type and message of the exception of each split that raised, by index of the split."""
         return {split.index: split.error for split in self.splits if split.error is not None}
 
     def interval(self, level: float = 0.95) -> pd.DataFrame:
         """Confidence interval of every score.
 
-        `mean` ± t `standard_error`, with the quantile t of Student's distribution with one
-        degree of freedom less than there are splits; for "bootstrap" that of the normal
-        distribution. NaN for fewer than two splits or 20 resamples. Where a score has a range,
-        as an area from 0 to 1, the interval ends with it.
+        The interval is `mean` ± t `standard_error`, where t is the quantile of Student's
+        distribution with one degree of freedom less than there are splits; for "bootstrap" the
+        quantile of the normal distribution. NaN for fewer than two splits or 20 resamples. The
+        interval is cut off at the ends of the score's range, such as 0 to 1 for an area.
 
         Parameters
         ----------
@@ -226,7 +227,7 @@ class Assessment:
         Returns
         -------
         interval : DataFrame
-            A row a score, columns "low" and "high".
+            A row per score, with columns "low" and "high".
         """
         check_share(level, "level")
         pandas = require("pandas", "The interval of an assessment")
@@ -280,7 +281,7 @@ class Assessment:
         )
 
     def summary(self) -> str:
-        """Summary: every score with standard error, interval and optimism, and failures."""
+        """Text with every score, its standard error, interval and optimism, and failures."""
         lines = [f"{self.estimator}", self._design()]
         lines.append(f"{'':<12}{'mean':>10}{'s.e.':>9}{'95 % interval':>20}{'LOO':>10}")
         for name in self.scores:
@@ -312,9 +313,9 @@ class Assessment:
         return _html.table(head[:width], cells, caption, self._remarks())
 
     def optimism_text(self, score: str, method: str = "leave-one-out") -> str:
-        """Sentence on the optimism of leave-one-out.
+        """Sentence about the optimism of leave-one-out.
 
-        It has a direction only where that is discernible (see `figures`). Empty without
+        It names a direction only if that is discernible (see `figures`). Empty without
         leave-one-out scores.
 
         Parameters
@@ -322,7 +323,7 @@ class Assessment:
         score : str
             One of ``scores``.
         method : str, default="leave-one-out"
-            Name of the way that the machines held samples out.
+            Name of the way in which the machines held samples out.
         """
         figures = self.figures(score)
         difference, flattered = figures.optimism, figures.flattered_by
@@ -359,7 +360,7 @@ class Assessment:
         n_splits, n = len(self.splits), 0 if self.whole is None else self.whole.n_train
         if any(split.n_train + split.n_test > n for split in self._done() if n):
             remarks.append(
-                "Resamples held copies of rows, which mislead whatever leaves rows out to choose."
+                "Resamples held copies of rows, which mislead any choice made by leaving rows out."
             )
         if self.whole is not None and len(self._done()) < LEAST:
             remarks.append(f"An interval needs {LEAST} resamples.")
@@ -380,7 +381,7 @@ class Assessment:
         return [split for split in self.splits if split.error is None]
 
     def _values(self, name: str) -> Array:
-        """Test scores of the splits that did not raise; for the bootstrap each as .632+."""
+        """Test scores of the splits that did not raise; for the bootstrap, each as .632+."""
         values = np.array([split.scores[name] for split in self._done()])
         if self.whole is None:
             return values
@@ -398,8 +399,8 @@ def corrected_error(values: Array, splits: Sequence[SplitResult]) -> float:
     Parameters
     ----------
     values : (n_splits,) scores, or differences of scores.
-    splits : whose mean ratio of test to training rows corrects for the rows that they share;
-        none for no correction.
+    splits : splits whose mean ratio of test to training rows corrects for the rows that they
+        share; empty for no correction.
     """
     if len(values) < 2:
         return float("nan")

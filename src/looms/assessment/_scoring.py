@@ -1,4 +1,4 @@
-"""Scores by name, looms' own and scikit-learn's, with their direction and range."""
+"""Scores by name, from looms and scikit-learn, with their direction and range."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from sklearn.metrics import (
 from looms._typing import Array
 from looms.criteria import mean_class_error
 
-#: Function ``(estimator, X, y)``, of some also ``sample_weight``.
+#: Function ``(estimator, X, y)``; some also take ``sample_weight``.
 Scorer: TypeAlias = Callable[..., float]
 S = TypeVar("S", bound=Scorer)
 
-#: Scores that are shares, so between 0 and 1, by the function that computes them.
+#: Functions of scores that are shares, and so between 0 and 1.
 _SHARES = {
     "accuracy_score",
     "average_precision_score",
@@ -44,9 +44,9 @@ _SHARES = {
     "zero_one_loss",
 }
 _AT_MOST_ONE = {"d2_absolute_error_score", "explained_variance_score", "r2_score"}
-#: The ends of names by which scikit-learn marks functions of which smaller values are better.
+#: Name endings by which scikit-learn marks functions whose smaller values are better.
 _SMALLER_IS_BETTER = ("_error", "_loss", "_deviance")
-#: Arguments that make something else of a share.
+#: Arguments that turn a share into something else.
 _RESCALING = {"adjusted", "normalize"}
 
 
@@ -56,8 +56,8 @@ class ScoreKind:
 
     Attributes
     ----------
-    smaller_is_better : True, False, or None where the scorer does not tell.
-    low, high : least and largest possible value; infinite where there is no end.
+    smaller_is_better : True, False, or None if the scorer does not tell.
+    low, high : smallest and largest possible value; infinite if there is no limit.
     """
 
     smaller_is_better: bool | None = None
@@ -66,10 +66,10 @@ class ScoreKind:
 
 
 def smaller_is_better(scorer: S) -> S:
-    """Decorator for scorers ``(estimator, X, y)`` of which smaller values are better.
+    """Decorator for scorers ``(estimator, X, y)`` whose smaller values are better.
 
-    The optimism of a plain function has a sign only with this mark. Scorers of
-    ``sklearn.metrics.make_scorer`` have a direction already.
+    The optimism of a plain function has a sign only with this mark. Scorers made by
+    ``sklearn.metrics.make_scorer`` already have a direction.
 
     Examples
     --------
@@ -88,8 +88,8 @@ def smaller_is_better(scorer: S) -> S:
 def kind_of(scorer: Scorer | None) -> ScoreKind:
     """Direction and range of a scorer ``(estimator, X, y)``, as far as known.
 
-    Scorers of scikit-learn give a loss with its sign turned, so that larger is better. One that
-    leaves the sign of a loss alone is recognized by the end of its function's name.
+    Scorers of scikit-learn negate a loss, so that larger is better. A scorer that keeps the sign
+    of a loss is recognized by the end of its function's name.
     """
     declared = getattr(scorer, "smaller_is_better", None)
     if declared is not None:
@@ -109,7 +109,7 @@ def kind_of(scorer: Scorer | None) -> ScoreKind:
 def balanced_error(
     y: npt.ArrayLike, predicted: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
 ) -> float:
-    """Mean over the classes in ``y`` of the weighted rate of errors in the class.
+    """Mean over the classes in ``y`` of the weighted error rate within each class.
 
     Parameters
     ----------
@@ -136,9 +136,9 @@ def scorers_of(scoring: Any, estimator: Any, y: npt.ArrayLike) -> dict[str, Scor
     Parameters
     ----------
     scoring : None, str, callable, iterable of str, or mapping of names to str or callables
-        None is "ber" and "auc" for two classes, "ber" and "error" for more, or without a decision
-        function and probabilities, "rmse" and "r2" for a regressor.
-    estimator : the estimator, which says whether there are classes.
+        None means "rmse" and "r2" for a regressor, "ber" and "auc" for two classes, and "ber" and
+        "error" for more classes or without a decision function and probabilities.
+    estimator : estimator, which says whether there are classes.
     y : targets.
     """
     if scoring is None:
@@ -160,7 +160,7 @@ def scorers_of(scoring: Any, estimator: Any, y: npt.ArrayLike) -> dict[str, Scor
     else:
         raise ValueError(f"scoring must be names or callables, got {scoring!r}.")
     if not named:
-        raise ValueError("scoring names no score.")
+        raise ValueError("scoring is empty.")
     return {str(name): _scorer(scorer) for name, scorer in named.items()}
 
 

@@ -19,10 +19,10 @@ from looms.assessment._scoring import Scorer, all_scores, is_area, ranks, takes_
 from looms.held_out import HeldOut
 from looms.kernels._names import kernel_name
 
-#: Tells processes apart, also on different machines.
+#: Tells processes apart, even on different computers.
 PROCESS = secrets.token_hex(8)
 
-#: What estimators may choose, as JSON keeps it.
+#: Values that estimators may choose, as JSON stores them.
 Value = float | int | str | bool | None
 
 
@@ -32,21 +32,22 @@ class SplitResult:
 
     Attributes
     ----------
-    index : of the split in its plan.
-    n_train, n_test : rows of each part. A row that the bootstrap drew several times counts
-        once if `fit` takes weights, else as often as it was drawn.
-    scores : of the test part, by name.
-    loo_scores : of the leave-one-out outputs of the machine fitted, where it has them. The area
-        under the ROC curve compares rows under one machine that has seen neither; other scores
-        that rank rows are NaN.
-    chosen : kernel, hyper-parameters and threshold chosen; of a stack the weight and the
+    index : index of the split in its plan.
+    n_train, n_test : number of rows in each part. A row that the bootstrap drew several times
+        counts once if `fit` takes weights, else as often as it was drawn.
+    scores : scores of the test part, by name.
+    loo_scores : scores of the leave-one-out outputs of the fitted machine, if it has them. The
+        area under the ROC curve compares rows under one machine that has seen neither; other
+        scores that rank rows are NaN.
+    chosen : kernel, hyper-parameters and threshold chosen; for a stack, the weight and the
         hyper-parameters "of" each machine.
-    no_information : scores expected of these predictions if targets had nothing to do
-        with them; for the fit to all rows only.
-    predictions : of the test part in its order, for a resample of the bootstrap only.
-    warnings : of the fit and the scorers; of those that differ in numbers only, the first.
-    seconds : wall time of fit and scores.
-    error : type and message of the exception of the split, or None.
+    no_information : scores expected for these predictions if the targets had nothing to do
+        with them; only for the fit to all rows.
+    predictions : predictions for the test part, in its order; only for a bootstrap resample.
+    warnings : warnings of the fit and the scorers; of those that differ only in numbers, the
+        first.
+    seconds : wall time of the fit and the scores.
+    error : type and message of the exception that the split raised, or None.
     """
 
     index: int
@@ -63,12 +64,12 @@ class SplitResult:
 
 
 def without_numbers(text: str) -> str:
-    """Text with a sign in place of every number, to compare warnings of several splits."""
+    """Text with a placeholder for every number, to compare warnings of several splits."""
     return re.sub(r"[-+]?\d[\d.,]*(?:e[-+]?\d+)?", "#", text)
 
 
 def distinct(texts: Iterable[str]) -> tuple[str, ...]:
-    """Texts in their order, without those that differ from an earlier one in numbers only."""
+    """Texts in order, without those that differ from an earlier one only in numbers."""
     return tuple({without_numbers(text): text for text in reversed(list(texts))}.values())[::-1]
 
 
@@ -88,15 +89,14 @@ def loo_scores(
 ) -> dict[str, float]:
     """Scores of the leave-one-out outputs, by the scorers of the test part.
 
-    Where rows were held out together, by group or fold, of those held-out outputs. Each output
-    is of a machine that did not train on the row. The area under the ROC curve of two classes is of
-    rows compared under one machine that has seen neither, for n³ flops of a least-squares machine.
+    If rows were held out together, by group or fold, those held-out outputs are scored. Each
+    output is from a machine that was not trained on the row. The area under the ROC curve of two
+    classes compares rows under one machine that has seen neither, for n³ flops of a least-squares
+    machine. Scores are weighted by the (n_train,) ``weight``, if given.
 
-    Weighted by the (n_train,) ``weight``, where it is given.
-
-    NaN for scores that these outputs do not suffice for: those of probabilities, and those that
-    would rank outputs of as many machines as there are rows, groups or folds, which lean away from
-    the class of the row, such as the average precision.
+    NaN for scores that cannot be computed from these outputs: those of probabilities, and those
+    that would rank outputs of different machines (one per row, group or fold), which are biased
+    away from the class of the row, such as the average precision.
     """
     loo: HeldOut = getattr(machine, "held_out_", machine.loo_)
     rows = np.arange(loo.n_samples)[:, None]

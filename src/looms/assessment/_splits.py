@@ -31,7 +31,7 @@ class Split:
     ----------
     index : place in the plan; `WHOLE` trains and tests on all rows.
     method : one of `METHODS`.
-    test_size : share or number of the rows that test; the bootstrap ignores it.
+    test_size : share or number of rows in the test part; the bootstrap ignores it.
     random_state : seed of the plan.
     stratified : whether classes keep their shares.
     gap : rows between the training part and the test part of "forward".
@@ -46,7 +46,7 @@ class Split:
 
     @property
     def name(self) -> str:
-        """Identity in a store; the rest of it is the same for all splits there."""
+        """Identity in a store, where everything else is the same for all splits."""
         index = "whole" if self.index == WHOLE else f"{self.index:06d}"
         return f"seed{self.random_state}-{index}"
 
@@ -56,18 +56,18 @@ class Split:
         return self.method == "bootstrap" and self.index != WHOLE
 
     def seed(self, purpose: int = 0) -> int:
-        """Seed below 2³² of a split, for each purpose."""
+        """Seed of the split for one purpose, below 2³²."""
         entropy = (self.random_state, self.index + 1, purpose)
         return int(np.random.SeedSequence(entropy).generate_state(1)[0])
 
     def rows(self, y: npt.ArrayLike, groups: AnyArray | None = None) -> tuple[Rows, Rows]:
-        """Rows that train and rows that test, each sorted; repeated ones for the bootstrap.
+        """Training rows and test rows, each sorted; with repeats for the bootstrap.
 
         Parameters
         ----------
         y : (n_samples,) targets.
         groups : (n_samples,) number of the group that each row belongs to. All rows of a group
-            are on the same side. None takes every row by itself.
+            are on the same side. None treats every row by itself.
         """
         y = np.asarray(y)
         n = len(y)
@@ -101,8 +101,8 @@ class Split:
     def _fold(self, strata: list[Rows], sizes: AnyArray) -> Rows:
         """Test units of a fold.
 
-        In random order, each unit goes to the fold with the fewest rows of its stratum, and of
-        these to the one with the fewest rows.
+        In random order, each unit goes to the fold with the fewest rows of its stratum; ties go
+        to the fold with the fewest rows.
         """
         n_folds = n_folds_of(self.test_size)
         repeat, number = divmod(self.index, n_folds)
@@ -129,10 +129,10 @@ class Units:
     Attributes
     ----------
     of_row : (n_samples,) unit that each row belongs to.
-    sizes : (n,) rows of each unit.
-    labels : (n,) class of each unit: of those that it holds the one that the fewest units
-        hold, so that both parts get members of every class. A unit that would be the only one
-        of its label has the commonest one.
+    sizes : (n,) number of rows in each unit.
+    labels : (n,) class of each unit: among its classes, the one found in the fewest units, so
+        that both parts get members of every class. A unit that would be the only one with its
+        label gets the commonest label.
     """
 
     of_row: AnyArray
@@ -160,7 +160,7 @@ class Units:
         return len(self.sizes)
 
     def rows(self, testing: AnyArray) -> tuple[Rows, Rows]:
-        """Rows of all other units, and of those that test."""
+        """Rows of all other units, and rows of the test units."""
         tests = np.isin(self.of_row, testing)
         return np.flatnonzero(~tests), np.flatnonzero(tests)
 
@@ -176,15 +176,15 @@ def plan(
     groups: AnyArray | None = None,
     gap: int = 0,
 ) -> list[Split]:
-    """Splits in their order, after checking that the rows suffice for them.
+    """Splits in order, after checking that there are enough rows for them.
 
-    Of rows that `Split.rows` keeps together by ``groups`` each group counts as one.
+    Each group that `Split.rows` keeps together by ``groups`` counts as one row.
 
     Raises
     ------
     ValueError
-        If an argument is out of range, a class has too few members for a split, or rows in order
-        of time are too few for the windows.
+        If an argument is out of range, a class has too few members for a split, or there are too
+        few rows for the windows of time.
     """
     check_known(method, "method", METHODS)
     if not (isinstance(n_splits, Integral) and n_splits >= 2):
@@ -258,7 +258,7 @@ def _check_members(y: npt.ArrayLike, groups: AnyArray | None, least: int, split:
 
 
 def _check_windows(y: npt.ArrayLike, groups: AnyArray | None, splits: list[Split]) -> None:
-    """ValueError if the rows are too few for the windows, or one has none to train on."""
+    """ValueError if there are too few rows for the windows, or a window has none to train on."""
     n, gap = len(np.asarray(y)), splits[0].gap
     n_test = _n_test(n, splits[0].test_size)
     most = (n - gap - 1) // n_test
@@ -285,13 +285,13 @@ def _classes_held(y: npt.ArrayLike, of_row: AnyArray) -> tuple[AnyArray, AnyArra
 
 
 def _n_test(n: int, test_size: float) -> int:
-    """Number of test rows of n."""
+    """Number of test rows out of n."""
     whole = isinstance(test_size, Integral)
     return int(test_size) if whole else min(ceil(float(test_size) * n - 1e-9), n - 1)
 
 
 def _test_counts(sizes: list[int], test_size: float) -> list[int]:
-    """Number of test rows of each class: its share, at least one, and one left to train."""
+    """Number of test rows per class: its share, at least one, leaving at least one to train."""
     # Stratified splits of scikit-learn, such as those for validation in `looms.estimators`, may
     # leave a small class out of a part, where its error rate has no value; and groups are drawn
     # by their rows. Subsamples of `looms.selection` are the beginnings of one order, to be nested.
@@ -312,7 +312,7 @@ def _test_counts(sizes: list[int], test_size: float) -> list[int]:
 
 
 def _resampled(group: Rows, rng: np.random.Generator) -> Rows:
-    """Members drawn with replacement, as many as there are, at least one left out."""
+    """As many members as there are, drawn with replacement, with at least one left out."""
     while True:
         drawn = rng.choice(group, len(group))
         if len(np.unique(drawn)) < len(group):

@@ -20,7 +20,7 @@ from looms._version import __version__
 from looms.assessment._split_run import SplitResult
 from looms.assessment._splits import Split
 
-#: Of the files; another number is another key and another store.
+#: Format of the files; another number means another key and another store.
 FORMAT = 1
 
 _MARK = "looms-assessments.json"
@@ -43,28 +43,27 @@ class StoreError(FileError):
 class Store:
     """Finished splits of one assessment, ``folder/key/split.json`` each.
 
-    A file is written beside and renamed, so any number of processes may share a
-    folder: the last one replaces a result by the same result. Incomplete files of killed
+    A file is written under another name and then renamed, so any number of processes may share
+    a folder: the last one replaces a result by the same result. Incomplete files of killed
     processes are removed when the store is opened.
 
     Parameters
     ----------
     folder : Path
-        Holds the assessments of any number of estimators and data sets; made if it is
-        not there.
+        Folder that holds the assessments of any number of estimators and data sets; made if it
+        does not exist.
     key : str
         Digest of everything that the results depend on, except the split.
     about : dict
-        Description of the assessment, for readers of the folder.
+        Description of the assessment, for people who read the folder.
     packages : dict
-        Versions of the packages, other than looms and those it needs, that the results
-        depend on.
+        Versions of the packages that the results depend on, except looms and those it needs.
 
     Raises
     ------
     StoreError
-        If the folder holds something else or was written in another format, by another
-        version of a package that the results depend on, or cannot be written.
+        If the folder holds something else, cannot be written, or was written in another format or
+        by another version of a package that the results depend on.
     """
 
     def __init__(
@@ -85,7 +84,7 @@ class Store:
             elif used:
                 raise StoreError(
                     manifest,
-                    "this file, which says what versions the splits beside it are of, is damaged",
+                    "this file, which has the versions that made the stored splits, is damaged",
                     "Nothing was changed; name another folder for the store.",
                 )
             else:
@@ -118,14 +117,14 @@ class Store:
                 results[split.index] = result
                 continue
             warnings.warn(
-                f"{path}: the stored split is left aside and run again, for {problem}.",
+                f"{path}: the stored split is ignored and run again ({problem}).",
                 stacklevel=3,
             )
         self._n_stored = len(results)
         return results
 
     def save(self, split: Split, result: SplitResult) -> None:
-        """Write a finished split; when this returns it is on the disk."""
+        """Write a finished split; it is on disk when this returns."""
         path = self._path(split)
         try:
             values = asdict(result)
@@ -134,8 +133,8 @@ class Store:
             raise StoreError(
                 path,
                 f"the result of a split cannot be written ({error.strerror})",
-                f"The {self._n_stored} stored before it are safe: make room, then run the same "
-                "again, and only the missing splits are run.",
+                f"The {self._n_stored} stored before it are safe: make room and run it again, "
+                "and only the missing splits are run.",
             ) from error
         self._n_stored += 1
 

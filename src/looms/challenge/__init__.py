@@ -1,7 +1,7 @@
-"""Experiments of [C06] and [G06], beside the printed results.
+"""The experiments of [C06] and [G06], compared with the printed results.
 
-Data of the WCCI-2006 challenge, the preprocessing of each set, plans of experiments, and
-tables of results beside those of [C06] and [G06].
+This package has the data of the WCCI-2006 challenge, the preprocessing of each set, plans of
+experiments, and tables that compare results with those of [C06] and [G06].
 """
 
 from looms.challenge._data import fetch, load_file

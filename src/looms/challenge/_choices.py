@@ -24,13 +24,14 @@ class Entry:
     held_out : number of the split whose test part stands for the test set.
     choice_by, guess_by : rules of the choice and of the guess.
     experiment : the chosen experiment.
-    guess : of the balanced error rate on the test part.
-    ber_train : balanced error rate on the rows that trained.
-    ber_valid : of the same experiment, trained without the test part of the first split of these
-        rows, on that part, which stands for the validation set; NaN without splits of them.
-    ber_test : on the test part.
-    guess_error : guess − ber_test; negative where the guess was too good.
-    test_score : of the challenge.
+    guess : guess of the balanced error rate on the test part.
+    ber_train : balanced error rate on the training rows.
+    ber_valid : balanced error rate on the test part of the first split of the training rows, which
+        stands for the validation set, with the same experiment trained without that part; NaN
+        without splits of the training rows.
+    ber_test : balanced error rate on the test part.
+    guess_error : guess − ber_test; negative if the guess was too good.
+    test_score : test score of the challenge.
     """
 
     held_out: int
@@ -46,21 +47,21 @@ class Entry:
 
 
 def loo_choices(results: Results) -> dict[int, tuple[PaperExperiment, SplitResult]]:
-    """Experiment of the smallest leave-one-out balanced error rate in every split.
+    """Experiment with the smallest leave-one-out balanced error rate in every split.
 
-    Of equals the first. The selection among all candidates is repeated in every split: the
-    test rate of the chosen experiment is not biased by it, its leave-one-out rate is.
+    The first one in case of ties. The selection among all candidates is repeated in every split,
+    so it does not bias the test rate of the chosen experiment; it does bias its leave-one-out rate.
 
     Parameters
     ----------
     results : dict of PaperExperiment to Assessment
-        On the same splits. Splits that an experiment lacks are left out, and experiments of
-        which every split raised.
+        Results on the same splits. Splits that some experiment lacks are left out, and so are
+        experiments that raised in every split.
 
     Returns
     -------
     choices : dict
-        Experiment and its result, by number of the split.
+        The experiment and its result, by number of the split.
     """
     by_split = {e: _by_index(result) for e, result in with_figures(results).items()}
     if not by_split:
@@ -79,9 +80,9 @@ def loo_entries(results: Results, y: AnyArray, parts: Sequence[tuple[Rows, Rows]
     Parameters
     ----------
     results : dict of PaperExperiment to Assessment
-        On the same splits.
+        Results on the same splits.
     y : (n,) labels ±1.
-    parts : rows that train and test of each split.
+    parts : training rows and test rows of each split.
     """
     return [
         _entry(k, ("loo_ber", "loo"), chosen, split.loo_scores["ber"], split, y[parts[k][1]])
@@ -95,7 +96,7 @@ def nested_entries(nested: Nested) -> list[Entry]:
     Parameters
     ----------
     nested : Nested
-        What `run_nested` or `stored_nested` gave. Held-out parts that lack results are
+        Result of `run_nested` or `stored_nested`. Held-out parts that lack results are
         left out.
     """
     entries = []
@@ -115,9 +116,9 @@ def nested_entries(nested: Nested) -> list[Entry]:
 def game_entries(nested: Nested) -> list[Entry]:
     """Entries by the three strategies of the Model Selection Game [G06].
 
-    Of every held-out part: the choice by the mean test rate over splits of the training part;
-    by the test rate in the first of these, which stands for the validation set; by the
-    leave-one-out rate. The guess is the figure that was chosen by.
+    For every held-out part, an experiment is chosen by the mean test rate over splits of the
+    training part; by the test rate in the first of these splits, which stands for the validation
+    set; and by the leave-one-out rate. The guess is the figure that decided the choice.
 
     Parameters
     ----------
@@ -149,7 +150,7 @@ def game_entries(nested: Nested) -> list[Entry]:
 def _complete(nested: Nested, k: int) -> Results | None:
     """Results on splits of a training part, if every experiment has the first one.
 
-    Without the experiments of which every split raised, here or on the held-out parts.
+    Experiments that raised in every split, here or on the held-out parts, are left out.
     """
     run, able = nested.inner[k], with_figures(nested.outer)
     inner = {e: result for e, result in with_figures(run).items() if e in able}
@@ -170,7 +171,7 @@ def _entry(
     y: AnyArray,
     ber_valid: float = np.nan,
 ) -> Entry:
-    """Entry by the rules of choice and guess, tested on rows with labels ``y``."""
+    """Entry by the given rules of choice and guess, tested on rows with labels ``y``."""
     ber = split.scores["ber"]
     n_positive = int(np.sum(np.asarray(y) > 0))
     sigma = ber_standard_error(
@@ -207,8 +208,8 @@ def ber_standard_error(miss: float, false_alarm: float, n_positive: int, n_negat
 
     Parameters
     ----------
-    miss, false_alarm : error rates p₊, p₋ of the positive and of the negative class.
-    n_positive, n_negative : test rows m₊, m₋ of each.
+    miss, false_alarm : error rates p₊, p₋ of the positive and the negative class.
+    n_positive, n_negative : numbers m₊, m₋ of test rows in each.
     """
     positive = miss * (1 - miss) / n_positive
     negative = false_alarm * (1 - false_alarm) / n_negative

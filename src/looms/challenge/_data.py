@@ -1,4 +1,4 @@
-"""Data sets of two classes for the plans: of the challenge, or from any file."""
+"""Data sets of two classes for the plans, from the challenge or from any file."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ DATASETS = ("ada", "gina", "hiva", "nova", "sylva")
 #: Data ids of the agnostic-track sets, ``NAME_agnostic``.
 OPENML = {"ada": 1043, "gina": 1038, "hiva": 1039, "sylva": 1040}
 
-#: Environment variable that names the local folder, where no folder is given.
+#: Environment variable that names the local folder, if no folder is given.
 FOLDER_VARIABLE = "LOOMS_DATA"
 
 
 class ChallengeDataError(ValueError):
-    """Error for a data set that is not available or has not two classes, with advice."""
+    """Error for a data set that is unavailable or does not have two classes, with advice."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,15 +40,15 @@ class ChallengeData:
     Attributes
     ----------
     name : "ada", "gina", "hiva", "nova" or "sylva", or the name of a file.
-    X : samples: an array of floats, a sparse array, or a data frame.
+    X : samples as an array of floats, a sparse array, or a data frame.
     y : labels -1 and 1.
     preparation : how the columns are prepared in every split.
-    positive : the classes of a file that are 1; empty where a set has no other labels.
+    positive : classes of a file that became 1; empty if there are no other labels.
 
     Raises
     ------
     ChallengeDataError
-        If the labels are not -1 and 1, one a sample, or the samples are sparse and the
+        If the labels are not one -1 or 1 per sample, or the samples are sparse and the
         preparation would make them dense.
     ValueError
         If the preparation is unknown.
@@ -77,22 +77,22 @@ class ChallengeData:
 
     @property
     def paper_name(self) -> str | None:
-        """Set of the papers that this set belongs to, or None."""
+        """Name of the papers' set that this set belongs to, or None."""
         stem = self.name.partition("_")[0]
         return stem if stem in DATASETS else None
 
     def of_rows(self, rows: AnyArray) -> ChallengeData:
-        """Data set of some of the rows, in their order."""
+        """Data set of some of the rows, in the given order."""
         X = self.X.iloc[rows] if hasattr(self.X, "iloc") else self.X[rows]
         return replace(self, X=X, y=self.y[rows])
 
     def subsample(self, n_rows: int, random_state: int = 0) -> ChallengeData:
-        """Data set of random rows, with the share of each class kept.
+        """Data set of random rows, keeping the share of each class.
 
         Raises
         ------
         ValueError
-            If there are not more rows, or a class would have none.
+            If there are not more rows than that, or a class would have none.
         """
         rows, _ = train_test_split(
             np.arange(len(self.y)), train_size=n_rows, stratify=self.y, random_state=random_state
@@ -111,15 +111,15 @@ def fetch(
     Parameters
     ----------
     name : str
-        "ada", "gina", "hiva", "nova" or "sylva", in any case, or the name of another part that
-        is in the folder, such as "sylva_valid".
+        "ada", "gina", "hiva", "nova" or "sylva", in upper or lower case, or the name of another
+        part that is in the folder, such as "sylva_valid".
     folder : path, optional
-        Where the files may be, and are then taken from: ``NAME_train.data`` with
-        ``NAME_train.labels`` as the challenge gave them, or ``NAME.data`` with ``NAME.labels``
-        ("ada_valid" is the validation part), or ``NAME.csv`` with a column ``target``; ``.gz``
-        may follow. The default is the environment variable LOOMS_DATA.
+        Folder to look in first, for ``NAME_train.data`` with ``NAME_train.labels`` as the
+        challenge published them, ``NAME.data`` with ``NAME.labels`` ("ada_valid" is the
+        validation part), or ``NAME.csv`` with a column ``target``; ``.gz`` may follow. By default
+        the environment variable LOOMS_DATA names it.
     preparation : str, optional
-        Name of a preparation; that of the papers for the set by default.
+        Name of a preparation; by default that of the papers for the set.
 
     Returns
     -------
@@ -137,11 +137,11 @@ def fetch(
 
     Notes
     -----
-    From OpenML, by ``sklearn.datasets.fetch_openml``, which keeps a copy: the agnostic-track
-    sets ada (1043), gina (1038), hiva (1039) and sylva (1040). They are described as training and
-    validation part together, where the papers trained on the training part. These numbers
-    are not tested over the network; a set of another name is an error. NOVA is not known to be
-    there.
+    ``sklearn.datasets.fetch_openml``, which keeps a copy, gets the agnostic-track sets ada (1043),
+    gina (1038), hiva (1039) and sylva (1040) from OpenML. They are described as the training and
+    validation parts together, while the papers trained on the training part. These data ids are
+    not tested over the network; a set with another name is an error. NOVA is not known to be on
+    OpenML.
 
     Examples
     --------
@@ -170,15 +170,15 @@ def fetch(
 
 
 def local_file(name: str, folder: Path) -> Path | None:
-    """File of a set in a folder, with labels in it or beside it, or None.
+    """File of a set in a folder, with labels in it or in another file there; or None.
 
     Raises
     ------
     ChallengeDataError
-        If there is no such folder, or it has only some of the challenge's files.
+        If there is no such folder, or it has only some of the files of the set.
     """
     if not folder.is_dir():
-        raise ChallengeDataError(f"{folder}: there is no such folder; name the one of the data.")
+        raise ChallengeDataError(f"{folder}: there is no such folder; name the data's folder.")
     for stem in (f"{name}_train", name):
         data, labels = (_there(folder, f"{stem}.{kind}") for kind in ("data", "labels"))
         if data is not None and labels is not None:
@@ -195,7 +195,7 @@ def local_file(name: str, folder: Path) -> Path | None:
         stem = name if f"{name}." in "".join(present) else f"{name}_train"
         absent = [f"{stem}.{k}" for k in ("data", "labels") if not _there(folder, f"{stem}.{k}")]
         raise ChallengeDataError(
-            f"{folder} has {', '.join(present)} and not {' nor '.join(absent)}: put the missing "
+            f"{folder} has {', '.join(present)} but not {' nor '.join(absent)}: put the missing "
             "file there too, or name another folder."
         )
     return None
@@ -212,7 +212,7 @@ def openml(name: str, folder: str | os.PathLike[str] | None) -> tuple[Any, Any]:
     looked = "" if folder is None else f" in {folder}"
     by_hand = (
         f"put {name}_train.data and {name}_train.labels, or {name}.csv with a column target, into "
-        f"a folder, and name it as `folder` or in {FOLDER_VARIABLE}"
+        f"a folder, and name it by `folder` or in {FOLDER_VARIABLE}"
     )
     if name not in OPENML:
         raise ChallengeDataError(
@@ -229,7 +229,7 @@ def openml(name: str, folder: str | os.PathLike[str] | None) -> tuple[Any, Any]:
     called = str(bunch.details.get("name", ""))
     if not called.lower().startswith(name):
         raise ChallengeDataError(
-            f"OpenML's set {OPENML[name]} is {called!r} and not {name}: {by_hand}."
+            f"OpenML's set {OPENML[name]} is {called!r}, not {name}: {by_hand}."
         )
     return bunch.data, bunch.target
 
@@ -251,15 +251,15 @@ def load_file(
     Parameters
     ----------
     path : path
-        What `looms.datasets.read_table` reads; or ``NAME_X.npz``, a sparse matrix as
-        ``scipy.sparse.save_npz`` writes it, with its labels beside it in ``NAME_y.csv``.
+        File that `looms.datasets.read_table` can read; or ``NAME_X.npz``, a sparse matrix written
+        by ``scipy.sparse.save_npz``, with its labels in ``NAME_y.csv`` in the same folder.
     target : str, optional
-        The column to predict; for ``.npz`` by default the only one in the labels.
+        Column to predict; for ``.npz`` by default the only column of the labels.
     positive : sequence of str, optional
-        The classes that together are positive; for two classes by default the last in order.
+        Classes that together are positive; for two classes by default the last in order.
     preparation : str, default="table"
-        How columns are prepared: "table" as for `looms fit`, or as the papers do for one of
-        their sets.
+        How columns are prepared: "table" as for `looms fit`, or the name of a set of the papers
+        as they do for that set.
 
     Raises
     ------
@@ -293,7 +293,7 @@ def load_file(
         X, y, name = table.X, table.y, table.name
     if y is None:
         raise ChallengeDataError(
-            f"{path}: it has no labels; name their column as the target, or put them beside it."
+            f"{path}: it has no labels; name their column as the target, or put them next to it."
         )
     if preparation != "table":
         X = _matrix(X)
@@ -306,14 +306,14 @@ def _read_npz(path: Path, target: str | None) -> tuple[Any, Any]:
     beside = path.with_name(f"{path.stem.removesuffix('_X')}_y.csv")
     if not beside.exists():
         raise ChallengeDataError(
-            f"{path}: its labels are not there; put them beside it as {beside.name}, with a header."
+            f"{path}: its labels are missing; put them next to it as {beside.name}, with a header."
         )
     labels = read_table(beside).X
     column = target if target is not None else labels.columns[0]
     if column not in labels.columns or (target is None and labels.shape[1] != 1):
         raise TableError(
             beside,
-            f"there is no one column of labels among {', '.join(labels.columns)}",
+            f"the column of labels is not clear among {', '.join(labels.columns)}",
             "Name it as the target.",
         )
     if len(labels) != X.shape[0]:
@@ -337,7 +337,7 @@ def _signs(y: Any, positive: Sequence[str], where: str) -> tuple[AnyArray, tuple
         )
     if not chosen and len(classes) != 2:
         raise ChallengeDataError(
-            f"{where}: there are {len(classes)} classes, and an experiment is of two; say which "
+            f"{where}: there are {len(classes)} classes, but an experiment has two; say which "
             f"together are `positive` among {', '.join(classes[:20])}."
         )
     chosen = chosen or {classes[-1]}

@@ -1,4 +1,4 @@
-"""Dimensions of a data set, and tables of several sets in one, with means and ranks."""
+"""Dimensions of a data set, and tables of several sets combined, with means and ranks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def dimensions_table(data: ChallengeData) -> pd.DataFrame:
-    """Dimensions and composition of a data set, beside the paper's [C06 Table II].
+    """Dimensions and composition of a data set, next to the paper's [C06 Table II].
 
     Parameters
     ----------
@@ -28,9 +28,10 @@ def dimensions_table(data: ChallengeData) -> pd.DataFrame:
     Returns
     -------
     table : DataFrame
-        Index "looms", and "paper" for its sets. Rows of either class, "positive" and "negative";
-        the share of the positive ones, "p_positive"; "columns"; "varying", the columns that are
-        not constant; "sparsity", the share of zeros among all entries.
+        The index is "looms", and for sets of the paper also "paper". The columns are "positive"
+        and "negative", the number of rows in each class; "p_positive", the share of positive rows;
+        "columns"; "varying", the number of columns that are not constant; and "sparsity", the
+        share of zeros among all entries.
 
     Examples
     --------
@@ -59,28 +60,29 @@ def dimensions_table(data: ChallengeData) -> pd.DataFrame:
 
 
 def overall_table(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Tables of several data sets in one, with means and ranks over the sets.
+    """One table of several data sets, with means and ranks over the sets.
 
     Parameters
     ----------
     tables : mapping of the name of each set to its table
-        All of `experiments_table`, or all of `entries_table`.
+        All made by `experiments_table`, or all by `entries_table`.
 
     Returns
     -------
     table : DataFrame
-        Of experiments, those that all tables have: "ber" of each set under its name, its "mean"
-        over the sets, and "rank", the mean over the sets of the rank among these experiments; with
-        "paper_mean" and "paper_rank", where the paper has figures for all.
-        Of entries, as in [C06 Tables V, VI]: a row for each set and rule, and for each rule that
-        all sets have an "overall" one, the mean over the sets; "rank" is that of the test score
-        among the rules of the same set. The guess error of an overall row is the mean
-        of those without their signs, as printed.
+        For experiments, a row for each one that all tables have: "ber" of each set under the name
+        of the set, their "mean" over the sets, and "rank", the mean over the sets of the rank
+        among these experiments; also "paper_mean" and "paper_rank", if the paper has figures for
+        all of them.
+        For entries, as in [C06 Tables V, VI], a row for each set and rule, and for each rule that
+        all sets have an "overall" row with the mean over the sets; "rank" is the rank of the test
+        score among the rules of the same set. The guess error of an overall row is the mean of
+        the absolute guess errors, as printed.
 
     Raises
     ------
     ValueError
-        If the tables are of different kinds or of others, or share no experiment.
+        If the tables are of different or other kinds, or share no experiment.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Printed results of the papers, and the regression that made Table IV of Table III.
+"""Printed results of the papers, and the regression that made Table IV from Table III.
 
 ``c06_table3`` has blanks where the print cannot be read. In ``g06_game`` a guess is the 100-fold
-figure or the leave-one-out one, by which the choice was made; the validation set gives none.
+or the leave-one-out figure that decided the choice; a choice by the validation set has no guess.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FACTORS = (*CRITERIA, "weighted_training", "weighted_selection", *KERNELS)
 
 
 def paper_table(name: PaperTable) -> pd.DataFrame:
-    """Table of the papers, with the names of looms.
+    """Table of the papers, with names as in looms.
 
     Parameters
     ----------
@@ -58,21 +58,21 @@ def factor_weights(
 ) -> dict[str, float]:
     """Weights w of the factors in a linear model of standardized error rates.
 
-    w minimizes Σ_i (z_i − Σ_k D_ik w_k)², with z the rates less their mean over their standard
-    deviation (n − 1), and D_ik whether experiment i has factor k. Every experiment has one
-    criterion and one kernel, so w is not unique: this is the minimizer of least norm, as in
-    the printed table (the sums over criteria and over kernels are equal). There is no intercept.
+    w minimizes Σ_i (z_i − Σ_k D_ik w_k)², where z are the rates minus their mean, divided by their
+    standard deviation (n − 1), and D_ik says whether experiment i has factor k. Every experiment
+    has one criterion and one kernel, so w is not unique: this is the minimizer of least norm, as
+    in the printed table (the sums over criteria and over kernels are equal). There is no intercept.
 
     Source: [C06 Table IV], reproduced from Table III by the tests.
 
     Parameters
     ----------
     experiments : (n,) experiments with the criteria and kernels of Table III.
-    errors : (n,) an error rate of each; NaN for one to leave out.
+    errors : (n,) error rate of each experiment; NaN to leave one out.
 
     Returns
     -------
-    weights : of every factor of which there is an experiment; negative where it lowers the error.
+    weights : weight of every factor that an experiment has; negative if it lowers the error.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def factor_weights(
     finite = np.isfinite(errors)
     design = np.array([_features(e) for e in experiments], dtype=float)[finite]
     if finite.sum() < 2 or np.ptp(errors[finite]) == 0:
-        raise ValueError("A regression on factors needs experiments with different error rates.")
+        raise ValueError("A regression on factors needs experiments whose error rates differ.")
     z = (errors[finite] - errors[finite].mean()) / errors[finite].std(ddof=1)
     weights = np.linalg.pinv(design) @ z
     occurs = design.any(axis=0)
@@ -93,7 +93,7 @@ def factor_weights(
 def _features(experiment: PaperExperiment) -> list[bool]:
     if experiment.criterion not in CRITERIA or experiment.kernel not in KERNELS:
         raise ValueError(
-            f"{experiment.name} is no experiment of Table III, whose factors the regression is on."
+            f"{experiment.name} is not an experiment of Table III, whose factors are regressed on."
         )
     has = {
         experiment.criterion: True,

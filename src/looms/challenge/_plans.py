@@ -22,12 +22,12 @@ KERNELS = ("linear", "quadratic", "cubic", "boolean", "rbf")
 PLANS: tuple[PlanName, ...] = get_args(PlanName)
 FIELDS = ("criterion", "weighting", "kernel")
 
-#: The normalized Boolean kernel is an RBF kernel on binary features, and left out.
+#: The normalized Boolean kernel is an RBF kernel on binary features, so it is left out.
 NORMALIZED = ("normalized_linear", "normalized_quadratic", "normalized_cubic")
 
-#: Criteria and kernels of each plan. What the submissions of Tables V and VI were chosen among
-#: is not printed, but some have normalized kernels [G06]; nor what the Model Selection Game was,
-#: which has here what its slides name.
+#: Criteria and kernels of each plan. The candidates of the submissions of Tables V and VI are not
+#: printed, but some have normalized kernels [G06]. Those of the Model Selection Game are not
+#: printed either; here they are what its slides name.
 _FACTORS: dict[PlanName, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "table3": (CRITERIA, KERNELS),
     "table4": (CRITERIA, KERNELS),
@@ -43,10 +43,10 @@ class PaperExperiment:
 
     Attributes
     ----------
-    criterion : on the leave-one-out outputs, by which hyper-parameters are tuned.
+    criterion : criterion of the leave-one-out outputs that tunes the hyper-parameters.
     weighting : where the classes have equal weight: "none"; "training", in the fit; "both", in
         the fit and in the criterion.
-    kernel : by name.
+    kernel : name of the kernel.
     """
 
     criterion: str
@@ -61,7 +61,7 @@ class PaperExperiment:
 
     @classmethod
     def named(cls, name: str) -> Self | None:
-        """Experiment of a name, in a plan or not; None if there is no such criterion or kernel."""
+        """Experiment by name, in a plan or not; None if there is no such criterion or kernel."""
         parts = re.fullmatch(r"(\w+)-(\w+)(?:-(training|both))?", name)
         if parts is None or parts[1] not in DIFFERENTIABLE or not is_kernel_name(parts[2]):
             return None
@@ -74,9 +74,9 @@ def experiments_of(plan: PlanName) -> list[PaperExperiment]:
     Parameters
     ----------
     plan : {"table3", "table4", "table5", "table6", "game"}
-        Every criterion, weighting and kernel, less the weighted Wilcoxon-Mann-Whitney criterion:
+        Every criterion, weighting and kernel, except the weighted Wilcoxon-Mann-Whitney criterion:
         the 70 of Tables III and IV of [C06]; with normalized kernels, the 112 candidates of
-        Tables V and VI; with cross-entropy and ARD too, the 153 of the Model Selection Game [G06].
+        Tables V and VI; and with cross-entropy and ARD, the 153 of the Model Selection Game [G06].
 
     Raises
     ------
@@ -109,8 +109,8 @@ def only(
         The plan.
     conditions : sequence of str
         ``criterion=press,wmw``, ``weighting=none``, ``kernel=linear,rbf``, or names and numbers
-        (places in the plan, from 1) between commas. A name may be of an experiment that the plan
-        does not have, with any kernel and criterion of looms.
+        (places in the plan, from 1) separated by commas. A name may also be that of an experiment
+        outside the plan, with any kernel and criterion of looms.
 
     Raises
     ------

@@ -1,8 +1,8 @@
 """Preprocessing of each data set in the papers, fitted to the training part of every split.
 
-[C06 III] takes the logarithm of features 1 and 3 of ADA, makes 4 and 5 binary at thresholds of
-which one is not printed, and standardizes continuous features; divides GINA by 255; leaves HIVA
-and NOVA alone; standardizes the continuous features of SYLVA and trains on fewer rows (see
+[C06 III] takes the logarithm of features 1 and 3 of ADA, makes 4 and 5 binary at two thresholds
+(one is not printed), and standardizes continuous features; divides GINA by 255; leaves HIVA
+and NOVA unchanged; standardizes the continuous features of SYLVA and trains on fewer rows (see
 `ReducedClassifier`). Columns of the public sets are permuted, so those of ADA are identified by
 their values.
 """
@@ -23,11 +23,11 @@ from looms.tables import table_preprocessor
 
 Preparation = Literal["ada", "gina", "hiva", "nova", "sylva", "standardize", "table"]
 PREPARATIONS: tuple[Preparation, ...] = get_args(Preparation)
-#: Those that work on every entry of a column, so that zeros do not stay zeros.
+#: Preparations that change every entry of a column, so that zeros do not stay zeros.
 DENSE: tuple[Preparation, ...] = ("ada", "sylva", "standardize")
 
-#: Of capital gain and loss in ADA, on its scale from 0 to 999. The first is printed; the second
-#: lies between the losses that go with a low and with a high income.
+#: Thresholds of capital gain and loss in ADA, on its scale from 0 to 999. The first is printed;
+#: the second lies between the losses that go with a low and with a high income.
 GAIN_THRESHOLD, LOSS_THRESHOLD = 44, 410
 
 
@@ -37,9 +37,9 @@ def preparation(kind: Preparation, X: Any) -> Any:
     Parameters
     ----------
     kind : {"ada", "gina", "hiva", "nova", "sylva", "standardize", "table"}
-        The papers' for their sets; "standardize", continuous columns to mean zero and variance
-        one; "table", as for `looms fit`.
-    X : samples; only for "table", whose columns may be of any kind.
+        The name of a set of the papers, as they prepare it; "standardize", which scales continuous
+        columns to mean zero and variance one; or "table", as for `looms fit`.
+    X : samples; used only for "table", whose columns may have any kind.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def over_255(X: Any) -> Any:
 
 
 class ContinuousScaler(StandardScaler):  # type: ignore[misc]
-    """Standardization of the columns of more than two values; others are unchanged."""
+    """Standardizes the columns with more than two values; others are unchanged."""
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn mean and standard deviation.
@@ -81,14 +81,14 @@ class ContinuousScaler(StandardScaler):  # type: ignore[misc]
 
 
 class ADAColumns(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Logarithms of age and education, capital gain and loss made binary [C06 III].
+    """Takes logarithms of age and education, and makes capital gain and loss binary [C06 III].
 
     Parameters
     ----------
     age, education, gain, loss : int, default=None
-        Columns, from 0. None finds them among those of more than two values: gain and loss
-        are mostly zero, and what losses there are is larger; of the others education has the
-        fewest values, and of the rest age the largest minimum.
+        Columns, from 0. None finds them among the columns with more than two values: gain and
+        loss are mostly zero, and nonzero losses are larger; of the others education has the
+        fewest values, and of the rest age has the largest minimum.
     gain_threshold, loss_threshold : float
         Larger values become 1, others 0.
 
@@ -155,8 +155,8 @@ class ADAColumns(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         for name in ("age", "education"):
             if not (X[:, columns[name]] > 0).all():
                 raise ValueError(
-                    f"Column {columns[name]}, taken for {name}, has values that are not positive "
-                    "and no logarithm: state the columns, or use another preparation."
+                    f"Column {columns[name]}, taken for {name}, has values that are not positive, "
+                    "so it has no logarithm: state the columns, or use another preparation."
                 )
 
 

@@ -18,21 +18,21 @@ from looms.threshold import find_threshold
 class ReducedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """Classifier of two classes, trained without the rows that a single feature classifies.
 
-    A binary feature that no positive training row has, and some negative one, settles the
-    class of the rows that have it: they are negative. They are not in the fit, and count as
+    A binary feature that some negative training row has, but no positive one, settles the class
+    of the rows that have it: they are negative. They are left out of the fit, and count as
     right when the threshold is chosen [C06 III, SYLVA].
 
     Parameters
     ----------
     estimator : LSSVMClassifierCV or LSSVMClassifier
-        The machine for the other rows. Its ``threshold`` is the rule, or the number, by which
-        the threshold of the whole is set.
+        The machine for the other rows. Its ``threshold`` is the rule, or the number, that sets
+        the threshold of the whole classifier.
 
     Attributes
     ----------
     machine_ : the machine, fitted to the other rows, with threshold 0.
     settling_ : ndarray of int
-        The features that settle.
+        Indices of the features that settle.
     floor_ : float
         Output of settled rows: below the threshold and all leave-one-out outputs of the others.
     threshold_ : float
@@ -40,15 +40,15 @@ class ReducedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
     loo_ : HeldOut
         Leave-one-out outputs of the rule and the machine together, settled rows at ``floor_``.
     X_fit_ : array or sparse array
-        The training rows, settled ones too.
+        The training rows, including settled ones.
     classes_ : ndarray of shape (2,)
         The classes; the second is the positive one.
 
     Notes
     -----
-    On few rows features miss the positive class by chance, and settle wrongly, which shows in
-    outer splits but not in leave-one-out figures. If settling leaves fewer
-    than three rows, or positive rows alone, no row is left out.
+    With few rows a feature may miss the positive class by chance, and settle wrongly, which shows
+    in outer splits but not in leave-one-out figures. If settling leaves fewer than three rows, or
+    only positive rows, no row is left out.
     """
 
     def __init__(self, estimator: Any) -> None:
@@ -94,7 +94,7 @@ class ReducedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         return self
 
     def decision_function(self, X: Any) -> Array:
-        """Outputs less the threshold, positive for the second class; settled rows are negative.
+        """Outputs minus the threshold, positive for the second class; settled rows are negative.
 
         Parameters
         ----------
@@ -117,7 +117,7 @@ class ReducedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
 
 
 def settled_rows(X: Matrix, positive: AnyArray, used: AnyArray) -> tuple[AnyArray, AnyArray]:
-    """Columns of zeros and ones that negative rows alone have, and the rows that have one.
+    """Columns of zeros and ones that are one only in negative rows, and rows that have a one.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
-"""Experiments on a data set, through `looms.assess` and its store.
+"""Runs experiments on a data set, through `looms.assess` and its store.
 
 All experiments of a data set are run on the same splits, and every part of a plan reads what it
-needs from these runs: the choice by leave-one-out in a split is the experiment whose
+needs from these runs. The choice by leave-one-out in a split is the experiment whose
 leave-one-out balanced error rate is smallest there, as if all candidates had been tuned and one
-taken in that split. So a plan can be run in parts, in any order, and grow.
+chosen in that split. So a plan can be run in parts and in any order, and it can grow.
 """
 
 from __future__ import annotations
@@ -32,43 +32,43 @@ from looms.estimators import LSSVMClassifierCV
 from looms.held_out import HeldOut
 from looms.threshold import balanced_error_threshold
 
-#: Share of the rows that test, as in the papers.
+#: Share of the test rows, as in the papers.
 TEST_SIZE = 0.1
 
-#: Told what begins: a text, its number, and of how many.
+#: Called when a part begins, with a text, its number, and the number of parts.
 Announce = Callable[[str, int, int], object]
 
 
 @smaller_is_better
 def miss(model: Any, X: Any, y: AnyArray) -> float:
-    """Share of the positive rows that are taken for negative; a scorer."""
+    """Scorer: share of the positive rows that are classified as negative."""
     return float(np.mean(np.asarray(model.predict(X))[np.asarray(y) > 0] < 0))
 
 
 @smaller_is_better
 def false_alarm(model: Any, X: Any, y: AnyArray) -> float:
-    """Share of the negative rows that are taken for positive; a scorer."""
+    """Scorer: share of the negative rows that are classified as positive."""
     return float(np.mean(np.asarray(model.predict(X))[np.asarray(y) < 0] > 0))
 
 
 @smaller_is_better
 def ber_at_zero(model: Any, X: Any, y: AnyArray) -> float:
-    """Balanced error rate with the threshold at 0; a scorer."""
+    """Scorer: balanced error rate with the threshold at 0."""
     threshold = -_machine(model).threshold_
     return balanced_error_rate(y, model.decision_function(X), threshold=threshold)
 
 
 @smaller_is_better
 def ber_train(model: Any, X: Any, y: AnyArray) -> float:
-    """Balanced error rate on the rows that trained; a scorer."""
+    """Scorer: balanced error rate on the training rows."""
     return balanced_error_rate(*_of_training_rows(model))
 
 
 @smaller_is_better
 def ber_train_threshold(model: Any, X: Any, y: AnyArray) -> float:
-    """Balanced error rate with the threshold that is best on the rows that trained; a scorer.
+    """Scorer: balanced error rate with the threshold that is best on the training rows.
 
-    [G06] calls this threshold ineffective, most of all where it separates those rows.
+    [G06] calls this threshold ineffective, most of all if it separates those rows.
     """
     threshold, _ = balanced_error_threshold(_of_training_rows(model))
     return balanced_error_rate(y, model.decision_function(X), threshold=threshold)
@@ -76,9 +76,9 @@ def ber_train_threshold(model: Any, X: Any, y: AnyArray) -> float:
 
 @smaller_is_better
 def ber_best_on_test(model: Any, X: Any, y: AnyArray) -> float:
-    """Balanced error rate with the threshold that is best on these very rows; a scorer.
+    """Scorer: balanced error rate with the threshold that is best on these very rows.
 
-    Optimistic; the printed rates of [C06 Table III] are near it.
+    It is optimistic; the printed rates of [C06 Table III] are near it.
     """
     return balanced_error_threshold(HeldOut(y, model.decision_function(X)))[1]
 
@@ -88,7 +88,7 @@ def _machine(model: Any) -> Any:
 
 
 def _of_training_rows(model: Any) -> HeldOut:
-    """Labels and outputs of the rows that trained, as held-out ones are passed."""
+    """Labels and outputs of the training rows, in the form of held-out outputs."""
     machine = _machine(model)
     return HeldOut(machine.loo_.y, machine.decision_function(machine.X_fit_))
 
@@ -111,7 +111,7 @@ def estimator_of(
 ) -> Pipeline:
     """Unfitted pipeline of the preprocessing of a data set and the machine of an experiment.
 
-    The threshold is the one of the smallest leave-one-out balanced error rate [G06].
+    The threshold is the one with the smallest leave-one-out balanced error rate [G06].
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def estimator_of(
     experiment : PaperExperiment
         The experiment.
     optimizer : {"lbfgs", "scg", "nelder-mead"}, default="lbfgs"
-        Of the hyper-parameters. [C06] uses Nelder-Mead, [G06] scaled conjugate gradients.
+        Optimizer of the hyper-parameters. [C06] uses Nelder-Mead, [G06] scaled conjugate gradients.
     """
     machine: Any = LSSVMClassifierCV(
         experiment.kernel,
@@ -144,9 +144,9 @@ class Runs:
     ----------
     data : the data set.
     store : folder of finished splits, or None.
-    n_jobs : splits at once.
+    n_jobs : number of splits to run in parallel.
     random_state : seed of the splits.
-    optimizer : of the hyper-parameters, as for `estimator_of`.
+    optimizer : optimizer of the hyper-parameters, as for `estimator_of`.
 
     Examples
     --------
@@ -169,7 +169,7 @@ class Runs:
     ) -> Assessment:
         """Assessment of an experiment on the first ``n_splits`` random 90/10 splits.
 
-        If all of them raise, the result has their reasons and no figures.
+        If all splits raise, the result has their reasons and no figures.
         """
         estimator = estimator_of(self.data, experiment, self.optimizer)
         try:
@@ -199,7 +199,7 @@ class Runs:
         }
 
     def parts(self, n_parts: int) -> list[tuple[Rows, Rows]]:
-        """Rows that train and rows that test of the first splits."""
+        """Training rows and test rows of the first splits."""
         splits = plan_splits(
             self.data.y,
             method="shuffle",
@@ -219,7 +219,7 @@ Results = dict[PaperExperiment, Assessment]
 
 
 def with_figures(results: Results) -> Results:
-    """Results without the experiments of which every split raised."""
+    """Results without the experiments that raised in every split."""
     return {e: r for e, r in results.items() if len(r.failures) < len(r.splits)}
 
 
@@ -229,9 +229,9 @@ class Nested:
 
     Attributes
     ----------
-    outer : every experiment on splits whose test parts stand for the challenge's test set.
-    inner : for each of these splits every experiment on splits of its training part.
-    tests : for each, the labels of its test part.
+    outer : every experiment, on splits whose test parts stand for the challenge's test set.
+    inner : for each of these splits, every experiment on splits of its training part.
+    tests : for each of these splits, the labels of its test part.
     """
 
     outer: Results
@@ -247,16 +247,16 @@ def run_plan(
     announce: Announce | None = None,
     progress: Progress | None = None,
 ) -> Results:
-    """Every experiment on the same splits.
+    """Results of every experiment on the same splits.
 
     Parameters
     ----------
     runs : Runs
-        On what, and where results are kept.
+        The data, and where results are kept.
     experiments : sequence of PaperExperiment
         The plan, or a part of it.
     n_splits : int, default=100
-        Random 90/10 splits; the first ones are the same whatever their number.
+        Number of random 90/10 splits; the first ones do not depend on it.
     announce : callable, optional
         Called with the name of each experiment, its number and how many there are.
     progress : callable, optional
@@ -265,8 +265,8 @@ def run_plan(
     Returns
     -------
     results : dict of PaperExperiment to Assessment
-        In the order of ``experiments``. Splits that raised are in ``failures``, also where an
-        experiment has no others.
+        In the order of ``experiments``. Splits that raised are in ``failures``, even if an
+        experiment has no other splits.
 
     Examples
     --------
@@ -298,25 +298,25 @@ def run_nested(
     announce: Announce | None = None,
     progress: Progress | None = None,
 ) -> Nested:
-    """Every experiment, and for every held-out tenth also on splits of the other nine.
+    """Results of every experiment, and for every held-out tenth also on splits of the other nine.
 
     Parameters
     ----------
     runs, experiments, announce, progress
         As for `run_plan`.
     n_splits : int, default=100
-        Splits of each training part, from which performance is guessed.
+        Number of splits of each training part, from which performance is guessed.
     n_held_out : int, default=10
-        Random tenths that are held out, one after another, as the test set.
+        Number of random tenths that are held out, one after another, as the test set.
 
     Returns
     -------
     results : Nested
-        What choices, guesses and test scores are read from.
+        Results from which choices, guesses and test scores are computed.
 
     Notes
     -----
-    ``len(experiments) * n_held_out * (1 + n_splits)`` fits.
+    The cost is ``len(experiments) * n_held_out * (1 + n_splits)`` fits.
     """
     announce = announce or (lambda name, number, total: None)
     total = len(experiments) * (1 + n_held_out)
@@ -339,7 +339,7 @@ def run_nested(
 
 
 def stored_plan(runs: Runs, experiments: Sequence[PaperExperiment], n_splits: int = 100) -> Results:
-    """Stored results of every experiment, without those that have none."""
+    """Stored results of every experiment that has any."""
     results = {experiment: runs.stored(experiment, n_splits) for experiment in experiments}
     return {experiment: result for experiment, result in results.items() if result is not None}
 

@@ -21,7 +21,7 @@ def markdown(table: pd.DataFrame) -> str:
     Parameters
     ----------
     table : DataFrame
-        Any; an index with a name becomes the first column.
+        Any table; an index with a name becomes the first column.
     """
     named = table.reset_index() if table.index.name else table
     rows = [[_cell(value) for value in row] for row in named.itertuples(index=False)]
@@ -52,12 +52,12 @@ def plot_table(table: pd.DataFrame, title: str = "") -> Figure:
     table : DataFrame
         The table.
     title : str, default=""
-        Above the plot.
+        Title above the plot.
 
     Returns
     -------
     figure : matplotlib.figure.Figure
-        Not shown; ``figure.savefig(path)`` writes it.
+        The figure, which is not shown; ``figure.savefig(path)`` writes it.
 
     Raises
     ------

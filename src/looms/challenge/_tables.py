@@ -1,4 +1,4 @@
-"""Tables of results beside the papers'."""
+"""Tables of results next to those of the papers."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ if TYPE_CHECKING:
 
 
 def experiments_table(results: Results, paper_name: str | None = None) -> pd.DataFrame:
-    """Test balanced error rates of experiments, beside the paper's [C06 Table III].
+    """Test balanced error rates of experiments, next to the paper's [C06 Table III].
 
     Parameters
     ----------
     results : dict of PaperExperiment to Assessment
-        What `run_plan` or `stored_plan` gave.
+        Result of `run_plan` or `stored_plan`.
     paper_name : str, optional
-        Which of the paper's sets this is.
+        Name of the paper's set that this is.
 
     Returns
     -------
     table : DataFrame
-        Index the names of the experiments. "ber", by the leave-one-out threshold, with
-        "standard_error"; "loo_ber", its leave-one-out estimate; "ber_train", on the rows that
-        trained; "paper", and "off", the difference to it in standard errors;
-        "ber_train_threshold", "ber_at_zero" and "ber_best_on_test" by three other rules of the
-        threshold: the best on the training rows, 0, and the best on the test part, with
-        "best_off" too; "seconds" a split. If of some experiment every split raised, "failure" has
-        the reason of the first beside its blanks.
+        The index has the names of the experiments. The columns are "ber", with the leave-one-out
+        threshold, and its "standard_error"; "loo_ber", its leave-one-out estimate; "ber_train",
+        on the training rows; "paper", and "off", the difference from it in standard errors;
+        "ber_train_threshold", "ber_at_zero" and "ber_best_on_test", with three other thresholds:
+        the best on the training rows, 0, and the best on the test part (with "best_off"); and
+        "seconds" per split. If every split of some experiment raised, "failure" has the reason of
+        the first, and the other columns are blank.
 
     Notes
     -----
-    [C06] does not say how it set the threshold of Table III, hence the four rules.
+    [C06] does not say how it set the threshold of Table III; hence the four rules.
 
     Examples
     --------
@@ -85,21 +85,22 @@ def experiments_table(results: Results, paper_name: str | None = None) -> pd.Dat
 
 
 def factors_table(results: Results, paper_name: str | None = None) -> pd.DataFrame:
-    """Weights of the factors of the experiments, beside the paper's [C06 Table IV].
+    """Weights of the factors of the experiments, next to the paper's [C06 Table IV].
 
     Parameters
     ----------
     results : dict of PaperExperiment to Assessment
-        Two or more, of the criteria and kernels of Table III; those of which every split raised
-        are left out.
+        Results of two or more experiments with the criteria and kernels of Table III; those that
+        raised in every split are left out.
     paper_name : str, optional
-        Which of the paper's sets this is.
+        Name of the paper's set that this is.
 
     Returns
     -------
     table : DataFrame
-        Index the factors. "weight", of ours; "paper", as printed; "paper_same_rows", from the
-        paper's Table III by the same regression on the same experiments.
+        The index has the factors. The columns are "weight", from these results; "paper", as
+        printed; and "paper_same_rows", by the same regression on the same experiments of the
+        paper's Table III.
     """
     _check_paper_name(paper_name)
     pandas = require("pandas", "A table of factors")
@@ -122,21 +123,21 @@ ENTRY_FIGURES = ("guess", "ber_train", "ber_valid", "ber_test", "guess_error", "
 
 
 def entries_table(entries: Sequence[Entry], paper_name: str | None = None) -> pd.DataFrame:
-    """Entries, their means by kind, and the paper's [C06 Tables V, VI; G06].
+    """Entries, their means by kind, and the papers' entries [C06 Tables V, VI; G06].
 
     Parameters
     ----------
     entries : sequence of Entry
         Result of `loo_entries`, `nested_entries` or `game_entries`.
     paper_name : str, optional
-        Which of the papers' sets this is.
+        Name of the papers' set that this is.
 
     Returns
     -------
     table : DataFrame
         "held_out" is the number of the held-out part, "mean", "s.e." (over the parts) or
-        "paper". A guess error below zero is a guess too good. In the paper's rows the guess
-        error has no printed sign: it is the guess less the test figure.
+        "paper". A guess error below zero means that the guess was too good. The papers print no
+        sign of the guess error; in their rows it is the guess minus the test figure.
     """
     _check_paper_name(paper_name)
     pandas = require("pandas", "A table of entries")
@@ -156,7 +157,7 @@ def entries_table(entries: Sequence[Entry], paper_name: str | None = None) -> pd
     return pandas.concat([t for t in tables if len(t)] or tables)[columns].reset_index(drop=True)
 
 
-#: Columns of an experiment that its results give.
+#: Columns that come from the results of an experiment.
 _RATES = (
     "ber",
     "standard_error",
@@ -172,7 +173,7 @@ _RATES = (
 
 
 def _rates(result: Assessment, figure: float) -> dict[str, float]:
-    """Rates of an experiment, beside the paper's figure."""
+    """Rates of an experiment, next to the paper's figure."""
     mean, error = result.mean, result.error_over_splits  # as the papers print it
     return {
         "ber": mean["ber"],
@@ -192,7 +193,7 @@ def _check_paper_name(paper_name: str | None) -> None:
     if paper_name is not None and paper_name not in DATASETS:
         raise ValueError(
             f"The papers have no set {paper_name!r}; theirs are {', '.join(DATASETS)}. Without a "
-            "name the table has our figures alone."
+            "name the table has only the figures of looms."
         )
 
 
@@ -209,7 +210,7 @@ def _over(difference: float, error: float) -> float:
 
 
 def _paper_entries(paper_name: str, entries: Sequence[Entry]) -> pd.DataFrame:
-    """Entries that the papers print, of the rules of choice and guess of ours."""
+    """Entries that the papers print for the rules of choice and guess used here."""
     # The papers' rules are of a hundred splits, whatever the number of ours.
     choices, guesses = (
         {re.sub(r"(?<=^validation)\d+$", "100", rule) for rule in rules}

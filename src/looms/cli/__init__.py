@@ -9,7 +9,7 @@ import sys
 def main() -> None:
     """Run the command line; the entry point of the script ``looms``.
 
-    It ends by `SystemExit`, as a program does.
+    It always ends with `SystemExit`, as a program does.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The commands put together; the module of a command is imported when the command runs."""
+"""All commands in one program; the module of a command is imported when the command runs."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from typer.core import TyperCommand, TyperGroup
 from looms import __version__
 from looms.cli._errors import reported
 
-#: Commands, and the first line of the help of each.
+#: Commands, and the first line of each one's help.
 COMMANDS = {
-    "fit": "Fit a kernel machine to a table, chosen by exact leave-one-out, and store it.",
-    "predict": "Predict rows: a CSV with prediction, decision values and probabilities of each.",
+    "fit": "Fit a kernel machine to a table, chosen by exact leave-one-out, and save it.",
+    "predict": "Predict rows: write a CSV with predictions, decision values and probabilities.",
     "score": "Score the model on rows whose target is known.",
     "assess": "Assess the whole selection on outer splits, whose test rows it never sees.",
     "diagnose": "Diagnose a classifier: excess error, deviance, goodness of fit, influential rows.",
-    "show": "Show what was asked, what was chosen, the candidates and the leave-one-out figures.",
+    "show": "Show the options, the choice, the candidates and the leave-one-out figures.",
     "demo": "Fit half of a real data set, and compare leave-one-out with the other half.",
-    "challenge": "The papers' experiments, run here, beside what the papers print.",
+    "challenge": "Run the papers' experiments, and compare the results with the papers.",
 }
-#: Modules of commands, where they are not called as the command.
+#: Modules of commands, if their names differ from the command.
 _MODULES = {"demo": "fit", "score": "predict", "show": "predict"}
 
 
 class PlainFlags:
-    """Commands whose flags are shown without a type, for they take no value."""
+    """Commands whose flags are shown without a type, because they take no value."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
@@ -39,7 +39,7 @@ class PlainFlags:
 
 
 class Command(PlainFlags, TyperCommand):
-    """A command whose help is in paragraphs, and whose flags and files have no brackets."""
+    """Command whose help has paragraphs, and whose flags and files have no brackets."""
 
     def __init__(self, *args: Any, help: str | None = None, **options: Any) -> None:
         paragraphs = cleandoc(help or "").split("\n\n")
@@ -48,12 +48,12 @@ class Command(PlainFlags, TyperCommand):
         )
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """Pieces of the usage line, required arguments by their names."""
+        """Pieces of the usage line, with required arguments by name."""
         return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
 
 
 class LazyGroup(PlainFlags, TyperGroup):
-    """The commands by name and first line of help, each imported when it runs."""
+    """Commands by name and first line of help, each imported when it runs."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -61,7 +61,7 @@ class LazyGroup(PlainFlags, TyperGroup):
             self.commands[name] = TyperCommand(name, help=summary)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
-        """Name, command and arguments; here the command is imported."""
+        """Name, command and arguments; this imports the command."""
         name, _, rest = super().resolve_command(ctx, args)
         assert name is not None  # else there was a usage error
         with reported():
@@ -92,7 +92,7 @@ def looms(
     verbose: Annotated[
         bool,
         typer.Option(
-            "--verbose", help="With --version: also of Python, packages and BLAS, for bug reports."
+            "--verbose", help="With --version: also Python, packages and BLAS, for bug reports."
         ),
     ] = False,
 ) -> None:

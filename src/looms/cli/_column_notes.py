@@ -1,4 +1,4 @@
-"""Notes on columns that may not be what they are taken for."""
+"""Notes on columns that may not be what they were taken for."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ORDERS = {
 def words_among_numbers(
     X: pd.DataFrame, kinds: Mapping[str, tuple[Kind, ...]], columns: pd.DataFrame
 ) -> tuple[list[str], str]:
-    """Columns taken for text though most of their cells are numbers, and what to do about them.
+    """Columns treated as text although most of their cells are numbers, and what to do about them.
 
     ``kinds`` are `column_kinds` of ``X``, ``columns`` its floats and text.
     """
@@ -48,8 +48,8 @@ def words_among_numbers(
     name, n_wrong, first = broken[0]
     others = f", and so are {listed([each[0] for each in broken[1:]])}" if broken[1:] else ""
     return [each[0] for each in broken], (
-        f"column {name!r} is taken for text, a feature for each value, for {n_wrong} of its "
-        f"cells {'is' if n_wrong == 1 else 'are'} no number, first "
+        f"column {name!r} is treated as text, with a feature for each value, because {n_wrong} of "
+        f"its cells {'is not a number' if n_wrong == 1 else 'are not numbers'}, first "
         f"{str(columns[name].iloc[first])!r} in data row {first + 1}{others}; correct such "
         "cells or leave them empty"
     )
@@ -61,23 +61,23 @@ def column_notes(
     columns: pd.DataFrame,
     known: Collection[str],
 ) -> Iterator[str]:
-    """Notes on columns that are dates, constants, or, but for the known, identifiers.
+    """Notes on columns that are dates, constants, or identifiers (except known ones).
 
     ``kinds`` are `column_kinds` of ``X``, ``columns`` its floats and text.
     """
     constant = [name for name, of in kinds.items() if not of]
     if constant:
-        yield f"left out, for they have the same value in every row: {listed(constant)}"
+        yield f"left out, because they have the same value in every row: {listed(constant)}"
     unclear = [name for name, of in kinds.items() if len(of) > 1]
     if unclear:
         yield (
-            f"{listed(unclear)}: taken for text, for these are dates whose day and month may be "
-            "either number; write them as 2021-12-31 to have them read as dates"
+            f"{listed(unclear)}: treated as text, because in these dates either number may be the "
+            "day; write them as 2021-12-31 to have them read as dates"
         )
     certain = {name: of[0] for name, of in kinds.items() if len(of) == 1}
     yield from date_notes(
         certain,
-        "; leave it out by --drop unless new rows are of the same days, and if rows tell of the "
+        "; leave it out by --drop unless new rows have the same dates, and if rows resemble the "
         "next ones, hold out windows of time by --time",
     )
     countable = [
@@ -92,7 +92,7 @@ def column_notes(
     if alike:
         yield (
             f"a different value in every row: {listed(alike)}; if this is an identifier, which "
-            "says nothing of new rows, leave it out by --drop"
+            "says nothing about new rows, leave it out by --drop"
         )
     repeated = [
         name
@@ -104,18 +104,18 @@ def column_notes(
     if repeated:
         yield (
             f"many values, and most rows share theirs: {listed(repeated)}; if rows of one value "
-            "belong together, such as those of a patient, leaving out one row leaves the others "
-            "in, and the figures flatter: hold them out together by --groups"
+            "belong together, such as those of a patient, leaving out one row keeps the others, "
+            "and the figures flatter: hold them out together by --groups"
         )
 
 
 def _in_blocks(column: pd.Series) -> bool:
-    """True if the rows of each value follow one another, as the visits of each patient do."""
+    """True if the rows with each value follow one another, like the visits of each patient."""
     return bool((column != column.shift()).sum() == column.nunique())
 
 
 def date_notes(kinds: Mapping[str, str], advice: str = "") -> Iterator[str]:
-    """Notes on columns, of kinds of `looms.tables`, that are read as dates, with the advice."""
+    """Notes on columns that are read as dates (kinds of `looms.tables`), with the advice."""
     for kind, order in _ORDERS.items():
         names = [name for name, of in kinds.items() if of == kind]
         if names:

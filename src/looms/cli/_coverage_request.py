@@ -1,4 +1,4 @@
-"""Intervals or sets that are asked for, checked before any work."""
+"""The request for intervals or sets, checked before any work."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from looms.model_files._files import SavedModel
 
 @dataclass(frozen=True)
 class CoverageRequest:
-    """Intervals or sets to predict, or neither without a coverage."""
+    """Intervals or sets to predict; without a coverage, neither."""
 
     coverage: Annotated[
         float | None,
@@ -28,11 +28,11 @@ class CoverageRequest:
         typer.Option(help="Intervals: jackknife+ (default), minmax, or scaled."),
     ] = None
     class_conditional: Annotated[
-        bool, typer.Option("--class-conditional", help="Sets that cover the share in every class.")
+        bool, typer.Option("--class-conditional", help="Sets that cover this share of every class.")
     ] = False
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be."""
+        """Refuse impossible options."""
         if self.coverage is None:
             for name in self._given():
                 raise InputError(f"{name} goes with --coverage, such as --coverage 0.9")
@@ -49,7 +49,7 @@ class CoverageRequest:
         other = "--class-conditional" if regression else "--method"
         if other in self._given():
             task = "classification" if regression else "regression"
-            raise InputError(f"{other} is for {task}, and {path} is of {saved.metadata['task']}")
+            raise InputError(f"{other} is for {task}, but {path} is for {saved.metadata['task']}")
 
     def _given(self) -> list[str]:
         given = {"--method": self.method, "--class-conditional": self.class_conditional}

@@ -1,4 +1,4 @@
-"""The statistics of a diagnosed classifier: shown, as rows, drawn."""
+"""The statistics of a diagnosed classifier, as text, as rows and as figures."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from looms.cli._errors import InputError
 from looms.cli._output import check_can_write, console, figure, table
 from looms.diagnostics import Deviance, ExcessError, GoodnessOfFit, Influence
 
-#: Influential rows on the screen; the CSV file holds all.
+#: Largest number of influential rows on the screen; the CSV file has all.
 MOST_ROWS = 10
-#: Files of the figures, and the statistics they are of.
+#: Files of the figures, and the statistics that they show.
 FIGURES = {
     "excess_error.png": "errors",
     "deviance.png": "deviance",
@@ -36,7 +36,7 @@ class Subject:
     ----------
     model : pipeline of a preprocessor and a machine.
     X, y : rows and their classes.
-    groups : (n_rows,) labels of the rows that are left out together; None for each by itself.
+    groups : (n_rows,) labels, the same for rows left out together; None for each row by itself.
     description : the machine in words.
     name : name of the file.
     """
@@ -51,7 +51,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Statistics of a subject; rows are named from 1."""
+    """Statistics of a subject; rows are numbered from 1."""
 
     subject: Subject
     errors: ExcessError
@@ -106,7 +106,7 @@ def show(diagnosis: Diagnosis) -> None:
 
 
 def rows_of(diagnosis: Diagnosis) -> Any:
-    """A data frame with a row a sample, numbered from 1."""
+    """A data frame with a row per sample, numbered from 1."""
     fits, spread, changes = diagnosis.errors.fits, diagnosis.deviance, diagnosis.influence
     of_cases = changes.table.iloc[fits.group]
     more = {} if fits.groups is None else {"group": fits.groups[fits.group]}
@@ -121,13 +121,13 @@ def rows_of(diagnosis: Diagnosis) -> Any:
 
 
 def check_figures(folder: Path, names: list[str], force: bool) -> None:
-    """Refuse, before any work, a folder in which the figures could not be written."""
+    """Refuse, before any work, a folder to which the figures cannot be written."""
     require("matplotlib.figure", "--plot", extra="plot")
     if folder.is_dir():
         for name in names:
             check_can_write(folder / name, force, option="--plot", holds="\ufffdPNG")
     elif folder.exists():
-        raise InputError(f"{folder} is no folder; name one for the figures")
+        raise InputError(f"{folder} is not a folder; name one for the figures")
     else:
         check_can_write(folder, force, option="--plot")
 

@@ -1,4 +1,4 @@
-"""From exceptions to one line on stderr and an exit code."""
+"""Turns exceptions into one line on stderr and an exit code."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from looms._files import FileError
 BAD_INPUT = 2
 OTHER = 1
 INTERRUPTED = 130
-#: Arguments of Python in messages of other rooms, which are options here.
+#: Python arguments in messages of other packages, which are options here.
 _ARGUMENT = re.compile(
     r"\b(?:(sep|decimal|encoding|sheet|format|store|copies|threshold|class_weight|groups|search|rank"
     r"|nested)=(?:\.\.\.|(['\"])([^'\"]+)\2)|(max_bytes)\b)"
 )
-#: Format characters that join letters and change nothing else.
+#: Format characters that only join letters.
 _JOINERS = "\u200c\u200d"
 
 
 class InputError(ValueError):
-    """Input that cannot be used; the message says why, and what to do."""
+    """Error for input that cannot be used; the message says why, and what to do."""
 
 
 @contextmanager
 def reported() -> Iterator[None]:
     """End the program with one line instead of a traceback.
 
-    With the environment variable LOOMS_TRACEBACK the traceback comes too: of an unexpected error,
-    and of an error that another one was the cause of.
+    With the environment variable LOOMS_TRACEBACK the traceback is printed too, for unexpected
+    errors and for errors with another error as their cause.
     """
     try:
         yield
@@ -72,12 +72,12 @@ def reported() -> Iterator[None]:
 
 
 def _drop_output() -> None:
-    """Send what is left of the output nowhere, so that its end does not fail once more."""
+    """Discard the rest of the output, so that closing it does not fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def say(message: str) -> None:
-    """Write a line to stderr, arguments of Python in it as the options of the command line."""
+    """Write a line to stderr, with Python arguments replaced by command line options."""
     line = _ARGUMENT.sub(_option, " ".join(message.split()))
     typer.echo(visible(line), err=True)
 
@@ -88,10 +88,10 @@ def _option(argument: re.Match[str]) -> str:
 
 
 def visible(text: str, keep: str = "") -> str:
-    """Text with what a terminal obeys instead of showing it as escapes, such as ``\\x1b``.
+    """Text in which characters that a terminal would obey are escapes, such as ``\\x1b``.
 
-    Control characters, line separators, marks that turn the direction of writing and other
-    format characters, and halves of characters; those to ``keep`` stay.
+    These are control characters, line separators, marks that change the writing direction and
+    other format characters, and halves of characters; those to ``keep`` stay.
     """
     return "".join(
         c.encode("unicode_escape").decode()

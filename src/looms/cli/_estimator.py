@@ -1,4 +1,4 @@
-"""A classifier of scikit-learn by the call that makes it in Python."""
+"""A classifier of scikit-learn from the Python call that makes it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from looms.cli._errors import InputError
 
 
 def classifier_of(call: str) -> BaseEstimator:
-    """The classifier of "LogisticRegression" or "LogisticRegression(C=0.1)", not fitted.
+    """Unfitted classifier from "LogisticRegression" or "LogisticRegression(C=0.1)".
 
-    Its arguments are literals by name; nothing of the text is run.
+    Its arguments are literals by name; the text is never run.
     """
     form = "--estimator is a classifier of scikit-learn, such as 'LogisticRegression(C=0.1)'"
     try:
@@ -30,7 +30,7 @@ def classifier_of(call: str) -> BaseEstimator:
     if name.id not in known:
         near = get_close_matches(name.id, known, 1)
         hint = f"; did you mean {near[0]}?" if near else ""
-        raise InputError(f"{form}; {name.id} is none{hint}")
+        raise InputError(f"{form}; {name.id} is not one{hint}")
     try:
         classifier: BaseEstimator = known[name.id](**options)
     except TypeError as error:

@@ -43,27 +43,27 @@ from looms.report._selection import (
 from looms.report.model import scored
 from looms.threshold import Cost, RequiredPrecision, RequiredRecall
 
-#: Of a kernel with a scale for every feature, so many are shown, the largest.
+#: Number of scales shown, the largest, for a kernel with a scale for every feature.
 MOST_SCALES = 8
-#: Of the settings of a support vector machine so many are shown, the best.
+#: Number of settings of a support vector machine shown, the best.
 MOST_POINTS = 8
-#: Classes up to which their confusion is shown.
+#: Largest number of classes for which the confusion is shown.
 MOST_CONFUSED = 10
-#: Name of the mean over the classes of the area of each against the rest.
+#: Name of the mean over the classes of the AUC of each class against the rest.
 MEAN_AREA = "mean AUC, each class against the rest"
-#: Before the score of a candidate, by what is held out at a time.
+#: Prefix of a candidate's score, by what is held out at a time.
 _SHORT = {"sample": "LOO", "group": "LOGO", "fold": "CV"}
-#: Names of figures here, by their key.
+#: Names of figures by key.
 _NAMES = {
     **{"error": "error", "ber": "BER", "auc": "AUC", "log_loss": "log loss"},
     **{"rmse": "RMSE", "mae": "MAE", "r2": "R2"},
 }
-#: What a column of figures shows where it is not called as the option is.
+#: Headings of columns that are not called like the option.
 _HEADS = {"log_likelihood": "deviance"}
 
 
 def held_out_figures(machine: Any) -> tuple[dict[str, float], dict[str, float]]:
-    """Figures to quote of the rows of a machine, and their standard errors."""
+    """Figures to quote for a machine on its training rows, and their standard errors."""
     several = not is_regressor(machine) and machine.loo_.y.ndim > 1
     names = _NAMES | ({"auc": MEAN_AREA} if several else {})
     scores = scored(machine).scores
@@ -74,23 +74,23 @@ def held_out_figures(machine: Any) -> tuple[dict[str, float], dict[str, float]]:
 
 
 def by_key(figures: Mapping[str, float]) -> dict[str, float]:
-    """Figures by the keys that `looms.report.summary` has for them, not by their names."""
+    """Figures by the keys of `looms.report.summary`, not by their names."""
     keys = {name: key for key, name in _NAMES.items()} | {MEAN_AREA: "auc", "Brier": "brier"}
     return {keys[name]: value for name, value in figures.items()}
 
 
 def method_of(machine: Any) -> str:
-    """Name of the way that rows were held out."""
+    """Name of the way in which rows were held out."""
     nested = machine.nested_ is not None
     return f"{'nested ' * nested}{METHODS[unit_of(machine)]}"
 
 
 def choice_of(machine: Any) -> str:
-    """A sentence on what the choice of the machine means for its figures."""
+    """A sentence about what the choice of the machine means for its figures."""
     if isinstance(machine, NonconformityClassifier):
         return (
-            "the least of many validation errors flatters the machine that has it; quote those of "
-            "the choice, made for each row by the others; looms assess has them of more rows"
+            "the smallest of many validation errors flatters its machine; quote the figures of the "
+            "choice, made for each row by the others; looms assess gives them for more rows"
         )
     if isinstance(getattr(machine, "cv", None), GapKFold) and machine.nested_ is None:
         return (
@@ -100,17 +100,17 @@ def choice_of(machine: Any) -> str:
     if machine.nested_ is not None and combined_by_rest(machine):
         verb = "weighed" if machine.members_ else "compared"
         return (
-            f"candidates were tuned anew without each of {n_choice_folds(machine)} folds and "
-            f"{verb} by the other folds, and the figures are of that, not so what was done to the "
-            "columns before, such as scaling; --nested folds repeats the whole choice"
+            f"the figures are of candidates tuned again without each of {n_choice_folds(machine)} "
+            f"folds and {verb} by the other folds; what was done to the columns before, such as "
+            "scaling, was not repeated; --nested folds repeats the whole choice"
         )
     if machine.nested_ is not None:
         unit = unit_of(machine).replace("sample", "row")
         if unit == "fold":
             unit = f"of {len(np.unique(machine.nested_.folds))} folds"
         return (
-            f"the choice was repeated without each {unit}, and the figures are of that; not so "
-            "what was done to the columns before, such as scaling"
+            f"for these figures the choice was repeated without each {unit}; what was done to the "
+            "columns before, such as scaling, was not repeated"
         )
     outer = "--nested folds and looms assess give"
     if getattr(machine, "landmarks_", None) is not None:
@@ -124,7 +124,7 @@ def classification_figures(
 ) -> dict[str, float]:
     """Error rate, balanced error rate and area under the ROC curve, or `MEAN_AREA`.
 
-    Of two classes ``decision`` is (n_samples,) and the second is positive; else it is
+    For two classes ``decision`` is (n_samples,) and the second class is positive; else it is
     (n_samples, n_classes). An area is NaN without samples of both kinds.
     """
     wrong = y != predicted
@@ -146,9 +146,9 @@ def classification_figures(
 def probability_figures(
     y: AnyArray, probabilities: AnyArray, classes: AnyArray
 ) -> dict[str, float]:
-    """Log loss and Brier score, which of two classes is that of one.
+    """Log loss and Brier score, which for two classes is that of one of them.
 
-    NaN if a label is none of the classes: it has no probability.
+    NaN if a label is not one of the classes, because it has no probability.
     """
     if not np.isin(y, classes).all():
         return {"log loss": float("nan"), "Brier": float("nan")}
@@ -159,10 +159,10 @@ def probability_figures(
 
 
 def threshold_figures(positive: AnyArray, taken: AnyArray, rule: Threshold) -> dict[str, float]:
-    """Figures that a rule set the threshold for; every sample counts as one.
+    """Figures that a threshold rule is about; every sample counts as one.
 
-    Recall and precision of the positive class (NaN where none is taken for positive), and F1 or
-    the cost of a row before them where the rule is of it.
+    These are recall and precision of the positive class (NaN if no sample is predicted positive),
+    preceded by F1 or the cost per row if the rule is about that.
     """
     figures = {
         "recall": recall_score(positive, taken),
@@ -187,7 +187,7 @@ def regression_figures(y: AnyArray, predicted: AnyArray) -> dict[str, float]:
 
 
 def show_figures(figures: Mapping[str, Mapping[str, float]]) -> None:
-    """Figures of merit, a row each of what they are of; a dash where a row lacks one."""
+    """Print figures of merit, with a row for each set; a dash if a row lacks one."""
     names = list(dict.fromkeys(name for values in figures.values() for name in values))
     shown = table(None, [""], names)
     for row, values in figures.items():
@@ -198,7 +198,7 @@ def show_figures(figures: Mapping[str, Mapping[str, float]]) -> None:
 def show_confusion(
     y: AnyArray, predicted: AnyArray, labels: Sequence[object], title: str = "Confusion"
 ) -> None:
-    """Counts of each label (row) predicted as each (column), and the share of either."""
+    """Print counts of each label (row) predicted as each (column), and the shares of both."""
     counts = confusion_matrix(y, predicted, labels=labels)
     names = [str(label) for label in labels]
     shown = table(title, ["true \\ predicted"], [*names, "share"])
@@ -209,7 +209,7 @@ def show_confusion(
 
 
 def show_request(metadata: Mapping[str, Any]) -> None:
-    """Data that the model was fitted to, and the options that were asked for."""
+    """Print the data that the model was fitted to, and the options."""
     target = f" of {metadata['target']!r}" if metadata["target"] else ""
     options = {
         name: " ".join(map(str, value)) if isinstance(value, list | tuple) else value
@@ -238,7 +238,7 @@ def loss_name(rule: Threshold) -> str:
 
 
 def show_candidates(machine: Any) -> None:
-    """Every kernel under every criterion, and an arrow at the best, or the largest of a stack."""
+    """Print every kernel with every criterion; an arrow marks the best, or the largest weights."""
     if is_regressor(machine):
         score = "RMSE"
     elif on_grid(machine):
@@ -277,7 +277,7 @@ def show_candidates(machine: Any) -> None:
 
 
 def show_choice(model: Pipeline, metadata: Mapping[str, Any]) -> None:
-    """Candidates, the hyper-parameters of the best one, and its leave-one-out figures."""
+    """Print candidates, the hyper-parameters of the best one, and its leave-one-out figures."""
     machine = model[-1]
     out = console()
     if isinstance(machine, NonconformityClassifier):
@@ -332,7 +332,7 @@ def show_choice(model: Pipeline, metadata: Mapping[str, Any]) -> None:
 
 
 def _show_settings(machine: SVCCV) -> None:
-    """The best settings of a search among support vector machines."""
+    """Print the best settings of a search among support vector machines."""
     results = machine.cv_results_
     names = list(dict.fromkeys(name for params in results["params"] for name in params))
     heads = (*names, machine.criterion, "support", "s")
@@ -352,7 +352,7 @@ def _show_settings(machine: SVCCV) -> None:
 
 
 def _show_pool(machine: NonconformityClassifier) -> None:
-    """The machines of least validation error, and how many take part in predictions."""
+    """Print the machines with the smallest validation errors, and how many predict."""
     errors, names = machine.validation_errors_, list(machine.pool_[0])
     n_rows = len(machine.validation_)
     shown = table(f"Best of {len(errors)} machines", ["", *names], ["error", "± s.e."])
@@ -368,7 +368,7 @@ def _show_pool(machine: NonconformityClassifier) -> None:
     how = "held out in folds" if machine.validation != "split" else "that none was trained on"
     console().print(
         f"Errors of {count(n_rows, 'row')} {how}; {len(machine.deciding_)} of the machines (→) "
-        "predict, for each row the one surest of its label"
+        "predict: for each row, the one most certain of its label"
     )
     values, of_values = (
         {_NAMES[name]: value for name, value in scores.items()}

@@ -23,14 +23,14 @@ from looms.datasets._first_pass import first_pass
 from looms.datasets._table_blocks import TableBlocks
 from looms.selection._low_rank_start import LARGEST_RANK
 
-#: Rows in a block that is worked on: of a dense table, and of a sparse one, read in every sweep.
+#: Rows in a working block of a dense table, and of a sparse one, which every sweep reads again.
 _SIZE, _SPARSE_SIZE = 512, 2048
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
 @dataclass(frozen=True)
 class ScratchFolder:
-    """Folder made in another one when it is needed, and removed at the end of a context."""
+    """Folder that is made inside another one when needed, and removed at the end of a context."""
 
     beside: Path
     stack: ExitStack
@@ -41,12 +41,12 @@ class ScratchFolder:
 
 
 def memory_of(option: str | None) -> int | None:
-    """Bytes that an option such as 2GB stands for."""
+    """Number of bytes that an option such as 2GB means."""
     if option is None:
         return None
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+) ?([KMGT]?)B?", option.strip(), re.I)
     if match is None:
-        raise InputError(f"--memory {option} is no amount of memory, such as 2GB or 500MB")
+        raise InputError(f"--memory {option} is not an amount of memory, such as 2GB or 500MB")
     return int(float(match[1]) * _UNITS[match[2].upper()])
 
 
@@ -59,9 +59,9 @@ def prepare_large(
     memory: int | None,
     scratch: ScratchFolder,
 ) -> Prepared:
-    """The table of a file, its columns prepared as a sample of the rows tells.
+    """Table of a file, with columns prepared according to a sample of the rows.
 
-    The matrix is in memory where the sample is the table; else it is blocks of rows, those of a
+    The matrix is in memory if the sample is the whole table; else it is blocks of rows, for a
     dense table in a file of the ``scratch`` folder. Refuses what takes more memory than allowed.
     """
     reader = open_file(path, target, reading)
@@ -95,9 +95,9 @@ def prepare_large(
         )
     on_disk = 0 if issparse(prepared.matrix) else 8 * blocks.shape[0] * blocks.shape[1]
     note(
-        f"{path.name}: {first.n_rows:,} rows in blocks; columns are prepared as {n_sampled:,} of "
-        f"the rows tell; about {needed / 1e9:.2g} GB of memory"
-        + (f" and, meanwhile, {on_disk / 1e9:.2g} GB beside the model" if on_disk else "")
+        f"{path.name}: {first.n_rows:,} rows in blocks; columns are prepared by a sample of "
+        f"{n_sampled:,} rows; about {needed / 1e9:.2g} GB of memory"
+        + (f" and, meanwhile, {on_disk / 1e9:.2g} GB next to the model" if on_disk else "")
     )
     ranges = prepared.ranges
     for name, column in first.columns.items():
@@ -112,10 +112,10 @@ def prepare_large(
 
 
 def bytes_needed(shape: tuple[int, int], n_outputs: int, rank: int) -> int:
-    """Memory of a fit, about: the program, m × m matrices, blocks at work, columns of rows, and
-    the quarter of the rows that a search goes through before all of them.
+    """Approximate memory of a fit: the program, m × m matrices, working blocks, columns of rows,
+    and the quarter of the rows on which a search runs before all of them.
 
-    The counts of matrices and columns are of fits with 2,000,000 rows and with 1000 landmarks.
+    The counts of matrices and columns are from fits with 2,000,000 rows and with 1000 landmarks.
     """
     (n_rows, n_features), threads = shape, available_threads()
     matrices = (30 + 4 * threads) * (rank + 1) ** 2

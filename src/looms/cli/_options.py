@@ -1,4 +1,4 @@
-"""Options of the commands, each said once."""
+"""Options of the commands, each defined once."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from looms.datasets._read import Format
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
-    """A function as Typer takes it, which ends with one line instead of a traceback.
+    """Function for Typer, which reports an error in one line instead of a traceback.
 
-    A parameter that is a dataclass of options is spelled out as its fields. A field or parameter
-    called ``jobs`` is not zero.
+    A parameter that is a dataclass of options is replaced by its fields. A field or parameter
+    called ``jobs`` must not be zero.
     """
     hints = get_type_hints(function, include_extras=True)
     groups: dict[str, Any] = {n: kind for n, kind in hints.items() if is_dataclass(kind)}
@@ -37,7 +37,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     def run(**values: Any) -> None:
         with reported():
             if values.get("jobs") == 0:
-                raise InputError("--jobs 0 would run nothing; use 1, or -1 for one a core")
+                raise InputError("--jobs 0 would run nothing; use 1, or -1 for one per core")
             for name, kind in groups.items():
                 values[name] = kind(**{f.name: values.pop(f.name) for f in fields(kind)})
             function(**values)
@@ -53,32 +53,30 @@ IntervalMethod: TypeAlias = Literal["plus", "minmax", "scaled"]
 
 MaxBytesOption = Annotated[
     int,
-    typer.Option(
-        "--max-bytes", min=1, metavar="BYTES", help="Largest file that is read, unpacked."
-    ),
+    typer.Option("--max-bytes", min=1, metavar="BYTES", help="Largest unpacked size of a file."),
 ]
 
 
 @dataclass(frozen=True)
 class Reading:
-    """Options of reading a file; None leaves them to the file."""
+    """Options for reading a file; None means that the file tells."""
 
     format: Annotated[
-        Format | None, typer.Option(help="Format of the file, where its suffix does not tell.")
+        Format | None, typer.Option(help="Format of the file, if its suffix does not tell.")
     ] = None
     sep: Annotated[
         str | None,
         typer.Option(
-            help='Character between cells of CSV files, or "tab"; else detected.',
+            help='Character between cells of CSV files, or "tab"; detected by default.',
             metavar="CHARACTER",
         ),
     ] = None
     decimal: Annotated[
         Literal[".", ","] | None,
-        typer.Option(help="Decimal mark of CSV files and of text in spreadsheets, else detected."),
+        typer.Option(help="Decimal mark of CSV files and spreadsheet text; detected by default."),
     ] = None
     encoding: Annotated[
-        str | None, typer.Option(help="Encoding of CSV files, such as cp1252; else detected.")
+        str | None, typer.Option(help="Encoding of CSV files, such as cp1252; detected by default.")
     ] = None
     sheet: Annotated[
         str | None, typer.Option(help="Sheet of a spreadsheet: its name, or its number from 1.")
@@ -93,18 +91,18 @@ TargetOption = Annotated[
     typer.Option("--target", "-t", help="Column to predict; not for svmlight, challenge, npz."),
 ]
 DropOption = Annotated[
-    list[str] | None, typer.Option("--drop", help="Column to leave out; may be given again.")
+    list[str] | None, typer.Option("--drop", help="Column to leave out; may be repeated.")
 ]
 JsonOption = Annotated[
     bool,
-    typer.Option("--json", help="Figures as JSON on standard output, which holds nothing else."),
+    typer.Option("--json", help="Print figures as JSON, and nothing else, on standard output."),
 ]
 StoreOption = Annotated[
     Path | None,
     typer.Option(
-        "--store", help="Folder that keeps finished splits; the same again runs the rest."
+        "--store", help="Folder that keeps finished splits; the same command runs the rest."
     ),
 ]
 ForceOption = Annotated[
-    bool, typer.Option("--force", "-f", help="Overwrite the output if it is there.")
+    bool, typer.Option("--force", "-f", help="Overwrite existing output files.")
 ]

@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 
     from looms.report._caution import Caution
 
-#: So many names are listed in a note.
+#: Largest number of names listed in a note.
 MOST_NAMES = 5
-#: Width of a terminal below which a table says less.
+#: Width of a terminal below which a table has fewer columns.
 NARROW = 80
-#: What the command line says for words of Python.
+#: Command line wording for Python wording.
 _BY_OPTION = {
     "another kernel": "another kernel (--kernel)",
     "leave it out.": "leave it out (--drop).",
     "fit without them": "fit without them (looms fit --drop)",
 }
-#: What a spreadsheet takes for a formula; a sign alone is a label.
+#: Text that a spreadsheet treats as a formula; a sign by itself is a label.
 _FORMULA = re.compile(r"'*(?:[=@\t\r\n]|[+-](?=.)).*", re.DOTALL)
 
 
@@ -47,7 +47,7 @@ def note(message: str) -> None:
 
 
 def warning(message: str) -> None:
-    """Write to stderr what may make the result another than was wanted."""
+    """Write to stderr why the result may not be what was wanted."""
     say(f"Warning: {message}")
 
 
@@ -68,9 +68,9 @@ def as_messages(
     prefix: str = "",
     faults: tuple[type[Exception], ...] = (ValueError,),
 ) -> Iterator[None]:
-    """Warnings as notes, each once at the end, and ``faults`` as errors of the input.
+    """Turns warnings into notes, each once at the end, and ``faults`` into input errors.
 
-    ``words`` are what the command line says for words of Python in a warning.
+    ``words`` are the command line wording for Python wording in a warning.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -84,7 +84,7 @@ def as_messages(
 def refused(
     prefix: str = "", faults: tuple[type[Exception], ...] = (ValueError,)
 ) -> Iterator[None]:
-    """``faults`` as errors of the input."""
+    """Turns ``faults`` into input errors."""
     try:
         yield
     except (InputError, np.linalg.LinAlgError):  # the latter is not the fault of the input
@@ -94,25 +94,25 @@ def refused(
 
 
 def _by_option(text: str, words: Mapping[str, str] = _BY_OPTION) -> str:
-    """A text with what the command line says for words of Python."""
+    """Text with command line wording instead of Python wording."""
     for word, option in words.items():
         text = text.replace(word, option)
     return text
 
 
 def to_stdout(text: str) -> None:
-    """Write a result; what a terminal would obey is shown to it instead."""
+    """Write a result; on a terminal, control characters are shown as escapes."""
     sys.stdout.write(visible(text, keep="\n\t") if sys.stdout.isatty() else text)
     sys.stdout.flush()
 
 
 def show_json(values: Mapping[str, Any]) -> None:
-    """Write plain values as JSON; ASCII, for no terminal obeys what is in a name."""
+    """Write plain values as JSON in ASCII, so that no terminal obeys characters in a name."""
     to_stdout(f"{json.dumps(values, allow_nan=False, indent=1)}\n")
 
 
 class _Visible(Console):
-    """A console that shows names as they are: what a terminal would obey comes as escapes."""
+    """Console that shows names unchanged, and control characters as escapes."""
 
     def render_str(self, text: str, **options: Any) -> Text:
         """A text, such as a cell of a table, on one line."""
@@ -120,7 +120,7 @@ class _Visible(Console):
 
 
 def console() -> Console:
-    """Standard output; wide enough for all columns where it is no terminal."""
+    """Standard output; wide enough for all columns if it is not a terminal."""
     terminal = sys.stdout.isatty()
     return _Visible(
         width=None if terminal else 120,
@@ -132,7 +132,7 @@ def console() -> Console:
 
 
 def table(title: str | None, left: Sequence[str], right: Sequence[str]) -> Table:
-    """A table without rows: headings of columns of words, then of columns of numbers."""
+    """Table without rows: headings of word columns, then of number columns."""
     return Table(
         *left,
         *(Column(name, justify="right") for name in right),
@@ -146,17 +146,17 @@ def table(title: str | None, left: Sequence[str], right: Sequence[str]) -> Table
 
 
 def figure(value: float) -> str:
-    """Four decimals, which rates have, or four significant digits where these say more."""
+    """Text with four decimals, as for rates, or four significant digits if these say more."""
     if not np.isfinite(value):
         return "–"
     return f"{value:.4f}" if value == 0 or 1e-3 <= abs(value) < 1e3 else f"{value:.4g}"
 
 
 def without_formula(value: object) -> object:
-    """A cell, with an apostrophe in front if a spreadsheet would run it; numbers stay as they are.
+    """Cell, with an apostrophe in front if a spreadsheet would run it; numbers are unchanged.
 
-    Text that begins with apostrophes before such a sign gets another one, so that taking away one
-    apostrophe from every cell of that kind gives back what was written.
+    Text that begins with apostrophes before such a sign gets another one, so that removing one
+    apostrophe from every such cell restores the original.
     """
     if not isinstance(value, str) or not _FORMULA.fullmatch(value):
         return value
@@ -168,7 +168,7 @@ def without_formula(value: object) -> object:
 
 
 def csv_text(frame: pd.DataFrame, **options: Any) -> str:
-    """A table as CSV without formulas, and a note if cells or names of it begin like one."""
+    """Table as CSV without formulas, with a note if cells or names begin like a formula."""
     text, n_changed = without_formulas(frame, **options)
     note_formulas(n_changed)
     return text
@@ -178,13 +178,13 @@ def note_formulas(n_changed: int) -> None:
     """Note on cells that were changed by `without_formulas`, if any."""
     if n_changed:
         note(
-            "cells or names that begin like a formula of a spreadsheet (= + - @) get an apostrophe "
-            f"in front in the table, {n_changed} of them; take it away to have them as they were"
+            "cells or names in the table that begin like a formula of a spreadsheet (= + - @) get "
+            f"an apostrophe in front, {n_changed} of them; remove it to restore them"
         )
 
 
 def without_formulas(frame: pd.DataFrame, **options: Any) -> tuple[str, int]:
-    """A table as CSV without formulas, and the number of cells and names that were changed."""
+    """Table as CSV without formulas, and the number of cells and names that were changed."""
     safe, n_changed = frame.copy(), 0
 
     def guarded(values: list[object]) -> list[object]:
@@ -206,10 +206,10 @@ def without_formulas(frame: pd.DataFrame, **options: Any) -> tuple[str, int]:
 def check_can_write(
     path: Path | None, force: bool, *inputs: Path, option: str = "--output", holds: str = ""
 ) -> None:
-    """Refuse, before any work, to overwrite unless told to, or to write where it cannot be.
+    """Refuse, before any work, to overwrite a file without ``force``, or an unwritable path.
 
-    Whatever was told, no input is overwritten, and nothing that this command does not write:
-    what ``holds`` is a regular expression of the beginning of, or "model".
+    Even with ``force``, inputs are not overwritten, nor files that this command does not write:
+    ``holds`` is a regular expression for the beginning of its files, or "model".
     """
     if path is None:
         return
@@ -225,13 +225,13 @@ def check_can_write(
     if path.is_dir():
         raise InputError(f"{path} is a folder; name a file")
     if exists and not path.is_file():  # a device or a pipe, at the end of links too
-        raise InputError(f"{path} is no regular file; name another {option}")
+        raise InputError(f"{path} is not a regular file; name another {option}")
     if exists and not force:
         raise InputError(f"{path} exists; use --force to overwrite it, or {option} for another")
     if exists and path.stat().st_size and not _begins_with(path, holds):
         raise InputError(
-            f"{path} is not a file that this command writes, and --force is for those; remove it, "
-            f"or name another {option}"
+            f"{path} is not a file that this command writes, so --force does not overwrite it; "
+            f"remove it, or name another {option}"
         )
     if not path.parent.is_dir():
         raise InputError(f"{path}: there is no folder {path.parent}; make it, or name another")
@@ -253,7 +253,7 @@ def _begins_with(path: Path, holds: str) -> bool:
 
 @contextmanager
 def writing(path: Path, option: str) -> Iterator[None]:
-    """Errors of writing a file as errors of the option that names it."""
+    """Turns errors of writing a file into errors of the option that names it."""
     try:
         yield
     except OSError as error:
@@ -269,7 +269,7 @@ def write_output(path: Path, data: bytes) -> None:
 
 @contextmanager
 def output_in_parts(path: Path | None) -> Iterator[Callable[[str], None]]:
-    """Function that writes the next part of a result: to a file, whole or not at all, or stdout."""
+    """Function that writes the next part of a result to stdout, or to a file (all or nothing)."""
     if path is None:
         yield to_stdout
         return
@@ -282,7 +282,7 @@ def output_in_parts(path: Path | None) -> Iterator[Callable[[str], None]]:
 
 
 def write_or_print(path: Path | None, text: str, what: str) -> None:
-    """Write a result to a file and note what is in it; to stdout where there is no file."""
+    """Write a result to a file, with a note on what it holds, or to stdout without a file."""
     if path is None:
         to_stdout(text)
     else:

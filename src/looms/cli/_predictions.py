@@ -1,4 +1,4 @@
-"""Predictions of a saved model, and what is to be said of the rows, a block at a time."""
+"""Predictions of a saved model, and notes on the rows, a block at a time."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from looms.cli._target import Column, Features, numbers, text
 from looms.copies import copy_groups
 from looms.model_files._files import SavedModel
 
-#: Between the labels of a set.
+#: Separator of the labels of a set.
 SEPARATOR = "|"
-#: Beyond the training range by this share of its width a value is far outside.
+#: A value is far outside if it exceeds the training range by this share of its width.
 FAR = 0.25
-#: Notes on columns, and columns in a note.
+#: Largest number of notes on columns, and of columns in a note.
 MOST_NOTES = MOST_COLUMNS = 5
 
 
@@ -37,8 +37,8 @@ class Predictions:
 
     Warnings of the machine are left to the caller: see `as_messages`.
 
-    The ``columns`` are the rows as floats and text, or a sparse matrix, the ``matrix`` is what the
-    machine takes. Of a regression the decision values are the predictions, of nonconformity the
+    ``columns`` are the rows as floats and text, or a sparse matrix; ``matrix`` is what the machine
+    takes. The decision values of a regression are the predictions, those of nonconformity the
     p-values.
     """
 
@@ -53,7 +53,7 @@ class Predictions:
     def of(cls, saved: SavedModel, X: Features, machine: Any = None) -> Self:
         """Outputs for rows as they were read; refuses rows that the model cannot take.
 
-        ``machine`` stands for that of the model where it is given.
+        ``machine``, if given, replaces that of the model.
         """
         before, own = saved.model
         machine = own if machine is None else machine
@@ -69,7 +69,7 @@ class Predictions:
         return cls(saved, columns, matrix, predicted, decision, likely)
 
     def outputs(self) -> dict[str, AnyArray]:
-        """Columns of the prediction, decision values and probabilities, as the model has them."""
+        """Columns of predictions, decision values and probabilities, if the model has them."""
         columns = {"prediction": self.predicted}
         if self.saved.metadata["task"] == "classification":
             machine = self.saved.model[-1]
@@ -91,7 +91,7 @@ class Predictions:
         machine = self.saved.model[-1]
         if request.method == "scaled" and machine.members_:
             raise InputError(
-                f"--method scaled is for one machine, and the model is a stack of "
+                f"--method scaled is for one machine, but the model is a stack of "
                 f"{len(machine.members_)}; fit with --combine best"
             )
         # ValueError: more coverage than the rows of the model can give.
@@ -128,8 +128,8 @@ class Predictions:
         n = int(np.isin(groups[known.shape[0] :], groups[: known.shape[0]]).sum())
         if n:
             yield (
-                f"{count(n, 'row')} of {new.shape[0]} equal in every feature what the model was "
-                "fitted to: if they are the same rows, the figures flatter it; looms assess gives "
+                f"in {count(n, 'row')} of {new.shape[0]} all features equal those of a training "
+                "row: if they are the same rows, the figures flatter the model; looms assess gives "
                 "honest ones"
             )
 
@@ -149,7 +149,7 @@ class Unlike:
 
     Attributes
     ----------
-    n_rows : the rows so far.
+    n_rows : number of rows so far.
     """
 
     def __init__(self, saved: SavedModel) -> None:
@@ -168,7 +168,7 @@ class Unlike:
                 self._known = dict(zip(names, encoder.categories_, strict=True))
 
     def add(self, columns: Features) -> None:
-        """Count some rows, as floats and text."""
+        """Count some rows, given as floats and text."""
         self.n_rows += columns.shape[0]
         if sparse.issparse(columns):
             return
@@ -191,11 +191,11 @@ class Unlike:
                 self._foreign[name] = n + int(foreign.sum()), first
 
     def notes(self) -> Iterator[str]:
-        """Notes on dates, values far outside their range, and categories not met in training."""
+        """Notes on dates, values far outside their range, and categories not seen in training."""
         yield from date_notes(self._kinds)
         empty = [name for name, valued in self._valued.items() if not valued]
         if empty:
-            yield f"no row has a value of {listed(empty)}: typical ones stand in for them"
+            yield f"no row has a value of {listed(empty)}: typical values are used instead"
         remarks = sorted([*self._of_far(), *self._of_foreign()], key=lambda each: -each[0])
         for _, remark in remarks[:MOST_NOTES]:
             yield remark
@@ -203,7 +203,7 @@ class Unlike:
             yield f"{len(remarks) - MOST_NOTES} more such notes are left out"
 
     def _of_far(self) -> Iterator[tuple[int, str]]:
-        """Number of rows, and the note, of columns far outside their range in these rows."""
+        """Number of rows, and the note, for columns far outside their range in these rows."""
         columns: dict[bytes, list[str]] = {}
         for name, of in self._far.items():
             if of.n:
@@ -222,7 +222,7 @@ class Unlike:
             yield n_far[rows], remark
 
     def _of_foreign(self) -> Iterator[tuple[int, str]]:
-        """Number of rows, and the note, of every column with categories that were not met."""
+        """Number of rows, and the note, for every column with categories not seen in training."""
         for name in self._known:
             n, first = self._foreign.get(name, (0, None))
             if n:
@@ -234,9 +234,9 @@ class Unlike:
 
 
 def joined(members: AnyArray, labels: list[str]) -> AnyArray:
-    """(m,) labels of every row of (m, n_classes) memberships, with bars between them."""
+    """(m,) labels of each row of (m, n_classes) memberships, with bars between them."""
     if any(SEPARATOR in label for label in labels):
-        message = f"labels hold {SEPARATOR!r}, which is between the labels of a set, too"
+        message = f"labels hold {SEPARATOR!r}, which also separates the labels of a set"
         warnings.warn(message, stacklevel=2)
     sets = [
         SEPARATOR.join(label for label, member in zip(labels, row, strict=True) if member)

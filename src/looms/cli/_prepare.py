@@ -1,4 +1,4 @@
-"""From a file to what the machines take: a table, its columns and its target."""
+"""Turns a file into what the machines take: a table, its columns and its target."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def read(path: Path, target: str | None, reading: Reading, keep: Sequence[str] = ()) -> Table:
-    """The table of a file, read as options say, with what was detected as notes."""
+    """The table of a file, read according to the options, with notes on what was detected."""
     with as_messages():
         table = read_table(path, target, keep=keep, **_options(reading))
     for remark in table.notes:
@@ -50,7 +50,7 @@ def read(path: Path, target: str | None, reading: Reading, keep: Sequence[str] =
 def open_file(
     path: Path, target: str | None, reading: Reading, keep: Sequence[str] = ()
 ) -> RowReader:
-    """Reader of a file in blocks, as options say, with what was detected as notes."""
+    """Reader of a file in blocks, according to the options, with notes on what was detected."""
     with as_messages():
         reader = open_table(path, target, keep=keep, **_options(reading))
     for remark in reader.notes:
@@ -72,8 +72,8 @@ def read_training(
 ) -> tuple[Table, AnyArray | None]:
     """The table of a file without the columns to drop, and the labels of the column of groups.
 
-    Refuses one without a target, or with more rows than a kernel matrix can have here, unless it
-    may be solved by its features.
+    Refuses a table without a target, or with more rows than a kernel matrix can have here, unless
+    it may be solved by its features.
     """
     table = read(path, target, reading)
     table = replace(table, X=without(table.X, drop or (), path))
@@ -92,14 +92,14 @@ def check_kernel_matrix(path: Path, n_rows: int) -> None:
     memory = physical_memory()
     if memory is not None and 8 * n_rows**2 > memory:
         raise InputError(
-            f"{path}: the kernel matrix of {n_rows:,} rows takes {8e-9 * n_rows**2:,.0f} GB, and "
-            f"this machine has {1e-9 * memory:,.0f}; give --rank 1000, for a machine on so many "
+            f"{path}: the kernel matrix of {n_rows:,} rows takes {8e-9 * n_rows**2:,.0f} GB, but "
+            f"this computer has {1e-9 * memory:,.0f}; give --rank 1000, for a machine on 1000 "
             "landmarks, or a sample of the rows"
         )
 
 
 def physical_memory() -> int | None:
-    """Bytes of memory of this machine; None on Windows, which does not tell."""
+    """Bytes of memory of this computer; None on Windows, which does not tell."""
     if not hasattr(os, "sysconf"):
         return None
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -119,31 +119,30 @@ def no_target(path: Path, X: Features) -> InputError:
     return InputError(
         f"{path}: there is no target; name the column to predict with --target"
         f"{f' ({columns})' if columns else ''}; for challenge and npz data put their "
-        ".labels file beside them"
+        ".labels file in the same folder"
     )
 
 
 def labels_of_groups(path: Path, table: Table, name: str) -> AnyArray:
     """(n_rows,) labels of a column as text; refuses gaps."""
-    advice = "no label", "give every row its group, one of its own if it belongs to no other"
+    advice = "no label", "give every row a group, one of its own if it belongs to no other"
     return text(_whole_column(path, table, "--groups", name, *advice))
 
 
 def times_of_rows(path: Path, table: Table, name: str) -> AnyArray:
-    """(n_rows,) numbers of a column, dates as days; refuses gaps, text, and one time only."""
+    """(n_rows,) numbers of a column, dates as days; refuses gaps, text, and a single time."""
     column = _whole_column(path, table, "--time", name, "no time", "leave these rows out")
     frame = column.to_frame(str(name))
     with as_messages():
         kinds = column_kinds(frame)[str(name)]
     if kinds == ("category",) or len(kinds) != 1:
-        why = f"holds {str(column.iloc[0])!r} in data row 1, which is neither number nor date"
+        why = f"holds {str(column.iloc[0])!r} in data row 1, which is neither a number nor a date"
         if not kinds:
             why = "is the same in every row"
         elif len(kinds) > 1:
-            why = "has dates whose day and month may be either number"
+            why = "has dates in which either number may be the day"
         raise InputError(
-            f"{path}: --time {name} {why}; write dates as 2021-12-31, or number the rows in their "
-            "order"
+            f"{path}: --time {name} {why}; write dates as 2021-12-31, or number the rows in order"
         )
     times: AnyArray = TableColumns({str(name): kinds[0]}).fit_transform(frame)[str(name)].to_numpy()
     return times
@@ -152,12 +151,12 @@ def times_of_rows(path: Path, table: Table, name: str) -> AnyArray:
 def _whole_column(
     path: Path, table: Table, option: str, name: str, nothing: str, advice: str
 ) -> pd.Series:
-    """The column that an option names; refuses one that is not there or has gaps."""
+    """The column that an option names; refuses a column that is missing or has gaps."""
     if name not in getattr(table.X, "columns", []):
         columns = listed(getattr(table.X, "columns", []), 20)
         raise InputError(
             f"{path}: there is no column {name!r} for {option}"
-            + (f" beside the target ({columns})" if columns else ": the file has no named columns")
+            + (f" besides the target ({columns})" if columns else ": the file has no named columns")
         )
     gaps = table.X[name].isna().to_numpy()
     if gaps.any():
@@ -172,10 +171,11 @@ def _whole_column(
 class Prepared:
     """Table as it was read (``X``), as floats and text (``columns``), and as the machines take it.
 
-    The preprocessor, of `looms.tables`, is fitted to it. A sparse table is so in all three. Rows
-    of a label in ``groups`` are held out together. ``rows`` are the numbers of the rows in the
-    file, from 1. Of a table that is larger than memory ``X`` and ``columns`` are a sample of the
-    rows, the matrix all of them in blocks. ``ranges`` are those of columns of numbers and dates.
+    The preprocessor, from `looms.tables`, is fitted to it. A sparse table is sparse in all three.
+    Rows with the same label in ``groups`` are held out together. ``rows`` are the numbers of the
+    rows in the file, from 1. For a table larger than memory, ``X`` and ``columns`` are a sample of
+    the rows, and the matrix is all rows in blocks. ``ranges`` are the ranges of columns of numbers
+    and dates.
     """
 
     X: Features
@@ -189,7 +189,7 @@ class Prepared:
     ranges: dict[str, list[float]] = field(default_factory=dict)
 
     def in_order(self, times: AnyArray) -> Prepared:
-        """The rows in order of time; those of one time are a group if there are no groups."""
+        """The rows in order of time; without groups, rows of the same time are a group."""
         assert not isinstance(self.matrix, RowBlocks)
         order = np.argsort(times, kind="stable")
         groups = self.groups
@@ -216,7 +216,7 @@ def prepare_file(
     time: str | None,
     by_features: bool = False,
 ) -> Prepared:
-    """The table of a file, prepared; what it is taken for goes to stderr.
+    """The table of a file, prepared; notes on how it is understood go to stderr.
 
     ``by_features`` is for a linear machine: with few features it takes no kernel matrix.
     """
@@ -239,7 +239,7 @@ def prepare_file(
 
 
 def prepare(X: Features, target: Target) -> Prepared:
-    """A table as it was read, its target known, as a matrix; surprises go to stderr."""
+    """Prepares a table that was read, with its target, as a matrix; surprises go to stderr."""
     with as_messages():
         kinds = None if sparse.issparse(X) else column_kinds(X)
         preprocessor = table_preprocessor(X, kinds)

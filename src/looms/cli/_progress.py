@@ -1,4 +1,4 @@
-"""Progress on stderr: a bar on a terminal; elsewhere lines."""
+"""Progress on stderr: a bar on a terminal, elsewhere lines."""
 
 from __future__ import annotations
 
@@ -15,19 +15,18 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from looms.assessment._split_run import SplitResult
 from looms.cli._errors import visible
 
-#: Rows from which the time of an evaluation grows with their third power.
+#: Number of rows from which the time of an evaluation grows with its third power.
 CUBIC_FROM = 800
-#: Evaluations that a search takes on all rows, after those on fewer.
+#: Number of evaluations that a search takes on all rows, after those on fewer rows.
 USUAL_EVALUATIONS = 3
 
 
 class Meter:
     """Counter of candidates, splits or refits, for use as a context manager.
 
-    It is a callback of scikit-learn for candidates, tuned on a table of ``n_rows`` in ``usual``
-    evaluations on all of them, None if that is not known, whose time grows with this ``power`` of
-    the rows; and has callbacks `split` of an
-    assessment and `refit` of diagnostics.
+    It is a callback of scikit-learn for candidates. These are tuned on a table of ``n_rows`` in
+    ``usual`` evaluations on all rows (None if unknown), whose time grows with this ``power`` of
+    the rows. It also has the callbacks `split` for an assessment and `refit` for diagnostics.
     """
 
     def __init__(
@@ -67,14 +66,14 @@ class Meter:
             self._bar.stop()
 
     def show(self, done: int, total: int, text: str, line: str | None) -> None:
-        """Set the bar, with a text beside it; where there is none, write a line."""
+        """Set the bar, with a text next to it; if there is no bar, write a line."""
         if self._bar is not None:
             self._bar.update(self._task, completed=done, total=total, description=text)
         elif line is not None:
             typer.echo(line, err=True)
 
     def split(self, done: int, total: int, result: SplitResult | None) -> None:
-        """Figures of a split, and the time left; without a result an assessment begins."""
+        """Figures of a split, and the time left; no result means that an assessment begins."""
         if result is None:
             self._at_start, self._began = done, time.monotonic()
             stored = f"{done} of {total} splits were in the store"
@@ -93,15 +92,15 @@ class Meter:
         self.show(done, total, figures + left, f"{name}: {figures} ({done} of {total}{left})")
 
     def refit(self, done: int, total: int) -> None:
-        """Number of refits, as lines at every quarter."""
+        """Number of refits, with a line at every quarter."""
         quarter = 4 * done // total > 4 * (done - 1) // total
         pace = (time.monotonic() - self._began) / max(done, 1)
         left = f"about {_duration(pace * (total - done))} left" if done < total else ""
         self.show(done, total, left, f"{self._title}: {done} of {total}" if quarter else None)
 
     def on_outer_fold(self, estimator: object, done: int, total: int) -> None:
-        """Number of machines that were tuned anew without an outer fold, a line for all."""
-        line = f"Tuned {total} machines anew, each without an outer fold"
+        """Number of machines tuned again without an outer fold, with one line for all."""
+        line = f"Tuned {total} machines again, each without an outer fold"
         self.show(done, total, "without outer folds", line if done == total else None)
 
     def setup(self, estimator: object, context: Any) -> None:
@@ -121,7 +120,7 @@ class Meter:
             self.show(k, self._n_candidates, self._name, line)
 
     def on_evaluation(self, estimator: object, n: int, value: float) -> None:
-        """Rows, evaluations and best value of the search at work, and the time left."""
+        """Rows, evaluations and best value of the running search, and the time left."""
         now = time.monotonic()
         if n != self._n:
             self._n, self._values, self._pace = n, [], np.inf
@@ -136,17 +135,17 @@ class Meter:
         self.show(len(self._seconds), self._n_candidates, text, None)
 
     def on_fit_task_end(self, estimator: object, context: Any) -> None:
-        """Number of candidates that are done."""
+        """Number of finished candidates."""
         if _depth(context) == 1:
             self._seconds.append(time.monotonic() - self._began)
             self.show(len(self._seconds), self._n_candidates, "", None)
 
     def _left(self, now: float) -> str:
-        """Time left of all candidates, as text; nothing where it is not known.
+        """Time left for all candidates, as text; empty if it is not known.
 
-        It is what the candidates before took, on average; for the first that of the usual
-        evaluations on all rows, each n³ in the number of rows (n on landmarks), once a stage has
-        rows enough for this to hold.
+        It is based on the mean time of the candidates before. For the first one it is the time of
+        the usual evaluations on all rows, each n³ in the number of rows (n on landmarks), once a
+        stage has enough rows for this to hold.
         """
         after, elapsed = self._n_candidates - len(self._seconds) - 1, now - self._began
         if self._seconds:

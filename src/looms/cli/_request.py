@@ -1,4 +1,4 @@
-"""Machine that is asked for, checked before any work."""
+"""The request for a machine, checked before any work."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def threshold_of(text: str | None) -> Threshold:
 
 @dataclass(frozen=True)
 class MachineRequest:
-    """Machine to fit, as it is asked for; None leaves a choice to the machine."""
+    """Machine to fit; None leaves a choice to the machine."""
 
     task: Annotated[Task, typer.Option(help="What to learn.")] = "auto"
     machine: Annotated[
@@ -79,9 +79,9 @@ class MachineRequest:
             help=(
                 "linear, quadratic, cubic, boolean, rbf (default), laplacian, ard, matern12, "
                 "matern32, matern52, powexp, powexp_ard, polynomial4 and other degrees, or one of "
-                "these after normalized_, or ranked_ (for columns of long tails), or a kernel of "
-                "distances after weighted_ (by feature); give it again to compare, or auto for a "
-                "stack of several."
+                "these after normalized_, or ranked_ (for columns with long tails), or a kernel of "
+                "distances after weighted_ (by feature); repeat it to compare several, or give "
+                "auto for a stack of several."
             ),
         ),
     ] = None
@@ -92,8 +92,8 @@ class MachineRequest:
             "-c",
             help=(
                 "press (default); for classes also hinge, squared_hinge, smoothed_error, wmw or "
-                "cross_entropy; give it again to compare. Of an svm also log_likelihood (default), "
-                "error or ber, and one only."
+                "cross_entropy; repeat it to compare several. For svm also log_likelihood "
+                "(default), error or ber, and only one."
             ),
         ),
     ] = None
@@ -105,7 +105,7 @@ class MachineRequest:
         str | None,
         typer.Option(
             help=(
-                "Of two classes, default where the probability is a half: 0, ber (least balanced "
+                "For two classes, by default at probability one half: 0, ber (least balanced "
                 "error), f1, recall=0.9, precision=0.8, or cost=1:5, of a false positive to a "
                 "false negative; positive is the later class in order."
             ),
@@ -114,31 +114,31 @@ class MachineRequest:
     ] = None
     calibration: Annotated[
         Literal["sigmoid", "isotonic", "beta", "none"] | None,
-        typer.Option(help="How probabilities are learned, default sigmoid; none for none."),
+        typer.Option(help="How probabilities are learned, default sigmoid; or none."),
     ] = None
     weight: Annotated[
         Literal["none", "balanced"] | None,
-        typer.Option(help="Weight of the classes; balanced counts them alike."),
+        typer.Option(help="Weight of the classes; balanced gives them equal weight."),
     ] = None
     max_iter: Annotated[
-        int | None, typer.Option(min=1, help="Iterations allowed for each search.")
+        int | None, typer.Option(min=1, help="Largest number of iterations of each search.")
     ] = None
     random_state: Annotated[int, typer.Option(min=0, help="Seed of subsamples and splits.")] = 0
     prior: Annotated[
         bool,
         typer.Option(
             "--prior",
-            help="Hold many hyper-parameters near their start; for ard, above all on few rows.",
+            help="Keep many hyper-parameters near their start; for ard, above all with few rows.",
         ),
     ] = False
     copies: Annotated[
         Literal["apart", "together"],
-        typer.Option(help="How rows equal in every feature are left out."),
+        typer.Option(help="Hold out rows that are equal in every feature apart or together."),
     ] = "apart"
     groups: Annotated[
         str | None,
         typer.Option(
-            help="Column, such as the patient, whose rows of one label are held out together.",
+            help="Column, such as the patient: rows with the same label are held out together.",
             metavar="COLUMN",
         ),
     ] = None
@@ -146,9 +146,9 @@ class MachineRequest:
         str | None,
         typer.Option(
             help=(
-                "Rows held out together: 10 for as many folds, 5x2 for five repetitions of two; "
-                "default each row, or group, by itself, 10 windows of --time, and of "
-                "nonconformity a validation part."
+                "Folds to hold out: 10 for ten folds, 5x2 for five repetitions of two. By default "
+                "each row, or group, by itself; with --time 10 windows; for nonconformity a "
+                "validation part."
             ),
             metavar="FOLDS",
         ),
@@ -156,22 +156,22 @@ class MachineRequest:
     time: Annotated[
         str | None,
         typer.Option(
-            help="Column of dates or numbers that orders the rows, held out in windows of time.",
+            help="Column of dates or numbers that orders the rows; windows of time are held out.",
             metavar="COLUMN",
         ),
     ] = None
     gap: Annotated[
         int,
         typer.Option(
-            min=0, help="Rows on either side of a window of --time that do not train for it."
+            min=0, help="Rows on either side of a window of --time to leave out of its training."
         ),
     ] = 0
     combine: Annotated[
         Literal["best", "stack"] | None,
         typer.Option(
             help=(
-                "Of several candidates, by rows in five folds that each was tuned without: the "
-                "best, default, or a weighted sum, default of --kernel auto."
+                "For several candidates, compared on five folds that each was tuned without: the "
+                "best (default), or a weighted sum (default of --kernel auto)."
             )
         ),
     ] = None
@@ -179,7 +179,7 @@ class MachineRequest:
         Literal["gradient", "grid"],
         typer.Option(
             help=(
-                "Search by gradients, or a grid, where the choice is repeated without each row, "
+                "Search by gradients, or on a grid, whose choice is repeated without each row, "
                 "group or fold: honest figures."
             )
         ),
@@ -188,8 +188,8 @@ class MachineRequest:
         str | None,
         typer.Option(
             help=(
-                "Landmarks, rows that the machine is made of, such as 1000, or auto: for more rows "
-                "than a kernel matrix can have, and more than fit in memory."
+                "Number of landmarks (rows that the machine is made of), such as 1000, or auto: "
+                "for more rows than a kernel matrix can have, or than fit in memory."
             ),
             metavar="NUMBER",
         ),
@@ -198,9 +198,9 @@ class MachineRequest:
         Literal["folds", "none"] | None,
         typer.Option(
             help=(
-                "folds searches anew without each of up to ten folds: honest figures, at up to "
-                "ten times the cost; default of lssvm for up to 1000 rows, or 200 of several "
-                "candidates, unless none."
+                "folds repeats the search without each of up to ten folds: honest figures, at up "
+                "to ten times the cost. Default of lssvm for up to 1000 rows, or 200 with several "
+                "candidates; none turns it off."
             )
         ),
     ] = None
@@ -229,7 +229,7 @@ class MachineRequest:
         names = self.kernel or []
         if "auto" in names:
             if len(names) > 1:
-                raise InputError("--kernel auto stands for several: give no other beside it")
+                raise InputError("--kernel auto stands for several: give no other kernel")
             if self.machine == "svm":
                 raise InputError("--kernel auto is for --machine lssvm; name those of svm")
             return
@@ -237,7 +237,7 @@ class MachineRequest:
             if name == "precomputed" or not is_kernel_name(name):
                 raise InputError(
                     f"there is no kernel {name!r}; known are {', '.join(_KERNELS)}, and "
-                    "polynomial4 and so on, by the degree"
+                    "polynomial4 and other degrees"
                 )
 
     def _check_criteria(self) -> None:
@@ -250,10 +250,10 @@ class MachineRequest:
 
     def _check_svm(self) -> None:
         if len(self.criterion or ()) > 1:
-            raise InputError("--criterion of --machine svm is one: its scores compare no others")
+            raise InputError("--machine svm takes only one --criterion, by which it compares")
         for name in self.kernel or ():
             if name.endswith("ard"):
-                raise InputError(f"--kernel {name} needs a gradient, which --machine svm has not")
+                raise InputError(f"--kernel {name} needs a gradient, which --machine svm lacks")
         if self.copies == "together":
             raise InputError(
                 "--copies together is for --machine lssvm; give --groups, or drop copies"
@@ -264,10 +264,10 @@ class MachineRequest:
                 "number of folds"
             )
         if self.search == "grid":
-            raise InputError("--search grid is for --machine lssvm: svm has a grid of its own")
+            raise InputError("--search grid is for --machine lssvm: svm has its own grid")
         if self.combine is not None:
             raise InputError("--combine is for --machine lssvm: svm compares its kernels by scores")
-        self._check_gradient("--machine lssvm: svm searches without gradient")
+        self._check_gradient("--machine lssvm: svm searches without gradients")
         if self.calibration in ("isotonic", "beta"):
             raise InputError(
                 f"--calibration {self.calibration} is for --machine lssvm; svm has sigmoid or none"
@@ -275,9 +275,10 @@ class MachineRequest:
 
     @property
     def by_features(self) -> bool:
-        """True for a linear machine alone, which takes no kernel matrix of few features.
+        """True for only a linear machine, which with few features takes no kernel matrix.
 
-        One that is held out several times, or chosen anew without each row of a grid, does.
+        It does take one if rows are held out several times, or if a grid repeats the choice
+        without each row.
         """
         linear = self.machine == "lssvm" and set(self.kernel or ()) == {"linear"}
         repeated = self.gap > 0 or "x" in (self.cv or "")
@@ -308,7 +309,7 @@ class MachineRequest:
             )
         elif self.cv is not None and "x" in self.cv:
             raise InputError(
-                f"--time cuts the rows in windows once, and --cv {self.cv} repeats it; give the "
+                f"--time cuts the rows into windows once, and --cv {self.cv} repeats it; give the "
                 "number of windows"
             )
 
@@ -333,7 +334,7 @@ class MachineRequest:
 
     def _check_grid(self) -> None:
         if len(self.criterion or ()) > 1:
-            raise InputError("--search grid compares by one --criterion, and there are several")
+            raise InputError("--search grid compares by one --criterion, but there are several")
         if self.nested == "folds":
             raise InputError("--nested folds is for --search gradient; the grid nests by itself")
         self._check_gradient("--search gradient, and this is --search grid")
@@ -353,7 +354,7 @@ class MachineRequest:
             )
 
     def _check_gradient(self, wanted: str) -> None:
-        """Refuse the options of a search by gradients, for what they are for."""
+        """Refuse the options of a search by gradients, naming what they are for."""
         for name in ("optimizer", "max_iter", "prior"):
             if getattr(self, name):
                 raise InputError(f"--{name.replace('_', '-')} is for {wanted}")
@@ -361,21 +362,21 @@ class MachineRequest:
     def _check_regression(self) -> None:
         if self.machine != "lssvm":
             raise InputError(
-                f"--machine {self.machine} is for classification, and this is a regression"
+                f"--machine {self.machine} is for classification, but this is a regression"
             )
         for name in ("threshold", "weight", "calibration"):
             if getattr(self, name) is not None:
-                raise InputError(f"--{name} is for classification, and this is a regression")
+                raise InputError(f"--{name} is for classification, but this is a regression")
 
     def estimator(self, prepared: Prepared) -> BaseEstimator:
-        """The estimator for a table, not fitted yet; refuses options of others, and its folds."""
+        """The unfitted estimator for a table; refuses options of others, and impossible folds."""
         y, classes = prepared.target.y, prepared.target.task == "classification"
         cv = self._checked_cv(prepared)
         if not classes:
             self._check_regression()
         if self.machine == "nonconformity":
             if issparse(prepared.matrix):
-                raise InputError("--machine nonconformity is for dense tables; lssvm takes these")
+                raise InputError("--machine nonconformity is for dense tables; use lssvm")
             return NonconformityClassifier(
                 validation=self.cv or "split", random_state=self.random_state
             )
@@ -418,7 +419,7 @@ class MachineRequest:
         return LSSVMClassifierCV(kernel, criterion, calibration=calibration, **options, **search)
 
     def _checked_cv(self, prepared: Prepared) -> Any:
-        """What is held out, as the estimators take it."""
+        """What is held out, in the form that estimators take."""
         y, groups = prepared.target.y, prepared.groups
         cv: Any = int(self.cv) if self.cv is not None and self.cv.isdecimal() else self.cv
         if self.time is not None:
@@ -436,24 +437,24 @@ class MachineRequest:
         threshold, n_classes = threshold_of(self.threshold), len(labels)
         if n_classes > 2 and threshold not in (None, 0.0):
             raise InputError(
-                f"--threshold {self.threshold} is for two classes, and the target has "
-                f"{n_classes}; against classes of unequal size use --weight balanced"
+                f"--threshold {self.threshold} is for two classes, but the target has "
+                f"{n_classes}; for classes of unequal size use --weight balanced"
             )
         if n_classes == 2 and counts.min() == 1:
             raise InputError(
-                f"the class {labels[counts.argmin()]} has one row only, and without that row there "
-                "is no second class to learn; give more rows of it, or name another --target"
+                f"the class {labels[counts.argmin()]} has only one row, and without that row there "
+                "is no second class to learn; add rows of it, or name another --target"
             )
         if threshold not in (None, 0.0, "ber") and counts[1] > counts[0]:
             other, positive = labels
             warning(
-                f"--threshold {self.threshold} takes {positive} for the positive class, for it is "
-                f"later in order, and most rows are of it. If {other} is what is to be detected, "
-                "write the labels so that it is the later, such as 1 beside 0"
+                f"--threshold {self.threshold} treats {positive} as the positive class, because it "
+                f"is later in order, but most rows have it. If {other} is to be detected, "
+                "write the labels so that it is later, such as 1, and 0 for the other"
             )
 
 
 def _one_or_list(names: list[str] | None, default: str) -> str | list[str]:
-    """The name that was given, or the names, or else the default."""
+    """The name or names that were given, or else the default."""
     names = names or [default]
     return names[0] if len(names) == 1 else names

@@ -1,4 +1,4 @@
-"""Support vector machine that is asked for, checked before any work."""
+"""The request for a support vector machine, checked before any work."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from looms.cli._errors import InputError
 
 SVMKernel: TypeAlias = Literal["linear", "quadratic", "cubic", "rbf"]
 _DEGREES: dict[SVMKernel, int] = {"quadratic": 2, "cubic": 3}
-#: Steps of log2 at which the search stops: statistics of a machine need it no finer.
+#: Step in log2 at which the search stops; the statistics need nothing finer.
 _RESOLUTION = 1.0
 
 
 @dataclass(frozen=True)
 class SVMRequest:
-    """Support vector machine to diagnose; None leaves a choice to the leave-one-out error.
+    """Support vector machine to diagnose; None means chosen by the leave-one-out error.
 
     The polynomial kernels are (gamma x·x' + 1)^degree.
     """
@@ -29,10 +29,10 @@ class SVMRequest:
         SVMKernel | None, typer.Option("--kernel", "-k", help="Kernel of the SVM, default rbf.")
     ] = None
     C: Annotated[
-        float | None, typer.Option("--C", help="Cost of errors of the SVM, else chosen.")
+        float | None, typer.Option("--C", help="Cost of errors of the SVM; chosen by default.")
     ] = None
     gamma: Annotated[
-        float | None, typer.Option(help="Inverse squared width of its kernel, else chosen.")
+        float | None, typer.Option(help="Inverse squared kernel width; chosen by default.")
     ] = None
 
     def __post_init__(self) -> None:
@@ -41,7 +41,7 @@ class SVMRequest:
             if value is not None and not 0 < value < float("inf"):
                 raise InputError(f"{name} must be a positive number, not {value:g}")
         if self.kernel == "linear" and self.gamma is not None:
-            raise InputError("--gamma is for other kernels than linear; leave it out")
+            raise InputError("--gamma is not for the linear kernel; leave it out")
         if self.kernel in _DEGREES and self.C is not None and self.gamma is None:
             raise InputError(
                 f"--C of the {self.kernel} kernel goes with --gamma, which scales it; give both, "
@@ -59,7 +59,7 @@ class SVMRequest:
         return [name for name in names if getattr(self, name) is None]
 
     def tuned(self, X: Matrix, y: AnyArray, n_jobs: int) -> SVMRequest:
-        """The request with the open hyper-parameters chosen by `SVCCV`, the others held."""
+        """The request with open hyper-parameters chosen by `SVCCV`, and the others fixed."""
         kernel = self.kernel or "rbf"
         degree = _DEGREES.get(kernel)
         held = {} if self.C is None else {"C": self.C}
@@ -77,7 +77,7 @@ class SVMRequest:
         return replace(self, C=machine.C_ * c**degree, gamma=1.0 / c)
 
     def machine(self) -> SVC:
-        """The estimator, not fitted yet; nothing may be open."""
+        """The unfitted estimator; all hyper-parameters must be given."""
         kernel = self.kernel or "rbf"
         options: dict[str, Any] = {"kernel": kernel}
         if kernel in _DEGREES:

@@ -1,4 +1,4 @@
-"""The target of a table: the task, and targets as the machines take them."""
+"""The target of a table: the task, and the target in the form that machines take."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from looms.tables._kinds import as_text
 if TYPE_CHECKING:
     import pandas as pd
 
-#: A table as it is read, and a column of one.
+#: A table as it is read, and a column of it.
 Features: TypeAlias = "pd.DataFrame | sparse.csr_array"
 Column: TypeAlias = "pd.Series | AnyArray"
 
-#: Whole numbers with no more different values than this are taken for classes.
+#: Whole numbers with at most this many different values are treated as classes.
 MOST_CLASSES = 20
-#: In fewer rows different values are no sign of an identifier.
+#: With fewer rows, different values are not a sign of an identifier.
 FEWEST_ROWS = 20
 
-#: A number in some country's writing, with or without thousands.
+#: A number as written in some country, with or without thousands separators.
 _NUMBER = re.compile(
     r"[+-]?(\d+|\d{1,3}([.,'\s]\d{3})+|(?=[.,]\d))([.,]\d*)?(e[+-]?\d+)?", re.IGNORECASE
 )
@@ -37,7 +37,7 @@ _NUMBER = re.compile(
 
 @dataclass(frozen=True)
 class Target:
-    """Target as the estimators take it, the task with its reason, and notes on labels.
+    """Target in the form that estimators take, the task with its reason, and notes on labels.
 
     Classes are integers if all are whole numbers, else text; a regression has floats.
     """
@@ -49,10 +49,10 @@ class Target:
 
 
 def target_of(column: Column, task: Task) -> Target:
-    """The target of a column as it was read; the task "auto" is decided by it.
+    """The target from a column as it was read, which decides the task "auto".
 
-    InputError if there is one value only; if a regression has no numbers; of an undecided task, if
-    the target is text and most of it looks like numbers, or most labels are in a single row.
+    InputError if there is only one value; if a regression has no numbers; or, with an undecided
+    task, if the target is text that mostly looks like numbers, or most labels are in a single row.
     """
     numeric = is_number(column)
     floats = numbers(column) if numeric or task == "regression" else np.empty(0)
@@ -65,8 +65,8 @@ def target_of(column: Column, task: Task) -> Target:
     n_values, n_alone = len(counts), int((counts == 1).sum())
     if n_values == 1:
         raise InputError(
-            f"the target has one value only, {y[:1].tolist()[0]!r}: name another column with "
-            "--target, or give rows of other values too"
+            f"the target has only one value, {y[:1].tolist()[0]!r}: name another column with "
+            "--target, or add rows with other values"
         )
     reason = "as asked"
     if task == "auto":
@@ -76,7 +76,7 @@ def target_of(column: Column, task: Task) -> Target:
         reason = f"the target has {n_values} different {what}; choose with --task"
         if n_alone and not many:
             reason += (
-                f"; {n_alone} of them in one row only, which no machine without that row can know"
+                f"; {n_alone} of them in only one row, so no machine without that row knows them"
             )
         if not numeric:
             _check_labels(column, y, n_values, n_alone)
@@ -88,14 +88,14 @@ def target_of(column: Column, task: Task) -> Target:
     groups = [", ".join(map(repr, group)) for group in alike.values() if len(group) > 1]
     remark = (
         f"labels that differ only by case or by blanks around them: "
-        f"{'; '.join(groups[:MOST_NAMES])}; write those of one class alike (blanks are taken away, "
-        "case makes another class)"
+        f"{'; '.join(groups[:MOST_NAMES])}; write labels of one class in the same way (blanks are "
+        "removed, but case makes another class)"
     )
     return Target(y, task, reason, (remark,) if groups else ())
 
 
 def _check_labels(column: Column, labels: AnyArray, n_values: int, n_alone: int) -> None:
-    """Refuse to take text for classes that is more likely to be something else."""
+    """Refuse to treat text as classes if it is more likely to be something else."""
     if isinstance(column.dtype, require("pandas", "Reading tables").CategoricalDtype):
         return
     like = number_like(labels)
@@ -106,7 +106,7 @@ def _check_labels(column: Column, labels: AnyArray, n_values: int, n_alone: int)
             shown = ", ".join(f"{labels[row]!r} in data row {row + 1}" for row in others[:3])
             are = "is" if len(others) == 1 else "are"
             why = f"{len(others)} {are} not: {shown}{', ...' if len(others) > 3 else ''}"
-            cure = "correct them or take their rows away"
+            cure = "correct them or remove their rows"
         elif all(value.isdecimal() for value in labels):
             why, cure = f"it is stored as text: {labels[0]!r} in data row 1", "store it as numbers"
         else:
@@ -114,14 +114,14 @@ def _check_labels(column: Column, labels: AnyArray, n_values: int, n_alone: int)
             cure = "choose the mark by --decimal"
         raise InputError(
             f"the target is text, though {like.sum()} of its {len(labels)} values look like "
-            f"numbers, for {why}; {cure}, or use --task classification to make a class of each "
-            "value"
+            f"numbers, because {why}; {cure}, or use --task classification to make each value a "
+            "class"
         )
     if n_values > 2 and max(n_values / len(labels), n_alone / n_values) > 0.5:
         raise InputError(
             f"the target has {n_values} different labels in {len(labels)} rows, {n_alone} of them "
-            "in one row only; name another column with --target, or use --task classification to "
-            "make a class of each label"
+            "in only one row; name another column with --target, or use --task classification to "
+            "make each label a class"
         )
 
 
@@ -132,12 +132,12 @@ def is_number(column: Column) -> bool:
 
 
 def numbers(column: Column) -> AnyArray:
-    """Target of a regression; refuses what is no number."""
+    """Target of a regression; refuses values that are not numbers."""
     if not is_number(column):
         values = text(column)
         row = int(number_like(values).argmin())  # the first of all if all look like numbers
         raise InputError(
-            f"the target of a regression must be numbers, and this one holds {values[row]!r}; use "
+            f"the target of a regression must be numbers, but this one holds {values[row]!r}; use "
             f"--task classification, or correct data row {row + 1} and others like it, or choose "
             "the decimal mark of the file by --decimal"
         )
@@ -152,5 +152,5 @@ def number_like(values: Iterable[object]) -> AnyArray:
 
 
 def text(values: Column) -> AnyArray:
-    """Labels as text, in which labels of files and of models can be compared."""
+    """Labels as text, so that labels of files and of models can be compared."""
     return as_text(require("pandas", "Reading tables").Series(values))

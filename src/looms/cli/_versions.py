@@ -22,7 +22,7 @@ PACKAGES = (
 
 
 def versions() -> str:
-    """Versions of looms, Python, the packages that it can use, and BLAS; a line each."""
+    """Versions of looms, Python, the packages that it can use, and BLAS, one per line."""
     rows = [
         ("looms", __version__),
         ("Python", f"{platform.python_version()} ({platform.python_implementation()})"),

@@ -50,32 +50,32 @@ def assess(
     splits: Annotated[
         int | None,
         typer.Option(
-            "--splits", "-n", min=2, help="Number of outer splits, default 100; of --time 5."
+            "--splits", "-n", min=2, help="Number of outer splits, default 100; with --time 5."
         ),
     ] = None,
     test_size: Annotated[
-        float, typer.Option(help="Share of the rows that test; for k-fold 1/k.")
+        float, typer.Option(help="Share of the rows to test on; 1/k for k-fold.")
     ] = 0.1,
     method: Annotated[
         Literal["shuffle", "kfold", "bootstrap"] | None,
         typer.Option(
             help=(
-                "Random splits (default), repeated k-fold, .632+ bootstrap; with --time it is "
+                "Random splits (default), repeated k-fold, or .632+ bootstrap. With --time, "
                 "windows of rows, each tested after training on the rows before it."
             )
         ),
     ] = None,
     store: StoreOption = None,
     jobs: Annotated[
-        int, typer.Option("--jobs", "-j", help="Splits at once; -1 for one a core.")
+        int, typer.Option("--jobs", "-j", help="Splits to run in parallel; -1 for one per core.")
     ] = 1,
     request: MachineRequest,
     drop: DropOption = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "--out", "-o", help="CSV file for a row a split.")
+        Path | None, typer.Option("--output", "--out", "-o", help="CSV file with a row per split.")
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(help="HTML page on the machine of all rows and how good it is.")
+        Path | None, typer.Option(help="HTML page on the machine of all rows, and how good it is.")
     ] = None,
     reading: Reading,
     json: JsonOption = False,
@@ -87,7 +87,7 @@ def assess(
     check_report(report, request, output, "the row a split")
     if request.time is not None and method is not None:
         raise InputError(
-            f"--time tests rows after those that train, which --method {method} mixes; leave one "
+            f"--time tests rows after the training rows, which --method {method} mixes; leave one "
             "of these options out"
         )
     prepared = prepare_file(

@@ -1,4 +1,4 @@
-"""looms challenge: the papers' experiments, run here, beside what the papers print."""
+"""looms challenge: runs the papers' experiments, and compares the results with the papers."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ TableOption = Annotated[Path | None, typer.Option("--output", "-o", help="File f
 
 @dataclass(frozen=True)
 class PlanOptions:
-    """Experiments to run or to look up, and their splits."""
+    """Experiments to run or look up, and their splits."""
 
     plan: Annotated[
         Literal["table3", "table4", "table5", "table6", "game"],
@@ -74,7 +74,7 @@ class PlanOptions:
             "-p",
             help=(
                 "table3: every experiment; table4: their factors; table5: choice and guess by "
-                "leave-one-out; table6: guess by splits too; game: three ways to choose."
+                "leave-one-out; table6: guess also by splits; game: three ways to choose."
             ),
         ),
     ] = "table3"
@@ -82,25 +82,26 @@ class PlanOptions:
         list[str] | None,
         typer.Option(
             help=(
-                "A part of the plan: criterion=press,wmw or weighting=none,training,both or "
-                "kernel=linear,rbf or names or numbers; given again, all must hold."
+                "Part of the plan: criterion=press,wmw or weighting=none,training,both or "
+                "kernel=linear,rbf or names or numbers; if repeated, all must hold."
             )
         ),
     ] = None
     splits: Annotated[
-        int, typer.Option("--splits", "-n", min=2, help="Random 90/10 splits; table6, game: inner.")
+        int,
+        typer.Option("--splits", "-n", min=2, help="Random 90/10 splits; inner for table6, game."),
     ] = 100
     held_out: Annotated[
-        int, typer.Option(min=2, help="For table6 and game: tenths to test guesses on.")
+        int, typer.Option(min=2, help="For table6 and game: number of tenths to test guesses on.")
     ] = 10
     optimizer: Annotated[
         Literal["lbfgs", "scg", "nelder-mead"],
-        typer.Option(help="Optimizer of the hyper-parameters; the papers' are the last two."),
+        typer.Option(help="Optimizer of the hyper-parameters; the papers use the last two."),
     ] = "lbfgs"
 
     @property
     def nested(self) -> bool:
-        """True if guesses are tested on rows held out."""
+        """True if guesses are tested on held-out rows."""
         return self.plan in ("table6", "game")
 
     def experiments(self) -> list[PaperExperiment]:
@@ -114,25 +115,25 @@ class DataOptions:
 
     folder: Annotated[
         Path | None,
-        typer.Option(help="Folder of the sets; by default LOOMS_DATA, where it is set."),
+        typer.Option(help="Folder of the sets; by default LOOMS_DATA, if set."),
     ] = None
     target: Annotated[
-        str | None, typer.Option("--target", "-t", help="Of a file: the column to predict.")
+        str | None, typer.Option("--target", "-t", help="For a file: the column to predict.")
     ] = None
     positive: Annotated[
-        str | None, typer.Option(help="Of a file: the classes that are positive, between commas.")
+        str | None, typer.Option(help="For a file: the positive classes, separated by commas.")
     ] = None
     preparation: Annotated[
         Preparation | None,
-        typer.Option(help="Preprocessing; by default the set's, of files table."),
+        typer.Option(help="Preprocessing; by default that of the set, or table for a file."),
     ] = None
     rows: Annotated[
-        int | None, typer.Option(min=20, help="Random rows of the data, instead of all.")
+        int | None, typer.Option(min=20, help="Number of random rows to use, instead of all.")
     ] = None
     random_state: Annotated[int, typer.Option(min=0, help="Seed of the splits, and of --rows.")] = 0
 
     def load(self, data: str) -> ChallengeData:
-        """A set by name or a file, or some of its rows."""
+        """Data set by name or from a file, or some of its rows."""
         whole = self._whole(data)
         if self.rows is None:
             return whole
@@ -144,10 +145,10 @@ class DataOptions:
         if Path(data).suffix == "":
             for name, value in (("--target", self.target), ("--positive", self.positive)):
                 if value is not None:
-                    raise InputError(f"{name} is for a file, and --data {data} is a set by name")
+                    raise InputError(f"{name} is for a file, but --data {data} is a set by name")
             return fetch(data, self.folder, preparation=self.preparation)
         if self.folder is not None:
-            raise InputError(f"--folder is for a set by name, and --data {data} is a file")
+            raise InputError(f"--folder is for a set by name, but --data {data} is a file")
         words = self.positive.split(",") if self.positive else []
         positive = tuple(word.strip() for word in words)
         return load_file(
@@ -163,11 +164,11 @@ def run(
     plan: PlanOptions,
     store: StoreOption = None,
     jobs: Annotated[
-        int, typer.Option("--jobs", "-j", help="Splits at once; -1 for one a core.")
+        int, typer.Option("--jobs", "-j", help="Splits to run in parallel; -1 for one per core.")
     ] = 1,
     source: DataOptions,
 ) -> None:
-    """Run a plan or a part of it; with a store any part alone, and again for the rest."""
+    """Run a plan or a part of it; with a store, in parts, and again for the rest."""
     with as_messages():
         experiments, loaded = plan.experiments(), source.load(data)
         runs = Runs(loaded, store, jobs, source.random_state, plan.optimizer)
@@ -200,7 +201,7 @@ def table(
     source: DataOptions,
     force: ForceOption = False,
 ) -> None:
-    """Set what a store has beside the papers' results; nothing is run."""
+    """Compare what a store has with the papers' results; nothing is run."""
     for path in (output, plot):
         check_can_write(path, force)
     if not store.is_dir():
@@ -229,7 +230,7 @@ def table(
 @challenge.command("data", cls=Command)
 @command
 def dimensions(data: DataOption, *, source: DataOptions) -> None:
-    """Dimensions and composition of a data set, beside the paper's."""
+    """Dimensions and composition of a data set, next to the paper's."""
     with as_messages():
         to_stdout(markdown(dimensions_table(source.load(data))))
 
@@ -241,7 +242,7 @@ def overall(
         list[Path],
         typer.Argument(
             metavar="TABLE...",
-            help="Written by looms challenge table --form csv, of one plan on several sets.",
+            help="Written by looms challenge table --form csv, for one plan on several sets.",
         ),
     ],
     *,
@@ -249,12 +250,12 @@ def overall(
     output: TableOption = None,
     force: ForceOption = False,
 ) -> None:
-    """Means and ranks over several data sets, by the names of their files."""
+    """Means and ranks over several data sets, named by their files."""
     check_can_write(output, force)
     names = [path.stem for path in tables]
     for name in names:
         if names.count(name) > 1:
-            raise InputError(f"two tables have the name {name}, which is taken for the set's")
+            raise InputError(f"two tables have the name {name}, but it must name the set")
     pandas = require("pandas", "A table over several sets")
     with as_messages(faults=(ValueError, OSError)):
         made = {path.stem: pandas.read_csv(path, comment="#") for path in tables}
@@ -278,7 +279,7 @@ def _table(
     """The table of a plan; notes what is missing, and splits that raised."""
     assessments = results.outer if plan.nested else results
     if not assessments:
-        raise InputError("the store has none of these experiments on these data and this seed")
+        raise InputError("the store has none of these experiments with these data and this seed")
     if len(assessments) < len(experiments):
         note(f"the store has {len(assessments)} of the {len(experiments)} experiments")
     planned = plan.held_out if plan.nested else plan.splits
@@ -286,7 +287,7 @@ def _table(
     if short:
         note(
             f"{len(short)} of {len(assessments)} experiments have fewer than {planned} splits in "
-            f"the store, {min(short)} at least; looms challenge run with the same store runs the "
+            f"the store, at least {min(short)}; looms challenge run with the same store runs the "
             "rest"
         )
     for experiment, result in assessments.items():
@@ -315,7 +316,7 @@ def _table(
 
 @contextmanager
 def _progress() -> Iterator[dict[str, Any]]:
-    """Callbacks of a plan: a line an experiment, and splits as of `looms assess`."""
+    """Callbacks of a plan: a line per experiment, and splits as in `looms assess`."""
     with Meter("Splits") as meter:
 
         def announce(name: str, number: int, total: int) -> None:

@@ -58,7 +58,7 @@ from looms.diagnostics._goodness_of_fit import least_replicates
 from looms.diagnostics._left_out import FitOptions
 from looms.diagnostics._problem import classes_and_labels
 
-#: What the search advises, as options; C is the first of its two.
+#: Advice of the search, in terms of options; C is the first of its two.
 _BY_OPTION = {
     "give smaller values in param_grid": "give a smaller one by --C",
     "give larger values in param_grid": "give a larger one by --C",
@@ -82,7 +82,7 @@ class Plan:
         int, typer.Option("--random-state", min=0, help="Seed of the bootstrap.")
     ] = 0
     jobs: Annotated[
-        int, typer.Option("--jobs", "-j", help="Refits at once; -1 for one a core.")
+        int, typer.Option("--jobs", "-j", help="Refits to run in parallel; -1 for one per core.")
     ] = 1
     cv: Annotated[
         int | None,
@@ -90,19 +90,19 @@ class Plan:
             "--cv",
             min=2,
             metavar="FOLDS",
-            help="Folds left out in place of single rows or groups: as many refits.",
+            help="Folds to leave out instead of single rows or groups; one refit per fold.",
         ),
     ] = None
 
     def check(self) -> None:
-        """Refuse what cannot be done, before any work."""
+        """Refuse impossible options, before any work."""
         if not 0 < self.alpha < 1:
             raise InputError(f"--alpha must be between 0 and 1, both excluded, not {self.alpha:g}")
         least = least_replicates(self.alpha)
         if 0 < self.bootstrap < least:
             raise InputError(
                 f"--bootstrap {self.bootstrap} cannot reach level {self.alpha:g}, which takes "
-                f"{least} samples at least; take 400 to 1000, or 0 for none"
+                f"at least {least} samples; take 400 to 1000, or 0 for none"
             )
 
 
@@ -119,7 +119,7 @@ def diagnose(
         str | None,
         typer.Option(
             help=(
-                "Classifier of scikit-learn in place of the SVM, with its options as in Python: "
+                "Classifier of scikit-learn instead of the SVM, with its options as in Python: "
                 "'RandomForestClassifier(n_estimators=50, random_state=0)'."
             ),
             metavar="CLASSIFIER",
@@ -132,8 +132,8 @@ def diagnose(
         str | None,
         typer.Option(
             help=(
-                "Column, such as the patient, whose rows of one label are left out together; "
-                "that of the fit, if FILE has it."
+                "Column, such as the patient: rows with the same label are left out together. By "
+                "default that of the fit, if FILE has it."
             ),
             metavar="COLUMN",
         ),
@@ -142,24 +142,24 @@ def diagnose(
         Path | None, typer.Option("--plot", help="Folder for the figures, as PNG files.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "--out", "-o", help="CSV file for a row a sample.")
+        Path | None, typer.Option("--output", "--out", "-o", help="CSV file with a row per sample.")
     ] = None,
     reading: Reading,
     force: ForceOption = False,
 ) -> None:
     """Diagnose a classifier: excess error, deviance, goodness of fit, influential rows.
 
-    Without --model a support vector machine with probabilities by Platt's sigmoid; what of --C and
-    --gamma is not given is chosen by leave-one-out. A model of looms fit, or a classifier by
-    --estimator, is refitted to the rows of FILE, its hyper-parameters held.
+    Without --model it diagnoses a support vector machine with probabilities by Platt's sigmoid; if
+    --C or --gamma is not given, it is chosen by leave-one-out. A model of looms fit, or a
+    classifier by --estimator, is refitted to the rows of FILE with fixed hyper-parameters.
     """
     given = [*request.given(), *([] if estimator is None else ["--estimator"])]
     if len(given) > 1 and estimator is not None:
-        raise InputError(f"{given[0]} is for a support vector machine, and --estimator for others")
+        raise InputError(f"{given[0]} is for a support vector machine, --estimator for others")
     if model is not None and given:
         what = "for a support vector machine" if estimator is None else "a machine"
         raise InputError(
-            f"{given[0]} is {what}, and {model} brings its own machine; leave out one of them"
+            f"{given[0]} is {what}, but {model} has its own machine; leave out one of them"
         )
     check_can_write(output, force, file, *([] if model is None else [model]), holds="row,")
     if plot is not None:
@@ -169,22 +169,22 @@ def diagnose(
         machine = request if estimator is None else classifier_of(estimator)
         subject = _of_table(file, target, drop, groups, reading, machine, plan)
     elif drop:
-        raise InputError("--drop is for an SVM; the model knows its columns")
+        raise InputError("--drop is for an SVM; a model knows its columns")
     else:
         subject = _of_model(file, target, model, groups, reading, plan)
     X = numbered(subject.X)
     n_copies = n_unexpected_copies(X, copy_groups(X))
     if n_copies and subject.groups is None:
         note(
-            f"{n_copies} of {len(subject.y)} rows are copies of other rows: leaving one out leaves "
-            "its copies in, which flatters the leave-one-out figures"
+            f"{n_copies} of {len(subject.y)} rows are copies of other rows: leaving one out keeps "
+            "its copies, which flatters the leave-one-out figures"
         )
     diagnosis = diagnosed(subject, plan)
     show(diagnosis)
     if n_impossible := diagnosis.deviance.n_impossible:
         note(
-            f"{count(n_impossible, 'row')} left out got probability 0 of the class that they have, "
-            "so that the CV score is infinite"
+            f"{count(n_impossible, 'held-out row')} got probability 0 of the true class, "
+            "so the CV score is infinite"
         )
     # Everything is made before anything is written.
     figures = {} if plot is None else drawn(diagnosis)
@@ -206,7 +206,7 @@ def _of_table(
     machine: SVMRequest | BaseEstimator,
     plan: Plan,
 ) -> Subject:
-    """A classifier, or a support vector machine, tuned on the rows where it is not given."""
+    """A classifier, or a support vector machine, tuned on the rows if it is not given."""
     table, labels = read_training(file, target, drop, reading, groups)
     classes = classes_of(table.y, file)
     plan.check()
@@ -223,7 +223,7 @@ def _of_table(
             f"{' and '.join(chosen)} {'was' if len(chosen) == 1 else 'were'} chosen on these rows "
             "by leave-one-out, so the errors flatter the machine; looms assess gives honest ones"
         )
-    note("this machine decides at output 0; that of looms fit decides at probability 1/2")
+    note("this machine decides at output 0; one of looms fit decides at probability 1/2")
     model = Pipeline([*steps, ("machine", request.machine())])
     return Subject(model, prepared.X, classes.y, labels, request.description(), file.name)
 
@@ -239,30 +239,30 @@ def _of_model(
     """The machine of a model file, to be refitted to the rows."""
     saved = load(path, reading.max_bytes)
     if saved.metadata["task"] != "classification":
-        raise InputError(f"{path}: it is a regression, and diagnostics are of classes")
+        raise InputError(f"{path}: it is a regression, but diagnostics are for classes")
     if isinstance(saved.model[-1], NonconformityClassifier):
         raise InputError(
-            f"{path}: it has a machine for each row, and diagnostics are of one; use looms fit "
+            f"{path}: it has a machine for each row, but diagnostics are for one; use looms fit "
             "--machine svm"
         )
     members = getattr(saved.model[-1], "members_", ())
     if members:
         raise InputError(
-            f"{path}: it is a stack of {len(members)} machines, and diagnostics are of one; fit "
+            f"{path}: it is a stack of {len(members)} machines, but diagnostics are for one; fit "
             "with --combine best"
         )
     landmarks = getattr(saved.model[-1], "landmarks_", None)
     if landmarks is not None:
         raise InputError(
-            f"{path}: it is a machine on {landmarks.shape[0]} landmarks, and diagnostics take the "
-            "whole kernel matrix; fit one to fewer rows"
+            f"{path}: it is a machine on {landmarks.shape[0]} landmarks, but diagnostics take the "
+            "whole kernel matrix; fit a machine to fewer rows"
         )
     if target not in (None, saved.metadata["target"]):
         raise InputError(f"{path}: it predicts {saved.metadata['target']!r}, not {target!r}")
     plan.check()
     table = rows_for(saved, file, reading, with_target=True, kept=[groups] if groups else [])
     y = classes_of(table.y, file).y
-    note(f"the machine of {path} is refitted to these rows, its hyper-parameters held")
+    note(f"the machine of {path} is refitted to these rows with fixed hyper-parameters")
     of_fit, labels, X = saved.metadata["options"].get("groups"), None, table.X
     if groups or of_fit in getattr(X, "columns", []):
         name = groups or of_fit
@@ -275,7 +275,7 @@ def _of_model(
 
 
 def classes_of(column: Any, file: Path) -> Target:
-    """The target; refuses one that is not of classes, or of too few rows of one."""
+    """The target; refuses one without classes, or with too few rows in a class."""
     try:
         target = target_of(column, "auto")
         task, problem = target.task, target.reason
@@ -283,7 +283,7 @@ def classes_of(column: Any, file: Path) -> Target:
         task, problem = "auto", str(error)
     if task != "classification":
         raise InputError(
-            f"{file}: diagnostics are of classes, and {problem.partition(';')[0]}"
+            f"{file}: diagnostics are for classes, but {problem.partition(';')[0]}"
         ) from None
     with as_messages(prefix=f"{file}: "):
         classes_and_labels(target.y)

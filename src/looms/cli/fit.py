@@ -61,9 +61,9 @@ from looms.report import cautions, summary, write_html
 
 #: Beginning of a page of `looms.report`.
 PAGE = r'<!doctype html>[\s\S]*<meta name="generator" content="looms '
-#: Rows up to which the refits take about a second, and the same on m landmarks, n m².
+#: Number of rows up to which the refits take about a second; on m landmarks, n m².
 _CHEAP, _CHEAP_ON_LANDMARKS = 2000, 3e9
-#: No option holds the values searched.
+#: No option sets the values to search.
 _IN_PYTHON = {"in param_grid": "as param_grid of looms.SVCCV in Python"}
 
 
@@ -77,38 +77,42 @@ def fit(
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "--out", "-o", help="Model file, default the name of FILE + .looms.skops."
+            "--output",
+            "--out",
+            "-o",
+            help="Model file, by default the name of FILE + .looms.skops.",
         ),
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(help="HTML page on the choice, how good it is, what to distrust.")
+        Path | None,
+        typer.Option(help="HTML page on the choice, how good it is, and what to distrust."),
     ] = None,
     reading: Reading,
     memory: Annotated[
         str | None,
-        typer.Option(help="Most memory to use with --rank, such as 2GB; default what there is."),
+        typer.Option(help="Most memory to use with --rank, such as 2GB; by default all there is."),
     ] = None,
     json: JsonOption = False,
     certify: Annotated[
         bool,
         typer.Option(
             "--certify",
-            help="Compare three held-out outputs with refits; without it too where that is cheap.",
+            help="Compare three held-out outputs with refits; done anyway if that is cheap.",
         ),
     ] = False,
     force: ForceOption = False,
 ) -> None:
-    """Fit a kernel machine to a table, chosen by exact leave-one-out, and store it.
+    """Fit a kernel machine to a table, chosen by exact leave-one-out, and save it.
 
     With --rank the table may be larger than memory. It is read in blocks, and its columns are
-    prepared as a sample of 20,000 rows tells.
+    prepared according to a sample of 20,000 rows.
     """
     output = output or Path(f"{table_name(file)}.looms.skops")
     check_report(report, request, output, "the model")
     if json and request.machine != "lssvm":
         raise InputError("--json is for --machine lssvm")
     if certify and request.machine == "nonconformity":
-        raise InputError("--certify is not for --machine nonconformity: it is not refitted by row")
+        raise InputError("--certify is not for --machine nonconformity: it has no refits by row")
     if memory is not None and request.rank is None:
         raise InputError("--memory goes with --rank, the number of landmarks")
     most = memory_of(memory)
@@ -168,8 +172,8 @@ def demo(
 
     out = console()
     out.print(
-        "Breast cancer Wisconsin (diagnostic), 569 tumours, 30 features, from scikit-learn.",
-        "Half of them train; the other half is not seen until the end.",
+        "Breast cancer Wisconsin (diagnostic), 569 tumors, 30 features, from scikit-learn.",
+        "One half is for training; the other half is not seen until the end.",
         sep="\n",
     )
     X, y = load_breast_cancer(as_frame=True, return_X_y=True)
@@ -191,7 +195,7 @@ def demo(
     )
     out.print(
         "Each figure is of rows that neither the machine nor its choice has seen. Your own table:",
-        "looms fit FILE --target COL; and looms assess, which prepares the columns anew, too",
+        "looms fit FILE --target COL; and looms assess, which also repeats the preparation",
         sep="\n",
     )
 
@@ -236,7 +240,7 @@ def train(prepared: Prepared, request: MachineRequest) -> SavedModel:
 
 
 def certified(machine: Any, X: Any, always: bool) -> Certificate | None:
-    """Certificate of a machine, where it is asked for, or cheap beside the fit; None without."""
+    """Certificate of a machine, if asked for or cheap compared with the fit; else None."""
     if not isinstance(machine, KernelMachine):
         return None
     n, landmarks = X.shape[0], getattr(machine, "landmarks_", None)
@@ -249,9 +253,9 @@ def certified(machine: Any, X: Any, always: bool) -> Certificate | None:
 def check_report(
     report: Path | None, request: MachineRequest, other: Path | None, holds: str
 ) -> None:
-    """Refuse, before any work, a report that could not be made after it.
+    """Refuse, before any work, a report that could not be made afterwards.
 
-    ``other`` is what else the command writes, and ``holds`` what is in it.
+    ``other`` is the other file that the command writes, and ``holds`` what is in it.
     """
     if report is None:
         return
@@ -278,7 +282,7 @@ def write_report(
 
 
 def known_of(prepared: Prepared, target: str | None, file: Path) -> dict[str, Any]:
-    """What a report is told of the data of a fit, by the names of its arguments."""
+    """What a report is told about the data of a fit, by the names of its arguments."""
     pandas = require("pandas", "A report")
     # People count the rows of a file from 1; only the names of the samples matter here.
     rows = pandas.Index(prepared.rows, name="row in the file, counted from 1 after any header")

@@ -54,9 +54,9 @@ METADATA = {
     *("task", "target", "columns", "ranges", "n_rows", "n_features", "options", "seconds", "date"),
     *("file", "looms_version", "sklearn_version"),
 }
-#: First line of what is written: columns that tell the rows, then those of predictions.
+#: First line of the output: columns that identify the rows, then those of predictions.
 _HEADER = r"(.+,)?prediction(,decision_.*|,p_value_.*|,lower,upper)?$"
-#: Entries of the kernel matrix of a block and the training rows, and most of these that count.
+#: Entries in the kernel matrix of a block and the training rows, and the most rows that count.
 _ENTRIES, _MOST_COLUMNS = 2**24, 2**14
 
 
@@ -75,18 +75,18 @@ def predict(
     id: Annotated[
         str | None,
         typer.Option(
-            help="Column of FILE that names the rows; without it they are numbered from 1."
+            help="Column of FILE that names the rows; by default they are numbered from 1."
         ),
     ] = None,
     keep: Annotated[
-        list[str] | None, typer.Option(help="Column of FILE to write, too; may be given again.")
+        list[str] | None, typer.Option(help="Column of FILE to write too; may be repeated.")
     ] = None,
     prevalence: Annotated[
         list[str] | None,
         typer.Option(
             help=(
-                "Share of a class among the rows to predict, such as ill=0.01; may be given again. "
-                "Classes that are not named have the rest."
+                "Share of a class among the rows to predict, such as ill=0.01; may be repeated. "
+                "Classes that are not named share the rest."
             ),
             metavar="CLASS=SHARE",
         ),
@@ -95,21 +95,22 @@ def predict(
     reading: Reading,
     force: ForceOption = False,
 ) -> None:
-    """Predict rows: a CSV with prediction, decision values and probabilities of each.
+    """Predict rows: write a CSV with predictions, decision values and probabilities.
 
-    Each row begins with its number in FILE, or what --id says, by which it can be joined to FILE.
+    Each row begins with its number in FILE, or the column --id, to join it to FILE.
 
-    The larger decision_CLASS, the more speaks for that class; of two classes the second has one.
-    The prediction goes by them; it need not be the class of the greatest probability_CLASS.
-    Of --machine nonconformity p_value_CLASS is small where the row is not typical of the class.
+    The larger decision_CLASS, the more speaks for that class; of two classes only the second has
+    one. These decide the prediction, which need not be the class with the largest
+    probability_CLASS. With --machine nonconformity, p_value_CLASS is small if the row is not
+    typical of the class.
 
-    With --coverage an interval from lower to upper, or a set: labels with | between them, none
-    for a row that is typical of no class. Where the choice was not repeated without each row, as
+    --coverage adds an interval from lower to upper, or a set: labels with | between them, none
+    for a row that is typical of no class. If the choice was not repeated without each row, as
     looms fit says, they are a little too small.
 
-    With --prevalence probabilities and predictions are for rows among which a class is rarer, or
-    more common, than among those of the fit, but looks alike: Bayes' rule. decision_CLASS is then
-    the log odds, or of several classes the log probability.
+    --prevalence gives probabilities and predictions for rows among which a class is rarer, or
+    more common, than in the fit, but looks the same: Bayes' rule. decision_CLASS is then the log
+    odds or, for several classes, the log probability.
     """
     check_can_write(output, force, file, model, holds=_HEADER)
     saved = load(model, reading.max_bytes)
@@ -117,11 +118,11 @@ def predict(
     machine = at_prevalence(saved, model, prevalence) if prevalence else None
     kept = [*([] if id is None else [id]), *(keep or [])]
     if prevalence and request.coverage is not None and not request.class_conditional:
-        note("--coverage is at the shares of the fit, with --class-conditional at any")
+        note("--coverage holds for the shares of the fit; with --class-conditional, for any shares")
     if request.coverage is not None and saved.metadata["options"].get("time"):
         note(
-            "--coverage is of single rows left out, of which those near in time tell: later "
-            "rows may be covered less often"
+            "--coverage comes from single held-out rows, which rows near in time help to predict: "
+            "later rows may be covered less often"
         )
     pandas = require("pandas", "Writing predictions")
     unlike, n_empty, n_changed = Unlike(saved), 0, 0
@@ -197,11 +198,11 @@ def show(
     json: JsonOption = False,
     max_bytes: MaxBytesOption = Reading.max_bytes,
 ) -> None:
-    """Show what was asked, what was chosen, the candidates and the leave-one-out figures."""
+    """Show the options, the choice, the candidates and the leave-one-out figures."""
     saved = load(model, max_bytes)
     if json:
         if saved.metadata["options"].get("machine") != "lssvm":
-            raise InputError(f"--json is for --machine lssvm, and {model} is of another")
+            raise InputError(f"--json is for --machine lssvm, but {model} has another machine")
         target, file = saved.metadata["target"], saved.metadata["file"]
         pandas = require("pandas", "--json")
         # Of the targets only the name counts.
@@ -226,10 +227,10 @@ def load(path: Path, max_bytes: int) -> SavedModel:
 
 
 def at_prevalence(saved: SavedModel, path: Path, prevalence: Sequence[str]) -> PrevalenceClassifier:
-    """The machine of a model at the shares of its classes that options name."""
+    """The machine of a model at the class shares that options give."""
     machine = saved.model[-1]
     if saved.metadata["task"] == "regression":
-        raise InputError(f"--prevalence is for classification, and {path} is of regression")
+        raise InputError(f"--prevalence is for classification, but {path} is for regression")
     if not hasattr(machine, "predict_proba"):
         raise InputError(f"--prevalence needs probabilities: {path} has --calibration none")
     labels = {str(label): label for label in machine.classes_.tolist()}
@@ -251,8 +252,8 @@ def rows_for(
 ) -> Table:
     """The rows of a file in the form that the model takes, with the target if it is asked for.
 
-    Columns that the model does not know are said to be ignored, but for those ``kept`` and those
-    of the groups and times of its fit.
+    A note lists the columns that the model does not know, except those ``kept`` and those of the
+    groups and times of its fit.
     """
     target = saved.metadata["target"]
     table = read(path, target if with_target else None, reading, kept)
@@ -284,30 +285,30 @@ def blocks_for(
 
 
 def fitting(saved: SavedModel, table: Table, path: Path) -> Table:
-    """Rows of a table in the form that the model takes, but for the columns of a data frame."""
+    """Rows of a table in the form that the model takes, except the columns of a data frame."""
     columns, X = saved.metadata["columns"], table.X
     if (columns is None) != sparse.issparse(X):
         made_for = "sparse files" if columns is None else "tables with named columns"
-        raise InputError(f"{path}: the model was fitted to {made_for}, and this is no such file")
+        raise InputError(f"{path}: the model was fitted to {made_for}, but this is not such a file")
     if columns is not None:
         return table
     n_features = saved.metadata["n_features"]  # a sparse file ends at the last column that it uses
     if X.shape[1] > n_features:
         raise InputError(
-            f"{path}: a row has feature {X.shape[1]}, and the model was fitted to {n_features}"
+            f"{path}: a row has feature {X.shape[1]}, but the model was fitted to {n_features}"
         )
     X = sparse.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features))
     return replace(table, X=X)
 
 
 def note_ignored(saved: SavedModel, table: Table, kept: Sequence[str]) -> None:
-    """Note columns that the model does not know, but for those that are kept or of its fit."""
+    """Note columns that the model does not know, except kept ones and those of its fit."""
     metadata, options = saved.metadata, saved.metadata["options"]
     known = {*(metadata["columns"] or ()), *kept, metadata["target"]}
     known |= {options.get("groups"), options.get("time")}
     ignored = [str(name) for name in getattr(table.X, "columns", ()) if name not in known]
     if ignored:
         note(
-            f"{count(len(ignored), 'column')} ignored, for the model does not know "
+            f"{count(len(ignored), 'column')} ignored, because the model does not know "
             f"{'it' if len(ignored) == 1 else 'them'}: {listed(ignored, 10)}"
         )

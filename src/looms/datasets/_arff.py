@@ -1,8 +1,8 @@
 """ARFF files: dense rows of numbers, nominal values, text and ISO dates.
 
-A strict reader. SciPy's has no text and no names in double quotes, cuts rows that are too long,
-reads a missing nominal value as the value ``?``, rounds whole numbers, and makes 400 digits
-infinite, all without an error; scikit-learn's is private.
+This reader is strict. SciPy's cannot read text or names in double quotes, and without an error it
+cuts rows that are too long, reads a missing nominal value as the value ``?``, rounds whole numbers
+and makes 400 digits infinite; scikit-learn's is private.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class _Attribute:
 def read_arff(path: Path, max_bytes: int) -> Columns:
     """Read an ARFF file; ``?`` is missing, nominal values and text become strings.
 
-    A column of whole numbers without gaps becomes integers of 64 bits, and other numbers floats,
-    but text if floats would round whole numbers among them.
+    A column of whole numbers without gaps becomes 64-bit integers, other numbers become floats. If
+    floats would round a whole number, the column is left as text.
     """
     pandas = require("pandas", "Reading tables")
     lines = _lines(read_text(path, max_bytes))
@@ -64,7 +64,7 @@ def read_arff(path: Path, max_bytes: int) -> Columns:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Number and content of the lines other than empty ones and comments."""
+    """Number and content of the lines, without empty ones and comments."""
     # Text between quotation marks may hold what splitlines() takes for the end of a line.
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     for where, line in enumerate(lines, start=1):
@@ -182,7 +182,7 @@ def _column(
         if wrong.any():
             raise bad_cell(
                 int(wrong.argmax()),
-                reason=f"of {name!r} is no date as 2006-07-16 or 2006-07-16T12:30",
+                reason=f"of {name!r} is not a date like 2006-07-16 or 2006-07-16T12:30",
             )
         return times, ""
     if attribute.kind == "nominal":

@@ -1,4 +1,4 @@
-"""Content of a file, unpacked within a limit of size."""
+"""Content of a file, unpacked within a size limit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 from looms._files import reading
 from looms.datasets._table import TableError
 
-#: Bytes of one file, unpacked, that are read unless the caller allows more. A table takes up to
+#: Largest unpacked size in bytes of a file, unless the caller allows more. A table takes up to
 #: fourteen times as much memory while it is read; the kernel matrix of its rows takes far more.
 MAX_BYTES = 2**30
 
@@ -20,11 +20,11 @@ MAX_BYTES = 2**30
 _SIGNATURES = {
     b"PK\3\4": (
         "a zip archive, such as a spreadsheet (.xlsx, .ods)",
-        'Name a spreadsheet so, or read it by format="spreadsheet"; unpack other archives.',
+        'Give a spreadsheet its suffix or format="spreadsheet"; unpack other archives.',
     ),
     b"\xd0\xcf\x11\xe0": (
         "a file of old Office programs, such as .xls",
-        'Name a spreadsheet so, or read it by format="spreadsheet".',
+        'Give a spreadsheet its suffix or format="spreadsheet".',
     ),
     b"\x1f\x8b": ("compressed by gzip", "Add .gz to its name, or unpack it."),
     b"ARROW1": ("an Arrow file", 'Name it .arrow, or read it by format="arrow".'),
@@ -35,9 +35,9 @@ _CHUNK = 2**20
 
 
 def chunks(path: Path, *, text: bool = False, size: int = _CHUNK) -> Iterator[bytes]:
-    """Content of a file in pieces of ``size`` bytes; a name in ``.gz`` is unpacked.
+    """Content of a file in pieces of ``size`` bytes; a file named ``.gz`` is unpacked.
 
-    Of ``text`` the first bytes must not be those of another format.
+    With ``text`` the first bytes must not be those of another format.
     """
     blank = True
     with reading(path, TableError):
@@ -65,13 +65,13 @@ def chunks(path: Path, *, text: bool = False, size: int = _CHUNK) -> Iterator[by
 
 
 def read_bytes(path: Path, max_bytes: int, *, text: bool = False) -> bytes:
-    """Content of a file; a name in ``.gz`` is unpacked.
+    """Content of a file; a file named ``.gz`` is unpacked.
 
-    Of ``text`` the first bytes must not be those of another format.
+    With ``text`` the first bytes must not be those of another format.
 
     The content is counted while it is unpacked, so a small file that unpacks to a large one is
-    refused after ``max_bytes`` of it. Of a zip archive, which spreadsheets and NumPy's files are
-    too, the sizes that it declares count; it stays packed.
+    refused after ``max_bytes``. A zip archive, such as a spreadsheet or a file of NumPy, stays
+    packed, and the sizes that it declares count.
     """
     content = BytesIO()
     with reading(path, TableError):
@@ -96,7 +96,7 @@ def read_bytes(path: Path, max_bytes: int, *, text: bool = False) -> bytes:
 
 
 def read_text(path: Path, max_bytes: int) -> str:
-    """Content of a file as text, which is UTF-8 with or without a byte order mark."""
+    """Content of a file as text in UTF-8, with or without a byte order mark."""
     content = read_bytes(path, max_bytes, text=True)
     try:
         return content.decode("utf-8-sig")

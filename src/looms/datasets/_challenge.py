@@ -1,8 +1,9 @@
 """Files of the WCCI-2006 and IJCNN-2007 challenges: ``NAME_train.data`` and its labels.
 
-The data have one row a line, numbers between spaces, in one of three forms: dense (every row has
-as many numbers), sparse (``index:value``), or sparse and binary (the indices of the ones).
-Indices count from one. The labels, -1 or 1 a line, lie beside the data in ``NAME_train.labels``.
+The data have one row per line, with spaces between the numbers, in one of three forms: dense
+(every row has the same number of values), sparse (``index:value``), or sparse and binary (the
+indices of the ones). Indices count from one. The labels, -1 or 1 on each line, are in
+``NAME_train.labels`` in the same folder.
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-#: What no number and no pair has. Blanks of other kinds than space and tab are no separators.
+#: Characters found in no number and no pair. Only space and tab separate.
 _FOREIGN = re.compile(r"[^0-9+\-.:einfatyEINFATY \t]")
 _TOKEN = re.compile(r"[^ \t]+")
 
 
 def read_challenge(path: Path, max_bytes: int) -> Table:
-    """Read the data of a challenge, with the labels of the file beside it, if any.
+    """Read the data of a challenge, and the labels if their file is in the same folder.
 
-    Rows of as many numbers are read as dense. Rows of different lengths must be indices that
-    increase, else the file is cut short or damaged.
+    Rows of equal length are read as dense. Rows of different lengths must be increasing indices,
+    else the file is cut short or damaged.
     """
     lines = _lines(path, max_bytes)
     rows = [line.split() for line in lines]
@@ -117,7 +118,7 @@ def _labels(path: Path, n_rows: int, max_bytes: int) -> AnyArray:
     if not np.isin(labels, (-1, 1)).all():
         row = int((~np.isin(labels, (-1, 1))).argmax()) + 1
         raise TableError(
-            path, f"label {row} is {tokens[row - 1]!r}", "Labels must be -1 or 1, one a line."
+            path, f"label {row} is {tokens[row - 1]!r}", "Labels must be -1 or 1, one per line."
         )
     if len(labels) != n_rows:
         raise TableError(

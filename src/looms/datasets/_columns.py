@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 #: Cells that stand for a missing value: those of pyarrow, and the question mark of UCI's files.
 MISSING = ("", "?", "#N/A", "N/A", "NA", "n/a", "NaN", "nan", "-NaN", "-nan", "NULL", "null")
 
-#: By decimal mark, numbers whose thousands may be parted by the other mark.
+#: By decimal mark, numbers whose thousands may be separated by the other mark.
 _NUMBER = {
     mark: rf"^[ \t]*[+-]?(?:[1-9]\d{{0,2}}(?:[{other}]\d{{3}})+(?:[{mark}]\d*)?|"
     rf"{UNSIGNED.replace(chr(92) + '.', f'[{mark}]')})[ \t]*$"
     for mark, other in ((".", ","), (",", "."))
 }
-#: Numbers with a point, and nothing between thousands.
+#: Numbers with a decimal point and no thousands separator.
 _PLAIN_NUMBER = rf"^[ \t]*[+-]?(?:{UNSIGNED})[ \t]*$"
 
 _BLANKS = r"[ \t\x{a0}\x{202f}]"
-#: What a reader of many countries, or a program, takes for a number.
+#: What people in some country, or some program, would read as a number.
 _LIKE_A_NUMBER = (
     rf"^{_BLANKS}*[-+\x{{2212}}]?{_BLANKS}*[$€£¥]?{_BLANKS}*"
     r"(?:0[xX][0-9a-fA-F.pP]+|\p{Nd}+(?:_\p{Nd}+)*|\p{Nd}{1,3}(?:[.,'’ \x{a0}\x{202f}]\p{Nd}{3})+)"
@@ -54,18 +54,17 @@ class Cell:
 
 
 class Signs:
-    """First cells of a column of text by which it is of one type or of another.
-
-    They are gathered from all cells, in pieces: `add`.
+    """First cells of a text column that decide its type, gathered from all cells by `add`.
 
     Attributes
     ----------
     first : the first cell that is not missing.
-    unlike : by a kind of number, the first cell that is none: ``.`` and ``,``, the decimal marks;
-        "plain"; "any", of either mark; "like", what a reader may take for a number.
-    marks : the first cell with a point, and with a comma.
+    unlike : for each kind of number, the first cell that is not of that kind. The kinds are ``.``
+        and ``,``, the decimal marks; "plain"; "any", with either mark; "like", what a person may
+        read as a number.
+    marks : the first cell with a point, and the first with a comma.
     rounded : by decimal mark, the first cell that floats round, and the reason.
-    fractions : decimal marks with which some cell is no integer of 64 bits.
+    fractions : decimal marks with which some cell is not a 64-bit integer.
     """
 
     def __init__(self) -> None:
@@ -77,7 +76,7 @@ class Signs:
         self.fractions: set[str] = set()
 
     def add(self, column: pa.Array) -> Signs:
-        """Take in the next cells, strings of pyarrow, null for a missing one; returns itself."""
+        """Add the next cells, pyarrow strings with null for a missing one; returns itself."""
         pc = require("pyarrow.compute", "Reading tables of text")
 
         def cell(row: int) -> Cell:
@@ -111,36 +110,37 @@ class Signs:
         return self
 
     def is_all(self, kind: str) -> bool:
-        """True if there are cells and all are numbers of a kind."""
+        """True if there are cells and all are numbers of this kind."""
         return self.first is not None and kind not in self.unlike
 
 
 @dataclass(frozen=True)
 class NumberTypes:
-    """Columns of numbers by name, True for whole ones; the decimal mark, and notes on others."""
+    """Names of the number columns (True for whole numbers), decimal mark, and notes."""
 
     whole: dict[str, bool]
     decimal: str
     notes: tuple[str, ...]
 
     def values(self, name: str, cells: pa.Array) -> pa.Array:
-        """Numbers of cells of a column, as integers or floats."""
+        """Numbers in the cells of a column, as integers or floats."""
         return _values(cells, self.decimal, self.whole[name])
 
 
 def number_types(
     signs: Mapping[str, Signs], decimal: str | None = None, *, other_decimal: bool = False
 ) -> NumberTypes:
-    """Columns of which all cells are numbers.
+    """Columns whose cells are all numbers.
 
-    The decimal mark is a comma if some column can only be read with a comma and none only with
-    a point, for all columns. The other mark separates thousands if the mark is given or a comma.
+    All columns have the same decimal mark: a comma if some column can only be read with a comma
+    and none only with a point. The other mark separates thousands if the decimal mark is given or
+    is a comma.
 
     Parameters
     ----------
-    signs : of the columns, by name.
+    signs : signs of the columns, by name.
     decimal : the decimal mark, or None to detect it.
-    other_decimal : whether a comma is likely, so that 1.234 may also be 1234.
+    other_decimal : whether a comma is likely, so that 1.234 may also mean 1234.
     """
     pa = require("pyarrow", "Reading tables of text")
     written = {mark: {name for name in signs if signs[name].is_all(mark)} for mark in ".,"}
@@ -170,8 +170,8 @@ def number_types(
         why = (
             f"is not the decimal mark {decimal!r} that was given"
             if is_set
-            else "may be a decimal mark or part thousands, and the file does not tell; choose by "
-            "decimal=..., a comma or a point"
+            else "may be a decimal mark or a thousands separator, and the file does not tell; "
+            "choose by decimal=..., a comma or a point"
         )
         shown = f"{cell.text!r} (data row {cell.row + 1})"
         notes.insert(0, f"{columns} read as text: the mark in {shown} {why}")
@@ -184,21 +184,21 @@ def number_types(
             notes.append(
                 f"column {name!r} has {cell.text!r} (data row {cell.row + 1}), which is "
                 f"read as {value}; if the point "
-                + ("parts thousands" if decimal == "." else "is a decimal mark")
-                + ", say so by decimal=..."
+                + ("separates thousands" if decimal == "." else "is a decimal mark")
+                + ", set decimal=..."
             )
     return NumberTypes(whole, decimal, tuple(notes))
 
 
 def _row(column: pa.Array, pattern: str, *, matches: bool = True) -> int | None:
-    """First row whose cell matches, or does not."""
+    """First row whose cell matches, or does not match."""
     pc = require("pyarrow.compute", "Reading tables of text")
     row: int = pc.index(pc.match_substring_regex(column, pattern), matches).as_py()
     return None if row < 0 else row
 
 
 def _plain(column: pa.Array, decimal: str) -> pa.Array:
-    """Numbers with a point, and nothing between thousands."""
+    """Numbers rewritten with a decimal point and no thousands separator."""
     pc = require("pyarrow.compute", "Reading tables of text")
     plain = pc.replace_substring(column, "," if decimal == "." else ".", "")
     plain = pc.utf8_trim(pc.replace_substring(plain, decimal, "."), characters=" \t")
@@ -212,7 +212,7 @@ def _values(column: pa.Array, decimal: str, whole: bool) -> pa.Array:
 
 
 def _floats(column: pa.Array) -> pa.Array | None:
-    """Numbers with a point and nothing around them as floats, None if some cells are others."""
+    """Plain numbers with a decimal point as floats; None if some cells are not such numbers."""
     pa = require("pyarrow", "Reading tables of text")
     pc = require("pyarrow.compute", "Reading tables of text")
     with suppress(pa.ArrowInvalid):
@@ -221,7 +221,7 @@ def _floats(column: pa.Array) -> pa.Array | None:
 
 
 def _whole(plain: pa.Array) -> bool:
-    """True if all are integers of 64 bits."""
+    """True if all are 64-bit integers."""
     pa = require("pyarrow", "Reading tables of text")
     pc = require("pyarrow.compute", "Reading tables of text")
     with suppress(pa.ArrowInvalid):  # a fraction, or beyond 64 bits, and floats hold them

@@ -18,13 +18,13 @@ from looms.datasets._bytes import read_bytes
 from looms.datasets._columns import MISSING, Signs, number_types
 from looms.datasets._table import Columns, TableError, check_columns, first_line
 
-#: What may stand between cells, with the words for it.
+#: Characters that may separate cells, with their names.
 SEPARATORS = {",": '","', ";": '";"', "\t": "tab", "|": '"|"'}
 
-#: So many rows tell the separator.
+#: Number of rows that are looked at to detect the separator.
 _ROWS = 1000
 
-#: How pyarrow finds the types of columns.
+#: Options by which pyarrow finds the types of columns.
 _INFERENCE = {
     "null_values": list(MISSING),
     "strings_can_be_null": True,
@@ -34,10 +34,10 @@ _INFERENCE = {
 #: A letter beyond ASCII in UTF-8.
 _UTF8_LETTER = re.compile(rb"[\xc3-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}")
 
-#: Halves of characters, which are no text alone.
+#: Halves of characters (surrogates), which are not text by themselves.
 _HALF = re.compile("[\ud800-\udfff]")
 
-#: A first line that tells spreadsheet programs the separator.
+#: First line that tells spreadsheet programs the separator.
 _SEP_LINE = re.compile(r'"?sep=([^"\r\n])"?(?=\r|\n)', re.IGNORECASE)
 
 
@@ -51,9 +51,9 @@ def read_delimited(
 ) -> Columns:
     """Read a table of text, strictly: every row has as many cells as the first line.
 
-    A column is whole numbers, numbers, true/false, dates, or else text, decided by all its cells.
-    Separator, decimal mark and encoding are detected unless given, the separator also by a first
-    line such as ``sep=;``; ``usual`` is the separator that the format stands for.
+    All cells of a column together decide whether it holds whole numbers, numbers, true/false,
+    dates, or else text. Separator, decimal mark and encoding are detected unless given; a first
+    line such as ``sep=;`` also tells the separator. ``usual`` is the usual one of the format.
     """
     content = [read_bytes(path, max_bytes, text=True)]
     encoding = encoding or encoding_of(content, path)
@@ -65,7 +65,7 @@ def read_delimited(
 
 
 def without_sep_line(text: str, sep: str | None) -> tuple[str, str | None]:
-    """Text after a first line such as ``sep=;``, and the separator that it tells if none is."""
+    """Text after a first line such as ``sep=;``, and the separator (by that line if not given)."""
     declared = _SEP_LINE.match(text)
     return (text[declared.end() :], sep or declared[1]) if declared else (text, sep)
 
@@ -82,7 +82,7 @@ def unusual(sep: str, usual: str, decimal: str, encoding: str) -> tuple[str, ...
 
 
 def typed(text: str, sep: str, decimal: str | None, path: Path) -> tuple[Columns, str]:
-    """Typed columns of a text, and their decimal mark."""
+    """Typed columns of a text, and its decimal mark."""
     require("pandas", "Reading tables")
     pa = require("pyarrow", "Reading CSV files")
     inferred = parsed(text, sep, path)
@@ -104,7 +104,7 @@ def typed(text: str, sep: str, decimal: str | None, path: Path) -> tuple[Columns
 
 
 def cells_of(rows: Any) -> dict[str, Any]:
-    """Cells by column of a table of text, null for a missing one."""
+    """Cells of each column of a table of text, null for a missing one."""
     pa = require("pyarrow", "Reading CSV files")
     pc = require("pyarrow.compute", "Reading CSV files")
     # not a null for all rows: with it pyarrow 15 to 22 read other cells in a slice of a table
@@ -115,7 +115,7 @@ def cells_of(rows: Any) -> dict[str, Any]:
 def parsed(text: str, sep: str, path: Path, as_text: Sequence[str] | None = None) -> Any:
     """Table of pyarrow from a text; TableError if rows differ in their number of cells.
 
-    Without the names of columns that are left ``as_text`` the types are those that pyarrow finds.
+    The columns named by ``as_text`` are left as text; if it is None, pyarrow finds all types.
     """
     pa = require("pyarrow", "Reading CSV files")
     csv_files = require("pyarrow.csv", "Reading CSV files")
@@ -135,7 +135,7 @@ def parsed(text: str, sep: str, path: Path, as_text: Sequence[str] | None = None
         raise TableError(
             path,
             re.sub(r"^Row #(\d+)", lambda match: f"data row {int(match[1]) - 1}", problem),
-            "Correct that row, or name what separates the cells by sep=...; a file "
+            "Correct that row, or give the separator by sep=...; a file "
             "with decimal commas is mostly separated by ';'.",
         ) from None
 
@@ -162,7 +162,7 @@ def texts(chunks: Iterable[bytes], encoding: str, path: Path) -> Iterator[str]:
             raise TableError(
                 path,
                 f"{place} is not text in {encoding}",
-                "Name the encoding by encoding=..., or check that the file has "
+                "Give the encoding by encoding=..., or check that the file has "
                 "the format that its name says.",
             ) from None
         if text and not begun:
@@ -173,21 +173,21 @@ def texts(chunks: Iterable[bytes], encoding: str, path: Path) -> Iterator[str]:
 
 
 def _check_characters(text: str, n_lines: int, path: Path) -> None:
-    """Raise TableError for what is no character of a table; so many lines are before the text."""
+    """Raise TableError for characters that no table has; ``n_lines`` lines precede the text."""
     half = None if text.isascii() else _HALF.search(text)
     if half:
         raise TableError(
             path,
             f"line {n_lines + text.count(chr(10), 0, half.start()) + 1} holds half of a character, "
             f"{half[0]!r}",
-            "Name another encoding by encoding=..., or correct the line.",
+            "Give another encoding by encoding=..., or correct the line.",
         )
     if "\0" in text:
         line = n_lines + text.count(chr(10), 0, text.index(chr(0))) + 1
         raise TableError(
             path,
             f"line {line} holds the character NUL",
-            "If the text is UTF-16, name the encoding by encoding=..., utf-16-le or utf-16-be; "
+            "If the text is UTF-16, give encoding=..., utf-16-le or utf-16-be; "
             "else check that the file has the format that its name says.",
         )
 
@@ -211,16 +211,16 @@ def encoding_of(chunks: Iterable[bytes], path: Path) -> str:
             raise TableError(
                 path,
                 f"byte {wrong} is not UTF-8 text, and other letters are",
-                "Get the file again, or name its encoding by encoding=...",
+                "Get the file again, or give its encoding by encoding=...",
             )
         n_bytes, before = n_bytes + len(chunk), chunk
     return "utf-8" if wrong is None else "cp1252"
 
 
 def separator(text: str, usual: str, path: Path) -> str:
-    """Only separator that gives the first rows the same number of cells, two or more.
+    """The only separator that gives the first rows the same number of cells, two or more.
 
-    If no mark does, the one that divides the first line, so that the error names a row.
+    If there is none, the one that divides the first line, so that the error names a row.
     """
     lines = StringIO(text, newline="")
     widths = {mark: _widths(lines, mark) for mark in SEPARATORS}
@@ -234,14 +234,14 @@ def separator(text: str, usual: str, path: Path) -> str:
     marks = " and ".join(SEPARATORS[mark] for mark in fits)
     raise TableError(
         path,
-        f"what separates the cells is not clear: of {', '.join(SEPARATORS.values())} the first "
+        f"the separator of the cells is not clear: of {', '.join(SEPARATORS.values())}, the first "
         f"line may be divided by {marks}",
-        "Name the separator by sep=...",
+        "Give the separator by sep=...",
     )
 
 
 def _widths(lines: StringIO, mark: str) -> list[int]:
-    """Numbers of cells of the first rows that are not blank, up to the first that differs."""
+    """Number of cells of each of the first nonblank rows, up to the first that differs."""
     widths: list[int] = []
     lines.seek(0)
     rows = csv.reader(lines, delimiter=mark, strict=True)
@@ -253,10 +253,10 @@ def _widths(lines: StringIO, mark: str) -> list[int]:
 def check_quotes(
     text: str, sep: str, path: Path, n_lines: int = 0, *, goes_on: bool = False
 ) -> int:
-    """End of the last row that is whole; TableError for a quotation mark that is not closed.
+    """End of the last complete row; TableError for a quotation mark that is not closed.
 
-    So many lines are before the text. If it ``goes_on``, its last row, or a last cell that is not
-    closed, is left to the text that follows; else all of it are rows.
+    ``n_lines`` lines precede the text. If it ``goes_on``, its last row, or a last cell that is not
+    closed, is left to the text that follows; else the whole text is rows.
     """
     ends = re.escape(f"{sep}\r\n")
     cell = rf'(?<![^{ends}])"([^"]*+(?:""[^"]*+)*+)'
@@ -285,5 +285,5 @@ def check_quotes(
 
 
 def _line_start(text: str, place: int) -> int:
-    """Place after the last end of a line before this one."""
+    """Place after the last line end before this place."""
     return text.rfind("\n", 0, place) + 1 or text.rfind("\r", 0, place) + 1

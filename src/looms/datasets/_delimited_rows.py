@@ -1,8 +1,8 @@
-"""CSV and TSV files in blocks, typed by all their cells as a file that is read at once.
+"""CSV and TSV files in blocks, with types decided by all cells, as if read at once.
 
-A first pass finds the encoding, a second one the types; pieces of text that end with a row are
-parsed as a whole file is. Measured on 2,000,000 rows of 20 columns: pyarrow's incremental reader
-takes as long and more memory, and pandas six times as long.
+A first pass finds the encoding, a second one the types. Pieces of text that end with a row are
+then parsed like a whole file. Measured on 2,000,000 rows of 20 columns, pyarrow's incremental
+reader takes as long and more memory, and pandas six times as long.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from looms.datasets._table import Columns, TableError, check_columns
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: Bytes that are parsed at once, and characters of the longest row.
+#: Number of bytes that are parsed at once, and of characters in the longest row.
 _PIECE, _LONGEST = 2**22, 2**26
 #: Row in a message of `parsed`.
 _ROW = re.compile(r"^data row (\d+)")
@@ -97,7 +97,7 @@ class DelimitedRows(ColumnReader):
             rest, following = rest[end:] + (following or ""), next(pieces, None)
 
     def _first_row(self, text: str) -> str:
-        """The first row that is not blank, with the lines before it."""
+        """The first nonblank row, with the lines before it."""
         for line_end in re.finditer(r"\r\n|\n|\r", text):
             row = text[: line_end.end()]
             if row.strip() and check_quotes(row, self._sep, self.path, goes_on=True) == len(row):
@@ -105,7 +105,7 @@ class DelimitedRows(ColumnReader):
         return text
 
     def _parsed(self, text: str, names: list[str], n_rows: int) -> pa.Table:
-        """Cells of the rows of a text, which begins with the names; so many rows are before it."""
+        """Cells of a text that begins with the names; ``n_rows`` rows precede it in the file."""
         try:
             return parsed(text, self._sep, self.path, as_text=names)
         except TableError as error:
@@ -132,7 +132,7 @@ class DelimitedRows(ColumnReader):
 
 
 def _other_types() -> list[Any]:
-    """Types that pyarrow finds in text, but for numbers, in its order."""
+    """Types other than numbers that pyarrow finds in text, in its order."""
     pa = require("pyarrow", "Reading CSV files")
     zones = (None, "UTC")
     times = [pa.timestamp(unit, zone) for zone in zones for unit in ("s", "ns")]
@@ -140,7 +140,7 @@ def _other_types() -> list[Any]:
 
 
 def _as_type(cells: pa.Array, kind: pa.DataType) -> pa.Array | None:
-    """Cells of another type, None if some are not of it."""
+    """Cells converted to a type; None if some are not of that type."""
     pa = require("pyarrow", "Reading CSV files")
     pc = require("pyarrow.compute", "Reading CSV files")
     if pa.types.is_boolean(kind) and not _all_match(cells, _BOOLEANS):

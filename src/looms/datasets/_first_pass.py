@@ -17,24 +17,25 @@ from looms.datasets._table import Table, check_target, no_rows
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Rows of the sample, on which a preprocessor is fitted.
+#: Number of rows in the sample, to which a preprocessor is fitted.
 SAMPLE = 20_000
-#: Bytes of the sample as numbers.
+#: Largest size of the sample in bytes, as numbers.
 _BYTES = 2**27
-#: Different values of a column that are counted.
+#: Largest number of distinct values of a column that are counted.
 MOST_VALUES = 1000
 
 
 @dataclass
 class ColumnSummary:
-    """Statistics of a column, of numbers or of dates as days; of others the values.
+    """Statistics of a column of numbers, or dates in days; for other columns the values.
 
     Attributes
     ----------
-    n_gaps : missing cells.
-    n, mean, least, greatest : number of the others, their mean, and their range.
+    n_gaps : number of missing cells.
+    n, mean, least, greatest : number of the other cells, their mean, and their range.
     squares : sum of their squared differences from the mean.
-    values : rows of each value of a column of text; None beyond ``MOST_VALUES``, and of numbers.
+    values : number of rows with each value of a text column; None for numbers, and beyond
+        ``MOST_VALUES`` values.
     """
 
     n_gaps: int = 0
@@ -47,11 +48,11 @@ class ColumnSummary:
 
     @property
     def std(self) -> float:
-        """Standard deviation of the numbers; 0 where there is none."""
+        """Standard deviation of the numbers; 0 if there are none."""
         return float(np.sqrt(self.squares / self.n)) if self.n else 0.0
 
     def add(self, column: pd.Series) -> None:
-        """Take in some rows."""
+        """Add some rows."""
         pandas = require("pandas", "Reading tables")
         types, cells = pandas.api.types, column.dropna()
         self.n_gaps += len(column) - len(cells)
@@ -82,16 +83,16 @@ class ColumnSummary:
 
 @dataclass(frozen=True)
 class FirstPass:
-    """What one pass over a table tells.
+    """What one pass over a table finds.
 
     Attributes
     ----------
-    n_rows, n_features : size of X.
-    y : the target of all rows, None without one.
-    columns : statistics by name; none of a sparse table.
-    sample : rows drawn without replacement, in their order; all of them if there are no more.
-    places : of the rows of the sample.
-    notes : as those of `Table`, on columns.
+    n_rows, n_features : shape of X.
+    y : target of all rows; None if there is no target.
+    columns : statistics of the columns by name; empty for a sparse table.
+    sample : rows drawn without replacement, in order; all rows if there are no more.
+    places : places of the sampled rows in the table.
+    notes : notes on columns, like those of `Table`.
     """
 
     n_rows: int
@@ -108,15 +109,15 @@ def first_pass(reader: RowReader, n_sample: int = SAMPLE, random_state: int = 0)
 
     Parameters
     ----------
-    reader : of the table.
-    n_sample : rows of the sample; fewer of a table of very many columns.
+    reader : reader of the table.
+    n_sample : number of rows in the sample; fewer if the table has very many columns.
     random_state : seed of the sample, which does not depend on the blocks.
 
     Raises
     ------
     TableError
-        If there are no rows, if the target is missing or infinite in some, or while the file is
-        read: see `open_table`.
+        If there are no rows, if the target is missing or infinite in some row, or if reading the
+        file fails (see `open_table`).
 
     Examples
     --------
@@ -173,7 +174,7 @@ def first_pass(reader: RowReader, n_sample: int = SAMPLE, random_state: int = 0)
 
 
 def _whole_target(targets: list[Any], reader: RowReader) -> pd.Series | AnyArray | None:
-    """Targets of all rows; TableError for a gap or an infinite one."""
+    """Targets of all rows; TableError for a gap or an infinite value."""
     if targets[0] is None:
         return None
     if isinstance(targets[0], np.ndarray):

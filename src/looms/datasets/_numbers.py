@@ -1,13 +1,13 @@
 """Syntax of numbers, the same in every format.
 
 Python's ``float`` and NumPy also read ``1_000``, digits of other alphabets, ``1e400`` as infinite
-and 9007199254740993 as the even number beside it. Here the first two are no numbers. A token that
-is no number is an error with its place where the format declares numbers (ARFF, svmlight,
-challenge), and makes the column text where it does not (CSV, spreadsheets, labels).
+and 9007199254740993 as the even number next to it. Here the first two are not numbers. In formats
+that declare numbers (ARFF, svmlight, challenge), a token that is not a number is an error with its
+place; in others (CSV, spreadsheets, labels) it makes the column text.
 
 A whole number that floats round is more likely an identifier than a measurement, and two of them
-might become one: a column with such a number is text, with a note, in every format that has text,
-and refused in those that have none.
+might become one. A column with such a number is therefore text, with a note; formats without text
+refuse it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NUMBER = re.compile(rf"[+-]?(?:{UNSIGNED})", re.ASCII)
 _WHOLE = re.compile(r"[+-]?\d++", re.ASCII)
 _INDEX = re.compile(r"\d{1,10}", re.ASCII)
 
-#: Whole numbers up to this are floats exactly.
+#: Whole numbers up to this one are exact as floats.
 EXACT = 2**53
 
 
@@ -35,9 +35,9 @@ class RoundedError(ValueError):
 
 
 def number(token: str) -> float:
-    """Value of a token; ValueError with the reason if it is no number.
+    """Value of a token; ValueError with the reason if it is not a number.
 
-    Exponents and decimals may round; of whole numbers that floats round, it is a `RoundedError`.
+    Exponents and decimals may round; a whole number that floats round is a `RoundedError`.
     """
     if not _NUMBER.fullmatch(token):
         raise ValueError("is not a number")
@@ -50,7 +50,7 @@ def number(token: str) -> float:
 
 
 def whole_numbers(tokens: Sequence[str | None]) -> list[int] | None:
-    """Values as integers of 64 bits, or None if one is missing or no such integer."""
+    """Values as 64-bit integers, or None if one is missing or not such an integer."""
     values = []
     for token in tokens:
         if token is None or len(token) > 20 or not _WHOLE.fullmatch(token):
@@ -62,7 +62,7 @@ def whole_numbers(tokens: Sequence[str | None]) -> list[int] | None:
 def left_as_text(name: str, row: int, cell: str, reason: object) -> str:
     """Note on a column that is text because of one cell, in a data row counted from zero."""
     shown = cell if len(cell) <= 40 else f"{cell[:37]}..."
-    return f"column {name!r} is read as text, for {shown!r} (data row {row + 1}) {reason}"
+    return f"column {name!r} is read as text, because {shown!r} (data row {row + 1}) {reason}"
 
 
 def index(token: str) -> int:

@@ -1,4 +1,4 @@
-"""Parquet and Arrow files, and tables of Python that speak Arrow, at once or in blocks."""
+"""Parquet and Arrow files, and Python tables with an Arrow interface, at once or in blocks."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from looms.datasets._table import Columns, TableError, check_columns, first_line
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: Rows that are decoded at once, and bytes of a column that are read at once.
+#: Number of rows that are decoded at once, and of bytes of a column that are read at once.
 _ROWS, _BYTES = 2**13, 2**20
 
 
 class ArrowRows(ColumnReader):
-    """Rows of batches of pyarrow, which a function gives from the start at each call.
+    """Rows of pyarrow batches, which a function returns from the start at each call.
 
     Parameters
     ----------
     path, target, keep : as in `read_table`.
-    batches : returns record batches, or tables of pyarrow; what it raises names the place.
-    names : of the columns, where the schema tells before a batch is read.
+    batches : function that returns record batches, or tables of pyarrow; its errors say where.
+    names : names of the columns, if the schema tells them before a batch is read.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class ArrowRows(ColumnReader):
         check_columns(names, path)
 
     def stored(self) -> Iterator[pa.Table]:
-        """Batches as tables; refuses one whose columns are of other types than the first's."""
+        """Batches as tables; refuses a batch whose columns or types differ from the first one."""
         arrow = require("pyarrow", "Reading tables in blocks")
         schema = None
         for k, batch in enumerate(self._batches(), start=1):
@@ -62,7 +62,7 @@ class ArrowRows(ColumnReader):
             name = next(n for n in schema.names if not other.field(n).equals(schema.field(n)))
             types = other.field(name).type, schema.field(name).type
             problem = f"column {name!r} is of type {types[0]} in batch {k}, and {types[1]} before"
-        return TableError(self.path, problem, "All batches must be of one schema.")
+        return TableError(self.path, problem, "All batches must have one schema.")
 
     def columns(self, rows: pa.Table, first: int) -> Columns:
         """Typed columns of some rows."""
@@ -70,7 +70,7 @@ class ArrowRows(ColumnReader):
 
 
 def open_parquet(path: Path, target: str | None, keep: Sequence[str]) -> ArrowRows:
-    """Reader of a Parquet file, which holds little more than one block of the file."""
+    """Reader of a Parquet file, which keeps little more than one block in memory."""
     parquet = require("pyarrow.parquet", "Reading Parquet files")
     # Not ahead, and a part of a column at a time, so that row groups may be of any size.
     options = {"memory_map": False, "pre_buffer": False, "buffer_size": _BYTES}
@@ -88,7 +88,7 @@ def open_parquet(path: Path, target: str | None, keep: Sequence[str]) -> ArrowRo
 
 
 def open_arrow(path: Path, target: str | None, keep: Sequence[str]) -> ArrowRows:
-    """Reader of a file, or of a stored stream, of Arrow's IPC format."""
+    """Reader of a file or stored stream in Arrow's IPC format."""
     ipc = require("pyarrow.ipc", "Reading Arrow files")
     with reading(path, TableError), path.open("rb") as file:
         is_stream = file.read(6) != b"ARROW1"
@@ -134,7 +134,7 @@ def open_batches(source: Any, target: str | None, keep: Sequence[str]) -> ArrowR
 
 @contextmanager
 def _whole(path: Path, problem: str) -> Iterator[None]:
-    """Errors of pyarrow as those of a file that is damaged, with the problem."""
+    """Turns errors of pyarrow into a TableError for a damaged file, with the problem."""
     pa = require("pyarrow", "Reading tables")
     with reading(path, TableError):
         try:
@@ -148,7 +148,7 @@ def _whole(path: Path, problem: str) -> Iterator[None]:
 
 
 def read_parquet(path: Path, max_bytes: int) -> Columns:
-    """Read a Parquet file; columns keep the types that the file gives them.
+    """Read a Parquet file; columns keep their types.
 
     Only whole numbers that floats would round become text.
     """
@@ -167,7 +167,7 @@ def read_parquet(path: Path, max_bytes: int) -> Columns:
 
 
 def read_arrow(path: Path, max_bytes: int) -> Columns:
-    """Read a file, or a stored stream, of Arrow's IPC format, as a Parquet file is read."""
+    """Read a file or stored stream in Arrow's IPC format, like a Parquet file."""
     content = read_bytes(path, max_bytes)
     require("pandas", "Reading tables")
     ipc = require("pyarrow.ipc", "Reading Arrow files")
@@ -180,7 +180,7 @@ def read_arrow(path: Path, max_bytes: int) -> Columns:
 
 
 def columns_of(table: pa.Table, path: Path, first: int = 0) -> Columns:
-    """Typed columns of a table of pyarrow, whose first row is this one of the file."""
+    """Typed columns of a pyarrow table, whose first row is row ``first`` of the file."""
     pandas = require("pandas", "Reading tables")
     pa = require("pyarrow", "Reading tables")
     nested = [field for field in table.schema if pa.types.is_nested(field.type)]
@@ -188,7 +188,7 @@ def columns_of(table: pa.Table, path: Path, first: int = 0) -> Columns:
         raise TableError(
             path,
             f"column {nested[0].name!r} holds values of the type {nested[0].type}",
-            "Write a column for each of its parts, or leave it out.",
+            "Write each of its parts as a column, or leave it out.",
         )
     try:
         frame = table.to_pandas(date_as_object=False)
@@ -211,7 +211,7 @@ def columns_of(table: pa.Table, path: Path, first: int = 0) -> Columns:
 
 
 def _rounded(name: str, column: pa.Array, first: int) -> str:
-    """Note if floats would round a whole number of a column, else empty."""
+    """Note if floats would round a whole number of a column, else an empty string."""
     pa = require("pyarrow", "Reading Parquet files")
     pc = require("pyarrow.compute", "Reading Parquet files")
     floats = pc.cast(column, pa.float64(), safe=False)

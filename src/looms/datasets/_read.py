@@ -1,4 +1,4 @@
-"""Choice of the reader by the name of a file."""
+"""Chooses the reader by the name of a file."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ SUFFIXES: dict[str, Format] = {
     ".npz": "npz",
 }
 
-#: The formats that each option is for.
+#: Formats that each option applies to.
 _OPTIONS: dict[str, tuple[Format, ...]] = {
     "sep": ("csv", "tsv"),
     "decimal": ("csv", "tsv", "spreadsheet"),
@@ -58,10 +58,10 @@ _OPTIONS: dict[str, tuple[Format, ...]] = {
     "sheet": ("spreadsheet",),
 }
 
-#: What usually separates cells.
+#: Usual separator of cells.
 _USUAL = {"csv": ",", "tsv": "\t"}
 
-#: Readers of the formats whose columns have no names, and where their targets are.
+#: Readers of formats whose columns have no names, and where the target is.
 _WITHOUT_NAMES: dict[Format, tuple[Callable[[Path, int], Table], str]] = {
     "svmlight": (read_svmlight, "an svmlight file begins every row with it"),
     "challenge": (read_challenge, "it is in the file of the labels"),
@@ -86,36 +86,36 @@ def read_table(
     Parameters
     ----------
     path : path
-        A file in a format below; with ``.gz`` at its end it is unpacked.
+        File in one of the formats below; unpacked if its name ends in ``.gz``.
     target : str, optional
-        Name of the column to predict. Not for svmlight, challenge and npz files, whose
-        target is in the file or in a file of labels beside it. Without it all columns are
-        features.
+        Name of the column to predict; without it all columns are features. Not for svmlight,
+        challenge and npz files, whose target is in the file itself or in a file of labels in the
+        same folder.
     format : {"csv", "tsv", "parquet", "arrow", "arff", "svmlight", "challenge", "spreadsheet", \
             "npz"}, optional
-        The format, by default from the file's name: ``.csv``; ``.tsv``, ``.tab``;
+        Format, by default from the file's name: ``.csv``; ``.tsv``, ``.tab``;
         ``.parquet``, ``.pq``; ``.arrow``, ``.feather``, ``.arrows``; ``.arff``; ``.svm``,
         ``.svmlight``, ``.libsvm``; ``.data``;
-        ``.xlsx``, ``.xlsm``, ``.xls``, ``.ods``; ``.npz``, a sparse matrix of
+        ``.xlsx``, ``.xlsm``, ``.xls``, ``.ods``; ``.npz``, a sparse matrix written by
         ``scipy.sparse.save_npz``.
     sep : str, optional
-        The character between the cells of a CSV or TSV file. By default the only one of comma,
-        semicolon, tab and bar that gives all rows the same number of cells, or that of a first
-        line such as ``sep=;``.
+        Character between the cells of a CSV or TSV file. By default the one among comma,
+        semicolon, tab and bar that alone gives all rows the same number of cells, or the one in a
+        first line such as ``sep=;``.
     decimal : {".", ","}, optional
-        The decimal mark of numbers in a CSV or TSV file, or in the text cells of a spreadsheet.
-        If it is given, the other mark may separate thousands. By default a comma if some column
-        can be read as numbers only with a comma, and no column only with a point.
+        Decimal mark of numbers in a CSV or TSV file, or in the text cells of a spreadsheet. If it
+        is given, the other mark may separate thousands. By default a comma if some column can be
+        read as numbers only with a comma, and no column only with a point.
     encoding : str, optional
-        The encoding of a CSV or TSV file. By default UTF-16 if the file begins with its byte
+        Encoding of a CSV or TSV file. By default UTF-16 if the file begins with its byte
         order mark, else UTF-8, else cp1252.
     sheet : str or int, optional
-        Name of a sheet of a spreadsheet, or its number from 1. By default the only one with data.
+        Name of a spreadsheet's sheet, or its number from 1. By default the only sheet with data.
     keep : sequence of str, default=()
-        Columns whose cells are also kept as text, as in the file, in ``table.kept``.
+        Columns whose cells are also kept in ``table.kept``, as the text in the file.
     max_bytes : int, default=2**30
-        Bytes of the file, unpacked, beyond which it is refused. While it is read a table takes
-        up to fourteen times as much memory.
+        Largest unpacked size of the file in bytes; larger files are refused. Reading a table
+        takes up to fourteen times as much memory.
 
     Returns
     -------
@@ -125,31 +125,30 @@ def read_table(
     Raises
     ------
     TableError
-        If the file is not a complete and plain table, with the problem and advice.
+        If the file is not a complete and plain table; the message has the problem and advice.
     ValueError
-        If ``sep`` is no single character of ASCII, or ``decimal`` neither point nor comma.
+        If ``sep`` is not a single ASCII character, or ``decimal`` is neither point nor comma.
     ImportError
         If pandas, pyarrow or python-calamine is needed and not installed.
 
     Notes
     -----
-    In CSV, TSV and ARFF files an empty cell (not in ARFF) and ``?`` are missing values; in CSV and
-    TSV files also ``NA``, ``N/A``, ``NaN`` and ``NULL``. In spreadsheets empty cells and errors
-    such as ``#N/A`` are; of formulas the values are read, which the program that wrote the file
-    stored; text cells are read as cells of a CSV file.
+    Missing values are ``?`` in CSV, TSV and ARFF files; in CSV and TSV files also empty cells and
+    ``NA``, ``N/A``, ``NaN`` and ``NULL``; in spreadsheets empty cells and errors such as ``#N/A``.
+    For formulas in a spreadsheet, the values that the program stored in the file are read. Text
+    cells are read like cells of a CSV file.
 
     The syntax of numbers is the same in all formats: ``1_000``, ``0x10`` and digits of other
-    alphabets are none. A cell that is no number, or too large for one (``1e400``), is an error
-    with its place where the format declares numbers (ARFF, svmlight, challenge). Where it does
-    not (CSV, TSV, text in spreadsheets, labels beside npz) the column is text, with a note if
-    its cells look like numbers. Whole numbers that a float rounds (9007199254740993) are more
-    likely identifiers: a column that holds one is text, with a note, in every format that has
-    text, and refused in svmlight, challenge and npz files. Targets that are infinite are
-    refused.
+    alphabets are not numbers. In formats that declare numbers (ARFF, svmlight, challenge), a cell
+    that is not a number, or is too large for one (``1e400``), is an error with its place. In
+    others (CSV, TSV, text in spreadsheets, labels of npz files) the column is text, with a note
+    if its cells look like numbers. A whole number that a float rounds (9007199254740993) is more
+    likely an identifier. A column with such a number is text, with a note, in every format that
+    has text; svmlight, challenge and npz files with one are refused, and so are infinite targets.
 
-    A spreadsheet is read in a process of its own, whose memory is limited to four times
-    ``max_bytes`` where the system can limit it (not on Windows), as a single distant cell makes
-    a table of all cells before it. If that process runs out of memory, this one goes on.
+    A spreadsheet is read in a process of its own, because a single distant cell makes a table of
+    all cells before it. The memory of that process is limited to four times ``max_bytes`` if the
+    system allows it (not on Windows). If it runs out of memory, the calling process continues.
 
     Examples
     --------
@@ -196,25 +195,25 @@ def open_table(
     Parameters
     ----------
     source : path or object
-        A file as in `read_table`; or an object with ``__arrow_c_stream__`` or ``__dataframe__``,
-        or a function that returns record batches of pyarrow from the start at each call.
+        A file as in `read_table`; an object with ``__arrow_c_stream__`` or ``__dataframe__``; or
+        a function that returns pyarrow record batches, from the start at each call.
     target, format, sep, decimal, encoding, sheet, keep
         As in `read_table`.
     max_bytes : int, default=2**30
-        As in `read_table`, for the formats that are read at once: ARFF, spreadsheets, challenge
-        and npz files, and Parquet and Arrow files that are packed (``.gz``). There is no limit on
-        others, of which only one block is in memory.
+        As in `read_table`, for formats that are read at once: ARFF, spreadsheets, challenge and
+        npz files, and compressed (``.gz``) Parquet and Arrow files. Other formats have no limit,
+        because only one block is in memory.
 
     Returns
     -------
     reader : RowReader
-        Its ``tables()`` are `Table`s of consecutive rows, with the same types in each as
-        `read_table` gives all rows.
+        Its ``tables()`` yields each `Table` of consecutive rows, with the types that `read_table`
+        gives to all rows.
 
     Raises
     ------
     TableError, ValueError, ImportError
-        As by `read_table`; also while the rows are read, with the row, row group or batch.
+        As in `read_table`; also while rows are read, with the row, row group or batch.
 
     Examples
     --------
@@ -260,7 +259,7 @@ def _checked_format(
             problem = f"{name}={value!r} is for {files} files, and this is {format}"
             raise TableError(path, problem, "Leave it out.")
     if sep is not None and (len(sep) != 1 or not sep.isascii() or sep in '"\r\n'):
-        raise ValueError(f"sep={sep!r} is not one character of ASCII, or a quotation mark")
+        raise ValueError(f"sep={sep!r} is not one character of ASCII other than a quotation mark")
     if decimal not in (None, ".", ","):
         raise ValueError(f'decimal must be "." or ",", not {decimal!r}')
     if format in _WITHOUT_NAMES:

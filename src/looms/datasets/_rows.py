@@ -1,4 +1,4 @@
-"""Rows of tables that may be larger than memory, read in blocks from the start each time."""
+"""Rows of tables that may be larger than memory, read in blocks, each time from the start."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from looms._optional import require
 from looms._typing import AnyArray
 from looms.datasets._table import Columns, Table, divided, table_name
 
-#: Bytes of a block as numbers, and its most rows, where no size is asked for.
+#: Largest size of a block in bytes, as numbers, and in rows, if no size is asked for.
 _BYTES, _MOST_ROWS = 2**25, 2**13
 
 
 @dataclass(frozen=True)
 class Block:
-    """Consecutive rows as their source has them, and the place of the first, from 0."""
+    """Consecutive rows in the form of their source, and the place of the first, from 0."""
 
     first: int
     rows: Any
 
 
 class RowReader(ABC):
-    """Rows of a table, gone through in blocks as often as needed, and never held at once.
+    """Rows of a table, read in blocks as often as needed, and never all in memory at once.
 
     Attributes
     ----------
-    path : the file, or a name for what is none.
-    notes : as those of `Table`, of the whole file.
-    n_columns : columns of the file; 0 where no header tells.
+    path : the file, or a name if the source is not a file.
+    notes : notes on the whole file, like those of `Table`.
+    n_columns : number of columns in the file; 0 if no header tells.
     """
 
     path: Path
@@ -42,36 +42,36 @@ class RowReader(ABC):
 
     @abstractmethod
     def blocks(self, size: int) -> Iterator[Block]:
-        """Rows as they are stored, ``size`` in every block but the last."""
+        """Rows as stored, ``size`` in every block except the last."""
 
     @abstractmethod
     def table(self, block: Block) -> Table:
         """Rows of a block as a table; the index of a data frame counts the rows of the file.
 
-        It may run in several threads at once. The target is not checked, and that of an svmlight
-        file is floats, whose X ends at the last column that these rows use.
+        Several threads may call it at once. The target is not checked. For an svmlight file the
+        target is floats, and X ends at the last column that these rows use.
         """
 
     @abstractmethod
     def taken(self, block: Block, places: AnyArray) -> Any:
-        """Some rows of a block, by increasing places in it, as they are stored."""
+        """Some rows of a block as stored, by increasing places in the block."""
 
     @abstractmethod
     def joined(self, parts: Sequence[Any]) -> Table:
-        """Table of rows that were taken."""
+        """Table of rows that were taken from blocks."""
 
     def tables(self, size: int | None = None) -> Iterator[Table]:
-        """Tables of consecutive rows, by default as many in each as take little memory."""
+        """Tables of consecutive rows, by default as many per table as take little memory."""
         return map(self.table, self.blocks(size or self.usual_size))
 
     @property
     def usual_size(self) -> int:
-        """Rows of a block that takes little memory."""
+        """Number of rows of a block that takes little memory."""
         return max(1, min(_MOST_ROWS, _BYTES // (8 * max(self.n_columns, 1))))
 
 
 class ColumnReader(RowReader):
-    """Rows of named columns, as tables of pyarrow.
+    """Rows of named columns, as pyarrow tables.
 
     Parameters
     ----------
@@ -83,14 +83,14 @@ class ColumnReader(RowReader):
 
     @abstractmethod
     def stored(self) -> Iterator[Any]:
-        """Tables of pyarrow, of any numbers of rows."""
+        """Pyarrow tables, each with any number of rows."""
 
     @abstractmethod
     def columns(self, rows: Any, first: int) -> Columns:
-        """Typed columns of a table of pyarrow, whose first row is this one of the file."""
+        """Typed columns of a pyarrow table, whose first row is row ``first`` of the file."""
 
     def blocks(self, size: int) -> Iterator[Block]:
-        """Blocks, whatever the sizes of the tables that are stored."""
+        """Blocks, whatever the sizes of the stored tables."""
         return cut(self.stored(), size)
 
     def table(self, block: Block) -> Table:
@@ -101,7 +101,7 @@ class ColumnReader(RowReader):
         return divided(columns, self.target, self.path, self.keep)
 
     def taken(self, block: Block, places: AnyArray) -> Any:
-        """Rows of the table of pyarrow."""
+        """Rows of the pyarrow table."""
         return block.rows.take(places)
 
     def joined(self, parts: Sequence[Any]) -> Table:
@@ -145,7 +145,7 @@ class WholeTable(RowReader):
 
 
 def cut(tables: Iterable[Any], size: int) -> Iterator[Block]:
-    """Blocks of ``size`` rows, the last of what is left, from tables of pyarrow of any sizes."""
+    """Blocks of ``size`` rows, the last with the rest, from pyarrow tables of any sizes."""
     pa = require("pyarrow", "Reading tables in blocks")
     first, waiting, n_rows = 0, [], 0
     for each in tables:

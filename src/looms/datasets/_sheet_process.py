@@ -1,9 +1,9 @@
-"""Rows of a spreadsheet, read in a process of its own: run as a script, not imported.
+"""Reads the rows of a spreadsheet in a process of its own: run as a script, not imported.
 
-python-calamine keeps every cell up to the last one of a sheet and ends its process if there is no
-memory for them, which a file of 1 kB can cause. The file is on stdin; stdout has one line of JSON
-for each sheet (its name) and each row of it that is not blank (a list), or for an error (an
-object). The argument is the limit of memory in bytes.
+python-calamine keeps every cell up to the last one of a sheet, and ends its process if they do not
+fit in memory, which a file of 1 kB can cause. The file is on stdin; stdout has one line of JSON
+for each sheet (its name), each of its nonblank rows (a list), or an error (an object). The
+argument is the memory limit in bytes.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from datetime import timedelta
 from io import BytesIO
 from typing import Any
 
-#: What the interpreter and its libraries take.
+#: Memory that the interpreter and its libraries take.
 OWN = 2**28
 
 
 def limit_memory(n_bytes: int) -> None:
-    """Limit the memory of this process, where the system has such limits."""
+    """Limit the memory of this process, if the system has such limits."""
     try:
         import resource
     except ImportError:  # Windows
@@ -30,7 +30,7 @@ def limit_memory(n_bytes: int) -> None:
 
 
 def cell_of(value: Any) -> Any:
-    """Cell as a value of JSON: text, a number or a truth value; days for a span of time."""
+    """Cell as a JSON value: text, a number or a truth value; days for a time span."""
     if isinstance(value, timedelta):
         return value / timedelta(days=1)
     return value.isoformat() if hasattr(value, "isoformat") else value

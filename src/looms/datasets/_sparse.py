@@ -1,6 +1,6 @@
-"""Sparse files: svmlight, and matrices of SciPy with labels beside them.
+"""Sparse files: svmlight, and SciPy matrices with a file of labels.
 
-A row of an svmlight (libsvm) file is a target, then ``index:value`` for values other than zero.
+A row of an svmlight (libsvm) file is a target, then ``index:value`` for each nonzero value.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _UNDERSCORE = re.compile(rb"^[^#\n]*_", re.MULTILINE)
 def read_svmlight(path: Path, max_bytes: int) -> Table:
     """Read an svmlight file; column ``j`` of ``X`` is index ``j`` of the file.
 
-    The indices are taken as written, so files that belong together have the same columns whether
+    Indices are taken as written, so files that belong together have the same columns, whether
     they count from zero or from one (column 0 is then empty). Targets that are all whole numbers
     become integers.
     """
@@ -66,7 +66,7 @@ class SvmlightRows(RowReader):
         self.path = path
 
     def blocks(self, size: int) -> Iterator[Block]:
-        """Lines of as many rows, and the number of the first."""
+        """Lines of ``size`` rows, and the number of the first line."""
         n_rows, n_lines, lines, in_block, rest = 0, 0, [], 0, b""
         for chunk in chain(chunks(self.path, text=True), [b""]):
             *whole, rest = (rest + chunk).split(b"\n") if chunk else (rest, b"")
@@ -101,13 +101,13 @@ def _is_row(line: bytes) -> bool:
 
 
 def whole_target(y: AnyArray) -> AnyArray:
-    """Target as integers if all are whole numbers."""
+    """Target, as integers if all are whole numbers."""
     whole = np.all(y == np.round(y)) and np.all(np.abs(y) < EXACT)
     return y.astype(np.int64) if whole else y
 
 
 def _rows(content: bytes, path: Path, n_lines: int = 0) -> tuple[Matrix, AnyArray]:
-    """Features and targets of lines; so many are before them."""
+    """Features and targets of lines; ``n_lines`` lines precede them."""
     try:
         X, y = load_svmlight_file(BytesIO(content), zero_based=True)
     except (ValueError, IndexError, OverflowError) as error:
@@ -141,9 +141,9 @@ def _check_rows(content: bytes, path: Path, n_lines: int) -> None:
 
 
 def read_npz(path: Path, max_bytes: int) -> Table:
-    """Read what ``scipy.sparse.save_npz`` writes, with the labels of ``NAME.labels``, if any.
+    """Read what ``scipy.sparse.save_npz`` writes, with the labels in ``NAME.labels``, if any.
 
-    The labels are numbers or words, one a line. Nothing in the file is unpickled.
+    The labels are numbers or words, one per line. Nothing in the file is unpickled.
     """
     content = read_bytes(path, max_bytes)
     try:
@@ -169,8 +169,8 @@ def read_npz(path: Path, max_bytes: int) -> Table:
     ):
         raise TableError(
             path,
-            "it is no sparse matrix of SciPy",
-            "Write it by scipy.sparse.save_npz, or get the file again.",
+            "it is not a sparse matrix of SciPy",
+            "Write it with scipy.sparse.save_npz, or get the file again.",
         ) from None
     if not X.shape[0]:
         raise no_rows(path)
@@ -185,13 +185,13 @@ def read_npz(path: Path, max_bytes: int) -> Table:
 
 
 def _narrow(X: sparse.csr_array) -> sparse.csr_array:
-    """The matrix with indices of 32 bits, which scikit-learn takes."""
+    """The matrix with 32-bit indices, which scikit-learn takes."""
     parts = X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)
     return sparse.csr_array(parts, shape=X.shape)
 
 
 def _check_size(X: Matrix, path: Path, max_bytes: int) -> None:
-    """Raise TableError for a matrix that does not fit in CSR format of floats."""
+    """Raise TableError for a matrix that cannot become a CSR matrix of floats."""
     kind = X.data.dtype.kind
     if kind not in "biuf":
         raise TableError(
@@ -223,7 +223,7 @@ def _labels(path: Path, n_rows: int, max_bytes: int) -> tuple[pd.Series, tuple[s
         raise TableError(
             path,
             f"there are {n_labels} labels for {n_rows} rows of data",
-            "Give one label a line, with no line empty.",
+            "Give one label per line, without empty lines.",
         )
     pandas = require("pandas", "Reading tables")
     pa = require("pyarrow", "Reading labels")

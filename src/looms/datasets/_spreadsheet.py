@@ -29,10 +29,9 @@ Rows: TypeAlias = list[list[Cell]]
 def read_spreadsheet(
     path: Path, sheet: str | int | None, decimal: str | None, max_bytes: int
 ) -> Columns:
-    """Read a sheet like the CSV file of its cells.
+    """Read a sheet like a CSV file of its cells.
 
-    The first row that is not empty has the names of the columns. Rows and columns without any
-    cell are skipped.
+    The first nonempty row has the names of the columns. Empty rows and columns are skipped.
     """
     sheets = _sheets(read_bytes(path, max_bytes), path, max_bytes)
     rows = _chosen(sheets, sheet, path)
@@ -45,8 +44,8 @@ def read_spreadsheet(
             f"the column after {names[place - 1]!r} has no name"
             if place
             else "the first column has no name",
-            "The first row must name every column: split merged cells, take titles above the "
-            "table away, and remove a column that only numbers the rows.",
+            "The first row must name every column: split merged cells, remove titles above the "
+            "table, and remove a column that only numbers the rows.",
         )
 
     def cells_of(name: str) -> list[str | None]:
@@ -71,7 +70,7 @@ def read_spreadsheet(
 
 
 def _sheets(content: bytes, path: Path, max_bytes: int) -> dict[str, Rows]:
-    """Rows of each sheet that are not blank, read in a process of its own."""
+    """Nonblank rows of each sheet, read in a process of its own."""
     require("python_calamine", "Reading spreadsheets")
     child = subprocess.run(
         [sys.executable, "-P", _sheet_process.__file__, str(4 * max_bytes)],
@@ -83,7 +82,7 @@ def _sheets(content: bytes, path: Path, max_bytes: int) -> dict[str, Rows]:
     if child.returncode < 0 or b"memory" in child.stderr.lower():
         raise TableError(
             path,
-            f"its cells take more than {4 * max_bytes:,} bytes of memory, or than there are",
+            f"its cells take more than {4 * max_bytes:,} bytes of memory, or more than there are",
             "Look for a cell far away from the others; if the table is that large, allow more by "
             "max_bytes, or save it as .csv.",
         )
@@ -130,10 +129,10 @@ def _chosen(sheets: dict[str, Rows], sheet: str | int | None, path: Path) -> Row
 
 
 def _texts(column: tuple[Cell, ...]) -> list[str]:
-    """Column as cells of a CSV file, the name first.
+    """Column as cells of a CSV file, starting with the name.
 
-    Numbers that are not whole are written as whole ones times a power of ten (184e-2), so that
-    they have no decimal mark; in a column of text they are written as they are.
+    Fractions are written as whole numbers times a power of ten (184e-2), so that they have no
+    decimal mark; in a column of text they are written as they are.
     """
     name, *cells = column
     words = any(isinstance(cell, str) and cell.strip() not in MISSING for cell in cells)

@@ -1,4 +1,4 @@
-"""Table that every reader returns, and checks that all readers share."""
+"""The table that every reader returns, and checks that all readers share."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class TableError(FileError):
-    """File that cannot be read as a table.
+    """Error for a file that cannot be read as a table.
 
     Examples
     --------
@@ -41,17 +41,17 @@ class Table:
     Attributes
     ----------
     X : pandas.DataFrame or scipy.sparse.csr_array
-        The features: a data frame for dense formats, where missing values are missing as pandas
-        has it; a sparse array for svmlight files and sparse challenge files.
+        Features: a data frame for dense formats, with pandas' missing values; a sparse array for
+        svmlight files and sparse challenge files.
     y : pandas.Series or ndarray or None
-        The target, without missing values. None without a target or a file of labels.
+        Target, without missing values. None if there is no target and no file of labels.
     name : str
-        The file's name without folder and suffixes.
+        Name of the file without folder and suffixes.
     notes : tuple of str
-        Detected separator, decimal mark and encoding, if not the plain ones, and columns of
-        numbers that were left as text.
+        The detected separator, decimal mark and encoding, if unusual, and columns of numbers that
+        were left as text.
     kept : dict of str to list
-        The columns to keep: their cells as text, as the file has them, None for a gap.
+        Cells of the columns to keep, as the text in the file, None for a gap.
     """
 
     X: pd.DataFrame | sparse.csr_array
@@ -63,16 +63,16 @@ class Table:
 
 @dataclass(frozen=True)
 class Columns:
-    """Columns of a file: typed, and by name the text of their cells.
+    """Columns of a file, typed and as text.
 
     Attributes
     ----------
     frame : pandas.DataFrame
-        The columns as numbers, dates, text and so on.
+        Columns as numbers, dates, text and so on.
     text : callable
-        From the name of a column to its cells as the file has them, None for a gap.
+        Returns the cells of a column, by its name, as the text in the file; None for a gap.
     notes : tuple of str
-        As those of `Table`.
+        Notes like those of `Table`.
     """
 
     frame: pd.DataFrame
@@ -126,7 +126,7 @@ def divided(columns: Columns, target: str | None, path: Path, keep: Sequence[str
     if not X.shape[1]:
         raise TableError(
             path,
-            f"there is no column beside the target {target!r}",
+            f"there is no column besides the target {target!r}",
             "Give a file with at least one column of features.",
         )
     return Table(X, frame[target], table_name(path), notes, kept)
@@ -145,7 +145,7 @@ def check_target(
     infinite = values.isin([float("inf"), -float("inf")])
     for wrong, what, which in (
         (values.isna(), "missing", "is not known"),
-        (infinite, "infinite", "is no finite number"),
+        (infinite, "infinite", "is not a finite number"),
     ):
         if wrong.any():
             raise TableError(
@@ -163,12 +163,12 @@ def table_name(path: Path) -> str:
 
 
 def first_line(error: Exception) -> str:
-    """First line of what a library says, shortened."""
+    """First line of a library's message, shortened."""
     return (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")[:160]
 
 
 def labels_beside(path: Path) -> Path | None:
-    """File of the labels beside a file of data, if it exists."""
+    """File of the labels in the folder of a file of data, if it exists."""
     stem = path.with_suffix("") if path.suffix == ".gz" else path
     for suffix in (".labels", ".labels.gz"):
         labels = stem.with_suffix(suffix)
@@ -182,7 +182,7 @@ def _column_missing(columns: list[str], name: str, role: str, path: Path) -> Tab
     close = [lowered[each] for each in difflib.get_close_matches(name.lower(), list(lowered), 3)]
     meant = f"Did you mean {listed(close)}? " if close else ""
     if all(map(_is_number, columns)):
-        meant = "The first line must hold the names of the columns, and it holds numbers. "
+        meant = "The first line must hold the names of the columns, but it holds numbers. "
     return TableError(
         path,
         f"there is no column {name!r} to {role}",

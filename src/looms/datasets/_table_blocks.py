@@ -1,4 +1,4 @@
-"""Blocks of a table that is read and prepared anew in every sweep."""
+"""Blocks of a table that is read and prepared again in every sweep."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ class Preprocessor(Protocol):
     """Fitted transformer of rows to floats, such as `looms.tables.table_preprocessor`."""
 
     def transform(self, X: Any) -> Matrix:
-        """Matrix of the rows of a data frame, or of a sparse matrix."""
+        """Matrix from the rows of a data frame or a sparse matrix."""
 
 
 class TableBlocks(RowBlocks):
     """Rows of a table that is larger than memory, as the machines take them.
 
-    The file is read in order by the thread that asks for results, while others prepare the blocks
-    before and work on them; two blocks a thread are in memory.
+    The thread that asks for results reads the file in order, while other threads prepare and
+    process the blocks already read; two blocks per thread are in memory.
 
     Parameters
     ----------
-    reader : of the table.
-    preprocessor : fitted to a sample of its rows.
-    first : what a first pass told of the table.
-    size : rows in a block, by default as many as take little memory.
+    reader : reader of the table.
+    preprocessor : preprocessor fitted to a sample of its rows.
+    first : result of a first pass over the table.
+    size : number of rows in a block, by default as many as take little memory.
     n_threads : as in `ArrayBlocks`.
 
     Examples
@@ -66,13 +66,13 @@ class TableBlocks(RowBlocks):
         self.stops = np.append(np.arange(0, first.n_rows, size), first.n_rows)
 
     def results(self, work: Work, *columns: Array) -> Iterator[Any]:
-        """Results of the blocks, in their order.
+        """Results of the blocks, in order.
 
         Raises
         ------
         TableError
-            If a column is of another kind in some row than in the sample, if the number of rows is
-            another than it was, or as `open_table`.
+            If a column has another kind in some row than in the sample, if the number of rows has
+            changed, or as in `open_table`.
         """
 
         def on(block: Block) -> tuple[int, Any]:
@@ -102,19 +102,19 @@ class TableBlocks(RowBlocks):
         return stack(parts)
 
     def stored(self, path: Path, size: int = 512) -> ArrayBlocks:
-        """Blocks of the prepared rows in a file of NumPy's, mapped to memory; of a dense table.
+        """Blocks of the prepared rows of a dense table, in a memory-mapped NumPy file.
 
-        Sweeps then neither read nor prepare the table: worth it where there are many of them.
+        Sweeps then neither read nor prepare the table, which pays if there are many of them.
 
         Parameters
         ----------
-        path : the file, of 8 bytes for each entry of X.
-        size : rows in a block.
+        path : file to write, with 8 bytes for each entry of X.
+        size : number of rows in a block.
 
         Raises
         ------
         OSError
-            If it cannot be written, as the disk is full.
+            If the file cannot be written, for example because the disk is full.
         """
         header = {"descr": "<f8", "fortran_order": False, "shape": self.shape}
         with path.open("xb") as file:
@@ -135,12 +135,12 @@ class TableBlocks(RowBlocks):
             raise TableError(
                 self._reader.path,
                 str(error),
-                "The kinds of columns are those of a sample of the rows.",
+                "The kinds of columns were taken from a sample of the rows.",
             ) from None
 
     def _changed(self, what: str) -> TableError:
         return TableError(
             self._reader.path,
             f"it has {what} now, and had {self.shape[0]:,} rows at first",
-            "Let no one change it meanwhile; of an object, give one that can be read again.",
+            "Do not change it meanwhile; an object must be one that can be read again.",
         )

@@ -1,11 +1,11 @@
-"""Diagnostics of fitted machines: fit, errors left out, and influence of each sample.
+"""Diagnostics of fitted machines: goodness of fit, held-out errors, influence of each sample.
 
-`case_deletion` gives the effect of every sample, or group of samples, on a least-squares machine,
-in closed form. The resampling statistics (excess error, deviance, goodness of fit, influence) were
-made for support vector machines by Tsujitani & Tanaka [T11], and are here for any classifier with
-decision values or probabilities, at fixed hyper-parameters. `left_out_fits` computes what three of
-them share. Where hyper-parameters were chosen on the same samples, leave-one-out figures are
-optimistic; `looms.assess` repeats the choice.
+`case_deletion` computes the effect of every sample, or group of samples, on a least-squares
+machine, in closed form. The resampling statistics (excess error, deviance, goodness of fit,
+influence) were developed for support vector machines by Tsujitani & Tanaka [T11]. Here they work
+for any classifier with decision values or probabilities, at fixed hyper-parameters.
+`left_out_fits` computes what three of them share. Leave-one-out figures are optimistic if the
+hyper-parameters were chosen on the same samples; `looms.assess` repeats the choice.
 """
 
 from looms.diagnostics._case_deletion import CaseDeletion, case_deletion

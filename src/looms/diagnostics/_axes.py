@@ -23,7 +23,7 @@ def axes_or_new(ax: Axes | None, result: object) -> Axes:
 
 
 def positions(names: AnyArray) -> AnyArray:
-    """(n,) places of samples on an axis: their names where these count up, else from 0."""
+    """Places of samples on an axis, (n,): their names if these count up, else 0 to n − 1."""
     count = np.arange(len(names))
     if len(names) and np.issubdtype(names.dtype, np.integer):
         counted: AnyArray = names[0] + count

@@ -33,39 +33,39 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CaseDeletion:
-    """Effect of every training sample, or group, on a machine, the result of `case_deletion`.
+    """Effect of every training sample, or group, on a machine: the result of `case_deletion`.
 
-    Changes are exact, from the machine trained on all samples to the one trained without a sample,
-    or a group of samples, at the same hyper-parameters. A sample of weight zero takes no part in
-    the training: it has a residual and a margin, else NaN.
+    Changes are exact. They compare the machine trained on all samples with the one trained without
+    a sample, or a group of samples, at the same hyper-parameters. A sample of weight zero takes no
+    part in training: it has a residual and a margin, and NaN elsewhere.
 
     Attributes
     ----------
     names : (n,) names of the samples.
-    groups : (m,) labels of the groups that are left out; None for each sample by itself, where
-        m = n.
-    group : (n,) place of the group of each sample in ``groups``; without these, of the sample.
+    groups : (m,) labels of the groups that are left out; None if each sample is left out by
+        itself, and then m = n.
+    group : (n,) place of each sample's group in ``groups``; without groups, of the sample itself.
     residual : (n,) or (n, t) residual of the machine without the sample, or its group, in units of
-        the targets; ±1 for classes. Of a machine that holds out folds, but no groups, this and the
-        margin are without the fold.
+        the targets; ±1 for classes. For a machine that holds out folds but no groups, the residual
+        and the margin are those without the fold.
     leverage : (n,) ∂f(x_i) / ∂y_i, from 0 to 1.
-    own_change : (n,) or (n, t) f⁽⁻ᴳ⁾(x_i) − f(x_i), G the group of sample i, or i itself.
-    surprise : (m,) standardized residual, √(e_Gᵀ P_GG e_G / |G|) over its root mean square:
+    own_change : (n,) or (n, t) f⁽⁻ᴳ⁾(x_i) − f(x_i), where G is the group of sample i, or i itself.
+    surprise : (m,) standardized residual, √(e_Gᵀ P_GG e_G / |G|) divided by its root mean square:
         about 1 for an ordinary sample or group. P_GG⁻¹ is the covariance that a Gaussian process
-        expects of the residuals e_G [SK01], larger where samples are few. Over several targets the
-        root mean square.
+        expects of the residuals e_G [SK01], which is larger where samples are few. The root mean
+        square over several targets.
     largest_change : (m,) largest |f⁽⁻ᴳ⁾(x_j) − f(x_j)| over the other samples j.
-    rms_change : (m,) root mean square of the same.
-    criterion_change : (m,) criterion on held-out outputs of the machine trained on the others less
-        the one on all, each sample, or group, held out by itself: negative if the criterion would
-        be better without it. NaN where it is not defined, as "wmw" without the only member of a
-        class.
-    criterion : name of the criterion; None of a machine on landmarks, of which the largest change
-        and that of a criterion, which take every pair of samples, are NaN.
-    margin : (n,) held-out margin, the output for the sample's own class less the largest of
+    rms_change : (m,) root mean square of f⁽⁻ᴳ⁾(x_j) − f(x_j) over the other samples j.
+    criterion_change : (m,) criterion on held-out outputs of the machine trained on the others,
+        minus that of the machine trained on all, with each sample, or group, held out by itself.
+        It is negative if the criterion would be better without the sample or group, and NaN if
+        undefined, such as "wmw" without the only member of a class.
+    criterion : name of the criterion. None for a machine on landmarks, whose largest change and
+        change of criterion are NaN, because they take every pair of samples.
+    margin : (n,) held-out margin, the output for the sample's own class minus the largest of
         the others (t (f − threshold) for two classes); None for regression.
-    label, predicted : (n,) class given, and that of the machine without the sample, which is
-        another one where the margin is negative; None for regression.
+    label, predicted : (n,) class given, and class predicted by the machine without the sample,
+        which differs where the margin is negative; None for regression.
 
     Examples
     --------
@@ -93,11 +93,11 @@ class CaseDeletion:
 
     @property
     def table(self) -> pd.DataFrame:
-        """All quantities: a row per sample, or group, by name.
+        """All quantities, with a row per sample, or group, by name.
 
-        Norms over several targets. Of a group the number of its samples, the root mean square
-        over them of residual and own change, the mean of the leverage, and in place of margin and
-        classes the number of samples of negative margin, ``n_contradicted``.
+        Several targets are combined into norms. A group has the number of its samples, the root
+        mean square over them of residual and own change, the mean of the leverage, and, instead of
+        margin and classes, the number of samples with a negative margin, ``n_contradicted``.
         """
         pandas = require("pandas", "The table of case deletions")
         of_samples = {"own_change": self.own_change, "residual": self.residual}
@@ -133,24 +133,24 @@ class CaseDeletion:
         return pandas.DataFrame(columns | more, index=names)
 
     def most_influential(self, n: int = 10) -> pd.DataFrame:
-        """The `n` samples, or groups, that change the outputs at the others most."""
+        """The `n` samples, or groups, that change the outputs of the others most."""
         return self.table.iloc[_order(-self.rms_change)[:n]]
 
     def most_surprising(self, n: int = 10) -> pd.DataFrame:
-        """The `n` samples, or groups, of the largest `surprise`."""
+        """The `n` samples, or groups, with the largest `surprise`."""
         return self.table.iloc[_order(-self.surprise)[:n]]
 
     def mislabeled(self, n: int | None = None) -> pd.DataFrame:
         """Samples whose label contradicts the machine trained without them, the clearest first.
 
-        These have a negative ``margin``, smallest first. Where classes overlap, most of them are
-        not wrong; look at the first ones. Where groups are left out, the table has the group of
-        each sample.
+        They have a negative ``margin``, and are sorted by it. If classes overlap, most of these
+        labels are not wrong; look at the first ones. If groups are left out, the table has the
+        group of each sample.
 
         Parameters
         ----------
         n : int, default=None
-            Largest number of them; all unless given.
+            Largest number of samples to return; by default all.
 
         Raises
         ------
@@ -196,31 +196,33 @@ def case_deletion(
     groups: Any = None,
     criterion: str | Criterion | None = None,
 ) -> CaseDeletion:
-    """Effect of every training sample, or group, on a fitted least-squares machine, by no refit.
+    """Effect of every training sample, or group, on a fitted least-squares machine, without refits.
 
     With α, P and λ as in docs/references.md, and the residuals e_G = P_GG⁻¹ α_G of the machine
     without the samples G,
 
-        f⁽⁻ᴳ⁾(x_j) − f(x_j) = λ_j P_jG e_G for j not in G, and λ_j α_j − e_j for j in G;
+        f⁽⁻ᴳ⁾(x_j) − f(x_j) = λ_j P_jG e_G for j not in G, and λ_j α_j − e_j for j in G.
 
-    and the held-out outputs of the machine without G, on which the criterion without it depends,
-    follow from P⁽⁻ᴳ⁾ = P − P_:G P_GG⁻¹ P_G: and α⁽⁻ᴳ⁾ = α − P_:G e_G. Of a machine on landmarks
-    changes are those with the landmarks held, by sums over samples.
+    The criterion without G depends on the held-out outputs of the machine without G, which follow
+    from P⁽⁻ᴳ⁾ = P − P_:G P_GG⁻¹ P_G: and α⁽⁻ᴳ⁾ = α − P_:G e_G. For a machine on landmarks, the
+    changes are computed with fixed landmarks, by sums over samples.
 
     Parameters
     ----------
     model : LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor or LSSVMRegressorCV
-        Fitted; of a pipeline the last step counts, of a search its ``best_estimator_``.
+        Fitted machine; also a pipeline whose last step is one, or a search, whose
+        ``best_estimator_`` is used.
     names : array-like of shape (n_samples,), or a DataFrame or Series, default=None
-        Names of the training samples, or a table with them as its index. Positions from 0
-        unless given.
+        Names of the training samples, or a table with them as its index. By default positions
+        from 0.
     groups : array-like of shape (n_samples,), default=None
-        Labels of the training samples; those of one label are left out together. Unless given,
-        the groups that the machine was fitted with, by their numbers, or each sample by itself.
+        Labels of the training samples; samples with the same label are left out together. By
+        default the groups that the machine was fitted with, by their numbers, or each sample by
+        itself.
     criterion : str or looms.criteria.Criterion, default=None
-        Criterion of ``criterion_change``. Unless given it is that of the selection for a machine
-        that chose its hyper-parameters, else "press". Samples count by their `sample_weight`,
-        without the `selection_weight` of the classes there.
+        Criterion of ``criterion_change``. By default that of the selection, for a machine that
+        chose its hyper-parameters, else "press". Samples count by their `sample_weight`, without
+        the `selection_weight` that the selection gave the classes.
 
     Returns
     -------
@@ -232,17 +234,18 @@ def case_deletion(
     TypeError
         If the model is none of these machines.
     ValueError
-        If there are not as many names or groups as samples, fewer than three samples or groups, a
-        criterion of classes for a regressor, or any for a machine on landmarks; and if that was
-        fitted to rows in blocks, which it does not keep.
+        If the number of names or groups is not the number of samples; if there are fewer than three
+        samples or groups; if the criterion is one of classes for a regressor, or any criterion for
+        a machine on landmarks; or if such a machine was fitted to rows in blocks, which it does not
+        keep.
     sklearn.exceptions.NotFittedError
         If the model is not fitted.
 
     Notes
     -----
-    n³ flops and one n×n array, once for a machine; O(n²) a target beyond, for groups of s samples
-    3 n² s, in blocks of bounded memory; and m times the cost of the criterion, which for "wmw" is
-    O(n₊ n₋). On m landmarks about 8 n m² flops, for groups n s (m + s) more.
+    The cost is n³ flops and one n×n array, once for a machine; then O(n²) per target, or 3 n² s
+    with groups of s samples, in blocks of bounded memory; and m times the cost of the criterion,
+    which for "wmw" is O(n₊ n₋). With m landmarks about 8 n m² flops, plus n s (m + s) with groups.
 
     Examples
     --------
@@ -264,8 +267,8 @@ def case_deletion(
     machine: Any = parts_of(model).last
     if not isinstance(machine, LeastSquaresMachine):
         raise TypeError(
-            "Case deletion in closed form is for fitted LSSVMClassifier, LSSVMRegressor, their CV "
-            f"versions, and pipelines and searches that end in one, got {type(model).__name__}."
+            "Case deletion in closed form needs a fitted LSSVMClassifier, LSSVMRegressor, a CV "
+            f"version, or a pipeline or search that ends in one; got {type(model).__name__}."
         )
     check_is_fitted(machine, "dual_coef_")
     n, classifier = machine.loo_.n_samples, is_classifier(machine)
@@ -273,13 +276,13 @@ def case_deletion(
     names = np.arange(n) if names is None else np.asarray(names)
     if names.shape != (n,):
         raise ValueError(
-            f"names must hold one name for each of the {n} training samples, but has shape "
+            f"names must have one name for each of the {n} training samples, but has shape "
             f"{names.shape}."
         )
     landmarks = machine.landmarks_
     if landmarks is not None and criterion is not None:
         raise ValueError(
-            f"The change of a criterion takes every pair of samples, and this machine has "
+            f"The change of a criterion takes every pair of samples, but this machine has "
             f"{landmarks.shape[0]} landmarks: leave out criterion."
         )
     criterion = chosen_criterion(machine) if criterion is None else criterion
@@ -340,9 +343,9 @@ def case_deletion(
 
 
 def _groups_of(machine: LeastSquaresMachine, groups: Any) -> tuple[AnyArray, AnyArray | None]:
-    """Place of each sample's group, (n,), and labels of the groups given, or of the machine's.
+    """Place of each sample's group, (n,), and labels of the groups, given or of the machine.
 
-    Without any each sample is its own group, and there are no labels.
+    Without groups each sample is its own group, and there are no labels.
     """
     n = machine.loo_.n_samples
     own = getattr(machine, "groups_", None) if groups is None else group_numbers(groups, n)
@@ -360,9 +363,9 @@ def _changes(
     weight: Array,
     mu: float,
 ) -> tuple[Array, dict[str, Array]]:
-    """Residuals without the own unit, (n, t), and by name changes that are of each unit.
+    """Residuals of samples without their own unit, (n, t), and the changes per unit, by name.
 
-    ``units`` are the rows that are left out at a time.
+    A unit of ``units`` has the rows that are left out together.
     """
     n, m = len(models.P), len(units)
     alpha, ridge = targets_as_columns(models.fit.alpha), models.ridge[:, None]
@@ -387,14 +390,14 @@ def _changes(
 
 
 def _spread(values: Array, places: AnyArray, n: int) -> Array:
-    """Values at their places among n, elsewhere NaN."""
+    """Values at their places among n, NaN elsewhere."""
     spread = np.full((n, *values.shape[1:]), np.nan)
     spread[places] = values
     return spread
 
 
 def _norm(values: Array) -> Array:
-    """Values of one target as they are, Euclidean norms over several."""
+    """Values of one target unchanged, or Euclidean norms over several targets."""
     return values if values.ndim == 1 else np.asarray(np.linalg.norm(values, axis=1))
 
 

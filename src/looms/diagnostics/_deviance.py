@@ -1,4 +1,4 @@
-"""Deviance of the training samples, fitted and left out."""
+"""Deviance of the training samples, fitted and held out."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ def deviance(
     .. math:: D = -2 \sum_i \log {\hat p}_{y_i}(x_i), \qquad
               \mathrm{CV} = -2 \sum_i \log {\hat p}^{(-i)}_{y_i}(x_i)
 
-    where :math:`\hat p^{(-i)}` is of the machine *and* the sigmoid fitted without sample i, or
-    its group [T11 section 2.2.1 and eq. 15]. T11 calls CV an average; its values are this sum.
+    where :math:`\hat p^{(-i)}` comes from the machine *and* the sigmoid fitted without sample i,
+    or its group [T11 section 2.2.1 and eq. 15]. T11 calls CV an average; its values are this sum.
 
     Parameters
     ----------
     estimator, X, y, **options : as for `left_out_fits`
-        Or a `LeftOutFits` in place of the estimator, which has its own samples and options.
+        Instead of the estimator a `LeftOutFits`, which has its own samples and options.
 
     Returns
     -------
     deviance : Deviance
-        Both figures and the contribution of each sample to them.
+        Both figures, and the contribution of each sample to them.
 
     Raises
     ------
     ValueError
-        As `left_out_fits`.
+        As in `left_out_fits`.
 
     Examples
     --------
@@ -58,12 +58,12 @@ def deviance(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Deviance:
-    """Deviance and cross-validation score, the result of `deviance`. Printed, it is a summary.
+    """Deviance and cross-validation score: the result of `deviance`. Printing shows a summary.
 
     Attributes
     ----------
     fits : LeftOutFits
-        With the names, classes and log likelihoods of the samples.
+        Names, classes and log likelihoods of the samples.
 
     Examples
     --------
@@ -78,36 +78,36 @@ class Deviance:
 
     @property
     def contributions(self) -> Array:
-        """−2 log p̂ of the class of each sample by the machine of all samples, (n_samples,)."""
+        """−2 log p̂ of each sample's class by the machine of all samples, (n_samples,)."""
         return -2.0 * self.fits.likelihood.fitted
 
     @property
     def cv_contributions(self) -> Array:
-        """−2 log p̂ of the class of each sample by the machine without it, (n_samples,)."""
+        """−2 log p̂ of each sample's class by the machine without it, (n_samples,)."""
         return -2.0 * self.fits.likelihood.left_out
 
     @property
     def deviance(self) -> float:
-        """D, of the machine on its own training samples."""
+        """Deviance D of the machine on its own training samples."""
         return deviance_of(self.fits.likelihood.fitted)
 
     @property
     def cv_score(self) -> float:
-        """−2 Σ log p̂₍ᵢ₎, the deviance of samples left out; inf if any is impossible."""
+        """−2 Σ log p̂₍ᵢ₎, the deviance of held-out samples; inf if any has probability zero."""
         return deviance_of(self.fits.likelihood.left_out)
 
     @property
     def n_impossible(self) -> int:
-        """Number of samples whose class has probability zero once they are left out."""
+        """Number of samples whose class has probability zero when they are held out."""
         return int(np.isneginf(self.fits.likelihood.left_out).sum())
 
     @property
     def table(self) -> pd.DataFrame:
-        """Class, deviance and cv_score: a row per sample, by name."""
+        """Table of class, deviance and cv_score, with a row per sample, by name."""
         return self.fits.table(deviance=self.contributions, cv_score=self.cv_contributions)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Index plot of the contributions, fitted and left out; returns the axes."""
+        """Index plot of the contributions, fitted and held out; returns the axes."""
         ax, position = axes_or_new(ax, self), positions(self.fits.names)
         fitted, left_out = self.contributions, self.cv_contributions
         ax.vlines(position, fitted, left_out, color="0.7", linewidth=0.7)

@@ -23,13 +23,13 @@ def excess_error(
 
     .. math:: \mathrm{excess} = \mathrm{err}_{cv} - \mathrm{err}_{app}
 
-    The share of samples that the machine without each one puts in a wrong class, less the share
-    that the machine of all samples does [T11 section 2.2.2].
+    The leave-one-out error is the share of samples misclassified by the machine without them; the
+    apparent error is the share misclassified by the machine of all samples [T11 section 2.2.2].
 
     Parameters
     ----------
     estimator, X, y, **options : as for `left_out_fits`
-        Or a `LeftOutFits` in place of the estimator, which has its own samples and options.
+        Instead of the estimator a `LeftOutFits`, which has its own samples and options.
 
     Returns
     -------
@@ -51,12 +51,12 @@ def excess_error(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExcessError:
-    """Error rates, the result of `excess_error`. Printed, it is a summary.
+    """Error rates: the result of `excess_error`. Printing shows a summary.
 
     Attributes
     ----------
     fits : LeftOutFits
-        With the classes of the samples, true and predicted.
+        True and predicted classes of the samples.
 
     Examples
     --------
@@ -76,17 +76,17 @@ class ExcessError:
 
     @property
     def leave_one_out(self) -> float:
-        """Error rate on samples left out, each by itself or with its group."""
+        """Error rate on samples that are held out, each by itself or with its group."""
         return float((self.fits.predicted_without != self.fits.y).mean())
 
     @property
     def excess(self) -> float:
-        """Leave-one-out error less apparent error."""
+        """Leave-one-out error minus apparent error."""
         return self.leave_one_out - self.apparent
 
     @property
     def table(self) -> pd.DataFrame:
-        """n_samples, apparent, leave_one_out and excess: a row per class, and one for all."""
+        """Table of n_samples, apparent, leave_one_out and excess, per class and for all."""
         pandas = require("pandas", "The table of excess errors")
         columns = ["class", "n_samples", "apparent", "leave_one_out"]
         table = pandas.DataFrame(self._rates(), columns=columns).set_index("class")
@@ -105,7 +105,7 @@ class ExcessError:
         return ax
 
     def _rates(self) -> list[tuple[Any, int, float, float]]:
-        """Name, samples, apparent and leave-one-out error of each class and of all."""
+        """Name, number of samples, apparent and leave-one-out error of each class and of all."""
         y, fits = self.fits.y, self.fits
         groups = [(label, y == label) for label in np.unique(y).tolist()]
         groups.append(("all", np.full(len(y), True)))

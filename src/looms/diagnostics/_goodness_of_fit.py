@@ -1,4 +1,4 @@
-"""Goodness of fit: the deviance beside those of bootstrap replicates."""
+"""Goodness of fit: the deviance compared with those of bootstrap replicates."""
 
 from __future__ import annotations
 
@@ -59,45 +59,45 @@ def goodness_of_fit(
               p = \frac{1 + \#\{b : D^*_b \ge D\}}{B + 1}
 
     Machine and sigmoid are fitted to every bootstrap sample, and :math:`D^*` is their deviance
-    on that same sample [T11 section 2.3]. A deviance D above the order statistic, which is
-    p ≤ alpha, speaks of a poor fit, if p is farther from alpha than its Monte Carlo error. The same
-    replicates give the extended information criterion, ``eic``.
+    on that same sample [T11 section 2.3]. A deviance D above the order statistic, that is
+    p ≤ alpha, indicates a poor fit, provided that p is farther from alpha than its Monte Carlo
+    error. The same replicates give the extended information criterion, ``eic``.
 
     Parameters
     ----------
     estimator, X, y, preprocessing, n_jobs, progress : as for `left_out_fits`
-        With replicates in place of samples left out.
+        The refits are those to replicates.
     n_bootstrap : int, default=400
-        Number of replicates, B; 400 to 1000.
+        Number of replicates, B; 400 to 1000 are advised.
     alpha : float, default=0.05
         Level of the test.
     resampling : {"labels", "pairs"}, default="labels"
-        "labels" keeps the samples and draws labels from the fitted probabilities: the
-        distribution of the deviance if these were true, which "pairs" is not. "pairs" draws
-        samples with replacement, as T11.
+        "labels" keeps the samples and draws labels from the fitted probabilities. This gives the
+        distribution that the deviance would have if these were true, which "pairs" does not.
+        "pairs" draws samples with replacement, as in T11.
     random_state : int, RandomState instance or None, default=None
-        Replicates are the same for the same int, whatever `n_jobs`, and the first of a larger
-        number of them.
+        The same int gives the same replicates for any `n_jobs`; a larger number of replicates
+        begins with them.
 
     Returns
     -------
     goodness_of_fit : GoodnessOfFit
-        Deviance, its bootstrap, critical value and p-value.
+        Deviance, its bootstrap replicates, critical value and p-value.
 
     Raises
     ------
     ValueError
-        As `left_out_fits`; also if the replicates are too few for the level.
+        As in `left_out_fits`; also if there are too few replicates for the level.
 
     Notes
     -----
-    B refits. Of an SVC the kernel matrix is computed once; repeated rows become sample weights
-    where that is the same. Samples that lack a class are drawn again.
+    The cost is B refits. The kernel matrix of an SVC is computed once; repeated rows become sample
+    weights if that gives the same machine. Bootstrap samples that lack a class are drawn again.
 
-    Repeated rows are easier to fit than as many different ones, so under "pairs" D* tends to be
-    smaller than D for a flexible machine, whether or not it fits. Of samples of 80 from a flexible
-    machine itself, 15 % (standard error 4) were rejected under "pairs" and 7 % (3) under "labels"
-    at the level 0.05; from stiff ones none of 100 or more under either.
+    Repeated rows are easier to fit than the same number of distinct rows, so under "pairs" D* tends
+    to be smaller than D for a flexible machine, whether or not it fits. With samples of 80 drawn
+    from a flexible machine itself, at the level 0.05, "pairs" rejected 15 % (standard error 4) and
+    "labels" 7 % (3); from stiff machines neither rejected any of 100 or more.
 
     Examples
     --------
@@ -140,24 +140,24 @@ def goodness_of_fit(
 
 
 def least_replicates(level: float) -> int:
-    """Replicates of which the largest D* is at the level: 1 / (B + 1) ≤ level."""
+    """Smallest number of replicates B that can reach the level: 1 / (B + 1) ≤ level."""
     return math.ceil(1 / level - _ROUNDING) - 1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GoodnessOfFit:
-    """The deviance beside its bootstrap, the result of `goodness_of_fit`. Printed, a summary.
+    """Deviance and its bootstrap replicates, by `goodness_of_fit`. Printing shows a summary.
 
     Attributes
     ----------
     deviance : float
-        D, of the machine on its own sample.
+        Deviance D of the machine on its own sample.
     bootstrapped : ndarray of shape (n_bootstrap,)
-        D*, of every replicate, in the order drawn.
+        Deviance D* of every replicate, in the order drawn.
     optimism : ndarray of shape (n_bootstrap,)
-        Deviance of the machine of every replicate on what replicates are drawn from (the sample,
-        or with "labels" its rows with the fitted probabilities as weights of the classes) less
-        that on the replicate, each beside the same of the machine of the sample.
+        For every replicate, the deviance of its machine on what replicates are drawn from (the
+        sample, or with "labels" its rows with the fitted probabilities as weights of the classes)
+        minus that on the replicate, each relative to the deviance of the machine of the sample.
     alpha : float
         Level of the test.
     resampling : str
@@ -186,15 +186,16 @@ class GoodnessOfFit:
     def eic(self) -> float:
         """Extended information criterion, D plus the mean of ``optimism``.
 
-        That mean is how far D lies below a deviance of new samples, 2p of the AIC for a likelihood
-        maximized over p parameters; that of Ishiguro, Sakamoto & Kitagawa (1997) with "pairs", with
-        "labels" its parametric form. As with the CV score, the least is best.
+        That mean estimates how far D is below the deviance of new samples; for a likelihood
+        maximized over p parameters it corresponds to 2p in the AIC. With "pairs" it is the
+        criterion of Ishiguro, Sakamoto & Kitagawa (1997), with "labels" its parametric form. As
+        with the CV score, smaller is better.
         """
         return self.deviance + float(np.mean(self.optimism))
 
     @property
     def critical_value(self) -> float:
-        """Order statistic of D* at (1 − alpha)(B + 1), the next one if that is no whole number."""
+        """Order statistic of D* at (1 − alpha)(B + 1), rounded up to a whole number."""
         n = len(self.bootstrapped)
         rank = math.ceil(round((1.0 - self.alpha) * (n + 1), 9))
         return float(np.sort(self.bootstrapped)[rank - 1])
@@ -206,7 +207,7 @@ class GoodnessOfFit:
 
     @property
     def p_interval(self) -> tuple[float, float]:
-        """Clopper–Pearson 95 % interval of the share of D* that reach D in endless replicates."""
+        """Clopper–Pearson 95 % interval of the share of D* ≥ D with infinitely many replicates."""
         share = binomtest(self._n_reached, len(self.bootstrapped))
         interval = share.proportion_ci(_CONFIDENCE)  # Clopper and Pearson's by default
         return float(interval.low), float(interval.high)
@@ -219,10 +220,10 @@ class GoodnessOfFit:
 
     @property
     def n_to_decide(self) -> float:
-        """Replicates whose Monte Carlo error is the distance of the p-value from alpha.
+        """Number of replicates whose Monte Carlo error is the distance of the p-value from alpha.
 
-        B = 1.96² alpha (1 − alpha) / (p − alpha)² for the share p of D* that reach D; inf if
-        they are equal, and more than there are.
+        B = 1.96² alpha (1 − alpha) / (p − alpha)² for the share p of D* that reach D; inf if p
+        equals alpha, and always more than there are.
         """
         distance = self._n_reached / len(self.bootstrapped) - self.alpha
         if distance == 0.0:
@@ -232,7 +233,7 @@ class GoodnessOfFit:
 
     @property
     def verdict(self) -> str:
-        """The result in words: a poor fit, none, or undecided by the replicates."""
+        """The result in words: a poor fit, no evidence of one, or undecided by the replicates."""
         if self.decided:
             return "fits poorly" if self.fits_poorly else "no evidence of a poor fit"
         needed = self.n_to_decide
@@ -251,7 +252,7 @@ class GoodnessOfFit:
 
     @property
     def table(self) -> pd.DataFrame:
-        """Deviance: a row per replicate, in the order drawn."""
+        """Table of the deviance, with a row per replicate, in the order drawn."""
         pandas = require("pandas", "The table of a bootstrap")
         index = pandas.RangeIndex(len(self.bootstrapped), name="replicate")
         return pandas.DataFrame({"deviance": self.bootstrapped}, index=index)
@@ -269,7 +270,7 @@ class GoodnessOfFit:
 
     @property
     def _n_reached(self) -> int:
-        """Number of D* that reach D."""
+        """Number of D* that are at least D."""
         return int((self.bootstrapped >= self.deviance).sum())
 
     def __repr__(self) -> str:
@@ -287,8 +288,8 @@ class GoodnessOfFit:
 def _replicate(problem: Problem, log_p: Array, resampling: str, seed: int) -> tuple[float, float]:
     """Deviance of the machine fitted to one bootstrap replicate, on that replicate; its optimism.
 
-    With ``log_p``, (n_samples, n_classes), of the machine of the sample. Differences from its
-    deviances have the same mean, and less of the variance of the replicates. Replicates that lack a
+    ``log_p``, (n_samples, n_classes), is of the machine of the sample. Differences from its
+    deviances have the same mean and less variance over the replicates. Replicates that lack a
     class are drawn again.
     """
     random = np.random.RandomState(seed)

@@ -28,23 +28,22 @@ def influence(
     alpha: float = 0.05,
     **options: Unpack[FitOptions],
 ) -> Influence:
-    r"""Change of the deviance when a sample, or a group, is deleted, for every one.
+    r"""Change of the deviance when a sample, or a group, is deleted, for each of them.
 
     .. math:: \mathrm{values}_i = D - D_{(-i)} = -2 \Bigl(\sum_j \log {\hat p}_{y_j}(x_j)
               - \sum_{j \ne i} \log {\hat p}^{(-i)}_{y_j}(x_j)\Bigr)
 
-    where :math:`D_{(-i)}` is the deviance over the n − 1 other samples of the machine, and of
-    its sigmoid, fitted to them [T11 section 2.4]. If the model were true, the change would follow
-    about χ² with one degree of freedom; that of a group of independent samples, χ² with as many
-    as samples.
+    where :math:`D_{(-i)}` is the deviance over the n − 1 other samples of the machine and sigmoid
+    fitted to them [T11 section 2.4]. If the model were true, the change would approximately follow
+    χ² with one degree of freedom; for a group of independent samples, with one degree per sample.
 
     Parameters
     ----------
     estimator, X, y, **options : as for `left_out_fits`
-        Or a `LeftOutFits` in place of the estimator, which has its own samples and options.
+        Instead of the estimator a `LeftOutFits`, which has its own samples and options.
     alpha : float, default=0.05
-        Level: a case is flagged above the 1 − alpha quantile of its χ². Of n ordinary cases about
-        ``alpha * n`` would be.
+        Level: a case is flagged if it exceeds the 1 − alpha quantile of its χ². Of n ordinary
+        cases about ``alpha * n`` would be flagged.
 
     Returns
     -------
@@ -54,7 +53,7 @@ def influence(
     Raises
     ------
     ValueError
-        As `left_out_fits`; also for an `alpha` outside (0, 1).
+        As in `left_out_fits`; also for an `alpha` outside (0, 1).
 
     Examples
     --------
@@ -75,14 +74,14 @@ def influence(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Influence:
-    """Changes of the deviance, the result of `influence`. Printed, it is a summary.
+    """Changes of the deviance: the result of `influence`. Printing shows a summary.
 
     Attributes
     ----------
     fits : LeftOutFits
-        With the names, classes and log likelihoods of the samples.
+        Names, classes and log likelihoods of the samples.
     values : ndarray of shape (n_samples,) or (n_groups,)
-        D − D₍₋ᵢ₎.
+        Changes D − D₍₋ᵢ₎.
     alpha : float
         Level of χ² at which a case is flagged.
 
@@ -103,7 +102,7 @@ class Influence:
 
     @property
     def deviance(self) -> float:
-        """D, of all samples."""
+        """Deviance D of all samples."""
         return deviance_of(self.fits.likelihood.fitted)
 
     @property
@@ -113,22 +112,22 @@ class Influence:
 
     @property
     def names(self) -> AnyArray:
-        """Names of the cases: of the samples, or labels of the groups."""
+        """Names of the cases: names of the samples, or labels of the groups."""
         return self.fits.names if self.fits.groups is None else self.fits.groups
 
     @property
     def critical_values(self) -> Array:
-        """The 1 − alpha quantile of the χ² of each case."""
+        """The 1 − alpha quantile of each case's χ²."""
         return np.asarray(stats.chi2.isf(self.alpha, self.n_samples))
 
     @property
     def flagged(self) -> AnyArray:
-        """Names of the cases above the critical value, the least probable first."""
+        """Names of the cases above the critical value, smallest p-value first."""
         return np.asarray(self.names[self._flagged()])
 
     @property
     def table(self) -> pd.DataFrame:
-        """Class, or n_samples of a group, influence, p_value and flagged: a row a case, by name."""
+        """Table of class (or n_samples), influence, p_value and flagged, a row per case by name."""
         columns = {
             "influence": self.values,
             "p_value": self._p_values,
@@ -141,7 +140,7 @@ class Influence:
         return pandas.DataFrame({"n_samples": self.n_samples, **columns}, index=index)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Index plot of the changes with the flagged cases named; returns the axes."""
+        """Index plot of the changes, with the flagged cases named; returns the axes."""
         names, values, critical = self.names, self.values, self.critical_values
         ax, position = axes_or_new(ax, self), positions(names)
         ax.vlines(position, 0.0, values, color="0.7", linewidth=0.7)

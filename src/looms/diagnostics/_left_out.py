@@ -1,4 +1,4 @@
-"""The machines without each sample, or group: from one factorization, from paths, or by refits."""
+"""Machines without each sample, or group: from one factorization, from paths, or by refits."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class FitOptions(TypedDict, total=False):
-    """Options of `left_out_fits` that the statistics made of it take too."""
+    """Options of `left_out_fits` that the statistics based on it also take."""
 
     cv: Any
     groups: Any
@@ -53,25 +53,26 @@ class FitOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LeftOutFits:
-    """Predictions of a machine and of those without each sample, or its group, by `left_out_fits`.
+    """Predictions by the machine of all samples, and by those without each sample or its group.
 
-    `deviance`, `excess_error` and `influence` take it in place of an estimator.
+    The result of `left_out_fits`. `deviance`, `excess_error` and `influence` take it instead of an
+    estimator.
 
     Attributes
     ----------
     predicted, predicted_without : ndarray of shape (n_samples,)
-        Class of each sample by the machine of all samples, and by the one without it, or its group.
+        Class of each sample by the machine of all samples, and by the one without it or its group.
     y, names : ndarray of shape (n_samples,)
-        The true classes and the names of the samples.
+        True classes and names of the samples.
     preprocessing : str
         "none", "held" or "refitted".
     method : str
-        Name of the way that they are left out, such as "leave-one-group-out" and "10-fold".
+        Name of the way in which samples are left out, such as "leave-one-group-out" or "10-fold".
     groups : ndarray of shape (n_groups,), or None
-        Labels of the groups, or numbers of the folds, that are left out; None for each sample by
-        itself.
+        Labels of the groups, or numbers of the folds, that are left out; None if each sample is
+        left out by itself.
     group : ndarray of shape (n_samples,)
-        Place of the group of each sample among them; of the sample, without groups.
+        Place of each sample's group in ``groups``; without groups, of the sample itself.
 
     Examples
     --------
@@ -101,7 +102,7 @@ class LeftOutFits:
         return self._likelihood
 
     def table(self, **columns: AnyArray) -> pd.DataFrame:
-        """Class and columns given: a row per sample, by name."""
+        """Table of the class and the given columns, with a row per sample, by name."""
         pandas = require("pandas", "A table of samples")
         index = pandas.Index(self.names, name="sample")
         return pandas.DataFrame({"class": self.y, **columns}, index=index)
@@ -125,38 +126,39 @@ def left_out_fits(
 ) -> LeftOutFits:
     """Fits without each sample, or each group, at fixed hyper-parameters.
 
-    All that `deviance`, `excess_error` and `influence` need, computed once for the three of them.
+    It computes once all that `deviance`, `excess_error` and `influence` need.
 
     Parameters
     ----------
     estimator : classifier
-        Fitted or not; it is not changed. One with predict_proba gives the probabilities itself.
-        A `sklearn.svm.SVC`, a least-squares machine of looms on two classes, and any other with
-        decision values only, gets Platt's sigmoid fitted to the decision values of the one
-        machine on its training samples; for several classes one for each pair of an SVC, coupled.
-        Hyper-parameters are held fixed: ``gamma="scale"``, the "balanced" weights of an SVC, the
-        choice of a search, an `LSSVMClassifierCV` or an `SVCCV`, which is replaced by the SVC that
-        it chose, are taken from a fit to all samples, or from the fitted estimator, also at
-        the end of a pipeline. Others that choose while they are fitted, such as
-        `LogisticRegressionCV`, choose again in every refit. Every sample counts once: an
+        Fitted or unfitted; it is not changed. An estimator with predict_proba gives the
+        probabilities itself. For a `sklearn.svm.SVC`, a least-squares machine of looms on two
+        classes, and any other estimator with only decision values, Platt's sigmoid is fitted to
+        the decision values of the one machine on its training samples; for several classes, one
+        sigmoid for each pair of an SVC, and these are coupled.
+        Hyper-parameters are held fixed: ``gamma="scale"``, the "balanced" weights of an SVC, and
+        the choice of a search, an `LSSVMClassifierCV` or an `SVCCV` (which is replaced by the SVC
+        that it chose) are taken from the fitted estimator or from a fit to all samples, also at
+        the end of a pipeline. Other estimators that choose while they are fitted, such as
+        `LogisticRegressionCV`, choose again in every refit. Every sample counts once, because an
         estimator does not keep the sample weights that it was fitted with.
     X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-        The samples, named by the index of a data frame, else by position from 0.
+        Samples, named by the index of a data frame, else by position from 0.
     y : array-like of shape (n_samples,)
         Classes, each with two members or more.
     likelihood : bool, default=True
-        False leaves out the likelihood, which `excess_error` does not need: it takes any
-        classifier, and is faster where prediction is slow.
+        False skips the likelihood, which `excess_error` does not need: any classifier is then
+        allowed, and it is faster if prediction is slow.
     cv : int, splitter, iterable or ndarray, default=None
-        Folds that are left out in place of single samples or groups: as many refits, where n would
-        take too long. Each is a group then; groups stay within one fold.
+        Folds that are left out instead of single samples or groups, with one refit per fold, if n
+        refits would take too long. Each fold then counts as a group; groups stay within one fold.
     groups : array-like of shape (n_samples,), default=None
-        Labels; samples of one label, such as those of one patient, are left out together.
+        Labels; samples with the same label, such as those of one patient, are left out together.
     preprocessing : {"auto", "held", "refitted"}, default="auto"
         For a pipeline: "held" fits the steps before the machine once to all samples, "refitted"
-        again without each. "auto" refits them if they learn from `y`.
+        fits them again without each sample. "auto" refits them if they learn from `y`.
     n_jobs : int, default=None
-        Number of refits at once, as joblib takes it.
+        Number of refits to run in parallel, as in joblib.
     progress : callable, default=None
         Called with the number of refits done and their total.
 
@@ -168,9 +170,9 @@ def left_out_fits(
     Raises
     ------
     ValueError
-        For one class, a class with one member, or all in one group, values that are not finite,
-        folds that are repeated; with `likelihood` also for an estimator without decision values and
-        probabilities, or one that gives the class of a training sample probability zero.
+        For a single class, a class with one member or with all members in one group, values that
+        are not finite, or repeated folds. With `likelihood` also for an estimator without decision
+        values and probabilities, or one that gives a training sample's class probability zero.
 
     Warns
     -----
@@ -179,10 +181,10 @@ def left_out_fits(
 
     Notes
     -----
-    For least-squares machines of looms one factorization, for the likelihood of several classes n
-    refits; for a `sklearn.svm.SVC` of two classes one decremental path a support vector; for
-    others n refits. The first two keep an n×n array of outputs. A refit a group, where there are
-    groups, also of an SVC.
+    The cost is one factorization for least-squares machines of looms (n refits for the likelihood
+    of several classes), one decremental path per support vector for a `sklearn.svm.SVC` of two
+    classes, and n refits for other estimators. The first two keep an n×n array of outputs. With
+    groups, an SVC and other estimators take one refit per group.
 
     Examples
     --------
@@ -262,7 +264,7 @@ def fits_of(estimator: Any, X: Any, y: Any, likelihood: bool, options: FitOption
 
 
 def held_out_by_group(machine: LSSVMClassifier, group: AnyArray) -> Array:
-    """Output of the fitted machine without its group for each sample, shaped as the targets."""
+    """Output for each sample of the fitted machine without its group, shaped like the targets."""
     models, y = machine.leave_one_out_models().models, machine.loo_.y
     alpha, parts = targets_as_columns(models.fit.alpha), repetitions(group, len(y))
     return fold_outputs(models.P, alpha, targets_as_columns(y), parts, machine.mu_).reshape(y.shape)
@@ -271,7 +273,7 @@ def held_out_by_group(machine: LSSVMClassifier, group: AnyArray) -> Array:
 def least_squares_outputs(machine: LSSVMClassifier, group: AnyArray) -> tuple[Array, Array]:
     """Outputs of a fitted machine, (n,), and of those without group k for sample j, (m, n).
 
-    Two classes. The ridge λ stays as it is while samples are left out, as in ``loo_``.
+    For two classes. The ridge λ stays the same when samples are left out, as in ``loo_``.
     """
     models, y = machine.leave_one_out_models().models, machine.loo_.y
     outputs, e = y - models.ridge * models.fit.alpha, y - held_out_by_group(machine, group)
@@ -286,7 +288,7 @@ def least_squares_outputs(machine: LSSVMClassifier, group: AnyArray) -> tuple[Ar
 def exact_solution(problem: Problem) -> DualSolution | None:
     """The solution of an SVC of two classes to machine precision; None for other machines.
 
-    None too, with a warning, where there is no solution to that precision, and for kernels that
+    Also None, with a warning, if there is no solution to that precision, and for kernels that
     are not positive semi-definite.
     """
     if type(problem.machine) is not SVC or len(problem.classes) > 2 or problem.n_samples > LARGEST:
@@ -299,9 +301,9 @@ def exact_solution(problem: Problem) -> DualSolution | None:
 
 
 def path_outputs(problem: Problem) -> tuple[Array, Array] | None:
-    """Outputs of an SVC, (n,), and by decremental paths of those without sample i for j, (n, n).
+    """Outputs of an SVC, (n,), and of those without sample i for sample j, (n, n), by paths.
 
-    None where there is no `exact_solution`, or, with a warning, none without some sample.
+    None if there is no `exact_solution` or, with a warning, none without some sample.
     """
     solution = exact_solution(problem)
     if solution is None:
@@ -316,9 +318,9 @@ def path_outputs(problem: Problem) -> tuple[Array, Array] | None:
 def likelihood_of_outputs(
     outputs: Array, rows: Array, labels: AnyArray, group: AnyArray
 ) -> Likelihood:
-    """From outputs of the machine of all samples, (n,), and of those without each group, (m, n).
+    """Likelihood from outputs of the machine of all samples, (n,), and without groups, (m, n).
 
-    Row k is of the machine without group k, whose sigmoid is fitted to the others.
+    Row k is from the machine without group k, whose sigmoid is fitted to the others.
     """
     n = len(labels)
     y = np.where(labels == 1, 1.0, -1.0)

@@ -10,15 +10,15 @@ from looms.held_out import HeldOut
 
 
 def loo_margins(machine: Any) -> Array:
-    """Leave-one-out margin of every class, (n_samples, n_classes), of ``held_out_``.
+    """Leave-one-out margin of every class, (n_samples, n_classes), from ``held_out_``.
 
-    For two classes ∓(f − threshold), for more each output less its threshold, less the largest of
-    the others: the class of the largest margin, on equal terms the first, is the one that the
-    machine without the sample predicts.
+    For two classes the margins are ∓(f − threshold). For more classes a margin is the output minus
+    its threshold, minus the largest such difference of the other classes. The machine without the
+    sample predicts the class with the largest margin, the first one if several are equal.
 
     Parameters
     ----------
-    machine : fitted classifier of looms.
+    machine : fitted classifier of looms
 
     Examples
     --------
@@ -34,6 +34,6 @@ def loo_margins(machine: Any) -> Array:
 
 
 def margins_of(held_out: HeldOut, threshold: float | Array) -> Array:
-    """Margin of every class, (n_samples, n_classes), of any outputs."""
+    """Margin of every class, (n_samples, n_classes), from any outputs."""
     outputs = held_out.outputs
     return class_margins((outputs - threshold).reshape(len(outputs), -1))

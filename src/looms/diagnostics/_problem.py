@@ -1,7 +1,7 @@
-"""A classifier with its hyper-parameters frozen, and the samples it is diagnosed on.
+"""A classifier with frozen hyper-parameters, and the samples it is diagnosed on.
 
-All statistics here are made of refits at fixed hyper-parameters, so whatever an estimator learns
-from the data to set a hyper-parameter is taken once, from all samples.
+All statistics here are based on refits at fixed hyper-parameters, so whatever an estimator learns
+from the data to set a hyper-parameter is learned once, from all samples.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Problem:
 
     Attributes
     ----------
-    machine : not fitted, hyper-parameters frozen; never changed.
+    machine : unfitted, with frozen hyper-parameters; never changed.
     X : (n_samples, n_features) input of `machine`; the kernel matrix if it is pairwise.
     y : (n_samples,) labels as given.
     labels : (n_samples,) index of each label in `classes`.
@@ -46,9 +46,9 @@ class Problem:
     names : (n_samples,) the index of a data frame, else 0 to n − 1.
     preprocessing : "none"; "held", if the steps before the machine were fitted once to all
         samples; "refitted", if they are refitted with the machine.
-    threshold : output of a support vector machine of two classes above which a sample is of the
-        second; what is subtracted from each output of several classes of a least-squares machine;
-        zero for machines that decide by themselves.
+    threshold : for a support vector machine of two classes, the output above which a sample belongs
+        to the second; for a least-squares machine of several classes, what is subtracted from each
+        output; zero for machines that decide by themselves.
     """
 
     machine: Any
@@ -67,10 +67,10 @@ class Problem:
 
 
 def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
-    """The problem of a classifier and its samples; ValueError for what cannot be diagnosed.
+    """The problem of a classifier and its samples; ValueError if it cannot be diagnosed.
 
-    A fitted estimator gives its hyper-parameters only; another one is fitted first, to choose
-    them. With "auto" the steps of a pipeline are held unless one of them learns from `y`.
+    Only the hyper-parameters of a fitted estimator are used; an unfitted one is fitted first, to
+    choose them. With "auto" the steps of a pipeline are held unless one of them learns from `y`.
     """
     if preprocessing not in PREPROCESSING:
         raise ValueError(
@@ -116,7 +116,7 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
 
 
 def classes_and_labels(y: AnyArray) -> tuple[AnyArray, AnyArray]:
-    """The classes, and their index for each sample; ValueError for too few of them or of one."""
+    """The classes, and each sample's class index; ValueError for too few classes or members."""
     classes, labels, members = np.unique(y, return_inverse=True, return_counts=True)
     if len(classes) < 2:
         raise ValueError(
@@ -124,8 +124,8 @@ def classes_and_labels(y: AnyArray) -> tuple[AnyArray, AnyArray]:
         )
     if members.min() < 2:
         raise ValueError(
-            f"Class {classes.tolist()[int(members.argmin())]!r} has one member, and without it "
-            "there is no such class to learn: leave it out, or merge it with another."
+            f"Class {classes.tolist()[int(members.argmin())]!r} has one member, and cannot be "
+            "learned without it: leave it out, or merge it with another."
         )
     return classes, labels
 
@@ -136,7 +136,7 @@ def last_step(machine: Any) -> Any:
 
 
 def _learns_from_targets(before: Pipeline, X: Any, Z: Any) -> bool:
-    """True if steps that transform `X` to `Z` when fitted with targets do otherwise without."""
+    """True if steps that transform `X` to `Z` when fitted with targets differ without targets."""
     try:
         alone = clone(before).fit_transform(X)
     except Exception:  # in whatever way a step says that it needs targets
@@ -150,9 +150,9 @@ def _learns_from_targets(before: Pipeline, X: Any, Z: Any) -> bool:
 
 @singledispatch
 def frozen(fitted: Any) -> Any:
-    """An unfitted copy whose parameters hold the hyper-parameters that the estimator chose.
+    """Unfitted copy whose parameters are the hyper-parameters that the estimator chose.
 
-    Estimators of other types than these are cloned: those that choose while they are fitted, such
+    Estimators of other types are cloned: those that choose while they are fitted, such
     as `LogisticRegressionCV`, choose again in every refit.
     """
     return clone(fitted)
@@ -191,7 +191,7 @@ def _(fitted: LSSVMClassifier | LSSVMClassifierCV) -> Any:
 def _(fitted: SVCCV) -> Any:
     """The machine that it chose; `Problem.threshold` holds the threshold, which an SVC cannot.
 
-    With the hinge an SVC: several classes are decided by its votes, not by coupled probabilities.
+    With the hinge it is an SVC: its votes decide among several classes, not coupled probabilities.
     """
     kernel = "precomputed" if fitted.kernel_.pairwise else clone(fitted.kernel_, safe=False)
     weights, (codes, _, weight) = None, fitted.loo_

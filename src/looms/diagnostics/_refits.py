@@ -1,7 +1,7 @@
 """Refits by sample weight, many of them in parallel, and the likelihood of each.
 
 A training set is a vector of weights: a bootstrap replicate weights each sample by how often it
-was drawn, and a sample left out has weight zero. One function then serves all the statistics.
+was drawn, and a held-out sample has weight zero. So one function serves all the statistics.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from looms.svm._svc import kernel_matrix
 Progress: TypeAlias = Callable[[int, int], None]
 Result = TypeVar("Result")
 
-#: Samples up to which n×n matrices are kept, 800 MB each: the kernel matrix as it is and scaled,
-#: the tableau of the paths and the outputs of all machines, these twice.
+#: Largest number of samples for which n×n matrices are kept, 800 MB each: the kernel matrix,
+#: unscaled and scaled, the tableau of the paths, and twice the outputs of all machines.
 LARGEST = 10_000
 
-#: Types for which a weight of two is the same as the row twice: subclasses may differ.
+#: Types for which a weight of two is the same as a repeated row; subclasses may differ.
 _WEIGHT_IS_REPETITION = (SVC, LogisticRegression, LSSVMClassifier)
 
 
@@ -54,10 +54,10 @@ class Likelihood:
 
     Attributes
     ----------
-    fitted : (n_samples,) log p̂ of the class of each sample by the machine of all.
-    left_out : (n_samples,) the same by the machine without it.
-    rest : (n_samples,) the sum over the n − 1 others by the machine without sample i; of groups
-        (n_groups,), over the samples of the others by the machine without the group.
+    fitted : (n_samples,) log p̂ of each sample's class by the machine of all samples.
+    left_out : (n_samples,) log p̂ of each sample's class by the machine without it.
+    rest : (n_samples,) sum of log p̂ over the n − 1 other samples by the machine without sample i;
+        with groups (n_groups,), over the samples of other groups by the machine without the group.
     """
 
     fitted: Array
@@ -72,13 +72,13 @@ def refit(problem: Problem, weight: Array, y: AnyArray | None = None) -> tuple[A
     ----------
     problem : machine and samples.
     weight : (n_samples,) whole numbers, the multiplicity of each sample in the training set.
-        It becomes a sample weight where that is the same, and repeated rows where not.
-    y : (n_samples,) labels in place of those of `problem`.
+        It becomes a sample weight if that gives the same machine, else repeated rows.
+    y : (n_samples,) labels instead of those of `problem`.
 
     Returns
     -------
-    machine : fitted.
-    X : all samples; for a kernel matrix with the columns of the training rows.
+    machine : fitted machine.
+    X : all samples; a kernel matrix has the columns of the training rows.
     """
     machine, y = clone(problem.machine), problem.y if y is None else y
     options = {}
@@ -96,8 +96,8 @@ def refit(problem: Problem, weight: Array, y: AnyArray | None = None) -> tuple[A
 def with_kernel_matrix(problem: Problem) -> Problem:
     """The problem of an SVC on its kernel matrix, computed once for many refits.
 
-    Other machines stay as they are, as does an SVC in a pipeline that is refitted, whose kernel
-    matrix is another one in every refit.
+    Other machines are unchanged, and so is an SVC in a pipeline that is refitted, because its
+    kernel matrix differs in every refit.
     """
     machine = problem.machine
     if type(machine) is not SVC or machine.kernel == "precomputed":
@@ -114,9 +114,9 @@ def in_parallel(
     n_jobs: int | None,
     progress: Progress | None,
 ) -> list[Result]:
-    """``task(case)`` of each case, in order, by the joblib backend that is configured.
+    """``task(case)`` for each case, in order, by the configured joblib backend.
 
-    Every warning is given once, with the number of cases that gave it.
+    Every warning is issued once, with the number of cases that issued it.
     """
     several, total = effective_n_jobs(n_jobs) > 1, len(cases)
     results: list[Result] = []
@@ -137,7 +137,7 @@ def in_parallel(
 def _recorded(
     task: Callable[[int], Result], case: int, capped: bool
 ) -> tuple[Result, set[tuple[type[Warning], str]]]:
-    """The result of a task and its warnings; `capped` to one BLAS thread, for many workers."""
+    """The result of a task and its warnings; if `capped` with one BLAS thread, for many workers."""
     limit = one_blas_thread() if capped else nullcontext()
     with warnings.catch_warnings(record=True) as caught, limit:
         warnings.simplefilter("always")
@@ -175,7 +175,7 @@ def by_refits(
 def _refit_without(
     problem: Problem, likelihood: bool, group: AnyArray, k: int
 ) -> tuple[AnyArray, Array, float]:
-    """Classes and log likelihoods of group k by the machine without it; that of the others."""
+    """Classes and log likelihoods of group k by the machine without it; sum over the others."""
     out = group == k
     weight = np.where(out, 0.0, 1.0)
     machine, X = refit(problem, weight)
@@ -215,16 +215,17 @@ def check_likelihood(problem: Problem) -> None:
 def log_probabilities(machine: Any, X: Any, labels: AnyArray, weight: Array) -> Array:
     """Log probability of every class for every sample, (n_samples, n_classes).
 
-    A support vector classifier has Platt's sigmoid, fitted to its decision values, whatever its
-    ``probability``: its own predict_proba is of other machines, on folds [T11 section 2.4]. So
-    have machines without predict_proba. The others give the probabilities themselves.
+    A support vector classifier gets Platt's sigmoid, fitted to its decision values, whatever its
+    ``probability``, because its own predict_proba comes from other machines, on folds
+    [T11 section 2.4]. So do machines without predict_proba. Others give the probabilities
+    themselves.
 
     Parameters
     ----------
-    machine : fitted to the samples of positive `weight`.
+    machine : machine fitted to the samples of positive `weight`.
     X : (n_samples, n_features) all samples.
-    labels : (n_samples,) index of the class of each.
-    weight : (n_samples,) how often each counts for the sigmoid.
+    labels : (n_samples,) index of each sample's class.
+    weight : (n_samples,) how often each sample counts for the sigmoid.
     """
     if hasattr(machine, "predict_proba") and not _is_libsvm(machine):
         with np.errstate(divide="ignore"):  # log 0, refused by `check_possible`
@@ -243,9 +244,9 @@ def sigmoid_log_probabilities(outputs: Array, labels: AnyArray, weight: Array) -
 
     Parameters
     ----------
-    outputs : (n, n_pairs), as in `looms.svm._one_against_one` positive for the second class.
-    labels : (n,) index of the class of each sample.
-    weight : (n,) how often each counts for the sigmoids, whose own weights are only ratios.
+    outputs : (n, n_pairs), positive for the second class, as in `looms.svm._one_against_one`.
+    labels : (n,) index of each sample's class.
+    weight : (n,) how often each sample counts for the sigmoids, whose own weights are only ratios.
     """
     log_odds, times = np.empty(outputs.shape), weight.astype(int)
     for q, (a, b) in enumerate(combinations(range(int(labels.max()) + 1), 2)):
@@ -256,7 +257,7 @@ def sigmoid_log_probabilities(outputs: Array, labels: AnyArray, weight: Array) -
 
 
 def own_class(log_p: Array, labels: AnyArray, weight: Array) -> Array:
-    """Log probability of the class of each sample, (n,); ValueError as `check_possible`."""
+    """Log probability of each sample's class, (n,); ValueError as in `check_possible`."""
     own = log_p[np.arange(len(labels)), labels]
     check_possible(own[weight > 0])
     return np.asarray(own)
@@ -267,7 +268,7 @@ def check_possible(log_likelihood: Array) -> None:
     n_impossible = np.count_nonzero(~np.isfinite(log_likelihood))
     if n_impossible:
         raise ValueError(
-            f"{n_impossible} samples have probability 0 of the class that they have, so the "
+            f"{n_impossible} samples have probability 0 of their own class, so the "
             "deviance is infinite; use an estimator with smoother probabilities, or wrap it in "
             "sklearn.calibration.CalibratedClassifierCV."
         )

@@ -29,12 +29,12 @@ from looms.model_files._values import type_name
 _FORMAT = 1
 _KEYS = {"looms_model_file", "metadata", "model"}
 _AGAIN = "Get or fit it again."
-#: Bytes of a file that `load_model` reads; enough for 20,000 samples of 6,000 features.
+#: Largest size in bytes that `load_model` reads; enough for 20,000 samples of 6,000 features.
 MAX_BYTES = 2**30
 
 
 class ModelFileError(FileError):
-    """Model file that cannot be written or read.
+    """Error for a model file that cannot be written or read.
 
     Examples
     --------
@@ -70,17 +70,17 @@ def save_model(
     *,
     trusted: Collection[type | str] = (),
 ) -> None:
-    """Write a fitted model; if that fails, an existing file stays as it was.
+    """Write a fitted model to a file; an existing file is kept unchanged if that fails.
 
     Parameters
     ----------
     path : path
-        The file to write; an existing one is replaced.
+        File to write; an existing one is replaced.
     model : estimator
-        The fitted model: estimators and kernels of looms; ``SimpleImputer``, ``StandardScaler``,
-        ``MaxAbsScaler`` and ``OneHotEncoder`` (of texts, to float64) of scikit-learn, and
-        ``ColumnTransformer`` without ``n_jobs`` and ``transformer_weights``; pipelines of them
-        without ``memory``.
+        Fitted model. It may contain estimators and kernels of looms; ``SimpleImputer``,
+        ``StandardScaler``, ``MaxAbsScaler`` and ``OneHotEncoder`` (of texts, to float64) of
+        scikit-learn; ``ColumnTransformer`` without ``n_jobs`` and ``transformer_weights``; and
+        pipelines of them without ``memory``.
     metadata : mapping
         Values that JSON can hold. ``looms_version`` is added.
     trusted : collection of types or of their names, default=()
@@ -90,10 +90,10 @@ def save_model(
     Raises
     ------
     ModelFileError
-        If the model holds what `load_model` would refuse, such as a function, or the file cannot
-        be written. An existing file stays as it was.
+        If the model holds something that `load_model` would refuse, such as a function, or the
+        file cannot be written. An existing file is kept unchanged.
     TypeError
-        If JSON cannot hold the metadata, or the path is none.
+        If JSON cannot hold the metadata, or the path is not a path.
     ImportError
         If skops is not installed.
 
@@ -126,9 +126,9 @@ def save_model(
         raise ModelFileError(
             path,
             f"the model holds {listed(problems, quoted=str)}, which a model file may not hold",
-            "Use kernels and criteria by name or as looms' objects, not as functions; keep what "
-            "you add to a model in the metadata; name other types in trusted, to save_model and "
-            "to load_model.",
+            "Give kernels and criteria by name or as objects of looms, not as functions; keep "
+            "what you add to a model in the metadata; name other types in trusted, to save_model "
+            "and to load_model.",
         )
     try:
         check_fitted(deepcopy(model), _names(trusted))  # what is cached is not written
@@ -137,7 +137,7 @@ def save_model(
             path,
             f"the model could not be read again ({error})",
             "A model file holds fitted models with the options that help(save_model) names; "
-            "prepare the columns by others.",
+            "prepare the columns by other transformers.",
         ) from error
     try:
         write_whole(path, data)
@@ -153,19 +153,19 @@ def load_model(
     trusted: Collection[type | str] = (),
     max_bytes: int = MAX_BYTES,
 ) -> SavedModel:
-    """Model and metadata from a file of `save_model`; no code in it is run.
+    """Model and metadata from a file written by `save_model`; no code in it is run.
 
     Parameters
     ----------
     path : path
-        The file.
+        File to read.
     trusted : collection of types or of their names, default=()
-        Types to admit beside those of looms and of `looms.tables.table_preprocessor`, at your
-        own risk: what they do with what the file sets in them is not checked. Many estimators of
-        scikit-learn can be made to read beyond an array (``SVC``, trees) or a file of the
-        sender's choice (``CountVectorizer``) when they predict.
+        Types to admit besides those of looms and of `looms.tables.table_preprocessor`, at your
+        own risk: the values that the file gives them are not checked. Many estimators of
+        scikit-learn can be made to read beyond an array (``SVC``, trees), or to read a file of
+        the sender's choice (``CountVectorizer``), when they predict.
     max_bytes : int, default=2**30
-        Bytes that the file may have when it is unpacked, its list of types sixteenfold.
+        Largest unpacked size of the file in bytes, where its list of types counts sixteenfold.
 
     Returns
     -------
@@ -175,8 +175,8 @@ def load_model(
     Raises
     ------
     ModelFileError
-        If there is no such file, it is not a model file or a damaged one, it needs a newer looms,
-        it is larger than ``max_bytes``, names types or attributes that are not allowed, or the
+        If there is no such file, or it is not a model file, is damaged, needs a newer looms, is
+        larger than ``max_bytes``, or names types or attributes that are not allowed; or if the
         fitted state of the model contradicts itself.
     ImportError
         If skops is not installed.
@@ -217,14 +217,14 @@ def load_model(
                 path,
                 f"it holds {listed(absent, quoted=str)}, which cannot be imported here",
                 "Define it in a module of that name that can be imported; a class of a script or "
-                "a notebook is in __main__, and only there: move it to a module, and save again.",
+                "a notebook exists only in its __main__: move it to a module, and save again.",
             ) from error
         problem = f"its content is damaged ({_brief(error)})"
         raise ModelFileError(path, problem, upgrade if newer else _AGAIN) from error
     if problems:
         advice = (
-            "Other types are admitted by load_model(..., trusted=[...]) in Python, for files of "
-            "people you trust."
+            "For files from people you trust, load_model(..., trusted=[...]) in Python admits "
+            "other types."
         )
         raise ModelFileError(
             path,
@@ -241,17 +241,17 @@ def load_model(
 
 
 def is_model_file(path: str | os.PathLike[str]) -> bool:
-    """True for a file of `save_model`, by its content, without building the model.
+    """True for a file written by `save_model`, by its content, without building the model.
 
     Parameters
     ----------
     path : path
-        The file.
+        File to check.
 
     Returns
     -------
     is_model : bool
-        False too for a file that cannot be read, or is larger than `load_model` reads.
+        Also False for a file that cannot be read, or that is larger than `load_model` reads.
     """
     try:
         _, schema = _opened(Path(path), MAX_BYTES)
@@ -261,7 +261,7 @@ def is_model_file(path: str | os.PathLike[str]) -> bool:
 
 
 def _opened(path: Path, max_bytes: int) -> tuple[bytes, Any]:
-    """Content of the file without compression, of limited size, and its list of types."""
+    """Unpacked content of the file, of limited size, and its list of types."""
     with reading(path, ModelFileError):
         packed = path.read_bytes()
     if not packed:
@@ -279,7 +279,7 @@ def _opened(path: Path, max_bytes: int) -> tuple[bytes, Any]:
         raise ModelFileError(
             path,
             f"unpacked it is larger than {max_bytes} bytes",
-            "If you know where it is from, allow more by max_bytes.",
+            "If you trust its source, allow more by max_bytes.",
         ) from None
     except Exception as error:  # such as a compressed stream that is none
         problem = f"it is not a model file, or not a whole one ({_brief(error)})"
@@ -296,7 +296,7 @@ def _names(trusted: Collection[type | str]) -> set[str]:
 
 
 def _is_importable(name: str) -> bool:
-    """True if a type that the caller trusts can be had by its module and name."""
+    """True if a type that the caller trusts can be imported by its module and name."""
     module, _, attribute = name.rpartition(".")
     try:
         return hasattr(import_module(module), attribute)
@@ -307,12 +307,12 @@ def _is_importable(name: str) -> bool:
 def _described(schema: Any, path: Path) -> tuple[dict[str, Any], str | None]:
     """Metadata of a file, and the version of looms that wrote it if it is newer than this one.
 
-    They are read before the model, as a newer file may hold types unknown to this version.
+    They are read before the model, because a newer file may hold types unknown to this version.
     """
     content = schema["content"]
     if not content.keys() >= _KEYS:
         raise ModelFileError(
-            path, "it is a skops file, but not of looms", "Name a file that looms wrote."
+            path, "it is a skops file, but not one of looms", "Name a file that looms wrote."
         )
     written = _plain(content["looms_model_file"])
     if written != _FORMAT:
@@ -344,7 +344,7 @@ def _release(version: str) -> tuple[int, ...]:
 
 
 def _built(skops_io: Any, data: bytes, trusted: Collection[str], path: Path) -> BaseEstimator:
-    """Model built from the file; ValueError if it is no estimator."""
+    """Model built from the file; ValueError if it is not an estimator."""
     admitted = sorted(set().union(trusted, *ADMITTED.values()))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", InconsistentVersionWarning)
@@ -357,7 +357,7 @@ def _built(skops_io: Any, data: bytes, trusted: Collection[str], path: Path) -> 
         warnings.warn(
             f"{path}: saved with scikit-learn {first.original_sklearn_version}, read with "
             f"{first.current_sklearn_version}. If its predictions matter, fit it again or install "
-            "the version that it was saved with.",
+            "that version.",
             stacklevel=3,
         )
     return model

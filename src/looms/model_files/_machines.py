@@ -26,13 +26,13 @@ from looms.selection._candidates import Candidate
 from looms.selection._decisions import Decisions
 from looms.selection._nested import Nested
 
-#: Degrees of a polynomial are multiplied out one by one.
+#: Highest degree of a polynomial, because powers are multiplied out one by one.
 _HIGHEST_DEGREE = 1000
 _CALIBRATORS = (Beta, Isotonic, Sigmoid)
 
 
 def _samples(owner: Any, name: str) -> tuple[int, int]:
-    """Shape of a matrix of finite samples, of ``n_features_in_`` columns."""
+    """Shape of a matrix of finite samples with ``n_features_in_`` columns."""
     X = getattr(owner, name)
     if sparse.issparse(X):
         require(X.format == "csr", f"{name} is not in CSR format")
@@ -47,7 +47,9 @@ def _samples(owner: Any, name: str) -> tuple[int, int]:
 
 def _classes(owner: Any) -> int:
     classes = owner.classes_
-    require(isinstance(classes, np.ndarray) and classes.ndim == 1, "classes_ is no list of labels")
+    require(
+        isinstance(classes, np.ndarray) and classes.ndim == 1, "classes_ is not a list of labels"
+    )
     n = len(classes)
     require(n >= 2 and len(np.unique(classes)) == n, "classes_ is not of two or more labels")
     return n
@@ -58,13 +60,13 @@ def _classes(owner: Any) -> int:
 
 def _kernel_of(kernel: Any, X: Any) -> None:
     """Kernel whose hyper-parameters are positive numbers, for the number of features."""
-    require(isinstance(kernel, Kernel), "kernel_ is no kernel")
+    require(isinstance(kernel, Kernel), "kernel_ is not a kernel")
     kernel.started(Samples(X[:1]))  # checks all values, of those that are not tuned too
     kernel.theta  # noqa: B018 (raises for a value of None)
 
 
 def _expansion(owner: Any, n: int) -> int | None:
-    """Check coefficients of ``n`` samples and intercept; number of outputs, None for 1-d ones."""
+    """Check intercept and coefficients of ``n`` samples; number of outputs, None if 1-d."""
     outputs = np.shape(owner.intercept_)
     numbers(owner, "intercept_", *outputs[:1])
     numbers(owner, "dual_coef_", n, *outputs)
@@ -84,9 +86,9 @@ def _weights(owner: Any, n: int) -> None:
 
 
 def _together(owner: Any, n: int) -> None:
-    """What is held out together, and what was refitted."""
+    """Check what is held out together, and what was refitted."""
     if hasattr(owner, "certificate_"):
-        require(isinstance(owner.certificate_, Certificate), "certificate_ is none")
+        require(isinstance(owner.certificate_, Certificate), "certificate_ is not a certificate")
     if getattr(owner, "groups_", None) is not None:
         numbers(owner, "groups_", n)
     if getattr(owner, "folds_", None) is not None:
@@ -96,7 +98,7 @@ def _together(owner: Any, n: int) -> None:
 
 
 def _nested_of(owner: Any, name: str, kind: type) -> None:
-    """Predictions of machines that were chosen without the rows, of all rows fitted."""
+    """Check predictions, for all rows fitted, of machines chosen without the rows."""
     nested = getattr(owner, name, None)
     if nested is not None:
         require(isinstance(nested, kind), f"{name} holds no nested predictions")
@@ -105,10 +107,10 @@ def _nested_of(owner: Any, name: str, kind: type) -> None:
 
 
 def _stacked(machine: Any) -> None:
-    """Members of a stack, each a machine of the samples of the largest."""
+    """Check members of a stack, each a machine on the samples of the largest one."""
     members = machine.members_
     proper = isinstance(members, tuple) and all(isinstance(one, Member) for one in members)
-    require(proper and len(members) > 1, "members_ are no machines")
+    require(proper and len(members) > 1, "members_ are not machines")
     for one in members:
         _kernel_of(one.kernel, machine.X_fit_)
         require(one.kernel.pairwise == machine.kernel_.pairwise, "members_ take other samples")
@@ -141,8 +143,8 @@ def least_squares(machine: Any) -> None:
     _weights(machine, n)
     _together(machine, n)
     if getattr(machine, "_unfitted", None) is not None:
-        require(type(machine._unfitted) is type(machine), "_unfitted is no such machine")
-        require(type(machine._outer_seed) is int, "_outer_seed is no integer")
+        require(type(machine._unfitted) is type(machine), "_unfitted is another machine")
+        require(type(machine._outer_seed) is int, "_outer_seed is not an integer")
     _nested_of(machine, "_nested", Nested)
     nested = getattr(machine, "_nested", None)
     for coef in getattr(nested, "coefs", None) or ():
@@ -155,21 +157,21 @@ def least_squares(machine: Any) -> None:
         candidates = machine.candidates_
         require(
             isinstance(candidates, list) and all(isinstance(c, Candidate) for c in candidates),
-            "candidates_ is no list of candidates",
+            "candidates_ is not a list of candidates",
         )
         index(machine, "best_index_", len(candidates))
         if machine.candidate_weights_ is not None:
             numbers(machine, "candidate_weights_", len(candidates))
-        require(isinstance(machine.cv_results_, dict), "cv_results_ is no table")
+        require(isinstance(machine.cv_results_, dict), "cv_results_ is not a table")
 
 
 def certificate(certificate: Any) -> None:
-    require(numbers(certificate, "rows", None).dtype.kind in "iu", "rows are no integers")
+    require(numbers(certificate, "rows", None).dtype.kind in "iu", "rows are not integers")
     for name in ("difference", "relative", "bound", "condition"):
         value = getattr(certificate, name)
         proper = type(value) is float and not value < 0
-        require(proper or (value is None and name == "condition"), f"{name} is no size")
-    require(type(certificate.solver) is str, "solver is no name")
+        require(proper or (value is None and name == "condition"), f"{name} is not a size")
+    require(type(certificate.solver) is str, "solver is not a name")
 
 
 def classifier(machine: Any) -> None:
@@ -187,7 +189,10 @@ def classifier(machine: Any) -> None:
         require(proper, f"calibrator_ is not of {n_classes} classes")
         numbers(machine, "threshold_", *np.shape(machine.threshold_)[:1] and (n_classes,))
     else:
-        require(calibrator is None or isinstance(calibrator, _CALIBRATORS), "calibrator_ is none")
+        require(
+            calibrator is None or isinstance(calibrator, _CALIBRATORS),
+            "calibrator_ is not a calibrator",
+        )
         numbers(machine, "threshold_")
 
 
@@ -195,13 +200,13 @@ def _held_back(nested: Any) -> int:
     """Number of the rows of nested predictions."""
     n = len(numbers(nested, "rows", None))
     _held_out(nested, "held_out", (n, *nested.held_out.y.shape[1:]))
-    require(numbers(nested, "folds", n).dtype.kind in "iu", "folds are no integers")
+    require(numbers(nested, "folds", n).dtype.kind in "iu", "folds are not integers")
     made = nested.decisions
     if made is not None:
-        require(isinstance(made, Decisions), "decisions are none")
+        require(isinstance(made, Decisions), "decisions are invalid")
         require(len(made.predicted) == n, f"decisions are not of {n} rows")
     if nested.auc is not None:
-        require(isinstance(nested.auc, tuple) and len(nested.auc) == 2, "auc is no pair")
+        require(isinstance(nested.auc, tuple) and len(nested.auc) == 2, "auc is not a pair")
     return n
 
 
@@ -209,7 +214,7 @@ def nested(nested: Any) -> None:
     n = _held_back(nested)
     kernels = nested.kernels
     proper = isinstance(kernels, tuple) and all(isinstance(one, Kernel) for one in kernels)
-    require(proper, "kernels are none")
+    require(proper, "kernels are invalid")
     positive(nested, "mus", len(kernels))
     chosen = nested.chosen
     proper = isinstance(chosen, np.ndarray) and chosen.dtype == bool
@@ -230,7 +235,7 @@ def nested_machines(nested: Any) -> None:
     proper = isinstance(machines, tuple) and all(
         isinstance(one, SupportVectorClassifier) and "dual_coef_" in vars(one) for one in machines
     )
-    require(proper, "machines are none")
+    require(proper, "machines are invalid")
     inside = bool(((nested.folds >= 0) & (nested.folds < len(machines))).all())
     require(inside, f"folds points beyond {len(machines)}")
 
@@ -270,13 +275,13 @@ def support_vector_machine(machine: Any) -> None:
         require(same, f"nested_ is not of {n_classes} classes")
     require(len(indices(machine, "support_", rows)) == n, f"support_ is not of {n} rows")
     calibrators = machine.calibrators_
-    require(calibrators is not None or n_pairs == 1, "calibrators_ is none")
+    require(calibrators is not None or n_pairs == 1, "calibrators_ is missing")
     if calibrators is not None:
         proper = isinstance(calibrators, tuple) and len(calibrators) == n_pairs
         proper = proper and all(isinstance(one, _CALIBRATORS) for one in calibrators)
         require(proper, "calibrators_ has not one for each pair")
     table = machine.cv_results_
-    require(len({len(column) for column in table.values()}) == 1, "cv_results_ is no table")
+    require(len({len(column) for column in table.values()}) == 1, "cv_results_ is not a table")
     index(machine, "best_index_", len(table["params"]))
 
 
@@ -285,7 +290,7 @@ def pooled(machine: Any) -> None:
         return
     n_classes = _classes(machine)
     pool = machine._pool
-    require(type(pool).__name__ in ("SVMGrid", "EstimatorPool"), "the pool is none")
+    require(type(pool).__name__ in ("SVMGrid", "EstimatorPool"), "the pool is not a pool")
     require(pool.n_classes == n_classes, f"the pool is not of {n_classes} classes")
     if hasattr(pool, "X"):
         require(pool.X.shape[1] == machine.n_features_in_, f"the pool has shape {pool.X.shape}")
@@ -321,7 +326,7 @@ def polynomial(kernel: Any) -> None:
 
 
 def composite(kernel: Any) -> None:
-    require(all(isinstance(part, Kernel) for part in kernel.parts), "a part of it is no kernel")
+    require(all(isinstance(part, Kernel) for part in kernel.parts), "a part of it is not a kernel")
 
 
 def sigmoid(sigmoid: Any) -> None:
@@ -335,7 +340,7 @@ def softmax(softmax: Any) -> None:
 
 
 def beta(beta: Any) -> None:
-    require(isinstance(beta.sigmoid, _CALIBRATORS), "sigmoid is none")
+    require(isinstance(beta.sigmoid, _CALIBRATORS), "sigmoid is not a calibrator")
     for name in ("a", "b", "c"):
         numbers(beta, name)
 
@@ -343,4 +348,6 @@ def beta(beta: Any) -> None:
 def isotonic(isotonic: Any) -> None:
     (n,) = numbers(isotonic, "outputs", None).shape
     values = numbers(isotonic, "probabilities", n)
-    require(n > 0 and bool(((values >= 0) & (values <= 1)).all()), "probabilities are none")
+    require(
+        n > 0 and bool(((values >= 0) & (values <= 1)).all()), "probabilities are not from 0 to 1"
+    )

@@ -1,10 +1,10 @@
-"""Skops file: an archive unpacked within a limit of size, and its list of types.
+"""Skops file: an archive unpacked within a size limit, and its list of types.
 
 The list is checked against the nodes of a model of looms before any object is built. Every
 object is a node: its type, the kind of node that builds it, and a number. The code that a kind
 runs depends on the protocol of the file, and a repeated number stands for the earlier object. So
-one protocol is read, objects of one number must be equal, and a node has the fields that skops
-gives to its kind and no others.
+only one protocol is read, objects with the same number must be equal, and a node has exactly the
+fields that skops gives to its kind.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from scipy import sparse
 from looms.model_files._types import TYPES, attributes
 from looms.model_files._values import type_name
 
-#: What skops 0.16 writes.
+#: Protocol that skops 0.16 writes.
 _PROTOCOL = 2
 _PLAIN = (np.number, np.str_, np.datetime64, np.timedelta64)
 _SCALARS = {f"numpy.{k.__name__}" for k in set(np.sctypeDict.values()) if issubclass(k, _PLAIN)}
 _SCALARS |= {"numpy.bool", "numpy.bool_"}  # one type; its name depends on the version of NumPy
 
-#: Names by the kind of node.
+#: Names by kind of node.
 ADMITTED: dict[str, set[str]] = {
     "DictNode": {"builtins.dict"},
     "ListNode": {"builtins.list", "looms.selection._candidates.Candidates"},
@@ -45,11 +45,11 @@ ADMITTED: dict[str, set[str]] = {
     "ObjectNode": set(TYPES),
 }
 _MARKS = {"__class__", "__module__", "__loader__", "__id__"}
-#: Kinds that get at code by a name in their content.
+#: Kinds that look up code by a name in their content.
 _CALLING = {"MethodNode", "OperatorFuncNode", "PartialNode"}
 
 
-#: What the list of types takes when read, in bytes a byte of it.
+#: Bytes of memory that each byte of the list of types takes when read.
 _SCHEMA_GROWS = 16
 _CHUNK = 1 << 20
 _ZIP = b"PK\x03\x04"
@@ -76,15 +76,15 @@ def repacked(data: bytes, allowance: Allowance) -> bytes:
     """Archive of the same files without compression, of limited size.
 
     The sizes in the directory of the file are checked first. They may be wrong, so the unpacked
-    bytes are counted too, a piece at a time. Sparse matrices are zip files in it.
+    bytes are counted too, a piece at a time. Sparse matrices are zip files inside it.
 
     Raises
     ------
     TooLarge
-        If it is more than the allowance.
+        If it exceeds the allowance.
     zipfile.BadZipFile
-        If it is no whole zip file, two files in it have one name, or they are packed in another
-        way than skops does.
+        If it is not a whole zip file, two of its files have the same name, or they are packed in
+        another way than by skops.
     """
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = archive.infolist()
@@ -115,12 +115,12 @@ def refused(schema: Any, trusted: Collection[str] = ()) -> list[str]:
 
     Parameters
     ----------
-    schema : the content of ``schema.json``.
+    schema : content of ``schema.json``.
     trusted : names of further types that the caller admits, with any attributes.
 
     Returns
     -------
-    names : of types, of attributes as ``Type.attribute``, and of the other things in words.
+    names : names of types, of attributes as ``Type.attribute``, and other things in words.
     """
     problems = set()
     root = dict(schema)
@@ -132,7 +132,7 @@ def refused(schema: Any, trusted: Collection[str] = ()) -> list[str]:
     form_of: dict[int, int] = {}
 
     def form(part: Any) -> Hashable:
-        """Number of the form of a part, the same for parts that differ in numbers alone."""
+        """Number of the form of a part, the same for parts that differ only in numbers."""
         if isinstance(part, list):
             return forms.setdefault(tuple(map(form, part)), len(forms))
         if not isinstance(part, dict):

@@ -20,7 +20,7 @@ from looms.tables._kinds import KINDS
 
 
 def scaler(transformer: Any) -> None:
-    """Check one number a feature, divisors positive."""
+    """Check that there is one number per feature, and that divisors are positive."""
     for name in ("mean_", "var_", "scale_", "max_abs_"):
         if getattr(transformer, name, None) is not None:
             numbers(transformer, name, transformer.n_features_in_)
@@ -29,7 +29,7 @@ def scaler(transformer: Any) -> None:
 
 
 def imputer(transformer: Any) -> None:
-    """Check one number or text a feature for its gaps, and the features whose gaps are told."""
+    """Check the number or text that fills the gaps of each feature, and which gaps are marked."""
     if "statistics_" not in vars(transformer):
         return
     n, statistics = transformer.n_features_in_, transformer.statistics_
@@ -62,10 +62,10 @@ def missing(indicator: Any) -> None:
 def encoder(one_hot: Any) -> None:
     """Check sorted categories, and the columns that they are encoded to.
 
-    Encoding writes to columns without a check of their number, and searches categories as
+    Encoding writes to columns without checking their number, and searches categories as if
     sorted; both are derived from the categories and the rare ones among them.
     """
-    require(one_hot.dtype is np.float64, "dtype is another")
+    require(one_hot.dtype is np.float64, "dtype is not float64")
     if "categories_" not in vars(one_hot):
         return
     n = one_hot.n_features_in_
@@ -81,7 +81,7 @@ def encoder(one_hot: Any) -> None:
         _categories(values)
         expected = None if places is None else _mapping(places, len(values))
         same = mapping is None if expected is None else np.array_equal(mapping, expected)
-        require(same, "a mapping of rare categories is another")
+        require(same, "a mapping of rare categories is wrong")
         n_outs.append(len(values) if expected is None else int(expected.max()) + 1)
     sizes = {
         "drop_idx_": [len(values) for values in one_hot.categories_],
@@ -108,13 +108,13 @@ def _is_list(value: Any, n: int) -> bool:
 
 
 def _categories(values: Any) -> None:
-    """Check increasing texts; the last may be the gap."""
+    """Check that texts increase; the last may be the gap."""
     proper = isinstance(values, np.ndarray) and values.dtype == object and values.ndim == 1
     require(proper and len(values) > 0, "categories_ holds no list of texts")
     texts = values.tolist()
     if isinstance(texts[-1], float) and np.isnan(texts[-1]):
         texts.pop()
-    require(all(type(text) is str for text in texts), "a category is no text")
+    require(all(type(text) is str for text in texts), "a category is not text")
     increasing = all(a < b for a, b in itertools.pairwise(texts))
     require(increasing, "categories_ is not in order")
 
@@ -132,7 +132,7 @@ def pipeline(steps: Any) -> None:
     """Check names and estimators."""
     require(steps.memory is None, "memory names a folder, to write to and to read from")
     require(steps.transform_input is None, "transform_input is set")
-    require(isinstance(steps.steps, list) and len(steps.steps) > 0, "steps is no list")
+    require(isinstance(steps.steps, list) and len(steps.steps) > 0, "steps is not a list")
     for name, step in steps.steps:
         require(isinstance(name, str), "a step of it has no name")
         _step(step)
@@ -152,12 +152,12 @@ def columns(transformer: Any) -> None:
         return
     n = transformer.n_features_in_
     remainder = transformer._remainder
-    require(isinstance(remainder, tuple) and len(remainder) == 3, "_remainder is no step")
+    require(isinstance(remainder, tuple) and len(remainder) == 3, "_remainder is not a step")
     _step(remainder[1])
     same = remainder[1] == transformer.remainder or isinstance(remainder[1], BaseEstimator)
-    require(same, "_remainder is another than remainder")
+    require(same, "_remainder differs from remainder")
     places = transformer._transformer_to_input_indices
-    require(isinstance(places, dict), "the columns of the steps are none")
+    require(isinstance(places, dict), "the columns of the steps are missing")
     names = getattr(transformer, "feature_names_in_", ())
     for name, step, chosen in transformer.transformers_:
         _places(chosen, n, names)
@@ -185,7 +185,7 @@ def _step(step: Any) -> None:
 
 
 def function(transformer: Any) -> None:
-    """Check that there is no function but one that the caller admits."""
+    """Check that any function is one that the caller admits."""
     require(not isinstance(transformer.func, type), "func is a type")
 
 

@@ -1,4 +1,4 @@
-"""Types that a model file may hold, the attributes of each, and the check of a model of them."""
+"""Types that a model file may hold, their attributes, and the check of a model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from looms.model_files._values import require, type_name
 from looms.selection._candidates import Candidates
 
 _FEATURES = "n_features_in_ feature_names_in_"
-#: Attributes of every estimator of scikit-learn; the version is taken out again when it is read.
+#: Attributes of every estimator of scikit-learn; the version is removed again on reading.
 _SKLEARN = f"{_FEATURES} _sklearn_version"
 _REGRESSOR = (
     f"{_FEATURES} X_fit_ certificate_ coef_ dual_coef_ fit_intercept_ fit_weight_ held_out_ "
@@ -59,14 +59,14 @@ class Held:
     Attributes
     ----------
     check : function that raises ValueError for invalid state, or None.
-    fitted : names of attributes, besides the fields of a dataclass or the parameters of another.
+    fitted : names of attributes besides the fields of a dataclass, or an estimator's parameters.
     """
 
     check: Callable[[Any], None] | None = None
     fitted: str = ""
 
 
-#: By name. No other objects come out of a model file.
+#: Types by name. No other objects come out of a model file.
 TYPES = {
     "looms.calibration._beta.Beta": Held(machines.beta),
     "looms.calibration._isotonic.Isotonic": Held(machines.isotonic),
@@ -168,7 +168,7 @@ TYPES = {
 
 @cache
 def attributes(name: str) -> frozenset[str]:
-    """Attributes that objects of a type of `TYPES` may have in a file; none is a method of it."""
+    """Attributes that objects of a type in `TYPES` may have in a file; none is a method."""
     module, _, kind_name = name.rpartition(".")
     kind = getattr(import_module(module), kind_name)
     own = (
@@ -192,14 +192,14 @@ def check_fitted(model: Any, trusted: Collection[str] = ()) -> None:
     Parameters
     ----------
     model : estimator
-        Fitted or not.
-    trusted : names of further types that the caller admits, whose state has no check.
+        Fitted or unfitted.
+    trusted : names of further types that the caller admits, whose state is not checked.
 
     Raises
     ------
     ValueError
         If shapes do not agree, numbers are out of range or not finite, indices are out of range,
-        an attribute hides a method, or there is an object of a type that no fit stores.
+        an attribute hides a method, or an object has a type that no fit stores.
     """
     waiting, done = [model], set()
     while waiting:
@@ -215,7 +215,7 @@ def check_fitted(model: Any, trusted: Collection[str] = ()) -> None:
 
 
 def _checked(part: Any, trusted: Collection[str]) -> list[Any]:
-    """Parts of a part that passed its own check."""
+    """Parts of a part, after its own check."""
     kind = type(part)
     name = type_name(part if kind is type else kind)
     if kind is dict:
@@ -248,9 +248,9 @@ def _checked(part: Any, trusted: Collection[str]) -> list[Any]:
 
 
 def _check_features(state: dict[str, Any]) -> None:
-    """Check that there are as many names of features as features."""
+    """Check that there are as many feature names as features."""
     n = state.get("n_features_in_", 1)
-    require(type(n) is int and n > 0, "n_features_in_ is no number of features")
+    require(type(n) is int and n > 0, "n_features_in_ is not a number of features")
     if "feature_names_in_" in state:
         names = state["feature_names_in_"]
         proper = isinstance(names, np.ndarray) and names.shape == (n,) and names.dtype == object

@@ -22,7 +22,7 @@ def require(condition: bool | np.bool_, problem: str) -> None:
 
 
 def numbers(owner: Any, name: str, *shape: int | None) -> AnyArray:
-    """Finite array of this shape; None is any length, no shape is a single number."""
+    """Finite array of this shape; None means any length, no shape a single number."""
     value = getattr(owner, name)
     require(isinstance(value, np.ndarray | np.generic | Real), f"{name} holds no numbers")
     array = np.asarray(value)

@@ -9,7 +9,7 @@ import numpy as np
 from looms._optional import require
 from looms._typing import AnyArray, Array
 
-#: Operator set from which the sizes of axes are inputs of nodes.
+#: First operator set in which the sizes of axes are inputs of nodes.
 LEAST_OPSET = 13
 
 
@@ -21,8 +21,8 @@ class Graph:
 
     Parameters
     ----------
-    scope, container : of skl2onnx.
-    dtype : "float64" or "float32", of the arithmetic.
+    scope, container : scope and container of skl2onnx.
+    dtype : type of the arithmetic, "float64" or "float32".
     """
 
     def __init__(self, scope: Any, container: Any, dtype: str) -> None:
@@ -43,7 +43,7 @@ class Graph:
         return result
 
     def constant(self, values: float | AnyArray) -> str:
-        """Name of a constant, of the type of the arithmetic unless it is of integers or strings."""
+        """Name of a constant, in the type of the arithmetic unless it holds integers or strings."""
         array = np.asarray(values)
         array = array.astype(self.dtype) if array.dtype.kind == "f" else array
         name: str = self.scope.get_unique_variable_name("looms_constant")
@@ -52,14 +52,14 @@ class Graph:
         return name
 
     def cast(self, name: str, dtype: Any) -> str:
-        """Values as another type of NumPy."""
+        """Values as another NumPy type."""
         helper = require("onnx.helper", "ONNX", extra="onnx")
         return self("Cast", name, to=helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
     def interpolated(self, x: str, knots: Array, values: Array) -> str:
         """`numpy.interp` of each column, (m, d), from d columns of knots and their values.
 
-        A sum of ramps from each knot to the next, all of one sign where the values do not fall.
+        A sum of ramps from each knot to the next; if the values do not fall, all have one sign.
         """
         columns = []
         for k in range(knots.shape[1]):
@@ -67,7 +67,7 @@ class Graph:
             rising = width > 0
             if (rise[~rising] != 0).any():
                 raise ValueError(
-                    "A function with a jump, of two values at one knot, has no ONNX form."
+                    "A function with a jump, that is two values at one knot, has no ONNX form."
                 )
             column = self("Gather", x, np.array([k]), axis=1)
             ramps = self("Sub", column, knots[:-1, k][rising])
@@ -77,10 +77,10 @@ class Graph:
         return self("Concat", *columns, axis=1) if len(columns) > 1 else columns[0]
 
     def sum_of_differences(self, of: str, X: str, Z: Array) -> str:
-        """Σ_k |x_ik − z_jk| ("Abs"), or of the squares ("Square"), (m, n).
+        """Σ_k |x_ik − z_jk| ("Abs"), or the sum of squares ("Square"), (m, n).
 
-        One feature after the other, in memory of (m, n) numbers. No digits cancel, as they do in
-        squared distances from inner products.
+        It takes one feature after the other, and needs memory for (m, n) numbers. No digits
+        cancel, as they do in squared distances computed from inner products.
         """
         helper = require("onnx.helper", "ONNX", extra="onnx")
         kind = helper.np_dtype_to_tensor_dtype(self.dtype)

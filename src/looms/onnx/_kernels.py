@@ -1,4 +1,4 @@
-"""Kernels of a tensor of rows and constant samples, as nodes of an ONNX graph."""
+"""Kernels between a tensor of rows and constant samples, as nodes of an ONNX graph."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ class Pairs:
 
     Parameters
     ----------
-    graph : that the nodes go to.
+    graph : graph that receives the nodes.
     X : name of an (m, n_features) tensor.
     Z : (n, n_features) samples.
-    weights : (n_features,) of the features in inner products and squared distances.
+    weights : (n_features,) weights of the features in inner products and squared distances.
 
     Notes
     -----
-    Factors of inner products are in the constant samples: onnxruntime makes one node of a product
-    of matrices and a number, which is then in single precision.
+    Factors of inner products are put into the constant samples, because onnxruntime fuses the
+    product of matrices and a number into one node, which is then in single precision.
     """
 
     def __init__(self, graph: Graph, X: str, Z: Array, weights: Array | None = None) -> None:
@@ -56,7 +56,7 @@ class Pairs:
         self.weights = np.ones(Z.shape[1]) if weights is None else weights
 
     def weighted(self, weights: Any) -> Pairs:
-        """Pairs whose features count ``weights`` times what they do here."""
+        """Pairs whose features count ``weights`` times as much as here."""
         return Pairs(self.graph, self.X, self.Z, self.weights * np.asarray(weights))
 
     def filled(self, value: float) -> str:
@@ -79,7 +79,7 @@ class Pairs:
 
     @cached_property
     def scaled(self) -> tuple[str, Array]:
-        """Rows and samples of which each feature is times the root of its weight."""
+        """Rows and samples, with each feature multiplied by the square root of its weight."""
         if (self.weights == 1.0).all():
             return self.X, self.Z
         scale = np.sqrt(self.weights)
@@ -99,7 +99,7 @@ class Pairs:
 def expansion(kernel: Kernel, pairs: Pairs, alpha: Array) -> str:
     """Σ_j k(x_i, z_j) α_j, (m, t), for (n, t) coefficients.
 
-    Of a sum of kernels it is the sum of theirs, and of a linear kernel one vector for each output.
+    For a sum of kernels it is the sum of theirs; for a linear kernel, one vector per output.
     """
     g = pairs.graph
     if isinstance(kernel, Sum):
@@ -110,7 +110,7 @@ def expansion(kernel: Kernel, pairs: Pairs, alpha: Array) -> str:
 
 
 def values(kernel: Kernel, pairs: Pairs) -> str:
-    """k(x_i, z_j), (m, n); ValueError for a kernel that has no form."""
+    """k(x_i, z_j), (m, n); ValueError for a kernel that has no ONNX form."""
     formula = _FORMULAS.get(type(kernel))
     if formula is None:
         names = ", ".join(sorted(one.__name__ for one in _FORMULAS))
@@ -121,7 +121,7 @@ def values(kernel: Kernel, pairs: Pairs) -> str:
 
 
 def self_values(kernel: Kernel, pairs: Pairs) -> str | float:
-    """k(x_i, x_i), (m, 1), or a number that is the same for all."""
+    """k(x_i, x_i), (m, 1), or one number if it is the same for all."""
     g = pairs.graph
     if isinstance(kernel, (Sum, Product)):
         operator = "Add" if isinstance(kernel, Sum) else "Mul"

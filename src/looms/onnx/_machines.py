@@ -33,15 +33,15 @@ from looms.onnx._kernels import Pairs, expansion
 def register_converters() -> None:
     """Teach skl2onnx the machines of looms.
 
-    `LSSVMClassifier`, `LSSVMClassifierCV`, `LSSVMRegressor`, `LSSVMRegressorCV`, stacks among them,
-    and `SVCCV` then convert by ``skl2onnx.to_onnx``, alone and in pipelines. The options of
-    classifiers are those of scikit-learn's: ``zipmap``, ``output_class_labels``, ``nocl`` and
-    ``raw_scores`` (`decision_function`; of two classes a column for each, the first negative).
-    For rows in float64 ``zipmap=False`` is needed: the dicts that skl2onnx makes by default, of
-    scikit-learn's classifiers too, are of float32 only, and a runtime refuses the graph.
-    Without calibration scores stand in the place of probabilities. Rows in float32 are computed
-    with in float64, and results are float32; with the option ``float64=False`` all arithmetic is in
-    single precision, for devices without any other.
+    ``skl2onnx.to_onnx`` then converts `LSSVMClassifier`, `LSSVMClassifierCV`, `LSSVMRegressor` and
+    `LSSVMRegressorCV` (including stacks) and `SVCCV`, alone and in pipelines. Classifiers have the
+    options of scikit-learn's classifiers: ``zipmap``, ``output_class_labels``, ``nocl`` and
+    ``raw_scores`` (`decision_function`; for two classes one column each, the first negated).
+    Rows in float64 need ``zipmap=False``: the dicts that skl2onnx makes by default, also for
+    scikit-learn's classifiers, hold only float32, and a runtime refuses the graph. Without
+    calibration, scores replace the probabilities. Rows in float32 are computed in float64, and
+    the results are float32; with the option ``float64=False`` all arithmetic is in single
+    precision, for devices that have no other.
 
     Raises
     ------
@@ -50,9 +50,8 @@ def register_converters() -> None:
 
     Notes
     -----
-    Kernels of categories, precomputed ones and functions are refused by name when a machine is
-    converted. The graph holds the training rows, but of a linear machine only one vector for each
-    output.
+    Conversion refuses kernels of categories, precomputed kernels and functions, by name. The graph
+    holds the training rows; for a linear machine, only one vector per output.
 
     Examples
     --------
@@ -92,19 +91,19 @@ def register_converters() -> None:
 
 
 def _check(operator: Any) -> None:
-    """NotFittedError, or ValueError for rows that are not of the machine's features."""
+    """NotFittedError, or ValueError for rows that do not have the machine's features."""
     machine = operator.raw_operator
     check_is_fitted(machine)
     name, n = type(machine).__name__, machine.n_features_in_
     if len(operator.inputs) > 1:
         raise ValueError(
-            f"{name} takes one tensor of its {n} features, got {len(operator.inputs)} inputs: give "
-            "the row as an array, or put a transformer of scikit-learn before the machine."
+            f"{name} takes one tensor of its {n} features, got {len(operator.inputs)} inputs: "
+            "give the row as an array, or put a transformer of scikit-learn before the machine."
         )
     width = operator.inputs[0].type.shape[1]
     if width not in (None, n):
         raise ValueError(
-            f"{name} was fitted to {n} features, and the row for its graph has {width}: give one "
+            f"{name} was fitted to {n} features, but the row for its graph has {width}: give a row "
             "as for predict."
         )
 
@@ -167,14 +166,14 @@ def _graph_and_rows(scope: Any, operator: Any, container: Any) -> tuple[Graph, s
 
 
 def _give(g: Graph, name: str, output: Any) -> None:
-    """Make a result, as the type that skl2onnx declared, an output of the operator."""
+    """Make a result an output of the operator, in the type that skl2onnx declared."""
     types = require("skl2onnx.common.data_types", "ONNX", extra="onnx")
     dtype = np.float64 if isinstance(output.type, types.DoubleTensorType) else np.float32
     g.container.add_node("Identity", g.cast(name, dtype), output.full_name)
 
 
 def _outputs(g: Graph, X: str, machine: Any) -> str:
-    """Outputs of a machine, (m, t), before thresholds; of a support vector machine of its pairs."""
+    """Outputs of a machine, (m, t), before thresholds; for an SVM, those of its class pairs."""
     if isinstance(machine, SVCCV):
         values = machine.kernel_, machine.C_, machine.dual_coef_, machine.intercept_
         members: tuple[Member, ...] = (Member(1.0, *values),)
@@ -249,6 +248,6 @@ def _coupled(g: Graph, f: str, machine: Any) -> str:
 
 
 def _softplus(g: Graph, z: str) -> str:
-    """log(1 + exp(z)); the operator of that name is of float32 only."""
+    """log(1 + exp(z)); the operator of that name takes only float32."""
     tail = g("Log", g("Add", g("Exp", g("Neg", g("Abs", z))), 1.0))
     return g("Add", g("Max", z, 0.0), tail)

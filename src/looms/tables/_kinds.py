@@ -1,4 +1,4 @@
-"""Kinds of the columns of a table, and their cells as floats and text."""
+"""Kinds of the columns of a table, and their cells as floats or text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DATES = ("datetime64", "datetime", "date")
 _CATEGORIES = ("string", "boolean", "categorical", "mixed-integer")
 
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ].*)?")
-#: Two numbers of which one is the day and one the month, a year, and perhaps a time.
+#: Two numbers (one the day, one the month), a year, and perhaps a time.
 _OTHER_DATE = re.compile(r"(\d\d?)([./-])(\d\d?)\2(\d{4})(?:[T ]+(\d\d?)(:\d\d(?::\d\d)?))?")
 
 
@@ -38,26 +38,26 @@ def column_kinds(X: pd.DataFrame) -> dict[str, tuple[Kind, ...]]:
     Returns
     -------
     kinds : dict of str to tuple of str
-        By column, one of `KINDS`; none for a column without two different values; more than one,
+        For each column one of `KINDS`; none if the column lacks two different values; several,
         all of them dates, if the cells do not tell which of their numbers is the day.
 
     Raises
     ------
     ValueError
-        If a column holds something else, or numbers that are infinite.
+        If a column holds something else, or infinite numbers.
     """
     kinds = {str(name): _kinds(X[name], name) for name in X.columns}
     return {name: of if X[name].nunique(dropna=False) > 1 else () for name, of in kinds.items()}
 
 
 def as_text(column: pd.Series) -> AnyArray:
-    """Values as text that is the same however a file's reader typed them; NaN for a gap.
+    """Values as text, the same whichever types the reader of a file gave them; NaN for a gap.
 
     Parameters
     ----------
     column : pandas.Series
-        Text, booleans or numbers. Whole numbers are written without a decimal point, for gaps turn
-        integers into floats; blanks around text are removed.
+        Text, booleans or numbers. Whole numbers are written without a decimal point, because gaps
+        turn integers into floats; blanks around text are removed.
 
     Returns
     -------
@@ -78,7 +78,7 @@ def _text(value: object) -> str:
 
 
 def _kinds(column: pd.Series, name: object) -> tuple[Kind, ...]:
-    """Kinds that a column may be; none if it is empty, several dates if the order is not clear."""
+    """Kinds that a column may have; none if it is empty, several dates if the order is unclear."""
     pandas = require("pandas", "A table of mixed columns")
     inferred = pandas.api.types.infer_dtype(column, skipna=True)
     if inferred in (*_DATES, "empty"):
@@ -128,7 +128,7 @@ def as_floats(column: pd.Series, name: object, kind: str) -> AnyArray:
 
 
 def _iso_date(text: str, kind: str) -> str:
-    """A date as ISO 8601 writes it; nothing for what is no date of the kind."""
+    """Date in ISO 8601; an empty string if the text is not a date of this kind."""
     text = text.strip()
     match = _OTHER_DATE.fullmatch(text)
     if match is None or kind == "date":

@@ -1,4 +1,4 @@
-"""The preprocessor of a table, as scikit-learn's parts and ours make it."""
+"""The preprocessor of a table, made of parts of scikit-learn and looms."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from looms.tables._transformers import PairScaler, SparseColumns, TableColumns
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Categories of one column that get a column of their own; the rarest beyond these share one.
+#: Number of categories of one column that get their own column; the rarest beyond share one.
 MAX_CATEGORIES = 40
 
 
@@ -26,14 +26,14 @@ def table_preprocessor(
     X: pd.DataFrame | sparse.sparray | sparse.spmatrix,
     kinds: Mapping[str, tuple[Kind, ...]] | None = None,
 ) -> TransformerMixin:
-    """Transformer, not fitted yet, that makes a dense and scaled matrix of a table like this.
+    """Unfitted transformer that turns a table like this into a dense and scaled matrix.
 
     Parameters
     ----------
     X : pandas.DataFrame or sparse matrix of shape (n_samples, n_features)
-        The table to fit later on. Its types decide what each column is.
+        The table to fit it to later. Its types decide what kind each column is.
     kinds : mapping, default=None
-        `column_kinds` of the table, if they are known; sparse matrices have none.
+        `column_kinds` of the table, if known; sparse matrices have none.
 
     Returns
     -------
@@ -44,13 +44,13 @@ def table_preprocessor(
     Raises
     ------
     ValueError
-        As by `column_kinds`, or if no column has two different values.
+        As in `column_kinds`, or if no column has two different values.
 
     Notes
     -----
     Columns without two different values are left out. At prediction, columns are found by name, in
-    any order, and others are ignored; a category that was not there at fit counts as a rare one if
-    there were more than ``MAX_CATEGORIES``, and else gets zeros in all columns of its own.
+    any order, and others are ignored. A category that was not seen in `fit` counts as a rare one if
+    its column had more than ``MAX_CATEGORIES``; else all columns of its feature are zero.
 
     Examples
     --------
@@ -66,7 +66,9 @@ def table_preprocessor(
         name: each[0] if len(each) == 1 else "category" for name, each in known.items() if each
     }
     if not kept:
-        raise ValueError("no column of the table has two different values: nothing to learn from")
+        raise ValueError(
+            "no column of the table has two different values: there is nothing to learn from"
+        )
     numbers = [name for name, kind in kept.items() if kind != "category"]
     categories = [name for name, kind in kept.items() if kind == "category"]
     impute = SimpleImputer(strategy="median", keep_empty_features=True)

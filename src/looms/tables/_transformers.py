@@ -1,4 +1,4 @@
-"""Transformers of the columns of a table: chosen, brought to floats and text, scaled."""
+"""Transformers that choose the columns of a table, turn them into floats and text, and scale."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Columns of a data frame, found by name and brought to floats and text.
+    """Columns of a data frame, found by name and converted to floats and text.
 
     Parameters
     ----------
     kinds : dict of str to str
-        What each column is, of `KINDS`. Dates become days since 1970, categories become text.
+        Kind of each column, one of `KINDS`. Dates become days since 1970, categories become text.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.kinds = kinds
 
     def fit(self, X: pd.DataFrame, y: object = None) -> TableColumns:
-        """Check that the columns are there; nothing is learnt.
+        """Check that the columns are there; nothing is learned.
 
         Parameters
         ----------
@@ -56,12 +56,12 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: pd.DataFrame) -> pd.DataFrame:
-        """Columns in the order of ``kinds``, gaps as NaN.
+        """Columns in the order of ``kinds``, with NaN for gaps.
 
         Parameters
         ----------
         X : pandas.DataFrame
-            A table with all the columns, in any order; others are ignored.
+            A table with all the columns, in any order; other columns are ignored.
 
         Returns
         -------
@@ -89,13 +89,13 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         names : ndarray of str
-            The names, as they are at input.
+            The names of the input columns.
         """
         return np.array(list(self.kinds), dtype=object)
 
     def _check(self, X: object) -> None:
         if not hasattr(X, "columns"):
-            raise TypeError(f"a pandas data frame is needed, not {type(X).__name__}")
+            raise TypeError(f"X must be a pandas data frame, not {type(X).__name__}")
         absent = [name for name in self.kinds if name not in X.columns]
         if absent:
             columns = [str(name) for name in X.columns]
@@ -109,15 +109,15 @@ class TableColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class SparseColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Columns of a sparse matrix that are not zero in every row of the training data.
+    """Columns of a sparse matrix that are nonzero in some row of the training data.
 
-    The others are left out at prediction too, as constant columns of a data frame are. Time and
+    The others are left out at prediction too, like constant columns of a data frame. Time and
     memory grow with the stored values and the rows, not with the largest index.
 
     Attributes
     ----------
     columns_ : ndarray of int of shape (n_columns,)
-        The columns that are kept, in increasing order.
+        Indices of the columns that are kept, in increasing order.
 
     Examples
     --------
@@ -129,7 +129,7 @@ class SparseColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     def fit(self, X: Matrix, y: object = None) -> SparseColumns:
-        """Keep the columns with a value that is not zero.
+        """Keep the columns with a nonzero value.
 
         Parameters
         ----------
@@ -151,11 +151,11 @@ class SparseColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         X = self._checked(X, reset=True)
         self.columns_ = np.unique(X.indices[X.data != 0])
         if not len(self.columns_):
-            raise ValueError("every value of the table is zero: nothing to learn from")
+            raise ValueError("every value of the table is zero: there is nothing to learn from")
         return self
 
     def transform(self, X: Matrix) -> Matrix:
-        """Columns that were kept, as a matrix in CSR format.
+        """Kept columns, as a matrix in CSR format.
 
         Parameters
         ----------
@@ -177,7 +177,7 @@ class SparseColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return type(X)(parts, shape=(X.shape[0], len(self.columns_)))
 
     def get_feature_names_out(self, input_features: object = None) -> AnyArray:
-        """Names of the columns, as scikit-learn makes them up: ``x`` and the place at input.
+        """Names of the kept columns, as scikit-learn makes them: ``x`` and the input index.
 
         Parameters
         ----------
@@ -198,18 +198,19 @@ class SparseColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class PairScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Columns around their means, of a variance that is the share of pairs of rows that differ.
+    """Centers columns, and scales each so that its variance is the share of row pairs that differ.
 
     Numbers without ties get unit variance. A column in which most rows agree, such as a count that
-    is mostly zero, gets less, as the zeros and ones of a rare category have: of unit variance, its
-    few other values would be farther from all rows than any value of the other columns.
+    is mostly zero, gets less variance, like the zeros and ones of a rare category. With unit
+    variance its few other values would be farther from all rows than any value of other columns.
 
     Attributes
     ----------
     mean_ : ndarray of shape (n_features,)
-        What is subtracted.
+        Mean of each column, which is subtracted.
     scale_ : ndarray of shape (n_features,)
-        What is divided by: standard deviation over the square root of the share; 1 for constants.
+        Divisor of each column: its standard deviation over the square root of that share; 1 for
+        constants.
 
     Examples
     --------
@@ -219,7 +220,7 @@ class PairScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
     """
 
     def fit(self, X: Matrix, y: object = None) -> PairScaler:
-        """Set means and scales.
+        """Compute means and scales.
 
         Parameters
         ----------
@@ -252,7 +253,7 @@ class PairScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
         Returns
         -------
         X : ndarray of shape (n_samples, n_features)
-            The columns less ``mean_``, over ``scale_``.
+            The columns minus ``mean_``, divided by ``scale_``.
         """
         check_is_fitted(self)
         return (validate_data(self, X, dtype=np.float64, reset=False) - self.mean_) / self.scale_
