@@ -231,7 +231,7 @@ def test_case_deletion_kinds(regression):
     np.testing.assert_allclose(residual.value, np.abs(model.loo_.residuals))
     with pytest.raises(ValueError, match="known are rms_change"):
         CaseDeletionDisplay.from_estimator(model, kind="fame")
-    with pytest.raises(ValueError, match="samples and 2 names"):
+    with pytest.raises(ValueError, match="samples but 2 names"):
         CaseDeletionDisplay.from_estimator(model, names=["a", "b"])
 
 
@@ -246,7 +246,7 @@ def test_groups_are_drawn_by_their_labels():
     assert shown.ax_.get_xlabel() == "group"
     assert len(CaseDeletionDisplay.compute(model).value) == 12
     assert len(CaseDeletionDisplay.compute(model, kind="leverage").value) == 60
-    with pytest.raises(ValueError, match="There are 12 groups and 60 names"):
+    with pytest.raises(ValueError, match="There are 12 groups but 60 names"):
         CaseDeletionDisplay.compute(model, names=patient)
 
 

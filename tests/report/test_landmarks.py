@@ -54,7 +54,7 @@ def test_with_training_rows_each_is_left_out(with_rows):
     assert "Moves others by" in page
     assert "Change of <bdi>" not in page
     assert "by the whole kernel matrix" in page
-    with pytest.raises(ValueError, match="criterion_change is not known of a machine on landmarks"):
+    with pytest.raises(ValueError, match="criterion_change is not known for a machine on landm"):
         CaseDeletionDisplay.compute(model, kind="criterion_change")
 
 

@@ -198,7 +198,7 @@ def test_classes_are_counted_in_english(several):
 
 
 def test_an_assessment_of_the_other_task(several, binary, regression):
-    with pytest.raises(TypeError, match="assessment is of a classifier, the machine is a regress"):
+    with pytest.raises(TypeError, match="assessment is of a classifier, but the machine is a reg"):
         summary(regression[0], assessment=binary[3])
 
 
