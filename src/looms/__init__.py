@@ -72,10 +72,10 @@ __all__ = [
     "predict_set",
 ]
 
-#: Rooms of the names that are not in `looms.estimators`.
+#: Modules of the names that are not in `looms.estimators`.
 _HOMES = {"HeldOut": "held_out", "assess": "assessment", "compare": "assessment"}
 
-#: Rooms that ``import looms`` alone makes available, each imported when it is first used.
+#: Modules that ``import looms`` alone makes available, each imported when it is first used.
 _ROOMS = {module.name for module in iter_modules(__path__) if not module.name.startswith("_")}
 
 

@@ -119,7 +119,7 @@ def test_given_hyperparameters_have_no_search(display, several):
 
 @pytest.mark.parametrize("display", OF_CLASSES)
 def test_of_classes_only(display, regression):
-    with pytest.raises(TypeError, match="of classifiers; ResidualsDisplay of regressors"):
+    with pytest.raises(TypeError, match="is for classifiers; use ResidualsDisplay"):
         display.from_estimator(regression[0])
 
 
@@ -148,7 +148,7 @@ def test_residuals_of_predictions(regression):
 
 
 def test_of_numbers_only(several):
-    with pytest.raises(TypeError, match="of regressors; RocDisplay of classifiers"):
+    with pytest.raises(TypeError, match="is for regressors; use RocDisplay"):
         ResidualsDisplay.from_estimator(several[0])
     with pytest.raises(ValueError, match=r"kernel='ard'.*feature_importance"):
         RelevanceDisplay.from_estimator(several[0])

@@ -69,7 +69,7 @@ def test_without_training_rows_the_page_has_what_held_out_outputs_tell(without_r
     assert "Moves others by" not in page
     assert RelevanceDisplay.compute(model).relevance.argmin() == 2
     for display in (ImportanceDisplay, SearchPathDisplay, CaseDeletionDisplay):
-        with pytest.raises(ValueError, match="those of a table in blocks are not kept"):
+        with pytest.raises(ValueError, match="fitted to rows in blocks does not keep them"):
             display.compute(model)
 
 

@@ -92,7 +92,7 @@ def test_other_data_are_refused(several, name):
 
 
 def test_an_assessment_is_one(several):
-    with pytest.raises(TypeError, match=r"what looms\.assess gives, got dict"):
+    with pytest.raises(TypeError, match=r"a result of looms\.assess, got dict"):
         summary(several[0], assessment={})
 
 

@@ -296,7 +296,7 @@ class CertifiedSystem(CertifiedMachine):
         """Rows of positive weight of a machine on landmarks."""
         if X is None and self.X_fit_ is None:
             raise ValueError(
-                "certify needs the training rows, and a machine fitted to rows in blocks does not "
+                "certify needs the training rows, but a machine fitted to rows in blocks does not "
                 "keep them: pass them as X."
             )
         if X is None:

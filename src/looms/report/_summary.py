@@ -67,10 +67,10 @@ def summary(
     Returns
     -------
     summary : dict
-        Numbers that are not finite are None. `looms.report.summary_schema` describes all keys:
-        ``schema``, ``title``, ``date``, ``looms_version``, ``task``; the ``data``; what
-        was ``asked``; what was ``chosen`` among the ``n_candidates`` ``candidates``, and by which
-        ``score``; ``loo``, the figures of held-out predictions; the ``assessment`` by outer splits;
+        Numbers that are not finite are None. Its keys, which `looms.report.summary_schema`
+        describes, are ``schema``, ``title``, ``date``, ``looms_version``, ``task``; the ``data``;
+        what was ``asked``; what was ``chosen`` from the ``candidates``, ``n_candidates`` in all, by
+        which ``score``; ``loo``, figures of held-out predictions; the ``assessment`` by outer splits;
         the ``headline``; the ``features``, ``samples`` and ``groups`` that matter; the
         ``certificate`` of held-out outputs; ``cautions``.
 

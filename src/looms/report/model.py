@@ -293,7 +293,8 @@ def sampled_rows(model: Model, size: int, random_state: int) -> AnyArray:
     """
     if model.rows is None:
         raise ValueError(
-            "This needs the training rows, and a machine fitted to rows in blocks keeps none."
+            "This needs the training rows, but a machine fitted to rows in blocks does not keep "
+            "them."
         )
     weighted = np.flatnonzero(model.has_weight)
     if len(weighted) <= size:
