@@ -70,14 +70,14 @@ def summary(
         Numbers that are not finite are None. Its keys, which `looms.report.summary_schema`
         describes, are ``schema``, ``title``, ``date``, ``looms_version``, ``task``; the ``data``;
         what was ``asked``; what was ``chosen`` from the ``candidates``, ``n_candidates`` in all, by
-        which ``score``; ``loo``, figures of held-out predictions; the ``assessment`` by outer splits;
-        the ``headline``; the ``features``, ``samples`` and ``groups`` that matter; the
+        which ``score``; ``loo``, figures of held-out predictions; the ``assessment`` by outer
+        splits; the ``headline``; the ``features``, ``samples`` and ``groups`` that matter; the
         ``certificate`` of held-out outputs; ``cautions``.
 
     Raises
     ------
     TypeError
-        If the estimator contains no looms machine, or the assessment is not one of it.
+        If the estimator contains no looms machine, or the assessment is of another kind of task.
     ValueError
         If the number of rows of ``X``, ``y`` or ``groups`` is not that of the training samples.
 
