@@ -85,7 +85,7 @@ def test_what_is_not_a_sum_over_samples_is_refused_in_one_line():
     for call, message in (
         (lambda: case_deletion(model, criterion="press"), "12 landmarks: leave out criterion"),
         (lambda: case_deletion(blocks), "fitted to rows in blocks does not keep them"),
-        (lambda: influence(model, X, CLASSES), "this machine has 12 landmarks"),
+        (lambda: influence(model, X, CLASSES), "the machine has 12 landmarks"),
     ):
         with pytest.raises(ValueError, match=message) as caught:
             call()

@@ -215,9 +215,9 @@ def test_rank_auto_takes_the_kernel_matrix_of_few_rows(monkeypatch):
         ({"rank": True}, "got True"),
         ({"rank": 5000}, "rank=5000 asks for more landmarks than there are rows, 900"),
         ({"search": "grid"}, "search='grid' needs the whole kernel matrix: use rank=None"),
-        ({"nested": "folds"}, "nested='folds' takes"),
-        ({"combine": "stack"}, "combine='stack' takes"),
-        ({"kernel": "auto"}, "kernel='auto', a stack, takes"),
+        ({"nested": "folds"}, "nested='folds' needs"),
+        ({"combine": "stack"}, "combine='stack' needs"),
+        ({"kernel": "auto"}, "kernel='auto', a stack, needs"),
     ],
 )
 def test_what_takes_the_whole_kernel_matrix_is_refused(options, message):
@@ -232,5 +232,5 @@ def test_what_is_of_the_whole_kernel_matrix_is_refused_by_name():
         lambda: model.without([0]),
         lambda: model.predict_interval(X[N:], method="scaled"),
     ):
-        with pytest.raises(ValueError, match="this machine has 60 landmarks: fit with rank=None"):
+        with pytest.raises(ValueError, match="the machine has 60 landmarks: fit with rank=None"):
             call()
