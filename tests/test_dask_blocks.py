@@ -287,7 +287,7 @@ def test_machines_fitted_to_collections_are_those_of_arrays(table, collection):
     ("machine", "message"),
     [
         (LSSVMClassifier(), "LSSVMClassifier takes all rows in memory"),
-        (LSSVMClassifierCV(), "Rows in blocks take landmarks: give rank"),
+        (LSSVMClassifierCV(), "Rows in blocks need landmarks: give rank"),
         (LSSVMClassifierCV(rank=2000), "more landmarks than there are rows, 1000"),
     ],
 )

@@ -27,7 +27,7 @@ def test_a_rare_class_is_warned_of_with_the_remedy_and_shown(looms, fit, rare):
     result = fit("rare.csv", "-t", "event", "-k", "linear", "--threshold", 0)
     warnings = [line for line in said(result) if line.startswith("Warning: ")]
     assert len(warnings) == 1
-    assert "are predicted to be 'yes', where 36 are" in warnings[0]
+    assert "are predicted to be 'yes', but 36 are" in warnings[0]
     assert (
         "Consider --threshold ber, --weight balanced or another kernel (--kernel)." in warnings[0]
     )

@@ -95,7 +95,7 @@ def test_a_machine_on_landmarks_of_a_table_in_blocks(looms, large, tmp_path, nam
     assert np.mean(np.array(rows) == large["y"]) > 0.9
     assert looms("score", "m.skops", name).exit_code == 0
     assert "300 rows, 3 features" in looms("show", "m.skops").stdout
-    text = "the training rows, and those of a table in blocks are not kept"
+    text = "the training rows, but a machine fitted to rows in blocks does not keep them"
     assert text in looms("predict", "m.skops", name, "--coverage", 0.9).stderr
 
 

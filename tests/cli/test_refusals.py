@@ -197,7 +197,7 @@ def test_models_on_landmarks_are_refused_by_name_or_do_without_rows(looms, fit, 
         result = looms("predict", "m.skops", pets, "--coverage", "0.8")
         assert result.exit_code == covered
         if covered:
-            one_line(result, 2, "--coverage 0.8: Intervals, sets and case deletion take")
+            one_line(result, 2, "--coverage 0.8: Intervals, sets and case deletion need")
 
 
 @pytest.mark.parametrize("label", ["nein", "yes"])

@@ -84,8 +84,8 @@ def test_what_is_not_a_sum_over_samples_is_refused_in_one_line():
     blocks = LSSVMClassifierCV("matern12", rank=M, nested=None).fit(ArrayBlocks(X), CLASSES)
     for call, message in (
         (lambda: case_deletion(model, criterion="press"), "12 landmarks: leave out criterion"),
-        (lambda: case_deletion(blocks), "those of a table in blocks are not kept"),
-        (lambda: influence(model, X, CLASSES), "this machine has 12 landmarks"),
+        (lambda: case_deletion(blocks), "fitted to rows in blocks does not keep them"),
+        (lambda: influence(model, X, CLASSES), "the machine has 12 landmarks"),
     ):
         with pytest.raises(ValueError, match=message) as caught:
             call()

@@ -76,18 +76,18 @@ def test_a_pipeline_without_some_rows():
 
 def test_what_cannot_give_them_says_so():
     ridge = make_pipeline(StandardScaler(), Ridge()).fit(X, Y)
-    with pytest.raises(TypeError, match="Pipeline ends in Ridge, which is no machine of looms"):
+    with pytest.raises(TypeError, match="Pipeline ends in Ridge, which is not a looms machine"):
         looms.machine_of(ridge)
-    with pytest.raises(TypeError, match=r"^Pipeline is no machine of looms .* and SVCCV are"):
+    with pytest.raises(TypeError, match=r"^Pipeline is not a looms machine .* and SVCCV are"):
         looms.machine_of(Pipeline([]))
-    with pytest.raises(TypeError, match="LSSVMRegressor is a class, not an estimator made of it"):
+    with pytest.raises(TypeError, match="LSSVMRegressor is a class, not an instance of it"):
         looms.machine_of(LSSVMRegressor)
     with pytest.raises(TypeError, match="Pipeline ends in Ridge, which has no predict_interval"):
         looms.predict_interval(ridge, X)
-    with pytest.raises(TypeError, match="LSSVMRegressor has no predict_set: intervals are of"):
+    with pytest.raises(TypeError, match="LSSVMRegressor has no predict_set: regressors of"):
         looms.predict_set(MACHINE, SCALED)
     pool = looms.LargestMarginClassifier().fit(FLOWERS, KINDS)
-    with pytest.raises(TypeError, match=r"has no predict_set: .* sets of LSSVMClassifier, "):
+    with pytest.raises(TypeError, match=r"has no predict_set: .* and LSSVMClassifier, "):
         looms.predict_set(pool, FLOWERS)
 
 

@@ -76,7 +76,7 @@ def test_classes_that_are_not_named_have_the_rest_in_their_proportions():
 @pytest.mark.parametrize(
     ("prevalence", "message"),
     [
-        ({"maybe": 0.1}, r"prevalence has \['maybe'\], which are no classes: \['no', 'yes'\]"),
+        ({"maybe": 0.1}, r"prevalence has \['maybe'\], which are not classes: \['no', 'yes'\]"),
         ({"yes": 1.0}, "between 0 and 1, both excluded, got 1.0 for 'yes'"),
         ({"yes": 0.2, "no": 0.7}, "must sum to 1, got 0.9"),
     ],

@@ -237,7 +237,7 @@ class TestThresholds:
     @each_classifier
     @pytest.mark.parametrize("rule", [FBeta(), f1_score], ids=["rule", "metric"])
     def test_three_classes_have_none(self, Estimator, rule):
-        with pytest.raises(ValueError, match="needs two classes, y has 3"):
+        with pytest.raises(ValueError, match="needs two classes, but y has 3"):
             Estimator("linear", threshold=rule).fit(X, THREE)
 
 

@@ -94,7 +94,7 @@ def test_rows_in_blocks_give_what_a_matrix_gives(tmp_path):
     save_model(tmp_path / "m.skops", model, {})
     again = load_model(tmp_path / "m.skops").model
     assert_allclose(again.predict(X[N:]), other.predict(X[N:]), rtol=1e-12)
-    with pytest.raises(ValueError, match="case deletion take the training rows"):
+    with pytest.raises(ValueError, match="case deletion need the training rows"):
         again.predict_interval(X[N:])
     single = ArrayBlocks(X[:N].astype(np.float32))
     assert_allclose(
@@ -116,7 +116,7 @@ def test_rows_in_blocks_give_what_a_matrix_gives(tmp_path):
     blocks.feature_names = list("abcd")
     assert list(regressor().fit(blocks, NUMBERS[:N]).feature_names_in_) == list("abcd")
     for options, weight, message in (
-        ({"rank": None}, None, "Rows in blocks take landmarks: give rank"),
+        ({"rank": None}, None, "Rows in blocks need landmarks: give rank"),
         ({"copies": "together"}, None, "copies='together' compares all rows"),
         ({}, np.arange(N), "Rows in blocks need positive weights"),
     ):
@@ -214,10 +214,10 @@ def test_rank_auto_takes_the_kernel_matrix_of_few_rows(monkeypatch):
         ({"rank": "few"}, "got 'few'"),
         ({"rank": True}, "got True"),
         ({"rank": 5000}, "rank=5000 asks for more landmarks than there are rows, 900"),
-        ({"search": "grid"}, "search='grid' takes the whole kernel matrix: use rank=None"),
-        ({"nested": "folds"}, "nested='folds' takes"),
-        ({"combine": "stack"}, "combine='stack' takes"),
-        ({"kernel": "auto"}, "kernel='auto', a stack, takes"),
+        ({"search": "grid"}, "search='grid' needs the whole kernel matrix: use rank=None"),
+        ({"nested": "folds"}, "nested='folds' needs"),
+        ({"combine": "stack"}, "combine='stack' needs"),
+        ({"kernel": "auto"}, "kernel='auto', a stack, needs"),
     ],
 )
 def test_what_takes_the_whole_kernel_matrix_is_refused(options, message):
@@ -232,5 +232,5 @@ def test_what_is_of_the_whole_kernel_matrix_is_refused_by_name():
         lambda: model.without([0]),
         lambda: model.predict_interval(X[N:], method="scaled"),
     ):
-        with pytest.raises(ValueError, match="this machine has 60 landmarks: fit with rank=None"):
+        with pytest.raises(ValueError, match="the machine has 60 landmarks: fit with rank=None"):
             call()

@@ -558,7 +558,7 @@ class TestBadInput:
         y[(y == y[0])] = y[y != y[0]][0]
         y[0] = "odd" if isinstance(y[1], str) else 7
         y = y.astype(type(y[1]))
-        with pytest.warns(UserWarning, match="has one sample only.*leave it out"):
+        with pytest.warns(UserWarning, match="has only one sample.*leave it out"):
             model = SVCCV(param_grid=HELD).fit(X, y)
         assert np.isfinite(model.loo_score_)
         decided = (
@@ -567,7 +567,7 @@ class TestBadInput:
         assert model.classes_[np.asarray(decided, dtype=int)[0]] != y[0]
 
     def test_classes_of_one_sample_each(self):
-        with pytest.raises(ValueError, match="Each of the 2 classes has one sample only"):
+        with pytest.raises(ValueError, match="Each of the 2 classes has only one sample"):
             SVCCV().fit(X[:2], [0, 1])
 
     def test_points_without_convergence_are_passed_over(self, monkeypatch):

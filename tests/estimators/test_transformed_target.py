@@ -229,8 +229,8 @@ def test_only_the_machine_taken_warns():
     [
         ({"transforms": "cube"}, "Unknown transform 'cube'"),
         ({"transforms": []}, "at least one candidate"),
-        ({"transforms": "log"}, "does not take all targets, the least of which is -1"),
-        ({"transforms": "sqrt", "criterion": "likelihood"}, "by criterion='likelihood'"),
+        ({"transforms": "log"}, "does not admit all targets, the smallest of which is -1"),
+        ({"transforms": "sqrt", "criterion": "likelihood"}, "with criterion='likelihood'"),
         ({"criterion": "press"}, "Unknown criterion 'press'"),
         ({"statistic": "mode"}, "Unknown statistic 'mode'"),
         ({"nested": True}, "nested must be"),

@@ -139,7 +139,7 @@ def test_held_out_outputs_that_are_not_those_of_refits(points):
     assert certificate["n_rows"] == 3
     assert not hasattr(machine, "certificate_")
     machine.loo_ = HeldOut(machine.loo_.y, machine.loo_.outputs + 1e-3)
-    assert "Outputs are not those of refits" in titles(machine)
+    assert "Outputs differ from refits" in titles(machine)
     few = LSSVMRegressor("rbf", mu=1e-16).fit(X[:, :1], X[:, 0])
     few.certify()
     (level,) = (c["level"] for c in cautions(few) if "without certain digits" in c["title"])
@@ -177,7 +177,7 @@ def test_a_machine_far_better_than_a_guess_needs_no_remedy():
     y = np.repeat([0, 1, 2], [70, 70, 15])
     X = np.eye(3)[y] + 0.15 * rng.normal(size=(155, 3))
     text = titles(LSSVMClassifier().fit(X, y))["Unequal classes"][1]
-    assert text.startswith("Always saying the largest class is wrong for 54.8 %, this machine for")
+    assert text.startswith("Always predicting the largest class is wrong for 54.8 % of the ")
     assert text.endswith("judge it by the balanced error rate.")
 
 
@@ -232,8 +232,11 @@ def test_an_assessment_of_something_else(points):
     other = assess(LSSVMClassifier("linear"), X[:100], y[:100], 2, random_state=0)
     found = titles(model, assessment=other)
     assert found["Another estimator was assessed"][0] == "serious"
-    assert "kernel='linear'), and this is LSSVM" in found["Another estimator was assessed"][1]
-    assert "of 100 samples, and the machine of 160" in found["Other samples were assessed"][1]
+    assert "kernel='linear'), but this is LSSVM" in found["Another estimator was assessed"][1]
+    assert (
+        "of 100 samples, but the machine was fitted to 160"
+        in found["Other samples were assessed"][1]
+    )
 
 
 @pytest.mark.parametrize("text", ["S(C=1, n_jobs=2, p=3)", "S(C=1, p=3, verbose=1)", "S(C=1, p=3)"])
@@ -267,7 +270,7 @@ def test_one_class_for_all_names_the_remedy():
     X, y = rng.normal(size=(200, 2)), rng.random(200) < 0.1
     level, text = titles(LSSVMClassifier().fit(X, y))["One class for all"]
     assert level == "serious"
-    assert "takes every sample for \u2068False\u2069" in text
+    assert "predicts \u2068False\u2069 for every sample" in text
     X, y = rare()
     text = titles(LSSVMClassifier("linear", mu=1.0, threshold=0.0).fit(X, y))["One class for all"][
         1
@@ -284,7 +287,7 @@ def test_a_class_that_is_seldom_predicted_is_counted():
     assert predicted < 0.6 * 36
     assert level == "serious"
     assert text.startswith(
-        f"Of 600 samples {predicted} are predicted to be \u2068True\u2069, where 36 are. Consider "
+        f"Of 600 samples, {predicted} are predicted to be \u2068True\u2069, but 36 are. Consider "
         "threshold='ber'"
     )
     for remedy in ({"threshold": -0.7}, {"class_weight": "balanced", "threshold": 0.0}):
@@ -383,7 +386,7 @@ def test_cautions_of_a_fit_are_those_of_its_report(points):
     of_fit = cautions(model)
     assert [each["title"] for each in of_fit] == ["A feature gives the target"]
     assert all(each in summary(model)["cautions"] for each in of_fit)
-    with pytest.raises(TypeError, match="StandardScaler is no machine of looms"):
+    with pytest.raises(TypeError, match="StandardScaler is not a looms machine"):
         cautions(StandardScaler())
 
 
@@ -403,7 +406,7 @@ def test_a_support_vector_machine_is_not_told_to_hold_copies_out_together(points
     X, y = (np.concatenate([each, each[:40]]) for each in points)
     model = quietly(SVCCV("linear", "error", resolution=4.0), X, y)
     (text,) = (each["text"] for each in cautions(model) if each["title"] == "Copies of samples")
-    assert text.endswith("drifts to a nearest neighbor. Drop them.")
+    assert text.endswith("drifts to a nearest neighbor. Drop the copies.")
 
 
 def test_a_few_values_that_do_not_part_the_classes_are_no_leak(points):
@@ -428,7 +431,7 @@ def test_repeats_that_no_groups_hold_out_together_are_pointed_out(Estimator):
     model = Estimator(nested=None)
     level, text = titles(quietly(model, X, y))["Samples like repeats of others"]
     assert level == "note"
-    assert text.endswith("hold these out together: groups=...")
+    assert text.endswith("hold them out together: groups=...")
     assert "Samples like repeats of others" not in titles(quietly(model, X, y, groups=number))
 
 
@@ -483,7 +486,7 @@ def test_few_patients_of_many_repeats_are_clusters(Estimator, sizes, noise):
     X, y, number = patients(*sizes, noise)
     model = Estimator(nested=None)
     _, text = titles(quietly(model, X, y))["Samples like repeats of others"]
-    assert f"the others of its cluster, of which there are {sizes[0]}, left out" in text
+    assert f"the rest of its cluster (there are {sizes[0]}), the" in text
     assert "Samples like repeats of others" not in titles(quietly(model, X, y, groups=number))
 
 

@@ -119,7 +119,7 @@ def test_given_hyperparameters_have_no_search(display, several):
 
 @pytest.mark.parametrize("display", OF_CLASSES)
 def test_of_classes_only(display, regression):
-    with pytest.raises(TypeError, match="of classifiers; ResidualsDisplay of regressors"):
+    with pytest.raises(TypeError, match="is for classifiers; use ResidualsDisplay"):
         display.from_estimator(regression[0])
 
 
@@ -148,7 +148,7 @@ def test_residuals_of_predictions(regression):
 
 
 def test_of_numbers_only(several):
-    with pytest.raises(TypeError, match="of regressors; RocDisplay of classifiers"):
+    with pytest.raises(TypeError, match="is for regressors; use RocDisplay"):
         ResidualsDisplay.from_estimator(several[0])
     with pytest.raises(ValueError, match=r"kernel='ard'.*feature_importance"):
         RelevanceDisplay.from_estimator(several[0])
@@ -231,7 +231,7 @@ def test_case_deletion_kinds(regression):
     np.testing.assert_allclose(residual.value, np.abs(model.loo_.residuals))
     with pytest.raises(ValueError, match="known are rms_change"):
         CaseDeletionDisplay.from_estimator(model, kind="fame")
-    with pytest.raises(ValueError, match="samples and 2 names"):
+    with pytest.raises(ValueError, match="samples but 2 names"):
         CaseDeletionDisplay.from_estimator(model, names=["a", "b"])
 
 
@@ -246,7 +246,7 @@ def test_groups_are_drawn_by_their_labels():
     assert shown.ax_.get_xlabel() == "group"
     assert len(CaseDeletionDisplay.compute(model).value) == 12
     assert len(CaseDeletionDisplay.compute(model, kind="leverage").value) == 60
-    with pytest.raises(ValueError, match="There are 12 groups and 60 names"):
+    with pytest.raises(ValueError, match="There are 12 groups but 60 names"):
         CaseDeletionDisplay.compute(model, names=patient)
 
 

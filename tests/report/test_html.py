@@ -176,7 +176,7 @@ def test_one_number_of_evaluations_in_a_page(monkeypatch, tmp_path):
 def test_several_targets(regression):
     _, X, y = regression
     page = render(LSSVMRegressor(mu=0.1).fit(X, np.column_stack([y, -y])))
-    assert "The first of the targets." in page
+    assert "Only the first target is shown." in page
 
 
 def test_file_is_written_whole(several, tmp_path):

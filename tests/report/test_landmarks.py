@@ -54,7 +54,7 @@ def test_with_training_rows_each_is_left_out(with_rows):
     assert "Moves others by" in page
     assert "Change of <bdi>" not in page
     assert "by the whole kernel matrix" in page
-    with pytest.raises(ValueError, match="criterion_change is not known of a machine on landmarks"):
+    with pytest.raises(ValueError, match="criterion_change is not known for a machine on landm"):
         CaseDeletionDisplay.compute(model, kind="criterion_change")
 
 
@@ -69,7 +69,7 @@ def test_without_training_rows_the_page_has_what_held_out_outputs_tell(without_r
     assert "Moves others by" not in page
     assert RelevanceDisplay.compute(model).relevance.argmin() == 2
     for display in (ImportanceDisplay, SearchPathDisplay, CaseDeletionDisplay):
-        with pytest.raises(ValueError, match="those of a table in blocks are not kept"):
+        with pytest.raises(ValueError, match="fitted to rows in blocks does not keep them"):
             display.compute(model)
 
 

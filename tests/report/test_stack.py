@@ -32,7 +32,7 @@ def test_members_are_named_with_their_weights_the_largest_first(stack):
     assert weights == sorted((one.weight for one in stack.members_), reverse=True)
     assert members[0]["kernel"] == chosen["kernel"]
     assert members[0]["mu"] == chosen["mu"] == stack.mu_
-    assert f"Of 3 candidates {len(members)} are stacked" in chosen["reason"]
+    assert f"Of 3 candidates, {len(members)} are stacked" in chosen["reason"]
     assert "5 folds" in chosen["reason"]
     of_candidates = {c["kernel"]: c["weight"] for c in report["candidates"]}
     assert sum(of_candidates.values()) == pytest.approx(1.0)
@@ -45,19 +45,19 @@ def test_members_are_named_with_their_weights_the_largest_first(stack):
 def test_the_page_of_a_stack_tells_what_is_of_its_largest_machine(stack):
     page = re.sub("<[^>]*>", "", render(stack, X=X, y=Y))
     assert f"stack of {len(stack.members_)} machines" in page
-    assert page.count("Of the largest machine of the stack.") == 2  # path and history
+    assert page.count("Shown for the largest machine of the stack.") == 2  # path and history
     assert "without each fold, and weighed by the other folds" in page
     assert "the choice was repeated" not in page
     assert "Hyper-parameters of the largest machine of the stack" in page
     assert "the largest of the stack is marked" in page
     assert "Moves others by" not in page
-    assert "known exactly of one machine, not of a stack: fit with combine" in page
+    assert "known for a single machine, but not for a stack: fit with combine" in page
 
 
 def test_the_page_of_the_best_tells_how_candidates_were_compared(best):
     page, report = re.sub("<[^>]*>", "", render(best)), summary(best)
     assert report["chosen"]["members"] == []
-    assert "root mean square error in 5 folds of samples that each was tuned without" in page
+    assert "root mean square error in 5 folds, each predicted by machines tuned without it" in page
     assert report["score"]["method"] == "5-fold cross-validation"
     assert "Candidates by 5-fold cross-validation root mean square error" in page
     assert {c["weight"] for c in report["candidates"]} == {None}

@@ -92,7 +92,7 @@ def test_other_data_are_refused(several, name):
 
 
 def test_an_assessment_is_one(several):
-    with pytest.raises(TypeError, match=r"what looms\.assess gives, got dict"):
+    with pytest.raises(TypeError, match=r"a result of looms\.assess, got dict"):
         summary(several[0], assessment={})
 
 
@@ -198,7 +198,7 @@ def test_classes_are_counted_in_english(several):
 
 
 def test_an_assessment_of_the_other_task(several, binary, regression):
-    with pytest.raises(TypeError, match="assessment is of a classifier, the machine is a regress"):
+    with pytest.raises(TypeError, match="assessment is of a classifier, but the machine is a reg"):
         summary(regression[0], assessment=binary[3])
 
 

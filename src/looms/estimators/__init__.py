@@ -1,4 +1,4 @@
-"""The scikit-learn face: validate, encode, delegate."""
+"""Estimators with the interface of scikit-learn."""
 
 from looms.estimators._certificate import Certificate
 from looms.estimators._classifier import LSSVMClassifier

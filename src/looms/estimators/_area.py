@@ -1,4 +1,4 @@
-"""Area under the ROC curve of machines of many rows, within folds of these."""
+"""Area under the ROC curve of machines of many rows, within folds of the rows."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ def outputs_in_folds(
 ) -> Array | None:
     """Outputs of each row by the machine without its fold, at the values chosen.
 
-    None where there are no folds, or a machine without one is not to be had.
+    None if there are no folds, or the machine without some fold cannot be fitted.
 
     Parameters
     ----------
     y : labels.
     groups : (n,) numbers, or None.
-    without : outputs, shaped like ``y``, of each row by the machine without its fold, (n,) numbers.
+    without : function of (n,) fold numbers; returns the output of each row by the machine without
+        its fold, shaped like ``y``.
     """
     folds = folds_of_area(class_indices(y), groups)
     try:
@@ -41,7 +42,7 @@ def outputs_in_folds(
 def outputs_of_choice(
     blocks: RowBlocks, choice: Choice, groups: AnyArray | None, *, fit_intercept: bool
 ) -> Array | None:
-    """`outputs_in_folds` of the machine chosen, while its rows, which are not kept, can be had."""
+    """`outputs_in_folds` of the chosen machine, while its rows are still at hand."""
     fit, best = choice.fit, choice.best
     samples = Samples(fit.landmarks, center=center_of(fit.landmarks))
     without = partial(
@@ -59,9 +60,9 @@ def outputs_of_choice(
 def area_in_folds(
     y: Array, outputs: Array | None, weight: Array, groups: AnyArray | None
 ) -> tuple[float, Array]:
-    """Area of rows of one fold, and what each row adds to its deviation.
+    """Area over pairs of rows in one fold, and what each row adds to its deviation.
 
-    ``outputs`` are those of `outputs_in_folds`; without them NaN.
+    ``outputs`` are those of `outputs_in_folds`; if None, the area is NaN.
     """
     if outputs is None:
         return float("nan"), np.full(len(y), np.nan)

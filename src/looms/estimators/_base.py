@@ -1,4 +1,4 @@
-"""Base of the machines: samples in, fitted attributes, figures to quote."""
+"""Base class of the machines: validation of samples, fitted attributes, figures to quote."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from looms.tensors import rows_of_tensors
 # for the machine without one of the heavy samples.
 _NEGLIGIBLE = 1e-10
 
-#: Attributes that are made of others when they are needed.
+#: Attributes that are made from others when they are needed.
 _MADE_AGAIN = ("_machine_models", "_without_rows", "_held_out_scores")
 #: Attributes that only some fits set.
 _OF_SOME_FITS = ("coef_", "certificate_", "groups_", "landmarks_", "members_")
 
 
 class KernelMachine(CertifiedMachine):
-    """Base of the kernel machines: kernels, validated samples, fitted attributes set at once."""
+    """Base class of the kernel machines: kernels, validation of samples, fitted attributes."""
 
     kernel: Any
     kernel_: Kernel
@@ -62,10 +62,10 @@ class KernelMachine(CertifiedMachine):
     def _validated(
         self, X: Any, y: Any, sample_weight: Any, **options: Any
     ) -> tuple[Matrix, AnyArray, Array]:
-        """Samples that all kernels take, targets, and weights as given, zeros cached.
+        """Samples that all kernels take, targets, and weights as given.
 
-        Rows in blocks stay what they are, and dask collections become that; of these X is not
-        checked here.
+        Rows in blocks stay as they are, and dask collections become such; their X is not checked
+        here.
         """
         pairwise = {kernel.pairwise for kernel in self._kernels()}
         if len(pairwise) > 1:
@@ -101,7 +101,7 @@ class KernelMachine(CertifiedMachine):
         return X, y, weight
 
     def _validated_targets(self, X: RowBlocks, y: Any, **options: Any) -> AnyArray:
-        """Targets of rows in blocks; the number and names of the features are kept."""
+        """Targets of rows in blocks; stores the number and names of the features."""
         multi_output = options.get("multi_output", False)
         y = check_array(y, ensure_2d=False, dtype=None) if multi_output else column_or_1d(y)
         if len(y) != X.shape[0]:
@@ -147,28 +147,28 @@ class KernelMachine(CertifiedMachine):
 
     @property
     def scores_(self) -> dict[str, float]:
-        """Figures to quote, of held-out predictions.
+        """Figures to quote, from held-out predictions.
 
         For classes "error", "ber" (the mean over classes of the error rate), "auc" and, with
         probabilities, "log_loss"; for numbers "rmse", "mae" and "r2". With ``nested_`` the whole
-        choice was made without the row; otherwise the hyper-parameters were chosen by the same
-        rows, which flatters. The first access costs n³ flops of a least-squares machine, or the ten
-        fits of ``nested_``.
+        choice was made without the row; otherwise the hyper-parameters were chosen on the same
+        rows, so the figures flatter. The first access costs n³ flops for a least-squares machine,
+        or the ten fits of ``nested_``.
 
-        "auc" compares rows under one machine that has seen neither: leave-pair-out, or, of `SVCCV`,
-        of machines on landmarks, and of linear ones with more than 5000 rows and half as many
-        features or fewer, within the folds of `cv`, or of ten made for this. It is NaN where some
-        class has fewer than three rows, or groups, for these.
+        "auc" compares two rows under one machine that has seen neither: leave-pair-out. `SVCCV`,
+        machines on landmarks, and linear ones with more than 5000 rows and half as many features
+        or fewer compare rows within the folds of `cv`, or within ten folds made for this; "auc" is
+        then NaN if some class has fewer than three rows, or groups.
         """
         return {name: value for name, (value, _) in self._scored().scores.items()}
 
     @property
     def scores_se_(self) -> dict[str, float]:
-        """Standard errors of ``scores_`` over draws of the rows, or groups, the machine given."""
+        """Standard errors of ``scores_`` over draws of the rows, or groups, for a fixed machine."""
         return {name: error for name, (_, error) in self._scored().scores.items()}
 
     def _scored(self) -> Scored:
-        """``scores_``, their standard errors and the decisions that they are of."""
+        """``scores_``, their standard errors and the decisions that they rest on."""
         check_is_fitted(self, "dual_coef_")
         cached: Scored | None = vars(self).get("_held_out_scores")
         if cached is None:
@@ -177,10 +177,10 @@ class KernelMachine(CertifiedMachine):
 
     @abstractmethod
     def _area(self, weight: Array) -> tuple[float, Array]:
-        """Area under the ROC curve at the values chosen, and what each row adds to its deviation.
+        """Area under the ROC curve at the chosen values, and what each row adds to its deviation.
 
-        It compares held-out rows under one machine that has seen neither; ``weight``, (m,), is that
-        of the rows of the fit.
+        It compares held-out rows under one machine that has seen neither; ``weight``, (m,), has
+        the weights of the rows of the fit.
         """
 
     @abstractmethod
@@ -189,10 +189,10 @@ class KernelMachine(CertifiedMachine):
 
     @abstractmethod
     def _models_without_rows(self, X: Matrix) -> tuple[Array, Iterator[tuple[slice, Array]]]:
-        """Held-out residuals of the samples of the fit, and the models without each at new ones.
+        """Held-out residuals of the samples of the fit, and outputs of the models without each.
 
-        Of these in blocks the rows of ``X`` and the outputs, (rows, n_train) or (rows, n_train,
-        n_targets).
+        The outputs come in blocks: the rows of ``X``, and (rows, n_train) or (rows, n_train,
+        n_targets) numbers.
         """
 
 
@@ -208,7 +208,7 @@ def one_or_many(parameter: Any) -> list[Any]:
 
 
 def checked_sample_weight(sample_weight: Any, n: int) -> Array:
-    """(n,) weights, ones unless given; ValueError for negative, non-finite or only zero ones."""
+    """(n,) weights, default ones; ValueError if any is negative or not finite, or all are zero."""
     scalar = isinstance(sample_weight, Real)
     weight = checked_weights(np.full(n, sample_weight) if scalar else sample_weight, n, zeros=True)
     if not weight.any():
@@ -218,13 +218,13 @@ def checked_sample_weight(sample_weight: Any, n: int) -> Array:
         representable = np.isfinite([total, n / total]).all()
     if not representable:
         raise ValueError(
-            f"sample_weight is out of range, its largest value is {weight.max():.3g}: multiply all "
-            "weights by a constant, only their ratios count."
+            f"sample_weight is out of range: its largest value is {weight.max():.3g}. Multiply all "
+            "weights by a constant; only their ratios count."
         )
     least, largest = weight[weight > 0].min(), weight.max()
     if least < _NEGLIGIBLE * largest:
         raise ValueError(
             f"sample_weight ranges from {least:.3g} to {largest:.3g}, beyond double precision: "
-            f"give negligible weights, those below {_NEGLIGIBLE:g} of the largest, as zero."
+            f"set negligible weights, below {_NEGLIGIBLE:g} times the largest, to zero."
         )
     return weight

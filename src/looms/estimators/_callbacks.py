@@ -1,4 +1,4 @@
-"""Callbacks of scikit-learn that follow a selection."""
+"""scikit-learn callbacks that follow a selection."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from looms.optimize import Point
 from looms.selection._candidates import Candidate
 from looms.selection._held_out_criterion import HeldOutCriterion
 
-# Callbacks came with scikit-learn 1.9, and are experimental there.
+# Callbacks came with scikit-learn 1.9, where they are experimental.
 try:
     from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin
     from sklearn.callback import with_callbacks as with_callbacks
@@ -22,13 +22,13 @@ except ImportError:  # before scikit-learn 1.9
 
 
 class CallbackWatcher:
-    """Passes the course of a selection on to the callbacks of an estimator.
+    """Reports the progress of a selection to the callbacks of an estimator.
 
-    One task a candidate, in it one task an iteration of the optimizer. A callback that
+    Each candidate is a task, with one task for each iteration of the optimizer. A callback that
     asks to stop at the end of an iteration ends the search of that candidate; at the end
-    of a candidate, no further one is tried. A callback with a method ``on_evaluation`` hears of
-    each evaluation of the criterion, too: of the estimator, the number of samples, the value; one
-    with ``on_outer_fold`` of the estimator, the number of outer folds done, and of all.
+    of a candidate, no further one is tried. ``on_evaluation`` of a callback, if it has one, is
+    called at each evaluation of the criterion with the estimator, the number of samples and the
+    value; ``on_outer_fold`` with the estimator, the number of outer folds done, and their total.
     """
 
     def __init__(self, estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
@@ -71,6 +71,6 @@ class CallbackWatcher:
         return bool(self._candidate.call_on_fit_task_end(**self._data))
 
     def ends(self) -> None:
-        """To be called when all fitted attributes are set: callbacks may predict and score."""
+        """Call this when all fitted attributes are set: callbacks may predict and score."""
         if self._root is not None:
             self._root.call_on_fit_task_end(**self._data, reconstruction_attributes={})

@@ -1,4 +1,4 @@
-"""Certificates: held-out outputs of some rows compared with refits without these rows."""
+"""Certificates: held-out outputs of some rows, compared with refits without these rows."""
 
 from __future__ import annotations
 
@@ -36,27 +36,28 @@ Verdict = Literal["agrees", "cannot tell", "differs"]
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """Outputs of a fitted machine, held-out and its own, compared with refits.
+    """Comparison of a fitted machine's outputs, held-out and ordinary, with refits.
 
     Attributes
     ----------
     rows : ndarray of shape (n_refitted,)
-        Rows that were held out and refitted.
+        Rows that were held out in refits.
     difference : float
-        Largest absolute difference from the refits, in units of the outputs: of held-out outputs
-        from machines without the rows, and of the machine's own outputs from one of all rows.
+        Largest absolute difference from the refits, in units of the outputs: between held-out
+        outputs and machines without the rows, and between the machine's ordinary outputs and a
+        refit to all rows.
     relative : float
         The same in standard deviations of the targets.
     condition : float or None
-        Condition number of what is solved, of several the largest: the norm ‖M‖₁ of the kernel
-        matrix plus ridge, or of the normal equations on landmarks, over its smallest eigenvalue.
-        None for a support vector machine, which is no linear system.
+        Condition number of the system that is solved, the largest if there are several: the norm
+        ‖M‖₁ of the kernel matrix plus ridge, or of the normal equations on landmarks, over its
+        smallest eigenvalue. None for a support vector machine, which is not a linear system.
     bound : float
-        Relative difference up to which rounding explains it: ε (n + ``condition``), with ε the
+        Largest relative difference that rounding explains: ε (n + ``condition``), with ε the
         spacing of floating-point numbers at one, times the largest target or output in standard
-        deviations. Of a support vector machine what the tolerance of its KKT conditions leaves.
+        deviations. For a support vector machine, what the tolerance of its KKT conditions allows.
     solver : str
-        Of the refits.
+        Solver of the refits.
 
     Examples
     --------
@@ -86,16 +87,16 @@ class Certificate:
         bound: float,
         solver: str = "LU with partial pivoting",
     ) -> Self:
-        """Certificate of differences, (k,), or (k, n_targets) where ``y`` has several."""
+        """Certificate of differences, (k,), or (k, n_targets) for several targets."""
         relative = targets_as_columns(differences) / spread_of(y)
         return cls(rows, float(differences.max()), float(relative.max()), condition, bound, solver)
 
     @property
     def verdict(self) -> Verdict:
-        """The outputs agree with the refits, differ, or are too ill-conditioned to tell.
+        """Whether the outputs agree with the refits, differ, or are too ill-conditioned to tell.
 
-        "differs" if the difference is larger than the bound; "cannot tell" if the bound is above
-        0.001 standard deviations of the targets: whatever the difference, no digits are certain.
+        "differs" if the difference exceeds the bound; "cannot tell" if the bound is above 0.001
+        standard deviations of the targets, so that no digits are certain; otherwise "agrees".
         """
         if not self.relative <= self.bound:
             return "differs"
@@ -103,7 +104,7 @@ class Certificate:
 
     @property
     def holds(self) -> bool:
-        """True if the outputs agree with the refits."""
+        """True if the verdict is "agrees"."""
         return self.verdict == "agrees"
 
     def __str__(self) -> str:
@@ -131,7 +132,7 @@ class Certificate:
 
 
 class CertifiedMachine(BaseEstimator):  # type: ignore[misc]
-    """Base of the machines that compare their held-out outputs with refits."""
+    """Base class of the machines that compare their held-out outputs with refits."""
 
     fit_weight_: Array
     loo_: HeldOut
@@ -139,43 +140,43 @@ class CertifiedMachine(BaseEstimator):  # type: ignore[misc]
     certificate_: Certificate
 
     def certify(self, n_rows: int = 3, X: Any = None) -> Certificate:
-        """Held-out outputs of some rows, and the machine's own there, compared with refits.
+        """Compare outputs of some rows, held-out and ordinary, with refits.
 
-        Of held-out outputs the difference is that from machines without the row, or its group or
-        fold; of the machine's own, as ``predict`` computes them and by the dual coefficients, that
-        from a machine of all rows. Hyper-parameters stay. The refits share nothing with the fit but
-        the kernel: a least-squares machine is solved anew by LU with partial pivoting, a support
-        vector machine by scikit-learn's ``SVC``.
+        Held-out outputs are compared with machines refitted without the row, or its group or
+        fold. The machine's ordinary outputs, as ``predict`` computes them and by the dual
+        coefficients, are compared with a machine refitted to all rows. The hyper-parameters stay
+        the same. The refits share only the kernel with the fit: a least-squares machine is solved
+        anew by LU with partial pivoting, a support vector machine by scikit-learn's ``SVC``.
 
         Parameters
         ----------
         n_rows : int, default=3
-            Rows to hold out, at most all: that of the largest residual, and others at random,
-            always the same.
+            Number of rows to hold out, at most all: the one with the largest residual, and others
+            drawn at random, the same at every call.
         X : array-like, sparse matrix, dask collection or RowBlocks, default=None
-            The samples of the fit of a machine on landmarks, where these were in blocks and are not
-            kept; others keep theirs.
+            The training samples, needed only for a machine on landmarks that was fitted to rows
+            in blocks, which it does not keep.
 
         Returns
         -------
         certificate : Certificate
-            Also stored as ``certificate_``. Of ``loo_``; of ``held_out_`` too, where rows are held
-            out in groups or folds. What machines that were tuned anew say, as ``nested_``, is not
-            refitted. Where a machine without the rows cannot be fitted, the difference is infinite.
+            Also stored as ``certificate_``. It covers ``loo_``, and ``held_out_`` if rows are held
+            out in groups or folds, but not outputs of machines that were tuned anew, such as
+            ``nested_``. If a machine without the rows cannot be fitted, the difference is infinite.
 
         Raises
         ------
         ValueError
-            If ``n_rows`` is no positive integer, or the samples are not kept and not given.
+            If ``n_rows`` is not a positive integer, or the samples are neither kept nor given.
         sklearn.exceptions.NotFittedError
             If the machine is not fitted.
 
         Notes
         -----
-        2n³/3 flops for each row, or fold, and for the machine of all rows, and n³/3 for the
-        condition; on landmarks a sweep over the rows for each. At n = 1000 three rows cost
-        3 % of the fit of a machine that chooses its hyper-parameters, a quarter with
-        ``nested=None``, and four times the fit of given ones; at n = 2000, 1.1 s, half as much
+        Each row, or fold, and the machine of all rows cost 2n³/3 flops, and the condition number
+        n³/3; on landmarks each costs a sweep over the rows. At n = 1000, three rows cost
+        3 % of the fit of a machine that chooses its hyper-parameters (a quarter with
+        ``nested=None``), and four times the fit with given ones; at n = 2000, 1.1 s, half as much
         again as the fit. Memory: four n×n arrays.
 
         Examples
@@ -295,8 +296,8 @@ class CertifiedSystem(CertifiedMachine):
         """Rows of positive weight of a machine on landmarks."""
         if X is None and self.X_fit_ is None:
             raise ValueError(
-                "certify takes the training rows, and those of a table in blocks are not kept: "
-                "give them as X."
+                "certify needs the training rows, but a machine fitted to rows in blocks does not "
+                "keep them: pass them as X."
             )
         if X is None:
             return ArrayBlocks(training_rows(self.X_fit_, train, False))

@@ -53,30 +53,29 @@ class Classifier(ThresholdedClassifier, UpdatableMachine):
     def predict_proba(self, X: Any) -> Array:
         """Probability of each class.
 
-        The calibrator turns outputs into probabilities as it learned from the leave-one-out
-        outputs, which are what outputs for new samples are like.
+        The calibrator that turns outputs into probabilities was fitted to the leave-one-out
+        outputs, which resemble the outputs for new samples.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            New samples. For those of the training set, whose outputs are nearer to their
-            labels, use `looms.calibration.loo_probabilities` of ``loo_``.
+            New samples. For the training samples, whose outputs are nearer to their labels,
+            use `looms.calibration.loo_probabilities` of ``loo_``.
 
         Returns
         -------
         p : ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``; rows sum to one. Of more than two classes: the softmax
-            of the outputs, with ``calibration="sigmoid"``, else one-against-rest probabilities
-            over their sum.
+            In the order of ``classes_``; rows sum to one. With more than two classes, the softmax
+            of the outputs if ``calibration="sigmoid"``, otherwise one-against-rest probabilities
+            divided by their sum.
 
         Notes
         -----
-        With ``threshold=None`` the class that `predict` gives is the most probable one: of two
-        classes `decision_function` is positive exactly where the probability of the second is
-        above ½. A threshold that was given, or set for another end, is the only thing by which
-        they differ. Of more than two classes `decision_function` is largest for the most probable
-        one. With ``class_weight``
-        the probabilities are those of a population with such classes.
+        With ``threshold=None``, `predict` returns the most probable class: for two classes
+        `decision_function` is positive exactly where the probability of the second is above ½.
+        Only a threshold that was given, or set for another purpose, makes them differ. With more
+        than two classes `decision_function` is largest for the most probable one. With
+        ``class_weight`` the probabilities are those of a population with such classes.
         """
         outputs = self._outputs(self._checked_new_data(X))
         return class_probabilities(self.calibrator_, outputs)
@@ -95,12 +94,12 @@ class Classifier(ThresholdedClassifier, UpdatableMachine):
         Returns
         -------
         log_p : ndarray of shape (n_samples, n_classes)
-            That of `predict_proba`; finite, as a probability of zero counts as 2.2e-308.
+            The logarithm of `predict_proba`; finite, since probabilities of zero count as 2.2e-308.
         """
         return np.asarray(np.log(np.maximum(self.predict_proba(X), np.finfo(np.float64).tiny)))
 
     def _encoded(self, y: AnyArray, weight: Array) -> tuple[AnyArray, AnyArray, Array]:
-        """Classes, index of each label, targets ±1; ValueError if they cannot be told apart so."""
+        """Classes, index of each label, targets ±1; ValueError if unsuitable."""
         if self.calibration is not None:
             as_calibration(self.calibration)  # an unknown name is an error before any work
         classes, labels, targets = encoded(y, weight)
@@ -108,9 +107,9 @@ class Classifier(ThresholdedClassifier, UpdatableMachine):
         return classes, labels, targets
 
     def _score(self, loo: HeldOut, fit_weight: Array) -> Score:
-        """Loss of the rule of the threshold on leave-one-out outputs, threshold and calibrator.
+        """Loss of the threshold rule on leave-one-out outputs, the threshold and the calibrator.
 
-        In the calibrator the weights of the fit count, else it would undo those of classes.
+        The calibrator uses the weights of the fit: otherwise it would undo the class weights.
         """
         calibrator = None
         if self.calibration is not None:
@@ -123,7 +122,7 @@ class Classifier(ThresholdedClassifier, UpdatableMachine):
         unknown = sorted({label for label in y.tolist() if label not in number}, key=str)
         if unknown:
             raise ValueError(
-                f"y has {unknown}, which are no classes of this machine: {list(number)}. Fit a "
+                f"y has {unknown}, which are not classes of this machine: {list(number)}. Fit a "
                 "machine to all rows."
             )
         return class_targets(np.array([number[label] for label in y.tolist()]), len(number))
@@ -141,40 +140,41 @@ class Classifier(ThresholdedClassifier, UpdatableMachine):
 
 
 class LSSVMClassifier(Classifier, GivenMachine):
-    """Least-squares support vector machine for classification, hyper-parameters given.
+    """Least-squares support vector machine for classification, with given hyper-parameters.
 
-    Minimizes ½‖w‖² + 1/(2 mu n) Σ_i ζ_i (t_i − w·φ(x_i) − b)² over targets t = ±1, with
+    Minimizes ½‖w‖² + 1/(2 mu n) Σ_i ζ_i (t_i − w·φ(x_i) − b)² for targets t = ±1 and
     weights ζ of mean one. Fitting also gives all exact leave-one-out outputs, at the
-    cost of one matrix inversion and no refit. `LSSVMClassifierCV` chooses the
-    hyper-parameters by them.
+    cost of one matrix inversion and no refit. `LSSVMClassifierCV` uses them to choose the
+    hyper-parameters.
 
     Parameters
     ----------
     kernel : str, looms.kernels.Kernel or callable, default="rbf"
         "linear", "quadratic", "cubic", "boolean", "rbf", "laplacian", "ard", "matern12",
-        "matern32", "matern52", "powexp", "powexp_ard", "polynomial4" and so on by the degree, any
-        of these with "normalized_" or "ranked_" before it, "precomputed"; a kernel object, whose
-        open values are taken from the data; or a function of two matrices of samples that returns
+        "matern32", "matern52", "powexp", "powexp_ard", "polynomial4" (or another degree), any
+        of these prefixed with "normalized_" or "ranked_", or "precomputed"; a kernel object, whose
+        unset values are taken from the data; or a function of two matrices of samples that returns
         their kernel matrix.
     mu : float, default=1e-3
         Regularization, positive; the ridge added to the kernel matrix is
         ``n_samples * mu / weight``.
     fit_intercept : bool, default=True
-        Whether there is an (unregularized) intercept.
+        Whether to fit an (unregularized) intercept.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes in fit and calibration; they multiply ``sample_weight``.
+        Weights of the classes in the fit and the calibration; they multiply ``sample_weight``.
     threshold : None, float, str, looms.threshold.ThresholdRule or callable, default=None
-        Outputs above it belong to the second class. None: where the probability of that class
-        is ½, so that decisions agree with probabilities; of several classes one for each, less
-        which the largest output is of the most probable one; 0 with ``calibration=None``. Of
-        several classes None or 0. Two classes only: another number, or what it is set for, by
-        the leave-one-out outputs: "ber" for the least balanced error rate,
-        "f1", ``looms.threshold.FBeta(beta)``, ``Cost(false_positive, false_negative)``,
-        ``RequiredPrecision(precision)``, ``RequiredRecall(recall)``, or a metric of
-        ``(y_true, y_pred[, sample_weight])`` in codes ±1 of which more is better.
+        Outputs above it belong to the second class. None puts it where the probability of that
+        class is ½, so that decisions agree with probabilities; with more than two classes, each
+        class has a threshold, subtracted so that the most probable class has the largest value;
+        with ``calibration=None`` it is 0. More than two classes admit only None or 0. For two
+        classes it may also be another number, or a rule that sets it from the leave-one-out
+        outputs: "ber" for the smallest balanced error rate, "f1", ``looms.threshold.FBeta(beta)``,
+        ``Cost(false_positive, false_negative)``, ``RequiredPrecision(precision)``,
+        ``RequiredRecall(recall)``, or a metric of ``(y_true, y_pred[, sample_weight])``, coded
+        ±1, where larger is better.
     calibration : {"sigmoid", "isotonic", "beta"} or None, default="sigmoid"
-        How leave-one-out outputs teach probabilities: Platt's sigmoid, for several classes a
-        softmax of one slope and a constant a class, isotonic regression
+        How probabilities are fitted to the leave-one-out outputs: Platt's sigmoid (with more than
+        two classes a softmax with one slope and a constant per class), isotonic regression
         (for thousands of samples) or beta calibration. With None there is no `predict_proba`.
 
     Attributes
@@ -182,16 +182,16 @@ class LSSVMClassifier(Classifier, GivenMachine):
     classes_ : ndarray of shape (n_classes,)
         The classes, sorted.
     loo_ : HeldOut
-        Exact leave-one-out outputs, before the threshold; targets ±1, one column a class
-        for more than two. A sample of weight zero has its ordinary output there.
+        Exact leave-one-out outputs, before the threshold; targets ±1, one column per class
+        for more than two. A sample of weight zero has its ordinary output.
     threshold_ : float or ndarray of shape (n_classes,)
-        The threshold, folded into `decision_function`; for several classes with a softmax one
-        for each, −constant / slope. For None it comes from the calibrator of ``loo_``: errors
-        counted on ``loo_`` at it are optimistic, by little. If no output has a probability on
-        the other side of ½, as with a flat sigmoid or softmax, it is out of their reach
-        (`looms.calibration.output_at_half`), and all samples get one class.
+        The threshold, which `decision_function` subtracts; for several classes with a softmax one
+        per class, −constant / slope. With ``threshold=None`` it comes from the calibrator, fitted
+        to ``loo_``, so errors counted on ``loo_`` are slightly optimistic. If no output has a
+        probability on the other side of ½, as with a flat sigmoid or softmax, it lies beyond all
+        outputs (`looms.calibration.output_at_half`), and all samples get one class.
     calibrator_ : looms.calibration.Calibrator or None
-        What makes probabilities of outputs.
+        Turns outputs into probabilities.
     kernel_ : Kernel
         The kernel with all its values.
     mu_ : float
@@ -207,18 +207,18 @@ class LSSVMClassifier(Classifier, GivenMachine):
     fit_intercept_ : bool
         Whether it was fitted with an intercept.
     groups_
-        Only of machines that `without` or `with_rows` made of another.
+        Only in machines that `without` or `with_rows` made from another.
     certificate_ : Certificate
-        Of the last `certify`, `without` or `with_rows`.
+        Result of the last `certify`, `without` or `with_rows`.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where the training data had names.
+        Names of the features, if the training data had names.
 
     Notes
     -----
-    2n³/3 flops beside the kernel matrix. Memory: one n×n array, in which the matrix is
-    factorized; for ``kernel="precomputed"`` the one given stays, in ``X_fit_``. That one is
+    Fitting costs 2n³/3 flops beside the kernel matrix. Memory: one n×n array, in which the matrix
+    is factorized. With ``kernel="precomputed"`` the given matrix is also kept, in ``X_fit_``, and
     checked to be positive semi-definite, for another n³/3 flops.
 
     References
@@ -257,7 +257,7 @@ class LSSVMClassifier(Classifier, GivenMachine):
         self.calibration = calibration
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the machine and find its leave-one-out outputs.
+        """Fit the machine and compute its leave-one-out outputs.
 
         Parameters
         ----------
@@ -267,7 +267,7 @@ class LSSVMClassifier(Classifier, GivenMachine):
             Class of each sample.
         sample_weight : array-like of shape (n_samples,), default=None
             Nonnegative weights; only their ratios count. A sample of weight zero takes no
-            part in the fit and still gets an output in ``loo_``.
+            part in the fit but still gets an output in ``loo_``.
 
         Returns
         -------

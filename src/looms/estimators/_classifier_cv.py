@@ -14,19 +14,19 @@ from looms.estimators._warnings import warn_of_missed_precision, warn_of_one_cla
 class LSSVMClassifierCV(Classifier, SelectingMachine):
     """Least-squares SVM classifier that chooses its hyper-parameters by exact leave-one-out.
 
-    Kernel parameters and regularization minimize a criterion on the leave-one-out
-    outputs, by its gradient in all of them at once. Several kernels and criteria are
-    tuned each, and compared by rows that they were tuned without: the one with the smallest
-    balanced error rate is taken, or the smallest loss of the rule of the threshold if it has
-    another, or all are stacked.
+    A gradient search over all kernel parameters and the regularization at once minimizes a
+    criterion on the leave-one-out outputs. If several kernels or criteria are given, each is
+    tuned, and they are compared on rows that they were tuned without. The candidate with the
+    smallest balanced error rate, or the smallest loss of another threshold rule, is taken; or
+    all are stacked.
 
     Parameters
     ----------
     kernel : str, looms.kernels.Kernel, callable or list of these, default="rbf"
         As for `LSSVMClassifier`; several are candidates. "auto" stands for a stack of "linear",
-        "rbf", "ranked_laplacian", of dense samples, and "weighted_matern12": the least error on
-        most tables, at some twenty times the cost of "rbf". Values given in a kernel object
-        are where the search starts; ``gamma_bounds="fixed"`` and the like hold them.
+        "rbf", "ranked_laplacian" (dense samples only) and "weighted_matern12": the smallest error
+        on most tables, at some twenty times the cost of "rbf". The search starts at the values
+        given in a kernel object; ``gamma_bounds="fixed"`` and the like hold them fixed.
         "weighted_rbf", "weighted_powexp", "weighted_matern52" and so on weight the features by the
         gradients of the machine without weights, and are tuned twice: `looms.kernels.Weighted`.
     criterion : str, looms.criteria.Criterion or list of these, default="press"
@@ -37,123 +37,125 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
     fit_intercept, class_weight
         As for `LSSVMClassifier`.
     selection_weight : "class_weight", dict, "balanced" or None, default="class_weight"
-        Weights of the classes in the criterion, those of the fit unless given; they multiply
-        ``sample_weight``. With None the criterion counts classes as they come, whatever their
-        weights in the fit, and prefers machines that give up a rare one.
+        Weights of the classes in the criterion, by default those of the fit; they multiply
+        ``sample_weight``. With None the criterion ignores class weights, even if the fit has
+        some, and prefers machines that give up a rare class.
     threshold : None, float, str, looms.threshold.ThresholdRule or callable, default=None
-        As for `LSSVMClassifier`, set for every candidate by its own leave-one-out outputs and
+        As for `LSSVMClassifier`; each candidate sets it by its own leave-one-out outputs and
         calibrator.
     calibration : {"sigmoid", "isotonic", "beta"} or None, default="sigmoid"
         As for `LSSVMClassifier`.
     prior : bool, default=False
-        Bayesian regularization of the kernel's hyper-parameters (Cawley & Talbot 2007),
-        for kernels with many, such as "ard" on few samples.
+        Bayesian regularization of the kernel's hyper-parameters (Cawley & Talbot 2007), for
+        kernels that have many, such as "ard" on few samples.
     max_iter : int, default=100
-        Iterations of each search.
+        Maximum number of iterations of each search.
     n_restarts : int, default=0
-        Starts beside the first. All starts are the best points of a scan of the
+        Number of starts beside the first. All starts are the best points of a scan of the
         hyper-parameters on a subsample, one for each of five kernels between a narrow and a
         wide one: more than four restarts add nothing.
     tol_se : float, default=0.1
-        A search ends when an iteration gains less than this fraction of the standard
-        error of the criterion; on subsamples of a fraction of it, for there iterations
-        cost little. From 1600 samples on the last search is on landmarks, and the kernel matrix
-        of all samples is factorized once, where landmarks give the criterion to within ten times
-        this; with 0 never. A heuristic: the difference of the criterion between two settings of the
-        hyper-parameters is less noisy than the criterion itself.
+        A search ends when an iteration gains less than this fraction of the standard error of
+        the criterion; on subsamples, where iterations are cheap, less than a fraction of that.
+        From 1600 samples on, the last search is on landmarks if these give the criterion to
+        within ten times this tolerance, and the kernel matrix of all samples is factorized only
+        once; with 0 never. This is a heuristic: the difference of the criterion between two
+        settings of the hyper-parameters is less noisy than the criterion itself.
     copies : {"apart", "together"}, default="apart"
         Whether rows that are equal in every feature are held out one at a time or together.
-        Leaving one out leaves its copies in: where rows were entered repeatedly, "apart"
-        flatters and selects a nearest neighbor. In tables of few discrete columns equal rows
-        are ordinary samples, and "apart" is right.
+        Leaving one out leaves its copies in: if rows were entered repeatedly, "apart" flatters
+        and selects a nearest neighbor. In tables of few discrete columns equal rows are ordinary
+        samples, and "apart" is right.
     cv : int, str, splitter, iterable, ndarray or None, default=None
-        Samples that are held out together: None for each by itself, or each group; a number of
-        folds, stratified for classes; "5x2" for five repetitions of two folds; a splitter of
-        scikit-learn, or its splits, that tests every sample; `looms.folds.GapKFold` for samples in
+        Which samples are held out together: None for each by itself, or each group; a number of
+        folds, stratified by class; "5x2" for five repetitions of two folds; a scikit-learn
+        splitter, or its splits, that tests every sample; `looms.folds.GapKFold` for samples in
         order of time; or the number of the fold of each sample, (n_samples,) or (n_repetitions,
-        n_samples). A number of folds is of the samples of non-zero weight; all else is of all.
-        The criterion is the mean over repetitions. Holding out more resists over-fitting of
-        kernels with many hyper-parameters. A model file holds numbers, splits and `GapKFold`, but
-        no other splitter.
+        n_samples). A number of folds divides the samples of non-zero weight; all other forms
+        refer to all samples. The criterion is the mean over repetitions. Holding out more helps
+        against over-fitting with kernels of many hyper-parameters. A model file holds numbers,
+        splits and `GapKFold`, but no other splitter.
     rank : int, "auto" or None, default=None
-        Number of landmarks. The machine is then f(x) = Σ_j c_j k(x, z_j) + b for so many samples z,
-        drawn from a subsample by randomly pivoted Cholesky with the kernel tuned there; held-out
-        outputs and gradients stay exact, in memory that does not grow with n² and time that grows
-        with n rank². None: every sample is one, and the kernel matrix of n × n numbers is
-        factorized. "auto" takes the whole matrix of up to 5000 samples, and beyond as many
-        landmarks as pay: from 64 on twice as many, up to 2048, while that gains half a standard
-        error of the criterion. Precomputed kernels, stacks as ``kernel="auto"``, repeated folds,
-        ``search="grid"`` and ``nested="folds"`` take the whole matrix: with a rank they are
-        refused. Candidates are compared by the outputs that they were tuned by.
+        Number of landmarks. The machine is then f(x) = Σ_j c_j k(x, z_j) + b for that many samples
+        z, drawn from a subsample by randomly pivoted Cholesky with the kernel tuned there. Held-out
+        outputs and gradients stay exact; memory does not grow with n², and time grows with n rank².
+        With None every sample is a landmark, and the n × n kernel matrix is factorized. "auto"
+        takes the whole matrix for up to 5000 samples, and beyond that as many landmarks as pay:
+        starting at 64, the number is doubled, up to 2048, while that gains half a standard error of
+        the criterion. Precomputed kernels, stacks such as ``kernel="auto"``, repeated folds,
+        ``search="grid"`` and ``nested="folds"`` need the whole matrix, and are refused with a
+        rank. Candidates are compared by the outputs that they were tuned on.
     search : {"gradient", "grid"}, default="gradient"
-        Search by gradients, or a fixed grid of 63 points around the start. Parameters of one kernel
-        move together there.
+        Search by gradients, or on a fixed grid of 63 points around the start, where the
+        parameters of one kernel move together.
     nested : {"auto", "folds"} or None, default="auto"
         How the whole choice is repeated without the samples that it is scored on, for ``nested_``
-        and all that is made of it: ``scores_``, intervals and sets. With "folds" a search along
-        gradients is tuned anew without each of ten folds, of several candidates five, or of as many
-        as the rarest class has samples, or groups: as many fits at the first access, which
-        `joblib.parallel_config` runs in parallel. "auto" is "folds" for up to 1000 samples, of
-        several candidates 200, with `cv` of none or a number where three folds or more can be had.
-        Beyond, the machines of several candidates are those of the folds that compare them, chosen
-        or weighted by the rows of the other folds: outputs of machines that saw the fold, so that
-        a trace of it is left. Of one candidate there are none. On the grid the choice is repeated
-        without every sample, group or fold, for four times the time of the grid and 3 n² numbers in
-        memory for each class of several.
+        and everything derived from it: ``scores_``, intervals and sets. With "folds" the gradient
+        search is repeated without each of ten folds (five with several candidates), or of as many
+        as the rarest class has samples, or groups: that many fits at the first access, which
+        `joblib.parallel_config` runs in parallel. "auto" is "folds" for up to 1000 samples (200
+        with several candidates), if `cv` is None or a number and there can be three folds or more.
+        Beyond that, several candidates reuse the machines of the folds that compare them, chosen
+        or weighted by the rows of the other folds; the outputs on these rows come from machines
+        that saw the fold, so a trace of it is left. A single candidate then has no ``nested_``. On
+        the grid the choice is repeated without every sample, group or fold, for four times the time
+        of the grid and 3 n² numbers in memory for each class of several.
     combine : {"auto", "best", "stack"}, default="auto"
-        Of several candidates each is tuned anew without each of five folds. By the rows of these
-        folds "best" takes the one of the least loss, of equal ones that with the fewest
-        hyper-parameters; "stack" weights the outputs of all, by nonnegative weights of the least
-        log loss, or squared error. "auto" stacks what ``kernel="auto"`` stands for, and else takes
-        the best. Where three folds cannot be had, as with a splitter for `cv`, and with
-        search="grid", the best is taken by the outputs that candidates were tuned by.
+        How several candidates, each tuned anew without each of five folds, are combined by the
+        rows of these folds. "best" takes the one with the smallest loss, and among equal ones the
+        one with the fewest hyper-parameters; "stack" weights the outputs of all, with the
+        nonnegative weights of the smallest log loss or squared error. "auto" stacks the kernels
+        of ``kernel="auto"``, and otherwise takes the best. If three folds cannot be made, as with
+        a splitter for `cv`, or with search="grid", the best is taken by the outputs that the
+        candidates were tuned on.
     random_state : int, RandomState instance or None, default=0
-        Draws the subsamples of up to a quarter of the samples on which searches begin.
+        Draws the subsamples, of up to a quarter of the samples, on which searches begin.
 
     Attributes
     ----------
-    kernel_, mu_ : the kernel with its hyper-parameters, and the regularization, chosen; of a
-        stack, as ``dual_coef_`` and ``intercept_``, those of the member of the largest weight.
+    kernel_, mu_ : the chosen kernel with its hyper-parameters, and the chosen regularization; for
+        a stack these, ``dual_coef_`` and ``intercept_`` are those of the member with the largest
+        weight.
     members_ : tuple of members
-        Of a stack: ``weight``, ``kernel``, ``mu``, ``dual_coef`` and ``intercept`` of each; empty
-        for a single machine. What is made of one machine, such as `without`, is not to be had of a
-        stack.
+        For a stack, ``weight``, ``kernel``, ``mu``, ``dual_coef`` and ``intercept`` of each member;
+        empty for a single machine. Methods that need a single machine, such as `without`, are not
+        available for a stack.
     landmarks_ : ndarray or sparse matrix of shape (rank, n_features), or None
-        Landmarks, of which ``dual_coef_`` are then the coefficients, fewer where these span all
-        samples; None without `rank`.
+        Landmarks, whose coefficients are then ``dual_coef_``; fewer than `rank` if these span all
+        samples. None without `rank`.
     loo_ : HeldOut
-        Exact leave-one-out outputs of the machine chosen, or of the stack with its weights, before
-        the threshold; targets ±1, one column a class for more than two. The hyper-parameters were
-        chosen on them: errors counted on them are optimistic.
+        Exact leave-one-out outputs of the chosen machine, or of the stack with its weights, before
+        the threshold; targets ±1, one column per class for more than two. The hyper-parameters
+        were chosen on them, so errors counted on them are optimistic.
     selection_ : looms.selection.Tuning
-        How the hyper-parameters of the chosen candidate were found: criterion with
-        standard error, history, reason for stopping.
+        How the hyper-parameters of the chosen candidate were found: the criterion with its
+        standard error, the history, the reason for stopping.
     candidates_ : list of looms.selection.Candidate
-        All candidates in the order they were tried; ``pandas.DataFrame(candidates_)``
-        is a table of them.
+        All candidates in the order in which they were tried; ``pandas.DataFrame(candidates_)``
+        makes a table of them.
     cv_results_ : dict of lists and arrays
         A row for each candidate: "kernel", "criterion", "params", "param_mu" and so on,
-        "loo_score", what they compete by, "rank_loo_score", "seconds".
+        "loo_score", by which they are compared, "rank_loo_score", "seconds".
         ``pandas.DataFrame`` makes a table of it.
     best_index_ : int
         Index of the chosen candidate in ``candidates_``.
     held_out_ : HeldOut
         Exact outputs of machines without the sample's fold or group, on which the criterion was
-        evaluated; means over repetitions. They are ``loo_`` without `cv` and groups. Of several
-        candidates they are of the machines without each of five folds, combined by the rows of the
-        other folds. Threshold and calibration are set by them.
+        evaluated; means over repetitions. Without `cv` and groups they are ``loo_``. With several
+        candidates they come from the machines without each of five folds, combined by the rows of
+        the other folds. Threshold and calibration are fitted to them.
     groups_ : ndarray of shape (n_samples,) or None
-        Numbers of the groups; None if each sample was by itself.
+        Numbers of the groups; None if each sample is held out by itself.
     folds_ : ndarray of shape (n_repetitions, n_samples) or None
         Numbers of the folds of `cv`, -1 for a sample that is not held out, -2 - k for one in the
         gap of fold k.
     candidate_weights_ : ndarray of shape (n_candidates,) or None
-        Weights of the candidates in a stack; None of one machine.
+        Weights of the candidates in a stack; None for a single machine.
     choice_folds_ : ndarray of shape (n_samples,) or None
         Numbers of the folds without which the candidates were tuned anew, to be compared or
-        stacked; -1 for a sample of weight zero. None where they compete by ``held_out_``.
+        stacked; -1 for a sample of weight zero. None if they were compared by ``held_out_``.
     nested_ : looms.selection.Nested or None
-        Predictions of each sample by machines that were chosen without it; see `nested`.
+        Predictions for each sample by machines that were chosen without it; see `nested`.
     scores_, scores_se_ : dict of float
         Figures to quote, and their standard errors; computed at the first access.
     n_iter_ : int
@@ -167,23 +169,23 @@ fit_intercept_, n_features_in_, feature_names_in_
     Warns
     -----
     CopiesWarning
-        If a twentieth of the rows or more repeat others where that is no accident.
+        If at least a twentieth of the rows repeat others, and not by coincidence.
     BoundWarning
-        If a hyper-parameter chosen is at the edge of what was searched.
+        If a chosen hyper-parameter is at the edge of the range that was searched.
     OneClassWarning
-        If the machine takes all of its samples, left out, for one class.
+        If the machine predicts one class for all of its samples when they are left out.
     ConvergenceWarning
         If the search stopped at ``max_iter`` or found no way down.
 
-    Nothing is warned of where the figures are no better than a guess, as those of noise are:
-    `looms.report.cautions` says so.
+    No warning is given if the figures are no better than a guess, as on pure noise:
+    `looms.report.cautions` tells.
 
     Notes
     -----
-    One evaluation of criterion and gradient costs about 2n³ flops, whatever the number
-    of hyper-parameters; two or three are at full n. Memory: three n×n arrays, four for
-    sums of linear and RBF kernels. On m landmarks: about 9 n m² flops, or 5 n m² with folds, and
-    (m + 1)² matrices, one more for each fold.
+    One evaluation of the criterion and its gradient costs about 2n³ flops, whatever the number
+    of hyper-parameters; two or three evaluations are on all n samples. Memory: three n×n arrays,
+    four for sums of linear and RBF kernels. On m landmarks: about 9 n m² flops, or 5 n m² with
+    folds, and (m + 1)² matrices, one more for each fold.
 
     References
     ----------
@@ -254,18 +256,19 @@ fit_intercept_, n_features_in_, feature_names_in_
         ----------
         X : array-like, sparse matrix or RowBlocks of shape (n_samples, n_features)
             Samples; for ``kernel="precomputed"`` the (n_samples, n_samples) kernel matrix. With
-            `rank` also a dask array or dataframe, beside which y, weights and groups may be dask
-            collections too, a memory map, or `looms.blocks.RowBlocks`: nothing but the landmarks is
-            kept. So of a torch.Tensor: sums over its blocks are made where it lives, of float32 if
-            it is (`looms.tensors.TensorBlocks`). Without landmarks a tensor comes to the host.
+            `rank` it may also be a dask array or dataframe (then y, weights and groups may be dask
+            collections too), a memory map, `looms.blocks.RowBlocks` or a torch.Tensor: only the
+            landmarks are kept. Sums over the blocks of a tensor are computed on its device, in
+            float32 if it is float32 (`looms.tensors.TensorBlocks`). Without landmarks a tensor is
+            copied to the host.
         y : array-like of shape (n_samples,)
             Class of each sample.
         sample_weight : array-like of shape (n_samples,), default=None
             Nonnegative weights, in the fit and in the criterion; only their ratios count.
-            A sample of weight zero takes no part in either and still gets an output in
+            A sample of weight zero takes no part in either but still gets an output in
             ``loo_``.
         groups : array-like of shape (n_samples,), default=None
-            Label of the group of each sample, as of the patient that was measured; samples of a
+            Label of the group of each sample, such as the patient that was measured; samples of a
             group are held out together.
 
         Returns

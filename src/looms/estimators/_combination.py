@@ -32,11 +32,11 @@ def folds_of_choice(
     labels: AnyArray | None,
     seed: int,
 ) -> AnyArray | None:
-    """Folds for the choice among several candidates; None where three cannot be had."""
+    """Folds for the choice among several candidates; None if three cannot be made."""
     if sum(fit is not None for _, fit in choice.machines) < 2:
         return None
     if not is_number_of_folds(machine.cv):
-        reason = "cv is of splits, which are made for all rows"
+        reason = "cv gives splits, which are made for all rows"
     else:
         try:
             return outer_folds(machine.cv, targets, groups, labels, seed, CHOICE_FOLDS)
@@ -59,8 +59,8 @@ def combined(
 ) -> tuple[Choice, TunedInFolds]:
     """The best candidate, or a stack, by rows that each candidate was tuned without.
 
-    ``tried`` are kernel and criterion of each candidate. With it come the machines that are
-    combined so without each fold, by the rows of other folds.
+    ``tried`` has kernel and criterion of each candidate. Also returned are the machines without
+    each fold, combined in the same way by the rows of the other folds.
     """
     evaluated = [k for k, (_, fit) in enumerate(choice.machines) if fit is not None]
     machines = [

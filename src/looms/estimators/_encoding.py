@@ -1,4 +1,4 @@
-"""Classes as ±1 targets and weights, and the threshold that decides between two of them."""
+"""Classes as ±1 targets, class weights, and the threshold that decides between two classes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from looms.threshold import as_rule, find_threshold
 
 
 class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
-    """Base of the machines that decide between classes, by a threshold or one for each."""
+    """Base class of the classifiers, which decide by one threshold or one for each class."""
 
     classes_: AnyArray
     threshold_: float | Array
@@ -44,13 +44,13 @@ class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[mis
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             New samples; for a precomputed kernel (n_samples, n_training_samples)
-            kernel values. Of a dask collection the values are a dask array.
+            kernel values. For a dask collection the values are a dask array.
 
         Returns
         -------
         decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes positive for ``classes_[1]``; for more, one column a class, less its
-            threshold, of which the largest wins: those of `SVCCV` are logarithms of the coupled
+            For two classes, positive for ``classes_[1]``; for more, one column per class, less its
+            threshold: the largest wins. Those of `SVCCV` are logarithms of the coupled
             probabilities.
         """
         return self._decision(self._checked_new_data(X)) - self.threshold_
@@ -58,21 +58,21 @@ class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[mis
     @lazy_for_dask
     @following_tensors
     def predict(self, X: Any) -> AnyArray:
-        """Class of each sample, that of the decision values.
+        """Class of each sample, by the decision values.
 
-        With ``threshold=None`` it is the class of the largest `predict_proba`. A threshold that
-        was given, or set for another end, is the only thing by which they differ.
+        With ``threshold=None`` it is the class of the largest `predict_proba`. Only a threshold
+        that was given, or set for another purpose, makes them differ.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            New samples. Of a dask collection the classes are a dask array.
+            New samples. For a dask collection the classes are a dask array.
 
         Returns
         -------
         y : ndarray of shape (n_samples,)
-            Members of ``classes_``. For a torch.Tensor the numbers of this and the other
-            predictions are a tensor where it lives; names of classes are an array.
+            Members of ``classes_``. For a torch.Tensor, numeric classes, like all other
+            predictions, are a tensor on the same device; class names are an array.
         """
         decision = self.decision_function(X)
         return np.asarray(self.classes_[class_indices(decision)])
@@ -82,9 +82,9 @@ class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[mis
     ) -> AnyArray:
         """Conformal prediction set for each sample: the classes that it may belong to.
 
-        A class is in the set unless the margin of the sample, if it belonged there, is below
-        those of almost all training samples: leave-one-out margins, each compared under
-        the model that did not see the training sample. No samples are held out.
+        A class is in the set unless the margin of the sample, if it belonged to that class, is
+        below the leave-one-out margins of almost all training samples, each compared under the
+        model that did not see the training sample. No samples need to be set aside.
 
         Parameters
         ----------
@@ -94,34 +94,34 @@ class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[mis
         coverage : float, default=0.9
             Nominal share of new samples whose class is in their set, between 0 and 1.
         class_conditional : bool, default=False
-            Whether margins are compared within each class, so that each class has that
-            share, a rare one too. Sets get larger.
+            Whether margins are compared within each class, so that each class, even a rare one,
+            has that share. The sets get larger.
 
         Returns
         -------
         sets : ndarray of bool, of shape (n_samples, n_classes)
-            Columns as in ``classes_``. A set of several classes says that the sample may belong
-            to any of them; an empty one that it is typical of none.
+            Columns as in ``classes_``. A set of several classes means that the sample may belong
+            to any of them; an empty one, that it is typical of none.
 
         Raises
         ------
         ValueError
-            If the coverage is not between 0 and 1, or asks for more samples of non-zero weight
-            than there are, 1 / (1 − coverage) − 1, or of some class if `class_conditional`.
+            If the coverage is not between 0 and 1, or needs more samples of non-zero weight
+            than there are, 1 / (1 − coverage) − 1 (in some class, if `class_conditional`).
 
         Notes
         -----
         Models leave out a sample, its group, or, with ``nested_``, the fold that they were chosen
         without. The margin of a class is its output less the largest of the others, whatever the
-        threshold. For training and new samples that are exchangeable, and everything but
-        the coefficients fixed beforehand (kernel and its values, regularization, weights),
+        threshold. If training and new samples are exchangeable, and everything but the
+        coefficients (kernel and its values, regularization, weights) was fixed beforehand,
         the class of a new sample is in its set with a probability of at least
-        2 coverage − 1, mostly about `coverage`; with `class_conditional` so within each class
-        [B21, RSC20]. The same holds of a machine with ``nested_``: each of its models was chosen
-        without the sample, group or fold that it leaves out. After another search, or where a
+        2 coverage − 1, mostly about `coverage`; with `class_conditional`, within each class
+        [B21, RSC20]. The same holds for a machine with ``nested_``: each of its models was chosen
+        without the sample, group or fold that it leaves out. After any other search, or if a
         kernel took its width from the samples, nothing is guaranteed.
 
-        Samples of weight zero take no part. It costs as much as
+        Samples of weight zero take no part. The cost is that of
         `LSSVMRegressor.predict_interval`.
 
         References
@@ -188,12 +188,12 @@ def encoded(y: AnyArray, weight: Array) -> tuple[AnyArray, AnyArray, Array]:
 
 
 def classes_of_one(classes: AnyArray, labels: AnyArray) -> list[Any]:
-    """Classes that one sample alone belongs to; ValueError if all are."""
+    """Classes with only one sample; ValueError if every class has only one."""
     counts = np.bincount(labels)
     if (counts == 1).all():
         raise ValueError(
-            f"Each of the {len(classes)} classes has one sample only: leaving it out leaves "
-            "nothing to learn the class from. Give each class some samples."
+            f"Each of the {len(classes)} classes has only one sample: leaving it out leaves "
+            "nothing to learn the class from. Give each class more samples."
         )
     return list(classes[counts == 1].tolist())
 
@@ -230,7 +230,7 @@ def class_weights(
     unknown = [label for label in class_weight if label not in list(classes)]
     if unknown:
         raise ValueError(
-            f"{name} names {unknown}, which are no classes of y: {np.asarray(classes).tolist()}."
+            f"{name} names {unknown}, which are not classes of y: {np.asarray(classes).tolist()}."
         )
     try:
         weights = np.array([float(class_weight.get(label, 1.0)) for label in classes])
@@ -259,9 +259,9 @@ def check_threshold(threshold: Any, targets: Array) -> None:
         as_rule(threshold)
     if targets.ndim == 2 and not (_is_number(threshold) and threshold == 0):
         raise ValueError(
-            f"threshold={threshold!r} needs two classes, y has {targets.shape[1]}: with more the "
-            "largest output decides; use threshold=None, and class_weight='balanced' against "
-            "unequal classes."
+            f"threshold={threshold!r} needs two classes, but y has {targets.shape[1]}: with more, "
+            "the largest output decides. Use threshold=None, and class_weight='balanced' if "
+            "classes are unequal."
         )
 
 

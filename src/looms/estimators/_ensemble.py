@@ -1,4 +1,4 @@
-"""Classifiers that keep an ensemble and choose a member for every sample: its members."""
+"""Base class and members of the classifiers that choose a member of a pool for every sample."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Pool(Protocol):
         """Parameters of each machine of a grid, or the fitted estimators."""
 
     def outputs(self, X: Any) -> list[Array]:
-        """Of every member (n_samples,) for two classes, else (n_samples, n_outputs)."""
+        """For every member (n_samples,) for two classes, otherwise (n_samples, n_outputs)."""
 
     def margins(self, outputs: list[Array]) -> Array:
         """(n_members, n_samples, n_classes) margins of every label."""
@@ -57,13 +57,13 @@ class Pool(Protocol):
 
 
 class PoolPlan(Protocol):
-    """Classifiers to be fitted, checked to be usable."""
+    """Classifiers to be fitted, already checked."""
 
     def fit(self, X: Any, labels: AnyArray, rows: AnyArray, n_jobs: int | None) -> Pool:
         """The pool trained on some rows of samples with labels 0 to n_classes - 1."""
 
     def fit_loo(self, X: Any, labels: AnyArray, n_jobs: int | None) -> tuple[Pool, list[Array]]:
-        """The pool trained on all, and the leave-one-out outputs of every member."""
+        """The pool trained on all rows, and the leave-one-out outputs of every member."""
 
 
 def held_out_outputs(
@@ -98,7 +98,7 @@ def is_list_of_estimators(pool: Any) -> bool:
 
 
 def pool_plan(pool: Any, classes: AnyArray, tol: Any) -> PoolPlan:
-    """Plan of training for the parameter ``pool``; ValueError or TypeError if it is no pool."""
+    """Training plan for the parameter ``pool``; ValueError or TypeError if it is invalid."""
     if is_grid(pool):
         if not (isinstance(tol, Real) and 0 < float(tol) < np.inf):
             raise ValueError(f"tol must be a positive number, got {tol!r}.")
@@ -115,7 +115,7 @@ def pool_plan(pool: Any, classes: AnyArray, tol: Any) -> PoolPlan:
 def _checked_grid(grid: Mapping[str, Any]) -> dict[str, Array]:
     if set(grid) != {"C", "gamma"}:
         raise ValueError(
-            f"A grid of SVMs has the values of 'C' and of 'gamma', got {sorted(map(str, grid))}; "
+            f"A grid of SVMs needs values of 'C' and 'gamma', got {sorted(map(str, grid))}; "
             "for other machines give a list of classifiers."
         )
     return {name: positive_values(f"The values of {name}", grid[name]) for name in ("C", "gamma")}
@@ -126,7 +126,7 @@ def _checked_members(members: list[Any]) -> list[Any]:
         raise ValueError("pool is empty: give at least one classifier.")
     for index, member in enumerate(members):
         if not (hasattr(member, "fit") and is_classifier(member)):
-            raise TypeError(f"Member {index} of the pool is no classifier: {member!r}.")
+            raise TypeError(f"Member {index} of the pool is not a classifier: {member!r}.")
         if not hasattr(member, "decision_function"):
             raise ValueError(
                 f"Member {index} of the pool, {member!r}, has no decision_function: leave it out, "
@@ -179,7 +179,7 @@ class EstimatorPool:
     ----------
     members : the classifiers.
     n_classes : number of classes.
-    columns : of kernel matrices those of the samples trained on; None for all.
+    columns : columns of a kernel matrix for the training samples; None for all.
     """
 
     members: list[Any]
@@ -205,7 +205,7 @@ class EstimatorPool:
         )
 
     def checked(self, member: Any, outputs: Any) -> Array:
-        """Decision values of a shape that tells which class they are for, and finite."""
+        """Decision values, checked to be finite and to have a shape that suits the classes."""
         values: Array = np.asarray(outputs, dtype=np.float64)
         n_columns = self.n_classes
         if _one_against_one(member):
@@ -213,7 +213,7 @@ class EstimatorPool:
         if values.shape[1:] != (() if self.n_classes == 2 else (n_columns,)):
             raise ValueError(
                 f"The decision values of {member!r} have shape {values.shape}; for "
-                f"{self.n_classes} classes one value a sample, if 2, or one a class is needed."
+                f"{self.n_classes} classes one value per sample, if 2, or one per class is needed."
             )
         if not np.isfinite(values).all():
             raise ValueError(f"The decision values of {member!r} contain NaN or infinity.")
@@ -245,7 +245,7 @@ def _fitted_loo(estimator: Any, X: Any, y: AnyArray) -> tuple[Any, Any]:
 
 
 class PooledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of the classifiers that keep a whole pool and choose a member for every sample."""
+    """Base class of the classifiers that keep a pool and choose a member for every sample."""
 
     pool: Any
     classes_: Any
@@ -262,15 +262,15 @@ class PooledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def X_fit_(self) -> Array:
-        """Samples that the machines of a grid were trained on; lists of classifiers have none."""
+        """Training samples of a grid of machines; a list of classifiers keeps none."""
         check_is_fitted(self, "pool_")
         if not isinstance(self._pool, SVMGrid):
-            raise AttributeError("X_fit_ is of grids; a list of classifiers keeps no samples.")
+            raise AttributeError("Only grids have X_fit_; a list of classifiers keeps no samples.")
         return self._pool.X
 
     @abstractmethod
     def _chosen(self, X: Any) -> tuple[AnyArray, AnyArray]:
-        """(n_samples,) index of the member chosen for each sample, and of the class it predicts."""
+        """(n_samples,) indices of the member chosen for each sample, and the class it predicts."""
 
     def predict(self, X: Any) -> AnyArray:
         """Class of each sample, by the member chosen for it.
@@ -299,9 +299,9 @@ class PooledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         model : ndarray of shape (n_samples,)
-            Index into ``pool_``. Of the models of `NonconformityClassifier` that are equally sure
-            of the label, often many, one is drawn by the seed of the fit and the counts of the
-            sample: the same at every call and in any order.
+            Index into ``pool_``. If several models of `NonconformityClassifier` are equally sure
+            of the label, as is often so, one is drawn by the seed of the fit and the counts of the
+            sample: the same one at every call, whatever the order of samples.
         """
         models, _ = self._chosen(X)
         return models
@@ -309,8 +309,8 @@ class PooledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _checked_training_data(self, X: Any, y: Any) -> tuple[Any, AnyArray, AnyArray]:
         """Samples, the classes, and the index of each sample's class.
 
-        A grid has the samples as an array; other members have them as they are given, and check
-        them by themselves.
+        A grid gets the samples as an array; other members get them as they are given, and check
+        them themselves.
         """
         if is_grid(self.pool):
             X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
@@ -324,7 +324,7 @@ class PooledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return X, classes, labels
 
     def _blocks(self, X: Any, pool: Pool | None = None) -> Iterator[list[Array]]:
-        """Outputs of all members for new samples, so many rows at a time."""
+        """Outputs of all members for new samples, in blocks of rows."""
         check_is_fitted(self, "pool_")
         pool = self._pool if pool is None else pool
         if is_grid(self.pool):
@@ -334,7 +334,7 @@ class PooledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if len(X.shape) < 2 and hasattr(self, "n_features_in_"):
                 raise ValueError(
                     f"X must have a row for each sample, but has shape {X.shape}. Reshape your "
-                    "data: of one sample by X.reshape(1, -1)."
+                    "data: for a single sample, use X.reshape(1, -1)."
                 )
             X = validate_data(self, X, reset=False, skip_check_array=True)
         n_samples = _num_samples(X)
@@ -344,7 +344,7 @@ class PooledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _indexable(X: Any) -> Any:
-    """Samples whose rows can be taken."""
+    """Samples in a form whose rows can be selected."""
     if sp.issparse(X):
         return X.tocsr()
     return X if hasattr(X, "shape") else np.asarray(X)

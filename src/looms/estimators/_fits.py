@@ -1,4 +1,4 @@
-"""Fits of least-squares machines: the system solved, fitted attributes, outputs."""
+"""Fits of least-squares machines: solution of the system, fitted attributes, outputs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def solved(
     fit_intercept: bool,
     parts: Sequence[Repetition],
 ) -> cholesky.Solution | features.Solution:
-    """System of a kernel with all its values, by the features where these are few.
+    """Solution for a kernel with all its values, by the features if these are few.
 
     Arguments as for `cholesky.solve_in_place`.
     """
@@ -48,8 +48,8 @@ def fitted_machine(
 ) -> dict[str, Any]:
     """Fitted attributes of a machine that was fitted to the samples of positive weight.
 
-    The others get coefficient zero and, as leave-one-out output, the output of
-    the machine that never saw them.
+    The other samples get coefficient zero and, as leave-one-out output, the output of the
+    machine, which never saw them.
     """
     train, others = np.flatnonzero(weight), np.flatnonzero(weight == 0)
     if isinstance(X, RowBlocks):  # all of positive weight, and not kept
@@ -82,7 +82,7 @@ def fitted_machine(
 
 
 def as_expansion(X_fit: Matrix, dual_coef: Array, coef: Array | None) -> tuple[Matrix, Array]:
-    """Samples and coefficients of an expansion; with ``coef``, as w·x is the kernel of w and x."""
+    """Samples and coefficients of an expansion; with ``coef``, w·x is the kernel of w and x."""
     if coef is None:
         return X_fit, dual_coef
     W = np.atleast_2d(coef.T)

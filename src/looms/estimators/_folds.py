@@ -1,4 +1,4 @@
-"""Folds of a fit, and the same choice made anew without one of them."""
+"""Folds of a fit, and choices repeated without each of them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MOST_NESTED = 1000
 
 
 def is_number_of_folds(cv: Any) -> bool:
-    """True unless ``cv`` is of the rows that it was made for, as splits and splitters are."""
+    """True unless ``cv`` is made for certain rows, as splits and splitters are."""
     return cv is None or isinstance(cv, (Integral, str))
 
 
@@ -40,9 +40,9 @@ def folds_of_fit(
     train: AnyArray,
     seed: int,
 ) -> AnyArray | None:
-    """Numbers of the folds of the rows ``train``; all else is of all rows.
+    """Numbers of the folds of the rows ``train``; the other arguments are for all rows.
 
-    A number of folds is of these rows; splits number all.
+    A number of folds divides these rows; splits refer to all rows.
     """
     own_labels = None if labels is None else labels[train]
     if is_number_of_folds(cv):
@@ -61,9 +61,9 @@ def outer_folds(
     seed: int,
     most: int = OUTER_FOLDS,
 ) -> AnyArray:
-    """Number of the outer fold of each row, at most ``most``, classes in proportion.
+    """Number of the outer fold of each row, at most ``most`` folds, stratified by class.
 
-    ValueError if there are fewer than three, or the rows outside of some are too few for ``cv``.
+    ValueError if there are fewer than three folds, or too few rows outside some fold for ``cv``.
     """
     units = np.arange(len(targets)) if groups is None else np.unique(groups, return_inverse=True)[1]
     unit = "sample" if groups is None else "group"
@@ -72,7 +72,7 @@ def outer_folds(
     if n_folds < LEAST_OUTER_FOLDS:
         what = "There are" if labels is None else "Some class has"
         raise ValueError(
-            f"nested='folds': {what} fewer than {LEAST_OUTER_FOLDS} {unit}s, and as many outer "
+            f"nested='folds': {what} fewer than {LEAST_OUTER_FOLDS} {unit}s, but as many outer "
             "folds are needed: give more, or leave nested out."
         )
     n_folds = min(most, n_folds)
@@ -91,7 +91,7 @@ def outer_folds(
         if rest.sum() < 3 or n_units < inner or min(of_classes) < least:
             raise ValueError(
                 f"nested='folds': without an outer fold there are {n_units} {unit}s, "
-                f"{min(of_classes)} of some class: too few to hold some out again."
+                f"{min(of_classes)} of some class: too few to hold out some of them again."
             )
     return numbers
 
@@ -99,7 +99,7 @@ def outer_folds(
 def folds_of_area(labels: AnyArray, groups: AnyArray | None) -> AnyArray | None:
     """Number of the fold of each row, for an area under the ROC curve within folds.
 
-    None where some class has too few rows, or groups.
+    None if some class has too few rows, or groups.
     """
     try:
         return outer_folds(None, labels, groups, labels, 0)
@@ -115,21 +115,21 @@ def takes_outer_folds(
     labels: AnyArray | None,
     seed: int,
 ) -> bool:
-    """True if a machine, by its ``nested``, is to be tuned in outer folds of some rows.
+    """True if the ``nested`` of a machine calls for tuning in outer folds of some rows.
 
-    ``cv`` is that of the search. ValueError if they are asked for, and cannot be had.
+    ``cv`` is that of the search. ValueError if folds are asked for but cannot be made.
     """
     numbered = is_number_of_folds(cv)
     if machine.nested == "folds":
         if not numbered:
-            raise ValueError("nested='folds' needs cv as None, a number of folds or as '5x2'.")
+            raise ValueError("nested='folds' needs cv=None, a number of folds, or a cv like '5x2'.")
         outer_folds(cv, targets, groups, labels, seed)  # refuses rows that are too few
     automatic = machine.nested == "auto" and numbered and len(targets) <= MOST_NESTED
     return machine.nested == "folds" or automatic
 
 
 def unfitted(machine: Any, **parameters: Any) -> Any:
-    """The machine as it is now, to be tuned without outer folds, silently."""
+    """Unfitted copy of the machine, to be tuned without outer folds and callbacks."""
     machine = clone(machine).set_params(nested=None, **parameters)
     vars(machine).pop("_skl_callbacks", None)
     return machine
@@ -147,12 +147,12 @@ def machines_without(
 
     Parameters
     ----------
-    estimator : whose callbacks with a method ``on_outer_fold`` hear of it, and of the number of
-        machines that are tuned, and of all.
+    estimator : its callbacks with a method ``on_outer_fold`` are told the estimator, the number of
+        machines tuned, and their total.
     machines : from `unfitted`.
     folds : (m,) number of the fold, from 0, of each row ``train``.
     data : X, y, weights and groups of all rows.
-    n_jobs : machines that are tuned at once.
+    n_jobs : number of machines tuned at once.
     """
     n_folds = int(folds.max()) + 1
     n_machines = n_folds * len(machines)
@@ -178,10 +178,10 @@ def _machine_without(
     weight: Array,
     groups: AnyArray | None,
 ) -> Any:
-    """The machine, tuned anew on the rows ``rest``, where classes weigh what they do in all.
+    """The machine, tuned anew on the rows ``rest``, with the class proportions of all rows.
 
-    Else a class would be rarer by the rows left out, and the machine lean away from it. A metric
-    for the threshold that takes no weights leaves the rows as they are.
+    Otherwise a class would be rarer by the rows left out, and the machine biased against it. The
+    rows keep their weights if the threshold is set by a metric that takes none.
     """
     pairwise, own_weight = get_tags(machine).input_tags.pairwise, weight[rest]
     if is_classifier(machine) and takes_weight(machine):

@@ -21,7 +21,7 @@ _NUMBERS = 1 << 20  # in an array of a block
 
 @dataclass(eq=False)
 class MachineModels:
-    """Leave-one-out models of a machine, for points as the machine itself takes them.
+    """Leave-one-out models of a machine, for samples as the machine itself takes them.
 
     Attributes
     ----------
@@ -39,9 +39,9 @@ class MachineModels:
         return kernel_blocks(self._kernel, X, self._basis, self.train)
 
     def outputs(self, X: Matrix) -> Iterator[tuple[slice, Array, Array]]:
-        """Rows of ``X``, their kernel values, and what every leave-one-out model gives there.
+        """Rows of ``X``, their kernel values, and the outputs of every leave-one-out model there.
 
-        As many rows as give an array of rows × samples × targets 2²⁰ numbers.
+        Blocks have so many rows that an array of rows × samples × targets has 2²⁰ numbers.
         """
         step = max(1, _NUMBERS // self.models.fit.alpha.size)
         with blas_threads(self._basis.n_samples):
@@ -65,7 +65,7 @@ def kernel_blocks(
 ) -> Iterator[tuple[slice, Array]]:
     """Rows of ``X`` and their kernel values with some samples of the basis, (rows, n_train).
 
-    As many rows as give an array of rows × samples 2²⁰ numbers.
+    Blocks have so many rows that an array of rows × samples has 2²⁰ numbers.
     """
     step = max(1, _NUMBERS // basis.n_samples)
     for start in range(0, X.shape[0], step):
@@ -79,8 +79,8 @@ class NestedModels(NamedTuple):
 
     Attributes
     ----------
-    kernel : with its values; None for weights of the features.
-    members : (m,) places of the rows, among those of the fit, whose folds these are.
+    kernel : kernel with its values; None for feature weights.
+    members : (m,) indices of the rows, among those of the fit, in these folds.
     fold : (m,) which of the models has not seen the row.
     alpha, intercepts : (n, n_models, t), or weights (n_features, n_models, t), and (n_models, t).
     """
@@ -99,14 +99,14 @@ def nested_outputs(
     train: AnyArray,
     shape: tuple[int, ...],
 ) -> Iterator[tuple[slice, Array]]:
-    """Rows of ``X``, and what the model without each row of the fit gives there.
+    """Rows of ``X``, and the output there of the model without each row of the fit.
 
     Parameters
     ----------
-    models : that have not seen some row; of several for a row the outputs are summed.
+    models : models that have not seen some row; if several for a row, their outputs are summed.
     basis : the samples of the machine.
-    train : those that took part in the fit.
-    shape : (n_train,) or (n_train, t), of the targets.
+    train : indices of the samples that took part in the fit.
+    shape : (n_train,) or (n_train, t), the shape of the targets.
     """
     size = int(np.prod(shape))
     step = max(1, _NUMBERS // size)

@@ -1,4 +1,4 @@
-"""Machine at the end of a pipeline or a search, and predictions that these do not pass on."""
+"""The machine at the end of a pipeline or a search, and predictions that these do not pass on."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from looms.estimators._transformed_target import TransformedTargetRegressorCV
 
 
 class Parts(NamedTuple):
-    """Steps of a model before its last estimator, and that.
+    """Last estimator of a model, and the steps before it.
 
     Attributes
     ----------
-    steps : name and transformer of each, those of inner pipelines too; no "passthrough".
-    last : estimator that is no pipeline and has no ``best_estimator_``.
+    steps : name and transformer of each, including those of inner pipelines, not "passthrough".
+    last : estimator that is neither a pipeline nor a search.
     """
 
     steps: list[tuple[str, Any]]
@@ -28,9 +28,9 @@ class Parts(NamedTuple):
 
     @property
     def machine(self) -> KernelMachine | None:
-        """The last estimator, or its ``machine_`` whose outputs it changes; None if not of looms.
+        """The last estimator, or the ``machine_`` inside it; None if it is not from looms.
 
-        NotFittedError if there is to be one by ``fit``.
+        NotFittedError if ``fit`` has yet to make it.
         """
         self.check_refitted()
         if isinstance(self.last, TransformedTargetRegressorCV):
@@ -58,28 +58,28 @@ def parts_of(model: Any) -> Parts:
 
 
 def machine_of(model: Any) -> KernelMachine:
-    """Machine of looms, with leave-one-out outputs, that gives a model's outputs.
+    """The looms machine inside a model, which has leave-one-out outputs.
 
-    What pipelines and searches do not pass on is there: ``loo_``, ``scores_``, ``selection_``,
+    It has what pipelines and searches do not pass on: ``loo_``, ``scores_``, ``selection_``,
     ``without``.
 
     Parameters
     ----------
     model : estimator
-        Of a pipeline the last step counts, of a search its ``best_estimator_``, of
-        `looms.TransformedTargetRegressorCV` its ``machine_``, on the scale of the transform.
+        For a pipeline, the last step is taken; for a search, its ``best_estimator_``; for
+        `looms.TransformedTargetRegressorCV`, its ``machine_``, on the scale of the transform.
 
     Returns
     -------
     machine : estimator
-        A least-squares machine or `looms.SVCCV`, fitted if the model is; the model's own, no copy.
+        A least-squares machine or `looms.SVCCV`, fitted if the model is; not a copy.
 
     Raises
     ------
     TypeError
-        If there is none.
+        If the model contains no such machine.
     NotFittedError
-        If a search has no ``best_estimator_``, or there is no ``machine_``, before ``fit``.
+        If a search has no ``best_estimator_``, or there is no ``machine_`` yet.
 
     Examples
     --------
@@ -95,28 +95,28 @@ def machine_of(model: Any) -> KernelMachine:
     parts = parts_of(model)
     if parts.machine is None:
         raise TypeError(
-            f"{_ending(model, parts.last)} is no machine of looms with leave-one-out outputs: "
-            "least-squares machines and SVCCV are."
+            f"{_ending(model, parts.last)} is not a looms machine with leave-one-out outputs: "
+            "only least-squares machines and SVCCV are."
         )
     return parts.machine
 
 
 def predict_interval(model: Any, X: Any, coverage: float = 0.9, **options: Any) -> Array:
-    """Prediction interval for each sample by the machine at the end of a model.
+    """Prediction interval for each sample, by the machine at the end of a model.
 
-    ``X`` goes through the steps before it, as for ``predict``.
+    ``X`` passes through the steps before the machine, as in ``predict``.
 
     Parameters
     ----------
     model : fitted estimator
-        A pipeline that ends in a regressor of looms, a search with such a ``best_estimator_``, or
+        A pipeline that ends in a looms regressor, a search with such a ``best_estimator_``, or
         the regressor itself.
     X : array-like, sparse matrix or DataFrame
         New samples, as ``model.predict`` takes them.
     coverage : float, default=0.9
         Nominal share of new targets inside, between 0 and 1.
     **options
-        Of `looms.LSSVMRegressor.predict_interval`, such as ``method="minmax"``.
+        Options of `looms.LSSVMRegressor.predict_interval`, such as ``method="minmax"``.
 
     Returns
     -------
@@ -128,15 +128,15 @@ def predict_interval(model: Any, X: Any, coverage: float = 0.9, **options: Any) 
     TypeError
         If the estimator at the end of the model has no ``predict_interval``.
     ValueError
-        If there are too few training samples for the coverage, or this is not between 0 and 1.
+        If there are too few training samples for the coverage, or it is not between 0 and 1.
     sklearn.exceptions.NotFittedError
         If the model, or a search in it, is not fitted.
 
     Notes
     -----
-    What is promised, and what it costs, stands at `looms.LSSVMRegressor.predict_interval`. The
-    steps before the machine have seen all training samples; those that look at targets, as a
-    selection of features does, make intervals too small.
+    See `looms.LSSVMRegressor.predict_interval` for guarantees and cost. The steps before the
+    machine have seen all training samples; steps that look at the targets, such as feature
+    selection, make intervals too small.
 
     Examples
     --------
@@ -156,21 +156,21 @@ def predict_interval(model: Any, X: Any, coverage: float = 0.9, **options: Any) 
 
 
 def predict_set(model: Any, X: Any, coverage: float = 0.9, **options: Any) -> AnyArray:
-    """Prediction set for each sample by the machine at the end of a model.
+    """Prediction set for each sample, by the machine at the end of a model.
 
-    `looms.predict_interval` for classes: what is said there of steps, of targets that these look at
-    and of errors holds here too.
+    This is `looms.predict_interval` for classes: what it says about steps, about those that look at
+    the targets, and about errors holds here too.
 
     Parameters
     ----------
     model : fitted estimator
-        One that ends in a classifier of looms, or the classifier itself.
+        A model that ends in a looms classifier, or the classifier itself.
     X : array-like, sparse matrix or DataFrame
         New samples, as ``model.predict`` takes them.
     coverage : float, default=0.9
         Nominal share of new samples whose class is in their set, between 0 and 1.
     **options
-        Of `looms.LSSVMClassifier.predict_set`, such as ``class_conditional=True``.
+        Options of `looms.LSSVMClassifier.predict_set`, such as ``class_conditional=True``.
 
     Returns
     -------
@@ -208,8 +208,8 @@ def _predicted(model: Any, method: str, X: Any, coverage: float, options: dict[s
     steps, last = parts
     if not hasattr(last, method):
         raise TypeError(
-            f"{_ending(model, last)} has no {method}: intervals are of regressors of looms, sets "
-            "of LSSVMClassifier, LSSVMClassifierCV, SVCCV and NonconformityClassifier."
+            f"{_ending(model, last)} has no {method}: regressors of looms have intervals, and "
+            "LSSVMClassifier, LSSVMClassifierCV, SVCCV and NonconformityClassifier have sets."
         )
     for _, step in steps:
         X = step.transform(X)
@@ -219,6 +219,6 @@ def _predicted(model: Any, method: str, X: Any, coverage: float, options: dict[s
 def _ending(model: Any, last: Any) -> str:
     """A model by its type and that of its last estimator, for a sentence on the latter."""
     if isinstance(model, type):
-        return f"{model.__name__} is a class, not an estimator made of it, and"
+        return f"{model.__name__} is a class, not an instance of it, and"
     ends = "" if last is model else f" ends in {type(last).__name__}, which"
     return f"{type(model).__name__}{ends}"

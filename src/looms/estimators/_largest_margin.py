@@ -12,25 +12,26 @@ from looms.estimators._ensemble import PooledClassifier, pool_plan
 
 
 class LargestMarginClassifier(PooledClassifier):
-    """Prediction by the member of a pool with the largest margin at each sample (SVM-L∞).
+    """Classifier that predicts by the pool member with the largest margin at a sample (SVM-L∞).
 
-    All members are trained once, on all samples, and kept. A new sample x gets the label of
+    All members are trained once, on all samples, and kept. A new sample x gets the label
     sign f_k(x) with k = argmax_k |f_k(x)|; for more than two classes |f_k(x)| is the margin
-    by which the first label wins against the second.
+    between the best label and the second best.
 
     Parameters
     ----------
     pool : dict, list of classifiers or None, default=None
-        A dict with the values of "C" and "gamma" makes RBF support vector machines on that
-        grid; None those of the paper, gamma = 2^-15, 2^-13 .. 2^3 and C = 2^-5, 2^-3 .. 2^15.
+        A dict with values of "C" and "gamma" makes RBF support vector machines on that grid; None
+        takes the grid of the paper, gamma = 2^-15, 2^-13 .. 2^3 and C = 2^-5, 2^-3 .. 2^15.
         Classifiers need a decision function and are cloned; margins are compared as they are,
-        so they should be on one scale. They are given X as it is, a data frame or a sparse
-        matrix if they take it, and trained without weights.
+        so they should be on one scale. They get X as it is given, also as a data frame or a sparse
+        matrix if they accept it, and are trained without weights.
     tol : float, default=1e-2
-        Tolerance of the solver for a grid, `sklearn.svm.SVC`'s ``tol``. Ten times its default,
-        as margins are only compared: the hardest machines of a grid take half the time.
+        Tolerance of the solver for a grid, `sklearn.svm.SVC`'s ``tol``. It is ten times the
+        default of ``SVC``, since margins are only compared: the hardest machines of a grid take
+        half the time.
     n_jobs : int, default=None
-        Members trained at a time, as joblib understands it.
+        Number of members trained at a time, as joblib understands it.
 
     Attributes
     ----------
@@ -41,11 +42,11 @@ class LargestMarginClassifier(PooledClassifier):
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, where the training data had names.
+        Names of the features, if the training data had names.
 
     See Also
     --------
-    NonconformityClassifier : compares margins by how usual they are, and so on any scale.
+    NonconformityClassifier : Compares margins of any scale, by how usual they are.
 
     References
     ----------
@@ -101,8 +102,8 @@ class LargestMarginClassifier(PooledClassifier):
         Returns
         -------
         decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            For two classes the output of the member, positive for ``classes_[1]``; for more
-            the margin of each label against the strongest other one, of which the largest wins.
+            For two classes the output of the member, positive for ``classes_[1]``; for more,
+            the margin of each label against the strongest other one: the largest wins.
         """
         _, margins = self._decided(X)
         return margins[:, 1] if len(self.classes_) == 2 else margins

@@ -1,4 +1,4 @@
-"""Least-squares machines: a fit with given values, and what its held-out outputs give."""
+"""Least-squares machines: fits with given values, and figures from held-out outputs."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ _MANY = 5000
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """Least-squares machine in a stack, whose outputs are the weighted sum of those of its members.
+    """A least-squares machine in a stack, whose output is the weighted sum of its members' outputs.
 
     Attributes
     ----------
-    weight : of its outputs, positive; those of all members sum to one.
-    kernel, mu : with their values.
+    weight : positive weight of its outputs; the weights of all members sum to one.
+    kernel, mu : kernel with its values, and regularization.
     dual_coef : (n,) or (n, t) coefficients of the training samples.
     intercept : float or (t,)
-    coef : (n_features,) or (n_features, t) weights of the features, of a linear machine that was
-        solved for them, else None.
+    coef : (n_features,) or (n_features, t) feature weights of a linear machine that was solved for
+        them, otherwise None.
     """
 
     weight: float
@@ -67,15 +67,15 @@ def members_of(machine: Any) -> tuple[Member, ...]:
 
 
 class LeastSquaresMachine(CertifiedSystem, KernelMachine):
-    """Base of the least-squares machines: the fitted machine, its outputs."""
+    """Base class of the least-squares machines: the fitted machine and its outputs."""
 
-    #: Machines of a stack; of one machine there are none.
+    #: Members of a stack; empty for a single machine.
     members_: tuple[Member, ...] = ()
-    #: Samples that the coefficients are of; None where these are all samples.
+    #: Samples that the coefficients belong to; None if these are all samples.
     landmarks_: Matrix | None = None
-    #: Weights of the features, of a linear machine that was solved for them.
+    #: Feature weights of a linear machine that was solved for them.
     coef_: Array | None = None
-    #: Held-out outputs in folds, of a machine for classes whose rows, in blocks, are not kept.
+    #: Held-out outputs in folds, for a classifier whose rows, in blocks, are not kept.
     _outputs_in_folds: Array | None = None
     fit_intercept: bool
     mu_: float
@@ -88,17 +88,18 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
     def leave_one_out_models(self) -> MachineModels:
         """The n models that are each fitted without one sample, or one group of copies.
 
-        A fit keeps coefficients only: the inverse that these models need is n² numbers, too many
-        to keep in memory after every fit and in every model file. It is made again from the
-        training samples at the first call, for n³ flops, or n² p of a linear machine of p features
-        up to half of n, and cached with the machine, out of its pickled and saved state, until the
-        machine is fitted anew.
+        A fit keeps coefficients only: the inverse that these models need has n² numbers, too many
+        to keep in memory after every fit and in every model file. The first call computes it from
+        the training samples, for n³ flops, or n² p for a linear machine of p features up to half
+        of n. It is cached with the machine, but not pickled or saved, until the machine is fitted
+        again.
 
         Returns
         -------
         models : MachineModels
-            ``models.train`` are the samples that took part; ``models.outputs(X)`` gives the outputs
-            of all models at new samples, ``models.models`` their residuals and changes.
+            ``models.train`` has the indices of the samples that took part; ``models.outputs(X)``
+            gives the outputs of all models at new samples, and ``models.models`` their residuals
+            and changes.
         """
         check_is_fitted(self, "dual_coef_")
         self._check_single()
@@ -110,12 +111,12 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
 
     @property
     def _basis(self) -> Matrix:
-        """Samples that the coefficients are of."""
+        """Samples that the coefficients belong to."""
         return self.X_fit_ if self.landmarks_ is None else self.landmarks_
 
     @property
     def _samples_of_fit(self) -> Samples:
-        """Samples that were given, those of weight zero too."""
+        """Samples that were given, including those of weight zero."""
         return Samples(self.X_fit_, center=center_of(self.X_fit_))
 
     @property
@@ -126,7 +127,7 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
 
     @property
     def _by_features(self) -> bool:
-        """True for one machine that was solved for the weights of its features."""
+        """True for a single machine that was solved for its feature weights."""
         return self.coef_ is not None and not self.members_
 
     @property
@@ -139,17 +140,17 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
         """ValueError for a stack, and for a machine on landmarks."""
         if self.landmarks_ is not None:
             raise ValueError(
-                f"This takes the whole kernel matrix, and this machine has {self._basis.shape[0]} "
+                f"This needs the whole kernel matrix, but the machine has {self._basis.shape[0]} "
                 "landmarks: fit with rank=None, on fewer rows if there are too many."
             )
         if self.members_:
             raise ValueError(
-                f"This is for one machine, and here {len(self.members_)} are stacked: fit with "
+                f"This is for a single machine, but {len(self.members_)} are stacked: fit with "
                 "combine='best'."
             )
 
     def _models_of(self, kernel: Kernel, mu: float, folds: AnyArray | None) -> MachineModels:
-        """Models of a kernel and μ without each sample of the fit, or its fold."""
+        """Models with a kernel and μ, without each sample of the fit, or its fold."""
         train = np.flatnonzero(self.fit_weight_)
         models = self._solved(kernel, mu, repetitions(folds, len(train))).models()
         return MachineModels(models, train, kernel, self._samples_of_fit)
@@ -157,7 +158,7 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
     def _solved(
         self, kernel: Kernel, mu: float, parts: Sequence[Repetition]
     ) -> cholesky.Solution | features.Solution:
-        """System of a kernel and μ on the samples of the fit."""
+        """Solution with a kernel and μ on the samples of the fit."""
         train = np.flatnonzero(self.fit_weight_)
         X = training_rows(self.X_fit_, train, kernel.pairwise)
         y, zeta = self.loo_.y[train], self.fit_weight_[train]
@@ -165,7 +166,7 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
 
     def _models_without_rows(self, X: Matrix) -> tuple[Array, Iterator[tuple[slice, Array]]]:
         if self.landmarks_ is not None and isinstance(X, RowBlocks):
-            raise ValueError("Intervals and sets take samples in memory, not rows in blocks.")
+            raise ValueError("Intervals and sets need samples in memory, not rows in blocks.")
         known: tuple[Array, OutputsWithout] | None = vars(self).get("_without_rows")
         if known is None:
             known = self._without_rows = self._outputs_without_rows()
@@ -207,16 +208,16 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
         """
         if self.X_fit_ is None:
             raise ValueError(
-                "Intervals, sets and case deletion take the training rows, and those of a table in "
-                "blocks are not kept."
+                "Intervals, sets and case deletion need the training rows, but a machine fitted to "
+                "rows in blocks does not keep them."
             )
         train = np.flatnonzero(self.fit_weight_)
         blocks = ArrayBlocks(training_rows(self.X_fit_, train, False))
         sets = None if groups is None else groups[train]
         if sets is not None and np.bincount(sets).max() > LARGEST_SET:
             raise ValueError(
-                f"Some group has more than {LARGEST_SET} rows: of a machine on landmarks models "
-                "without groups as large are not to be had."
+                f"Some group has more than {LARGEST_SET} rows: a machine on landmarks has no "
+                "models without groups that large."
             )
         blocks = blocks if sets is None else blocks.holding(sets)
         y, zeta = self.loo_.y[train], self.fit_weight_[train]

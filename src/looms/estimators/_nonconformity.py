@@ -1,4 +1,4 @@
-"""The classifier that chooses model and label of each sample by its least nonconformity."""
+"""The classifier that chooses model and label of each sample by the smallest nonconformity."""
 
 from __future__ import annotations
 
@@ -32,50 +32,50 @@ from looms.folds import NUMBER_OF_FOLDS, fold_numbers
 
 
 class NonconformityClassifier(PooledClassifier):
-    r"""Model selection without refits: the least strange label, by the model surest of it.
+    r"""Classifier that picks for each sample the model of a pool that is surest of its label.
 
-    All models of a pool are trained once, and held-out samples say how usual a margin is.
+    All models of the pool are trained once, and held-out samples show how usual a margin is.
     For a new sample x, model k and label y
 
     .. math:: \epsilon_{k,y} = \#\{j : A_k(x_j, y_j) \le A_k(x, y)\} / m
 
     over the m validation samples, with the conformity A = y f(x), or for more than two classes
-    f_y(x) less the largest f_{y'}(x). The model that rejects all labels but one at the smallest
-    epsilon is chosen, for each sample anew, and predicts that label. Only models of nearly the
-    least validation error take part, and those equally sure vote, which errs less than the rule
-    of the paper: ``within_se=None, ties="random"``.
+    f_y(x) less the largest f_{y'}(x). For each sample, the model that rejects all labels but one
+    at the smallest epsilon is chosen, and predicts that label. Only models with nearly the
+    smallest validation error take part, and equally sure models vote. This errs less than the
+    rule of the paper, which is ``within_se=None, ties="random"``.
 
     Parameters
     ----------
     pool : dict, list of classifiers or None, default=None
-        As for `LargestMarginClassifier`, but classifiers may be of any kind and scale, as each is
-        compared with itself only.
+        As for `LargestMarginClassifier`, but classifiers may be of any kind and scale, since each
+        is compared only with itself.
     validation : {"split", "loo"}, int or str, default="split"
-        Where margins of samples that the models did not see come from: a validation split; a
+        Source of the margins of samples that the models did not see: a validation split; a
         number of folds, or "5x2" for five repetitions of two, whose margins are averaged; or the
         leave-one-out outputs. With folds and leave-one-out all samples validate, and the models
-        are those trained on all of them.
+        are trained on all of them.
     validation_size : int, float or None, default=None
-        Number of validation samples, or their share. None takes a fifth, at most 50. Stratified,
-        it is one for each class or more.
+        Number of validation samples, or their share. None takes a fifth, at most 50; there is
+        at least one for each class if stratified.
     stratify : bool, default=True
-        Whether training and validation part have the classes in the same proportions.
+        Whether the training and validation parts have the classes in the same proportions.
     measure : {"margin", "neighbors"}, default="margin"
         The conformity A. "neighbors" compares, in the space of a model's outputs, the mean
         distances to the nearest samples of the label and of any other.
     n_neighbors : int, default=1
         Number of neighbors for ``measure="neighbors"``.
     within_se : float or None, default=1.0
-        Models with a validation error within so many standard errors of the least one predict;
-        None, as in the paper, for all models.
+        Only models whose validation error is within this many standard errors of the smallest
+        take part in predictions; None, as in the paper, for all models.
     ties : {"vote", "random"}, default="vote"
-        Label that most of the models that are equally sure have, or that of one at random.
+        Whether equally sure models vote on the label, or one of them is drawn at random.
     tol : float, default=1e-2
-        As for `LargestMarginClassifier`; by leave-one-out machines are solved to machine precision.
+        As for `LargestMarginClassifier`; with "loo" machines are solved to machine precision.
     n_jobs : int, default=None
-        Members trained at a time, as joblib understands it.
+        Number of members trained at a time, as joblib understands it.
     random_state : int, RandomState instance or None, default=None
-        Decides the split or the repeated folds, and among models and labels equally strange.
+        Draws the split or the repeated folds, and breaks ties between models and labels.
 
     Attributes
     ----------
@@ -83,9 +83,9 @@ class NonconformityClassifier(PooledClassifier):
         Indices of the samples whose margins the others are compared with; all of them for
         folds and leave-one-out.
     validation_scores_ : ndarray of shape (n_models, n_validation)
-        Conformity of each of them, with its own label, to every model.
+        Conformity of each of these samples, with its own label, to every model.
     validation_errors_ : ndarray of shape (n_models,)
-        Share of them that conform to another label better.
+        Share of these samples that conform better to another label.
     deciding_ : ndarray of int
         Indices of the models that take part in predictions.
     classes_, pool_, n_features_in_, feature_names_in_
@@ -99,27 +99,27 @@ class NonconformityClassifier(PooledClassifier):
 
     - ``predict_set(X, coverage)`` contains the true label with a probability of at least
       ``coverage``, and at most 1 / (n_validation + 1) more than that up to ties, whatever the
-      number of models: the choice of the strangest model is made for the validation samples
-      too, and is part of what they are compared by.
-    - Labels with ``model_p_values(X, k) > 1 − coverage`` do so for one model k named in advance.
-      For the model chosen at each sample they do not: there only 1 − n_models (1 − coverage)
-      is certain, which for 110 models is nothing.
+      number of models: the strangest model is chosen for the validation samples too, as part of
+      the comparison.
+    - The set of labels with ``model_p_values(X, k) > 1 − coverage`` does so for one model k named
+      in advance. For the model chosen at each sample it does not: there only
+      1 − n_models (1 − coverage) is certain, which for 110 models is nothing.
     - The label of `predict` has no coverage of its own; `error_bound` holds for the event it
       describes, with the models paid for by ln(n_models).
 
-    All of this is of all models, whatever `within_se`. With folds and ``validation="loo"`` none of
-    it is certain: held-out margins come from models of fewer samples than those of new samples.
-    Coverage is close to nominal where that hardly changes a model, and no bound is offered.
+    All of this concerns all models, whatever `within_se`. With folds and ``validation="loo"`` none
+    of it is certain: held-out margins come from models of fewer samples than those that predict.
+    Coverage is close to nominal if that hardly changes a model, and there is no `error_bound`.
 
-    P-values count the sample itself, (m ε_{k,y} + 1) / (m + 1). The paper takes ε_{k,y}, and its
-    coverage is up to 1 / (m + 1) short; the choice of model and label is the same.
+    P-values count the sample itself, (m ε_{k,y} + 1) / (m + 1). The paper uses ε_{k,y}, so its
+    coverage is up to 1 / (m + 1) too small; the choice of model and label is the same.
 
-    There is no decision function and there are no probabilities, as labels are chosen by another
-    model for each sample, which puts samples in no order. Scorers that rank, such as "roc_auc", do
-    not apply; ``p_values(X)[:, 1] - p_values(X)[:, 0]`` is an order of two classes.
+    There are no decision values or probabilities: each sample may have another model, so samples
+    have no common order. Scorers that rank, such as "roc_auc", do not apply;
+    ``p_values(X)[:, 1] - p_values(X)[:, 0]`` orders samples of two classes.
 
-    Cost: training each member once; of a grid no machine with a larger C once none of its
-    coefficients is at its bound.
+    Cost: each member is trained once. In a grid, no machine with a larger C is trained once no
+    coefficient is at its bound.
 
     References
     ----------
@@ -242,8 +242,8 @@ class NonconformityClassifier(PooledClassifier):
     def scores_(self) -> dict[str, float]:
         """Figures to quote: "error", and "ber", the mean over classes of the error rate.
 
-        Each validation sample has the label of the choice that the others make, by models that
-        were trained without it. The least of ``validation_errors_``, which is of many, flatters.
+        Each validation sample is predicted as the other validation samples choose, by models
+        trained without it. The smallest of the many ``validation_errors_`` would flatter.
         """
         return {name: value for name, (value, _) in self._scores_of_choice().items()}
 
@@ -269,17 +269,17 @@ class NonconformityClassifier(PooledClassifier):
         if kind not in ("split", "loo") and NUMBER_OF_FOLDS.fullmatch(kind) is None:
             raise ValueError(
                 f"Unknown validation {self.validation!r}; known are split, loo, a number of folds, "
-                "or repetitions and folds as '5x2'."
+                "or repetitions and folds such as '5x2'."
             )
         check_flag("stratify", self.stratify)
         if not (isinstance(self.n_neighbors, Integral) and self.n_neighbors >= 1):
             raise ValueError(f"n_neighbors must be a positive integer, got {self.n_neighbors!r}.")
         width = self.within_se
         if width is not None and not (isinstance(width, Real) and 0 <= float(width) < np.inf):
-            raise ValueError(f"within_se must be None or a number from 0 on, got {width!r}.")
+            raise ValueError(f"within_se must be None or a nonnegative number, got {width!r}.")
 
     def epsilon_crit(self, X: Any) -> Array:
-        """Smallest epsilon at which a model in `deciding_` has one label left [H10 eq. 4].
+        """Smallest epsilon at which a model in ``deciding_`` has one label left [H10 eq. 4].
 
         Parameters
         ----------
@@ -294,12 +294,12 @@ class NonconformityClassifier(PooledClassifier):
         return np.asarray(self._choice(X).count / len(self.validation_))
 
     def error_bound(self, X: Any, *, delta: float = 0.05, method: str = "dkw") -> Array:
-        """Upper bound for each prediction, epsilon_crit and a term for chance.
+        """Upper bound for each prediction: `epsilon_crit` plus a term for chance.
 
-        With probability 1 − delta over the draw of the validation samples and for all samples
+        With probability 1 − delta over the draw of the validation samples, for all samples
         and models at once, it bounds the probability that the true label of a new sample
-        conforms to the chosen model no better than the rejected label does here. It averages
-        over all samples: it is not a probability given this sample.
+        conforms to the chosen model no better than the rejected label does here. This is an
+        average over all samples, not a probability given this sample.
 
         Parameters
         ----------
@@ -314,7 +314,7 @@ class NonconformityClassifier(PooledClassifier):
         Returns
         -------
         bound : ndarray of shape (n_samples,)
-            Not cut at 1.
+            It may exceed 1.
 
         Raises
         ------
@@ -341,7 +341,7 @@ class NonconformityClassifier(PooledClassifier):
         Returns
         -------
         p : ndarray of shape (n_samples, n_classes)
-            The probability that that of the true label is at most ε is at most ε (see Notes).
+            For the true label, the probability of a value of at most ε is at most ε (see Notes).
         """
         return self._p_values(X, None)
 
@@ -353,7 +353,7 @@ class NonconformityClassifier(PooledClassifier):
         X : array-like of shape (n_samples, n_features)
             New samples.
         model : int, default=None
-            Index into ``pool_``: that member alone, at its cost.
+            Index into ``pool_`` of a single member; the cost is that of this member.
 
         Returns
         -------
@@ -383,8 +383,8 @@ class NonconformityClassifier(PooledClassifier):
         coverage : float, default=0.9
             Wanted probability that the true label is in the set, between 0 and 1.
         class_conditional : bool, default=False
-            Compare a label with the validation samples of its own class only, so that each class
-            has that coverage, a rare one too.
+            Whether a label is compared only with the validation samples of its own class, so that
+            each class, even a rare one, has that coverage.
 
         Returns
         -------

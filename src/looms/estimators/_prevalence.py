@@ -1,4 +1,4 @@
-"""A fitted classifier at stated prevalences of its classes."""
+"""A fitted classifier, moved to stated prevalences of its classes."""
 
 from __future__ import annotations
 
@@ -21,36 +21,36 @@ _ROUNDING = 1e-6  # of prevalences that are to sum to one
 
 
 class PrevalenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Fitted classifier whose probabilities and decisions are at stated prevalences.
+    """Fitted classifier with probabilities and decisions moved to stated prevalences.
 
-    For a population in which classes are rarer, or more common, than among the training samples,
-    but look alike within each class: a test that was developed on as many patients as healthy
-    people, and is applied to all who come. Nothing is fitted again: Bayes' rule moves the log
+    Use it if the classes are rarer, or more common, than among the training samples, while
+    samples within a class look the same: for example a test that was developed on as many patients
+    as healthy people, and is applied to everyone. Nothing is refitted: Bayes' rule moves the log
     odds, and so the threshold [G06].
 
     Parameters
     ----------
     classifier : estimator
-        Fitted, with `predict_proba`; a pipeline too.
+        A fitted classifier, or pipeline, with `predict_proba`.
     prevalence : dict
         Share of each class, or of some: the others have the rest, in their training proportions.
-        Equal shares decide for the least balanced error rate.
+        Equal shares minimize the balanced error rate.
     training_prevalence : dict or None, default=None
-        Shares at which the probabilities are right now. A machine of looms has them: the shares by
-        weight, those of ``class_weight`` too, of the samples that its probabilities were learned
-        from. For other classifiers they must be given.
+        Shares at which the classifier's probabilities are right. A looms machine knows them: the
+        shares by weight, ``class_weight`` included, of the samples that its probabilities were
+        fitted to. For other classifiers they must be given.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        Those of the classifier.
+        The classes of the classifier.
     prevalence_, training_prevalence_ : ndarray of shape (n_classes,)
         The shares of all classes, in the order of ``classes_``.
 
     Notes
     -----
-    There is no `fit`. The class predicted is the most probable one, whatever the threshold of the
-    classifier. ``scores_`` of a machine are at its training prevalences and stay there.
+    There is no `fit`. The predicted class is the most probable one, whatever the threshold of the
+    classifier. The ``scores_`` of a machine remain those at its training prevalences.
 
     References
     ----------
@@ -97,7 +97,7 @@ class PrevalenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         if not isinstance(machine, KernelMachine):
             raise ValueError(
                 f"training_prevalence must be given: {type(self.classifier).__name__} does not "
-                "tell at which shares of the classes its probabilities are right."
+                "know at which shares of the classes its probabilities are right."
             )
         check_is_fitted(machine, "dual_coef_")
         totals = np.bincount(class_indices(machine.loo_.y), weights=machine.fit_weight_)
@@ -134,7 +134,7 @@ class PrevalenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         Returns
         -------
         decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            Positive for ``classes_[1]``, or largest for the class predicted. Probabilities of zero
+            Positive for ``classes_[1]``, or largest for the predicted class. Probabilities of zero
             count as 2.2e-308.
         """
         logarithms = np.log(np.maximum(self.predict_proba(X), np.finfo(np.float64).tiny))
@@ -165,7 +165,7 @@ def _shares(name: str, given: Any, classes: AnyArray, training: Array | None) ->
     labels = classes.tolist()
     unknown = [label for label in given if label not in labels]
     if unknown:
-        raise ValueError(f"{name} has {unknown}, which are no classes: {labels}.")
+        raise ValueError(f"{name} has {unknown}, which are not classes: {labels}.")
     for label, share in given.items():
         if not (isinstance(share, Real) and 0 < float(share) < 1):
             raise ValueError(
@@ -181,6 +181,6 @@ def _shares(name: str, given: Any, classes: AnyArray, training: Array | None) ->
         shares[unnamed] = rest * training[unnamed] / training[unnamed].sum()
     elif unnamed.any() or abs(rest) > _ROUNDING:
         raise ValueError(
-            f"{name} must sum to 1, got {shares.sum():.6g}: leave a class out, and it has the rest."
+            f"{name} must sum to 1, got {shares.sum():.6g}: a class left out gets the rest."
         )
     return shares

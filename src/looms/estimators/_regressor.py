@@ -28,7 +28,7 @@ METHODS = ("plus", "minmax", "scaled")
 
 
 class Regressor(RegressorMixin, UpdatableMachine):  # type: ignore[misc]
-    """Base of both regressors: targets in, predictions out."""
+    """Base class of both regressors: predictions and intervals."""
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -44,20 +44,21 @@ class Regressor(RegressorMixin, UpdatableMachine):  # type: ignore[misc]
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             New samples; for a precomputed kernel (n_samples, n_training_samples)
-            kernel values. Of a dask collection the predictions are a dask array.
+            kernel values. For a dask collection the predictions are a dask array.
 
         Returns
         -------
         y : ndarray of shape (n_samples,) or (n_samples, n_targets)
-            In units of the training targets; for a torch.Tensor a tensor where it lives.
+            In units of the training targets; for a torch.Tensor, a tensor on the same device.
         """
         return self._outputs(self._checked_new_data(X))
 
     def predict_interval(self, X: Any, coverage: float = 0.9, method: str = "plus") -> Array:
-        """Prediction interval for each sample, from models that were fitted without some.
+        """Prediction interval for each sample, from models that leave out training samples.
 
         With ``nested_`` these are the models that were chosen without each fold, or sample;
-        else the n leave-one-out models, which give what n refits would, from one matrix product.
+        otherwise the n leave-one-out models, whose predictions equal those of n refits and take
+        one matrix product.
 
         Parameters
         ----------
@@ -67,44 +68,45 @@ class Regressor(RegressorMixin, UpdatableMachine):  # type: ignore[misc]
         coverage : float, default=0.9
             Nominal share of new targets inside, between 0 and 1.
         method : {"plus", "minmax", "scaled"}, default="plus"
-            The jackknife+; the jackknife-minmax, wider; or the jackknife+ with residuals
-            scaled by those of the nearest samples, whose intervals are wide where the noise
-            is large.
+            The jackknife+; the jackknife-minmax, whose intervals are wider; or the jackknife+
+            with residuals scaled by those of the nearest samples, whose intervals are wide where
+            the noise is large.
 
         Returns
         -------
         intervals : ndarray of shape (n_samples, 2) or (n_samples, n_targets, 2)
             Lower and upper ends, in units of the training targets. Each target has its own
-            interval; all of them at once hold less often.
+            interval; the share of samples with all targets inside is smaller.
 
         Raises
         ------
         ValueError
-            If the coverage is not between 0 and 1, or asks for more samples of non-zero weight
-            than there are, 1 / (1 − coverage) − 1; or the method is unknown.
+            If the coverage is not between 0 and 1, or needs more samples of non-zero weight
+            than there are, 1 / (1 − coverage) − 1; or if the method is unknown.
 
         Notes
         -----
-        For training and new samples that are exchangeable, and everything but the
-        coefficients fixed beforehand (kernel and its values, regularization, weights), a
-        new target is inside with a probability of at least 2 coverage − 1 for "plus" and
-        "scaled", mostly about `coverage`, and of at least `coverage` for "minmax" [B21]. That is
-        an average over training sets and new samples, not a promise for each x.
+        If training and new samples are exchangeable, and everything but the coefficients
+        (kernel and its values, regularization, weights) was fixed beforehand, a new target is
+        inside with a probability of at least 2 coverage − 1 for "plus" and "scaled", mostly
+        about `coverage`, and of at least `coverage` for "minmax" [B21]. This is an average over
+        training sets and new samples, not a promise for each x.
 
         With ``nested_`` each model of "plus" and "minmax" was chosen without the samples that it
-        leaves out, and the promise holds for the tuned machine, but for what all samples took
-        part in: the place of a grid, which depends on the features alone, and a scaling before.
-        "scaled" takes leave-one-out models of the values chosen. Without ``nested_``, and so of
-        machines with a splitter as `cv`, single samples, or groups, are left out and the choice
-        is not inside: leave-one-out residuals are too small, the more so the more
-        hyper-parameters there are for few samples. With folds the promise is weaker by a term of
-        their number [B21], and with groups it is for a sample of a new group of one size.
+        leaves out. The promise then holds for the tuned machine, except for steps that used all
+        samples: the place of a grid, which depends on the features alone, and any scaling before
+        the machine. "scaled" uses leave-one-out models with the chosen hyper-parameters. Without
+        ``nested_``, as with a splitter as `cv`, single samples, or groups, are left out, but the
+        choice is not repeated: leave-one-out residuals are too small, the more so the more
+        hyper-parameters there are for few samples. With folds the promise is weaker by a term that
+        depends on their number [B21], and with groups it is for a sample of a new group, if groups
+        are of one size.
 
         Samples of weight zero take no part. The first call costs n³ flops and keeps n²
-        numbers with the machine, not in its copies and files ("scaled" another n² a
+        numbers with the machine, but not in its copies and files ("scaled" another n² per
         target); m samples cost 2 m n² flops, in blocks of rows that need some ten arrays of
-        8 MB at most. A linear machine of p features, up to half of n, without ``nested_`` keeps
-        n p numbers, and m samples cost 2 m n p flops, but for "scaled".
+        8 MB at most. Without ``nested_`` a linear machine of p features, up to half of n, keeps
+        n p numbers, and m samples cost 2 m n p flops, except for "scaled".
 
         References
         ----------
@@ -160,7 +162,7 @@ class Regressor(RegressorMixin, UpdatableMachine):  # type: ignore[misc]
         for first in np.asarray(y).ravel()[:1]:
             if isinstance(first, str):
                 raise ValueError(
-                    f"y must be numbers for regression, and it holds {str(first)!r}; use "
+                    f"y must be numbers for regression, but it contains {str(first)!r}; use "
                     "LSSVMClassifierCV for classes."
                 )
         options = {"multi_output": True, "y_numeric": True, **options}
@@ -170,8 +172,8 @@ class Regressor(RegressorMixin, UpdatableMachine):  # type: ignore[misc]
     def _as_targets(self, y: Array) -> Array:
         if y.shape[1:] != self.loo_.y.shape[1:]:
             raise ValueError(
-                f"y must have rows like the {self.loo_.y.shape} targets of the fit, but has shape "
-                f"{y.shape}."
+                f"y must have rows like the targets of the fit, of shape {self.loo_.y.shape}, but "
+                f"has shape {y.shape}."
             )
         return y
 
@@ -180,11 +182,11 @@ class Regressor(RegressorMixin, UpdatableMachine):  # type: ignore[misc]
 
 
 class LSSVMRegressor(Regressor, GivenMachine):
-    """Least-squares support vector machine for regression, hyper-parameters given.
+    """Least-squares support vector machine for regression, with given hyper-parameters.
 
-    Kernel ridge regression with an unregularized intercept and weights: minimizes
-    ½‖w‖² + 1/(2 mu n) Σ_i ζ_i (y_i − w·φ(x_i) − b)², ζ of mean one. Fitting also gives all
-    exact leave-one-out outputs. `LSSVMRegressorCV` chooses the hyper-parameters by them.
+    This is kernel ridge regression with an unregularized intercept and weights: it minimizes
+    ½‖w‖² + 1/(2 mu n) Σ_i ζ_i (y_i − w·φ(x_i) − b)² for weights ζ of mean one. Fitting also gives
+    all exact leave-one-out outputs. `LSSVMRegressorCV` uses them to choose the hyper-parameters.
 
     Parameters
     ----------
@@ -194,15 +196,15 @@ class LSSVMRegressor(Regressor, GivenMachine):
         Regularization, positive; the ridge added to the kernel matrix is
         ``n_samples * mu / weight``.
     fit_intercept : bool, default=True
-        Whether there is an (unregularized) intercept.
+        Whether to fit an (unregularized) intercept.
 
     Attributes
     ----------
     loo_ : HeldOut
-        Exact leave-one-out outputs. A sample of weight zero has its ordinary output there.
+        Exact leave-one-out outputs. A sample of weight zero has its ordinary output.
     kernel_, mu_, dual_coef_, intercept_, X_fit_, fit_weight_, fit_intercept_, groups_, \
 certificate_, n_features_in_, feature_names_in_
-        As for `LSSVMClassifier`, with one column a target where there are several.
+        As for `LSSVMClassifier`, with one column per target if there are several.
 
     Examples
     --------
@@ -223,7 +225,7 @@ certificate_, n_features_in_, feature_names_in_
         self.fit_intercept = fit_intercept
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the machine and find its leave-one-out outputs.
+        """Fit the machine and compute its leave-one-out outputs.
 
         Parameters
         ----------
@@ -233,7 +235,7 @@ certificate_, n_features_in_, feature_names_in_
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
             Nonnegative weights; only their ratios count. A sample of weight zero takes no
-            part in the fit and still gets an output in ``loo_``.
+            part in the fit but still gets an output in ``loo_``.
 
         Returns
         -------
@@ -248,29 +250,29 @@ certificate_, n_features_in_, feature_names_in_
 class LSSVMRegressorCV(Regressor, SelectingMachine):
     """Least-squares SVM regressor that chooses its hyper-parameters by exact leave-one-out.
 
-    Kernel parameters and regularization minimize PRESS, the mean squared leave-one-out
-    residual, by its gradient in all of them at once. Of several kernels the one with the
+    A gradient search over all kernel parameters and the regularization at once minimizes PRESS,
+    the mean squared leave-one-out residual. If several kernels are given, the one with the
     smallest squared error on rows that it was tuned without is taken, or all are stacked.
 
     Parameters
     ----------
     kernel : str, looms.kernels.Kernel, callable or list of these, default="rbf"
         As for `LSSVMRegressor`; several are candidates, and "auto" stands for a stack of some, as
-        for `LSSVMClassifierCV`. Values given in a kernel object
-        are where the search starts; ``gamma_bounds="fixed"`` and the like hold them.
+        for `LSSVMClassifierCV`. The search starts at the values given in a kernel object;
+        ``gamma_bounds="fixed"`` and the like hold them fixed.
     criterion : {"press"} or looms.criteria.PRESS, default="press"
-        Other criteria judge classes.
+        Other criteria are for classes.
     fit_intercept : bool, default=True
-        Whether there is an (unregularized) intercept.
+        Whether to fit an (unregularized) intercept.
     optimizer, prior, max_iter, n_restarts, tol_se, copies, cv, rank, search, nested, combine, \
 random_state
         As for `LSSVMClassifierCV`.
 
     Attributes
     ----------
-    kernel_, mu_ : the kernel with its hyper-parameters, and the regularization, chosen.
+    kernel_, mu_ : the chosen kernel with its hyper-parameters, and the chosen regularization.
     loo_ : HeldOut
-        Exact leave-one-out outputs of the machine chosen, or of the stack.
+        Exact leave-one-out outputs of the chosen machine, or of the stack.
     members_, landmarks_, held_out_, groups_, folds_, candidate_weights_, choice_folds_, nested_, \
 scores_, scores_se_, selection_, candidates_, cv_results_, best_index_, n_iter_, selection_weight_
         As for `LSSVMClassifierCV`.
@@ -286,8 +288,8 @@ n_features_in_, feature_names_in_
     Notes
     -----
     Several targets share one kernel and one regularization. PRESS is the plain mean over
-    them, so targets in different units should be scaled first: otherwise the one with the
-    largest variance decides.
+    targets, so scale targets in different units first: otherwise the one with the largest
+    variance decides.
 
     Examples
     --------
@@ -343,18 +345,19 @@ n_features_in_, feature_names_in_
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Samples; for ``kernel="precomputed"`` the (n_samples, n_samples) kernel matrix. With
-            `rank` also a dask array or dataframe, beside which y, weights and groups may be dask
-            collections too, a memory map, or `looms.blocks.RowBlocks`: nothing but the landmarks is
-            kept. So of a torch.Tensor: sums over its blocks are made where it lives, of float32 if
-            it is (`looms.tensors.TensorBlocks`). Without landmarks a tensor comes to the host.
+            `rank` it may also be a dask array or dataframe (then y, weights and groups may be dask
+            collections too), a memory map, `looms.blocks.RowBlocks` or a torch.Tensor: only the
+            landmarks are kept. Sums over the blocks of a tensor are computed on its device, in
+            float32 if it is float32 (`looms.tensors.TensorBlocks`). Without landmarks a tensor is
+            copied to the host.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None
             Nonnegative weights, in the fit and in the criterion; only their ratios count.
-            A sample of weight zero takes no part in either and still gets an output in
+            A sample of weight zero takes no part in either but still gets an output in
             ``loo_``.
         groups : array-like of shape (n_samples,), default=None
-            Label of the group of each sample, as of the patient that was measured; samples of a
+            Label of the group of each sample, such as the patient that was measured; samples of a
             group are held out together.
 
         Returns

@@ -1,4 +1,4 @@
-"""Estimators that choose their hyper-parameters by leave-one-out, and callbacks that follow."""
+"""Base class of the estimators that choose their hyper-parameters by leave-one-out."""
 
 from __future__ import annotations
 
@@ -73,13 +73,13 @@ FULL_ROWS = 5000
 
 
 def chosen_criterion(machine: Any) -> Any:
-    """Criterion of the candidate taken; "press" for a machine that was given its values."""
+    """Criterion of the chosen candidate; "press" for a machine with given values."""
     candidates: list[Candidate] | None = getattr(machine, "candidates_", None)
     return "press" if candidates is None else candidates[machine.best_index_].criterion
 
 
 class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: ignore[misc]
-    """Base of the machines that choose their hyper-parameters by leave-one-out."""
+    """Base class of the machines that choose their hyper-parameters by leave-one-out."""
 
     criterion: Any
     optimizer: str
@@ -110,9 +110,9 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
 
     @property
     def nested_(self) -> Nested | None:
-        """Predictions of each sample by machines that were chosen without it, or None.
+        """Predictions for each sample by machines that were chosen without it, or None.
 
-        Of a search along gradients they are computed at the first access, for the cost of ten fits.
+        After a gradient search the first access computes them, at the cost of ten fits.
         """
         check_is_fitted(self, "dual_coef_")
         if self._unfitted is not None:
@@ -120,7 +120,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         return self._nested
 
     def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
-        """Table of fitted attributes; those that take ten fits are not made for it."""
+        """Table of fitted attributes, without those that take ten fits."""
         shown = copy(self)
         shown._nested = shown._unfitted = None
         return super(SelectingMachine, shown)._get_fitted_attr_html(doc_link)
@@ -137,7 +137,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         scorer: Callable[[HeldOut, Array], Score],
         watcher: CallbackWatcher,
     ) -> tuple[Choice, dict[str, Any]]:
-        """The candidate of the least score, and the fitted attributes of its machine.
+        """The candidate with the smallest score, and the fitted attributes of its machine.
 
         ``scorer`` takes held-out outputs and the weights of the fit; ``labels`` are the classes of
         the rows.
@@ -255,11 +255,11 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
     def _checked_blocks(self, blocks: RowBlocks, weight: Array) -> Matrix | RowBlocks:
         """Rows in blocks that a machine can be tuned on, as a matrix if it takes them all."""
         if self.rank is None:
-            raise ValueError("Rows in blocks take landmarks: give rank, as rank='auto'.")
+            raise ValueError("Rows in blocks need landmarks: give rank, such as rank='auto'.")
         if not weight.all():
             raise ValueError("Rows in blocks need positive weights: leave out rows of weight zero.")
         if self.copies == "together":
-            raise ValueError("copies='together' compares all rows, and they are in blocks.")
+            raise ValueError("copies='together' compares all rows, but these are in blocks.")
         if isinstance(blocks, ArrayBlocks) and not isinstance(blocks, TensorBlocks):
             blocks.check_finite()
         n = blocks.shape[0]
@@ -273,7 +273,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
     def _checked_rank(self, n: int) -> int | str | None:
         """Number of landmarks for ``n`` rows, or "auto"; None for the whole kernel matrix.
 
-        ValueError for a number that is none, and for what takes the whole kernel matrix.
+        ValueError for an invalid number, and for options that need the whole kernel matrix.
         """
         rank = self.rank
         if rank is None or (rank == "auto" and n <= FULL_ROWS):
@@ -292,11 +292,11 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         }
         for name, given in whole.items():
             if given:
-                raise ValueError(f"{name} takes the whole kernel matrix: use rank=None.")
+                raise ValueError(f"{name} needs the whole kernel matrix: use rank=None.")
         return rank
 
     def _tune(self) -> Callable[..., tuple[Tuning, Fit | None]]:
-        """The search along gradients with its options."""
+        """The gradient search with its options."""
         return partial(
             tune,
             optimizer=self.optimizer,
@@ -348,9 +348,9 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         return self.combine == "stack" or (self.combine == "auto" and is_auto(self.kernel))
 
     def _candidate_kernels(self, sparse: bool = False) -> list[Any]:
-        """Kernels to try, as they were passed; those that "auto" stands for.
+        """Kernels to try, as they were passed, or those that "auto" stands for.
 
-        Ranks of sparse samples are dense.
+        Sparse samples go without ranked kernels, since their ranks are dense.
         """
         if not is_auto(self.kernel):
             return one_or_many(self.kernel)
@@ -360,7 +360,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         return [as_kernel(kernel) for kernel in self._candidate_kernels()]
 
     def _checked_search(self) -> list[str | Criterion]:
-        """Criteria to try; ValueError for a parameter of the search that is no choice."""
+        """Criteria to try; ValueError for invalid parameters of the search."""
         criteria = one_or_many(self.criterion)
         if not criteria or not self._candidate_kernels():
             raise ValueError("kernel and criterion must each name at least one candidate.")
@@ -378,8 +378,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         check_known(self.combine, "combine", COMBINE)
         if self.search == "grid" and (self.combine == "stack" or is_auto(self.kernel)):
             raise ValueError(
-                "kernel='auto' and combine='stack' are of machines that are tuned with "
-                "search='gradient'."
+                "kernel='auto' and combine='stack' need machines tuned with search='gradient'."
             )
         if self.nested not in NESTED:
             raise ValueError(f"nested must be 'auto', 'folds' or None, got {self.nested!r}.")
@@ -403,5 +402,5 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
 
 
 def is_auto(kernel: Any) -> bool:
-    """True for the kernels that looms chooses."""
+    """True if looms chooses the kernels."""
     return isinstance(kernel, str) and kernel == "auto"

@@ -1,4 +1,4 @@
-"""The fitted support vector classifier: its predictions, and those without each sample."""
+"""The fitted support vector classifier: predictions, and held-out predictions."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class NestedMachines(NestedFigures):
     Attributes
     ----------
     rows : (m,) the rows of positive weight, in the order of what follows.
-    folds : (m,) number of the fold of each, without which a machine was chosen and fitted.
+    folds : (m,) number of the fold of each row, without which a machine was chosen and fitted.
     held_out : decision values of each row by the machine without its fold.
     decisions : classes and probabilities by the threshold and the sigmoids of that machine.
     auc : area under the ROC curve, of the rows within the folds, and what each row adds to it.
@@ -59,8 +59,8 @@ class NestedMachines(NestedFigures):
 
     Notes
     -----
-    Inside: kernel, its width, C, sigmoids, threshold. Not inside is what was done to the features
-    before, such as a scaling; where that does not look at the targets it is mostly harmless.
+    The choice that is repeated covers kernel, its width, C, sigmoids and threshold, but not
+    earlier steps on the features, such as scaling; steps that ignore the targets do little harm.
     """
 
     rows: AnyArray
@@ -100,12 +100,12 @@ class NestedMachines(NestedFigures):
 
 
 def columns_of(machine: SupportVectorClassifier, X: Matrix, rest: AnyArray) -> Matrix:
-    """Samples as a machine of the rows ``rest`` takes them: of kernel values these columns."""
+    """Samples as a machine of the rows ``rest`` takes them: kernel values at these columns."""
     return X[:, rest] if machine.kernel_.pairwise else X
 
 
 class SupportVectorClassifier(ThresholdedClassifier):
-    """Base of the support vector classifiers: decisions, probabilities, scores, sets."""
+    """Base class of the support vector classifiers: decisions, probabilities, scores, sets."""
 
     loss: Loss
     probability: str | None
@@ -146,8 +146,8 @@ class SupportVectorClassifier(ThresholdedClassifier):
         Returns
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``; of more than two classes the sigmoids of the pairs
-            coupled by the second method of Wu, Lin & Weng (2004).
+            In the order of ``classes_``. With more than two classes, the sigmoids of the pairs
+            are coupled by the second method of Wu, Lin & Weng (2004).
         """
         X = self._checked_new_data(X)
         if self.calibrators_ is not None and len(self.calibrators_) == 1:
@@ -180,7 +180,7 @@ class SupportVectorClassifier(ThresholdedClassifier):
 
     @property
     def _fitted_to(self) -> FittedTo:
-        """Outputs that the sigmoids of several classes are fitted to."""
+        """Which outputs the sigmoids of several classes are fitted to."""
         return "single" if self.probability == "single" else "loo"
 
     def _machine(
@@ -257,9 +257,9 @@ class SupportVectorClassifier(ThresholdedClassifier):
         return area_within(HeldOut(y, values, weight), folds)
 
     def _machines(self) -> Machines:
-        """The machines of all pairs, with those without each sample, or group.
+        """The machines of all pairs, and those without each sample, or group.
 
-        They are made again from the training samples at the first call, and cached.
+        The first call computes them from the training samples, and caches them.
         """
         cached: Machines | None = vars(self).get("_machine_models")
         if cached is None:
@@ -363,9 +363,9 @@ def _refitted_pairs(
 def _refitted_pair(K: Array, y: Array, C: Array, K_new: Array, loss: Loss) -> tuple[Array, float]:
     """Outputs of a machine of two classes at new samples, and how exact they are.
 
-    LIBSVM, whose kernel values are of float32, finds the margin; KKT conditions to machine
-    precision follow. The squared hinge is the hinge of a kernel with 1 / 2C on its diagonal, and no
-    upper bound.
+    LIBSVM, whose kernel values are float32, finds the margin; its solution is then polished until
+    the KKT conditions hold to machine precision. The squared hinge is the hinge for a kernel with
+    1 / 2C on its diagonal, without upper bound.
     """
     if (y == y[0]).all():
         return np.full(len(K_new), y[0]), 0.0

@@ -51,140 +51,142 @@ _SEED = 0
 def _rate(
     rate: Callable[..., float], threshold: Any, loo: HeldOut, sigmoids: tuple[Sigmoid, ...]
 ) -> float:
-    """Error rate at the threshold, which a rule or a sigmoid sets anew each time."""
+    """Error rate at the threshold, which a rule or a sigmoid sets anew at each point."""
     cut, _ = threshold_and_loss(number_or_rule(threshold, sigmoids[0], loo), loo)
     return rate(*loo, threshold=cut)
 
 
 class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc]
-    r"""Support vector classifier that chooses C and kernel by exact leave-one-out.
+    r"""Support vector classifier that chooses C and the kernel by exact leave-one-out.
 
-    The machine of ``sklearn.svm.SVC``, or its 2-norm variant, solved to machine precision. Each
-    setting of the hyper-parameters is judged by the leave-one-out outputs, which take no refit, or
-    by the outputs without the group or fold of each sample; the one with the smallest score is
-    kept. Several classes are taken one against one.
+    This is the machine of ``sklearn.svm.SVC``, or its 2-norm variant, solved to machine precision.
+    Each setting of the hyper-parameters is scored by the leave-one-out outputs, which take no
+    refit, or by the outputs without the group or fold of each sample; the setting with the
+    smallest score is kept. Several classes are handled one against one.
 
     Parameters
     ----------
     kernel : str, looms.kernels.Kernel, callable or list of these, default="rbf"
-        As for `LSSVMClassifier`; of several the one of the smallest score is taken.
-        Hyper-parameters that an object holds with ``gamma_bounds="fixed"`` and the like are
-        not searched; at most two can be.
+        As for `LSSVMClassifier`; of several, the one with the smallest score is taken.
+        Hyper-parameters that an object fixes with ``gamma_bounds="fixed"`` and the like are
+        not searched; at most two can be searched.
     criterion : str or looms.criteria.Criterion, default="log_likelihood"
         What is minimized. "log_likelihood" is the held-out deviance
         :math:`-2 \sum_i w_i \log {\hat p}_{(i)}`, for which machine and sigmoid are both
-        fitted without sample i, or its fold [1]_: it sees how sure a machine is, where the error
-        rate is the same over wide regions of C and kernel. Its sigmoids are those of
-        ``probability``, so that it judges the probabilities that the machine will give; those of
+        fitted without sample i, or its fold [1]_: it measures how sure a machine is, even where
+        the error rate is the same over wide regions of C and kernel. Its sigmoids are those of
+        ``probability``, so that it scores the probabilities that the machine will give; those of
         "single" may decrease, as in [1]_. "error" and "ber" are the rates of ``held_out_`` at the
-        threshold; "press", "hinge", "squared_hinge", "smoothed_error", "wmw"
-        and "cross_entropy", or an object, judge the outputs, for several classes by the mean over
-        the pairs, weighted by their samples.
+        threshold; "press", "hinge", "squared_hinge", "smoothed_error", "wmw" and "cross_entropy",
+        or an object, score the outputs; for several classes, by the mean over the pairs, weighted
+        by their samples.
     loss : {"hinge", "squared_hinge"}, default="hinge"
         "squared_hinge" squares the losses, C Σ max(0, 1 − y f)²: the 2-norm machine, whose
-        outputs are smoother in C and kernel and which most samples support.
+        outputs are smoother in C and the kernel, and in which most samples are support vectors.
     param_grid : dict or None, default=None
-        From names to the values to search: "C", and the hyper-parameters of the kernel by their
-        names, such as "gamma" for RBF and "c" for polynomial kernels. A single value is
-        held. Others take powers of two: 2⁻⁵, 2⁻³ .. 2¹⁵ for C, in units of one over the spread
-        of the kernel, and 2⁻⁶, 2⁻⁴ .. 2⁶ times where the kernel starts.
+        Values to search, by name: "C", and the hyper-parameters of the kernel, such as "gamma" for
+        RBF and "c" for polynomial kernels. A single value is held fixed. Unnamed ones are searched
+        over powers of two: 2⁻⁵, 2⁻³ .. 2¹⁵ for C, in units of one over the spread of the kernel,
+        and 2⁻⁶, 2⁻⁴ .. 2⁶ times the starting value of the kernel.
     search : {"pattern", "grid"}, default="pattern"
-        "grid" takes all combinations of the values. "pattern" takes every second value of each,
-        then goes from the best of these to better neighbors within their range, at steps that are
+        "grid" tries all combinations of the values. "pattern" tries every second value of each,
+        then moves from the best of these to better neighbors within their range, in steps that are
         halved down to ``resolution``: some fifty points.
     resolution : float, default=0.5
-        Steps of log₂ of the hyper-parameters at which the pattern search stops.
+        Step in log₂ of the hyper-parameters at which the pattern search stops.
     probability : {"loo", "single", None}, default="loo"
         What the sigmoids of `predict_proba` are fitted to: the held-out outputs, which are
-        like those of new samples, or the outputs for the training samples, as in [1]_. These lie
-        at the margin and beyond, and their sigmoid is too steep. None: no `predict_proba`.
-        Several classes, which the coupled probabilities decide between, have sigmoids all the same.
+        like those of new samples, or the outputs for the training samples, as in [1]_, which lie
+        at the margin and beyond, so that their sigmoid is too steep. With None there is no
+        `predict_proba`. Several classes, between which the coupled probabilities decide, have
+        sigmoids all the same.
     threshold : None, float, str or looms.threshold rule, default=None
-        As for `LSSVMClassifier`. None: where the sigmoid is ½; 0 with ``probability=None``.
+        As for `LSSVMClassifier`. None puts it where the sigmoid is ½; at 0 with
+        ``probability=None``.
     class_weight : dict, "balanced" or None, default=None
-        Factors of C for the samples of each class; "balanced" ones, of the numbers of all
-        samples, stay while a sample is left out. Also weights in the sigmoids, which decide:
+        Factors of C for the samples of each class; "balanced" ones, computed from all samples,
+        stay the same while a sample is left out. They also weight the sigmoids, which decide:
         probabilities are those of a population with such classes.
     selection_weight : "class_weight", dict, "balanced" or None, default="class_weight"
         As for `LSSVMClassifierCV`.
     cv : int, splitter, iterable, ndarray or None, default=None
-        Samples that are held out together: None for each by itself, or each group; else as for
-        `LSSVMClassifierCV`, each sample once.
+        Which samples are held out together: None for each by itself, or each group; otherwise as
+        for `LSSVMClassifierCV`, but each sample once.
     nested : {"folds"} or None, default=None
         With "folds" the whole choice is repeated without each of ten folds, of groups if there
-        are any, for ``nested_``, at ten times the cost; in parallel by ``n_jobs``.
+        are any, for ``nested_``, at ten times the cost; `n_jobs` of these run in parallel.
     n_jobs : int or None, default=None
-        Kernel parameters judged at once, or choices without a fold, as for joblib.
+        Number of kernel parameters, or choices without a fold, computed at once, as for joblib.
 
     Attributes
     ----------
     C_ : float
-        The regularization chosen.
+        The chosen regularization.
     kernel_ : Kernel
-        The kernel chosen, with its values.
+        The chosen kernel, with its values.
     loo_score_ : float
-        The criterion there: the smallest, and so optimistic.
+        The criterion of the choice: the smallest, and therefore optimistic.
     loo_ : HeldOut
         Leave-one-out values of `decision_function` before the threshold; targets ±1, one
-        column a class for more than two. Exact, but for ``probability="loo"`` with several
-        classes, whose sigmoids are fitted to outputs of machines trained with the sample. A
-        sample of weight zero has its ordinary value.
+        column per class for more than two. They are exact, except for ``probability="loo"`` with
+        several classes, whose sigmoids are fitted to outputs of machines trained with the sample.
+        A sample of weight zero has its ordinary value.
     held_out_ : HeldOut
-        The same without the fold of each sample, or its group: what the criterion judged, and what
-        sigmoids and threshold are set by. It is ``loo_`` without `cv` and groups.
+        The same without the fold of each sample, or its group: the criterion scored them, and
+        sigmoids and threshold are fitted to them. Without `cv` and groups it is ``loo_``.
     groups_ : ndarray of shape (n_samples,) or None
         Numbers of the groups.
     folds_ : ndarray of shape (1, n_samples) or None
         Numbers of the folds of `cv`, -1 for a sample of weight zero.
     nested_ : NestedMachines or None
-        With ``nested="folds"`` the predictions of each sample by the machine that was chosen
+        With ``nested="folds"``, predictions for each sample by the machine that was chosen
         without its fold: ``rows``, ``folds``, ``held_out``, ``decisions``, ``auc``, and these
         ``machines``, each a fitted `SVCCV`.
     scores_, scores_se_ : dict of float
-        Figures to quote, and their standard errors: of ``nested_`` where there is one, else of
-        ``held_out_``, by which the machine was chosen. "auc" compares samples of one fold, which
-        one machine has not seen: a fold of `cv` or `nested`, else one of ten, left out for this.
+        Figures to quote, and their standard errors: from ``nested_`` if there is one, otherwise
+        from ``held_out_``, by which the machine was chosen. "auc" compares samples of one fold,
+        which one machine has not seen: a fold of `cv` or `nested`, or one of ten made for this.
     cv_results_ : dict of lists and arrays
         A row for each point searched: "kernel", "params", "param_C" and so on, "loo_score",
-        "rank_loo_score", "n_support", "seconds", and "failure", the solver's message where there
-        is no score, else None. ``pandas.DataFrame`` makes a table of it.
+        "rank_loo_score", "n_support", "seconds", and "failure", the solver's message if there
+        is no score, otherwise None. ``pandas.DataFrame`` makes a table of it.
     best_index_ : int
-        The row chosen. Of equal scores it is that of the smallest C.
+        The chosen row. Among equal scores it is the one with the smallest C.
     calibrators_ : tuple of looms.calibration.Sigmoid or None
         One for each pair of classes.
     support_, support_vectors_ : ndarray of shape (n_support,), matrix (n_support, n_features)
-        Indices of the samples that a machine needs, and these samples.
+        Indices of the samples that are support vectors of some pair, and these samples.
     dual_coef_ : ndarray of shape (n_support,) or (n_support, n_pairs)
-        y α of each, positive for the second class of a pair. Pairs are in lexicographic
-        order: (0, 1), (0, 2), ..., (1, 2), ...
+        y α of each support vector, positive for the second class of a pair. Pairs are in
+        lexicographic order: (0, 1), (0, 2), ..., (1, 2), ...
     intercept_ : float or ndarray of shape (n_pairs,)
         The intercept.
     fit_weight_, selection_weight_ : ndarray of shape (n_samples,)
-        Weights of the samples, and their classes, in machine and sigmoids, and in the criterion.
+        Weights of the samples, with those of their classes, in the machine and its sigmoids, and
+        in the criterion.
     classes_, threshold_, X_fit_, n_features_in_, feature_names_in_
         As for `LSSVMClassifier`.
 
     Warns
     -----
     CopiesWarning
-        If a twentieth of the rows or more repeat others where that is no accident.
+        If at least a twentieth of the rows repeat others, and not by coincidence.
     BoundWarning
-        If a hyper-parameter chosen is at the edge of what was searched.
+        If a chosen hyper-parameter is at the edge of the range that was searched.
     OneClassWarning
-        If the machine takes all of its samples, left out, for one class.
+        If the machine predicts one class for all of its samples when they are left out.
     ConvergenceWarning
         If the solver failed at some points, which are passed over.
     UserWarning
-        If a class has one sample only.
+        If a class has only one sample.
 
-    As for `LSSVMClassifierCV`, nothing is warned of where the figures are no better than a guess.
+    As for `LSSVMClassifierCV`, no warning is given if the figures are no better than a guess.
 
     Notes
     -----
     One point costs a solution and its leave-one-out paths, about as much as a few fits of an SVC;
-    "log_likelihood" adds n sigmoids, O(n²). Groups and folds are driven out along one path each,
-    for no more time. Memory: some n×n arrays of the largest pair, and one of all samples, for each
-    job.
+    "log_likelihood" adds n sigmoids, O(n²). Each group or fold is removed along one path, in no
+    more time. Memory, for each job: some n×n arrays of the largest pair, and one of all samples.
 
     References
     ----------
@@ -242,7 +244,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Choose C and kernel and fit the machine.
+        """Choose C and the kernel, and fit the machine.
 
         Parameters
         ----------
@@ -251,10 +253,10 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         y : array-like of shape (n_samples,)
             Class of each sample.
         sample_weight : array-like of shape (n_samples,), default=None
-            Nonnegative factors of C, as in ``SVC``, and weights in criterion and sigmoids. A
-            sample of weight zero takes no part and still gets an output in ``loo_``.
+            Nonnegative factors of C, as in ``SVC``, and weights in the criterion and the sigmoids.
+            A sample of weight zero takes no part but still gets an output in ``loo_``.
         groups : array-like of shape (n_samples,), default=None
-            Label of the group of each sample, as of the patient that was measured; samples of a
+            Label of the group of each sample, such as the patient that was measured; samples of a
             group are held out together.
 
         Returns
@@ -274,7 +276,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         folds = folds_of_fit(self.cv, targets, groups, y, train, _SEED)
         if folds is not None and len(folds) > 1:
             raise ValueError(
-                f"SVCCV holds out each sample once, and cv={self.cv!r} repeats it: give a number "
+                f"SVCCV holds out each sample once, but cv={self.cv!r} repeats it: give a number "
                 "of folds."
             )
         outer = None
@@ -342,7 +344,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         return min(searched, key=lambda one: one.score), table
 
     def _checked_search(self) -> tuple[svm_search.Score, dict[str, Array]]:
-        """Score, and values to search by name; ValueError for a parameter that is no choice."""
+        """Score, and values to search by name; ValueError for invalid parameters."""
         if not one_or_many(self.kernel):
             raise ValueError("kernel must name at least one candidate.")
         if self.search not in ("pattern", "grid"):
@@ -376,7 +378,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
 
 
 def _searches_table(searched: list[Any], kernels: list[Any]) -> dict[str, Any]:
-    """``cv_results_`` of the searches of some kernels."""
+    """``cv_results_`` of the searches of several kernels."""
     scored = [point for one in searched for point in one.scored]
     names = [kernel if isinstance(kernel, str) else repr(kernel) for kernel in kernels]
     return results_table(

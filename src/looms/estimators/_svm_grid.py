@@ -1,4 +1,4 @@
-"""RBF support vector machines on a grid: a kernel matrix for every gamma, shared by all C."""
+"""RBF support vector machines on a grid: one kernel matrix for every gamma, shared by all C."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class SVMGridPlan:
     def _column(self, pairs: Pairs, labels: Labels, gamma: float) -> tuple[Array, Array]:
         """Coefficients and intercepts for all C at one gamma, C ascending.
 
-        Where no coefficient is at its bound C, a larger C changes nothing: the rest is copied.
+        Once no coefficient is at its bound C, a larger C changes nothing: the rest is copied.
         """
         K = RBF(gamma).values(pairs)
         n_pairs = self.n_classes * (self.n_classes - 1) // 2

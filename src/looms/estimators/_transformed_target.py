@@ -1,4 +1,4 @@
-"""A regressor of the target transformed, whose transform is chosen by held-out predictions."""
+"""A regressor of a transformed target, whose transform is chosen by held-out predictions."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ STATISTICS = ("mean", "median")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NestedTransformed(NestedFigures):
-    """Predictions by machines that were chosen, with their transform, without the rows.
+    """Predictions for rows by machines that were chosen, with their transform, without them.
 
     Attributes
     ----------
     rows : (m,) the rows of positive weight.
-    folds : (m,) number of the fold of each, without which a machine was chosen and fitted.
+    folds : (m,) number of the fold of each row, without which a machine was chosen and fitted.
     held_out : targets, and predictions of the machine without the fold.
-    residuals : (m,) of that machine, on the scale of its transform.
+    residuals : (m,) residuals of that machine, on the scale of its transform.
     machines : a fitted `TransformedTargetRegressorCV` for each fold, by number.
     """
 
@@ -59,55 +59,55 @@ class NestedTransformed(NestedFigures):
 class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Regressor of a transformed target that chooses the transform by held-out predictions.
 
-    For targets that are skewed, or whose noise grows with them: prices, durations, counts. A
-    machine is tuned for each transform, and the one with the best held-out predictions, on the
-    scale of the targets, is taken.
+    Use it for targets that are skewed, or whose noise grows with their size: prices, durations,
+    counts. A machine is tuned for each transform, and the one with the best held-out predictions,
+    on the scale of the targets, is taken.
 
     Parameters
     ----------
     regressor : LSSVMRegressorCV, LSSVMRegressor or None, default=None
-        Machine of the transformed target, of one target; None for ``LSSVMRegressorCV()``. Its
-        ``nested`` is replaced by that below.
+        Machine for the transformed target, a single one; None for ``LSSVMRegressorCV()``. Its
+        ``nested`` is replaced by the one below.
     transforms : str or list of str, default="auto"
         "none", "sqrt", "log" (positive targets), "log1p" (log(1 + y)); several are candidates.
-        "auto" takes those that the range of the targets admits: none, and of positive targets
-        sqrt and log, of nonnegative ones sqrt and log1p. Predictions by all but "none" are not
-        negative, as those of counts should be: ``["sqrt", "log1p"]``.
+        "auto" takes those that the range of the targets admits: none; for positive targets also
+        sqrt and log, for other nonnegative ones sqrt and log1p. Predictions by all but "none" are
+        never negative, as suits counts: ``["sqrt", "log1p"]``.
     criterion : {"error", "likelihood"}, default="error"
         What decides between transforms: the squared error of means, or the absolute error of
         medians; or the likelihood of normal noise on the transformed scale, with the Jacobian
-        [BC64], which targets of zero under a root do not have.
+        [BC64], which does not exist for targets of zero under a square root.
     statistic : {"mean", "median"}, default="mean"
-        What is predicted. Means, which the squared error asks for, are Duan's smearing estimate
-        [D83] with held-out residuals. Medians are inverses of the machine's outputs.
+        What is predicted. Means, which minimize the squared error, are Duan's smearing estimate
+        [D83] with held-out residuals. Medians are the outputs of the machine, transformed back.
     nested : {"auto", "folds"} or None, default="auto"
         As for `LSSVMRegressorCV`; the choice of the transform is repeated too.
 
     Attributes
     ----------
     transform_ : str
-        Name of the transform chosen.
+        Name of the chosen transform.
     candidates_ : list of TransformCandidate
-        Held-out figures of every transform; ``pandas.DataFrame(candidates_)`` is a table of them.
+        Held-out figures of every transform; ``pandas.DataFrame(candidates_)`` makes a table.
     machine_ : LSSVMRegressorCV or LSSVMRegressor
-        The machine, of the transformed target: its attributes are on that scale.
+        The machine for the transformed target: its attributes are on that scale.
     loo_, held_out_ : HeldOut
         Targets, and predictions from the outputs of ``machine_.loo_`` and ``machine_.held_out_``,
-        with the residuals of the other rows. The transform was chosen by ``held_out_``, or of
-        repeated folds, of which it has the means, by the errors of each repetition.
+        with the residuals of the other rows. The transform was chosen by ``held_out_``; with
+        repeated folds, whose mean ``held_out_`` is, by the errors of each repetition.
     nested_ : NestedTransformed or None
-        Predictions by machines that were chosen without the row; made at the first access.
+        Predictions by machines that were chosen without the row; computed at the first access.
     scores_, scores_se_ : dict of float
-        Figures to quote, "rmse", "mae" and "r2", and their standard errors: of ``nested_``, else
-        of ``held_out_``, or means over the repetitions of folds.
+        Figures to quote, "rmse", "mae" and "r2", and their standard errors: from ``nested_`` if
+        there is one, otherwise from ``held_out_``, or means over the repetitions of folds.
     n_features_in_, feature_names_in_
         As for `LSSVMRegressor`.
 
     Notes
     -----
-    It takes as many fits as there are transforms. Held-out squared errors choose better for
-    squared errors than the likelihood does, which prefers the transform whose noise is even and
-    normal. Files of `looms.model_files` do not hold it unless it is ``trusted``.
+    It takes as many fits as there are transforms. To minimize squared errors, choose by held-out
+    squared errors rather than by the likelihood, which prefers the transform whose noise is even
+    and normal. Files of `looms.model_files` do not hold it unless it is ``trusted``.
 
     References
     ----------
@@ -173,7 +173,7 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
         sample_weight : array-like of shape (n_samples,), default=None
             Nonnegative weights; a sample of weight zero takes no part.
         groups : array-like of shape (n_samples,), default=None
-            Label of the group of each sample; they need an `LSSVMRegressorCV`.
+            Label of the group of each sample; groups need an `LSSVMRegressorCV`.
 
         Returns
         -------
@@ -191,7 +191,7 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
         if groups is not None and not isinstance(regressor, LSSVMRegressorCV):
             raise ValueError(
                 "groups need an LSSVMRegressorCV, which holds out the samples of a group together, "
-                f"and regressor is {regressor!r}."
+                f"but regressor is {regressor!r}."
             )
         admitted = np.clip(y, y[train].min(), y[train].max())  # others are of weight zero
         if "nested" in regressor.get_params():
@@ -248,10 +248,10 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
         return smeared_means(self._transform, outputs, self.machine_.held_out_)
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
-        """Prediction interval for each sample, from models that were fitted without some.
+        """Prediction interval for each sample, from models that leave out training samples.
 
-        Ends of the intervals on the transformed scale, taken back. With ``nested_`` those of
-        each fold are of the machine, and the transform, that were chosen without it.
+        The ends are those of intervals on the transformed scale, transformed back. With
+        ``nested_`` each fold uses the machine and the transform that were chosen without it.
 
         Parameters
         ----------
@@ -267,9 +267,9 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
 
         Notes
         -----
-        What `LSSVMRegressor.predict_interval` promises holds here too, as a transform that
-        increases moves no target into an interval or out of it. With ``nested_`` residuals of
-        different transforms are each compared under the machine that they are of, as in [RSC20].
+        The promise of `LSSVMRegressor.predict_interval` holds here too, since an increasing
+        transform moves no target into or out of an interval. With ``nested_``, residuals of
+        different transforms are each compared under their own machine, as in [RSC20].
         """
         X = self._checked_new_data(X)
         nested = self.nested_
@@ -286,7 +286,7 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
 
     @property
     def nested_(self) -> NestedTransformed | None:
-        """Predictions of each sample by machines that were chosen without it, or None."""
+        """Predictions for each sample by machines that were chosen without it, or None."""
         check_is_fitted(self, "machine_")
         if self._unfitted is not None:
             self._nested, self._unfitted = self._chosen_in_folds(), None
@@ -294,12 +294,12 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
 
     @property
     def scores_(self) -> dict[str, float]:
-        """Figures to quote, of held-out predictions."""
+        """Figures to quote, from held-out predictions."""
         return {name: value for name, (value, _) in self._scored().items()}
 
     @property
     def scores_se_(self) -> dict[str, float]:
-        """Standard errors of ``scores_`` over draws of the rows, or groups, the machine given."""
+        """Standard errors of ``scores_`` over draws of the rows, or groups, for a fixed machine."""
         return {name: error for name, (_, error) in self._scored().items()}
 
     @property
@@ -307,7 +307,7 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
         return TARGET_TRANSFORMS[self.transform_]
 
     def _checked_names(self, y: Array) -> list[str]:
-        """Transforms to try; ValueError for parameters that are no choice."""
+        """Transforms to try; ValueError for invalid parameters."""
         check_known(self.criterion, "criterion", CRITERIA)
         check_known(self.statistic, "statistic", STATISTICS)
         if self.nested not in NESTED:
@@ -328,14 +328,14 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
             check_known(name, "transform", TARGET_TRANSFORMS)
             if name not in admitted:
                 raise ValueError(
-                    f"transforms={name!r} does not take all targets, the least of which is "
-                    f"{y.min():.3g}, by criterion={self.criterion!r}: leave it out, or use "
+                    f"transforms={name!r} with criterion={self.criterion!r} does not admit all "
+                    f"targets, the smallest of which is {y.min():.3g}: leave it out, or use "
                     "transforms='auto'."
                 )
         return names
 
     def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
-        """Table of fitted attributes; those that take ten fits are not made for it."""
+        """Table of fitted attributes, without those that take ten fits."""
         shown = copy(self)
         shown._unfitted = None
         return super(TransformedTargetRegressorCV, shown)._get_fitted_attr_html(doc_link)
@@ -345,7 +345,7 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
         return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
 
     def _as_of(self, X: Matrix, rows: AnyArray) -> Matrix:
-        """Samples as a machine of some rows takes them: of kernel values these columns."""
+        """Samples as a machine of some rows takes them: kernel values at these columns."""
         return X[:, rows] if get_tags(self).input_tags.pairwise else X
 
     def _predictions(self, outputs: HeldOut, y: Array) -> HeldOut:
@@ -356,13 +356,13 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
     def _predicted_by_repetition(
         self, transform: TargetTransform, outputs: Array, machine: Regressor
     ) -> Array:
-        """Predictions of the rows of positive weight, (n_repetitions, m), from such outputs."""
+        """Predictions of the rows of positive weight, (n_repetitions, m), from their outputs."""
         train = np.flatnonzero(machine.fit_weight_)
         held_out = HeldOut(*(each[train] for each in machine.held_out_))
         return np.array([self._predicted(transform, each, held_out) for each in outputs])
 
     def _predicted(self, transform: TargetTransform, outputs: Array, held_out: HeldOut) -> Array:
-        """Prediction of each row from its output; of NaN NaN."""
+        """Prediction of each row from its output; NaN for NaN."""
         if self.statistic == "median":
             return transform.inverse(outputs)
         return means_without_own(transform, outputs, held_out)
@@ -403,7 +403,7 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
 def _likelihood_of_all(
     transform: TargetTransform, y: Array, outputs: Array, weight: Array
 ) -> float:
-    """`log_likelihood` of outputs in all repetitions, (n_repetitions, n), NaN where there is none.
+    """`log_likelihood` of outputs in all repetitions, (n_repetitions, n), NaN where not tested.
 
     Repetitions share the weight of a row.
     """

@@ -1,4 +1,4 @@
-"""Machines that were tuned anew without each of some folds: the choice among them, and figures."""
+"""Machines that were tuned anew without each of some folds: choices among them, and figures."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class TunedInFolds:
     Attributes
     ----------
     folds : (m,) number of the fold of each row.
-    outputs : (m,) or (m, t) of each row by the machine that was tuned without its fold.
-    own : held-out outputs of each of these machines, of the rows outside its fold.
-    members : of each of these machines, with coefficients of the rows outside its fold.
+    outputs : (m,) or (m, t) output of each row by the machine that was tuned without its fold.
+    own : for each of these machines, held-out outputs of the rows outside its fold.
+    members : for each of these machines, its members, with coefficients of those rows.
     """
 
     folds: AnyArray
@@ -80,8 +80,8 @@ class TunedInFolds:
     ) -> list[tuple[float | Array, Calibrator | None]]:
         """Threshold and calibrator of each fold, by the machine's own held-out outputs.
 
-        Those of the other folds are of machines whose outputs may be a hundred times as large.
-        Classes weigh in the rules what they do in all rows.
+        Outputs of the other folds' machines may be on another scale, a hundred times as large. The
+        rules use the class proportions of all rows.
         """
         rules = []
         for k, own in enumerate(self.own):
@@ -145,10 +145,10 @@ class TunedInFolds:
 def stack_of(
     X: Matrix, weight: Array, targets: Array, choice: Choice, tuned: TunedInFolds | None
 ) -> dict[str, Any]:
-    """Fitted attributes of the machine chosen, or of a stack, on the samples of positive weight.
+    """Fitted attributes of the chosen machine, or of a stack, on the samples of positive weight.
 
-    Of a stack kernel, coefficients and intercept are those of its largest member. With ``tuned``
-    the held-out outputs are by machines that were tuned without the fold of the row.
+    A stack has kernel, coefficients and intercept of its largest member. With ``tuned`` the
+    held-out outputs come from machines that were tuned without the fold of the row.
     """
     best = choice.best
     fitted = fitted_machine(X, weight, targets, best.kernel, best.mu, choice.fit)

@@ -1,7 +1,7 @@
-"""Machines without some of their rows, or with more, from the inverse of their system.
+"""Machines with rows removed or added, from the inverse of their system.
 
-The hyper-parameters stay, and so does the ridge λ_i = n mu / ζ_i of every row that stays. Weights
-have mean one over the rows of a machine, which gives mu' = mu Σζ / Σζ', sums over the rows before
+The hyper-parameters stay, and so does the ridge λ_i = n mu / ζ_i of every remaining row. Weights
+have mean one over the rows of a machine, so that mu' = mu Σζ / Σζ', with sums over the rows before
 and after [docs/references.md, Rows removed and added].
 """
 
@@ -32,25 +32,25 @@ from looms.lssvm.leave_one_out_models import LeaveOneOutModels
 from looms.lssvm.updates import Inverse
 
 _REFITTED = 3  # rows
-#: Difference from a refit, in standard deviations of the targets, that is no rounding any more.
+#: Difference from a refit, in standard deviations of the targets, that rounding cannot explain.
 _WRONG = 1e-6
 
 
 class UpdatableMachine(LeastSquaresMachine):
-    """Base of the least-squares machines that rows can be removed from and added to."""
+    """Base class of the least-squares machines whose rows can be removed and added."""
 
     @abstractmethod
     def _given(self, mu: float, factors: Array) -> GivenMachine:
-        """Machine of these hyper-parameters, not fitted; ``factors`` are weights of classes."""
+        """Unfitted machine with these hyper-parameters; ``factors`` are the class weights."""
 
     @abstractmethod
     def _as_targets(self, y: AnyArray) -> Array:
         """Targets of new rows, coded as those of the fit."""
 
     def without(self, rows: Any, certify: bool = True) -> Any:
-        """The machine without some rows, its hyper-parameters as they are.
+        """The machine without some rows, with the same hyper-parameters.
 
-        The same as a fit to the other rows with the parameters of the machine returned, with its
+        It equals a fit to the other rows with the parameters of the returned machine, including
         leave-one-out outputs, threshold and probabilities.
 
         Parameters
@@ -58,22 +58,22 @@ class UpdatableMachine(LeastSquaresMachine):
         rows : array-like of int, or of bool of shape (n_samples,)
             Indices of the rows to remove, from 0, or a mask of them.
         certify : bool, default=True
-            Whether outputs of three rows are compared with a refit without all of them.
+            Whether to compare the outputs of three rows with a refit without the three.
 
         Returns
         -------
         machine : LSSVMClassifier or LSSVMRegressor
-            A new one; this one does not change. ``mu`` is such that the ridge of the other
-            rows, ``n_samples * mu / weight``, is what it was, and weights that were "balanced"
-            are given as they were. ``certificate_`` has the largest difference from the refit.
-            With ``groups_`` the rest of a group is held out together; of `cv` nothing stays, each
-            row is held out by itself.
+            A new machine; this one does not change. Its ``mu`` keeps the ridge of the other rows,
+            ``n_samples * mu / weight``, as it was, and "balanced" class weights keep their
+            values. ``certificate_`` has the largest difference from the refit. With ``groups_``
+            the rest of a group is held out together; folds of `cv` are dropped, and each row is
+            held out by itself.
 
         Raises
         ------
         ValueError
             If rows are out of range or repeated, or too few are left: fewer than two, none of
-            some class, or one group.
+            some class, or a single group.
         RuntimeError
             If the outputs differ from those of the refit by more than 1e-6.
 
@@ -81,8 +81,8 @@ class UpdatableMachine(LeastSquaresMachine):
         -----
         k rows cost k n² flops, after n³ for the inverse at the first call, which
         `leave_one_out_models` keeps; the new machine has its own, of n² numbers. The refit
-        costs 2n³/3 more. Rows that are removed are not in the new machine, but what was
-        chosen by them, such as ``kernel_``, is.
+        costs 2n³/3 more. The new machine does not contain the removed rows, but it keeps what
+        they helped to choose, such as ``kernel_``.
 
         Examples
         --------
@@ -121,7 +121,7 @@ class UpdatableMachine(LeastSquaresMachine):
         )
 
     def with_rows(self, X: Any, y: Any, sample_weight: Any = None, certify: bool = True) -> Any:
-        """The machine with more rows, after its own, its hyper-parameters as they are.
+        """The machine with rows added after its own, with the same hyper-parameters.
 
         Parameters
         ----------
@@ -130,7 +130,7 @@ class UpdatableMachine(LeastSquaresMachine):
         y : array-like of shape (n_rows,) or (n_rows, n_targets)
             Targets, or classes that the machine knows.
         sample_weight : array-like of shape (n_rows,), default=None
-            Weights in the units of those of the fit; ones unless given.
+            Weights, in the same units as in the fit; default ones.
         certify : bool, default=True
             As for `without`.
 
@@ -142,9 +142,9 @@ class UpdatableMachine(LeastSquaresMachine):
         Raises
         ------
         ValueError
-            If there is a class that the machine does not know. If its kernel is precomputed:
-            of a kernel matrix with more rows and columns only a fit can check that it is positive
-            semi-definite. If it holds out groups, as it does not keep their labels.
+            If there is a class that the machine does not know; if its kernel is precomputed, since
+            only a fit can check that the larger kernel matrix is positive semi-definite; or if it
+            holds out groups, since it does not keep their labels.
         RuntimeError
             As for `without`.
 
@@ -166,13 +166,13 @@ class UpdatableMachine(LeastSquaresMachine):
         check_flag("certify", certify)
         if self.kernel_.pairwise:
             raise ValueError(
-                "with_rows needs samples with features, and this kernel is precomputed: fit a "
+                "with_rows needs samples with features, but this kernel is precomputed: fit a "
                 f"machine to the larger kernel matrix, with mu = {self.mu_:.6g} times the sum of "
-                "the weights before over that after, which holds the ridge."
+                "the weights before over that after, which keeps the ridge."
             )
         if getattr(self, "groups_", None) is not None:
             raise ValueError(
-                "with_rows does not know the groups of new rows, and this machine holds out groups "
+                "with_rows does not know the groups of new rows, but this machine holds out groups "
                 "of rows: fit it anew to all rows with their groups."
             )
         X_new, y, weight = self._validated(X, y, sample_weight, reset=False, ensure_min_samples=1)
@@ -224,7 +224,7 @@ class UpdatableMachine(LeastSquaresMachine):
         features: AnyArray,
         certify: bool,
     ) -> GivenMachine:
-        """Fitted machine of an inverse; ``zeta`` are weights of the fit in units of ``mu_``."""
+        """Fitted machine from an inverse; ``zeta`` are weights of the fit in units of ``mu_``."""
         train = np.flatnonzero(weight)
         n, mu = len(train), self.mu_ * float(self.fit_weight_.sum() / zeta.sum())
         factors = self._weight_factors()
@@ -267,11 +267,11 @@ class UpdatableMachine(LeastSquaresMachine):
         return machine
 
     def _class_indices(self, targets: Array) -> AnyArray:
-        """Class of each row; the same of all rows for a regressor."""
+        """Class of each row; zeros for a regressor."""
         return class_indices(targets) if is_classifier(self) else np.zeros(len(targets), dtype=int)
 
     def _weight_factors(self) -> Array:
-        """Weight in the fit over weight as given, of the rows of each class."""
+        """For each class, weight in the fit over weight as given."""
         train = np.flatnonzero(self.fit_weight_)
         _, first = np.unique(self._class_indices(self.loo_.y[train]), return_index=True)
         return np.asarray(self.fit_weight_[train[first]] / self.loo_.sample_weight[train[first]])
@@ -291,7 +291,7 @@ class UpdatableMachine(LeastSquaresMachine):
             if not counts.all():
                 missing = self.classes_[counts == 0].tolist()
                 raise ValueError(
-                    f"rows leaves no sample of class {missing} of non-zero weight: keep some, or "
+                    f"rows leaves no sample of non-zero weight in class {missing}: keep some, or "
                     "fit a machine to the other classes."
                 )
 
@@ -302,7 +302,7 @@ def _checked_rows(rows: Any, n: int) -> AnyArray:
     if rows.dtype == bool:
         if rows.shape != (n,):
             raise ValueError(
-                f"rows is a mask of shape {rows.shape}, and the machine has {n} rows: give one "
+                f"rows is a mask of shape {rows.shape}, but the machine has {n} rows: give one "
                 "value for each."
             )
         return np.flatnonzero(rows)
@@ -330,7 +330,7 @@ def _inverse(models: LeaveOneOutModels) -> Inverse:
 def _certificate(trained: MachineModels, inverse: Inverse, mu: float) -> Certificate:
     """Outputs of a few rows compared with a refit without all of them.
 
-    RuntimeError if the difference is no rounding.
+    RuntimeError if rounding cannot explain the difference.
     """
     fit = trained.models.fit
     n = len(fit.y)
@@ -360,9 +360,10 @@ def _certificate(trained: MachineModels, inverse: Inverse, mu: float) -> Certifi
     )
     if not certificate.relative <= _WRONG:
         raise RuntimeError(
-            "Outputs of rows held out differ from those of a refit by "
+            "Held-out outputs differ from those of a refit by "
             f"{certificate.relative:.2g} standard "
-            f"deviations of the targets, and {_WRONG:g} is the limit: at mu = {mu:.3g} the inverse "
-            "has lost too many digits. Fit the machine anew to these rows, or use a larger mu."
+            f"deviations of the targets, above the limit of {_WRONG:g}: at mu = {mu:.3g} the "
+            "inverse has lost too many digits. Fit the machine anew to these rows, or use a "
+            "larger mu."
         )
     return certificate

@@ -1,4 +1,4 @@
-"""Rows to train on and to validate by."""
+"""Split of rows into training and validation rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LARGEST_VALIDATION = 50
 def split_rows(
     classes: AnyArray, labels: AnyArray, size: Any, stratify: bool, seed: int
 ) -> tuple[AnyArray, AnyArray]:
-    """Sorted training and validation rows; ValueError unless both can do their work."""
+    """Sorted training and validation rows; ValueError if either part lacks classes."""
     n_validation = _n_validation(size, len(labels), len(classes), stratify)
     train, validation = train_test_split(
         np.arange(len(labels)),

@@ -1,4 +1,4 @@
-"""Warnings of fits, which point at the line of the user."""
+"""Warnings during a fit, which point at the user's line."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _PACKAGES = tuple(
 
 
 class BoundWarning(UserWarning):
-    """A hyper-parameter of the chosen candidate ended at the edge of what was searched.
+    """A hyper-parameter of the chosen candidate ended at the edge of the range searched.
 
-    Wider bounds are those of a kernel object, such as ``RBF(gamma_bounds=(1e-6, 1e6))``.
+    Set wider bounds in a kernel object, such as ``RBF(gamma_bounds=(1e-6, 1e6))``.
 
     Examples
     --------
@@ -51,9 +51,9 @@ class BoundWarning(UserWarning):
 
 
 class CopiesWarning(UserWarning):
-    """Many rows are copies of others, which leaving out one of them leaves in.
+    """Many rows are copies of others, so leaving one out leaves its copies in.
 
-    ``copies="together"`` holds out equal rows at once.
+    ``copies="together"`` holds out equal rows together.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class CopiesWarning(UserWarning):
 
 
 class OneClassWarning(UserWarning):
-    """A machine that chose its hyper-parameters takes all of its samples for one class.
+    """A machine that chose its hyper-parameters predicts one class for all of its samples.
 
     Examples
     --------
@@ -88,14 +88,14 @@ class OneClassWarning(UserWarning):
     """
 
 
-#: Warnings of a fit that another one will give, or none will: of this thread, as the filters of
-#: `warnings` are of the process, and threads that set them for a while undo each other's.
+#: Warnings of a fit that are kept back, in this thread: the filters of `warnings` belong to the
+#: process, and threads that set them for a while undo each other's.
 _KEPT: ContextVar[list[tuple[str, type[Warning]]] | None] = ContextVar("kept", default=None)
 
 
 @contextmanager
 def kept_warnings() -> Iterator[list[tuple[str, type[Warning]]]]:
-    """Context in which fits give no warning; message and category of each are in the list."""
+    """Context in which fits give no warnings; the list gets message and category of each."""
     kept: list[tuple[str, type[Warning]]] = []
     token = _KEPT.set(kept)
     try:
@@ -105,7 +105,7 @@ def kept_warnings() -> Iterator[list[tuple[str, type[Warning]]]]:
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """Warn at the line of the user, or keep the warning where `kept_warnings` are."""
+    """Warn at the user's line, or keep the warning inside `kept_warnings`."""
     kept = _KEPT.get()
     if kept is None:
         warnings.warn(message, category, stacklevel=level_of_user())
@@ -114,7 +114,7 @@ def warn(message: str, category: type[Warning]) -> None:
 
 
 def warn_of_search(chosen: Candidate, targets: Array) -> None:
-    """Warn of a search that stopped early, and of hyper-parameters at the edge of it."""
+    """Warn of a search that stopped early, and of hyper-parameters at its edge."""
     exact = chosen.value <= _ROUNDING**2 * float(np.mean(targets**2))  # all left is rounding
     worrying = {Outcome.MAX_ITER} if exact else {Outcome.MAX_ITER, Outcome.NO_PROGRESS}
     if chosen.outcome in worrying:
@@ -126,17 +126,17 @@ def warn_of_search(chosen: Candidate, targets: Array) -> None:
 
 
 def warn_of_bounds(messages: Sequence[str | BoundMet]) -> None:
-    """BoundWarning for each hyper-parameter at the edge of what was searched."""
+    """BoundWarning for each hyper-parameter at the edge of the range searched."""
     for message in messages:
         warn(f"{message}.", BoundWarning)
 
 
 def warn_of_lone_samples(classes: Sequence[Any]) -> None:
-    """UserWarning for each class of one sample."""
+    """UserWarning for each class with only one sample."""
     for label in classes:
         warn(
-            f"Class {label!r} has one sample only: without it there is nothing to learn the class "
-            "from, so that it counts as an error whatever the machine. Add samples of the class, "
+            f"Class {label!r} has only one sample: without it there is nothing to learn the class "
+            "from, so it counts as an error whatever the machine. Add samples of the class, "
             "or leave it out.",
             UserWarning,
         )
@@ -148,13 +148,13 @@ def warn_of_failures(failures: Sequence[str | None]) -> None:
     if failed:
         warn(
             f"{len(failed)} of {len(failures)} settings have no score and were passed "
-            f"over; of the first: {failed[0]}",
+            f"over; the first failed with: {failed[0]}",
             ConvergenceWarning,
         )
 
 
 def warn_of_copies(X: Matrix, groups: AnyArray, remedy: str) -> None:
-    """CopiesWarning if rows repeat others where that is no accident."""
+    """CopiesWarning if rows repeat others, and not by coincidence."""
     n_copies = n_unexpected_copies(X, groups)
     if n_copies:
         warn(
@@ -166,7 +166,7 @@ def warn_of_copies(X: Matrix, groups: AnyArray, remedy: str) -> None:
 
 
 def warn_of_no_stack(reason: str) -> None:
-    """UserWarning that the best candidate is taken, by the outputs that it was tuned by."""
+    """UserWarning that the best candidate is taken instead of a stack."""
     warn(
         f"The candidates are not stacked, since they cannot be tuned without each of some folds: "
         f"{reason}. The best is taken, by the held-out outputs that it was tuned by.",
@@ -183,14 +183,14 @@ def settings_for_rare_classes(machine: Any, n_classes: int) -> list[str]:
 
 
 def warn_of_one_class(machine: Any, classes: Any, loo: HeldOut, threshold: float | Array) -> None:
-    """OneClassWarning if all samples, left out, are taken for one class."""
+    """OneClassWarning if one class is predicted for all samples when they are left out."""
     taken = np.unique(class_indices(loo.outputs, threshold)[loo.sample_weight > 0])
     if len(taken) == 1:
         settings = settings_for_rare_classes(machine, len(classes))
         remedy = f"{', '.join(settings)} or another kernel" if settings else "another kernel"
         warn(
             f"Every training sample, left out, is taken for class {classes[taken].tolist()[0]!r}: "
-            f"the machine predicts no other. Try {remedy}.",
+            f"the machine predicts no other class. Try {remedy}.",
             OneClassWarning,
         )
 
@@ -200,14 +200,14 @@ def warn_of_missed_precision(threshold: Any, loss: float) -> None:
     if isinstance(threshold, RequiredPrecision) and loss >= 1.0:
         warn(
             f"No threshold reaches a leave-one-out precision of {threshold.precision:g}; the "
-            f"greatest is {threshold.precision + 1.0 - loss:.3g}, and its threshold was taken. "
-            "Require less, or find features that tell more.",
+            f"highest is {threshold.precision + 1.0 - loss:.3g}, and its threshold was taken. "
+            "Require less, or find more informative features.",
             UserWarning,
         )
 
 
 def level_of_user() -> int:
-    """``stacklevel`` with which the caller warns at the line that called looms or scikit-learn."""
+    """``stacklevel`` of a warning at the line that called looms or scikit-learn."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGES):
         frame, level = frame.f_back, level + 1

@@ -1,4 +1,4 @@
-"""Reports of fitted machines: displays, cautions, a dict and an HTML page."""
+"""Reports on fitted machines: displays, cautions, a summary dict and an HTML page."""
 
 from looms.report._card import card
 from looms.report._cautions import cautions

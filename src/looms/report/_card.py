@@ -1,4 +1,4 @@
-"""A model card of skops, filled from the summary of a fitted machine."""
+"""A skops model card, filled from the summary of a fitted machine."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ def card(
 ) -> Card:
     """Model card of a fitted machine, to be completed by hand and saved beside its file.
 
-    What looms knows is filled in: data, choice, figures with their standard errors, cautions. What
-    it cannot know, such as the intended use, is marked.
+    It contains what looms knows: data, choice, figures with their standard errors, cautions. What
+    looms cannot know, such as the intended use, is marked as missing.
 
     Parameters
     ----------
-    estimator : machine of looms, or pipeline that ends in one
-        Fitted.
+    estimator : estimator
+        A fitted looms machine, or a pipeline that ends in one.
     X, y, groups, assessment, title, notes : see `looms.report.summary`
-        With an assessment its figures come first.
+        The figures of an assessment come first.
 
     Returns
     -------
@@ -48,7 +48,7 @@ def card(
     Raises
     ------
     TypeError, ValueError
-        As `looms.report.summary`.
+        As for `looms.report.summary`.
     ImportError
         If skops is not installed.
 
@@ -139,8 +139,8 @@ def _held_out_figures(loo: dict[str, Any]) -> list[str]:
         _table(("figure", "value", "standard error"), rows),
         ""
         if loo["nested"]
-        else "The same held-out predictions chose the hyper-parameters, if these were chosen, "
-        "which flatters the figures.",
+        else "If the hyper-parameters were tuned, these same predictions chose them, which "
+        "flatters the figures.",
     ]
 
 
@@ -157,19 +157,19 @@ def _outer_figures(outer: dict[str, Any] | None) -> list[str]:
         for each in outer["scores"]
     ]
     return [
-        f"By {outer['n_splits']} outer splits ({outer['method']}), in each of which the whole "
-        "choice was made anew:",
+        f"By {outer['n_splits']} outer splits ({outer['method']}), each of which repeats the whole "
+        "choice:",
         _table(("figure", "value", "standard error", "95 % interval"), rows),
     ]
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Table of Markdown; empty without rows."""
+    """Markdown table; empty without rows."""
     lines = [f"| {' | '.join(map(_text, row))} |" for row in rows]
     rule = f"| {' | '.join(['---'] * len(head))} |"
     return "\n".join([f"| {' | '.join(head)} |", rule, *lines]) if lines else ""
 
 
 def _text(text: object) -> str:
-    """Text on one line of which nothing is a mark of Markdown or HTML."""
+    """Text on one line, with marks of Markdown and HTML escaped."""
     return re.sub(r"([\\`*_\[\]<>|#$&~])", r"\\\1", clean(text))

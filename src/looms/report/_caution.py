@@ -1,4 +1,4 @@
-"""A caution: what a report shows to be distrusted."""
+"""A caution: a reason to distrust a fitted machine or its figures."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TypedDict
 
 
 class Caution(TypedDict):
-    """A caution; its level is "serious" or "note"."""
+    """A caution of level "serious" or "note"."""
 
     level: str
     title: str

@@ -1,4 +1,4 @@
-"""Cautions of a fitted machine and of its report, with the numbers they rest on."""
+"""Cautions about a fitted machine and its report, with the numbers they rest on."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from looms.report.figures import (
 from looms.report.model import Model, named, predicted_labels
 from looms.report.text import isolated, sentence
 
-#: Below these the figures are said to be uncertain.
+#: Below these numbers a caution says that the figures are uncertain.
 _FEW_SAMPLES, _FEW_IN_CLASS = 100, 20
-#: Share of the even share that the smallest class has at least without being called rare.
+#: The smallest class is called rare below this fraction of an even share.
 _RARE = 0.4
-#: A machine with less than this share of the errors of a guess needs no remedy.
+#: A machine with less than this fraction of the errors of a guess needs no remedy.
 _GOOD = 0.5
 #: Columns named in a caution.
 _MOST_NAMES = 3
@@ -39,20 +39,19 @@ _OTHERS = "Consider another kernel or other features."
 
 
 def cautions(estimator: Any) -> list[Caution]:
-    """Cautions of a fitted machine, the serious first.
+    """Cautions about a fitted machine, the serious ones first.
 
-    These are a machine that is no better than a guess, takes every sample for one class or
-    seldom predicts a rare one; a feature that alone gives the target; a search that ended at a
-    bound or early; samples that stand twice, or look like repeats of others; few samples, or few
-    of a class; outputs that refits disagree with, or that are too ill-conditioned to tell, where
-    the machine has certified itself.
-    That figures of a machine without ``nested_`` flatter, since leave-one-out chose it,
-    is not among them.
+    They warn of a machine that is no better than a guess, predicts one class for every sample, or
+    seldom predicts a rare class; a feature that alone predicts the target; a search that ended at a
+    bound or early; copies of samples, or samples that look like repeats of others; few samples, or
+    few in a class; and, after ``certify``, outputs that differ from refits or are too
+    ill-conditioned to tell. They do not say that the figures of a machine without ``nested_``
+    flatter, since leave-one-out chose it.
 
     Parameters
     ----------
     estimator : estimator
-        A fitted machine of looms with leave-one-out outputs, a pipeline that ends in one, or a
+        A fitted looms machine with leave-one-out outputs, a pipeline that ends in one, or a
         search with such a ``best_estimator_``.
 
     Returns
@@ -63,11 +62,11 @@ def cautions(estimator: Any) -> list[Caution]:
     Raises
     ------
     TypeError
-        If there is no machine of looms in the estimator.
+        If the estimator contains no looms machine.
 
     Notes
     -----
-    n³ flops and an n×n array for the scores of n samples, where they are not known yet.
+    If the scores of n samples are not known yet, they cost n³ flops and an n×n array.
 
     Examples
     --------
@@ -92,9 +91,9 @@ def cautions_of_report(
     steps: list[str],
     notes: Sequence[str],
 ) -> list[Caution]:
-    """Those of the fit, and of how the machine was chosen and assessed, the serious first.
+    """Cautions about the fit, choice and assessment of a machine, the serious ones first.
 
-    ``steps`` of the ``whole`` are before the machine; ``notes`` are the caller's, on the data.
+    ``steps`` come before the machine in the ``whole``; ``notes`` are the caller's, on the data.
     """
     return _ordered(
         [
@@ -136,7 +135,7 @@ def _of_fit(model: Model) -> Iterator[Caution]:
                 "Copies of samples",
                 f"{n} of {model.held_out.n_samples} samples are copies of others, equal in every "
                 "feature. Leaving one out leaves its copies in, so leave-one-out flatters and "
-                "drifts to a nearest neighbor. Drop them"
+                "drifts to a nearest neighbor. Drop the copies"
                 f"{together if hasattr(model.machine, 'copies') else ''}.",
             )
     if model.selecting is not None and model.groups is None and not n:
@@ -148,7 +147,8 @@ def _of_fit(model: Model) -> Iterator[Caution]:
         yield note(
             "Too good",
             f"{'No sample is' if model.classification else 'Next to nothing is'} wrong in "
-            f"{model.method}. Look for a feature that holds the answer, and for copies of samples.",
+            f"{model.method}. Look for a feature that contains the answer, and for copies of "
+            "samples.",
         )
 
 
@@ -161,9 +161,9 @@ def _near_rows(model: Model) -> Iterator[Caution]:
     alone, together = (figure(value, key, 3) for value in values)
     yield note(
         "Samples like repeats of others",
-        f"With {what} left out as well as a sample, the "
-        f"{FIGURES[key].name} rises from {alone} to {together}. If samples belong together, as "
-        "repeats or those of one patient, hold these out together: groups=...",
+        f"When a sample is left out together with {what}, the "
+        f"{FIGURES[key].name} rises from {alone} to {together}. If samples belong together, such "
+        "as repeats or samples of one patient, hold them out together: groups=...",
     )
 
 
@@ -175,8 +175,8 @@ def _guessing(model: Model) -> Iterator[Caution]:
         if not (value > 0 and gain > 2 * error):
             yield serious(
                 title,
-                f"{sentence(model.method)} R² is {value:.3g}: within noise the mean of the targets "
-                f"predicts as well. {_OTHERS}",
+                f"{sentence(model.method)} R² is {value:.3g}: within noise, the mean of the "
+                f"targets predicts as well. {_OTHERS}",
             )
         return
     (ber, error), (area, area_error) = scores["ber"], scores["auc"]
@@ -188,8 +188,8 @@ def _guessing(model: Model) -> Iterator[Caution]:
     if len(predicted) == 1:
         title = "One class for all"
         text = (
-            f"The machine takes every sample for {isolated(model.classes[predicted[0]])}: balanced "
-            f"error rate {ber:.3g}{known}. {remedy}"
+            f"The machine predicts {isolated(model.classes[predicted[0]])} for every sample: "
+            f"balanced error rate {ber:.3g}{known}. {remedy}"
         )
     elif ber + 2 * error >= guess:
         text = (
@@ -199,7 +199,7 @@ def _guessing(model: Model) -> Iterator[Caution]:
     elif not ranks:
         text = (
             f"The {model.method} outputs do not rank the classes: AUC {area:.3g} ± "
-            f"{area_error:.2g}, where guessing has 0.5. {_OTHERS}"
+            f"{area_error:.2g}, where a guess has 0.5. {_OTHERS}"
         )
     elif seldom:
         title, text = "A class is seldom predicted", f"{seldom}{remedy}"
@@ -214,15 +214,15 @@ def _remedy(model: Model) -> str:
 
 
 def _rarest_in_predictions(model: Model) -> str:
-    """A sentence on `seldom_predicted`; empty if none is, or a threshold or weights were wanted."""
+    """A sentence on `seldom_predicted`; empty if none is, or if a threshold or weights are set."""
     adjusted = not settings_for_rare_classes(model.machine, len(model.classes))
     seldom = None if adjusted else seldom_predicted(model)
     if seldom is None:
         return ""
     rare, n_predicted, n = seldom
     return (
-        f"Of {model.n_with_weight} samples {n_predicted} are predicted to be "
-        f"{isolated(model.classes[rare])}, where {n} are. "
+        f"Of {model.n_with_weight} samples, {n_predicted} are predicted to be "
+        f"{isolated(model.classes[rare])}, but {n} are. "
     )
 
 
@@ -232,8 +232,8 @@ def _sizes(model: Model) -> Iterator[Caution]:
         value, error = scores["ber" if model.classification else "rmse"]
         yield note(
             "Few samples",
-            f"With {n} samples the {model.method} figure {value:.3g} has a standard error of "
-            f"{error:.2g}{', before any optimism' * (model.nested is None)}.",
+            f"With {n} samples, the {model.method} figure {value:.3g} has a standard error of "
+            f"{error:.2g}{', apart from any optimism' * (model.nested is None)}.",
         )
     if not model.classification:
         return
@@ -255,8 +255,8 @@ def _sizes(model: Model) -> Iterator[Caution]:
             advice = " The classes were weighted." if weighted else " The threshold was set for it."
         yield note(
             "Unequal classes",
-            f"Always saying the largest class is wrong for {100 * guess:.1f} %, this machine for "
-            f"{100 * rate:.1f} %; judge it by the balanced error rate.{advice}",
+            f"Always predicting the largest class is wrong for {100 * guess:.1f} % of the samples, "
+            f"this machine for {100 * rate:.1f} %; judge it by the balanced error rate.{advice}",
         )
 
 
@@ -264,14 +264,14 @@ def _rounding(certificate: Certificate | None) -> Iterator[Caution]:
     if certificate is None:
         return
     titles = {
-        "differs": "Outputs are not those of refits",
+        "differs": "Outputs differ from refits",
         "cannot tell": "Outputs without certain digits",
     }
     if certificate.verdict in titles:
         parameter = "larger mu" if certificate.solver.startswith("LU") else "smaller C"
         yield serious(
             titles[certificate.verdict],
-            f"{sentence(str(certificate))}. Use a {parameter}, or features of one scale.",
+            f"{sentence(str(certificate))}. Use a {parameter}, or scale the features.",
         )
 
 
@@ -280,15 +280,15 @@ def _data(model: Model, steps: list[str], notes: Sequence[str]) -> Iterator[Caut
         yield note(
             "Preprocessing saw all samples",
             f"The {'step' if len(steps) == 1 else 'steps'} before the machine "
-            f"({', '.join(steps)}) learnt from the sample that is left out too. For scaling and "
-            "filling gaps that is harmless; for steps that look at the target it is not.",
+            f"({', '.join(steps)}) also learned from the sample that is left out. For scaling and "
+            "filling gaps this is harmless; for steps that look at the target it is not.",
         )
     n = model.held_out.n_samples
     if model.n_with_weight < n:
         yield note(
             "Samples of weight zero",
-            f"{n - model.n_with_weight} of {n} took no part in the fit, and take none in the "
-            "figures here.",
+            f"{n - model.n_with_weight} of {n} samples take no part in the fit or in the figures "
+            "here.",
         )
     for remark in notes:
         yield note("Columns", f"{sentence(remark.rstrip('.'))}.")

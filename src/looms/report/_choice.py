@@ -1,4 +1,4 @@
-"""Cautions of how a machine was chosen, and of its assessment."""
+"""Cautions about the choice of a machine and about its assessment."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _STOPPED_EARLY = {Outcome.MAX_ITER, Outcome.NO_PROGRESS, Outcome.CALLBACK}
 
 
 def search_cautions(model: Model, machine: SelectingMachine) -> Iterator[Caution]:
-    """Of a search that ended at a bound or early, or could not evaluate some points."""
+    """Cautions about a search that ended at a bound or early, or could not evaluate some points."""
     shares = machine.candidate_weights_
     taken = [machine.best_index_] if shares is None else np.flatnonzero(shares)
     for k in taken:
@@ -45,7 +45,7 @@ def search_cautions(model: Model, machine: SelectingMachine) -> Iterator[Caution
             yield note(
                 "Points that could not be evaluated",
                 f"{of}At {count(one.n_failures, 'point')} of {one.n_evaluations} the kernel matrix "
-                "plus ridge was not positive definite in rounding; the search stepped over them.",
+                "plus ridge was not positive definite, by rounding; the search stepped over them.",
             )
     never = [
         f"{candidate.kernel_name}, {candidate.criterion}"
@@ -58,7 +58,7 @@ def search_cautions(model: Model, machine: SelectingMachine) -> Iterator[Caution
 
 
 def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
-    """That the machine was chosen by what it is scored on, or what outer splits say of that."""
+    """Caution that the samples of the figures also chose the machine, or the optimism found."""
     machine = model.selecting
     if machine is None:
         return
@@ -76,9 +76,9 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
     if assessment is None and model.nested is None:
         yield serious(
             "No outer estimate",
-            f"{sentence(model.method)} chose {tuned}, so its figures flatter the machine. Honest "
-            "ones are of a selection that is repeated without the samples that it is scored on: "
-            f"{remedy} them.",
+            f"{sentence(model.method)} chose {tuned}, so its figures flatter the machine. For "
+            "honest figures the selection must be repeated without the samples that it is scored "
+            f"on: {remedy} them.",
         )
     elif assessment is not None:
         of_candidates = ""
@@ -100,8 +100,8 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
             first = next(iter(assessment.failures.values()))
             yield serious(
                 "Failed splits",
-                f"{len(assessment.failures)} of {len(assessment.splits)} outer splits raised; the "
-                f"first: {first.rstrip('.')}.",
+                f"{len(assessment.failures)} of {len(assessment.splits)} outer splits raised an "
+                f"error; the first: {first.rstrip('.')}.",
             )
     n = model.n_with_weight
     if n_parameters > 2 and n < _SAMPLES_PER_PARAMETER * n_parameters:
@@ -109,22 +109,22 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
             "Many hyper-parameters",
             f"{n_parameters} hyper-parameters were tuned on {n} samples, {n / n_parameters:.0f} "
             "for each: the criterion itself can be over-fitted. "
-            f"{'A prior held them.' if machine.prior else 'Consider prior=True.'}",
+            f"{'A prior restrained them.' if machine.prior else 'Consider prior=True.'}",
         )
     if not model.classification and model.nested is None and model.rows is not None:
         yield note(
             "Intervals",
-            "Prediction intervals use the leave-one-out residuals that the hyper-parameters made "
-            "small; their coverage is guaranteed only for hyper-parameters that were fixed "
-            "beforehand, and falls short the more was tuned.",
+            "Prediction intervals use leave-one-out residuals that tuning made too small. Their "
+            "coverage is guaranteed only for hyper-parameters that were fixed beforehand, and "
+            "falls further short the more was tuned.",
         )
 
 
 def near_guess(assessment: Assessment, n_classes: int) -> Iterator[Caution]:
-    """That an interval of outer splits leaves out a guess by less than a standard error.
+    """Caution if an interval of outer splits excludes a guess by less than a standard error.
 
-    The correction for shared rows does not count that machines of nearly the same rows err
-    together, so that intervals are narrow (benchmarks/assess_intervals.py).
+    The correction for shared rows ignores that machines of nearly the same rows err together, so
+    the intervals are too narrow (benchmarks/assess_intervals.py).
     """
     for name, guess in (("ber", 1 - 1 / n_classes), ("auc", 0.5)):
         if name not in assessment.scores or assessment.method == "bootstrap":
@@ -135,37 +135,39 @@ def near_guess(assessment: Assessment, n_classes: int) -> Iterator[Caution]:
             yield note(
                 "Close to a guess",
                 f"The interval of the {FIGURES[name].name} ends near a guess, {guess:.3g}. "
-                "Machines of different splits, which share most of their samples, err together, "
-                "and it does not count that: of pure noise it leaves out a guess more often than "
-                "it says.",
+                "Machines of different splits share most of their samples and err together, "
+                "which the interval ignores: on pure noise it excludes a guess more often than "
+                "its level says.",
             )
 
 
 def foreign(estimator: Any, model: Model, assessment: Assessment) -> Iterator[Caution]:
-    """That the outer estimate is of something else than the machine shown."""
+    """Caution if the outer estimate is not of the machine shown."""
     shown, assessed = estimator_text(estimator), assessment.estimator
     if _essence(shown) != _essence(assessed):
         yield serious(
             "Another estimator was assessed",
-            f"The outer estimate is of {assessed}, and this is {shown}: it says little about it.",
+            f"The outer estimate is of {assessed}, but this is {shown}, about which it says "
+            "little.",
         )
     n = assessment.n_samples
     if n not in (None, model.held_out.n_samples):
         yield serious(
             "Other samples were assessed",
-            f"The outer estimate is of {n} samples, and the machine of {model.held_out.n_samples}.",
+            f"The outer estimate is of {n} samples, but the machine was fitted to "
+            f"{model.held_out.n_samples}.",
         )
 
 
 def _essence(text: str) -> str:
-    """The text of an estimator without parameters that change nothing of the result."""
+    """The text of an estimator without parameters that do not change the result."""
     return re.sub(r"\b(callback|n_jobs|nested|verbose)=(<.*?>|[\w.'-]+)(, )?", "", text).replace(
         ", )", ")"
     )
 
 
 def close_candidates(model: Model) -> Iterator[Caution]:
-    """That other candidates came as near as chance may bring them."""
+    """Caution if other candidates scored within chance of the best."""
     machine, key = model.selecting, score_name(model.machine)[1]
     if machine is None or model.stacked or not key:  # a loss of no known error
         return
@@ -176,5 +178,5 @@ def close_candidates(model: Model) -> Iterator[Caution]:
         yield note(
             "The choice is not settled",
             f"{count(close, 'other candidate')} of {len(scores)} came within one standard error "
-            f"({error:.2g}) of the one taken: another sample might have chosen otherwise.",
+            f"({error:.2g}) of the one taken: other data might have chosen another.",
         )

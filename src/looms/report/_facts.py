@@ -1,4 +1,4 @@
-"""What is computed of a fitted machine once, for the dict and the pictures of its report."""
+"""What is computed once about a fitted machine, for the dict and the pictures of its report."""
 
 from __future__ import annotations
 
@@ -19,25 +19,26 @@ from looms.report.displays.features import ImportanceDisplay
 from looms.report.model import Model, model_of
 from looms.report.text import clean
 
-#: Samples up to which each is left out once more: n³ flops and some n×n arrays; on m landmarks n m²
-#: up to which they are, some seconds.
+#: Most samples for which the effect of each is computed: n³ flops and some n×n arrays; on m
+#: landmarks the largest n m², some seconds.
 MOST_DELETIONS, MOST_ON_LANDMARKS = 1500, 3e9
 
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """A fitted machine and what is computed of it once, for the dict and the pictures.
+    """A fitted machine and what is computed once about it, for the dict and the pictures.
 
     Attributes
     ----------
-    estimator, model : as it was given, and the machine in it.
-    names, named_by : of the samples, and a sentence on what these are.
-    target : name of it, where it has one.
-    importance : None for a kernel matrix, or rows that are not kept.
-    deletion : None of a stack, for many samples, or fewer than three, or groups, or rows not kept.
+    estimator, model : the estimator as given, and the machine in it.
+    names, named_by : names of the samples, and a sentence on where they come from.
+    target : name of the target, if it has one.
+    importance : None for a kernel matrix, or if rows are not kept.
+    deletion : None for a stack, for many samples, for fewer than three samples or groups, or if
+        rows are not kept.
     probabilities : (n_samples, n_classes) of held-out outputs; None without a calibration.
-    assessment : of outer splits, where it was given.
-    certificate : None for many samples, unless made before, or rows not kept.
+    assessment : of outer splits, if it was given.
+    certificate : None for many samples, unless made before, or if rows are not kept.
     """
 
     estimator: Any
@@ -93,18 +94,18 @@ def _check(model: Model, data: dict[str, Any], assessment: Assessment | None) ->
             )
     if not isinstance(assessment, Assessment | None):
         raise TypeError(
-            f"assessment must be what looms.assess gives, got {type(assessment).__name__}."
+            f"assessment must be a result of looms.assess, got {type(assessment).__name__}."
         )
     if assessment is not None and assessment.classification not in (None, model.classification):
         kinds = {True: "a classifier", False: "a regressor"}
         raise TypeError(
-            f"The assessment is of {kinds[not model.classification]}, the machine is "
+            f"The assessment is of {kinds[not model.classification]}, but the machine is "
             f"{kinds[model.classification]}: give the assessment of the same estimator."
         )
 
 
 def _names(X: Any, n: int) -> tuple[list[str], str]:
-    """Names of n samples, those of the index of a data frame, and what they are."""
+    """Names of n samples, from the index of a data frame if any, and how they are named."""
     index: Any = getattr(X, "index", None)
     if not hasattr(index, "tolist"):  # a list has an index, too
         return list(map(str, range(n))), "numbered from 0, in the order of training"
@@ -113,7 +114,7 @@ def _names(X: Any, n: int) -> tuple[list[str], str]:
 
 
 def _deletion(model: Model, groups: Any, names: list[str]) -> CaseDeletion | None:
-    """What leaving out each sample, or group, changes; None for fewer than three of these."""
+    """Effect of leaving out each sample, or group; None for fewer than three of them."""
     labels = model.groups if groups is None else groups
     units = np.arange(len(names)) if labels is None else np.asarray(labels)
     if len(set(units[model.has_weight].tolist())) < 3:

@@ -1,4 +1,4 @@
-"""Names of the features of a machine, and of the columns that they were made of."""
+"""Names of the features of a machine, and of the columns that they were made from."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from looms.tables._transformers import SparseColumns, TableColumns
 
 
 def feature_names(before: Pipeline, machine: Any) -> tuple[list[str], list[str], bool]:
-    """Names of the features that the steps before a machine give it.
+    """Names of the features that a machine gets from the steps before it.
 
     Returns
     -------
     features : a readable name for every feature of the machine.
-    sources : the column of the table that each feature was made of; the feature itself where
-        no table is known.
-    named : True where the names are more than numbers.
+    sources : the column of the table that each feature was made from; the feature itself if no
+        table is known.
+    named : True if the names are more than numbers.
     """
     steps = list(_flattened(before))
     if steps and isinstance(steps[0], SparseColumns):

@@ -1,4 +1,4 @@
-"""Samples that look like repeats of one another: what those nearest tell of a sample."""
+"""Samples that look like repeats of one another: what the nearest samples tell about a sample."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from looms._typing import AnyArray, Array
 from looms.lssvm.leave_one_out_models import LeaveOneOutModels
 from looms.report.model import Model
 
-#: Samples held out at once: each and those nearest to it.
+#: Number of samples held out at once: a sample and those nearest to it.
 TOGETHER = 8
-#: The error rises by more than so many standard errors where the nearest tell of a sample...
+#: Repeats are suspected if the error rises by more than so many standard errors...
 _DISCERNIBLE = 4.0
 #: ...and by this share of what it costs to train on every eighth sample. Where samples are drawn
 #: one by one, a hole among many costs less, also in a smooth function with little noise.
 _SHARE = 0.25
-#: Of fewer samples the nearest are too large a part, of still fewer clusters are; of more than the
-#: last neither is searched.
+#: With fewer samples the nearest are too large a part, with still fewer so are clusters; with more
+#: than the last neither is searched.
 _FEWEST, _FEWEST_IN_CLUSTERS, _MOST = 20 * TOGETHER, 5 * TOGETHER, 3000
 #: Samples fall into clusters where these are as many times further from one another than the
 #: samples in them, where no cluster has a larger share, and no more samples are by themselves.
@@ -29,17 +29,17 @@ _APART, _LARGEST, _ALONE = 1.25, 0.25, 0.1
 
 
 def rise_without_near(model: Model) -> tuple[str, float, float] | None:
-    """Error of each sample left out by itself, and with those near to it in the kernel's space.
+    """Error if each sample is left out by itself, and with those near to it in the kernel's space.
 
-    These are its cluster, where samples fall into clusters, or the seven nearest. First what they
-    are, then error rates, or root mean square errors. None where the second is no larger than
-    samples that were drawn one by one explain; for fewer than 40 samples, 160 without clusters, or
-    more than 3000, of a stack, whose machines differ in what is near, and on landmarks.
+    These are its cluster, if samples fall into clusters, or the seven nearest. Returns what they
+    are, then both error rates, or root mean square errors. None if the second is no larger than
+    expected for samples drawn one by one; for fewer than 40 samples (160 without clusters) or
+    more than 3000; for a stack, whose machines differ in what is near; and on landmarks.
 
     Notes
     -----
-    O(n² log n) and n³ / 64 flops, for clusters of m samples n m², beside the leave-one-out models
-    of the machine.
+    O(n² log n) and n³ / 64 flops, or n m² for clusters of m samples, beside the leave-one-out
+    models of the machine.
     """
     n = model.n_with_weight
     if model.stacked or model.n_landmarks or not _FEWEST_IN_CLUSTERS <= n <= _MOST:
@@ -55,7 +55,7 @@ def rise_without_near(model: Model) -> tuple[str, float, float] | None:
         without_near = np.empty(alpha.shape)
         for G in clusters:
             without_near[G] = np.linalg.solve(models.P[np.ix_(G, G)], alpha[G])
-        left_out[f"the others of its cluster, of which there are {len(clusters)},"] = without_near
+        left_out[f"the rest of its cluster (there are {len(clusters)})"] = without_near
     if n >= _FEWEST:
         np.fill_diagonal(distance, -np.inf)
         near = np.argpartition(distance, TOGETHER, axis=1)[:, :TOGETHER]

@@ -17,9 +17,9 @@ MOST_SURPRISING, MOST_INFLUENTIAL = 20, 10
 def samples(
     model: Model, deletion: CaseDeletion | None, names: list[str], named_by: str
 ) -> dict[str, Any]:
-    """Samples of the largest residuals, and the most influential ones not among them.
+    """Samples with the largest residuals, and the most influential others.
 
-    ``deletion`` is of the machine, or None.
+    ``deletion`` is that of the machine, or None.
     """
     loo, n = model.held_out, model.n_with_weight
     size = residual_sizes(model)
@@ -57,7 +57,7 @@ def samples(
 
 
 def groups_left_out(deletion: CaseDeletion | None) -> dict[str, Any] | None:
-    """The groups that change the machine most; None where none are left out."""
+    """The groups that change the machine most; None if none are left out."""
     if deletion is None or deletion.groups is None:
         return None
     most = deletion.most_influential(MOST_INFLUENTIAL)

@@ -1,4 +1,4 @@
-"""How a machine was chosen, and what was held out for its figures."""
+"""How a machine was chosen, and what its figures hold out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from looms.estimators._search import SelectingMachine, chosen_criterion
 from looms.optimize import Outcome
 from looms.threshold import BalancedError
 
-#: Names of holding out, by what is held out at a time.
+#: Names of the methods, by what is held out at a time.
 METHODS = {
     "sample": "leave-one-out",
     "group": "leave-one-group-out",
@@ -41,18 +41,18 @@ def chosen_by(machine: Any) -> str:
 
 
 def n_choice_folds(machine: Any) -> int:
-    """Folds of rows that candidates compete by, each tuned without them; 0 if by the criterion's.
+    """Number of folds that compare candidates, each tuned without them; 0 if none do.
 
-    Those are the held-out outputs of the machine of all rows.
+    Candidates are then compared by the held-out outputs that the criterion judged.
     """
     folds = getattr(machine, "choice_folds_", None)
     return 0 if folds is None else int(folds.max()) + 1
 
 
 def combined_by_rest(machine: Any) -> bool:
-    """True if ``nested_`` is of the folds that compared candidates, combined by the other folds.
+    """True if ``nested_`` uses the folds that compared candidates, combined by the other folds.
 
-    Else, with ``nested_``, the whole choice was repeated without the sample.
+    Otherwise ``nested_``, if any, repeated the whole choice without the sample.
     """
     if getattr(machine, "choice_folds_", None) is None:
         return False
@@ -61,19 +61,19 @@ def combined_by_rest(machine: Any) -> bool:
 
 
 def candidate_scores(machine: SelectingMachine) -> Array:
-    """What every candidate competed by, in the units of `score_name`."""
+    """The score by which candidates were compared, in the units of `score_name`."""
     scores = np.array([candidate.score for candidate in machine.candidates_])
     return scores if is_classifier(machine) else np.sqrt(scores)
 
 
 def on_grid(machine: Any) -> bool:
-    """True if candidates are points of a grid, which compete by the criterion itself."""
+    """True if candidates are points of a grid, which are compared by the criterion itself."""
     tuning = getattr(machine, "selection_", None)
     return tuning is not None and tuning.outcome is Outcome.GRID
 
 
 def score_name(machine: Any) -> tuple[str, str]:
-    """Name of the candidates' score, and the key of the figure that it is, if it is one."""
+    """Name of the candidates' score, and its key among the figures, if it has one."""
     if not is_classifier(machine):
         return "root mean square error", "rmse"
     threshold = machine.threshold

@@ -1,4 +1,4 @@
-"""A fit as a dict of plain values, from which a report is made."""
+"""A fitted machine as a dict of plain values, from which a report is made."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from looms.report.model import (
 )
 from looms.report.text import clean, plain, words
 
-#: Version of summary.schema.json; a new one where a key changes its meaning or goes.
+#: Version of summary.schema.json; it increases if a key changes its meaning or is removed.
 SCHEMA = 3
-#: Rows of the tables.
+#: Largest numbers of rows in the tables.
 MOST_CLASSES, MOST_CANDIDATES, MOST_PARAMETERS = 30, 50, 15
 MOST_FEATURES = 60
 
@@ -47,39 +47,39 @@ def summary(
     title: str | None = None,
     notes: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """All that a report says of a fitted machine, as a dict that JSON can hold.
+    """Everything a report says about a fitted machine, as a dict that JSON can hold.
 
     Parameters
     ----------
-    estimator : fitted machine of looms, or pipeline that ends in one
+    estimator : fitted looms machine, or pipeline that ends in one
     X : the training samples, default=None
-        Of a data frame, the index names the samples; otherwise they are numbered from 0.
+        The index of a data frame names the samples; otherwise they are numbered from 0.
     y : the training targets, default=None
-        Of a series, the name is that of the target.
+        The name of a series is the name of the target.
     groups : the labels of the groups that the machine was fitted with, default=None
-        They name the groups; otherwise each is called by its first sample.
+        They name the groups; otherwise each is named after its first sample.
     assessment : Assessment, default=None
-        Of `looms.assess`: the honest outer estimate.
+        Result of `looms.assess`: the honest outer estimate.
     title : str, default=None
     notes : sequence of str, default=()
-        Remarks on the data, such as on columns that are dates, to be among the cautions.
+        Remarks on the data, for example on columns that are dates, to add to the cautions.
 
     Returns
     -------
     summary : dict
-        Numbers that are not finite are None. Its keys, all of which `looms.report.summary_schema`
-        describes: ``schema``, ``title``, ``date``, ``looms_version``, ``task``; the ``data``; what
-        was ``asked``; what was ``chosen`` of the ``candidates``, ``n_candidates``, by which
-        ``score``; ``loo``: figures of held-out predictions; the ``assessment`` by outer splits;
-        the ``headline``; the ``features``, ``samples`` and ``groups`` that matter; the
+        Numbers that are not finite are None. Its keys, which `looms.report.summary_schema`
+        describes, are ``schema``, ``title``, ``date``, ``looms_version``, ``task``; the ``data``;
+        what was ``asked``; what was ``chosen`` from the ``candidates``, ``n_candidates`` in all, by
+        which ``score``; ``loo``, figures of held-out predictions; the ``assessment`` by outer
+        splits; the ``headline``; the ``features``, ``samples`` and ``groups`` that matter; the
         ``certificate`` of held-out outputs; ``cautions``.
 
     Raises
     ------
     TypeError
-        If there is no machine of looms in the estimator.
+        If the estimator contains no looms machine, or the assessment is of another kind of task.
     ValueError
-        If ``X`` or ``y`` are not those that it was fitted to, by their number.
+        If the number of rows of ``X``, ``y`` or ``groups`` is not that of the training samples.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def summary_schema() -> dict[str, Any]:
     Returns
     -------
     schema : dict
-        It describes every key. Validators are elsewhere, such as in jsonschema.
+        A description of every key. To validate, use a package such as jsonschema.
 
     Examples
     --------
@@ -199,14 +199,14 @@ def _chosen(model: Model) -> dict[str, Any]:
         reason = "It was the only candidate; its hyper-parameters minimize the criterion."
         if members:
             reason = (
-                f"Of {n} candidates {len(members)} are stacked: the weighted sum of their outputs "
-                f"predicts best the samples of {n_folds} folds that each was tuned without."
+                f"Of {n} candidates, {len(members)} are stacked: the weighted sum of their outputs "
+                f"best predicts the samples of {n_folds} folds, each by machines tuned without it."
             )
         elif n > 1:
             least = f"{model.chosen_by} {score}"
             if n_folds:
-                least = f"{score} in {n_folds} folds of samples that each was tuned without"
-            reason = f"Of {n} candidates it has the smallest {least}."
+                least = f"{score} in {n_folds} folds, each predicted by machines tuned without it"
+            reason = f"Of {n} candidates, it has the smallest {least}."
     scales_last = sorted(
         machine.kernel_.hyperparameters,
         key=lambda h: -(h.value or 0.0) if "[" in h.name else -np.inf,
@@ -235,7 +235,7 @@ def _chosen(model: Model) -> dict[str, Any]:
 
 
 def _members(machine: SelectingMachine) -> list[dict[str, Any]]:
-    """Machines of a stack, the largest first; none of a single machine."""
+    """Machines of a stack, the largest first; empty for a single machine."""
     shares = machine.candidate_weights_
     if shares is None:
         return []

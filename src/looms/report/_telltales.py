@@ -1,4 +1,4 @@
-"""Features that alone give the target: a copy, a code, an order of it."""
+"""Features that alone predict the target: a copy of it, a code for it, the same order."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from looms._typing import AnyArray, Array, Matrix
 from looms.copies import copy_groups
 from looms.report.model import Model
 
-#: A feature gives the classes away above this area under the ROC curve, a number above this rank
-#: correlation.
+#: A feature gives the classes away above this area under the ROC curve, and a numeric target above
+#: this rank correlation.
 _AREA, _CORRELATION = 0.995, 0.999
-#: In fewer samples, or samples of a class, chance or an ordinary feature parts the targets.
+#: With fewer samples, or fewer in a class, chance or an ordinary feature separates the targets.
 _FEWEST, _FEWEST_IN_CLASS = 30, 5
-#: Samples for each value of a category below which its values may be names of the samples.
+#: With fewer samples per value of a category, its values may be names of the samples.
 _PER_CATEGORY = 5
-#: Entries of the samples above which they are not searched.
+#: Tables with more entries are not searched.
 _MOST_ENTRIES = 50_000_000
 
 
 def telltales(model: Model, X: Matrix) -> list[tuple[str, str]]:
-    """Columns that alone give the target, and the figure that shows it.
+    """Columns that alone predict the target, and the figure that shows it.
 
-    Of classes a feature that has them one after the other: the area under the ROC curve of any
-    two neighbors is above 0.995; or a category, or number of few values, nearly each of whose
-    values is of one class. Of numbers one whose rank correlation with the target is beyond 0.999.
-    Where `looms.tables` filled gaps, samples without them are looked at, too. Nothing is said of
-    a table of one column, which may well be all there is to learn from, of fewer than 30 samples
-    or 5 of a class, nor of several targets.
+    For classes: a feature that orders them one after the other, so that the area under the ROC
+    curve of any two neighbors is above 0.995; or a category, or number of few values, nearly all
+    of whose values belong to one class each. For numbers: a feature whose rank correlation with
+    the target is beyond 0.999. If `looms.tables` filled gaps, samples without gaps are also
+    examined alone. Tables of one column, which may well be all there is to learn from, of fewer
+    than 30 samples or 5 in a class, or with several targets give no telltales.
 
     Parameters
     ----------
-    model : of a fitted machine.
-    X : (n_samples, n_features) samples that it was fitted to; of sparse ones every column is
-        made dense in turn. O(n log n) for each.
+    model : the fitted machine.
+    X : (n_samples, n_features) samples that it was fitted to; sparse columns are made dense one at
+        a time. O(n log n) for each.
     """
     mask = model.has_weight
     target = (
@@ -64,7 +64,7 @@ def telltales(model: Model, X: Matrix) -> list[tuple[str, str]]:
 
 
 def _sign_of_numbers(columns: list[Array], y: AnyArray) -> str:
-    """The figure by which the features made of one column give a number; empty if none does."""
+    """The figure by which the features of one column give a numeric target, or an empty string."""
     if len(y) < _FEWEST:
         return ""
     value = max(_rank_correlation(column, y) for column in columns)
@@ -72,7 +72,7 @@ def _sign_of_numbers(columns: list[Array], y: AnyArray) -> str:
 
 
 def _sign_of_classes(columns: list[Array], labels: AnyArray) -> str:
-    """The figure by which the features made of one column give the class; empty if none does."""
+    """The figure by which the features of one column give the class, or an empty string."""
     n_in_class = np.bincount(labels)
     if len(labels) < _FEWEST or len(n_in_class) < 2 or n_in_class.min() < _FEWEST_IN_CLASS:
         return ""
@@ -88,7 +88,7 @@ def _column(X: Matrix, k: int) -> Array:
 
 
 def _least_area(column: Array, labels: AnyArray) -> float:
-    """Least area under the ROC curve of two classes that are neighbors in the column."""
+    """Smallest area under the ROC curve of two classes that are neighbors in the column."""
     members = [column[labels == label] for label in np.unique(labels)]
     members.sort(key=np.median)
     least = 1.0
@@ -102,7 +102,7 @@ def _least_area(column: Array, labels: AnyArray) -> float:
 
 
 def _parts(columns: list[Array], labels: AnyArray) -> bool:
-    """True if the values of a number, or of a category in zeros and ones, part the classes."""
+    """True if the values of a number, or of a category in zeros and ones, separate the classes."""
     codes = np.stack(columns, axis=1)
     if len(columns) > 1 and not np.isin(codes, (0, 1)).all():
         return False

@@ -1,4 +1,4 @@
-"""Figures of merit: held-out with standard errors, outer splits, and the headline."""
+"""Figures of merit: held-out figures with standard errors, outer splits, and the headline."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from looms.kernels._samples import variances
 from looms.report.model import Model, predicted_labels
 from looms.report.text import number, percent, signed
 
-#: Classes up to which there is a table of confusion.
+#: Most classes for which there is a confusion matrix.
 MOST_CONFUSED = 12
-#: A class predicted less often than this share of its samples is seldom so, if it has so many.
+#: A class is seldom predicted if its predictions are fewer than this share of its samples, of
+#: which there are at least so many.
 _SELDOM, _FEWEST_OF_SELDOM = 0.6, 5
 
 
 class Figure(NamedTuple):
-    """Name, direction and writing of a figure: in per cent, with three decimals, or as it is."""
+    """Name, direction and format of a figure: in percent, with three decimals, or as it is."""
 
     name: str
     smaller_is_better: bool = True
@@ -45,7 +46,7 @@ FIGURES = {
 
 
 def figure(value: float | None, key: str, digits: int = 4) -> str:
-    """A figure of merit as text; any that is not in `FIGURES` by `number`."""
+    """A figure of merit as text; by `number` if it is not in `FIGURES`."""
     unit = FIGURES[key].unit if key in FIGURES else ""
     if value is None or not unit:
         return number(value, digits)
@@ -61,7 +62,7 @@ def plus_minus(value: float | None, key: str) -> str:
 
 
 def error_by_class(model: Model) -> tuple[AnyArray, Array]:
-    """Number of samples with a weight of each class, and the share of decisions for another."""
+    """Number of samples of positive weight in each class, and their error rate."""
     rows, decisions, k = model.scored.rows, model.scored.decisions, len(model.classes)
     labels, weight = class_indices(model.held_out.y)[rows], model.held_out.sample_weight[rows]
     wrong = 0.0 if decisions is None else decisions.wrong
@@ -72,11 +73,11 @@ def error_by_class(model: Model) -> tuple[AnyArray, Array]:
 
 
 def seldom_predicted(model: Model) -> tuple[int, int, int] | None:
-    """The class predicted most seldom for what there is of it, its number predicted, and there.
+    """The class predicted most seldom for its size, the number of predictions, and its size.
 
-    None if there is no class predicted much less often than it is there, by more than twice the
-    standard error if errors fell on either side alike: √(missed + false), of samples held out
-    together by their sum.
+    None if no class is predicted much less often than it occurs, by more than twice the standard
+    error if errors fell evenly on both sides: √(missed + false), from sums over samples that are
+    held out together.
     """
     mask, groups, k = model.has_weight, model.groups, len(model.classes)
     labels, predicted = class_indices(model.held_out.y)[mask], predicted_labels(model)[mask]
@@ -93,10 +94,10 @@ def seldom_predicted(model: Model) -> tuple[int, int, int] | None:
 
 
 def gain_over_mean(model: Model) -> tuple[float, float]:
-    """Mean by which squared residuals are below those of the mean of the targets, and its error.
+    """Mean reduction of squared residuals relative to the mean of the targets, and its error.
 
-    In units of the variance of the targets, over which it is a mean; the mean of the targets
-    leaves out the sample, and those held out with it, too.
+    In units of the variance of the targets, and averaged over these; the mean of the targets also
+    leaves out the sample and those held out with it.
     """
     mask, held_out = model.has_weight, model.predictions
     y, residuals = (v.reshape(len(mask), -1)[mask] for v in (held_out.y, held_out.residuals))
@@ -119,7 +120,7 @@ def gain_over_mean(model: Model) -> tuple[float, float]:
 
 
 def guess_error(model: Model) -> float:
-    """Error rate of always saying the largest class."""
+    """Error rate of always predicting the largest class."""
     weight = model.held_out.sample_weight
     return 1.0 - float(
         np.bincount(class_indices(model.held_out.y), weights=weight).max() / weight.sum()
@@ -127,7 +128,7 @@ def guess_error(model: Model) -> float:
 
 
 def guess_rmse(model: Model) -> float:
-    """Root mean square error of the means of the targets."""
+    """Root mean square error of predicting the means of the targets."""
     return float(
         np.sqrt(
             variances(
@@ -138,7 +139,7 @@ def guess_rmse(model: Model) -> float:
 
 
 def held_out(model: Model, probabilities: Array | None) -> dict[str, Any]:
-    """Figures of held-out predictions and of their probabilities, and the confusion."""
+    """Figures of held-out predictions and of their probabilities, and the confusion matrix."""
     scores = dict(model.scored.scores)
     if probabilities is not None:
         scores["brier"] = brier_score(model.predictions, probabilities), float("nan")
@@ -196,7 +197,7 @@ def outer(assessment: Assessment) -> dict[str, Any]:
 
 
 def headline(model: Model, assessment: Assessment | None) -> dict[str, Any]:
-    """The figure on top: of outer splits where there are any, else of held-out predictions."""
+    """The figure on top: from outer splits if any, otherwise from held-out predictions."""
     key = "ber" if model.classification else "rmse"
     scores = model.scored.scores
     guess: float | None = 1 - 1 / len(model.classes) if model.classification else guess_rmse(model)

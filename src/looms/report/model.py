@@ -1,4 +1,4 @@
-"""The fitted machine in an estimator: names, left-out predictions, its training problem."""
+"""The fitted machine in an estimator: names, held-out predictions, its training problem."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from looms.selection import Objective
 from looms.selection._nested import Nested
 
 _SCALE = re.compile(r"(?:.*__)?gammas\[(\d+)\]")
-#: Of every class, so many samples are kept where there are as many.
+#: So many samples of every class are kept, if there are as many.
 _FEW = 5
 
 
@@ -54,16 +54,16 @@ class Model:
 
     @property
     def held_out(self) -> HeldOut:
-        """Outputs for every sample of the machine without its fold, its group or itself."""
+        """Output for every sample by the machine without its fold, its group or itself."""
         return self.machine.held_out_
 
     @cached_property
     def predictions(self) -> HeldOut:
-        """Held-out outputs that compare with one another, as the figures do.
+        """Held-out outputs that can be compared with one another, like the figures.
 
-        Of classes those decided on, means over the pairs in which a sample is left out; where
-        the choice was repeated without the sample, of the machines so chosen. n³ flops. On
-        landmarks, without folds of ``cv``, those of the machines without one of ten folds.
+        For classes, the outputs that decide: means over the pairs in which a sample is left out;
+        if the choice was repeated without the sample, those of the machines so chosen. n³ flops.
+        On landmarks, without folds of ``cv``, those of the machines without one of ten folds.
         """
         held_out, nested, decisions = self.held_out, self.nested, None
         outputs = held_out.outputs.copy()
@@ -77,22 +77,22 @@ class Model:
 
     @cached_property
     def scored(self) -> Scored:
-        """Figures to quote of the samples, and the predictions that they are of."""
+        """Figures to quote, and the predictions that they rest on."""
         return scored(self.machine)
 
     @property
     def has_weight(self) -> AnyArray:
-        """True for samples with a weight: others took no part, and take none in figures."""
+        """True for samples of positive weight: others take no part in the fit or the figures."""
         return np.asarray(self.held_out.sample_weight > 0)
 
     @property
     def n_with_weight(self) -> int:
-        """Number of samples with a weight."""
+        """Number of samples of positive weight."""
         return int(np.count_nonzero(self.has_weight))
 
     @property
     def groups(self) -> AnyArray | None:
-        """Labels of the samples held out together, (n_samples,); None for each by itself."""
+        """Labels of the groups held out together, (n_samples,); None for each sample by itself."""
         groups: AnyArray | None = getattr(self.machine, "groups_", None)
         return groups
 
@@ -115,17 +115,17 @@ class Model:
 
     @property
     def method(self) -> str:
-        """Name of the way that samples are held out."""
+        """Name of the method by which samples are held out."""
         return METHODS[self.unit]
 
     @property
     def chosen_by(self) -> str:
-        """Name of the way that the criterion held samples out."""
+        """Name of the method by which the criterion held samples out."""
         return METHODS[chosen_by(self.machine)]
 
     @property
     def candidates_by(self) -> str:
-        """Name of the way that the score of the candidates held samples out."""
+        """Name of the method by which the candidates' score held samples out."""
         n_folds = n_choice_folds(self.machine)
         return f"{n_folds}-fold {METHODS['fold']}" if n_folds else self.chosen_by
 
@@ -143,34 +143,34 @@ class Model:
 
     @property
     def stacked(self) -> bool:
-        """True for a stack of machines, of which ``kernel_`` is that of the largest."""
+        """True for a stack of machines; ``kernel_`` is then that of the largest."""
         return bool(self.machine.members_)
 
     @property
     def n_landmarks(self) -> int | None:
-        """Number of the landmarks that the coefficients are of; None where all samples are."""
+        """Number of landmarks; None if the coefficients belong to all samples."""
         landmarks: Matrix | None = self.machine.landmarks_
         return None if landmarks is None else landmarks.shape[0]
 
     @property
     def rows(self) -> Matrix | None:
-        """Samples that the machine was fitted to; None of a table in blocks, which keeps none."""
+        """Samples that the machine was fitted to; None for rows in blocks, which are not kept."""
         rows: Matrix | None = self.machine.X_fit_
         return rows
 
     @property
     def variances(self) -> Array:
-        """(n_features,) over the samples; over the landmarks where samples are not kept."""
+        """(n_features,) variances over the samples, or the landmarks if samples are not kept."""
         return variances(self.machine.landmarks_ if self.rows is None else self.rows)
 
     @property
     def pairwise(self) -> bool:
-        """True where the samples are rows of a kernel matrix, and there are no features."""
+        """True if the samples are rows of a kernel matrix, without features."""
         return bool(self.machine.kernel_.pairwise)
 
     @property
     def columns(self) -> dict[str, list[int]]:
-        """Features by the column of the table that they were made of."""
+        """Features by the column of the table that they were made from."""
         columns: dict[str, list[int]] = {}
         for k, source in enumerate(self.sources):
             columns.setdefault(source, []).append(k)
@@ -192,7 +192,7 @@ class Model:
 
 
 def model_of(estimator: Any) -> Model:
-    """The least-squares machine in a fitted estimator; TypeError or NotFittedError for none.
+    """The least-squares machine in a fitted estimator; TypeError or NotFittedError without one.
 
     The estimator is the machine, a pipeline that ends in it, or a search with such a
     ``best_estimator_``.
@@ -208,13 +208,13 @@ def model_of(estimator: Any) -> Model:
 
 
 def scored(machine: Any) -> Scored:
-    """``scores_`` of a machine with their errors and the decisions that they are of."""
+    """``scores_`` of a machine with their errors and the decisions that they rest on."""
     figures: Scored = machine._scored()
     return figures
 
 
 def named(estimator: Any, machine: Any) -> Model:
-    """A fitted machine of looms with the names that the estimator around it has for features."""
+    """A fitted looms machine with the feature names of the estimator around it."""
     _ = machine.nested_  # which takes ten fits, and stays with the user's own
     # What else is computed of it on the way, such as an n×n matrix, does not.
     known, machine = vars(machine), copy(machine)
@@ -228,28 +228,28 @@ def selecting_model(estimator: Any, purpose: str) -> tuple[Model, SelectingMachi
     if model.selecting is None:
         name = type(model.machine).__name__
         raise TypeError(
-            f"{purpose} shows how hyper-parameters were chosen, and {name} was given them; fit "
+            f"{purpose} shows how hyper-parameters were chosen, but {name} was given them; fit "
             f"{name}CV."
         )
     return model, model.selecting
 
 
 def feature_of(name: str) -> int | None:
-    """Number of the feature whose scale a hyper-parameter is; None for others."""
+    """Number of the feature that a hyper-parameter scales; None for other hyper-parameters."""
     match = _SCALE.fullmatch(name)
     return int(match[1]) if match else None
 
 
 def parameter_name(model: Model, name: str) -> str:
-    """A hyper-parameter's name, in which a scale is that of a named feature."""
+    """A hyper-parameter's name, with the name of the feature for a scale."""
     feature = feature_of(name)
     return name if feature is None else f"gamma of {model.features[feature]}"
 
 
 def relevances(model: Model) -> Array | None:
-    """Relevances of `looms.report.RelevanceDisplay` of each feature; None without scales.
+    """Relevance of each feature, as in `looms.report.RelevanceDisplay`; None without scales.
 
-    Of a stack those of its largest member; of a table in blocks those over the landmarks.
+    For a stack, those of its largest member; for rows in blocks, those over the landmarks.
     """
     kernel, gammas, is_ard = model.machine.kernel_, np.zeros(model.machine.n_features_in_), False
     for h in kernel.hyperparameters:
@@ -266,11 +266,10 @@ def relevances(model: Model) -> Array | None:
 
 
 def residual_sizes(model: Model) -> Array:
-    """Size of the leave-one-out residual, (n_samples,); of several targets the norm.
+    """Size of the leave-one-out residual, (n_samples,); the norm for several targets.
 
-    For classes an output beyond ±1 on the right side does not count: it is [1 − t f]₊, by how
-    much the output falls short of the label. NaN for a sample of weight zero, which is not left
-    out.
+    For classes it is [1 − t f]₊, by how much the output falls short of the label: an output beyond
+    ±1 on the right side does not count. NaN for a sample of weight zero, which is not left out.
     """
     loo = model.held_out
     sizes = np.maximum(loo.y * loo.residuals, 0) if model.classification else np.abs(loo.residuals)
@@ -288,13 +287,14 @@ def predicted_labels(model: Model) -> AnyArray:
 
 
 def sampled_rows(model: Model, size: int, random_state: int) -> AnyArray:
-    """Rows of positive weight, at most about ``size`` of them, classes in proportion.
+    """At most about ``size`` rows of positive weight, stratified by class.
 
-    ValueError where the machine keeps no rows.
+    ValueError if the machine keeps no rows.
     """
     if model.rows is None:
         raise ValueError(
-            "This takes the training rows, and those of a table in blocks are not kept."
+            "This needs the training rows, but a machine fitted to rows in blocks does not keep "
+            "them."
         )
     weighted = np.flatnonzero(model.has_weight)
     if len(weighted) <= size:
@@ -314,10 +314,10 @@ def sampled_rows(model: Model, size: int, random_state: int) -> AnyArray:
 def training_objective(
     model: Model, rows: AnyArray, X: Matrix | None = None, kernel: Kernel | None = None
 ) -> Objective:
-    """The criterion that the machine was chosen by, on some rows of its samples.
+    """The criterion by which the machine was chosen, on some rows of its samples.
 
-    ``X`` are these rows, where they are not those that the machine was fitted to; ``kernel`` is
-    that of another machine of the stack than the largest.
+    ``X`` replaces these rows if they differ from those of the fit; ``kernel`` is that of a machine
+    of the stack other than the largest.
     """
     machine: Any = model.machine
     loo, groups, folds = machine.loo_, model.groups, model.folds

@@ -1,4 +1,4 @@
-"""A report as one HTML page that needs nothing but itself, with its pictures."""
+"""A report as one self-contained HTML page, with its pictures."""
 
 from __future__ import annotations
 
@@ -71,28 +71,29 @@ def write_html(
     title: str | None = None,
     notes: Sequence[str] = (),
 ) -> None:
-    """Write a report of a fitted machine: one page of HTML that loads nothing.
+    """Write a report on a fitted machine: a single HTML page that loads nothing else.
 
-    The parameters, the choice and its reason, figures of merit, features and samples that
-    matter, cautions. Light or dark as the reader's device, for screens of any size and for paper.
+    It shows the parameters, the choice and its reason, figures of merit, the features and samples
+    that matter, and cautions. It is light or dark like the reader's device, and suits screens of
+    any size and paper.
 
     Parameters
     ----------
-    estimator : machine of looms, or pipeline that ends in one
-        Fitted.
+    estimator : estimator
+        A fitted looms machine, or a pipeline that ends in one.
     path : path
-        The file to write; one that is there is replaced, whole or not at all.
+        The file to write; an existing one is replaced, whole or not at all.
     X, y, groups, assessment, title, notes : see `summary`
-        With an assessment the outer estimate becomes the headline.
+        The outer estimate of an assessment becomes the headline.
 
     Raises
     ------
     TypeError, ValueError
-        As `summary`.
+        As for `summary`.
     ImportError
         If jinja2 or matplotlib is not installed.
     OSError
-        If the file cannot be written; what was there stays.
+        If the file cannot be written; an existing one stays as it is.
 
     See Also
     --------
@@ -100,8 +101,8 @@ def write_html(
 
     Notes
     -----
-    Some seconds beyond the fit: about 4·10¹⁰ flops for the surface of the criterion and the
-    importance of the columns, whatever the number of samples.
+    It takes some seconds beyond the fit: about 4·10¹⁰ flops for the surface of the criterion and
+    the importance of the columns, whatever the number of samples.
 
     Examples
     --------
@@ -169,7 +170,7 @@ def _text(name: str) -> str:
 
 
 class Picture(NamedTuple):
-    """An SVG element in the colors of the page, how to read it, and its content in words."""
+    """An SVG element in the colors of the page, its caption, and its content in words."""
 
     svg: str
     caption: str
@@ -197,7 +198,7 @@ def picture(
 
 
 def _tag_of_page(match: re.Match[str]) -> str:
-    """A tag with colors of the page, and without a name that nothing refers to."""
+    """A tag with colors of the page, and without an id that nothing refers to."""
     tag = re.sub(r"#0000(c\d)", r"var(--\1)", match[0]).replace(_INK, "var(--ink)")
     return re.sub(r' id="[\w.]+_\d+"', "", tag)
 
@@ -217,7 +218,7 @@ def _of_search(facts: Facts, report: dict[str, Any]) -> dict[str, Picture]:
             f"({names[int(score.argmin())]}) to {np.max(score[np.isfinite(score)]):.4g}.",
             height=0.9 + _BAR * min(20, len(names)),
         )
-    of_largest = " Of the largest machine of the stack." if model.stacked else ""
+    of_largest = " Shown for the largest machine of the stack." if model.stacked else ""
     if model.rows is not None:
         drawn["path"] = _search_path(facts, of_largest)
     history = CriterionHistoryDisplay.compute(estimator)
@@ -237,7 +238,7 @@ def _search_path(facts: Facts, of_largest: str) -> Picture:
     path, model = SearchPathDisplay.compute(facts.estimator), facts.model
     n, p = model.n_with_weight, model.machine.kernel_.theta.size + 1
     slice_of = f", a slice of the {p} hyper-parameters through the optimum" if p > 2 else ""
-    key = "" if len(path.names) == 1 else f" (the fainter the lower{slice_of})"
+    key = "" if len(path.names) == 1 else f" (fainter is lower{slice_of})"
     if path.n_surface >= n and not model.n_landmarks:
         caption = f"The criterion around the search{key}, the points evaluated, and the one taken."
     else:
@@ -273,7 +274,7 @@ def _optimism(assessment: Assessment, key: str, model: Model) -> Picture:
     return picture(
         optimism,
         f"A dot for each outer split: the {model.candidates_by} figure against that of the "
-        "test part. On the line both agree.",
+        "test part. On the line, both agree.",
         f"Scatter plot of {len(optimism.loo)} splits; mean {key} {optimism.loo.mean():.4g} by "
         f"{model.candidates_by}, {optimism.outer.mean():.4g} on test parts. "
         f"{assessment.optimism_text(key, model.candidates_by)}",
@@ -286,9 +287,9 @@ def _residuals(facts: Facts, outputs: str, figures: dict[str, float | None]) -> 
     r2 = float("nan") if figures["r2"] is None else figures["r2"]
     return picture(
         residuals,
-        f"Targets against {outputs}, and the band that holds 90 % of the "
+        f"Targets against {outputs}, and the band that contains 90 % of the "
         f"residuals (± {half:.3g}); new samples need a wider one."
-        + (" The first of the targets." if facts.model.held_out.y.ndim == 2 else "")
+        + (" Only the first target is shown." if facts.model.held_out.y.ndim == 2 else "")
         + _part(len(residuals.target)),
         f"Scatter plot along the diagonal, root mean square error {figures['rmse']:.4g}, "
         f"R² {r2:.3g}.",
@@ -305,9 +306,9 @@ def _curves(facts: Facts, outputs: str) -> dict[str, Picture]:
     drawn = {
         "roc": picture(
             roc,
-            f"Receiver operating characteristic{of_classes} {outputs}; each sample stands at its "
-            "mean over the machines that have not seen it, and the area in the table compares "
-            "samples under one of these.",
+            f"Receiver operating characteristic{of_classes} {outputs}. Each sample is placed at "
+            "its mean output over the machines that have not seen it; the area in the table "
+            "compares samples under one such machine.",
             f"ROC curves; areas under them: {_by_class(roc.areas)}."
             + _at_threshold(roc.chosen, "false positive rate", "true positive rate"),
         ),
@@ -324,7 +325,7 @@ def _curves(facts: Facts, outputs: str) -> dict[str, Picture]:
         drawn["reliability"] = picture(
             reliability,
             f"Reliability of probabilities{' of each class' if several else ''}, by "
-            f"{reliability.calibration} calibration of the {outputs}: on the line they are right.",
+            f"{reliability.calibration} calibration of the {outputs}. On the line, they are right.",
             f"Reliability curves; mean distance from the diagonal: {_by_class(errors)}.",
         )
     return drawn
@@ -352,7 +353,7 @@ def _of_samples(facts: Facts, report: dict[str, Any]) -> dict[str, Picture]:
     drawn = {
         "samples": picture(
             residuals,
-            f"Distance of each sample from the output of the machine without it.{_part(n)}",
+            f"Distance of each target from the output of the machine without the sample.{_part(n)}",
             f"Index plot of {n} samples; the largest residuals are those of {first}.",
             max_points=_MOST_POINTS,
         )
@@ -367,8 +368,8 @@ def _of_samples(facts: Facts, report: dict[str, Any]) -> dict[str, Picture]:
             CaseDeletionDisplay(
                 value=value, names=names, value_name=KINDS["rms_change"], unit=unit
             ),
-            f"Change of the outputs at the other samples when each {unit} is left out, exactly, "
-            f"hyper-parameters held.{_part(len(value), unit)}",
+            f"Exact change of the outputs at the other samples when each {unit} is left out, with "
+            f"the same hyper-parameters.{_part(len(value), unit)}",
             f"Index plot of {len(value)} {unit}s; the largest changes are those of {largest}.",
             max_points=_MOST_POINTS,
         )

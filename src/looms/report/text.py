@@ -1,4 +1,4 @@
-"""Numbers and names as text of a report, and as JSON has them."""
+"""Numbers and names as text for a report, and as values for JSON."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 from looms._words import clean as clean
 
 _NOTHING = "–"
-#: Characters of a name that are shown in a picture.
+#: Most characters of a name that a picture shows.
 _LONGEST_NAME = 28
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """Significant digits, powers of ten where these say more; a dash for nothing."""
+    """Significant digits, with a power of ten if very small or large; a dash for None."""
     if value is None:
         return _NOTHING
     if isinstance(value, int) or (float(value).is_integer() and abs(value) < 1e6):
@@ -34,18 +34,18 @@ def number(value: float | None, digits: int = 4) -> str:
 
 
 def percent(value: float | None, places: int = 1) -> str:
-    """A share in per cent."""
+    """A share in percent."""
     return _NOTHING if value is None else f"{signed(f'{100 * value:.{places}f}')} %"
 
 
 def count(n: int, what: str) -> str:
-    """A number of things, in the plural where there is not one."""
+    """A number of things, in the plural unless there is one."""
     ending = "es" if what.endswith("s") else "s"
     return f"{thousands(n)} {what}{'' if n == 1 else ending}"
 
 
 def sentence(text: str) -> str:
-    """Its first letter a capital, the others as they are."""
+    """The text with a capital first letter."""
     return text[:1].upper() + text[1:]
 
 
@@ -60,7 +60,7 @@ def thousands(n: int) -> str:
 
 
 def day(iso: str) -> str:
-    """A date and time as people write them."""
+    """A date and time in words."""
     moment = datetime.fromisoformat(iso)
     return f"{moment.day} {moment:%B %Y, %H:%M} UTC"
 
@@ -83,23 +83,23 @@ def certified(certificate: Mapping[str, Any]) -> str:
 
 
 def signed(text: str) -> str:
-    """With a true minus sign, and none for what was rounded to zero."""
+    """A number with a true minus sign, and with none if it was rounded to zero."""
     return text.replace("-", "−" if float(text) else "")
 
 
 def isolated(text: Any) -> str:
-    """A name for the middle of a sentence, whose order of words it does not change."""
+    """A name within a sentence, isolated so that it does not change the direction of the text."""
     return f"\u2068{clean(text)}\u2069"
 
 
 def short(text: Any, longest: int = _LONGEST_NAME) -> str:
-    """`clean`, and cut at the end where it is too long."""
+    """`clean`, cut at the end if it is too long."""
     name = clean(text)
     return name if len(name) <= longest else f"{name[: longest - 1]}…"
 
 
 def plain(value: Any) -> Any:
-    """The same in types that JSON has; what is not finite as None."""
+    """The value in types that JSON has, with None for numbers that are not finite."""
     if isinstance(value, dict):
         return {key: plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple):

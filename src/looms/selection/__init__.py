@@ -1,6 +1,6 @@
 """Choosing hyper-parameters, kernels and criteria by exact leave-one-out.
 
-`Objective.evaluate` is a criterion and its gradient; `tune` minimizes it for one kernel.
+`Objective.evaluate` computes a criterion and its gradient; `tune` minimizes it for one kernel.
 """
 
 from looms.selection._grid import grid_search, pattern_search

@@ -27,22 +27,22 @@ from looms.selection._tuning import BoundMet, Tuning
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """Kernel tuned under a criterion. A list of these makes a pandas DataFrame.
+    """A kernel tuned under a criterion. A list of candidates makes a pandas DataFrame.
 
     Attributes
     ----------
     kernel_name : name of the kernel as passed, or the repr of an object.
-    kernel : with the tuned hyper-parameters.
+    kernel : kernel with the tuned hyper-parameters.
     mu : tuned regularization.
     criterion : name or object as passed.
-    value, standard_error : of the criterion.
-    score : what candidates compete by, smaller is better: the balanced error rate for classes,
-        or what their threshold is set for; the mean squared error for regression. Of several
-        candidates it is of rows in folds that each was tuned without; where there are none, of
-        held-out outputs. Infinite if the candidate could not be evaluated anywhere.
-    threshold : of the outputs; (n_classes,) for several classes with a softmax.
-    n_evaluations, n_failures, seconds : what the tuning took, and at how many points
-        the kernel matrix plus ridge was not positive definite.
+    value, standard_error : value of the criterion, and its standard error.
+    score : score by which candidates are compared, smaller is better: the balanced error rate for
+        classes, or the loss of another threshold rule; the mean squared error for regression. With
+        several candidates it is computed on folds that each was tuned without; if there are no
+        such folds, on held-out outputs. Infinite if the candidate could not be evaluated anywhere.
+    threshold : threshold of the outputs; (n_classes,) for several classes with a softmax.
+    n_evaluations, n_failures, seconds : evaluations and time of the tuning, and the number of
+        points at which the kernel matrix plus ridge was not positive definite.
     outcome : reason why the tuning stopped; its value is the advice.
     at_bounds : hyper-parameters that ended at a bound, with advice.
     """
@@ -63,7 +63,7 @@ class Candidate:
 
     @property
     def name(self) -> str:
-        """Kernel and criterion, as callbacks have them when the candidate begins."""
+        """Kernel and criterion, as callbacks get them when the candidate begins."""
         return candidate_name(self.kernel_name, self.criterion)
 
     def __repr__(self) -> str:
@@ -71,7 +71,7 @@ class Candidate:
 
 
 class Candidates(list[Candidate]):
-    """Candidates in the order they were tried; a notebook shows them as a table."""
+    """Candidates in the order in which they were tried; a notebook shows them as a table."""
 
     def _repr_html_(self) -> str:
         rows = [
@@ -104,13 +104,13 @@ def candidate_name(kernel: KernelLike, criterion: str | Criterion) -> str:
 
 
 class Score(NamedTuple):
-    """Score of leave-one-out outputs, smaller is better, and what it was found with.
+    """Score of leave-one-out outputs, smaller is better, with the threshold and calibrator used.
 
     Attributes
     ----------
     value : the score.
-    threshold : of the outputs; (n_classes,) for several classes with a softmax.
-    calibrator : of the outputs, which may have set the threshold; None if there is none.
+    threshold : threshold of the outputs; (n_classes,) for several classes with a softmax.
+    calibrator : calibrator of the outputs, which may have set the threshold, or None.
     """
 
     value: float
@@ -128,13 +128,12 @@ class Choice:
 
     Attributes
     ----------
-    candidates : in the order they were tried.
-    best, tuning, fit : the candidate of the least score, or of the largest weight in a stack, and
-        its machine.
-    score : threshold and calibrator of what is chosen.
-    machines : tuning of each candidate, and its machine, None where there is none; of a grid
-        only the best is kept.
-    weights : (n_candidates,) of their outputs in a stack; None for the best alone.
+    candidates : candidates in the order in which they were tried.
+    best, tuning, fit : the candidate with the smallest score, or the largest weight in a stack, its
+        tuning and its machine.
+    score : score, threshold and calibrator of the choice.
+    machines : tuning of each candidate, and its machine or None; for a grid only the best is kept.
+    weights : (n_candidates,) weights of their outputs in a stack; None for the best alone.
     """
 
     candidates: list[Candidate]
@@ -146,7 +145,7 @@ class Choice:
     weights: Array | None = None
 
     def combined(self, weights: Array, losses: Array, score: Score) -> Choice:
-        """The same candidates by other losses, and weights, one of them alone for the best."""
+        """The same candidates with other losses, stacked if several weights are positive."""
         candidates = [
             replace(candidate, score=float(loss))
             for candidate, loss in zip(self.candidates, losses, strict=True)
@@ -182,25 +181,25 @@ def choose(
     watcher: Watcher,
     random_state: int,
 ) -> Choice:
-    """Candidate of the least score, of every kernel tuned under every criterion.
+    """Candidate with the smallest score, among all kernels tuned under all criteria.
 
-    Of equally good candidates the first is chosen. If ``watcher`` stops the selection after a
-    candidate, the rest are skipped, provided that one could be evaluated. Weights of the features
-    that are to be learned are those of the kernel tuned without them, under the same criterion.
+    The first of equally good candidates is chosen. If ``watcher`` stops the selection after a
+    candidate, the rest are skipped, provided that one could be evaluated. Feature weights that
+    are to be learned are those of the kernel tuned without them, under the same criterion.
 
     Parameters
     ----------
-    kernels, criteria : of the candidates.
-    objective_of : `Objective` of samples and options, but for kernel and criterion.
-    tuned : `tune` with its options, but for the objective, its callbacks and random state.
-    scorer : what candidates compete by.
+    kernels, criteria : kernels and criteria of the candidates.
+    objective_of : `Objective` of samples and options, without kernel and criterion.
+    tuned : `tune` with its options, without the objective, its callbacks and random state.
+    scorer : score by which candidates are compared.
     watcher : callbacks.
     random_state : seed of the subsamples, which are the same for every candidate.
 
     Raises
     ------
     ValueError
-        If no candidate could be evaluated anywhere, with the reason of the first.
+        If no candidate could be evaluated anywhere; the message has the reason for the first.
     """
     candidates: list[Candidate] = []
     machines: list[tuple[Tuning, Fit | None]] = []
@@ -268,7 +267,7 @@ def choose(
 
 
 def _failure(objective: HeldOutCriterion, tuning: Tuning) -> str:
-    """Message on a tuning that ended without a machine or a finite criterion."""
+    """Message about a tuning that ended without a machine or a finite criterion."""
     try:
         objective.fit(tuning.theta)
     except NotPositiveDefiniteError as error:

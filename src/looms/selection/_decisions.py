@@ -19,7 +19,7 @@ from looms.held_out import HeldOut
 
 
 class NestedFigures:
-    """Base of predictions by machines that were chosen without the rows: their figures as text."""
+    """Base class of predictions by machines chosen without the rows: their figures as text."""
 
     rows: AnyArray
     folds: AnyArray
@@ -51,8 +51,8 @@ class NestedFigures:
             f"without them, in {count(n_folds, 'fold')}"
         )
         note = (
-            "Standard errors take each sample for one draw; those of scores_se_ of the machine "
-            "count groups."
+            "These standard errors treat each sample as one draw; those in scores_se_ of the "
+            "machine count groups."
         )
         return _html.table(["score", "value ± s.e."], rows, caption, [note])
 
@@ -89,10 +89,10 @@ class Decisions:
     Attributes
     ----------
     outputs : (n,) or (n, n_classes) means over rounds.
-    predicted : (n,) class index that most rounds give it, of equally many the first.
-    wrong : (n,) share of the rounds that give it another class than it has.
+    predicted : (n,) index of the class that most rounds predict, the first one if tied.
+    wrong : (n,) share of the rounds that predict a wrong class.
     probabilities : (n, n_classes) means over rounds, or None.
-    losses : (n,) mean over rounds of −log p of the class that it has, or None.
+    losses : (n,) mean over rounds of −log p of the true class, or None.
     """
 
     outputs: Array

@@ -1,4 +1,4 @@
-"""Selection criterion of a linear machine of few features."""
+"""The selection criterion of a linear machine with few features."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ROUNDING, _BOX_BELOW, _SCAN_BELOW = 1e-24, -10.0, -8.0
 
 
 class FeaturesObjective(ScannedCriterion):
-    """Held-out criterion of a machine of the linear kernel with fewer features than rows.
+    """Held-out criterion of a linear machine with fewer features than rows.
 
     Parameters
     ----------
@@ -48,9 +48,9 @@ class FeaturesObjective(ScannedCriterion):
         return self._samples
 
     def _place(self, spread: float) -> None:
-        """As of the kernel matrix; deeper where features have other units than the rest.
+        """Places the box as for a kernel matrix; deeper if some features have other units.
 
-        The scan goes down to the least of the eigenvalues, and the box far below it.
+        The scan goes down to the smallest eigenvalue, and the box far below it.
         """
         super()._place(spread)
         eigenvalues = self._spectrum.eigenvalues
@@ -86,7 +86,7 @@ class FeaturesObjective(ScannedCriterion):
 def objective_of(
     X: Matrix, y: npt.ArrayLike, *, kernel: KernelLike, **options: Any
 ) -> Objective | FeaturesObjective:
-    """The criterion of the whole kernel matrix, by the features where these are few.
+    """The criterion of the whole kernel matrix, computed by the features if these are few.
 
     Parameters
     ----------

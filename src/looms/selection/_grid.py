@@ -1,4 +1,4 @@
-"""Least score over a box of hyper-parameters without gradients: grid search and pattern search.
+"""Smallest score in a box of hyper-parameters without gradients: grid search and pattern search.
 
 The score is a function of several points at a time, which it may evaluate in parallel.
 """
@@ -30,8 +30,8 @@ class Searched:
     ----------
     points : all points in the order of evaluation.
     scores : their scores.
-    best : index of the chosen one: the least score, of equal ones the smallest coordinates,
-        the first coordinate counting most.
+    best : index of the chosen point: the smallest score, and among equal ones the smallest
+        coordinates, the first coordinate counting most.
     """
 
     points: list[Point]
@@ -60,7 +60,7 @@ class _Known:
 
 
 def best_point(scores: dict[Point, float]) -> Point:
-    """Point of least score; of equal ones the smallest, the first coordinate before others.
+    """Point with the smallest score; among equal ones the smallest, by the first coordinate first.
 
     Raises
     ------
@@ -82,12 +82,12 @@ def grid_search(score: Scorer, axes: Sequence[Array]) -> Searched:
 
     Parameters
     ----------
-    score : scores of some points.
+    score : function that scores some points.
     axes : (v,) values of every coordinate.
 
     Returns
     -------
-    searched : all points, the last coordinate changing fastest.
+    searched : all points, with the last coordinate changing fastest.
 
     Examples
     --------
@@ -104,17 +104,17 @@ def grid_search(score: Scorer, axes: Sequence[Array]) -> Searched:
 
 
 def pattern_search(score: Scorer, axes: Sequence[Array], resolution: float) -> Searched:
-    """Least score by a pattern search, from a coarse grid down to steps of ``resolution``.
+    """Smallest score by a pattern search, from a coarse grid down to steps of ``resolution``.
 
-    At first every second value of each axis is taken. From the best of these points the
-    search scores all neighbors one step away in one coordinate or more and moves to the
-    best. If none is better it halves the step, until the step is ``resolution`` or less.
-    Neighbors outside the range of an axis are skipped.
+    The search first takes every second value of each axis. From the best of these points it
+    scores all neighbors one step away in one or more coordinates, and moves to the best. If
+    none is better, it halves the step, until the step is ``resolution`` or less. Neighbors
+    outside the range of an axis are skipped.
 
     Parameters
     ----------
-    score : scores of some points.
-    axes : (v,) increasing values of every coordinate; an axis of one value is held there.
+    score : function that scores some points.
+    axes : (v,) increasing values of every coordinate; an axis of one value is held fixed.
     resolution : the step at which to stop, positive.
 
     Returns

@@ -1,4 +1,4 @@
-"""Selection criterion as a function of all hyper-parameters, with its gradient."""
+"""The selection criterion as a function of all hyper-parameters, with its gradient."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from looms.optimize import Point
 from looms.selection._prior import HyperPrior
 
 _LN2 = float(np.log(2.0))
-#: Targets of whose residuals, and of whose inverses, the fourth powers are still numbers.
+#: Largest target whose fourth power, and that of its inverse, are still finite numbers.
 _LARGEST_TARGET = 1e70
 
 _MU_AT_LOWER = (
-    "hardly any regularization: the targets look noise-free or the kernel too smooth for them; "
-    "try another kernel, and check for duplicates of samples"
+    "hardly any regularization: the targets look noise-free, or the kernel is too smooth for them; "
+    "try another kernel, and check for duplicate samples"
 )
 _MU_AT_UPPER = (
     "almost all regularization: these features say little about the target with this kernel; "
@@ -38,7 +38,7 @@ _MU_AT_UPPER = (
 
 
 class Solved(Protocol):
-    """Solution of a system, of which the machine and its held-out outputs are known."""
+    """Solution of a system, with the machine and its held-out outputs."""
 
     @property
     def fit(self) -> Fit: ...
@@ -53,9 +53,9 @@ class HeldOutCriterion(ABC):
     ----------
     theta0 : (p + 1,) start: the kernel's free hyper-parameters, then μ; log₂.
     bounds : (p + 1, 2) the box to search, log₂.
-    kernel : with the values of the start.
-    prior : of the kernel's hyper-parameters, or None.
-    least_rows : of a subsample on which a search begins.
+    kernel : kernel with its values at the start.
+    prior : prior of the kernel's hyper-parameters, or None.
+    least_rows : smallest size of a subsample on which a search begins.
     """
 
     theta0: Array
@@ -98,7 +98,7 @@ class HeldOutCriterion(ABC):
     @property
     @abstractmethod
     def samples(self) -> Samples:
-        """Samples of the coefficients of the machine, with their weights."""
+        """Samples that the machine's coefficients belong to, with their weights."""
 
     @abstractmethod
     def solve(self, theta: Array) -> Solved:
@@ -112,9 +112,9 @@ class HeldOutCriterion(ABC):
 
     @abstractmethod
     def subset(self, rows: AnyArray) -> HeldOutCriterion:
-        """The same on a subset of the samples, with the same kernel and box.
+        """The criterion on a subset of the samples, with the same kernel and box.
 
-        The box moves with the number of samples, so that it holds the same ridges n μ.
+        The box moves with the number of samples, so that it contains the same ridges n μ.
         """
 
     @abstractmethod
@@ -124,7 +124,7 @@ class HeldOutCriterion(ABC):
     def __call__(self, theta: npt.ArrayLike) -> tuple[float, Array]:
         """Value and gradient at ``theta``, (p + 1,) log₂ of the hyper-parameters.
 
-        The value is infinite, and the gradient nan, where the kernel matrix plus
+        The value is infinite, and the gradient nan, if the kernel matrix plus
         ridge is not positive definite.
         """
         point = self.evaluate(np.asarray(theta, dtype=np.float64))
@@ -153,7 +153,7 @@ class HeldOutCriterion(ABC):
             return self.penalized(Point(theta, value, standard_error, dJ, solution.fit))
 
     def penalized(self, point: Point) -> Point:
-        """Point of the criterion with the prior, if there is one."""
+        """The point, with the prior added to the criterion if there is one."""
         return point if self.prior is None else self.prior.penalized(point, self.n_samples)
 
     def fit(self, theta: Array) -> Fit:
@@ -173,8 +173,8 @@ class HeldOutCriterion(ABC):
         Parameters
         ----------
         held_out : (n_repetitions, n) or (n_repetitions, n, t). Repetitions count by the weight of
-            the rows that they hold out. Their standard errors are averaged as if the
-            repetitions told nothing new.
+            the rows that they hold out. Their standard errors are averaged as if further
+            repetitions added no information.
         """
         whole = whole_repetitions(self.parts)
         weights = np.array([self.selection_weight[rows].sum() for _, rows in whole])
@@ -189,7 +189,7 @@ class HeldOutCriterion(ABC):
         return Evaluation(float(value), float(error), slope)
 
     def with_criterion(self, criterion: str | Criterion) -> Self:
-        """Objective of another criterion; kernel caches and buffers are shared."""
+        """The objective with another criterion; kernel caches and buffers are shared."""
         other = copy(self)
         other.criterion = as_criterion(criterion)
         other._check()
@@ -213,7 +213,7 @@ class HeldOutCriterion(ABC):
 
     @property
     def labeled(self) -> bool:
-        """True where all targets are labels ±1."""
+        """True if all targets are labels ±1."""
         return bool(np.isin(self.y, (-1.0, 1.0)).all())
 
     def _check(self) -> None:
@@ -223,7 +223,7 @@ class HeldOutCriterion(ABC):
         if n < 2:
             raise ValueError("Leave-one-out needs two samples or more, but there is one.")
         if not np.isfinite(self.y).all():
-            raise ValueError("X and y must be finite, but hold NaN or infinity.")
+            raise ValueError("X and y must be finite, but contain NaN or infinity.")
         largest = float(np.abs(self.y).max(initial=0.0))
         if not (largest == 0 or 1 / _LARGEST_TARGET <= largest <= _LARGEST_TARGET):
             raise ValueError(

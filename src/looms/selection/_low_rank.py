@@ -154,10 +154,10 @@ class LowRankObjective(HeldOutCriterion):
 def on_landmarks(
     objective: Objective, theta: Array, sizes: Sequence[int], rng: np.random.RandomState
 ) -> list[LowRankObjective]:
-    """The same criterion of machines on the first landmarks, as many as each of ``sizes``.
+    """The same criterion for machines on the first landmarks, as many as each of ``sizes``.
 
-    Landmarks are drawn from all samples for the kernel at ``theta``, the most telling first;
-    they are fewer where these span all samples.
+    Landmarks are drawn from all samples for the kernel at ``theta``, the most informative first;
+    there are fewer if these span all samples.
     """
     with blas_threads(objective.n_samples):
         places = pivoted_landmarks(objective.kernel_at(theta), objective.samples, max(sizes), rng)

@@ -1,8 +1,8 @@
 """Nested cross-validation of a choice among fixed candidates, without refits.
 
 The residuals of rows with two folds left out are the inner held-out residuals of the outer round
-that leaves one of them out. So candidates that were fixed beforehand can be chosen anew in every
-round, from one factorization each.
+that leaves one of the folds out. So candidates that were fixed beforehand can be chosen anew in
+every round, from one factorization each.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def choose_nested(candidates: Iterable[OnGrid], evaluated: Evaluated | None = No
     folds = first.parts[0].folds
     if len(folds) < 3:
         raise ValueError(
-            "Nested cross-validation leaves out two folds or groups, and there are no others: give "
+            "Nested cross-validation leaves out two folds or groups, but there are no others: give "
             "three or more, or nested=None."
         )
     number = fold_of_rows(folds, n)
@@ -223,29 +223,29 @@ class Nested(NestedFigures):
 
     Attributes
     ----------
-    rows : (m,) the rows of positive weight, in the order of what follows.
-    folds : (m,) number of the fold of each, with which it was left out.
-    held_out : outputs of each row by the candidate that was chosen without its fold.
+    rows : (m,) the rows of positive weight, in the order of the other attributes.
+    folds : (m,) number of the fold with which each row was left out.
+    held_out : output of each row by the candidate that was chosen without its fold.
     decisions : classes and probabilities by the threshold and the calibrator that were set without
-        the row; None for numbers. In each round of a grid a row of another class is left out, too,
-        where there are folds enough.
-    auc : area under the ROC curve of pairs of rows that one machine, and its choice, has not seen,
-        and what each row adds to it: of two folds left out of a grid, of one outer fold of machines
-        tuned by gradients. None for numbers.
-    kernels, mus : of the machines that were chosen without some fold.
-    chosen : (n_machines, m) true for the rows that a machine predicts; the outputs of several
-        machines of a row, which are a stack, are summed.
-    alphas, intercepts : (n_machines, m, t) and (n_machines, t) of machines that were tuned by
-        gradients, each without one fold, times their weights in a stack; None of those of a grid,
-        which follow from the kernels.
-    coefs : (n_features, t) weights of the features of each of these that was solved for them, None
-        of the others.
+        the row; None for numbers. Each round of a grid also leaves out a row of another class, if
+        there are enough folds.
+    auc : area under the ROC curve over pairs of rows that one machine, and its choice, has not
+        seen, and what each row adds to it. A grid compares rows of two folds left out; machines
+        tuned by gradients compare rows of one outer fold. None for numbers.
+    kernels, mus : kernels and regularization of the machines that were chosen without some fold.
+    chosen : (n_machines, m) true for the rows that a machine predicts; if several machines, a
+        stack, predict a row, their outputs are summed.
+    alphas, intercepts : (n_machines, m, t) and (n_machines, t) coefficients of machines that were
+        tuned by gradients, each without one fold, times their weights in a stack; None for a grid,
+        where they follow from the kernels.
+    coefs : (n_features, t) feature weights of each of these machines that was solved for them,
+        None for the others.
 
     Notes
     -----
-    Inside: kernel, its width, regularization, threshold, calibration. Not inside is what was done
-    to the features before, such as a scaling; where that does not look at the targets it is
-    mostly harmless.
+    The choice that is repeated covers kernel, its width, regularization, threshold and calibration,
+    but not earlier steps on the features, such as scaling; steps that ignore the targets do little
+    harm.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Selection criterion of a machine of a whole kernel matrix."""
+"""The selection criterion of a machine with a whole kernel matrix."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from looms.selection._scanned_criterion import ScannedCriterion
 
 
 class Objective(ScannedCriterion):
-    """Held-out criterion of a machine of a whole kernel matrix.
+    """Held-out criterion of a machine with a whole kernel matrix.
 
-    Calling it returns the value and the gradient for all of them at once
-    [docs/references.md, Gradient]: about twice the flops of a factorization with inverse, however
-    many hyper-parameters the kernel has.
+    Calling it returns the value and the gradient in all hyper-parameters at once
+    [docs/references.md, Gradient], for about twice the flops of a factorization with inverse,
+    however many hyper-parameters the kernel has.
 
     Parameters
     ----------
@@ -29,10 +29,9 @@ class Objective(ScannedCriterion):
     kernel : name, `looms.kernels.Kernel` or function; values that are None are set
         from the data.
     criterion : name or `looms.criteria.Criterion`.
-    sample_weight : (n,) positive weights ζ of the fit; ones unless given. Rescaled
+    sample_weight : (n,) positive weights ζ of the fit, default ones. They are rescaled
         to mean one, so that λ_i = μ Σζ / ζ_i.
-    selection_weight : (n,) nonnegative weights of the criterion; ``sample_weight``
-        unless given.
+    selection_weight : (n,) nonnegative weights of the criterion; default ``sample_weight``.
     fit_intercept : whether the machine has an intercept.
     cv : rows that are held out together, as for `looms.folds.fold_numbers`: None for each row, or
         each group, by itself; a number of folds; "5x2"; a splitter or its splits. The criterion is
@@ -45,7 +44,7 @@ class Objective(ScannedCriterion):
     ----------
     theta0 : (p + 1,) start: the kernel's free hyper-parameters, then μ; log₂.
     bounds : (p + 1, 2) the box to search, log₂.
-    names : of the hyper-parameters, in the order of ``theta0``.
+    names : names of the hyper-parameters, in the order of ``theta0``.
 
     Raises
     ------
@@ -56,8 +55,8 @@ class Objective(ScannedCriterion):
 
     Notes
     -----
-    A value takes one n×n array, a gradient one more; from the third kernel matrix on one is kept
-    for each kind of inner products and distances that the kernel uses.
+    A value takes one n×n array, and a gradient one more. From the third kernel matrix on, one more
+    is kept for each kind of inner products and distances that the kernel uses.
 
     Examples
     --------
@@ -104,7 +103,7 @@ class Objective(ScannedCriterion):
                 yield None
 
     def solve(self, theta: Array) -> Solution:
-        """Solved system at ``theta``, in the buffer of the objective: until the next call."""
+        """Solved system at ``theta``, in the buffer of the objective; valid until the next call."""
         return solve_in_place(
             self.gram(self.kernel_at(theta)),
             self.y,

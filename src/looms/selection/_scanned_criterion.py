@@ -62,7 +62,7 @@ class ScannedCriterion(HeldOutCriterion):
             groups,
         )
         if not np.isfinite(self.X if isinstance(self.X, np.ndarray) else self.X.data).all():
-            raise ValueError("X and y must be finite, but hold NaN or infinity.")
+            raise ValueError("X and y must be finite, but contain NaN or infinity.")
         opened = as_kernel(kernel)
         if opened.pairwise and self.X.shape[0] != self.X.shape[1]:
             raise ValueError(f"A precomputed kernel matrix is square, got shape {self.X.shape}.")

@@ -19,12 +19,12 @@ _LEAST_SHARE = 1e-3
 
 
 def stacking_weights(y: Array, outputs: Array, weight: Array, *, labeled: bool) -> Array:
-    r"""Nonnegative weights, of sum one, of machines whose weighted held-out outputs predict best.
+    r"""Nonnegative weights with sum one for which the weighted held-out outputs predict best.
 
     .. math:: \min_{w \ge 0} \sum_i \zeta_i \ell\Bigl(y_i, \sum_k w_k f_k^{(-i)}(x_i)\Bigr)
 
-    Of numbers the loss is the squared error, with :math:`\sum_k w_k = 1`; of classes it is the log
-    loss of the softmax of the sum plus a constant for each class, and the weights are scaled to
+    For numbers the loss is the squared error, with :math:`\sum_k w_k = 1`; for classes it is the
+    log loss of the softmax of the sum plus a constant for each class, and the weights are scaled to
     sum one afterwards, since a calibrator sets the slope. Source: Breiman (1996), Stacked
     regressions, Machine Learning 24, with the log loss of van der Laan, Polley & Hubbard (2007).
 
@@ -51,10 +51,10 @@ def stacking_weights(y: Array, outputs: Array, weight: Array, *, labeled: bool) 
 
 
 def _by_squares(y: Array, outputs: Array, weight: Array) -> Array:
-    """Point of the simplex of the least weighted squared error.
+    """Point of the simplex with the smallest weighted squared error.
 
-    With Σ w = 1 the error is w'Gw, G of inner products of residuals; its least value there is at
-    the u ≥ 0 of the least ½ u'Gu − Σ u, over its sum.
+    With Σ w = 1 the error is w'Gw, where G has the inner products of residuals. Its minimum is at
+    u / Σ u, for the u ≥ 0 that minimizes ½ u'Gu − Σ u.
     """
     residuals = (y - outputs).reshape(*outputs.shape[:2], -1) * np.sqrt(weight)[:, None]
     A = residuals.reshape(len(outputs), -1).T
@@ -66,7 +66,7 @@ def _by_squares(y: Array, outputs: Array, weight: Array) -> Array:
 
 
 def _by_log_loss(y: Array, outputs: Array, weight: Array) -> Array:
-    """Slopes ≥ 0 of the least log loss, with a constant for each class."""
+    """Slopes ≥ 0 with the smallest log loss, with a constant for each class."""
     F = outputs if y.ndim == 2 else np.stack([-outputs, outputs], axis=-1) / 2
     labels, (n_machines, n, n_classes) = class_indices(y), F.shape
     own, share = np.arange(n), weight / weight.sum()

@@ -60,7 +60,7 @@ def grid_points(objective: ScannedCriterion) -> list[Array]:
 
 
 def _moved_kernels(objective: ScannedCriterion, shifts: Iterable[float]) -> list[Array]:
-    """log₂ parameters of the kernel, numbers with a unit moved together, others as they try."""
+    """log₂ parameters of the kernel: those with a unit move together, others take their values."""
     free = objective.kernel.hyperparameters
     moves = np.array([0.0 if h.tried else 1.0 for h in free])
     tried = [dict.fromkeys([h.log2, *map(float, np.log2(h.tried))]) for h in free]

@@ -18,7 +18,7 @@ _DECAY = 0.5
 
 
 def nested_subsets(objective: HeldOutCriterion, rng: np.random.RandomState) -> list[AnyArray]:
-    """Indices of growing subsamples, each in the next, classes in proportion."""
+    """Indices of growing subsamples, each contained in the next, stratified by class."""
     n, unit = objective.n_samples, objective.groups
     sizes = [size for size in stage_sizes(n) if size >= objective.least_rows]
     if unit is None or (sizes and _FEW_GROUPS * np.bincount(unit).max() > sizes[0]):
@@ -38,7 +38,7 @@ def nested_subsets(objective: HeldOutCriterion, rng: np.random.RandomState) -> l
 
 
 def sampled_rows(y: Array, size: int, rng: np.random.RandomState) -> AnyArray:
-    """Indices of a random sample of rows, increasing; labels ±1 in proportion."""
+    """Indices of a random sample of rows, increasing; stratified by labels ±1."""
     labeled = bool(np.isin(y, (-1.0, 1.0)).all())
     place = _stratified_place(y, rng) if labeled else rng.permutation(len(y))
     return np.sort(np.argsort(place, kind="stable")[:size])
@@ -64,7 +64,7 @@ def stage_sizes(n_samples: int) -> list[int]:
 
 
 def _stratified_place(y: Array, rng: np.random.RandomState) -> AnyArray:
-    """Random places of samples, of which the first m have the classes in proportion."""
+    """Random order of samples, in which the first m have the classes in proportion."""
     labels = np.unique(y.reshape(len(y), -1), axis=0, return_inverse=True)[1].ravel()
     rank = np.empty(len(y))
     for label in range(labels.max() + 1):

@@ -45,14 +45,14 @@ _DIGITS = 10  # of log₂: what rounding leaves of a power of two is that power
 
 
 def held_out_deviance(fitted_to: FittedTo, machines: Machines, weight: Array) -> float:
-    r"""Held-out deviance, left out one by one the "CV score" of [T11 section 2.2.1].
+    r"""Held-out deviance; with samples left out one by one, the "CV score" of [T11 section 2.2.1].
 
     .. math:: -2 \sum_i w_i \log {\hat p}_{(i)}(y_i)
 
     with the probability of the class of sample i by machines and sigmoids fitted without it, or
-    its fold, coupled over the pairs if there are more than two classes. The sigmoids are those that
-    the machine will have: another kind may make good probabilities of outputs of which these
-    make none. Those of "single" may decrease, as in [T11].
+    its fold, coupled over the pairs if there are more than two classes. The sigmoids are of the
+    kind that the machine will have: another kind may give good probabilities for outputs where
+    these do not. Those of "single" may decrease, as in [T11].
     """
     log_odds = machines.held_out_log_odds(fitted_to, increasing=fitted_to == "loo")
     own = np.arange(len(weight)), machines.labels
@@ -76,7 +76,7 @@ def of_classes(
     machines: Machines,
     weight: Array,
 ) -> float:
-    """Function of the held-out decision values of the classes, such as an error rate.
+    """A function of the held-out decision values of the classes, such as an error rate.
 
     The sigmoids of the pairs, fitted to ``fitted_to``, turn outputs into decision values.
     """
@@ -89,7 +89,7 @@ def score_of(
     rates: Mapping[str, Callable[[HeldOut, tuple[Sigmoid, ...]], float]],
     fitted_to: FittedTo,
 ) -> Score:
-    """Score of solved machines by a criterion; an error for what is none.
+    """Score of solved machines by a criterion; an error if it is invalid.
 
     Parameters
     ----------
@@ -116,10 +116,10 @@ class ScoredPoint:
 
     Attributes
     ----------
-    score : smaller is better; NaN where there is no solution.
-    n_support : samples with a coefficient in any of the machines.
+    score : smaller is better; NaN if there is no solution.
+    n_support : number of samples with a coefficient in any of the machines.
     seconds : wall time.
-    failure : message of the solver where there is no solution.
+    failure : message of the solver if there is no solution.
     """
 
     score: float
@@ -130,7 +130,7 @@ class ScoredPoint:
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Samples to choose by.
+    """The samples by which hyper-parameters are chosen.
 
     Attributes
     ----------
@@ -139,7 +139,7 @@ class Sample:
     weight : (n,) positive factors of C, and weights in sigmoids.
     selection_weight : (n,) positive weights in the score.
     folds : (n,) numbers, the same for samples that are held out together; None for each by itself.
-    loss : of the machines.
+    loss : loss of the machines.
     """
 
     X: Matrix
@@ -158,7 +158,7 @@ class Sample:
 Task = tuple[
     Callable[..., list[ScoredPoint]], tuple[Sample, Kernel, list[float], Score], dict[str, Any]
 ]
-#: Results of calls, made side by side if possible: a `joblib.Parallel`.
+#: Runs calls, in parallel if possible, and returns their results: a `joblib.Parallel`.
 Run = Callable[[Iterable[Task]], Iterable[list[ScoredPoint]]]
 
 
@@ -173,13 +173,13 @@ def kernel_matrix(kernel: Kernel, X: Matrix) -> Array:
 def sweep(
     sample: Sample, kernel: Kernel, costs: Sequence[float], score: Score
 ) -> list[ScoredPoint]:
-    """Scores at several C of one kernel matrix, each solution the start of the next.
+    """Scores at several C for one kernel matrix, each solution starting from the one before.
 
     Parameters
     ----------
     sample, score : the samples, and the score.
-    kernel : with all its values.
-    costs : values of C; they are taken upward, whatever their order.
+    kernel : kernel with all its values.
+    costs : values of C; they are solved in increasing order.
 
     Returns
     -------
@@ -223,7 +223,7 @@ class Axis:
         return np.asarray(np.round(np.log2(self.values), _DIGITS))
 
     def natural(self, log2: float) -> float:
-        """The value at a coordinate; one of `values` to the last digit where it is one."""
+        """The value at a coordinate; exactly one of ``values`` if it is one of them."""
         place = np.flatnonzero(self.log2 == log2)
         return float(self.values[place[0]] if len(place) else np.exp2(log2))
 
@@ -262,8 +262,8 @@ class SpaceSearched:
 
     Attributes
     ----------
-    space : where.
-    points : coordinates of all points, in the order they were tried.
+    space : the space searched.
+    points : coordinates of all points, in the order in which they were tried.
     scored : the score of each.
     best : index of the chosen one.
     """
@@ -275,7 +275,7 @@ class SpaceSearched:
 
     @property
     def score(self) -> float:
-        """The least score."""
+        """The smallest score."""
         return self.scored[self.best].score
 
     @property
@@ -289,8 +289,8 @@ def spaces_of(kernels: Sequence[Kernel], grid: Mapping[str, Array], X: Matrix) -
 
     Parameters
     ----------
-    kernels : to try.
-    grid : increasing positive values to search of hyper-parameters, by their names.
+    kernels : kernels to try.
+    grid : increasing positive values of the hyper-parameters to search, by name.
     X : (n, n_features) samples.
     """
     if not kernels[0].pairwise:

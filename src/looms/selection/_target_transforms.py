@@ -1,4 +1,4 @@
-"""Increasing transforms of regression targets, and what machines of these say of the targets.
+"""Increasing transforms of regression targets, and predictions on the scale of the targets.
 
 Sources are cited by the keys of docs/references.md.
 """
@@ -26,8 +26,8 @@ class TargetTransform:
 
     Attributes
     ----------
-    least : targets must not be below it; inverses are not.
-    forward, inverse : g, and its inverse, which takes values below the range of g for its end.
+    least : smallest target allowed; inverses are never below it.
+    forward, inverse : g, and its inverse, which treats values below the range of g as its end.
     log_derivative : log g'(y).
     """
 
@@ -37,7 +37,7 @@ class TargetTransform:
     log_derivative: Callable[[Array], Array]
 
     def takes(self, y: Array, density: bool = False) -> bool:
-        """True if the function is finite for all targets, and for a density its derivative too."""
+        """True if the function is finite for all targets, and its derivative too if ``density``."""
         if y.min() < self.least:
             return False
         with np.errstate(divide="ignore"):
@@ -73,7 +73,7 @@ class TransformCandidate(NamedTuple):
 
     Attributes
     ----------
-    name : of the transform.
+    name : name of the transform.
     error : root mean square error of the means, or mean absolute error of the medians.
     log_likelihood : mean log density of the targets.
     """
@@ -84,7 +84,7 @@ class TransformCandidate(NamedTuple):
 
 
 class TransformCandidates(list[TransformCandidate]):
-    """Candidates in the order they were tried; a notebook shows them as a table."""
+    """Candidates in the order in which they were tried; a notebook shows them as a table."""
 
     def _repr_html_(self) -> str:
         rows = [
@@ -99,8 +99,8 @@ def smeared_means(transform: TargetTransform, outputs: Array, held_out: HeldOut)
 
     .. math:: E[y \mid f] \approx \sum_j w_j\, g^{-1}(f + r_j) / \sum_j w_j
 
-    the smearing estimate, without a distribution assumed [D83]. Its residuals are of held-out
-    outputs here: those of the fit are too small.
+    This is the smearing estimate, which assumes no distribution [D83]. Here it uses residuals of
+    held-out outputs: those of the fit are too small.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def smeared_means(transform: TargetTransform, outputs: Array, held_out: HeldOut)
 
 
 def means_without_own(transform: TargetTransform, outputs: Array, held_out: HeldOut) -> Array:
-    """`smeared_means` of an output for each row, with the residuals of the other rows, (n,)."""
+    """`smeared_means` for the output of each row, with the residuals of the other rows, (n,)."""
     weight, total = held_out.sample_weight, held_out.sample_weight.sum()
     own = weight * transform.inverse(outputs + held_out.residuals)
     rest = total * smeared_means(transform, outputs, held_out) - own
@@ -138,7 +138,7 @@ def means_without_own(transform: TargetTransform, outputs: Array, held_out: Held
 
 
 def log_likelihood(transform: TargetTransform, y: Array, held_out: HeldOut) -> float:
-    r"""Mean log density of the held-out targets, whose residuals are normal when transformed.
+    r"""Mean log density of the held-out targets, with normal residuals on the transformed scale.
 
     .. math:: \frac{\sum_i w_i \left[ \log g'(y_i) - r_i^2 / (2 s^2) \right]}{\sum_i w_i}
               - \frac{\log(2 \pi s^2)}{2}, \qquad s^2 = \frac{\sum_i w_i r_i^2}{\sum_i w_i}
@@ -152,7 +152,7 @@ def log_likelihood(transform: TargetTransform, y: Array, held_out: HeldOut) -> f
 
     Returns
     -------
-    value : per unit of weight; infinite where the derivative is, as that of "sqrt" at zero.
+    value : per unit of weight; infinite if the derivative is, as for "sqrt" at zero.
 
     Examples
     --------

@@ -2,9 +2,9 @@
 
 A criterion is a mean over samples and its optimum moves little with their number, so
 most steps are made on subsamples, at a fraction of the cost. The last stage, on all
-samples, begins near the optimum and with the curvature of the stage before. It is a search on
-landmarks and one evaluation by the whole kernel matrix, where landmarks suffice, and otherwise a
-search by the kernel matrix.
+samples, begins near the optimum and with the curvature of the stage before. If landmarks suffice,
+it is a search on landmarks and one evaluation by the whole kernel matrix; otherwise a search by the
+kernel matrix.
 """
 
 from __future__ import annotations
@@ -60,18 +60,18 @@ def tune(
 ) -> tuple[Tuning, Fit | None]:
     """Hyper-parameters that minimize a leave-one-out criterion, and the machine there.
 
-    On landmarks the search goes on from the objective's own start, without a scan.
+    On landmarks the search begins at the objective's own start, without a scan.
 
     Parameters
     ----------
-    objective : the criterion in its hyper-parameters.
+    objective : the criterion as a function of its hyper-parameters.
     optimizer : "lbfgs", "scg" or "nelder-mead".
-    max_iter : iterations of each search.
-    n_restarts : starts beside the first, each the best of the scan for another kernel.
+    max_iter : maximum number of iterations of each search.
+    n_restarts : number of starts beside the first, each the best of the scan for another kernel.
     tolerance : see `looms.optimize.minimize`.
-    random_state : chooses the subsamples; a fixed seed unless given.
+    random_state : chooses the subsamples; a fixed seed by default.
     progress : called after every iteration of every search.
-    evaluated : called after every evaluation, of searches and between them, with the objective
+    evaluated : called after every evaluation, in searches and between them, with the objective
         of the stage and the point.
 
     Returns
@@ -137,16 +137,17 @@ def tune(
 
 @dataclass
 class _StagedSearch:
-    """Searches on one stage after the other, each from where the one before ended.
+    """Searches on one stage after the other, each beginning where the one before ended.
 
     Attributes
     ----------
-    objective : of all samples; evaluated, progress, optimizer, max_iter, tolerance : as of `tune`.
+    objective : that of all samples.
+    evaluated, progress, optimizer, max_iter, tolerance : as for `tune`.
     thetas : starts of the next stage, for the number of all samples.
     curvature : inverse Hessian where the last stage ended, if it was measured.
-    outcome : of the search, once it is over: what is left then is one evaluation on all samples.
+    outcome : outcome of the search, once it is over; then one evaluation on all samples remains.
     stages : number of samples and record of every search.
-    n_measured : evaluations between the stages.
+    n_measured : number of evaluations between the stages.
     """
 
     objective: HeldOutCriterion
@@ -162,7 +163,7 @@ class _StagedSearch:
     n_measured: int = 0
 
     def search(self, stage: HeldOutCriterion) -> Search:
-        """Best of the searches on a stage from every start; it is the start of the next."""
+        """Best of the searches on a stage from all starts; the next stage starts there."""
         evaluate = partial(_evaluated, stage, self.evaluated)
         searches = [
             _searched(
@@ -190,7 +191,7 @@ class _StagedSearch:
         return best
 
     def value(self, stage: HeldOutCriterion) -> Point:
-        """Criterion of a stage where the next search would start."""
+        """Criterion of a stage at the point where the next search would start."""
         self.n_measured += 1
         return _evaluated(stage, self.evaluated, self.thetas[0], gradient=False)
 

@@ -1,4 +1,4 @@
-"""Record of a tuning: the hyper-parameters, the searches, bounds that were met."""
+"""Record of a tuning: the hyper-parameters, the searches, and bounds that were met."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from looms.optimize._search import Search
 
 @dataclass(frozen=True)
 class BoundMet:
-    """Hyper-parameter that ended at a bound; its text is the advice.
+    """A hyper-parameter that ended at a bound; as text it gives advice.
 
     Attributes
     ----------
-    name : of the hyper-parameter.
+    name : name of the hyper-parameter.
     side : "lower" or "upper".
-    bound : the value there.
-    advice : meaning of the bound, and what to do.
+    bound : value of the bound.
+    advice : what the bound means, and what to do.
     """
 
     name: str
@@ -28,7 +28,7 @@ class BoundMet:
 
     @property
     def remark(self) -> str:
-        """Advice without the name."""
+        """Advice without the name of the hyper-parameter."""
         return f"ended at its {self.side} bound {self.bound:.3g}: {self.advice}"
 
     def __str__(self) -> str:
@@ -42,14 +42,15 @@ class Tuning:
     Attributes
     ----------
     theta : (p + 1,) log₂ of the hyper-parameters, the kernel's and μ.
-    value, standard_error : of the criterion there, on all samples, without the prior.
+    value, standard_error : criterion there, on all samples without the prior, and its standard
+        error.
     outcome : reason why the search stopped; the value of the enum is the advice.
-    stages : number of samples and record of every search; the last are on all samples.
-    n_measured : evaluations between the stages, for the curvature and for whether landmarks
-        suffice.
+    stages : number of samples and record of every search; the last searches are on all samples.
+    n_measured : number of evaluations between the stages, to find the curvature and whether
+        landmarks suffice.
     at_bounds : hyper-parameters that ended at a bound that matters.
-    n_landmarks : number of landmarks of the search before the last evaluation, which is then the
-        only one by the whole kernel matrix; None if the last search is by the kernel matrix.
+    n_landmarks : number of landmarks of the last search, which is then followed by a single
+        evaluation by the whole kernel matrix; None if the last search is by the kernel matrix.
     """
 
     theta: Array
@@ -75,15 +76,15 @@ class Tuning:
 
     @property
     def n_iterations(self) -> int:
-        """Iterations of the last search, before the one evaluation if that was on landmarks."""
+        """Number of iterations of the last search, on landmarks if it was on these."""
         return self.stages[-1 if self.n_landmarks is None else -2][1].n_iterations
 
     @property
     def n_evaluations(self) -> int:
-        """Evaluations of the searches of all stages."""
+        """Number of evaluations in the searches of all stages."""
         return sum(search.n_evaluations for _, search in self.stages)
 
     @property
     def n_failures(self) -> int:
-        """Points that could not be evaluated and were stepped over, in all stages."""
+        """Number of points that could not be evaluated and were stepped over, in all stages."""
         return sum(search.n_failures for _, search in self.stages)

@@ -1,4 +1,4 @@
-"""Base of all displays: computing, storing, drawing; and the style of the drawings."""
+"""Base classes of all displays, which compute, store and draw; and the style of the drawings."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from looms.report.text import short
 
 
 class Display(ABC):
-    """Finished numbers as attributes, drawn by `plot`.
+    """Computed numbers as attributes, drawn by `plot`.
 
     Attributes
     ----------
-    ax_, figure_ : axes and figure drawn on, once they are.
+    ax_, figure_ : axes and figure of the drawing, once it is made.
     """
 
     ax_: Any
     figure_: Any
-    #: Place of the legend, where something drawn has a label.
+    #: Place of the legend, if something drawn has a label.
     legend_place: ClassVar[str] = "best"
 
     def plot(self, ax: Any = None, **options: Any) -> Self:
@@ -30,14 +30,14 @@ class Display(ABC):
         Parameters
         ----------
         ax : matplotlib axes, default=None
-            To draw on; those of a new figure unless given.
+            Axes to draw on; by default those of a new figure.
         **options
-            Of the drawing, as the class describes them.
+            Options of the drawing, which the class describes.
 
         Returns
         -------
         self : Display
-            With ``ax_`` and ``figure_``.
+            The display, with ``ax_`` and ``figure_``.
         """
         if ax is None:
             pyplot = require("matplotlib.pyplot", f"{type(self).__name__}.plot", "plot")
@@ -57,12 +57,12 @@ class Display(ABC):
 
 
 class MachineDisplay(Display):
-    """A display of a fitted machine and its training samples alone."""
+    """A display that needs only a fitted machine and its training samples."""
 
     @classmethod
     @abstractmethod
     def compute(cls, estimator: Any) -> Self:
-        """The display of a fitted machine, not drawn; a subclass may take options."""
+        """The display of a fitted machine, without drawing it; a subclass may take options."""
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, **options: Any) -> Self:
@@ -70,29 +70,29 @@ class MachineDisplay(Display):
 
         Parameters
         ----------
-        estimator : machine of looms, or pipeline that ends in one
-            Fitted.
+        estimator : estimator
+            A fitted looms machine, or a pipeline that ends in one.
         ax : matplotlib axes, default=None
-            To draw on; those of a new figure unless given.
+            Axes to draw on; by default those of a new figure.
         **options
-            Of `compute` and of the drawing.
+            Options of `compute` and of the drawing.
 
         Returns
         -------
         display : Display
-            Drawn; `compute` gives it without, and needs no matplotlib.
+            The display, drawn; `compute` does not draw, and needs no matplotlib.
         """
         of_compute = {k: options.pop(k) for k in signature(cls.compute).parameters if k in options}
         return cls.compute(estimator, **of_compute).plot(ax, **options)
 
 
 def ink() -> Any:
-    """Color of lines that guide the eye: that of the text, whatever the style."""
+    """Color of lines that guide the eye: the color of the text, in any style."""
     return require("matplotlib", "A display", "plot").rcParams["text.color"]
 
 
 def label_ticks(ax: Any, names: Sequence[str]) -> None:
-    """Names at the rows of an axis, the first on top; a dollar sign in one is no formula."""
+    """Label the rows of an axis, the first on top; a dollar sign does not start a formula."""
     places = range(len(names))
     ax.set_yticks(places, labels=[short(name) for name in names], parse_math=False)
     ax.set_ylim(len(names) - 0.4, -0.6)
@@ -101,7 +101,7 @@ def label_ticks(ax: Any, names: Sequence[str]) -> None:
 
 
 def label_axes(ax: Any, x: str, y: str | None = None) -> None:
-    """Names of the axes; a dollar sign in one is no formula."""
+    """Label the axes; a dollar sign does not start a formula."""
     ax.set_xlabel(x, parse_math=False)
     if y is not None:
         ax.set_ylabel(y, parse_math=False)

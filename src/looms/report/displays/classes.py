@@ -23,29 +23,29 @@ from looms.report.displays.base import MachineDisplay, diagonal, ink, unit_squar
 from looms.report.model import Model, model_of
 from looms.report.text import short
 
-#: Classes with a curve of their own; the largest ones, where there are more.
+#: Most classes with a curve of their own; the largest ones, if there are more.
 MOST_CURVES = 10
-#: By calibration the squared number of samples, times classes but for two, up to which every
-#: probability comes from a calibrator that did not see its sample: what takes about a second.
+#: For each calibration, the largest squared number of samples (times classes, if more than two) for
+#: which every probability comes from a calibrator that did not see its sample: about a second.
 _MOST_LEFT_OUT = {"sigmoid": 1500**2, "isotonic": 1500**2, "beta": 300**2}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ClassCurves(MachineDisplay):
-    """A curve for each class against the rest, drawn by a display of scikit-learn.
+    """A curve for each class against the rest, drawn by a scikit-learn display.
 
     Parameters
     ----------
     predictions : dict of str to (positive, output, weight)
-        By the label of the class, each of shape (n_samples,); of many classes the ten largest.
+        By class label, each of shape (n_samples,); the ten largest of many classes.
     threshold : float or None
-        Of the outputs for two classes.
+        Threshold of the outputs for two classes.
     """
 
     predictions: dict[str, tuple[AnyArray, Array, Array]]
     threshold: float | None = None
 
-    #: Display of scikit-learn, its score, and the score's name in the legend.
+    #: The scikit-learn display, its score, and the score's name in the legend.
     curve: ClassVar[Any]
     score: ClassVar[Callable[..., float]]
     score_name: ClassVar[str]
@@ -55,10 +55,10 @@ class ClassCurves(MachineDisplay):
         """The curves of a fitted classifier; samples count by their weight.
 
         The outputs are means over the pairs of samples, or folds, of different classes in which a
-        sample is left out: held-out outputs of single samples lean away from their own class, and
-        of noise have an area below a half. So the area agrees with the leave-pair-out one of
-        ``scores_`` within its error. Where the choice was repeated without every fold, each fold
-        has a threshold of its own, and none is marked. n³ flops.
+        sample is left out. Outputs with a single sample held out are biased away from its own
+        class, and on noise have an area below a half. So the area agrees with the leave-pair-out
+        area of ``scores_`` within its error. If the choice was repeated without every fold, each
+        fold has its own threshold, and none is marked. n³ flops.
         """
         model, columns = _classifier_of(cls, estimator)
         mask = model.has_weight
@@ -88,13 +88,13 @@ class ClassCurves(MachineDisplay):
         Parameters
         ----------
         y_true : array-like of shape (n_samples,)
-            Classes; the second in their order is the positive one.
+            Classes; the second in sorted order is the positive one.
         y_score : array-like of shape (n_samples,)
             Outputs, large for the positive class.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples.
         threshold : float, default=None
-            Marked on the curve.
+            Threshold to mark on the curve.
         ax : for `plot`
         """
         classes, labels = np.unique(np.asarray(y_true), return_inverse=True)
@@ -106,7 +106,7 @@ class ClassCurves(MachineDisplay):
 
     @property
     def areas(self) -> dict[str, float]:
-        """Area under the curve of each class; of precision–recall the average precision."""
+        """Area under the curve of each class; the average precision for precision–recall."""
         score = type(self).score
         return {k: float(score(y, f, sample_weight=w)) for k, (y, f, w) in self.predictions.items()}
 
@@ -122,7 +122,7 @@ class ClassCurves(MachineDisplay):
     @staticmethod
     @abstractmethod
     def _place(positive: AnyArray, above: AnyArray, weight: Array) -> tuple[float, float]:
-        """The point of the curve that some samples are above."""
+        """The point of the curve at which the samples ``above`` are predicted positive."""
 
     def _draw(self, ax: Any) -> None:
         areas = self.areas
@@ -138,10 +138,10 @@ class ClassCurves(MachineDisplay):
 
 
 class RocDisplay(ClassCurves):
-    """Receiver operating characteristic of held-out outputs, with the threshold chosen.
+    """Receiver operating characteristic of held-out outputs, with the chosen threshold.
 
-    For two classes one curve, for more one for each against the rest. ``chosen`` are the false and
-    true positive rate at the threshold.
+    There is one curve for two classes; for more, one for each class against the rest. ``chosen``
+    has the false and true positive rates at the threshold.
 
     Examples
     --------
@@ -168,10 +168,10 @@ class RocDisplay(ClassCurves):
 
 
 class PrecisionRecallDisplay(ClassCurves):
-    """Precision against recall of held-out outputs, with the threshold chosen.
+    """Precision against recall of held-out outputs, with the chosen threshold.
 
-    For two classes one curve, for more one for each against the rest. ``chosen`` are recall and
-    precision at the threshold.
+    There is one curve for two classes; for more, one for each class against the rest. ``chosen``
+    has recall and precision at the threshold.
 
     Examples
     --------
@@ -207,18 +207,18 @@ class PrecisionRecallDisplay(ClassCurves):
 
 
 def _share(members: AnyArray, weight: Array) -> float:
-    """Share of the weight that some samples have."""
+    """Weighted share of some samples."""
     return float(np.average(members, weights=weight))
 
 
 def _classifier_of(display: type, estimator: Any) -> tuple[Model, dict[int, int]]:
-    """The classifier in a fitted estimator, and the columns of its outputs by class shown.
+    """The classifier in a fitted estimator, and the output column of each class to show.
 
-    These are the second of two classes, or the largest of more. TypeError for a regressor.
+    Shown are the second of two classes, or the largest of more. TypeError for a regressor.
     """
     model = model_of(estimator)
     if not model.classification:
-        raise TypeError(f"{display.__name__} is of classifiers; ResidualsDisplay of regressors.")
+        raise TypeError(f"{display.__name__} is for classifiers; use ResidualsDisplay.")
     if model.held_out.y.ndim == 1:
         return model, {1: 0}
     n_positive = (model.held_out.y[model.has_weight] > 0).sum(axis=0)
@@ -230,15 +230,15 @@ def _classifier_of(display: type, estimator: Any) -> tuple[Model, dict[int, int]
 class ReliabilityDisplay(MachineDisplay):
     """Shares of positive samples against their probabilities.
 
-    For two classes the reliability of the second's probability, with 95 % intervals of the
-    shares; for more a curve for each.
+    For two classes it shows the reliability of the second class's probability, with 95 % intervals
+    of the shares; for more, a curve for each class.
 
     Parameters
     ----------
     curves : dict of str to looms.calibration.ReliabilityCurve
-        By the label of the class; of many classes the ten largest.
+        By class label; the ten largest of many classes.
     calibration : str
-        What made probabilities of the outputs.
+        Method that turned outputs into probabilities.
 
     Examples
     --------
@@ -270,18 +270,18 @@ class ReliabilityDisplay(MachineDisplay):
         Parameters
         ----------
         calibration : {"sigmoid", "isotonic", "beta"}, default=None
-            What makes probabilities of outputs; that of the machine unless given, and
-            "sigmoid" where it has none.
+            Method that turns outputs into probabilities; by default that of the machine, or
+            "sigmoid" if it has none.
         n_bins : int, default=10
-            Bins of about the same number of samples.
+            Number of bins, each with about the same number of samples.
         probabilities : ndarray of shape (n_samples, n_classes), default=None
-            Those of this calibration, where they are known.
+            Probabilities of this calibration, if they are known.
 
         Notes
         -----
-        Up to 1500 samples of two classes, 1500 / √k of k, for "beta" 300 and 300 / √k, every
-        probability comes from a calibrator that did not see its sample; with more, where that
-        hardly matters, from one that saw all.
+        For up to 1500 samples of two classes, or 1500 / √k of k classes (300 and 300 / √k for
+        "beta"), every probability comes from a calibrator that did not see its sample; for more
+        samples, where this hardly matters, from one that saw all.
         """
         model, columns = _classifier_of(cls, estimator)
         calibration = calibration or getattr(model.machine, "calibration", None) or "sigmoid"

@@ -1,4 +1,4 @@
-"""Error rates of new samples: against those of leave-one-out, and against their bounds."""
+"""Error rates of new samples, against leave-one-out error rates and against bounds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from looms.report.text import short
 class OptimismDisplay(Display):
     """Leave-one-out score and test score of every outer split.
 
-    A dot is a split, the cross their means; on the line both scores are equal.
+    Each dot is a split, and the cross is at the means; on the line both scores are equal.
 
     Parameters
     ----------
@@ -60,9 +60,9 @@ class OptimismDisplay(Display):
         Parameters
         ----------
         assessment : Assessment
-            Of `looms.assess`, of a machine of looms.
+            Result of `looms.assess` for a looms machine.
         score : str, default=None
-            One of its scores; the first unless given.
+            One of its scores; by default the first.
         """
         name = assessment.scores[0] if score is None else score
         if name not in assessment.scores:
@@ -74,7 +74,7 @@ class OptimismDisplay(Display):
         ]
         if not pairs:
             raise ValueError(
-                "The assessment has no leave-one-out scores; these are of machines of looms."
+                "The assessment has no leave-one-out scores; only looms machines have them."
             )
         loo, outer = np.array(pairs).T
         direction = assessment.figures(name).smaller_is_better
@@ -84,7 +84,7 @@ class OptimismDisplay(Display):
     def optimism(self) -> float | None:
         """Mean of leave-one-out score less test score, signed so that positive flatters.
 
-        None where the direction of the score is unknown.
+        None if the direction of the score is unknown.
         """
         if self.smaller_is_better is None:
             return None
@@ -105,8 +105,8 @@ class ErrorAgainstBoundDisplay(Display):
     """Error rate of the samples up to each value of their bound [H10 Figure 2].
 
     The curve ends at the error rate of all samples; where it is lower before, samples with
-    smaller bounds are predicted better. ``plot(name=..., color=...)``: another name in the
-    legend, and options of matplotlib's ``plot``.
+    smaller bounds are predicted better. ``plot(name=..., color=...)`` sets another name in the
+    legend, and passes options to matplotlib's ``plot``.
 
     Parameters
     ----------
@@ -161,9 +161,9 @@ class ErrorAgainstBoundDisplay(Display):
         y : array-like of shape (n_samples,)
             Their classes.
         delta, method : see `NonconformityClassifier.error_bound`
-            Of the bound.
+            Parameters of the bound.
         name : str, default=None
-            Name in the legend; None takes that of the estimator.
+            Name in the legend; by default that of the estimator's class.
         ax, **kwargs : for `plot`
         """
         check_is_fitted(estimator)
@@ -209,7 +209,7 @@ class ErrorAgainstBoundDisplay(Display):
         y_true, y_pred = np.asarray(y_true), np.asarray(y_pred)
         if y_true.shape != y_pred.shape:
             raise ValueError(
-                "y_true and y_pred must have one entry a sample, but have shapes "
+                "y_true and y_pred must have one entry per sample, but have shapes "
                 f"{y_true.shape} and {y_pred.shape}."
             )
         bounds, errors = error_against_bound(bound, y_true != y_pred)

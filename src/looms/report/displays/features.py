@@ -1,4 +1,4 @@
-"""Worth of every feature: the leave-one-out residuals without it, and relevances of ARD."""
+"""Importance of every feature: leave-one-out residuals without it, and relevances of ARD."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from looms.report.model import (
 )
 from looms.selection._subsamples import log2_mu_shift
 
-_FLOPS = 1.5e10  # of all factorizations, a second or two on one thread
+_FLOPS = 1.5e10  # of all factorizations: a second or two on one thread
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ImportanceDisplay(MachineDisplay):
-    """Rise of PRESS without each column of a table, the most on top, with standard errors.
+    """Rise of PRESS without each column of a table, the largest on top, with standard errors.
 
-    ``plot(max_features=20)``: so many are drawn, the first.
+    ``plot(max_features=20)`` draws at most so many, from the top.
 
     Parameters
     ----------
-    names : of the columns looked at.
+    names : names of the columns examined.
     value : (n_columns,) rise of PRESS, the mean squared leave-one-out residual, when the
-        column is held at its mean, of sparse features at zero. Negative: the machine does
-        better without it.
-    standard_error : (n_columns,) of the rise, which is a mean over samples.
-    press : with all columns.
-    n_samples : that it was computed on.
-    n_columns : of the table, of which the ones looked at may be a part.
+        column is held at its mean, or at zero if sparse. Negative if the machine does better
+        without it.
+    standard_error : (n_columns,) standard error of the rise, which is a mean over samples.
+    press : PRESS with all columns.
+    n_samples : number of samples it was computed on.
+    n_columns : number of columns of the table, of which only some may be examined.
 
     Examples
     --------
@@ -69,37 +69,37 @@ class ImportanceDisplay(MachineDisplay):
         max_columns: int = 60,
         random_state: int = 0,
     ) -> Self:
-        r"""Rise of the leave-one-out error when a column tells nothing.
+        r"""Rise of the leave-one-out error when a column carries no information.
 
         .. math:: \frac{1}{\sum_i ζ_i} \sum_i ζ_i \bigl(r_i^{(k)\,2} - r_i^2\bigr)
 
-        with r the leave-one-out residuals, and r⁽ᵏ⁾ those when all features made of column k are
-        held at their means, or of sparse features at zero. The hyper-parameters stay; those chosen
-        without the column might make up for some of the rise, and correlated columns stand in for
-        each other.
+        with r the leave-one-out residuals, and r⁽ᵏ⁾ those when all features made from column k are
+        held at their means, or at zero if sparse. The hyper-parameters stay the same: if they were
+        tuned without the column, they might make up for some of the rise, and correlated columns
+        stand in for each other.
 
         Parameters
         ----------
         n_samples : int, default=None
-            Samples drawn for it, m; unless given all, or as many as cost about 1.5·10¹⁰ flops.
+            Number of samples drawn, m; by default all, or as many as cost about 1.5·10¹⁰ flops.
             On a few of many samples other hyper-parameters might be better, and a column may then
             seem to do harm.
         max_columns : int, default=60
-            Columns looked at: those whose features have the largest variance, for an ARD
-            kernel relevance.
+            Number of columns examined: those whose features have the largest variance, or the
+            largest relevance for an ARD kernel.
         random_state : int, default=0
             Draws the samples.
 
         Raises
         ------
         ValueError
-            For a precomputed kernel, which has no features, and rows in blocks, which are not kept.
+            For a precomputed kernel, which has no features, or rows in blocks, which are not kept.
 
         Notes
         -----
-        A kernel matrix and a factorization with inverse of m samples for every column: m³ flops
-        beside the kernel; of a stack for each of its machines. Of a machine on landmarks the
-        figures are those of the whole kernel on the samples drawn.
+        Every column takes a kernel matrix and a factorization with inverse of m samples, m³ flops
+        beside the kernel, for each machine of a stack. For a machine on landmarks, the figures are
+        those of the whole kernel on the samples drawn.
 
         Examples
         --------
@@ -130,7 +130,7 @@ class ImportanceDisplay(MachineDisplay):
         together = None if model.groups is None else model.groups[rows]
 
         def squares(X: Matrix) -> Array:
-            """Squared held-out residuals, of several targets their mean."""
+            """Squared held-out residuals; their mean over several targets."""
             residuals = np.zeros(machine.loo_.y[rows].shape)
             for one in members_of(machine):
                 theta = np.append(one.kernel.theta, np.log2(one.mu) + shift)
@@ -166,12 +166,12 @@ class ImportanceDisplay(MachineDisplay):
         ax.set_xlabel("rise of PRESS without it")
 
 
-#: By its own name, for those who want the figures and no drawing.
+#: The same under its own name, for the figures without a drawing.
 feature_importance = ImportanceDisplay.compute
 
 
 def _at_means(X: Matrix, features: list[int]) -> Matrix:
-    """The samples with some features at their means; sparse ones stay so where these are zero."""
+    """The samples with some features at their means, or at zero if sparse."""
     if sparse.issparse(X):
         keep = np.ones(X.shape[1])
         keep[features] = 0.0
@@ -188,16 +188,16 @@ class RelevanceDisplay(MachineDisplay):
     .. math:: \mathrm{relevance}_k = \frac{\gamma_k \mathrm{var}_k}{\sum_l \gamma_l \mathrm{var}_l}
 
     The mean over pairs of samples of γ_k (x_k − x'_k)², which the exponent of the kernel sums,
-    is 2 γ_k var_k; so relevances do not depend on units. Of a `Weighted` kernel γ_k is the weight.
-    Of a stack the machine of the largest weight counts.
-    ``plot(max_features=20)``: so many are drawn, the largest.
+    is 2 γ_k var_k; so relevances do not depend on units. For a `Weighted` kernel γ_k is the weight.
+    For a stack, the machine with the largest weight is shown.
+    ``plot(max_features=20)`` draws at most so many, the largest.
 
     Parameters
     ----------
     names : sequence of str
-        Of all features.
+        Names of all features.
     relevance : ndarray of shape (n_features,)
-        Share of each in the mean squared distance of the kernel.
+        Share of each feature in the mean squared distance of the kernel.
 
     Examples
     --------
@@ -222,7 +222,7 @@ class RelevanceDisplay(MachineDisplay):
         if relevance is None:
             raise ValueError(
                 f"{model.machine.kernel_!r} has no scale for each feature; fit with kernel='ard', "
-                "or see feature_importance, which is for all kernels of features."
+                "or use feature_importance, which works for all kernels of features."
             )
         return cls(names=model.features, relevance=relevance)
 

@@ -1,4 +1,4 @@
-"""Samples by how far they lie from the machines without them, and how these differ."""
+"""Samples by how far they lie from the machines without them, and how these machines differ."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from looms.report.displays.base import MachineDisplay, diagonal, ink, label_axes
 from looms.report.model import model_of, residual_sizes
 from looms.report.text import short
 
-#: Values of a sample that can be drawn, and their names at the axis.
+#: Values of a sample that can be drawn, and their names on the axis.
 KINDS = {
     "rms_change": "r.m.s. change of other outputs",
     "largest_change": "largest change of another output",
@@ -27,22 +27,22 @@ KINDS = {
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class CaseDeletionDisplay(MachineDisplay):
-    """Index plot of a value of every sample, or group, with the largest ones named.
+    """Index plot of a value for every sample, or group, with the largest ones named.
 
-    ``plot(n_named=6, max_points=2000)``: so many of the largest are marked, and named where the
-    names have room; of more samples than ``max_points`` the largest and an even choice of the
-    others are drawn.
+    ``plot(n_named=6, max_points=2000)`` marks the ``n_named`` largest, and names them where there
+    is room; of more than ``max_points`` samples it draws the largest and an even selection of the
+    others.
 
     Parameters
     ----------
     value : ndarray of shape (n_samples,)
-        Large values are remarkable.
+        The values; large ones are remarkable.
     names : sequence of str
-        Of the samples, or groups.
+        Names of the samples, or groups.
     value_name : str
         Label of the axis.
     unit : str, default="sample"
-        What each value is of: "sample" or "group".
+        What each value describes: "sample" or "group".
 
     Examples
     --------
@@ -73,20 +73,20 @@ class CaseDeletionDisplay(MachineDisplay):
         kind : str, default="rms_change"
             "rms_change", "largest_change", "criterion_change", "leverage" or "surprise" of
             `looms.diagnostics.case_deletion`; or "residual", the size of the held-out
-            residual, for classes how far the output falls short of the label ±1 (of several
-            targets the root of the sum of squares), which takes no time.
+            residual, which takes no time: for classes, how far the output falls short of the label
+            ±1; for several targets, the root of the sum of squares.
         names : sequence, default=None
-            Of the training samples; their positions, from 0, unless given. Of groups that are left
-            out, their labels.
+            Names of the training samples; by default their positions, from 0, or the labels of
+            groups that are left out.
         groups : array-like of shape (n_samples,), default=None
             As for `looms.diagnostics.case_deletion`: "surprise" and the changes are those of
-            groups if the machine was fitted with groups, or these are given.
+            groups if the machine was fitted with groups, or if groups are given.
         """
         model = model_of(estimator)
         if kind not in KINDS:
             raise ValueError(f"Unknown kind {kind!r}; known are {', '.join(KINDS)}.")
         if model.n_landmarks and kind in ("largest_change", "criterion_change"):
-            raise ValueError(f"{kind} is not known of a machine on landmarks: use rms_change.")
+            raise ValueError(f"{kind} is not known for a machine on landmarks: use rms_change.")
         unit, labels = "sample", None
         if kind == "residual":
             value = residual_sizes(model)
@@ -98,7 +98,7 @@ class CaseDeletionDisplay(MachineDisplay):
         names = labels if names is None else names
         names = [str(k) for k in range(len(value))] if names is None else list(names)
         if len(names) != len(value):
-            raise ValueError(f"There are {len(value)} {unit}s and {len(names)} names.")
+            raise ValueError(f"There are {len(value)} {unit}s but {len(names)} names.")
         return cls(value=value, names=names, value_name=KINDS[kind], unit=unit)
 
     def _draw(self, ax: Any, *, n_named: int = 6, max_points: int = 2000) -> None:
@@ -139,10 +139,10 @@ class CaseDeletionDisplay(MachineDisplay):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ResidualsDisplay(MachineDisplay):
-    """Targets against leave-one-out outputs, with the band that holds a share of them.
+    """Targets against leave-one-out outputs, with a band that contains a share of the targets.
 
     ``plot(max_points=2000)``: of more samples, those with the largest residuals and an even
-    choice of the others are drawn.
+    selection of the others are drawn.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ class ResidualsDisplay(MachineDisplay):
     interval : ndarray of shape (n_samples, 2)
         Ends of an interval around each output.
     coverage : float
-        Share of the targets that the intervals are to hold.
+        Share of the targets that the intervals are to contain.
 
     Examples
     --------
@@ -173,21 +173,21 @@ class ResidualsDisplay(MachineDisplay):
 
     @classmethod
     def compute(cls, estimator: Any, *, coverage: float = 0.9, target: int = 0) -> Self:
-        """Leave-one-out outputs of a fitted regressor.
+        """Leave-one-out outputs of a fitted regressor, with intervals.
 
         Parameters
         ----------
         coverage : float, default=0.9
-            The interval around every output is as wide on both sides as the
-            ⌈coverage · n⌉-th smallest absolute residual, samples counted by their weight.
-            Hyper-parameters that were chosen by the same residuals make it narrower than new
-            samples need.
+            The interval extends on both sides of every output by the ⌈coverage · n⌉-th
+            smallest absolute residual, with samples counted by their weight. If the
+            hyper-parameters were chosen by the same residuals, it is narrower than new samples
+            need.
         target : int, default=0
-            Number of the target, of several.
+            Index of the target, if there are several.
         """
         model = model_of(estimator)
         if model.classification:
-            raise TypeError(f"{cls.__name__} is of regressors; RocDisplay of classifiers.")
+            raise TypeError(f"{cls.__name__} is for regressors; use RocDisplay.")
         mask = model.has_weight
         y, outputs = model.predictions.y[mask], model.predictions.outputs[mask]
         if y.ndim == 2:
@@ -212,7 +212,7 @@ class ResidualsDisplay(MachineDisplay):
         Parameters
         ----------
         y_true, y_pred : array-like of shape (n_samples,)
-            Targets, and predictions as of scikit-learn's `cross_val_predict`.
+            Targets, and predictions such as those of scikit-learn's `cross_val_predict`.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples.
         coverage : float, default=0.9
@@ -255,7 +255,7 @@ class ResidualsDisplay(MachineDisplay):
 
 
 def spread_out(size: Array, most: int) -> AnyArray:
-    """Indices of at most ``most`` values: half of them the largest, the others spread evenly."""
+    """Indices of at most ``most`` values: half are the largest, the others spread evenly."""
     if len(size) <= most:
         return np.arange(len(size))
     order = np.argsort(-size, kind="stable")

@@ -1,4 +1,4 @@
-"""Searches for hyper-parameters: the path, the course of the criterion, the candidates."""
+"""Searches for hyper-parameters: the path, the history of the criterion, the candidates."""
 
 from __future__ import annotations
 
@@ -34,10 +34,9 @@ _LEAST_WIDTH = 8.0
 class SearchPathDisplay(MachineDisplay):
     """Points of a search over the surface of the leave-one-out criterion.
 
-    Of a stack the search of its largest machine.
-
-    Of two hyper-parameters the whole surface; of more, the slice through the optimum along
-    two of them, on which the points of the path are projected; of one, a curve.
+    For two hyper-parameters it shows the whole surface; for more, the slice through the optimum
+    along two of them, onto which the points of the path are projected; for one, a curve. For a
+    stack, it shows the search of its largest machine.
 
     Parameters
     ----------
@@ -50,9 +49,9 @@ class SearchPathDisplay(MachineDisplay):
     path : ndarray of shape (n_points, len(names))
         log₂ of the hyper-parameters at every evaluation, in order.
     best : ndarray of shape (len(names),)
-        log₂ of those chosen.
+        log₂ of the chosen hyper-parameters.
     n_surface : int
-        Samples that the surface was computed on.
+        Number of samples that the surface was computed on.
     criterion : str
         Name of the criterion.
 
@@ -90,24 +89,24 @@ class SearchPathDisplay(MachineDisplay):
         Parameters
         ----------
         along : two names of hyper-parameters, default=None
-            Those of the slice. Unless given mu and the first of the kernel; for an ARD
-            kernel all scales of the features that were made of the most relevant column,
+            Hyper-parameters of the slice. By default mu and the first of the kernel; for an ARD
+            kernel, all scales of the features that were made from the most relevant column,
             which change together.
         resolution : int, default=17
-            Grid points along each.
+            Number of grid points along each.
         n_samples : int, default=500
-            Samples drawn for the surface, m. Where there are more, n, it is that of the
+            Number of samples drawn for the surface, m. If there are more, n, the surface is the
             criterion on m of them, at the ridges that the search expects to be equivalent,
-            μ (n / m)^½; its optimum may lie elsewhere than that on all samples.
+            μ (n / m)^½; its optimum may differ from that on all samples.
         random_state : int, default=0
-            Draws them.
+            Draws the samples.
 
         Notes
         -----
-        One eigendecomposition of an m×m matrix for every value of a kernel's parameter, all μ
-        of it at O(m²) each; resolution² factorizations for two parameters of the kernel. The
-        surface is that of the criterion, without the prior where the search had one; of a machine
-        on landmarks that of the whole kernel.
+        Every value of a kernel's parameter takes one eigendecomposition of an m×m matrix, and then
+        each μ O(m²); two parameters of the kernel take resolution² factorizations. The surface is
+        that of the criterion, without the prior if the search had one, and for a machine on
+        landmarks that of the whole kernel.
         """
         model, machine = selecting_model(estimator, cls.__name__)
         rows = sampled_rows(model, n_samples, random_state)
@@ -167,16 +166,16 @@ class SearchPathDisplay(MachineDisplay):
 class CriterionHistoryDisplay(MachineDisplay):
     """Leave-one-out criterion at every evaluation of a search, and the best so far.
 
-    Of a stack the search of its largest machine.
+    For a stack, it shows the search of its largest machine.
 
     Parameters
     ----------
     value : ndarray of shape (n_evaluations,)
         Criterion at every evaluation, in order; infinite where it could not be evaluated.
     n_samples : ndarray of shape (n_evaluations,)
-        Samples that it was evaluated on: searches begin on some of them.
+        Number of samples it was evaluated on: searches begin on some of the samples.
     criterion : str
-        Its name.
+        Name of the criterion.
 
     Examples
     --------
@@ -195,7 +194,7 @@ class CriterionHistoryDisplay(MachineDisplay):
 
     @classmethod
     def compute(cls, estimator: Any) -> Self:
-        """Course of the search of a self-tuned machine."""
+        """History of the search of a machine that chose its hyper-parameters."""
         _, machine = selecting_model(estimator, cls.__name__)
         stages = machine.selection_.stages
         points = [(p.value, size) for size, search in stages for p in search.history]
@@ -233,20 +232,20 @@ class CriterionHistoryDisplay(MachineDisplay):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class CandidatesDisplay(MachineDisplay):
-    """Scores of the candidates of a selection, the best on top, the one taken marked.
+    """Scores of the candidates of a selection, the best on top, with the chosen one marked.
 
-    ``plot(max_candidates=20)``: so many are drawn, the best.
+    ``plot(max_candidates=20)`` draws at most so many, the best.
 
     Parameters
     ----------
     names : sequence of str
         Kernel and criterion of every candidate.
     score : ndarray of shape (n_candidates,)
-        Smaller is better; infinite for one that could not be evaluated.
+        Score of every candidate, smaller is better; infinite if it could not be evaluated.
     score_name : str
-        Its name.
+        Name of the score.
     chosen : int
-        The candidate taken, of a stack the largest.
+        Index of the chosen candidate; for a stack, of the largest.
 
     Examples
     --------
@@ -267,7 +266,7 @@ class CandidatesDisplay(MachineDisplay):
 
     @classmethod
     def compute(cls, estimator: Any) -> Self:
-        """Candidates of a self-tuned machine by `looms.selection.Candidate.score`, or √PRESS."""
+        """Candidates of a fitted machine by `looms.selection.Candidate.score`, or √PRESS."""
         model, machine = selecting_model(estimator, cls.__name__)
         return cls(
             names=[f"{each.kernel_name}, {each.criterion}" for each in machine.candidates_],
@@ -287,7 +286,7 @@ class CandidatesDisplay(MachineDisplay):
 
 
 def _shown(model: Model, names: list[str], along: tuple[str, str] | None) -> list[list[int]]:
-    """Places of the hyper-parameters to show, grouped by those that change together."""
+    """Indices of the hyper-parameters to show, in groups that change together."""
     if along is not None:
         if set(along) - set(names) or len(along) != 2 or along[0] == along[1]:
             raise ValueError(
