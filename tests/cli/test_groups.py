@@ -55,7 +55,7 @@ def test_prediction_takes_no_notice_of_the_groups(looms, fit, visits):
 
 def test_rows_that_belong_together_are_suspected(fit, visits):
     result = fit(visits, "-t", "ill", "--drop", "patient", "-o", "m.skops")
-    assert "as repeats or those of one patient, hold these out together: --groups" in result.stderr
+    assert "as repeats or samples of one patient, hold them out together: --groups" in result.stderr
 
 
 def test_the_grid_repeats_the_choice(looms, visits, figures):

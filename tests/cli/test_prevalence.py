@@ -34,7 +34,7 @@ def test_probabilities_and_predictions_are_those_of_the_prevalence(looms, fitted
         0.9,
     )
     assert result.exit_code == 0, result.stderr
-    assert "--coverage is at the shares of the fit" in result.stderr
+    assert "--coverage holds for the shares of the fit" in result.stderr
     written = pd.read_csv(io.StringIO(result.stdout))
     model = PrevalenceClassifier(machine, {machine[-1].classes_[1]: 0.02})
     X = pd.read_csv(fitted)
