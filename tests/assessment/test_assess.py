@@ -135,7 +135,7 @@ def test_optimism_is_said_with_its_corrected_error(two_classes):
 
 def test_an_optimism_within_two_errors_has_no_direction(two_classes):
     result = looms.assess(looms.LSSVMClassifier(), *two_classes, 6, random_state=0)
-    assert "No optimism of leave-one-out is discernible in 6 random splits (ber: " in repr(result)
+    assert "No clear optimism of leave-one-out in 6 random splits (ber: " in repr(result)
     assert "flatters" not in repr(result)
     assert "harder" not in repr(result)
 
@@ -145,7 +145,7 @@ def test_no_difference_at_all_is_printed_without_zeros():
     y = np.repeat([0, 1], 20)
     result = looms.assess(looms.LSSVMClassifier("linear"), X, y, 5, scoring="error", random_state=0)
     assert result.figures("error").optimism == 0
-    assert "is discernible in 5 random splits (error)." in repr(result)
+    assert "No clear optimism of leave-one-out in 5 random splits (error)." in repr(result)
     assert "0.0000 ±" not in repr(result)
 
 

@@ -62,7 +62,7 @@ def test_directions_are_told_or_not(two_classes):
     assert wrong.flattered_by == -wrong.optimism == pytest.approx(right.flattered_by)
     assert unknown.smaller_is_better is unknown.flattered_by is None
     (said,) = [line for line in str(result).splitlines() if "(ber: " in line]
-    assert said.startswith("No difference of leave-one-out is discernible")
+    assert said.startswith("No clear difference of leave-one-out")
     always = {"always": lambda model, X, y: float(len(y) > 20)}  # 1 of leave-one-out outputs
     result = looms.assess(looms.LSSVMClassifier(), *two_classes, 4, 0.2, always, random_state=0)
     assert "Leave-one-out is higher by 1 ± 0 (always)." in str(result)

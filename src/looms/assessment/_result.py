@@ -338,7 +338,7 @@ class Assessment:
             return f"{method[0].upper()}{method[1:]} {word} by {by} ({score})."
         what, size = ("difference", difference) if flattered is None else ("optimism", flattered)
         by = f": {size:.2g} ± {figures.optimism_error:.2g}" if size else ""
-        return f"No {what} of {method} is discernible in {self._count()} ({score}{by})."
+        return f"No clear {what} of {method} in {self._count()} ({score}{by})."
 
     def _design(self) -> str:
         error = (

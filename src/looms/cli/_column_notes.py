@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -102,10 +103,11 @@ def column_notes(
         and (certain[name] == "category" or _IDENTIFIER.search(name) or _in_blocks(X[name]))
     ]
     if repeated:
+        option = f"--groups {shlex.quote(repeated[0])}" if len(repeated) == 1 else "--groups"
         yield (
             f"many values, and most rows share theirs: {listed(repeated)}; if rows of one value "
             "belong together, such as those of a patient, leaving out one row keeps the others, "
-            "and the figures flatter: hold them out together by --groups"
+            f"and the figures flatter: hold them out together by {option}"
         )
 
 
