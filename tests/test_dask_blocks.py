@@ -163,6 +163,7 @@ def test_outputs_are_aligned_with_the_chunks_of_the_collection(table, collection
     assert blocks.aligned(X).chunks == (tuple(lengths), (5,))
 
 
+@pytest.mark.slow
 def test_a_prepared_table_has_categories_and_gaps(table):
     X, y = table
     frame = pd.DataFrame(X, columns=list("abcde")).assign(kind=pd.Categorical(y))
@@ -264,6 +265,7 @@ def test_a_large_subset_stays_in_partitions(table, monkeypatch):
 
 
 @pytest.mark.parametrize("collection", ["chunks", "unknown lengths", "table"])
+@pytest.mark.slow
 def test_machines_fitted_to_collections_are_those_of_arrays(table, collection):
     X, y = table
     D, options = COLLECTIONS[collection](X), {"rank": 20}

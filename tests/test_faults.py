@@ -113,6 +113,7 @@ def assessed(store, n=3):
     "failure",
     ["killed", *(pytest.param(each, marks=pytest.mark.slow) for each in ("disk full", "EIO"))],
 )
+@pytest.mark.slow
 def test_an_assessment_resumes_after_every_operation_of_its_store(failure, tmp_path):
     with Disk().in_use() as disk:
         table = assessed(tmp_path / "quiet")
@@ -148,6 +149,7 @@ def audited(folder):
     return written, sum(name.startswith("open") for name in disk.operations)
 
 
+@pytest.mark.slow
 def test_nothing_is_written_but_through_these_operations(tmp_path):
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as other:
         written, n_counted = other.submit(audited, tmp_path).result()

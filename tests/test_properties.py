@@ -83,6 +83,7 @@ def tolerance(machine):
 
 
 @given(problems())
+@pytest.mark.slow
 def test_every_held_out_output_is_that_of_a_refit(p):
     for machine, y in ((p.regressor(), p.y), (p.classifier(), p.labels)):
         assert machine.fit(p.X, y, p.weight).certify(n_rows=len(y)).holds

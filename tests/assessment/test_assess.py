@@ -210,6 +210,7 @@ def test_outputs_of_different_machines_are_not_ranked_together(two_classes):
     assert result.table["loo_auc"].notna().all()
 
 
+@pytest.mark.slow
 def test_chosen_kernel_and_grid_search(two_classes):
     X, y = two_classes
     machine = looms.LSSVMClassifierCV(["linear", "rbf"], ["press", "wmw"])

@@ -118,6 +118,7 @@ def test_a_search_splits_by_group(patients):
         assert max(model[-1].best_score_ for model in models) < 0.7
 
 
+@pytest.mark.slow
 def test_leave_one_out_of_a_machine_leaves_out_patients(patients):
     X, y, groups = patients
     options = {"n_splits": 4, "random_state": 0, "scoring": "error"}

@@ -400,6 +400,7 @@ def test_two_processes_on_one_store(process, tmp_path):
     assert not list((tmp_path / "store").rglob("*.part"))
 
 
+@pytest.mark.slow
 def test_two_threads_on_one_new_store(two_classes, tmp_path):
     tables = []
 

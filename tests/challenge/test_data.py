@@ -229,6 +229,7 @@ def test_another_npz(tmp_path):
         load_file(tmp_path / "dense.npz")
 
 
+@pytest.mark.slow
 def test_real_sets(data_folder):
     ada = fetch("ada", data_folder)
     assert (ada.X.shape, int((ada.y > 0).sum())) == ((4147, 48), 1029)

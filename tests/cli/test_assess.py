@@ -176,6 +176,7 @@ def shown_on_a_terminal(looms, monkeypatch, *arguments):
     return shown, result
 
 
+@pytest.mark.slow
 def test_copies_together_are_on_one_side_of_every_split(looms):
     rng = np.random.default_rng(0)
     once = pd.DataFrame(rng.normal(size=(40, 3)), columns=list("abc")).assign(y=["u", "v"] * 20)

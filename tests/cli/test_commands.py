@@ -171,6 +171,7 @@ def test_show(looms, pets):
     assert "weight is missing" in result.stdout
 
 
+@pytest.mark.slow
 def test_demo_needs_no_file_and_writes_none(looms, figures):
     result = looms("demo", "--random-state", 5)
     assert result.exit_code == 0, result.stderr

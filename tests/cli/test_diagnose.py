@@ -211,6 +211,7 @@ def test_files(looms, catches):
     assert looms(*options, "--force").exit_code == 0
 
 
+@pytest.mark.slow
 def test_nothing_is_overwritten(looms, catches, one_line):
     options = ("diagnose", catches, "-t", "found", "--bootstrap", 0, *GIVEN)
     assert looms(*options, "--plot", "figures").exit_code == 0

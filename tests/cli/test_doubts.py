@@ -22,6 +22,7 @@ def said(result):
     return [line for line in result.stderr.splitlines() if not line.startswith("Candidate ")]
 
 
+@pytest.mark.slow
 def test_a_rare_class_is_warned_of_with_the_remedy_and_shown(looms, fit, rare):
     rare.assign(a=rare.a * 0.3, b=0.0).to_csv("rare.csv", index=False)
     result = fit("rare.csv", "-t", "event", "-k", "linear", "--threshold", 0)

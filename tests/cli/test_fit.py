@@ -49,6 +49,7 @@ def test_copies_are_pointed_out_where_they_are_no_accident(fit, replicates):
     assert load_model("together.skops").model[-1].groups_ is not None
 
 
+@pytest.mark.slow
 def test_the_model_is_certified(fit, replicates, monkeypatch):
     result = fit(replicates, "-t", "c", "-o", "m.skops")
     assert "outputs of 3 rows agree with refits" in result.stderr
@@ -87,6 +88,7 @@ def test_prior_reaches_the_estimator(fit, replicates):
     assert json.loads(json.dumps(saved.metadata))["options"]["prior"] is True
 
 
+@pytest.mark.slow
 def test_a_table_goes_through_each_room_in_turn(fit, pets):
     """The rooms that the command line calls; a model is saved before and after its certificate."""
     stations = ("cli", "datasets", "tables", "estimators", "model_files", "report")

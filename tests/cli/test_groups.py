@@ -27,6 +27,7 @@ def visits(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::looms.OneClassWarning")
+@pytest.mark.slow
 def test_a_fit_with_groups_is_that_of_the_estimator(looms, fit, visits, figures):
     result = fit(visits, "-t", "ill", "--groups", "patient", "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
@@ -43,6 +44,7 @@ def test_a_fit_with_groups_is_that_of_the_estimator(looms, fit, visits, figures)
     assert "groups=patient" in looms("show", "m.skops").stdout
 
 
+@pytest.mark.slow
 def test_prediction_takes_no_notice_of_the_groups(looms, fit, visits):
     assert fit(visits, "-t", "ill", "--groups", "patient", "-o", "m.skops").exit_code == 0
     result = looms("predict", "m.skops", visits)
@@ -58,6 +60,7 @@ def test_rows_that_belong_together_are_suspected(fit, visits):
     assert "as repeats or samples of one patient, hold them out together: --groups" in result.stderr
 
 
+@pytest.mark.slow
 def test_the_grid_repeats_the_choice(looms, visits, figures):
     options = ("--groups", "patient", "--cv", "5", "--search", "grid", "-k", "linear")
     result = looms("fit", visits, "-t", "ill", *options, "-o", "m.skops", "--report", "r.html")
@@ -141,6 +144,7 @@ def test_a_file_without_columns_has_no_groups(fit, tmp_path, one_line):
     one_line(result, 2, "there is no column '1' for --groups: the file has no named columns")
 
 
+@pytest.mark.slow
 def test_an_assessment_keeps_groups_on_one_side(looms, visits):
     options = ("--groups", "patient", "-n", 4, "--test-size", 0.25, "-k", "linear")
     apart = looms("assess", visits, "-t", "ill", "--drop", "patient", "-n", 4, "-k", "rbf")
@@ -157,6 +161,7 @@ def test_an_assessment_keeps_groups_on_one_side(looms, visits):
 
 
 @pytest.mark.filterwarnings("ignore::looms.OneClassWarning")
+@pytest.mark.slow
 def test_a_diagnosis_leaves_out_the_groups_of_the_fit(looms, fit, visits):
     options = ("--groups", "patient", "-k", "linear", "-o", "m.skops")
     assert fit(visits, "-t", "ill", *options).exit_code == 0
@@ -191,6 +196,7 @@ def test_a_support_vector_machine_is_diagnosed_by_groups(looms, visits):
     assert re.search(r"^ +p\d+ +8 +\d+\.\d+ +\S+ *$", result.stdout, re.M)
 
 
+@pytest.mark.slow
 def test_the_report_names_the_groups(fit, visits):
     options = ("--groups", "patient", "-k", "linear", "-o", "m.skops", "--report", "r.html")
     assert fit(visits, "-t", "ill", *options).exit_code == 0
@@ -202,6 +208,7 @@ def test_the_report_names_the_groups(fit, visits):
 
 
 @pytest.mark.filterwarnings("ignore::looms.BoundWarning", "ignore::looms.OneClassWarning")
+@pytest.mark.slow
 def test_the_search_is_repeated_in_folds(looms, visits, figures):
     options = ("-k", "linear", "--groups", "patient", "--nested", "folds", "--report", "r.html")
     result = looms("fit", visits, "-t", "ill", *options, "-o", "m.skops")

@@ -45,6 +45,7 @@ def test_assess_prints_outer_figures(looms, pets):
     assert [score["key"] for score in values["scores"]] == ["ber", "auc"]
 
 
+@pytest.mark.slow
 def test_json_is_of_least_squares_machines(fit, looms, pets, one_line):
     of = ("-t", "kind", "--machine", "svm", "-o", "svm.skops")
     one_line(looms("fit", pets, *of, "--json"), 2, "--json is for --machine lssvm")

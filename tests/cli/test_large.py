@@ -72,6 +72,7 @@ def test_a_bad_cell_in_a_later_block_leaves_no_output(
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+@pytest.mark.slow
 def test_a_machine_on_landmarks_of_a_table_in_blocks(looms, large, tmp_path, name):
     options = "--rank", 20, "-o", "m.skops", "--report", "r.html"
     result = looms("fit", name, "-t", "y", *options)

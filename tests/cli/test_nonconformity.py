@@ -39,6 +39,7 @@ def test_fit_show_predict_score(looms, pets, figures):
     assert looms("predict", "m.skops", pets, "-o", "p.csv", "--force").exit_code == 0
 
 
+@pytest.mark.slow
 def test_folds_and_seed_reach_the_machine(looms, pets):
     result = looms("fit", pets, *OURS, "--cv", "2x3", "--random-state", 7, "-o", "m.skops")
     assert result.exit_code == 0, result.stderr

@@ -181,6 +181,7 @@ def test_a_linear_machine_takes_a_kernel_matrix_of_many_features_only(fit, monke
         one_line(fit(*arguments), 2, "kernel matrix of 200 rows takes 0 GB")
 
 
+@pytest.mark.slow
 def test_models_on_landmarks_are_refused_by_name_or_do_without_rows(looms, fit, pets, one_line):
     assert fit(pets, "-t", "kind", "-o", "m.skops").exit_code == 0
     saved = load_model("m.skops")

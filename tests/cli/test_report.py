@@ -10,6 +10,7 @@ import pytest
 from looms.model_files import load_model
 
 
+@pytest.mark.slow
 def test_report_beside_the_model(fit, pets):
     result = fit(pets, "-t", "kind", "-o", "m.skops", "--report", "r.html")
     assert result.exit_code == 0, result.stderr
@@ -20,6 +21,7 @@ def test_report_beside_the_model(fit, pets):
     load_model("m.skops")
 
 
+@pytest.mark.slow
 def test_nothing_is_overwritten_without_force(looms, pets, one_line):
     mine = "<!DOCTYPE html>mine"
     pets.with_name("r.html").write_text(mine)
@@ -72,6 +74,7 @@ def test_sparse_rows_without_names(fit, tmp_path):
     assert "column 3" in page
 
 
+@pytest.mark.slow
 def test_the_page_has_the_notes_on_columns_that_the_fit_prints(fit, tmp_path):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(

@@ -25,6 +25,7 @@ def table(tmp_path_factory):
 STACK = ("-k", "linear", "-k", "rbf", "--combine", "stack", "-o", "m.skops")
 
 
+@pytest.mark.slow
 def test_a_stack_is_shown_with_its_weights_and_predicts(looms, fit, table):
     result = fit(table, "-t", "y", "--drop", "high", *STACK, "--report", "r.html")
     assert result.exit_code == 0, result.stderr
@@ -54,6 +55,7 @@ def test_diagnostics_of_a_stack_are_refused(looms, fit, table, one_line):
     one_line(looms("diagnose", table, "--model", "m.skops"), 2, "fit with --combine best")
 
 
+@pytest.mark.slow
 def test_the_best_of_several_is_compared_in_folds(looms, fit, table):
     options = (table, "-t", "y", "--drop", "high", "-k", "linear", "-k", "rbf")
     result = fit(*options)
@@ -66,6 +68,7 @@ def test_the_best_of_several_is_compared_in_folds(looms, fit, table):
     assert "Chosen: " in result.stdout
 
 
+@pytest.mark.slow
 def test_auto_and_combine_reach_the_estimator(fit, table):
     options = ("-k", "auto", "--combine", "best", "-o", "m.skops")
     assert fit(table, "-t", "y", "--drop", "high", *options).exit_code == 0

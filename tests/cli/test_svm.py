@@ -11,6 +11,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::looms.BoundWarning")
 SVM = ("--target", "kind", "--machine", "svm")
 
 
+@pytest.mark.slow
 def test_fit_show_predict_score(looms, pets, figures):
     fitted = looms("fit", pets, *SVM, "-o", "m.skops")
     assert fitted.exit_code == 0, fitted.stderr
@@ -63,6 +64,7 @@ def test_sets_of_labels(looms, pets):
 
 
 @pytest.mark.skipif(not hasattr(SVCCV, "set_callbacks"), reason="of scikit-learn since 1.9")
+@pytest.mark.slow
 def test_each_kernel_is_announced(looms, pets):
     result = looms("fit", pets, *SVM, "-k", "linear", "-k", "rbf", "-o", "m.skops")
     assert "Candidate 1 of 2: linear, log_likelihood" in result.stderr

@@ -105,6 +105,7 @@ def test_what_is_refused_is_refused_before_any_work(looms, fit, pets, one_line, 
     one_line(result, 2, "--threshold f1 is for two classes, but the target has 4")
 
 
+@pytest.mark.slow
 def test_a_positive_class_of_most_rows_is_warned_of(fit, pets):
     frame = pd.read_csv(pets)
     frame["ill"] = ["ja" if k % 4 == 0 else "nein" for k in range(len(frame))]

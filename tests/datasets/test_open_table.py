@@ -160,6 +160,7 @@ def blocks_of(reader, first, **options):
     return TableBlocks(reader, preprocessor, first, **options)
 
 
+@pytest.mark.slow
 def test_the_first_pass_counts_and_samples(tmp_path, frame):
     reader = open_table(write(frame, tmp_path / "t.parquet"), "y")
     first = first_pass(reader, n_sample=50)

@@ -105,6 +105,7 @@ def test_several_classes():
         goodness_of_fit(LinearSVC(), X, y)
 
 
+@pytest.mark.slow
 def test_seeds():
     X, y = sample()
     steps = []

@@ -212,6 +212,7 @@ def test_refits_do_not_train_the_probabilities_of_an_svc():
     assert frozen(asked.fit(X, y)).get_params() == frozen(plain.fit(X, y)).get_params()
 
 
+@pytest.mark.slow
 def test_preprocessing_is_held_or_refitted():
     X, y = sample()
     X[0] *= 30.0
@@ -225,6 +226,7 @@ def test_preprocessing_is_held_or_refitted():
         assert found.fits.preprocessing == {"auto": "held"}.get(choice, choice)
 
 
+@pytest.mark.slow
 def test_preprocessing_that_learns_from_targets_is_refitted():
     random = np.random.default_rng(1)
     X, y = random.normal(size=(40, 1000)), np.repeat(["a", "b"], 20)
@@ -439,6 +441,7 @@ def test_the_only_group_of_a_class_is_not_left_out():
 
 
 @pytest.mark.parametrize("classes", [[1, 2], [0, 1, 2]])
+@pytest.mark.slow
 def test_an_svccv_of_the_squared_hinge_keeps_its_loss_and_its_choice(classes):
     X, y = load_iris(return_X_y=True)
     X, y = X[np.isin(y, classes)][::5, 2:], y[np.isin(y, classes)][::5]

@@ -71,11 +71,13 @@ def test_tasks_begin_and_end_in_pairs():
     assert all(np.shares_memory(X_seen, X) for X_seen, _ in recorder.data)
 
 
+@pytest.mark.slow
 def test_listening_changes_nothing():
     plain = LSSVMRegressorCV(CANDIDATES).fit(X, Y)
     assert_allclose(fitted(Recorder()).predict(X), plain.predict(X), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_stopping_an_iteration_ends_the_search_of_its_candidate():
     recorder = Recorder(stop=lambda context: depth(context) == ITERATION)
     model = fitted(recorder, LSSVMRegressorCV(["ard", "rbf"]))

@@ -190,5 +190,5 @@ def test_model_files_carry_it(name, fitted, tmp_path):
     loaded = load_model(tmp_path / "model.skops").model.certificate_
     assert str(loaded) == str(machine.certificate_)
     object.__setattr__(machine.certificate_, "bound", -1.0)
-    with pytest.raises(ModelFileError, match="bound is no size"):
+    with pytest.raises(ModelFileError, match="bound is not a size"):
         save_model(tmp_path / "model.skops", machine, {})

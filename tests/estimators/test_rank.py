@@ -31,6 +31,7 @@ def classifier(**options):
     return LSSVMClassifierCV(**{"rank": 60, "nested": None, **options})
 
 
+@pytest.mark.slow
 def test_a_machine_on_landmarks_is_nearly_as_good_as_on_all_rows():
     low, whole = (regressor(rank=m).fit(X[:N], NUMBERS[:N]) for m in (200, None))
     assert (low.landmarks_.shape, low.dual_coef_.shape) == ((200, 4), (200,))
@@ -47,6 +48,7 @@ def test_kernels_and_candidates(kernel):
     assert model.candidates_[model.best_index_].score == min(c.score for c in model.candidates_)
 
 
+@pytest.mark.slow
 def test_classes_probabilities_sets_and_scores():
     y = np.where(SIGNAL > 1, "high", CLASSES)
     model = classifier(kernel="ard").fit(X[:N], y[:N])
@@ -58,6 +60,7 @@ def test_classes_probabilities_sets_and_scores():
     assert 0.85 < sets[np.arange(300), labels].mean() < 0.96
 
 
+@pytest.mark.slow
 def test_intervals_are_of_leave_one_out_models(monkeypatch):
     model = regressor().fit(X[:N], NUMBERS[:N])
     intervals = model.predict_interval(X[N:], coverage=0.9)
@@ -86,6 +89,7 @@ def test_weights_count_as_copies_and_zero_as_absence():
     assert_allclose(model.loo_.outputs[out], model.predict(X[:N][out]))
 
 
+@pytest.mark.slow
 def test_rows_in_blocks_give_what_a_matrix_gives(tmp_path):
     blocks = ArrayBlocks(X[:N])
     model, other = regressor().fit(blocks, NUMBERS[:N]), regressor().fit(X[:N], NUMBERS[:N])
@@ -161,6 +165,7 @@ def test_without_folds_that_have_both_classes_there_is_no_area():
     assert not any("AUC" in caution["text"] for caution in cautions(model))
 
 
+@pytest.mark.slow
 def test_rows_in_blocks_have_the_figures_of_a_matrix(tmp_path):
     whole = classifier().fit(X[:N], CLASSES[:N])
     model = classifier().fit(ArrayBlocks(X[:N]), CLASSES[:N])
@@ -171,12 +176,14 @@ def test_rows_in_blocks_have_the_figures_of_a_matrix(tmp_path):
         assert one.scores_se_ == pytest.approx(whole.scores_se_, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_sparse_samples():
     S = sp.csr_array(np.where(np.abs(X) > 0.5, X, 0.0))
     sparse, dense = (regressor().fit(A[:N], NUMBERS[:N]) for A in (S, S.toarray()))
     assert_allclose(sparse.predict(S[N:]), dense.predict(S.toarray()[N:]), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_groups_and_folds():
     patients = np.repeat(np.arange(N // 3), 3)[RNG.permutation(N)]
     unknown = RNG.normal(size=N // 3)[patients]
@@ -197,6 +204,7 @@ def test_groups_and_folds():
         model.predict_interval(X[N:])
 
 
+@pytest.mark.slow
 def test_rank_auto_takes_the_kernel_matrix_of_few_rows(monkeypatch):
     assert regressor(rank="auto").fit(X[:N], NUMBERS[:N]).landmarks_ is None
     monkeypatch.setattr(_search, "FULL_ROWS", 500)

@@ -62,6 +62,7 @@ def test_a_pipeline_passes_groups_and_weights():
     assert together.scores_["error"] > 0.4
 
 
+@pytest.mark.slow
 def test_a_search_passes_groups_to_folds_and_machines():
     grid = {"lssvmclassifiercv__kernel": ["linear", "rbf"]}
     search = GridSearchCV(

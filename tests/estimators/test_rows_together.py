@@ -402,6 +402,7 @@ def test_intervals_of_a_search_repeated_in_folds_are_of_machines_tuned_without_t
 
 
 @pytest.mark.parametrize(("target", "groups"), [("two classes", None), ("three classes", GROUPS)])
+@pytest.mark.slow
 def test_machines_tuned_without_a_fold_see_classes_weigh_what_they_do_in_all(target, groups):
     y, w = TARGETS[target], WEIGHTS["some are zero"]
     model = machine(target, nested="folds").fit(X, y, sample_weight=w, groups=groups)

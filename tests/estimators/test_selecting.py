@@ -429,6 +429,7 @@ def test_documented_attributes_exist():
         assert hasattr(model, name), name
 
 
+@pytest.mark.slow
 def test_fitted_twice_gives_the_same_and_keeps_the_parameters():
     kernel = RBF()
     model = LSSVMClassifierCV([kernel, "linear"]).fit(X, LABELS)

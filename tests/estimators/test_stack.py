@@ -42,6 +42,7 @@ def tuned_without(model, target, kernel, fold, weight, groups):
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("combine", ["best", "stack"])
+@pytest.mark.slow
 def test_held_out_outputs_are_of_machines_tuned_without_the_fold(target, combine):
     weight = RNG.uniform(0.5, 2.0, len(X))
     groups = np.arange(len(X)) // 3 if combine == "stack" else None
@@ -141,6 +142,7 @@ def test_of_equal_candidates_the_simplest():
     assert type(model.kernel_).__name__ == "Linear"
 
 
+@pytest.mark.slow
 def test_auto_is_a_stack_of_named_kernels():
     X, y = make_classification(120, 8, random_state=0)
     model = LSSVMClassifierCV("auto").fit(X, y)
@@ -174,6 +176,7 @@ def accuracy_score_of(y_true, y_predicted):
 
 
 @pytest.mark.parametrize("nested", ["auto", "folds"])
+@pytest.mark.slow
 def test_of_few_rows_the_whole_choice_is_repeated(nested):
     model = machine("numbers", kernel=["linear", "rbf"], combine="stack", nested=nested).fit(X, Y)
     nested = model.nested_
@@ -194,6 +197,7 @@ def test_intervals_are_of_the_stacks_without_each_fold():
     assert_allclose(residuals, Y - model.nested_.held_out.outputs)
 
 
+@pytest.mark.slow
 def test_what_is_of_one_machine_is_refused():
     model = machine("numbers", combine="stack").fit(X, Y)
     for call in (

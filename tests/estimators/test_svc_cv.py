@@ -151,6 +151,7 @@ class TestScores:
         assert_allclose(model.loo_score_, expected, rtol=1e-6)
 
     @pytest.mark.parametrize("problem", PROBLEMS)
+    @pytest.mark.slow
     def test_leave_one_out_is_that_of_refits(self, problem):
         (y, weight), refitted = PROBLEMS[problem], refitted_problem(problem)
         for probability in ("loo", "single", None):
@@ -211,6 +212,7 @@ class TestScores:
         assert len(followed) == 3 + 3  # of three pairs, in the search and after it
 
     @pytest.mark.filterwarnings("ignore::looms.BoundWarning")
+    @pytest.mark.slow
     def test_the_likelihood_is_not_misled_by_a_machine_of_the_mean(self):
         """Its held-out outputs point away from their classes, and no sigmoid makes use of them."""
         rng = np.random.default_rng(1)

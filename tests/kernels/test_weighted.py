@@ -59,6 +59,7 @@ def test_a_machine_learns_weights_in_two_rounds(name):
     assert_allclose(relevance, gammas * X.var(axis=0) / (gammas @ X.var(axis=0)))
 
 
+@pytest.mark.slow
 def test_each_criterion_has_its_own_weights_and_so_has_each_outer_fold():
     model = LSSVMClassifierCV(["weighted_rbf", "linear"], ["press", "wmw"]).fit(X, Y > 0)
     weights = [c.kernel.weights for c in model.candidates_[:2]]

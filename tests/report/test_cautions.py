@@ -69,6 +69,7 @@ def test_a_good_fit_has_few(points):
     assert "chose 1 hyper-parameter," in found["No outer estimate"][1]
 
 
+@pytest.mark.slow
 def test_outer_estimate(points):
     X, y = points
     model = quietly(LSSVMClassifierCV(["linear", "rbf"], threshold="ber", nested=None), X, y)
@@ -110,6 +111,7 @@ def test_failed_splits(points):
     assert "not today" in text
 
 
+@pytest.mark.slow
 def test_many_hyperparameters():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 8))
@@ -121,6 +123,7 @@ def test_many_hyperparameters():
     assert held["Many hyper-parameters"][0] == "note"
 
 
+@pytest.mark.slow
 def test_bounds_and_early_stop(points):
     X, y = points
     kernel = RBF(gamma=64.0, gamma_bounds=(32.0, 64.0))
@@ -147,6 +150,7 @@ def test_held_out_outputs_that_are_not_those_of_refits(points):
     assert summary(few)["certificate"]["verdict"] == "cannot tell"
 
 
+@pytest.mark.slow
 def test_replicates(points):
     X, y = points
     X, y = np.vstack([X, X[:20]]), np.append(y, y[:20])
@@ -197,6 +201,7 @@ def test_too_good(points):
     assert "Too good" in titles(LSSVMClassifier("linear", mu=1e-3).fit(X, y))
 
 
+@pytest.mark.slow
 def test_close_candidates(points):
     X, y = points
     found = titles(quietly(LSSVMClassifierCV(["linear", "rbf", "quadratic"]), X, y))

@@ -74,6 +74,7 @@ def test_from_estimator_draws(display, several):
         display.from_estimator(several[0], nothing=1)
 
 
+@pytest.mark.slow
 def test_options_of_plot_go_to_plot(binary):
     shown = CandidatesDisplay.from_estimator(binary[0], max_candidates=2)
     assert len(shown.ax_.get_yticks()) == 2

@@ -83,6 +83,7 @@ def test_page_is_whole_and_alone(pages, which):
 
 
 @EACH
+@pytest.mark.slow
 def test_policy_forbids_everything_but_its_own_script(pages, which):
     (policy,) = [
         a["content"]
@@ -150,6 +151,7 @@ def test_the_number_of_cautions_is_of_those_listed(pages, which):
     assert (said[3] or "none") == (str(n_serious) if 0 < n_serious < n else "none")
 
 
+@pytest.mark.slow
 def test_tables_that_are_cut_say_so():
     rng = np.random.default_rng(0)
     y = np.arange(120) % 40
@@ -160,6 +162,7 @@ def test_tables_that_are_cut_say_so():
     assert "without feature names: fit it to a data frame" in text
 
 
+@pytest.mark.slow
 def test_one_number_of_evaluations_in_a_page(monkeypatch, tmp_path):
     monkeypatch.setattr("looms.selection._subsamples._SCAN_SAMPLES", 20)
     rng = np.random.default_rng(0)
@@ -179,6 +182,7 @@ def test_several_targets(regression):
     assert "Only the first target is shown." in page
 
 
+@pytest.mark.slow
 def test_file_is_written_whole(several, tmp_path):
     path = tmp_path / "page.html"
     path.write_text("before")
@@ -241,6 +245,7 @@ def test_figures():
         ({"cv": 5}, "cross-validation", "fold"),
     ],
 )
+@pytest.mark.slow
 def test_a_page_names_how_samples_were_held_out(search, numbers, options, method, unit):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
@@ -261,6 +266,7 @@ def test_a_page_names_how_samples_were_held_out(search, numbers, options, method
     assert "flatter" not in page or search == "gradient"
 
 
+@pytest.mark.slow
 def test_a_search_of_one_evaluation_has_no_plot_of_it():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2))

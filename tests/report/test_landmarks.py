@@ -34,6 +34,7 @@ def without_rows():
     return model, summary(model), render(model)
 
 
+@pytest.mark.slow
 def test_landmarks_and_samples_are_counted(with_rows, without_rows):
     for model, report, page in (with_rows, without_rows):
         assert (report["data"]["n_samples"], report["data"]["n_landmarks"]) == (700, 30)

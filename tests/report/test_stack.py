@@ -42,6 +42,7 @@ def test_members_are_named_with_their_weights_the_largest_first(stack):
     ]
 
 
+@pytest.mark.slow
 def test_the_page_of_a_stack_tells_what_is_of_its_largest_machine(stack):
     page = re.sub("<[^>]*>", "", render(stack, X=X, y=Y))
     assert f"stack of {len(stack.members_)} machines" in page
@@ -54,6 +55,7 @@ def test_the_page_of_a_stack_tells_what_is_of_its_largest_machine(stack):
     assert "known for a single machine, but not for a stack: fit with combine" in page
 
 
+@pytest.mark.slow
 def test_the_page_of_the_best_tells_how_candidates_were_compared(best):
     page, report = re.sub("<[^>]*>", "", render(best)), summary(best)
     assert report["chosen"]["members"] == []

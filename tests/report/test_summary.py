@@ -136,6 +136,7 @@ def test_probabilities_are_judged(binary, by_loo):
     assert "brier" not in {f["key"] for f in summary(without)["loo"]["figures"]}
 
 
+@pytest.mark.slow
 def test_candidates_compete_by_what_the_threshold_is_set_for(binary):
     _, X, y, _ = binary
     model = LSSVMClassifierCV(["linear", "rbf"], threshold=FBeta(2.0), nested=None)
@@ -153,6 +154,7 @@ def test_candidates_compete_by_what_the_threshold_is_set_for(binary):
     }
 
 
+@pytest.mark.slow
 def test_every_index_names_samples(several):
     model, X, _ = several
     for index in (range(0, 300, 2), range(1, 151), range(150)):
@@ -193,6 +195,7 @@ def test_nothing_is_left_on_the_machine(several):
     assert set(vars(model)) == before
 
 
+@pytest.mark.slow
 def test_classes_are_counted_in_english(several):
     assert ", 3 classes ·" in render(several[0])
 
@@ -211,6 +214,7 @@ def test_honest_headline_of_several_targets(regression):
     assert head["loo"] == pytest.approx(result.figures("rmse").loo)
 
 
+@pytest.mark.slow
 def test_groups_that_matter_are_named():
     rng = np.random.default_rng(0)
     X, patient = rng.normal(size=(60, 3)), np.repeat([f"patient {k}" for k in range(12)], 5)

@@ -116,6 +116,7 @@ def test_a_watcher_can_end_it():
     assert len(with_failure.candidates) == 3
 
 
+@pytest.mark.slow
 def test_criteria_of_one_kernel_share_its_matrices_and_kernels_do_not_pile_up(monkeypatch):
     made = []
 
