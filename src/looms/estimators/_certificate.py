@@ -176,8 +176,8 @@ class CertifiedMachine(BaseEstimator):  # type: ignore[misc]
         Each row, or fold, and the machine of all rows cost 2n³/3 flops, and the condition number
         n³/3; on landmarks each costs a sweep over the rows. At n = 1000, three rows cost
         3 % of the fit of a machine that chooses its hyper-parameters (a quarter with
-        ``nested=None``), and four times the fit with given ones; at n = 2000, 1.1 s, half as much
-        again as the fit. Memory: four n×n arrays.
+        ``nested=None``), and five times the fit with given ones; at n = 2000, 0.8 s, as much as
+        the fit. Memory: four n×n arrays.
 
         Examples
         --------
