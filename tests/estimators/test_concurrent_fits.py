@@ -88,9 +88,19 @@ def test_fits_side_by_side_are_those_one_after_the_other():
             assert side_by_side == one_by_one
 
 
-def test_a_fitted_machine_predicts_in_several_threads():
+@pytest.mark.parametrize(
+    ("kernel", "options"),
+    [
+        (KERNEL, {"nested": None}),
+        (KERNEL, {"search": "grid"}),
+        ("linear", {"nested": None}),
+        ("linear", {"search": "grid"}),
+        ("rbf", {"rank": 20}),
+    ],
+)
+def test_a_fitted_machine_predicts_in_several_threads(kernel, options):
     """What a prediction caches is made by several at a time here."""
-    machine = LSSVMRegressorCV(KERNEL, nested=None).fit(X, Y)
+    machine = LSSVMRegressorCV(kernel, **options).fit(X, Y)
     expected = clone(machine).fit(X, Y).predict_interval(X).tobytes()
     ready = threading.Barrier(N_THREADS)
 

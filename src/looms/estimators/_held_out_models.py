@@ -14,6 +14,7 @@ from looms._typing import AnyArray, Array, Matrix
 from looms.conformal import LocalScale
 from looms.kernels import Kernel
 from looms.kernels._samples import Pairs, Samples
+from looms.lssvm import features
 from looms.lssvm.leave_one_out_models import LeaveOneOutModels
 
 _NUMBERS = 1 << 20  # in an array of a block
@@ -72,6 +73,12 @@ def kernel_blocks(
         rows = Samples(X[start : start + step], start=start, center=basis.center)
         K = kernel.values(Pairs(rows, basis))
         yield slice(start, start + step), K if K.shape[1] == len(train) else K[:, train]
+
+
+def feature_outputs(solution: features.Solution, X: Matrix) -> Iterator[tuple[slice, Array]]:
+    """Rows of ``X``, and the outputs there of the linear machine without each row of the fit."""
+    with blas_threads(len(solution.fit.y)):
+        yield from solution.outputs_without_rows(X)
 
 
 class NestedModels(NamedTuple):

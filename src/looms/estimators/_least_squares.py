@@ -14,13 +14,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from looms._classes import class_indices
 from looms._scores import class_scores, number_scores
+from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import ArrayBlocks, RowBlocks
 from looms.estimators._area import area_in_folds, outputs_in_folds
 from looms.estimators._base import KernelMachine, check_flag
 from looms.estimators._certificate import CertifiedSystem
 from looms.estimators._fits import fitted_machine, outputs, solved
-from looms.estimators._held_out_models import MachineModels, NestedModels, nested_outputs
+from looms.estimators._held_out_models import (
+    MachineModels,
+    NestedModels,
+    feature_outputs,
+    nested_outputs,
+)
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._samples import Samples, center_of, check_scale, training_rows
@@ -152,7 +158,8 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
     def _models_of(self, kernel: Kernel, mu: float, folds: AnyArray | None) -> MachineModels:
         """Models with a kernel and μ, without each sample of the fit, or its fold."""
         train = np.flatnonzero(self.fit_weight_)
-        models = self._solved(kernel, mu, repetitions(folds, len(train))).models()
+        with blas_threads(len(train)):
+            models = self._solved(kernel, mu, repetitions(folds, len(train))).models()
         return MachineModels(models, train, kernel, self._samples_of_fit)
 
     def _solved(
@@ -195,7 +202,7 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
             parts = repetitions(self._groups_of_fit, int(np.count_nonzero(self.fit_weight_)))
             solution = self._solved(self.kernel_, self.mu_, parts)
             assert isinstance(solution, features.Solution)
-            return solution.residuals[0].reshape(-1, *shape), solution.outputs_without_rows
+            return solution.residuals[0].reshape(-1, *shape), partial(feature_outputs, solution)
         trained = self.leave_one_out_models()
         return trained.models.residuals, lambda X: ((rows, F) for rows, _, F in trained.outputs(X))
 
@@ -242,11 +249,16 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
                 without = [(nested.alphas[k] if coef is None else coef, nested.intercepts[k])]
                 by_features = coef is not None
             else:
-                parts = repetitions(nested.folds, len(nested.folds))
-                solution = self._solved(kernel, float(nested.mus[k]), parts)
-                by_features = isinstance(solution, features.Solution)
-                models = solution.models() if isinstance(solution, cholesky.Solution) else solution
-                without = [models.without(np.flatnonzero(nested.folds == g)) for g in numbers]
+                n = len(nested.folds)
+                with blas_threads(n):
+                    solution = self._solved(
+                        kernel, float(nested.mus[k]), repetitions(nested.folds, n)
+                    )
+                    by_features = isinstance(solution, features.Solution)
+                    models = (
+                        solution if isinstance(solution, features.Solution) else solution.models()
+                    )
+                    without = [models.without(np.flatnonzero(nested.folds == g)) for g in numbers]
             alpha = np.stack([coefficients for coefficients, _ in without], axis=1)
             intercepts = np.stack([intercept for _, intercept in without])
             yield NestedModels(None if by_features else kernel, members, fold, alpha, intercepts)
