@@ -122,7 +122,7 @@ def test_machines_are_to_be_fitted_first(machine):
     "machine", [LSSVMRegressor().fit(X, NUMBERS), LSSVMClassifier().fit(X, TWO)], ids=repr
 )
 def test_rows_that_are_not_of_the_features_are_refused(machine):
-    with pytest.raises(ValueError, match=r"was fitted to 3 features, and the row .* has 2"):
+    with pytest.raises(ValueError, match=r"was fitted to 3 features, but the row .* has 2"):
         to_onnx(machine, X[:1, :2])
     columns = [(name, FloatTensorType([None, 1])) for name in "abc"]
     with pytest.raises(ValueError, match="takes one tensor of its 3 features, got 3 inputs"):
