@@ -9,19 +9,14 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
-from typing import Any
+from functools import partial
 
-from _report import write_table
+from _report import seconds, write_table
 from sklearn.datasets import make_classification
 
 from looms import LSSVMClassifier, LSSVMClassifierCV
 
-
-def cpu_seconds(call: Callable[[], Any]) -> float:
-    began = time.process_time()
-    call()
-    return time.process_time() - began
+cpu_seconds = partial(seconds, repeats=1, clock=time.process_time)
 
 
 def main() -> None:

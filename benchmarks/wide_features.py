@@ -22,10 +22,10 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
-from collections.abc import Callable
+from functools import partial
 
 import numpy as np
-from _report import write_table
+from _report import seconds, write_table
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegressionCV, RidgeClassifierCV, RidgeCV
 from sklearn.metrics import log_loss
@@ -47,13 +47,7 @@ def mixtures(n: int, p: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return X, (latent[:, 0] + latent[:, 1] + 0.7 * rng.normal(size=n) > 0).astype(int)
 
 
-def cpu_seconds(call: Callable[[], object], repeats: int = 3) -> float:
-    times = []
-    for _ in range(repeats):
-        began = time.process_time()
-        call()
-        times.append(time.process_time() - began)
-    return min(times)
+cpu_seconds = partial(seconds, clock=time.process_time)
 
 
 def each_mu(X: np.ndarray, y: np.ndarray) -> tuple[float, float]:

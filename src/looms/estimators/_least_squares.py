@@ -249,15 +249,11 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
                 without = [(nested.alphas[k] if coef is None else coef, nested.intercepts[k])]
                 by_features = coef is not None
             else:
-                n = len(nested.folds)
+                n, mu = len(nested.folds), float(nested.mus[k])
                 with blas_threads(n):
-                    solution = self._solved(
-                        kernel, float(nested.mus[k]), repetitions(nested.folds, n)
-                    )
-                    by_features = isinstance(solution, features.Solution)
-                    models = (
-                        solution if isinstance(solution, features.Solution) else solution.models()
-                    )
+                    system = self._solved(kernel, mu, repetitions(nested.folds, n))
+                    by_features = isinstance(system, features.Solution)
+                    models = system.models() if isinstance(system, cholesky.Solution) else system
                     without = [models.without(np.flatnonzero(nested.folds == g)) for g in numbers]
             alpha = np.stack([coefficients for coefficients, _ in without], axis=1)
             intercepts = np.stack([intercept for _, intercept in without])

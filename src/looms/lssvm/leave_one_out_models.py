@@ -1,7 +1,6 @@
 """Leave-one-out models, with their outputs for new points and for the samples.
 
-Leaving out sample i changes the machine by one column of the inverse P of its system
-[C06 II-E],
+Leaving out sample i changes the machine by one column of the inverse P of its system [C06 II-E],
 
     α⁽⁻ⁱ⁾ = α − r_i P e_i,    b⁽⁻ⁱ⁾ = b − r_i η_i / Ση,
 

@@ -1,4 +1,4 @@
-"""What is computed once about a fitted machine, for the dict and the pictures of its report."""
+"""Facts of a fitted machine, computed once for the dict and the pictures of its report."""
 
 from __future__ import annotations
 

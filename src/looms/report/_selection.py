@@ -1,4 +1,4 @@
-"""How a machine was chosen, and what its figures hold out."""
+"""Selection of a fitted machine: the scores of its candidates, and the rows held out."""
 
 from __future__ import annotations
 
