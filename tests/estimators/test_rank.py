@@ -132,7 +132,7 @@ def test_rows_in_blocks_give_what_a_matrix_gives(tmp_path):
 
 @pytest.mark.parametrize("grouped", [False, True])
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
-def test_the_area_is_of_rows_under_one_machine_that_was_fitted_without_them(
+def test_scores_are_of_rows_under_one_machine_that_was_fitted_without_them(
     kernel, grouped, monkeypatch
 ):
     """Of linear machines of many rows, and of machines on landmarks, here at every row."""
@@ -143,7 +143,7 @@ def test_the_area_is_of_rows_under_one_machine_that_was_fitted_without_them(
     model.fit(rows, y, weight, groups=groups)
     labels = (y == "yes").astype(int)
     folds = outer_folds(None, labels, groups, labels, 0)
-    right = total = 0.0
+    right = total = wrong = 0.0
     for k in range(10):
         out, rest = folds == k, folds != k
         mu = model.mu_ * weight.sum() / weight[rest].sum()
@@ -152,8 +152,20 @@ def test_the_area_is_of_rows_under_one_machine_that_was_fitted_without_them(
         w = np.outer(weight[out][above], weight[out][~above])
         right += (w * (f[above][:, None] > f[~above])).sum()
         total += w.sum()
+        taken = f + one.threshold_ > model.threshold_
+        wrong += weight[out][taken != above].sum()
+    assert model.scores_["error"] == pytest.approx(wrong / weight.sum(), abs=1e-3)
     assert model.scores_["auc"] == pytest.approx(right / total, abs=1e-3)
     assert 0.0 < model.scores_se_["auc"] < 0.1
+
+
+@pytest.mark.parametrize("seed", [13, 23])
+def test_outputs_that_lean_away_from_their_class_are_no_errors(seed):
+    """Of noise single held-out rows have a balanced error rate of 0.64 and 0.73 here."""
+    rng = np.random.default_rng(seed)
+    noise, y = rng.normal(size=(300, 5)), rng.permutation(np.arange(300) < 150)
+    model = classifier(rank=30).fit(noise, y)
+    assert model.scores_["ber"] < 0.5 + 2 * model.scores_se_["ber"]
 
 
 def test_without_folds_that_have_both_classes_there_is_no_area():

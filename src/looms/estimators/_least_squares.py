@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from numbers import Real
 from typing import Any, TypeAlias
@@ -317,21 +317,20 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
                 self.calibrator_,
                 self.mu_,
             )
-        # of so many rows outputs lean by 1 / n, and no more
-        held_out = HeldOut(y, self.held_out_.outputs[train], weight)
-        of_all = Decided.of(np.arange(len(y)), held_out.outputs, self.threshold_, self.calibrator_)
-        decisions = Decisions.of([of_all], class_indices(y))
-        # an area compares outputs, and of noise their leaning is all that differs
+        values = self.held_out_.outputs[train]
         folds = getattr(self, "folds_", None) if compared_in is None else compared_in
-        area = area_within(held_out, None if folds is None else folds[..., train])
-        if np.isfinite(area[0]) or not few_columns:
-            return decisions, area
-        groups, values = self._groups_of_fit, self._outputs_in_folds
-        if values is None and self.X_fit_ is not None:
-            values = outputs_in_folds(y, groups, self._outputs_without_folds)
-        if values is not None:
-            decisions = replace(decisions, outputs=values)
-        return decisions, area_in_folds(y, values, weight, groups)
+        area = area_within(
+            HeldOut(y, values, weight), None if folds is None else folds[..., train]
+        )
+        if few_columns and not np.isfinite(area[0]):
+            # Of noise, that single rows lean is all that there is to see.
+            groups, in_folds = self._groups_of_fit, self._outputs_in_folds
+            if in_folds is None and self.X_fit_ is not None:
+                in_folds = outputs_in_folds(y, groups, self._outputs_without_folds)
+            area = area_in_folds(y, in_folds, weight, groups)
+            values = values if in_folds is None else in_folds
+        of_all = Decided.of(np.arange(len(y)), values, self.threshold_, self.calibrator_)
+        return Decisions.of([of_all], class_indices(y)), area
 
     def _outputs_without_folds(self, folds: AnyArray) -> Array:
         """Outputs of each row of the fit by the machine, of few columns, without its fold."""
