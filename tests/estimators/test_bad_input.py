@@ -108,6 +108,13 @@ class TestLabels:
         with pytest.raises(ValueError, match="threshold must be a number, 'ber', 'f1', an object"):
             Estimator(threshold=threshold).fit(X, LABELS)
 
+    @pytest.mark.parametrize("threshold", [0.5, 1e-9, np.float32(0.3)])
+    def test_threshold_that_may_be_meant_as_a_probability(self, Estimator, threshold):
+        with pytest.raises(ValueError, match=r"would be a cut of outputs.*compare predict_proba"):
+            Estimator(threshold=threshold).fit(X, LABELS)
+        for cut in (0, -0.1):
+            assert Estimator(threshold=cut).fit(X, LABELS).threshold_ == cut
+
     @pytest.mark.parametrize("threshold", ["ber", 0.1])
     def test_threshold_of_three_classes(self, Estimator, threshold):
         with pytest.raises(ValueError, match=f"threshold={threshold!r} needs two classes, but y "):

@@ -558,7 +558,7 @@ OTHERS = {
     "fit_intercept": False,
     "class_weight": "balanced",
     "selection_weight": "balanced",
-    "threshold": 0.5,
+    "threshold": -0.5,
     "criterion": "wmw",
     "calibration": None,
 }

@@ -258,7 +258,7 @@ class TestOptions:
             {"selection_weight": "balanced"},
             {"selection_weight": {True: 30}},
             {"threshold": "ber"},
-            {"threshold": 0.3},
+            {"threshold": -0.3},
             {"prior": True},
             {"tol_se": 0.0},
         ],

@@ -46,9 +46,9 @@ class Problem:
     names : (n_samples,) the index of a data frame, else 0 to n − 1.
     preprocessing : "none"; "held", if the steps before the machine were fitted once to all
         samples; "refitted", if they are refitted with the machine.
-    threshold : for a support vector machine of two classes, the output above which a sample belongs
-        to the second; for a least-squares machine of several classes, what is subtracted from each
-        output; zero for machines that decide by themselves.
+    threshold : for a machine of looms, the output above which a sample belongs to the second of two
+        classes, or what is subtracted from the output of each of several; zero for machines that
+        decide by themselves.
     """
 
     machine: Any
@@ -101,7 +101,7 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
             "estimator with the parameters that it chose."
         )
     machine = frozen(fitted)
-    apart = isinstance(fitted, SVCCV) or np.ndim(getattr(fitted, "threshold_", 0.0)) > 0
+    apart = isinstance(fitted, SVCCV | LSSVMClassifier | LSSVMClassifierCV)
     threshold = fitted.threshold_ if apart else 0.0
     if not steps:
         return Problem(machine, X, y, labels, classes, names, "none", threshold)
@@ -182,9 +182,8 @@ def _(fitted: LSSVMClassifier | LSSVMClassifierCV) -> Any:
     # The sigmoid of T11 serves two classes. The machine's own probabilities are for new samples:
     # calibrated on leave-one-out outputs, they are no likelihood of the training samples.
     calibration = fitted.calibration if len(fitted.classes_) > 2 else None
-    # Thresholds of several classes are in `Problem.threshold`.
-    threshold = fitted.threshold_ if np.ndim(fitted.threshold_) == 0 else 0.0
-    return machine.set_params(kernel=fitted.kernel_, threshold=threshold, calibration=calibration)
+    # `Problem.threshold` has the threshold.
+    return machine.set_params(kernel=fitted.kernel_, threshold=0.0, calibration=calibration)
 
 
 @frozen.register

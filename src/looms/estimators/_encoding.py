@@ -61,7 +61,7 @@ class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[mis
         """Class of each sample, by the decision values.
 
         With ``threshold=None`` it is the class of the largest `predict_proba`. Only a threshold
-        that was given, or set for another purpose, makes them differ.
+        that was given, or set for another purpose, or ``class_weight`` makes them differ.
 
         Parameters
         ----------
@@ -252,7 +252,10 @@ def selection_weights(
 
 
 def check_threshold(threshold: Any, targets: Array) -> None:
-    """ValueError unless ``threshold`` is None, a number or a rule; of several classes None or 0."""
+    """ValueError unless ``threshold`` is None, a number or a rule; of several classes None or 0.
+
+    Numbers between 0 and 1 are refused: they may be meant as probabilities.
+    """
     if threshold is None:
         return
     if not _is_number(threshold):
@@ -262,6 +265,14 @@ def check_threshold(threshold: Any, targets: Array) -> None:
             f"threshold={threshold!r} needs two classes, but y has {targets.shape[1]}: with more, "
             "the largest output decides. Use threshold=None, and class_weight='balanced' if "
             "classes are unequal."
+        )
+    if _is_number(threshold) and 0 < threshold < 1:
+        raise ValueError(
+            f"threshold={threshold!r} would be a cut of outputs, which are near -1 and 1 for the "
+            "two classes, and not of probabilities. threshold=None decides at probability 1/2, and "
+            "0 by the sign of the output. For another probability p compare predict_proba with p, "
+            "or use looms.threshold.Cost(false_positive=p, false_negative=1 - p), RequiredRecall "
+            "or RequiredPrecision; for another cut compare decision_function with it."
         )
 
 
