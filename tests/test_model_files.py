@@ -132,6 +132,7 @@ HELD_OUT = {
     ("options", "target"),
     [*product(HELD_OUT, ["classes"]), *in_turn(HELD_OUT, ["numbers", "two targets"])],
 )
+@pytest.mark.filterwarnings("ignore::looms.OptimisticScoresWarning")
 def test_what_was_held_out_comes_back(tmp_path, target, options):
     rng = np.random.default_rng(0)
     samples, signal = rng.normal(size=(2, 24, 2))

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.stats import norm
 from sklearn.metrics import (
     balanced_accuracy_score,
     log_loss,
@@ -15,7 +16,15 @@ from sklearn.metrics import (
     zero_one_loss,
 )
 
-from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
+from looms import (
+    SVCCV,
+    LSSVMClassifier,
+    LSSVMClassifierCV,
+    LSSVMRegressor,
+    LSSVMRegressorCV,
+    OptimisticScoresWarning,
+    TransformedTargetRegressorCV,
+)
 from looms._classes import class_indices
 from looms._scores import class_scores, effective_size, number_scores, pooled_auc
 from looms.calibration import class_probabilities
@@ -135,7 +144,7 @@ def fitted(target, together, weight):
     if together == "rows, given":
         return LSSVMClassifier(mu=0.05).fit(X, LABELS[target], sample_weight=weight)
     groups = GROUPS if together == "groups" else None
-    model = LSSVMClassifierCV(threshold=0.1 if target == "two classes" else None, nested=None)
+    model = LSSVMClassifierCV(threshold=-0.1 if target == "two classes" else None, nested=None)
     return model.fit(X, LABELS[target], sample_weight=weight, groups=groups)
 
 
@@ -198,7 +207,8 @@ def test_of_folds_areas_are_within_folds(cv):
 def test_of_numbers_are_of_the_outputs_held_out(options):
     options = dict(options)
     groups = options.pop("groups", None)
-    model = LSSVMRegressorCV(**options).fit(
+    nested = None if isinstance(options.get("cv"), GapKFold) else "auto"
+    model = LSSVMRegressorCV(nested=nested, **options).fit(
         X, SIGNAL, sample_weight=WEIGHTS["some are zero"], groups=groups
     )
     kept = model.fit_weight_ > 0
@@ -277,3 +287,65 @@ def test_pooled_outputs_that_differ_by_rounding_are_ties():
     assert np.ptp(outputs) > 0
     assert pooled_auc(y, outputs, np.ones(20))[0] == 0.5
     assert pooled_auc(y, 0.3 + 1e-12 * y, np.ones(20))[0] == 1.0
+
+
+@pytest.mark.parametrize("sizes", [(50, 50), (20, 20), (100, 10)], ids=str)
+def test_an_area_of_one_is_no_certainty(sizes):
+    """By as much as its standard error does the truth fall short, on the average over machines."""
+    y = np.repeat([1.0, -1.0], sizes)
+    f, one = np.arange(len(y), 0.0, -1.0), np.ones(len(y))
+    auc = pooled_auc(y, f, one)
+    assert auc[0] == pytest.approx(1)
+    error = class_scores((y > 0).astype(int), np.zeros(len(y)), auc, one)["auc"][1]
+    rng, short = np.random.default_rng(0), []
+    for area in rng.uniform(0.8, 1.0, 20_000):
+        distance = np.sqrt(2) * norm.ppf(area)
+        if (distance + rng.normal(size=sizes[0])).min() > rng.normal(size=sizes[1]).max():
+            short.append(1 - area)
+    assert 0.3 * error < np.sqrt(np.mean(np.square(short))) <= error
+
+
+def test_an_area_without_classes_that_meet_has_no_standard_error():
+    made = np.array([0, 0, 1]), np.zeros(3), (np.nan, np.full(3, np.nan)), np.ones(3)
+    assert np.isnan(class_scores(*made)["auc"]).all()
+
+
+MANY = RNG.normal(size=(1001, 2))
+UNCERTAIN = MANY[:, 0] + RNG.normal(size=1001)
+
+
+@pytest.mark.parametrize(
+    ("model", "nested"),
+    [
+        (LSSVMClassifierCV(rank=20), False),
+        (LSSVMRegressorCV(rank=20), False),
+        (LSSVMRegressorCV("linear"), True),  # of more than 1000 rows
+        (LSSVMClassifierCV("linear", cv=np.arange(1001) % 5), False),
+        (SVCCV("linear", param_grid={"C": [1.0]}), True),
+        (TransformedTargetRegressorCV(LSSVMRegressorCV("linear"), "none"), True),
+    ],
+    ids=["landmarks", "numbers on landmarks", "many rows", "splits", "svm", "transformed"],
+)
+def test_scores_of_the_rows_that_chose_say_so_once(model, nested):
+    n = 120 if isinstance(model, SVCCV) else 1001
+    y = UNCERTAIN > 0 if isinstance(model, LSSVMClassifierCV | SVCCV) else UNCERTAIN
+    model.fit(MANY[:n], y[:n])
+    assert "scores_" not in model._repr_html_()
+    remedy = "fit with nested='folds', or use looms.assess" if nested else "ones use looms.assess"
+    for again in range(3):
+        machine = pickle.loads(pickle.dumps(model)) if again == 0 else model
+        machine = model.fit(MANY[:n], y[:n]) if again == 2 else machine
+        with pytest.warns(OptimisticScoresWarning, match=remedy) as caught:
+            assert machine.scores_.keys() == machine.scores_se_.keys()
+        assert len(caught) == 1
+        assert caught[0].filename == __file__
+
+
+def test_scores_of_machines_that_were_given_or_asked_for_are_read_without_a_warning():
+    for model in (
+        LSSVMRegressor("linear"),
+        LSSVMRegressorCV("linear", nested=None),
+        LSSVMRegressorCV(rank=20, nested=None),
+        TransformedTargetRegressorCV(LSSVMRegressor("linear"), "none"),
+    ):
+        assert model.fit(MANY, UNCERTAIN).scores_["r2"] > 0.3

@@ -36,8 +36,11 @@ def class_scores(
     -------
     scores : "error", "ber", "auc" and "log_loss". Standard errors are over draws of as many rows,
         or groups, for given machines. Those of error rates use (wrong + 1) / (n + 2) in each
-        class, so that no error among n does not mean certainty. Machines that share most of their
-        rows err together, so over draws of the training rows the scores vary more.
+        class, so that no error among n does not mean certainty; that of an area is at least
+        1 / (2 √(n₊ n₋)), a mean over classes: where n₊ and n₋ normal outputs have an area of 1, the
+        true one falls short by no more (root mean square). Machines that share most of their
+        rows err together, so over draws of the training rows the scores vary more:
+        benchmarks/results/standard_errors.csv.
 
     Examples
     --------
@@ -52,13 +55,16 @@ def class_scores(
     error = np.asarray(np.average(wrong, weights=weight))
     size = np.asarray(effective_size(weight, groups))
     area, deviations = auc
+    rest = np.array([effective_size(weight * (labels != k), groups) for k in present])
+    least = np.mean(0.5 / np.sqrt(sizes * rest))
+    area_error = np.maximum(standard_error(deviations, groups), least)  # NaN stays NaN
     scores = {
         "error": (float(error), float(np.sqrt(_variance(error, size)))),
         "ber": (
             mean_class_error(labels, wrong, weight),
             float(np.sqrt(_variance(rates, sizes).sum()) / len(present)),
         ),
-        "auc": (area, standard_error(deviations, groups)),
+        "auc": (area, float(area_error)),
     }
     if losses is not None:
         scores["log_loss"] = mean_and_error(losses, weight, groups)

@@ -86,6 +86,7 @@ def test_figures_of_a_fit_are_its_scores():
     assert list(held_out_figures(machine)[0].values()) == list(machine.scores_.values())
 
 
+@pytest.mark.filterwarnings("ignore::looms.OptimisticScoresWarning")
 def test_figures_of_a_support_vector_machine_are_of_its_leave_one_out_outputs():
     X = RNG.normal(size=(60, 3))
     y = X[:, 0] + RNG.normal(size=60) > 0

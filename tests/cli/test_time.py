@@ -33,6 +33,7 @@ def demand(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::looms.OptimisticScoresWarning")
 def test_a_fit_in_time_is_that_of_the_estimator_on_sorted_rows(looms, demand):
     assert looms("fit", demand, "-t", "demand", "--drop", "day", "-o", "p.skops").exit_code == 0
     options = ("--time", "day", "--gap", 5, "-o", "m.skops", "--report", "r.html")

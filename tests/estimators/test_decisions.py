@@ -5,9 +5,11 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.metrics import log_loss
 
 from looms import SVCCV, HeldOut, LSSVMClassifier, LSSVMClassifierCV, OneClassWarning
-from looms.calibration import fit_calibrator, fit_sigmoid
+from looms.calibration import at_prevalence, fit_calibrator, fit_sigmoid
 from looms.calibration._beta import Beta
 from looms.calibration._calibrators import CALIBRATIONS, output_at_half
 from looms.calibration._isotonic import Isotonic
@@ -28,11 +30,9 @@ SEARCH = {"search": "grid", "param_grid": {"C": [0.03, 1.0, 30.0], "gamma": [0.0
 MACHINES = {
     **{f"given-{c}": LSSVMClassifier("linear", calibration=c) for c in CALIBRATIONS},
     **{f"tuned-{c}": LSSVMClassifierCV(calibration=c) for c in CALIBRATIONS},
-    "balanced": LSSVMClassifier(class_weight="balanced"),
     "svc": SVCCV(**SEARCH),
     "svc-single": SVCCV(probability="single", **SEARCH),
     "svc-error": SVCCV(criterion="error", **SEARCH),
-    "svc-balanced": SVCCV(class_weight="balanced", **SEARCH),
 }
 each_machine = pytest.mark.parametrize("name", MACHINES)
 quietly = pytest.mark.filterwarnings("ignore::looms.BoundWarning")
@@ -145,14 +145,15 @@ def test_a_flat_sigmoid_decides_for_the_larger_class():
         assert np.isfinite(model.decision_function(X_NEW)).all()
 
 
-def test_class_weights_count_in_the_calibration():
+def test_class_weights_count_in_the_threshold_and_not_in_the_calibration():
     plain, model = (
         LSSVMClassifier().fit(X, TWO),
         LSSVMClassifier(class_weight="balanced").fit(X, TWO),
     )
     weight = np.where(TWO == "yes", 0.5 / (TWO == "yes").mean(), 0.5 / (TWO == "no").mean())
     expected = fit_calibrator(HeldOut(model.loo_.y, model.loo_.outputs, weight))
-    assert_allclose(model.calibrator_.intercept, expected.intercept)
+    assert_allclose(model.threshold_, -expected.intercept / expected.slope)
+    assert model.calibrator_ == fit_calibrator(model.loo_)
     rates = [balanced_error_rate(*m.loo_, threshold=m.threshold_) for m in (plain, model)]
     assert rates[1] < rates[0] - 0.01
     machines = [SVCCV(class_weight=w, **SEARCH) for w in (None, "balanced")]
@@ -160,6 +161,60 @@ def test_class_weights_count_in_the_calibration():
         warnings.simplefilter("ignore")
         shares = [(m.fit(X, TWO).predict(X) == "yes").mean() for m in machines]
     assert shares[1] > shares[0]
+
+
+def rare(n, n_classes, seed=0):
+    """Rows of which 9 % are of a class, and 3 % of another, beside one that is frequent."""
+    rng = np.random.default_rng(seed)
+    X, draw = rng.normal(size=(n, 4)), rng.random(n)
+    y = np.where(draw < 0.09, 1, np.where(draw < 0.12, n_classes - 1, 0))
+    X[:, 0] += 1.2 * (y == 1)
+    X[:, 1] += 1.2 * (y == 2)
+    return X, y
+
+
+@quietly
+@pytest.mark.filterwarnings("ignore::looms.OneClassWarning")
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("weighted", [False, True], ids=["classes", "rows too"])
+@pytest.mark.parametrize(
+    "machine",
+    [
+        LSSVMClassifier(mu=1e-2),
+        LSSVMClassifierCV(),
+        LSSVMClassifierCV(["linear", "rbf"], combine="stack"),
+        LSSVMClassifierCV(rank=50, nested=None),
+        LSSVMClassifier(mu=1e-2, calibration="beta"),
+        SVCCV("linear", param_grid={"C": [0.1]}, nested="folds"),
+    ],
+    ids=["given", "nested", "stack", "landmarks", "beta", "svm"],
+)
+def test_class_weights_leave_probabilities_those_of_the_samples(machine, n_classes, weighted):
+    X, y = rare(300, n_classes)
+    weight = np.where(y == 1, 0.5, 1.0) if weighted else np.ones(len(y))
+    model = clone(machine).set_params(class_weight="balanced").fit(X, y, sample_weight=weight)
+    share = np.bincount(y, weights=weight) / weight.sum()
+    guess = -share @ np.log(share)
+    assert model._scored().scores["log_loss"][0] < guess
+    X_new, y_new = rare(4000, n_classes, seed=1)
+    of_new = np.where(y_new == 1, 0.5, 1.0) if weighted else np.ones(len(y_new))
+    p = model.predict_proba(X_new)
+    assert_allclose(of_new @ p / of_new.sum(), share, rtol=0.3)
+    assert log_loss(y_new, p, sample_weight=of_new) < guess
+    assert_allclose(np.log(p), model.predict_log_proba(X_new), atol=1e-9)
+    if n_classes > 2 and getattr(machine, "calibration", "") == "beta":
+        return  # the largest output decides
+    plain = clone(machine).fit(X, y, sample_weight=weight)
+    assert np.mean(model.predict(X_new) > 0) > 1.5 * np.mean(plain.predict(X_new) > 0)
+
+
+@quietly
+@pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
+def test_decisions_of_weighted_sigmoids_are_those_of_a_population_with_such_classes(y):
+    model = SVCCV(class_weight="balanced", **SEARCH).fit(X, y)
+    of_samples = np.unique(y, return_counts=True)[1]
+    p = at_prevalence(model.predict_proba(X_NEW), of_samples, np.ones(len(of_samples)))
+    assert_array_equal(model.predict(X_NEW), model.classes_[p.argmax(axis=1)])
 
 
 def test_candidates_compete_by_the_decisions_that_they_make():

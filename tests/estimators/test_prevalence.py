@@ -31,15 +31,13 @@ WEIGHT = rng.uniform(0.3, 3.0, size=90)
 )
 def test_training_prevalences_change_nothing(machine, y):
     machine.fit(X, y, sample_weight=WEIGHT)
-    weights = WEIGHT
-    if machine.class_weight:
-        weights = WEIGHT / np.array([WEIGHT[y == label].sum() for label in y])
-    shares = np.array([weights[y == k].sum() for k in machine.classes_]) / weights.sum()
+    shares = np.array([WEIGHT[y == k].sum() for k in machine.classes_]) / WEIGHT.sum()
     prevalence = dict(zip(machine.classes_.tolist(), shares.tolist(), strict=True))
     model = PrevalenceClassifier(machine, prevalence)
     assert_allclose(model.training_prevalence_, shares)
     assert_allclose(model.predict_proba(X_NEW), machine.predict_proba(X_NEW), rtol=1e-9)
-    assert_array_equal(model.predict(X_NEW), machine.predict(X_NEW))
+    largest = machine.predict_proba(X_NEW).argmax(axis=1)
+    assert_array_equal(model.predict(X_NEW), machine.classes_[largest])
 
 
 @pytest.mark.parametrize("priors", [[0.2, 0.5, 0.3], [0.01, 0.98, 0.01]])

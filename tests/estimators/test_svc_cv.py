@@ -213,6 +213,7 @@ class TestScores:
 
     @pytest.mark.filterwarnings("ignore::looms.BoundWarning")
     @pytest.mark.slow
+    @pytest.mark.filterwarnings("ignore::looms.OptimisticScoresWarning")
     def test_the_likelihood_is_not_misled_by_a_machine_of_the_mean(self):
         """Its held-out outputs point away from their classes, and no sigmoid makes use of them."""
         rng = np.random.default_rng(1)
@@ -328,9 +329,9 @@ class TestMachine:
             assert_allclose(other.predict_proba(new), model.predict_proba(X[::3]))
 
     def test_threshold(self):
-        model, moved = fitted(), fitted(threshold=0.7)
-        assert_allclose(moved.decision_function(X), model.decision_function(X) - 0.7)
-        assert_array_equal(moved.predict(X) == "yes", model.decision_function(X) > 0.7)
+        model, moved = fitted(), fitted(threshold=-0.7)
+        assert_allclose(moved.decision_function(X), model.decision_function(X) + 0.7)
+        assert_array_equal(moved.predict(X) == "yes", model.decision_function(X) > -0.7)
         assert_array_equal(moved.loo_.outputs, model.loo_.outputs)
 
 

@@ -43,6 +43,7 @@ TOGETHER = {"groups": ({}, GROUPS), "cv": ({"cv": 4}, None), "cv of groups": ({"
 pytestmark = [
     pytest.mark.filterwarnings("ignore::looms.BoundWarning"),
     pytest.mark.filterwarnings("ignore::looms.OneClassWarning"),
+    pytest.mark.filterwarnings("ignore::looms.OptimisticScoresWarning"),
 ]
 
 

@@ -8,7 +8,13 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
+from looms import (
+    LSSVMClassifier,
+    LSSVMClassifierCV,
+    LSSVMRegressor,
+    LSSVMRegressorCV,
+    OptimisticScoresWarning,
+)
 from looms.estimators import _updates
 from looms.kernels import RBF
 from looms.lssvm.updates import Inverse
@@ -64,8 +70,9 @@ def check(ours, theirs):
     else:
         ends = [model.predict_interval(X_new) for model in (ours, theirs)]
         assert_allclose(*ends, atol=1e-9)
+    scores = ours._scored().scores
     for name, value in theirs.scores_.items():
-        assert_allclose(ours.scores_[name], value, rtol=1e-8)
+        assert_allclose(scores[name][0], value, rtol=1e-8)
 
 
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["ones", "weights"])
@@ -156,7 +163,7 @@ def test_the_rest_of_a_group_is_held_out_together(options):
             without.decision_function(X[rest][out]) + without.threshold_,
         )
     assert np.abs(ours.held_out_.outputs - ours.loo_.outputs).max() > 1e-3
-    assert ours.scores_["error"] > 0
+    assert ours._scored().scores["error"][0] > 0
     made_again = pickle.loads(pickle.dumps(ours))
     assert_allclose(
         made_again.leave_one_out_models().models.outputs(ours.kernel_(X[:5], X[rest])),
@@ -235,3 +242,22 @@ def test_a_machine_of_an_update_is_saved_with_what_it_has(Machine, tmp_path):
     loaded = load_model(tmp_path / "model.skops").model
     assert_array_equal(loaded.held_out_.outputs, model.held_out_.outputs)
     assert loaded.certificate_.relative == model.certificate_.relative
+
+
+@pytest.mark.parametrize("change", ["without", "with rows", "twice"])
+def test_scores_of_a_tuned_machine_are_called_optimistic_after_a_change(change, tmp_path):
+    whole = LSSVMRegressorCV("ard").fit(X, Y)
+    ours = whole.with_rows(X[:1], Y[:1]) if change == "with rows" else whole.without(ROWS)
+    ours = ours.without([0]) if change == "twice" else ours
+    save_model(tmp_path / "m.skops", ours, {})
+    assert whole.nested_ is not None
+    assert ours.nested_ is None
+    assert whole.scores_["rmse"] > ours._scored().scores["rmse"][0]  # those of the choice
+    for one in (ours, pickle.loads(pickle.dumps(ours)), load_model(tmp_path / "m.skops").model):
+        with pytest.warns(OptimisticScoresWarning, match="fit the self-tuning machine anew"):
+            assert one.scores_["rmse"] == ours._scored().scores["rmse"][0]
+    assert ours.fit(X, Y).scores_["rmse"] > 0  # at values that are given now
+
+
+def test_scores_of_a_given_machine_are_not_optimistic_after_a_change():
+    assert fitted("regressor").without(ROWS).scores_["rmse"] > 0

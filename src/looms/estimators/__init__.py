@@ -10,7 +10,12 @@ from looms.estimators._prevalence import PrevalenceClassifier
 from looms.estimators._regressor import LSSVMRegressor, LSSVMRegressorCV
 from looms.estimators._svc_cv import SVCCV
 from looms.estimators._transformed_target import TransformedTargetRegressorCV
-from looms.estimators._warnings import BoundWarning, CopiesWarning, OneClassWarning
+from looms.estimators._warnings import (
+    BoundWarning,
+    CopiesWarning,
+    OneClassWarning,
+    OptimisticScoresWarning,
+)
 
 __all__ = [
     "SVCCV",
@@ -24,6 +29,7 @@ __all__ = [
     "LargestMarginClassifier",
     "NonconformityClassifier",
     "OneClassWarning",
+    "OptimisticScoresWarning",
     "PrevalenceClassifier",
     "TransformedTargetRegressorCV",
     "machine_of",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
+from copy import copy
 from numbers import Real
 from typing import Any
 
@@ -14,11 +15,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from looms._arrays import on_host
 from looms._kernel_matrix import check_kernel_matrix
+from looms._scores import Scores
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import ArrayBlocks, RowBlocks
 from looms.dask._blocks import in_blocks
 from looms.estimators._certificate import CertifiedMachine
+from looms.estimators._warnings import warn_of_optimistic_scores
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._names import as_kernel
@@ -32,9 +35,9 @@ from looms.tensors import rows_of_tensors
 _NEGLIGIBLE = 1e-10
 
 #: Attributes that are made from others when they are needed.
-_MADE_AGAIN = ("_machine_models", "_without_rows", "_held_out_scores")
+_MADE_AGAIN = ("_machine_models", "_without_rows", "_held_out_scores", "_said_optimistic")
 #: Attributes that only some fits set.
-_OF_SOME_FITS = ("coef_", "certificate_", "groups_", "landmarks_", "members_")
+_OF_SOME_FITS = ("coef_", "certificate_", "groups_", "landmarks_", "members_", "_tuned_before")
 
 
 class KernelMachine(CertifiedMachine):
@@ -151,21 +154,45 @@ class KernelMachine(CertifiedMachine):
 
         For classes "error", "ber" (the mean over classes of the error rate), "auc" and, with
         probabilities, "log_loss"; for numbers "rmse", "mae" and "r2". With ``nested_`` the whole
-        choice was made without the row; otherwise the hyper-parameters were chosen on the same
-        rows, so the figures flatter. The first access costs n³ flops for a least-squares machine,
+        choice was made without the row. Without, as on landmarks, beyond 1000 rows by default, or
+        after `without`, the hyper-parameters were chosen on the same rows, so the scores are
+        optimistic, and the first access gives an `OptimisticScoresWarning` (not where
+        ``nested=None`` was asked for). The first access costs n³ flops for a least-squares machine,
         or the ten fits of ``nested_``.
 
         "auc" compares two rows under one machine that has seen neither: leave-pair-out. `SVCCV`,
         machines on landmarks, and linear ones with more than 5000 rows and half as many features
-        or fewer compare rows within the folds of `cv`, or within ten folds made for this; "auc" is
-        then NaN if some class has fewer than three rows, or groups.
+        or fewer compare rows within the folds of `cv`, or within ten folds made for this, whose
+        outputs the other scores of the latter two are of as well; "auc" is then NaN if some class
+        has fewer than three rows, or groups.
         """
-        return {name: value for name, (value, _) in self._scored().scores.items()}
+        return {name: value for name, (value, _) in self._read_scores().items()}
 
     @property
     def scores_se_(self) -> dict[str, float]:
         """Standard errors of ``scores_`` over draws of the rows, or groups, for a fixed machine."""
-        return {name: error for name, (_, error) in self._scored().scores.items()}
+        return {name: error for name, (_, error) in self._read_scores().items()}
+
+    @property
+    def _remedy_of_optimism(self) -> str | None:
+        """Advice for honest scores, if the machine was tuned on the rows of ``scores_``."""
+        return None
+
+    def _read_scores(self) -> Scores:
+        """``scores_`` with standard errors; the first access warns if they are optimistic."""
+        scores = self._scored().scores
+        warn_of_optimistic_scores(self)
+        return scores
+
+    def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
+        """Table of fitted attributes, without scores, which take work and words."""
+        shown = copy(self)
+        shown._held_out_scores = Scored({}, np.zeros(0, dtype=np.intp), None)
+        shown._said_optimistic = True
+        fitted = super(KernelMachine, shown)._get_fitted_attr_html(doc_link)
+        for name in ("scores_", "scores_se_"):
+            fitted.pop(name, None)
+        return fitted
 
     def _scored(self) -> Scored:
         """``scores_``, their standard errors and the decisions that they rest on."""

@@ -73,9 +73,10 @@ class Classifier(ThresholdedClassifier, UpdatableMachine):
         -----
         With ``threshold=None``, `predict` returns the most probable class: for two classes
         `decision_function` is positive exactly where the probability of the second is above ½.
-        Only a threshold that was given, or set for another purpose, makes them differ. With more
-        than two classes `decision_function` is largest for the most probable one. With
-        ``class_weight`` the probabilities are those of a population with such classes.
+        With more than two classes `decision_function` is largest for the most probable one. A
+        threshold that was given, or set for another purpose, makes them differ, and so does
+        ``class_weight``: it weights the fit and the decisions, which are those for a population
+        with such classes, but probabilities are those of the classes as they are in the samples.
         """
         outputs = self._outputs(self._checked_new_data(X))
         return class_probabilities(self.calibrator_, outputs)
@@ -109,12 +110,16 @@ class Classifier(ThresholdedClassifier, UpdatableMachine):
     def _score(self, loo: HeldOut, fit_weight: Array) -> Score:
         """Loss of the threshold rule on leave-one-out outputs, the threshold and the calibrator.
 
-        The calibrator uses the weights of the fit: otherwise it would undo the class weights.
+        Probabilities are those of the classes as they are, whatever their weights. Without a rule
+        the threshold is where a calibrator with the weights of the fit has ½: otherwise it would
+        undo them.
         """
-        calibrator = None
+        calibrator = weighted = None
         if self.calibration is not None:
-            calibrator = fit_calibrator(HeldOut(loo.y, loo.outputs, fit_weight), self.calibration)
-        threshold, loss = threshold_and_loss(number_or_rule(self.threshold, calibrator, loo), loo)
+            calibrator = weighted = fit_calibrator(loo, self.calibration)
+            if self.threshold is None and self.class_weight is not None:
+                weighted = fit_calibrator(HeldOut(loo.y, loo.outputs, fit_weight), self.calibration)
+        threshold, loss = threshold_and_loss(number_or_rule(self.threshold, weighted, loo), loo)
         return Score(loss, threshold, calibrator)
 
     def _as_targets(self, y: AnyArray) -> Array:
@@ -161,15 +166,19 @@ class LSSVMClassifier(Classifier, GivenMachine):
     fit_intercept : bool, default=True
         Whether to fit an (unregularized) intercept.
     class_weight : dict, "balanced" or None, default=None
-        Weights of the classes in the fit and the calibration; they multiply ``sample_weight``.
+        Weights of the classes in the fit and in the threshold None; they multiply
+        ``sample_weight``. Probabilities are those of the classes as they are, without them.
     threshold : None, float, str, looms.threshold.ThresholdRule or callable, default=None
         Outputs above it belong to the second class. None puts it where the probability of that
-        class is ½, so that decisions agree with probabilities; with more than two classes, each
+        class is ½, so that decisions agree with probabilities (with ``class_weight``, in a
+        population with such classes); with more than two classes, each
         class has a threshold, subtracted so that the most probable class has the largest value;
         with ``calibration=None`` it is 0. More than two classes admit only None or 0. For two
-        classes it may also be another number, or a rule that sets it from the leave-one-out
-        outputs: "ber" for the smallest balanced error rate, "f1", ``looms.threshold.FBeta(beta)``,
-        ``Cost(false_positive, false_negative)``, ``RequiredPrecision(precision)``,
+        classes it may also be another number, in units of the outputs, which are near ±1 (not
+        between 0 and 1, so that none is taken for a probability), or a rule that sets it from the
+        leave-one-out outputs: "ber" for the smallest balanced error rate, "f1",
+        ``looms.threshold.FBeta(beta)``, ``Cost(false_positive, false_negative)``,
+        ``RequiredPrecision(precision)``,
         ``RequiredRecall(recall)``, or a metric of ``(y_true, y_pred[, sample_weight])``, coded
         ±1, where larger is better.
     calibration : {"sigmoid", "isotonic", "beta"} or None, default="sigmoid"

@@ -32,6 +32,11 @@ def is_number_of_folds(cv: Any) -> bool:
     return cv is None or isinstance(cv, (Integral, str))
 
 
+def remedy_of_optimism(nested: bool) -> str:
+    """Advice for honest scores; ``nested`` if a fit can repeat its choice in folds."""
+    return "fit with nested='folds', or use looms.assess" if nested else "use looms.assess"
+
+
 def folds_of_fit(
     cv: Any,
     targets: Array,

@@ -81,6 +81,8 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
     landmarks_: Matrix | None = None
     #: Feature weights of a linear machine that was solved for them.
     coef_: Array | None = None
+    #: True for a machine made from a tuned one by adding or removing rows.
+    _tuned_before: bool = False
     #: Held-out outputs in folds, for a classifier whose rows, in blocks, are not kept.
     _outputs_in_folds: Array | None = None
     fit_intercept: bool
@@ -319,9 +321,7 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
             )
         values = self.held_out_.outputs[train]
         folds = getattr(self, "folds_", None) if compared_in is None else compared_in
-        area = area_within(
-            HeldOut(y, values, weight), None if folds is None else folds[..., train]
-        )
+        area = area_within(HeldOut(y, values, weight), None if folds is None else folds[..., train])
         if few_columns and not np.isfinite(area[0]):
             # Of noise, that single rows lean is all that there is to see.
             groups, in_folds = self._groups_of_fit, self._outputs_in_folds
@@ -361,6 +361,10 @@ class GivenMachine(LeastSquaresMachine):
     """Base of the machines with given hyper-parameters."""
 
     mu: float
+
+    @property
+    def _remedy_of_optimism(self) -> str | None:
+        return "fit the self-tuning machine anew to these rows" if self._tuned_before else None
 
     def _fitted(
         self, X: Matrix, targets: Array, weight: Array, fit_weight: Array

@@ -37,8 +37,8 @@ class PrevalenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         Equal shares minimize the balanced error rate.
     training_prevalence : dict or None, default=None
         Shares at which the classifier's probabilities are right. A looms machine knows them: the
-        shares by weight, ``class_weight`` included, of the samples that its probabilities were
-        fitted to. For other classifiers they must be given.
+        shares of the samples, by ``sample_weight``, that its probabilities were fitted to. For
+        other classifiers they must be given.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class PrevalenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
                 "know at which shares of the classes its probabilities are right."
             )
         check_is_fitted(machine, "dual_coef_")
-        totals = np.bincount(class_indices(machine.loo_.y), weights=machine.fit_weight_)
+        totals = np.bincount(class_indices(machine.loo_.y), weights=machine.loo_.sample_weight)
         return np.asarray(totals / totals.sum())
 
     @property

@@ -32,9 +32,11 @@ from looms.estimators._folds import (
     CHOICE_FOLDS,
     OUTER_FOLDS,
     folds_of_fit,
+    is_number_of_folds,
     machines_without,
     of_all_rows,
     outer_folds,
+    remedy_of_optimism,
     takes_outer_folds,
     takes_weight,
     unfitted,
@@ -118,6 +120,13 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         if self._unfitted is not None:
             self._nested, self._unfitted = self._tuned_in_folds() or self._nested, None
         return self._nested
+
+    @property
+    def _remedy_of_optimism(self) -> str | None:
+        if self.nested is None or self.nested_ is not None:
+            return None
+        on_all_rows = self.landmarks_ is None and self.search == "gradient"
+        return remedy_of_optimism(on_all_rows and is_number_of_folds(self.cv))
 
     def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
         """Table of fitted attributes, without those that take ten fits."""

@@ -10,6 +10,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from scipy.special import logsumexp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 from sklearn.utils.metaestimators import available_if
@@ -18,12 +19,18 @@ from looms._classes import class_indices
 from looms._scores import class_scores
 from looms._threads import one_blas_thread
 from looms._typing import AnyArray, Array, Matrix
-from looms.calibration import class_probabilities
+from looms.calibration import at_prevalence, class_probabilities
 from looms.calibration._sigmoid import Sigmoid
 from looms.estimators._certificate import Certificate
 from looms.estimators._encoding import ThresholdedClassifier
 from looms.estimators._fits import outputs
-from looms.estimators._folds import folds_of_area, machines_without, unfitted
+from looms.estimators._folds import (
+    folds_of_area,
+    is_number_of_folds,
+    machines_without,
+    remedy_of_optimism,
+    unfitted,
+)
 from looms.estimators._held_out_models import kernel_blocks
 from looms.folds import left_out_with
 from looms.held_out import HeldOut
@@ -109,6 +116,7 @@ class SupportVectorClassifier(ThresholdedClassifier):
 
     loss: Loss
     probability: str | None
+    cv: Any
     C_: float
     calibrators_: tuple[Sigmoid, ...] | None
     support_: AnyArray
@@ -132,7 +140,12 @@ class SupportVectorClassifier(ThresholdedClassifier):
         log_p : ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        return self._log_probabilities(self._checked_new_data(X))
+        log_p = self._log_probabilities(self._checked_new_data(X))
+        shares = self._shares
+        if shares is None:
+            return log_p
+        log_p = log_p + np.log(shares[1] / shares[0])
+        return np.asarray(log_p - logsumexp(log_p, axis=1, keepdims=True))
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
@@ -147,12 +160,28 @@ class SupportVectorClassifier(ThresholdedClassifier):
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``. With more than two classes, the sigmoids of the pairs
-            are coupled by the second method of Wu, Lin & Weng (2004).
+            are coupled by the second method of Wu, Lin & Weng (2004). With ``class_weight``, which
+            the sigmoids count, Bayes' rule leads back to the classes as they are in the samples.
         """
         X = self._checked_new_data(X)
         if self.calibrators_ is not None and len(self.calibrators_) == 1:
-            return class_probabilities(self.calibrators_[0], self._pair_outputs(X))
-        return np.asarray(np.exp(self._log_probabilities(X)))
+            return self._unweighted(
+                class_probabilities(self.calibrators_[0], self._pair_outputs(X))
+            )
+        return self._unweighted(np.exp(self._log_probabilities(X)))
+
+    @property
+    def _shares(self) -> tuple[Array, Array] | None:
+        """Weight of each class in the sigmoids, and in the samples; None without class weights."""
+        labels, (_, _, weight) = class_indices(self.loo_.y), self.loo_
+        of_fit, own = (np.bincount(labels, weights=w) for w in (self.fit_weight_, weight))
+        of_fit, own = of_fit / of_fit.sum(), own / own.sum()
+        return None if np.allclose(of_fit, own, rtol=1e-12, atol=0) else (of_fit, own)
+
+    def _unweighted(self, p: Array) -> Array:
+        """Probabilities for the classes as they are, of those with the weights of the classes."""
+        shares = self._shares
+        return np.asarray(p) if shares is None else at_prevalence(p, *shares)
 
     def _pair_outputs(self, X: Matrix) -> Array:
         """(n, n_pairs) outputs for validated samples."""
@@ -174,9 +203,17 @@ class SupportVectorClassifier(ThresholdedClassifier):
         """Decisions on held-out decision values."""
         if values.ndim == 1:
             calibrator = None if self.calibrators_ is None else self.calibrators_[0]
-            return Decided.of(rows, values, self.threshold_, calibrator)
-        p = None if self.probability is None else np.exp(values)
+            made = Decided.of(rows, values, self.threshold_, calibrator)
+            p = made.probabilities
+            return made if p is None else made._replace(probabilities=self._unweighted(p))
+        p = None if self.probability is None else self._unweighted(np.exp(values))
         return Decided(rows, values, class_indices(values), p)
+
+    @property
+    def _remedy_of_optimism(self) -> str | None:
+        if self.nested_ is not None:
+            return None
+        return remedy_of_optimism(is_number_of_folds(self.cv))
 
     @property
     def _fitted_to(self) -> FittedTo:

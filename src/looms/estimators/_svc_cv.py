@@ -105,8 +105,8 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         ``probability=None``.
     class_weight : dict, "balanced" or None, default=None
         Factors of C for the samples of each class; "balanced" ones, computed from all samples,
-        stay the same while a sample is left out. They also weight the sigmoids, which decide:
-        probabilities are those of a population with such classes.
+        stay the same while a sample is left out. They also weight the sigmoids, which decide;
+        probabilities are those of the classes as they are in the samples.
     selection_weight : "class_weight", dict, "balanced" or None, default="class_weight"
         As for `LSSVMClassifierCV`.
     cv : int, splitter, iterable, ndarray or None, default=None

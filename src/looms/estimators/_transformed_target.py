@@ -16,10 +16,17 @@ from looms._scores import Scores, number_scores
 from looms._typing import AnyArray, Array, Matrix
 from looms.conformal._jackknife import intervals_of_ends, required_rank
 from looms.estimators._base import checked_sample_weight, one_or_many
-from looms.estimators._folds import machines_without, outer_folds, takes_outer_folds, unfitted
+from looms.estimators._folds import (
+    is_number_of_folds,
+    machines_without,
+    outer_folds,
+    remedy_of_optimism,
+    takes_outer_folds,
+    unfitted,
+)
 from looms.estimators._regressor import LSSVMRegressorCV, Regressor
 from looms.estimators._search import NESTED
-from looms.estimators._warnings import kept_warnings, warn
+from looms.estimators._warnings import kept_warnings, warn, warn_of_optimistic_scores
 from looms.held_out import HeldOut
 from looms.selection._decisions import NestedFigures
 from looms.selection._target_transforms import (
@@ -221,6 +228,7 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
         self._unfitted = unfitted(self, transforms=names) if later else None
         self._outer_seed = seed
         self._nested, self._repeated = None, repeated
+        self.__dict__.pop("_said_optimistic", None)
         self.machine_, self.transform_, self.candidates_ = machine, names[best], candidates
         self.held_out_ = self._predictions(machine.held_out_, y)
         self.loo_ = self._predictions(machine.loo_, y)
@@ -294,13 +302,31 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
 
     @property
     def scores_(self) -> dict[str, float]:
-        """Figures to quote, from held-out predictions."""
-        return {name: value for name, (value, _) in self._scored().items()}
+        """Figures to quote, from held-out predictions.
+
+        Without ``nested_`` they are optimistic, with an `OptimisticScoresWarning` at the first
+        access unless ``nested=None`` was asked for.
+        """
+        return {name: value for name, (value, _) in self._read_scores().items()}
 
     @property
     def scores_se_(self) -> dict[str, float]:
         """Standard errors of ``scores_`` over draws of the rows, or groups, for a fixed machine."""
-        return {name: error for name, (_, error) in self._scored().items()}
+        return {name: error for name, (_, error) in self._read_scores().items()}
+
+    @property
+    def _remedy_of_optimism(self) -> str | None:
+        machine, nested = self.machine_, self.nested_
+        tuned = isinstance(machine, LSSVMRegressorCV) or len(self.candidates_) > 1
+        if self.nested is None or nested is not None or not tuned:
+            return None
+        on_all_rows = machine.landmarks_ is None
+        return remedy_of_optimism(on_all_rows and is_number_of_folds(getattr(machine, "cv", None)))
+
+    def _read_scores(self) -> Scores:
+        scores = self._scored()
+        warn_of_optimistic_scores(self)
+        return scores
 
     @property
     def _transform(self) -> TargetTransform:
@@ -337,8 +363,11 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
     def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
         """Table of fitted attributes, without those that take ten fits."""
         shown = copy(self)
-        shown._unfitted = None
-        return super(TransformedTargetRegressorCV, shown)._get_fitted_attr_html(doc_link)
+        shown._unfitted, shown._said_optimistic = None, True
+        fitted = super(TransformedTargetRegressorCV, shown)._get_fitted_attr_html(doc_link)
+        for name in ("scores_", "scores_se_"):
+            del fitted[name]
+        return fitted
 
     def _checked_new_data(self, X: Any) -> Matrix:
         check_is_fitted(self, "machine_")

@@ -88,6 +88,25 @@ class OneClassWarning(UserWarning):
     """
 
 
+class OptimisticScoresWarning(UserWarning):
+    """The ``scores_`` that were read are of held-out outputs by which the machine was tuned.
+
+    Each machine says so once. Scores of ``nested_`` and of `looms.assess` are of machines that
+    were tuned without the row; ``nested=None`` asks for scores without the warning.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from sklearn.datasets import make_classification
+    >>> from looms import LSSVMClassifierCV, OptimisticScoresWarning
+    >>> X, y = make_classification(200, random_state=0)
+    >>> with warnings.catch_warnings(action="error", category=OptimisticScoresWarning):
+    ...     LSSVMClassifierCV(rank=50).fit(X, y).scores_["auc"]
+    Traceback (most recent call last):
+    looms.estimators._warnings.OptimisticScoresWarning: These scores are optimistic...
+    """
+
+
 #: Warnings of a fit that are kept back, in this thread: the filters of `warnings` belong to the
 #: process, and threads that set them for a while undo each other's.
 _KEPT: ContextVar[list[tuple[str, type[Warning]]] | None] = ContextVar("kept", default=None)
@@ -172,6 +191,18 @@ def warn_of_no_stack(reason: str) -> None:
         f"{reason}. The best is taken, by the held-out outputs that it was tuned by.",
         UserWarning,
     )
+
+
+def warn_of_optimistic_scores(machine: Any) -> None:
+    """OptimisticScoresWarning, once for each fit of a machine that has a remedy."""
+    remedy = machine._remedy_of_optimism
+    if remedy is not None and "_said_optimistic" not in vars(machine):
+        machine._said_optimistic = True
+        warn(
+            "These scores are optimistic, since the machine was tuned on the same rows: for honest "
+            f"ones {remedy}.",
+            OptimisticScoresWarning,
+        )
 
 
 def settings_for_rare_classes(machine: Any, n_classes: int) -> list[str]:

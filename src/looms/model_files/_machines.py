@@ -145,6 +145,7 @@ def least_squares(machine: Any) -> None:
     if getattr(machine, "_unfitted", None) is not None:
         require(type(machine._unfitted) is type(machine), "_unfitted is another machine")
         require(type(machine._outer_seed) is int, "_outer_seed is not an integer")
+    require(type(machine._tuned_before) is bool, "_tuned_before is neither true nor false")
     _nested_of(machine, "_nested", Nested)
     nested = getattr(machine, "_nested", None)
     for coef in getattr(nested, "coefs", None) or ():

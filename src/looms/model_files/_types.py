@@ -30,7 +30,7 @@ _SELECTED = (
     "choice_folds_ cv_results_ folds_ groups_ landmarks_ members_ n_iter_ selection_ "
     "selection_weight_"
 )
-_UPDATED = "groups_"
+_UPDATED = "_tuned_before groups_"
 _CLASSIFIER = f"{_REGRESSOR} calibrator_ classes_ threshold_"
 _SVM = (
     f"{_FEATURES} C_ X_fit_ best_index_ calibrators_ certificate_ classes_ cv_results_ "

@@ -142,6 +142,10 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
         probabilities = None
         if calibrator is not None:
             probabilities = _probabilities(g, f, calibrator, n_outputs)
+    shares = machine._shares if isinstance(machine, SVCCV) else None
+    if probabilities is not None and shares is not None:
+        likely = g("Mul", probabilities, shares[1] / shares[0])
+        probabilities = g("Div", likely, g("ReduceSum", likely, np.array([1]), keepdims=1))
     if two:
         positive = g("Greater", decision, 0.0)
         index = g("Squeeze", g.cast(positive, np.int64), np.array([1]))

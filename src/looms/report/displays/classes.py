@@ -18,7 +18,6 @@ from looms.calibration import (
     reliability_curve,
 )
 from looms.calibration._reliability import ReliabilityCurve
-from looms.held_out import HeldOut
 from looms.report.displays.base import MachineDisplay, diagonal, ink, unit_square
 from looms.report.model import Model, model_of
 from looms.report.text import short
@@ -312,8 +311,7 @@ def probabilities_of(model: Model, calibration: str) -> Array:
         p = class_probabilities(machine.calibrator_, model.held_out.outputs)
         p[nested.rows] = nested.decisions.probabilities
         return p
-    # Weights as for the machine's own calibrator.
-    held_out = HeldOut(model.held_out.y, model.held_out.outputs, machine.fit_weight_)
+    held_out = model.held_out
     if held_out.n_samples * held_out.y.size <= _MOST_LEFT_OUT[calibration]:
         return loo_probabilities(held_out, calibration)
     return class_probabilities(fit_calibrator(held_out, calibration), held_out.outputs)
