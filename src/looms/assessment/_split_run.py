@@ -16,6 +16,7 @@ from sklearn.pipeline import Pipeline
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array
 from looms.assessment._scoring import Scorer, all_scores, is_area, ranks, takes_weights
+from looms.estimators._least_squares import GivenMachine
 from looms.held_out import HeldOut
 from looms.kernels._names import kernel_name
 
@@ -90,9 +91,11 @@ def loo_scores(
     """Scores of the leave-one-out outputs, by the scorers of the test part.
 
     If rows were held out together, by group or fold, those held-out outputs are scored. Each
-    output is from a machine that was not trained on the row. The area under the ROC curve of two
-    classes compares rows under one machine that has seen neither, for n³ flops of a least-squares
-    machine. Scores are weighted by the (n_train,) ``weight``, if given.
+    output is from a machine that was not trained on the row. For classes, outputs of a
+    least-squares machine with given hyper-parameters are means over pairs of rows left out, as for
+    ``scores_``: those of single rows lean away from their class. The area under the ROC curve of
+    two classes compares rows under one machine that has seen neither. Both take n³ flops. Scores
+    are weighted by the (n_train,) ``weight``, if given.
 
     NaN for scores that cannot be computed from these outputs: those of probabilities, and those
     that would rank outputs of different machines (one per row, group or fold), which are biased
@@ -100,6 +103,8 @@ def loo_scores(
     """
     loo: HeldOut = getattr(machine, "held_out_", machine.loo_)
     rows = np.arange(loo.n_samples)[:, None]
+    if isinstance(machine, GivenMachine) and is_classifier(machine):
+        loo = _paired(machine, loo)
     if is_classifier(machine):
         y: AnyArray = machine.classes_[class_indices(loo.y)]
         stand_in: Any = _LooClassifier(loo, machine.threshold_)
@@ -118,6 +123,14 @@ def loo_scores(
                 own = np.ones(len(loo.y)) if own is None else own
                 scores[name] = machine._area(own[train])[0]
     return scores
+
+
+def _paired(machine: GivenMachine, loo: HeldOut) -> HeldOut:
+    """Held-out outputs with those that decide for the rows of the fit."""
+    outputs, train = loo.outputs.copy(), np.flatnonzero(machine.fit_weight_)
+    decisions, _ = machine._decided(np.ones(len(train)))
+    outputs[train] = decisions.outputs
+    return HeldOut(loo.y, outputs, loo.sample_weight)
 
 
 class _Loo(BaseEstimator):  # type: ignore[misc]
