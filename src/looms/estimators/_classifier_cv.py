@@ -84,7 +84,8 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
         starting at 64, the number is doubled, up to 2048, while that gains half a standard error of
         the criterion. Precomputed kernels, stacks such as ``kernel="auto"``, repeated folds,
         ``search="grid"`` and ``nested="folds"`` need the whole matrix, and are refused with a
-        rank. Candidates are compared by the outputs that they were tuned on.
+        rank. Candidates are compared by the outputs that they were tuned on, and ``scores_`` are
+        of the samples that chose the machine: optimistic, which `looms.assess` is not.
     search : {"gradient", "grid"}, default="gradient"
         Search by gradients, or on a fixed grid of 63 points around the start, where the
         parameters of one kernel move together.
