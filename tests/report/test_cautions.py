@@ -34,8 +34,11 @@ from looms.kernels import RBF
 from looms.report import cautions, summary
 from looms.report._choice import _essence, near_guess
 from looms.report._near_rows import rise_without_near
+from looms.report.figures import guess_log_loss
 from looms.report.model import model_of
 from looms.tables import table_preprocessor
+
+WORSE = "Probabilities worse than a guess"
 
 
 def titles(estimator, **options):
@@ -193,6 +196,18 @@ def test_no_better_than_a_guess(points):
     )
     found = titles(quietly(LSSVMRegressorCV("linear"), X, noise))
     assert "the mean of the targets predicts as well" in found["No better than a guess"][1]
+
+
+@pytest.mark.filterwarnings("ignore::looms.BoundWarning")
+def test_probabilities_worse_than_a_guess():
+    rng = np.random.default_rng(2)
+    noise, y = rng.normal(size=(80, 5)), rng.permutation(80) % 2
+    found = titles(quietly(LSSVMClassifierCV("ard", calibration="isotonic"), noise, y))
+    assert "larger than that of the shares of the classes, 0.693" in found[WORSE][1]
+    assert WORSE not in titles(LSSVMClassifier(calibration=None).fit(noise, y))
+    weight = np.where(y == 1, 9.0, 1.0)
+    model = model_of(LSSVMClassifier().fit(noise, y, sample_weight=weight))
+    assert guess_log_loss(model) == pytest.approx(-0.9 * np.log(0.9) - 0.1 * np.log(0.1))
 
 
 def test_too_good(points):

@@ -22,6 +22,7 @@ from looms.report.figures import (
     figure,
     gain_over_mean,
     guess_error,
+    guess_log_loss,
     seldom_predicted,
 )
 from looms.report.model import Model, named, predicted_labels
@@ -42,7 +43,8 @@ def cautions(estimator: Any) -> list[Caution]:
     """Cautions about a fitted machine, the serious ones first.
 
     They warn of a machine that is no better than a guess, predicts one class for every sample, or
-    seldom predicts a rare class; a feature that alone predicts the target; a search that ended at a
+    seldom predicts a rare class; probabilities that are worse than the shares of the classes; a
+    feature that alone predicts the target; a search that ended at a
     bound or early; copies of samples, or samples that look like repeats of others; few samples, or
     few in a class; and, after ``certify``, outputs that differ from refits or are too
     ill-conditioned to tell. They do not say that the figures of a machine without ``nested_``
@@ -114,6 +116,7 @@ def _ordered(both: Iterable[Caution]) -> list[Caution]:
 def _of_fit(model: Model) -> Iterator[Caution]:
     """Cautions of `cautions`."""
     yield from _guessing(model)
+    yield from _probabilities(model)
     X = None if model.pairwise else model.rows
     telling = [] if X is None else telltales(model, X)
     if telling:
@@ -206,6 +209,19 @@ def _guessing(model: Model) -> Iterator[Caution]:
     else:
         return
     yield serious(title, text)
+
+
+def _probabilities(model: Model) -> Iterator[Caution]:
+    """Caution if probabilities are worse than the shares of the classes, beyond noise."""
+    loss, error = model.scored.scores.get("log_loss", (0.0, 0.0))
+    guess = guess_log_loss(model) if model.classification else 0.0
+    if loss - 2 * error > guess:
+        yield serious(
+            "Probabilities worse than a guess",
+            f"The {model.method} log loss {loss:.3g} ± {error:.2g} is larger than that of the "
+            f"shares of the classes, {guess:.3g}: do not use the probabilities. Consider "
+            "calibration='sigmoid', which bends least, or another kernel.",
+        )
 
 
 def _remedy(model: Model) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from scipy.special import entr
 from sklearn.metrics import confusion_matrix
 
 from looms._classes import class_indices
@@ -125,6 +126,13 @@ def guess_error(model: Model) -> float:
     return 1.0 - float(
         np.bincount(class_indices(model.held_out.y), weights=weight).max() / weight.sum()
     )
+
+
+def guess_log_loss(model: Model) -> float:
+    """Log loss of predicting the shares of the classes for every sample."""
+    weight = model.held_out.sample_weight
+    totals = np.bincount(class_indices(model.held_out.y), weights=weight)
+    return float(entr(totals / totals.sum()).sum())
 
 
 def guess_rmse(model: Model) -> float:
