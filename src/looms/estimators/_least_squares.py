@@ -83,6 +83,8 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
     coef_: Array | None = None
     #: Held-out outputs in folds, for a classifier whose rows, in blocks, are not kept.
     _outputs_in_folds: Array | None = None
+    #: Difference up to which held-out outputs for labels are equal up to rounding.
+    _tie: float = 0.0
     fit_intercept: bool
     mu_: float
     intercept_: Any
@@ -316,14 +318,16 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
                 self.threshold_,
                 self.calibrator_,
                 self.mu_,
+                self._tie,
             )
         # of so many rows outputs lean by 1 / n, and no more
         held_out = HeldOut(y, self.held_out_.outputs[train], weight)
-        of_all = Decided.of(np.arange(len(y)), held_out.outputs, self.threshold_, self.calibrator_)
+        rows, rule = np.arange(len(y)), (self.threshold_, self.calibrator_)
+        of_all = Decided.of(rows, held_out.outputs, *rule, self._tie)
         decisions = Decisions.of([of_all], class_indices(y))
         # an area compares outputs, and of noise their leaning is all that differs
         folds = getattr(self, "folds_", None) if compared_in is None else compared_in
-        area = area_within(held_out, None if folds is None else folds[..., train])
+        area = area_within(held_out, None if folds is None else folds[..., train], self._tie)
         if np.isfinite(area[0]) or not few_columns:
             return decisions, area
         groups, values = self._groups_of_fit, self._outputs_in_folds
@@ -331,7 +335,7 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
             values = outputs_in_folds(y, groups, self._outputs_without_folds)
         if values is not None:
             decisions = replace(decisions, outputs=values)
-        return decisions, area_in_folds(y, values, weight, groups)
+        return decisions, area_in_folds(y, values, weight, groups, self._tie)
 
     def _outputs_without_folds(self, folds: AnyArray) -> Array:
         """Outputs of each row of the fit by the machine, of few columns, without its fold."""

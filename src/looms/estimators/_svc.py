@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 from sklearn.utils.metaestimators import available_if
 
-from looms._classes import class_indices
+from looms._classes import class_indices, class_shares, rounding
 from looms._scores import class_scores
 from looms._threads import one_blas_thread
 from looms._typing import AnyArray, Array, Matrix
@@ -172,11 +172,12 @@ class SupportVectorClassifier(ThresholdedClassifier):
 
     def _decided(self, rows: AnyArray, values: Array) -> Decided:
         """Decisions on held-out decision values."""
+        tie = rounding(len(self.fit_weight_))
         if values.ndim == 1:
             calibrator = None if self.calibrators_ is None else self.calibrators_[0]
-            return Decided.of(rows, values, self.threshold_, calibrator)
+            return Decided.of(rows, values, self.threshold_, calibrator, tie)
         p = None if self.probability is None else np.exp(values)
-        return Decided(rows, values, class_indices(values), p)
+        return Decided(rows, values, class_shares(values, 0.0, tie), p)
 
     @property
     def _fitted_to(self) -> FittedTo:
