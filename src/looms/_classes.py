@@ -1,4 +1,4 @@
-"""Coding of classes as targets ±1, and classes of outputs."""
+"""Coding of classes as targets ±1, classes of outputs, and ties of outputs."""
 
 from __future__ import annotations
 
@@ -19,6 +19,72 @@ def class_indices(values: Array, threshold: float | Array = 0.0) -> AnyArray:
     if values.ndim == 2 and values.shape[1] > 1:
         return np.asarray((values - threshold).argmax(axis=1))
     return (values.reshape(len(values)) > threshold).astype(int)
+
+
+def rounding(n: int) -> float:
+    """Tie of outputs ±1 less the residuals of n rows, if nothing is known of their condition.
+
+    If a machine has learned nothing, only rounding remains, which would reveal the targets. As the
+    targets are larger, rounding errors are below 0.15 n ε.
+    """
+    return float(n * np.finfo(np.float64).eps)
+
+
+def tie_width(values: Array, tie: float) -> Array:
+    """Difference up to which outputs for targets ±1 are equal to some, up to rounding.
+
+    ``tie`` is the difference for outputs up to 1, as `looms.lssvm.conditioning.tie_of` gives it;
+    beyond, it is relative.
+    """
+    return np.asarray(tie * np.maximum(1.0, np.abs(values)))
+
+
+def class_shares(values: Array, threshold: float | Array = 0.0, tie: float = 0.0) -> Array:
+    """Share of each class in the decision on outputs for targets ±1: equal for classes that tie.
+
+    Parameters
+    ----------
+    values, threshold : as for `class_indices`; two classes tie at the threshold.
+    tie : as for `tie_width`.
+
+    Returns
+    -------
+    shares : (n, n_classes), rows sum to one.
+
+    Examples
+    --------
+    >>> class_shares(np.array([0.3, -1e-17, -0.2]), tie=1e-15)
+    array([[0. , 1. ],
+           [0.5, 0.5],
+           [1. , 0. ]])
+    """
+    width = tie_width(values.reshape(len(values), -1), tie).max(axis=1, keepdims=True)
+    over = values.reshape(len(values), -1) - threshold
+    if over.shape[1] == 1:
+        over = np.hstack([np.zeros(over.shape), over])
+    first = over >= over.max(axis=1, keepdims=True) - width
+    return np.asarray(first / first.sum(axis=1, keepdims=True))
+
+
+def with_ties(values: Array, tie: float) -> Array:
+    """Outputs, of which those that tie are made equal: each becomes the smallest that it ties with.
+
+    The order of the outputs does not matter; ``tie`` is as for `tie_width`.
+
+    Examples
+    --------
+    >>> with_ties(np.array([0.1 + 0.2, 0.5, 0.3]), tie=1e-15).tolist()
+    [0.3, 0.5, 0.3]
+    """
+    order = np.argsort(values, axis=None, kind="stable")
+    ordered = values.ravel()[order]
+    ends = np.searchsorted(ordered, ordered + tie_width(ordered, tie), side="right").tolist()
+    firsts, k = np.zeros(len(ordered), dtype=bool), 0
+    while k < len(ordered):
+        firsts[k], k = True, ends[k]
+    equal = np.empty(len(ordered))
+    equal[order] = ordered[firsts][np.cumsum(firsts) - 1]
+    return equal.reshape(values.shape)
 
 
 def class_targets(labels: AnyArray, n_classes: int) -> Array:

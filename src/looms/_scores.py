@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from looms._classes import rounding, tie_width
 from looms._typing import AnyArray, Array
 from looms.criteria import mean_class_error, standard_error
 from looms.kernels._samples import variances
@@ -127,7 +128,7 @@ def pooled_auc(y: Array, outputs: Array, weight: Array) -> tuple[float, Array]:
         if not (above.any() and below.any()):
             continue
         v, w, each = weight[above], weight[below], np.zeros(len(f))
-        tie = largest_tie(f, len(f))
+        tie = rounding(len(f))
         area, each[above] = _mean_and_deviations(share_under(f[above], f[below], w, tie), v)
         _, each[below] = _mean_and_deviations(-share_under(f[below], f[above], v, tie), w)
         areas.append(area)
@@ -139,23 +140,15 @@ def pooled_auc(y: Array, outputs: Array, weight: Array) -> tuple[float, Array]:
 
 def share_under(values: Array, others: Array, weight: Array, tie: float) -> Array:
     """Weight of the ``others`` below each value over their total; ties count half."""
+    width = tie_width(values, tie)
     order = np.argsort(others, kind="stable")
     total = np.concatenate([[0.0], np.cumsum(weight[order])])
     ordered = others[order]
     ends = (
-        np.searchsorted(ordered, values - tie, "left"),
-        np.searchsorted(ordered, values + tie, "right"),
+        np.searchsorted(ordered, values - width, "left"),
+        np.searchsorted(ordered, values + width, "right"),
     )
     return np.asarray(sum(total[end] for end in ends) / (2 * total[-1]))
-
-
-def largest_tie(outputs: Array, n: int) -> float:
-    """Difference up to which outputs of a machine of n rows are equal up to rounding.
-
-    Outputs are targets ±1 minus residuals. If a machine has learned nothing, only rounding remains,
-    which would reveal the targets. As the targets are larger, rounding errors are below 0.15 n ε.
-    """
-    return n * float(np.finfo(np.float64).eps * max(1.0, np.abs(outputs).max(initial=0.0)))
 
 
 def effective_size(weight: Array, groups: AnyArray | None = None) -> float:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from looms._classes import class_indices
+from looms._classes import class_indices, rounding
 from looms._scores import Scores, class_scores, number_scores
 from looms._typing import AnyArray, Array
 from looms.calibration._calibrators import Calibrator
@@ -51,6 +51,7 @@ def held_out_decisions(
     threshold: float | Array,
     calibrator: Calibrator | None,
     mu: float,
+    tie: float | None = None,
 ) -> tuple[Decisions, tuple[float, Array]]:
     """Decisions of a machine on rows that it has not seen, and the area under its ROC curve.
 
@@ -64,6 +65,7 @@ def held_out_decisions(
     weight : (n,) weights for the area.
     threshold, calibrator : those of the machine.
     mu : regularization, for messages.
+    tie : as for `looms._classes.tie_width`; by default `looms._classes.rounding`.
 
     Returns
     -------
@@ -71,6 +73,7 @@ def held_out_decisions(
     """
     Y, A = targets_as_columns(y), targets_as_columns(alpha)
     n = len(Y)
+    tie = rounding(n) if tie is None else tie
     outputs = fold_outputs(P, A, Y, parts, mu)
     folds = parts[0].folds
     pairs = fold_pairs(Y, fold_of_rows(folds, n)) if len(parts) == 1 else []
@@ -85,13 +88,13 @@ def held_out_decisions(
         rounds.append((alone, f[alone]))
     rows = np.concatenate([S for S, _ in rounds])
     f = np.concatenate([values for _, values in rounds]).reshape(len(rows), *y.shape[1:])
-    decisions = Decisions.of([Decided.of(rows, f, threshold, calibrator)], class_indices(y))
+    decisions = Decisions.of([Decided.of(rows, f, threshold, calibrator, tie)], class_indices(y))
     areas = []
     for r, tested in whole_repetitions(parts):
         values = np.full(Y.shape, np.nan)
         values[tested] = outputs[r, tested]
         own = [G for k in np.unique(r) for G in parts[k].folds]
-        areas.append(pair_auc(Y, values, own, pairs, pair_outputs, weight))
+        areas.append(pair_auc(Y, values, own, pairs, pair_outputs, weight, tie))
     known = [each for each in areas if np.isfinite(each[0])]
     if not known:
         return decisions, areas[0]
@@ -108,11 +111,13 @@ def fold_outputs(P: Array, alpha: Array, y: Array, parts: Sequence[Repetition], 
     return blocks.outputs(y, blocks.solve(alpha))
 
 
-def area_within(held_out: HeldOut, folds: AnyArray | None) -> tuple[float, Array]:
+def area_within(
+    held_out: HeldOut, folds: AnyArray | None, tie: float | None = None
+) -> tuple[float, Array]:
     """Area under the ROC curve, comparing rows of one fold; NaN if no classes meet in a fold.
 
     ``folds``, (n,) or (n_repetitions, n), test each row once; None means no folds.
     """
     y, f, weight = (targets_as_columns(each) for each in held_out)
     sets = [] if folds is None else [G for part in repetitions(folds, len(y)) for G in part.folds]
-    return pair_auc(y, f, sets, [], [], weight[:, 0])
+    return pair_auc(y, f, sets, [], [], weight[:, 0], tie)

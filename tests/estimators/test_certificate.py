@@ -158,7 +158,7 @@ def test_a_machine_that_cannot_be_refitted_does_not_hold(fitted, monkeypatch):
     def singular(*arguments, **options):
         raise np.linalg.LinAlgError
 
-    monkeypatch.setattr(WholeSystem, "held_out", singular)
+    monkeypatch.setattr(WholeSystem, "refitted", singular)
     certificate = fitted("rows").certify()
     assert not certificate.holds
     assert "could not be fitted (LinAlgError): difference inf" in str(certificate)
@@ -192,3 +192,16 @@ def test_model_files_carry_it(name, fitted, tmp_path):
     object.__setattr__(machine.certificate_, "bound", -1.0)
     with pytest.raises(ModelFileError, match="bound is not a size"):
         save_model(tmp_path / "model.skops", machine, {})
+
+
+@pytest.mark.parametrize("seed", [0, 45, 72, 78, 123, 258, 261, 392])
+def test_rounding_of_kernel_values_is_in_the_bound(seed):
+    """Weights over six decades, and distances of rows far from the mean, which lose digits."""
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(50, 1))
+    rows[:25] += 50
+    rows[-1] = rows[0] * (1 + 1e-12)
+    labels, weight = rng.integers(0, 2 if seed % 2 else 8, 50), 10.0 ** rng.uniform(-3, 3, 50)
+    machine = LSSVMClassifier("matern12", mu=10.0 ** rng.uniform(-9, 0), calibration=None)
+    certificate = machine.fit(rows, labels, sample_weight=weight).certify(n_rows=50)
+    assert certificate.holds, certificate

@@ -58,7 +58,7 @@ def outputs_of_choice(
 
 
 def area_in_folds(
-    y: Array, outputs: Array | None, weight: Array, groups: AnyArray | None
+    y: Array, outputs: Array | None, weight: Array, groups: AnyArray | None, tie: float
 ) -> tuple[float, Array]:
     """Area over pairs of rows in one fold, and what each row adds to its deviation.
 
@@ -66,4 +66,4 @@ def area_in_folds(
     """
     if outputs is None:
         return float("nan"), np.full(len(y), np.nan)
-    return area_within(HeldOut(y, outputs, weight), folds_of_area(class_indices(y), groups))
+    return area_within(HeldOut(y, outputs, weight), folds_of_area(class_indices(y), groups), tie)

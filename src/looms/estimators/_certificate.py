@@ -21,6 +21,7 @@ from looms.estimators._held_out_models import kernel_blocks
 from looms.folds import left_out_with
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
+from looms.kernels._gram import GramBlocks, gram_into
 from looms.kernels._samples import Samples, center_of, training_rows
 from looms.lssvm import low_rank
 from looms.lssvm._system import targets_as_columns
@@ -55,7 +56,11 @@ class Certificate:
     bound : float
         Largest relative difference that rounding explains: ε (n + ``condition``), with ε the
         spacing of floating-point numbers at one, times the largest target or output in standard
-        deviations. For a support vector machine, what the tolerance of its KKT conditions allows.
+        deviations; and, but for landmarks, what kernel values explain that fit and refits compute
+        differently. If these differ by up to δ √(M_jj M_kk), M the kernel matrix plus ridge, the
+        output at row i moves by up to δ (√M_ii + Σ_j |w_j| √M_jj) Σ_k √M_kk |α_k|, where w are the
+        weights of the targets in it, and α the coefficients of its machine. For a support vector
+        machine, what the tolerance of its KKT conditions allows.
     solver : str
         Solver of the refits.
 
@@ -177,7 +182,7 @@ class CertifiedMachine(BaseEstimator):  # type: ignore[misc]
         n³/3; on landmarks each costs a sweep over the rows. At n = 1000, three rows cost
         3 % of the fit of a machine that chooses its hyper-parameters (a quarter with
         ``nested=None``), and five times the fit with given ones; at n = 2000, 0.8 s, as much as
-        the fit. Memory: four n×n arrays.
+        the fit. Memory: six n×n arrays.
 
         Examples
         --------
@@ -251,26 +256,30 @@ class CertifiedSystem(CertifiedMachine):
 
     def _compared(self, places: AnyArray, train: AnyArray, X: Any) -> Certificate:
         passes, y = self._passes(places, train), self.loo_.y[train]
-        refitted = [np.zeros((len(labels), *y.shape)) for _, labels in passes]
-        whole, expanded = np.zeros((2, len(places), *y.shape[1:]))
+        # Outputs, and the differences from them that errors of kernel values explain.
+        refitted = [np.zeros((2, len(labels), *y.shape)) for _, labels in passes]
+        whole, expanded = np.zeros((2, len(places), *y.shape[1:])), np.zeros(())
         blocks = None if self.landmarks_ is None else self._blocks_of_fit(train, X)
         condition = 0.0
         with blas_threads(len(train)):
             for weight, system, dual_coef, intercept in self._systems(train, blocks):
-                for outputs, (_, labels) in zip(refitted, passes, strict=True):
-                    outputs += weight * np.stack([system.held_out(each) for each in labels])
-                whole += weight * system.outputs(places)
-                expanded += weight * system.expanded(dual_coef, intercept, places)
+                for sums, (_, labels) in zip(refitted, passes, strict=True):
+                    each = [system.refitted(numbers) for numbers in labels]
+                    sums += weight * np.array(each).swapaxes(0, 1)
+                whole += weight * np.array(system.outputs(places))
+                expanded = expanded + weight * system.expanded(dual_coef, intercept, places)
                 condition = max(condition, system.condition)
         rows = self.X_fit_[train[places]] if blocks is None else blocks.rows(places)
-        pairs = [
-            (held_out.outputs[train[places]], np.nanmean(outputs[:, places], axis=0))
-            for outputs, (held_out, _) in zip(refitted, passes, strict=True)
+        compared = [
+            (held_out.outputs[train[places]], *np.nanmean(sums[:, :, places], axis=1))
+            for sums, (held_out, _) in zip(refitted, passes, strict=True)
         ]
-        pairs += [(self._outputs(rows), whole), (expanded, whole)]
-        differences = np.concatenate([np.abs(ours - others) for ours, others in pairs])
+        compared += [(self._outputs(rows), *whole), (expanded, *whole)]
+        differences = np.concatenate([np.abs(ours - others) for ours, others, _ in compared])
         eps = float(np.finfo("float64" if blocks is None else blocks.dtype).eps)
         bound = rounding_bound(condition, HeldOut(y, self.loo_.outputs[train]), eps)
+        moved = np.concatenate([moved for *_, moved in compared])
+        bound += float((targets_as_columns(moved) / spread_of(y)).max())
         return Certificate.of(train[places], differences, y, condition=condition, bound=bound)
 
     def _systems(
@@ -289,7 +298,11 @@ class CertifiedSystem(CertifiedMachine):
         alone = (1.0, self.kernel_, self.mu_, self.dual_coef_, self.intercept_)
         for weight, kernel, mu, dual_coef, intercept in members or [alone]:
             of_all = [K for _, K in kernel_blocks(kernel, self.X_fit_, basis, train)]
-            whole = WholeSystem(np.vstack(of_all)[train], y, mu, zeta, fit_intercept)
+            K = np.vstack(of_all)[train]
+            of_fit, X_train = np.empty(K.shape, order="F"), self.X_fit_
+            X_train = training_rows(X_train, train, kernel.pairwise)
+            gram_into(of_fit, kernel, GramBlocks(X_train, frozenset()))
+            whole = WholeSystem(K, y, mu, zeta, fit_intercept, np.abs(np.tril(K - of_fit)))
             yield weight, whole, dual_coef[train], intercept
 
     def _blocks_of_fit(self, train: AnyArray, X: Any) -> RowBlocks:

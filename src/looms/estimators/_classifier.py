@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from looms._classes import class_targets
+from looms._classes import class_targets, with_ties
 from looms._typing import AnyArray, Array, Matrix
 from looms.calibration import class_probabilities, fit_calibrator
 from looms.calibration._calibrators import as_calibration
@@ -290,6 +290,8 @@ class LSSVMClassifier(Classifier, GivenMachine):
         return self
 
     def _set_given(self, fitted: dict[str, Any]) -> None:
-        score = self._score(fitted["held_out_"], fitted["fit_weight_"])
+        y, outputs, weight = fitted["held_out_"]
+        held_out = HeldOut(y, with_ties(outputs, fitted["_tie"]), weight)
+        score = self._score(held_out, fitted["fit_weight_"])
         self._set_fitted(threshold_=score.threshold, calibrator_=score.calibrator, **fitted)
         warn_of_missed_precision(self.threshold, score.value)

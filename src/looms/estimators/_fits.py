@@ -73,6 +73,7 @@ def fitted_machine(
         "mu_": mu,
         "intercept_": fit.intercept,
         "dual_coef_": dual_coef,
+        "_tie": fit.tie,
         **({} if fit.coef is None else {"coef_": fit.coef}),
         "fit_weight_": fit_weight,
         "loo_": HeldOut(y, loo, weight),

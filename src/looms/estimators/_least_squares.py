@@ -85,6 +85,8 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
     _tuned_before: bool = False
     #: Held-out outputs in folds, for a classifier whose rows, in blocks, are not kept.
     _outputs_in_folds: Array | None = None
+    #: Difference up to which held-out outputs for labels are equal up to rounding.
+    _tie: float = 0.0
     fit_intercept: bool
     mu_: float
     intercept_: Any
@@ -318,18 +320,21 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
                 self.threshold_,
                 self.calibrator_,
                 self.mu_,
+                self._tie,
             )
         values = self.held_out_.outputs[train]
         folds = getattr(self, "folds_", None) if compared_in is None else compared_in
-        area = area_within(HeldOut(y, values, weight), None if folds is None else folds[..., train])
+        held_out = HeldOut(y, values, weight)
+        area = area_within(held_out, None if folds is None else folds[..., train], self._tie)
         if few_columns and not np.isfinite(area[0]):
             # Of noise, that single rows lean is all that there is to see.
             groups, in_folds = self._groups_of_fit, self._outputs_in_folds
             if in_folds is None and self.X_fit_ is not None:
                 in_folds = outputs_in_folds(y, groups, self._outputs_without_folds)
-            area = area_in_folds(y, in_folds, weight, groups)
+            area = area_in_folds(y, in_folds, weight, groups, self._tie)
             values = values if in_folds is None else in_folds
-        of_all = Decided.of(np.arange(len(y)), values, self.threshold_, self.calibrator_)
+        rows, rule = np.arange(len(y)), (self.threshold_, self.calibrator_)
+        of_all = Decided.of(rows, values, *rule, self._tie)
         return Decisions.of([of_all], class_indices(y)), area
 
     def _outputs_without_folds(self, folds: AnyArray) -> Array:

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 from sklearn.utils.metaestimators import available_if
 
-from looms._classes import class_indices
+from looms._classes import class_indices, class_shares, rounding
 from looms._scores import class_scores
 from looms._threads import one_blas_thread
 from looms._typing import AnyArray, Array, Matrix
@@ -201,13 +201,14 @@ class SupportVectorClassifier(ThresholdedClassifier):
 
     def _decided(self, rows: AnyArray, values: Array) -> Decided:
         """Decisions on held-out decision values."""
+        tie = rounding(len(self.fit_weight_))
         if values.ndim == 1:
             calibrator = None if self.calibrators_ is None else self.calibrators_[0]
-            made = Decided.of(rows, values, self.threshold_, calibrator)
+            made = Decided.of(rows, values, self.threshold_, calibrator, tie)
             p = made.probabilities
             return made if p is None else made._replace(probabilities=self._unweighted(p))
         p = None if self.probability is None else self._unweighted(np.exp(values))
-        return Decided(rows, values, class_indices(values), p)
+        return Decided(rows, values, class_shares(values, 0.0, tie), p)
 
     @property
     def _remedy_of_optimism(self) -> str | None:

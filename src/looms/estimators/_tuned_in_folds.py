@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from looms._classes import class_factors, class_indices
+from looms._classes import class_factors, class_indices, with_ties
 from looms._typing import AnyArray, Array, Matrix
 from looms.calibration._calibrators import Calibrator
 from looms.estimators._fits import fitted_machine
@@ -29,14 +29,16 @@ class TunedInFolds:
     ----------
     folds : (m,) number of the fold of each row.
     outputs : (m,) or (m, t) output of each row by the machine that was tuned without its fold.
-    own : for each of these machines, held-out outputs of the rows outside its fold.
+    own : for each of these machines, held-out outputs of the rows outside its fold; ties are equal.
     members : for each of these machines, its members, with coefficients of those rows.
+    ties : for each of these machines, the difference up to which outputs for labels are equal.
     """
 
     folds: AnyArray
     outputs: Array
     own: tuple[Array, ...]
     members: tuple[tuple[Member, ...], ...]
+    ties: tuple[float, ...]
 
     @classmethod
     def of(
@@ -49,10 +51,11 @@ class TunedInFolds:
             rows = X[train[out]]
             f = machine._outputs(rows[:, rest] if machine.kernel_.pairwise else rows)
             outputs = np.empty((len(folds), *f.shape[1:])) if outputs is None else outputs
-            outputs[out] = f
+            outputs[out] = with_ties(f, machine._tie)
         assert outputs is not None
-        own = tuple(machine.held_out_.outputs for machine in machines)
-        return cls(folds, outputs, own, tuple(members_of(machine) for machine in machines))
+        own = tuple(with_ties(one.held_out_.outputs, one._tie) for one in machines)
+        members = tuple(members_of(machine) for machine in machines)
+        return cls(folds, outputs, own, members, tuple(machine._tie for machine in machines))
 
     @classmethod
     def stacked(cls, candidates: Sequence[TunedInFolds], weights: Array) -> TunedInFolds:
@@ -73,7 +76,8 @@ class TunedInFolds:
             sum(w * candidate.own[k] for w, candidate in zip(weights[k], candidates, strict=True))
             for k in range(len(weights))
         )
-        return cls(folds, (of_rows * outputs).sum(axis=0), tuple(own), tuple(members))
+        ties = tuple(map(max, zip(*(candidate.ties for candidate in candidates), strict=True)))
+        return cls(folds, (of_rows * outputs).sum(axis=0), tuple(own), tuple(members), ties)
 
     def rules(
         self, y: Array, weight: Array, scorer: Callable[..., Score]
@@ -111,12 +115,12 @@ class TunedInFolds:
         decisions = auc = None
         if rules is not None:
             rounds = [
-                Decided.of(out, self.outputs[out], *rule)
-                for out, rule in zip(sets, rules, strict=True)
+                Decided.of(out, self.outputs[out], *rule, tie)
+                for out, rule, tie in zip(sets, rules, self.ties, strict=True)
             ]
             decisions = Decisions.of(rounds, class_indices(y))
             Y, f = targets_as_columns(y), targets_as_columns(self.outputs)
-            auc = pair_auc(Y, f, sets, [], [], weight)
+            auc = pair_auc(Y, f, sets, [], [], weight, max(self.ties))
         all_members = [(k, one) for k, each in enumerate(self.members) for one in each]
         t = targets_as_columns(y).shape[1]
         alphas = np.zeros((len(all_members), len(y), t))
@@ -153,7 +157,7 @@ def stack_of(
     best = choice.best
     fitted = fitted_machine(X, weight, targets, best.kernel, best.mu, choice.fit)
     if choice.weights is not None:
-        members, outputs = [], np.zeros(targets.shape)
+        members, outputs, ties = [], np.zeros(targets.shape), []
         for k in np.flatnonzero(choice.weights):
             share, candidate = float(choice.weights[k]), choice.candidates[k]
             one, (_, fit) = fitted, choice.machines[k]
@@ -171,7 +175,9 @@ def stack_of(
                 )
             )
             outputs += share * one["loo_"].outputs
+            ties.append(one["_tie"])
         fitted["loo_"], fitted["members_"] = HeldOut(targets, outputs, weight), tuple(members)
+        fitted["_tie"] = max(ties)
     if tuned is not None:
         outputs = fitted["loo_"].outputs.copy()
         outputs[np.flatnonzero(weight)] = tuned.outputs

@@ -247,6 +247,7 @@ class UpdatableMachine(LeastSquaresMachine):
             y[train] - inverse.loo_residuals.reshape(shape),
             zeta,
             (y[train] - residuals)[None],
+            tie=self._tie,  # of a system that is much the same
         )
         models = LeaveOneOutModels(
             fit, inverse.P, share, ridge(mu, zeta), residuals, corner, part.sets

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from looms._classes import with_ties
 from looms._kernel_matrix import check_symmetric
 from looms._typing import Array, Matrix
 from looms.held_out import HeldOut
@@ -29,6 +30,7 @@ class Fit:
         None if they belong to the n rows.
     coef : (n_features,) or (n_features, t) weights w of a linear machine f(x) = w·x + b, if the
         system was solved for w; None if it was solved for α.
+    tie : difference up to which outputs for labels are equal up to rounding.
     """
 
     alpha: Array
@@ -39,6 +41,7 @@ class Fit:
     held_out: Array
     landmarks: Matrix | None = None
     coef: Array | None = None
+    tie: float = 0.0
 
     @property
     def loo(self) -> HeldOut:
@@ -49,6 +52,12 @@ class Fit:
     def mean_held_out(self) -> HeldOut:
         """Targets, held-out outputs averaged over repetitions, and weights."""
         return HeldOut(self.y, np.nanmean(self.held_out, axis=0), self.sample_weight)
+
+    @property
+    def decided(self) -> HeldOut:
+        """`mean_held_out`, for thresholds and calibration: outputs that tie are equal."""
+        y, outputs, weight = self.mean_held_out
+        return HeldOut(y, with_ties(outputs, self.tie), weight)
 
 
 class NotPositiveDefiniteError(np.linalg.LinAlgError):

@@ -30,6 +30,7 @@ from looms.lssvm._system import (
     ridge,
     targets_as_columns,
 )
+from looms.lssvm.conditioning import tie_of
 from looms.lssvm.leave_one_out_models import LeaveOneOutModels
 
 _BLOCK = 128
@@ -241,7 +242,7 @@ def solve_in_place(
     n, Y = len(K), targets_as_columns(y)
     parts = repetitions(None, n) if parts is None else parts
     K[np.diag_indices(n)] += ridge(mu, zeta)
-    size = np.abs(K.diagonal())
+    size = np.abs(K.diagonal())  # a copy, as K is overwritten
     if not (size.max() < _HUGE and size.min() > 1 / _HUGE):  # LAPACK itself would stop at nan only
         raise RangeError(mu, float(size.max() if not size.max() < _HUGE else size.min()))
     R, failed = lapack.dpotrf(K, lower=1, clean=0, overwrite_a=1)
@@ -269,6 +270,7 @@ def solve_in_place(
         loo.reshape(y.shape),
         zeta,
         folds.outputs(Y, residuals).reshape(len(parts), *y.shape),
+        tie=tie_of(y, size, alpha * unit),
     )
     return Solution(fit, mu, projection, folds, residuals)
 

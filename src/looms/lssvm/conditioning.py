@@ -42,6 +42,34 @@ def rounding_bound(
     return eps * (len(y) + condition) * float(largest.max())
 
 
+def tie_of(
+    y: Array, diagonal: Array, alpha: Array, eps: float = float(np.finfo(np.float64).eps)
+) -> float:
+    """Difference up to which held-out outputs for labels ±1 are equal up to rounding.
+
+    A Cholesky factorization is that of M + ΔM with |ΔM_jk| of the order of ε √(M_jj M_kk), and an
+    output moves by w ΔM α, where its machine has weights w for the targets and coefficients α.
+    As w is of the order of one, 2 ε (n + 2 m Σ_k √M_kk |α_k|) is an estimate for two outputs, with
+    m² the mean of the diagonal. It never exceeds √ε, half of the digits, and is zero for numbers.
+
+    Parameters
+    ----------
+    y : (n,) or (n, t) targets.
+    diagonal : (n,) of the kernel matrix plus ridge M.
+    alpha : (n, t) coefficients of the machine.
+    eps : spacing of numbers at one.
+
+    Examples
+    --------
+    >>> 1e-15 < tie_of(np.ones(9), np.ones(9), np.ones((9, 1))) < 4e-14
+    True
+    """
+    if not (np.abs(y) == 1).all():
+        return 0.0
+    moved = 2.0 * np.sqrt(diagonal.mean()) * float((np.sqrt(diagonal) @ np.abs(alpha)).max())
+    return float(min(2.0 * eps * (len(alpha) + moved), np.sqrt(eps)))
+
+
 def spread_of(y: Array) -> Array:
     """(t,) standard deviations of the targets; 1 for targets that do not vary."""
     spread = targets_as_columns(y).std(axis=0)

@@ -31,6 +31,7 @@ from looms.lssvm._folds import (
     repetitions,
 )
 from looms.lssvm._system import Fit, LeverageError, RangeError, ridge, targets_as_columns
+from looms.lssvm.conditioning import tie_of
 from looms.lssvm.leave_one_out_models import LeaveOneOutModels, outputs_without
 
 _HUGE = 1e150  # squares of eigenvalues beyond it overflow
@@ -218,14 +219,16 @@ class FeatureSpectrum:
         e = folds.solve(residuals)
         w = self.vectors @ coef
         b = center - self.mean @ w
+        alpha = zeta[:, None] / (n * mu) * residuals
         fit = Fit(
-            (zeta[:, None] / (n * mu) * residuals).reshape(y.shape),
+            alpha.reshape(y.shape),
             float(b[0]) if y.ndim == 1 else b,
             y,
             (Y - residuals / left[:, None]).reshape(y.shape),
             zeta,
             held_out_outputs(parts, Y, e).reshape(len(parts), *y.shape),
             coef=w.reshape(-1, *y.shape[1:]),
+            tie=tie_of(y, np.square(S).sum(axis=1) + ridge(mu, zeta), alpha),
         )
         return Solution(fit, mu, coef, self, folds, e)
 

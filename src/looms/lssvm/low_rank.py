@@ -30,7 +30,14 @@ from looms.kernels import Kernel
 from looms.kernels._samples import Pairs, Samples
 from looms.kernels._tensors import TensorPairs
 from looms.lssvm._sets import leverages_left, sets_of, times_C
-from looms.lssvm._system import Fit, LeverageError, NotPositiveDefiniteError, targets_as_columns
+from looms.lssvm._system import (
+    Fit,
+    LeverageError,
+    NotPositiveDefiniteError,
+    ridge,
+    targets_as_columns,
+)
+from looms.lssvm.conditioning import tie_of
 from looms.lssvm.leave_one_out_models import outputs_without
 
 _PANEL = 64  # columns of a triangular matrix, taken as a full one
@@ -368,10 +375,12 @@ def solve(
         _, (h, residuals, e) = blocks.sweep(work, Y, zeta, *labels)
     except np.linalg.LinAlgError:
         raise NotPositiveDefiniteError(mu) from None
-    rounding = max(n * np.finfo(np.float64).eps, m * np.finfo(landmarks.dtype).eps)
+    eps = float(np.finfo(landmarks.dtype).eps)
+    rounding = max(n * np.finfo(np.float64).eps, m * eps)
     if not (1.0 - h).min() > rounding:
         raise LeverageError(mu, int(np.argmax(h)))
     loo = (Y - residuals / (1.0 - h)[:, None]).reshape(y.shape)
+    lam = ridge(mu, zeta)
     fit = Fit(
         coef[:, 0] if y.ndim == 1 else coef,
         float(intercept[0]) if y.ndim == 1 else intercept,
@@ -380,6 +389,7 @@ def solve(
         zeta,
         (Y - e).reshape(1, *y.shape),
         landmarks.samples.X,
+        tie=tie_of(y, float(np.trace(moments[0])) / n + lam, residuals / lam[:, None], eps),
     )
     return Solution(fit, mu, landmarks, V, h, residuals, e, labels)
 

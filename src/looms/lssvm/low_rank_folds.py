@@ -8,7 +8,7 @@ The gradient needs the machines and as many further vectors, but no product of f
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import chain
 
@@ -197,7 +197,7 @@ def solve(
     _, (e,) = blocks.sweep(_Residuals(landmarks, coef, intercept), Y, folds)
     e[~tested] = np.nan
     held_out = (Y[:, None] - e).swapaxes(0, 1).reshape(len(parts), *y.shape)
-    whole = Fit(fit.alpha, fit.intercept, y, fit.outputs, zeta, held_out, landmarks.samples.X)
+    whole = replace(fit, held_out=held_out)
     return Solution(whole, mu, landmarks, V, coef, intercept, folds, tested)
 
 

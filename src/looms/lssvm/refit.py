@@ -59,6 +59,7 @@ class WholeSystem:
     ----------
     K, y, mu, zeta : kernel matrix, targets, regularization and weights of the rows.
     fit_intercept : bool
+    errors : (n, n) of the kernel values, or a number for all.
     """
 
     K: Array
@@ -66,6 +67,7 @@ class WholeSystem:
     mu: float
     zeta: Array
     fit_intercept: bool
+    errors: Array | float = 0.0
 
     @cached_property
     def condition(self) -> float:
@@ -76,36 +78,46 @@ class WholeSystem:
 
     def held_out(self, labels: AnyArray) -> Array:
         """Outputs, shaped like the targets, by machines without the rows of each number."""
-        C, right = self._bordered()
-        outputs = np.full_like(targets_as_columns(self.y), np.nan)
-        for label in np.unique(labels[labels >= 0]):
-            out = np.flatnonzero(left_out_with(labels) == label)
-            others = np.delete(np.arange(len(C)), out)
-            parameters = np.linalg.solve(C[np.ix_(others, others)], right[others])
-            # Row i of C holds k(x_i, x_j) and the 1 that multiplies the intercept.
-            tested = np.flatnonzero(labels == label)
-            outputs[tested] = C[np.ix_(tested, others)] @ parameters
-        return outputs.reshape(self.y.shape)
+        return self.refitted(labels)[0]
 
-    def outputs(self, rows: AnyArray) -> Array:
-        """Outputs of the machine of all rows at some of them."""
-        C, right = self._bordered()
-        parameters = np.linalg.solve(C, right)
-        C[np.diag_indices(len(self.y))] = self.K.diagonal()
-        return np.reshape(C[rows] @ parameters, (len(rows), *self.y.shape[1:]))
+    def refitted(self, labels: AnyArray) -> tuple[Array, Array]:
+        """`held_out`, and the differences from it that errors of kernel values explain, alike."""
+        outputs, bounds = np.full((2, *targets_as_columns(self.y).shape), np.nan)
+        for label in np.unique(labels[labels >= 0]):
+            out, tested = left_out_with(labels) == label, np.flatnonzero(labels == label)
+            outputs[tested], bounds[tested] = self._solved(np.flatnonzero(~out), tested)
+        return outputs.reshape(self.y.shape), bounds.reshape(self.y.shape)
+
+    def outputs(self, rows: AnyArray) -> tuple[Array, Array]:
+        """Outputs of the machine of all rows at some of them, and the same differences."""
+        outputs, bounds = self._solved(np.arange(len(self.y)), rows)
+        shape = (len(rows), *self.y.shape[1:])
+        return outputs.reshape(shape), bounds.reshape(shape)
+
+    def _solved(self, rest: AnyArray, rows: AnyArray) -> tuple[Array, Array]:
+        """Outputs at ``rows`` of the machine of the rows ``rest``, and what errors of K explain.
+
+        An error ΔM of M = K + diag(λ), |ΔM_jk| ≤ δ √(M_jj M_kk), moves the output at row i, to
+        first order, by at most δ (√M_ii + Σ_j |w_j| √M_jj) Σ_k √M_kk |α_k|, where α are the
+        coefficients of its machine, and w the weights of the targets in it.
+        """
+        Y, m, lam = targets_as_columns(self.y), len(rest), ridge(self.mu, self.zeta)
+        C = np.ones((m + self.fit_intercept,) * 2)
+        C[:m, :m] = self.K[np.ix_(rest, rest)]
+        C[np.arange(m), np.arange(m)] += lam[rest]
+        C[m:, m:] = 0.0
+        right, new = np.zeros((len(C), Y.shape[1])), np.ones((len(C), len(rows)))
+        right[:m], new[:m] = Y[rest], self.K[np.ix_(rest, rows)]
+        solved = np.linalg.solve(C, np.hstack([right, new]))
+        parameters, weights = solved[:, : Y.shape[1]], solved[:m, Y.shape[1] :]
+        root = np.sqrt(self.K.diagonal() + lam)
+        delta = float((self.errors / root / root[:, None]).max())
+        moved = root[rows] + root[rest] @ np.abs(weights)
+        return new.T @ parameters, np.outer(delta * moved, root[rest] @ np.abs(parameters[:m]))
 
     def expanded(self, dual_coef: Array, intercept: Any, rows: AnyArray) -> Array:
         """Outputs of given coefficients at some rows."""
         return np.asarray(self.K[rows] @ dual_coef + intercept)
-
-    def _bordered(self) -> tuple[Array, Array]:
-        n, Y = len(self.y), targets_as_columns(self.y)
-        size = n + 1 if self.fit_intercept else n
-        C = np.zeros((size, size))
-        C[:n, n:] = C[n:, :n] = 1.0
-        C[:n, :n] = self.K
-        C[np.diag_indices(n)] += ridge(self.mu, self.zeta)
-        return C, np.vstack([Y, np.zeros((size - n, Y.shape[1]))])
 
 
 class SystemOnLandmarks:
@@ -137,24 +149,29 @@ class SystemOnLandmarks:
         """Condition number of the normal equations."""
         return condition_of(self._sums(self._zeta)[0])
 
-    def held_out(self, labels: AnyArray) -> Array:
-        """Outputs, shaped like the targets, by machines without the rows of each number."""
+    def refitted(self, labels: AnyArray) -> tuple[Array, Array]:
+        """Outputs, shaped like the targets, by machines without the rows of each number.
+
+        With them come zeros, since errors of kernel values are not known.
+        """
         outputs = np.full(targets_as_columns(self._y).shape, np.nan)
         for number in np.unique(labels[labels >= 0]):
             out, tested = left_out_with(labels) == number, np.flatnonzero(labels == number)
-            outputs[tested] = self._refitted(np.where(out, 0.0, self._zeta), tested)
-        return outputs.reshape(self._y.shape)
+            outputs[tested] = self._solved(np.where(out, 0.0, self._zeta), tested)
+        outputs = outputs.reshape(self._y.shape)
+        return outputs, np.zeros(outputs.shape)
 
-    def outputs(self, rows: AnyArray) -> Array:
-        """Outputs of the machine of all rows at some of them."""
-        return self._refitted(self._zeta, rows).reshape(len(rows), *self._y.shape[1:])
+    def outputs(self, rows: AnyArray) -> tuple[Array, Array]:
+        """Outputs of the machine of all rows at some of them, and zeros."""
+        outputs = self._solved(self._zeta, rows).reshape(len(rows), *self._y.shape[1:])
+        return outputs, np.zeros(outputs.shape)
 
     def expanded(self, dual_coef: Array, intercept: Any, rows: AnyArray) -> Array:
         """Outputs of given coefficients at some rows."""
         K = self._moments.landmarks.cross(self._blocks.rows(rows))
         return np.asarray(K.T @ dual_coef + intercept)
 
-    def _refitted(self, zeta: Array, rows: AnyArray) -> Array:
+    def _solved(self, zeta: Array, rows: AnyArray) -> Array:
         theta, m = np.linalg.solve(*self._sums(zeta)), len(self._R_inverse)
         phi = self._moments.landmarks.cross(self._blocks.rows(rows)).T @ self._R_inverse
         return np.asarray(phi @ theta[:m] + theta[m:].sum(axis=0))

@@ -140,6 +140,7 @@ def least_squares(machine: Any) -> None:
         _stacked(machine)
     for name in ("loo_", "held_out_"):
         _held_out(machine, name, (n, *machine.dual_coef_.shape[1:]))
+    require(isinstance(machine._tie, float) and 0 <= machine._tie < 1, "_tie is no small number")
     _weights(machine, n)
     _together(machine, n)
     if getattr(machine, "_unfitted", None) is not None:

@@ -22,7 +22,7 @@ _FEATURES = "n_features_in_ feature_names_in_"
 #: Attributes of every estimator of scikit-learn; the version is removed again on reading.
 _SKLEARN = f"{_FEATURES} _sklearn_version"
 _REGRESSOR = (
-    f"{_FEATURES} X_fit_ certificate_ coef_ dual_coef_ fit_intercept_ fit_weight_ held_out_ "
+    f"{_FEATURES} X_fit_ _tie certificate_ coef_ dual_coef_ fit_intercept_ fit_weight_ held_out_ "
     "intercept_ kernel_ loo_ mu_"
 )
 _SELECTED = (

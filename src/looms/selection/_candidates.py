@@ -237,7 +237,7 @@ def choose(
             objective = objective_of(kernel=weighted, criterion=criterion)
             tuning, fit = search(objective)
         seconds = time.perf_counter() - began
-        score = Score(np.inf) if fit is None else scorer(fit.mean_held_out)
+        score = Score(np.inf) if fit is None else scorer(fit.decided)
         candidate = Candidate(
             kernel_name=kernel_name(kernel),
             kernel=objective.kernel_at(tuning.theta),

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from looms import _html
-from looms._classes import class_indices
+from looms._classes import class_indices, class_shares
 from looms._scores import Scores, class_scores, number_scores
 from looms._typing import AnyArray, Array
 from looms._words import count, with_error
@@ -64,22 +64,30 @@ class Decided(NamedTuple):
     ----------
     rows : (m,) a row may be there several times.
     outputs : (m,) or (m, n_classes).
-    predicted : (m,) class indices.
+    shares : (m, n_classes) share of each class in the decision; equal for classes that tie.
     probabilities : (m, n_classes), or None.
     """
 
     rows: AnyArray
     outputs: Array
-    predicted: AnyArray
+    shares: Array
     probabilities: Array | None
 
     @classmethod
     def of(
-        cls, rows: AnyArray, outputs: Array, threshold: float | Array, calibrator: Calibrator | None
+        cls,
+        rows: AnyArray,
+        outputs: Array,
+        threshold: float | Array,
+        calibrator: Calibrator | None,
+        tie: float,
     ) -> Decided:
-        """Decisions by a threshold, or one for each class, and probabilities by a calibrator."""
+        """Decisions by a threshold, or one for each class, and probabilities by a calibrator.
+
+        Classes tie up to a difference ``tie``, as in `looms._classes.class_shares`.
+        """
         p = None if calibrator is None else class_probabilities(calibrator, outputs)
-        return cls(rows, outputs, class_indices(outputs, threshold), p)
+        return cls(rows, outputs, class_shares(outputs, threshold, tie), p)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +98,7 @@ class Decisions:
     ----------
     outputs : (n,) or (n, n_classes) means over rounds.
     predicted : (n,) index of the class that most rounds predict, the first one if tied.
-    wrong : (n,) share of the rounds that predict a wrong class.
+    wrong : (n,) share of the rounds that predict a wrong class; a tie counts by parts.
     probabilities : (n, n_classes) means over rounds, or None.
     losses : (n,) mean over rounds of −log p of the true class, or None.
     """
@@ -105,10 +113,10 @@ class Decisions:
     def of(cls, rounds: Sequence[Decided], labels: AnyArray) -> Decisions:
         """Decisions from rounds, in which every row is left out at least once."""
         rows = np.concatenate([one.rows for one in rounds])
-        predicted = np.concatenate([one.predicted for one in rounds])
-        n, n_classes = len(labels), int(labels.max()) + 1
+        shares = np.concatenate([one.shares for one in rounds])
+        n, n_classes = len(labels), shares.shape[1]
         votes = np.zeros((n, n_classes))
-        np.add.at(votes, (rows, predicted), 1.0)
+        np.add.at(votes, rows, shares)
         count = np.bincount(rows, minlength=n)
         f = np.concatenate([one.outputs for one in rounds])
         outputs = np.zeros((n, *f.shape[1:]))

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from looms._scores import largest_tie, share_under
+from looms._classes import rounding, tie_width
+from looms._scores import share_under
 from looms._typing import AnyArray, Array
 
 #: Partners that each fold draws for each of its classes.
@@ -59,6 +60,7 @@ def pair_auc(
     pairs: Sequence[tuple[int, int]],
     pair_outputs: Sequence[Array],
     weight: Array,
+    tie: float | None = None,
 ) -> tuple[float, Array]:
     """Leave-pair-out area under the ROC curve, mean over classes, and what each row adds to it.
 
@@ -66,11 +68,12 @@ def pair_auc(
     ----------
     Y : (n, t) targets ±1.
     outputs : (n, t) outputs of the machines without the fold of each row; they compare rows of
-        one fold. Ties, up to rounding, count half.
+        one fold. Ties count half.
     folds : rows of each fold.
     pairs, pair_outputs : numbers of two folds, and (m, t) outputs of their rows by the machine
         that has seen neither, those of the first fold first.
     weight : (n,) nonnegative.
+    tie : as for `looms._classes.tie_width`; by default `looms._classes.rounding`.
 
     Returns
     -------
@@ -78,18 +81,19 @@ def pair_auc(
     deviations : (n,) first-order contributions of the rows, for `looms.criteria.standard_error`.
     """
     areas, deviations = [], []
+    tie = rounding(len(Y)) if tie is None else tie
     for c, y in enumerate(Y.T > 0):
         # Weighted sums of comparisons by row, within folds and between.
         right, mass = np.zeros((2, 2, len(y)))
         within = 0.0
         for rows in folds:
             if len(rows) > 1:
-                _compare(y, outputs[rows, c], rows, weight, right[0], mass[0])
+                _compare(y, outputs[rows, c], rows, weight, tie, right[0], mass[0])
             within += weight[rows][y[rows]].sum() * weight[rows][~y[rows]].sum()
         for (g, h), f in zip(pairs, pair_outputs, strict=True):
             rows = np.concatenate([folds[g], folds[h]])
             side = np.repeat([0, 1], [len(folds[g]), len(folds[h])])
-            _compare(y, f[:, c], rows, weight, right[1], mass[1], side)
+            _compare(y, f[:, c], rows, weight, tie, right[1], mass[1], side)
         total = weight[y].sum() * weight[~y].sum()
         drawn = np.array([part[y].sum() for part in mass])
         if not (drawn.any() and total > 0):
@@ -110,6 +114,7 @@ def _compare(
     f: Array,
     rows: AnyArray,
     weight: Array,
+    tie: float,
     right: Array,
     mass: Array,
     side: AnyArray | None = None,
@@ -121,7 +126,6 @@ def _compare(
     p, q = (np.flatnonzero(of & (weight[rows] > 0)) for of in (y[rows], ~y[rows]))
     if not (len(p) and len(q)):
         return
-    tie = largest_tie(f, len(y))
     if side is None:
         v, w = weight[rows[p]], weight[rows[q]]
         right[rows[p]] += v * w.sum() * share_under(f[p], f[q], w, tie)
@@ -132,7 +136,8 @@ def _compare(
     w = np.outer(weight[rows[p]], weight[rows[q]])
     w *= side[p][:, None] != side[q]
     difference = f[p][:, None] - f[q]
-    above = w * ((difference > tie) + 0.5 * (np.abs(difference) <= tie))
+    width = np.maximum(tie_width(f[p], tie)[:, None], tie_width(f[q], tie))
+    above = w * ((difference > width) + 0.5 * (np.abs(difference) <= width))
     right[rows[p]] += above.sum(axis=1)
     right[rows[q]] += above.sum(axis=0)
     mass[rows[p]] += w.sum(axis=1)

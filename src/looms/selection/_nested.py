@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from looms._classes import class_factors, class_indices
+from looms._classes import class_factors, class_indices, with_ties
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
 from looms.criteria import Criterion
@@ -59,6 +59,7 @@ class NestedChoice:
     chosen : (n_rounds,) candidate of the least criterion on the rows outside the round.
     outputs : (n_rounds, n, t) by that candidate: of rows outside, held out as well; of the folds
         left out, by the machine that is trained without them.
+    ties : (n_rounds,) difference up to which outputs for labels are equal up to rounding.
     """
 
     best: int
@@ -69,6 +70,7 @@ class NestedChoice:
     left_out: list[tuple[int, ...]]
     chosen: AnyArray
     outputs: Array
+    ties: Array
 
     @property
     def held_out(self) -> Array:
@@ -171,7 +173,7 @@ def choose_nested(candidates: Iterable[OnGrid], evaluated: Evaluated | None = No
     points: list[Point] = []
     least = np.full(len(rounds), np.inf)
     chosen = np.full(len(least), -1)
-    outputs = np.empty((len(least), n, Y.shape[1]))
+    outputs, ties = np.empty((len(least), n, Y.shape[1])), np.zeros(len(least))
     fit, best = None, -1
     of_grids = chain([(first, start)], rest)
     for objective, theta in ((one, theta) for one, thetas in of_grids for theta in thetas):
@@ -194,6 +196,7 @@ def choose_nested(candidates: Iterable[OnGrid], evaluated: Evaluated | None = No
             better = []
         for rounds_better, inner, f in better:
             least[rounds_better], chosen[rounds_better] = inner, k
+            ties[rounds_better] = solution.fit.tie
             outputs[rounds_better] = f.transpose(1, 0, 2)
         if points[k].value < np.inf and (best < 0 or points[k].value < points[best].value):
             best, fit = k, solution.fit
@@ -203,7 +206,7 @@ def choose_nested(candidates: Iterable[OnGrid], evaluated: Evaluated | None = No
         raise ValueError(_NO_CANDIDATE)
     values = np.array([point.value for point in points])
     errors = np.array([point.standard_error for point in points])
-    return NestedChoice(best, values, errors, fit, folds, rounds, chosen, outputs)
+    return NestedChoice(best, values, errors, fit, folds, rounds, chosen, outputs, ties)
 
 
 def _value(point: Point) -> float:
@@ -347,7 +350,7 @@ def choose_on_grid(
 
     nested = choose_nested(grids(), evaluated) if repeated else None
     fit = choose_along_mu(grids(), evaluated) if nested is None else nested.fit
-    score = scorer(fit.mean_held_out)
+    score = scorer(fit.decided)
     k = int(np.argmin([candidate.value for candidate in candidates]))
     candidates[k] = replace(candidates[k], threshold=score.threshold)
     return Choice(candidates, candidates[k], score, tunings[k], fit, []), nested, machines
@@ -384,16 +387,16 @@ def nested_predictions(
             out = np.concatenate([folds[g] for g in nested.left_out[k]])
             rest = np.delete(np.arange(n), out)
             factor = class_factors(labels, weight, rest)
-            f = nested.outputs[k].reshape(y.shape)
-            score = scorer(HeldOut(y[rest], f[rest]), rest, factor)
-            rounds.append(Decided.of(out, f[out], score.threshold, score.calibrator))
+            f, tie = nested.outputs[k].reshape(y.shape), nested.ties[k]
+            score = scorer(HeldOut(y[rest], with_ties(f[rest], tie)), rest, factor)
+            rounds.append(Decided.of(out, f[out], score.threshold, score.calibrator, tie))
         decisions = Decisions.of(rounds, labels)
         left_out = [(g, h) for g, h in nested.left_out[len(folds) :]]
         outputs = [
             nested.outputs[k][np.concatenate([folds[g], folds[h]])]
             for k, (g, h) in zip(pairs, left_out, strict=True)
         ]
-        auc = pair_auc(Y, nested.held_out, folds, left_out, outputs, weight)
+        auc = pair_auc(Y, nested.held_out, folds, left_out, outputs, weight, nested.ties.max())
     return Nested(
         rows,
         number,
