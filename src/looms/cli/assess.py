@@ -119,14 +119,16 @@ def assess(
         if interrupt.result is not None:
             show_result(interrupt.result, json)
         raise
-    show_result(result, json)
+    try:  # files before anything is printed, to a pipe that may close
+        if output is not None:
+            write_or_print(output, csv_text(result.table), "a row for each split is in")
+        if report is not None:
+            model = train(prepared, replace(request, nested="none")).model
+            write_report(report, model, prepared, target, file, result)
+    finally:
+        show_result(result, json)
     if result.classification:
         show_cautions(list(near_guess(result, len(set(y)))))
-    if output is not None:
-        write_or_print(output, csv_text(result.table), "a row for each split is in")
-    if report is not None:
-        model = train(prepared, replace(request, nested="none")).model
-        write_report(report, model, prepared, target, file, result)
 
 
 def show_result(result: Assessment, json: bool) -> None:

@@ -148,6 +148,8 @@ def fit(
         if certificate.holds:  # otherwise it is among the cautions
             note(str(certificate))
         save_model(output, fitted.model, metadata)
+    if report is not None:  # before anything is printed, to a pipe that may close
+        write_report(report, fitted.model, prepared, target, file)
     if json:
         show_json(summary(fitted.model, **known_of(prepared, target, file)))
     else:
@@ -156,8 +158,6 @@ def fit(
         show_cautions(cautions(fitted.model))
     note(choice_of(fitted.model[-1]))
     note(f"the model is in {output}")
-    if report is not None:
-        write_report(report, fitted.model, prepared, target, file)
 
 
 @command
