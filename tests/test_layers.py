@@ -16,6 +16,7 @@ FLOORS = [
     {
         "_threads",
         "_recording",
+        "_memory",
         "_files",
         "_optional",
         "_classes",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -12,10 +11,12 @@ import numpy as np
 from scipy import sparse
 from sklearn.pipeline import Pipeline
 
+from looms._memory import SEARCH
 from looms._typing import AnyArray, Matrix
 from looms._words import count, listed
 from looms.blocks import RowBlocks
 from looms.cli._column_notes import column_notes, words_among_numbers
+from looms.cli._cost import check_kernel_matrix
 from looms.cli._errors import InputError
 from looms.cli._options import Reading, Task
 from looms.cli._output import as_messages, note, warning
@@ -68,12 +69,12 @@ def read_training(
     drop: Sequence[str] | None,
     reading: Reading,
     groups: str | None = None,
-    by_features: bool = False,
+    n_arrays: float = SEARCH,
 ) -> tuple[Table, AnyArray | None]:
     """The table of a file without the columns to drop, and the labels of the column of groups.
 
-    Refuses a table without a target, or with more rows than a kernel matrix can have here, unless
-    it may be solved by its features.
+    Refuses a table without a target, or with so many rows that ``n_arrays`` of the size of a kernel
+    matrix take more memory than is free.
     """
     table = read(path, target, reading)
     table = replace(table, X=without(table.X, drop or (), path))
@@ -82,27 +83,8 @@ def read_training(
         table = replace(table, X=table.X.drop(columns=groups))
     if table.y is None:
         raise no_target(path, table.X)
-    if not by_features:
-        check_kernel_matrix(path, table.X.shape[0])
+    check_kernel_matrix(path, table.X.shape[0], n_arrays)
     return table, labels
-
-
-def check_kernel_matrix(path: Path, n_rows: int) -> None:
-    """Refuse a table whose kernel matrix is larger than the memory."""
-    memory = physical_memory()
-    if memory is not None and 8 * n_rows**2 > memory:
-        raise InputError(
-            f"{path}: the kernel matrix of {n_rows:,} rows takes {8e-9 * n_rows**2:,.0f} GB, but "
-            f"this computer has {1e-9 * memory:,.0f}; give --rank 1000, for a machine on 1000 "
-            "landmarks, or a sample of the rows"
-        )
-
-
-def physical_memory() -> int | None:
-    """Bytes of memory of this computer; None on Windows, which does not tell."""
-    if not hasattr(os, "sysconf"):
-        return None
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def without(X: Features, names: Sequence[str], path: Path) -> Features:
@@ -214,13 +196,17 @@ def prepare_file(
     task: Task,
     groups: str | None,
     time: str | None,
+    n_arrays: float = SEARCH,
     by_features: bool = False,
 ) -> Prepared:
     """The table of a file, prepared; notes on how it is understood go to stderr.
 
+    ``n_arrays`` of the size of a kernel matrix must fit in memory, none for a machine on landmarks.
     ``by_features`` is for a linear machine: with few features it takes no kernel matrix.
     """
-    table, labels = read_training(path, target, drop, reading, groups, by_features)
+    table, labels = read_training(
+        path, target, drop, reading, groups, 0.0 if by_features else n_arrays
+    )
     times = None
     if time is not None:
         times = times_of_rows(path, table, time)
@@ -229,7 +215,7 @@ def prepare_file(
     note(f"{known.task}: {known.reason}")
     prepared = replace(prepare(table.X, known), groups=labels)
     if by_features and not has_few_features(Linear(), prepared.matrix):
-        check_kernel_matrix(path, len(prepared.rows))
+        check_kernel_matrix(path, len(prepared.rows), n_arrays)
     if times is None:
         return prepared
     prepared = prepared.in_order(times)
