@@ -17,7 +17,14 @@ from looms._words import count
 from looms.cli._errors import InputError
 from looms.cli._options import Reading
 from looms.cli._output import as_messages, note, writing
-from looms.cli._prepare import Prepared, no_target, open_file, prepare, without
+from looms.cli._prepare import (
+    Prepared,
+    no_target,
+    offering_to_drop,
+    open_file,
+    prepare,
+    without,
+)
 from looms.cli._request import MachineRequest
 from looms.cli._target import target_of
 from looms.datasets._first_pass import first_pass
@@ -66,7 +73,7 @@ def prepare_large(
     dense table in a file of the ``scratch`` folder. Refuses what takes more memory than allowed.
     """
     reader = open_file(path, target, reading)
-    with as_messages():
+    with offering_to_drop(), as_messages():
         first = first_pass(reader)
     for remark in first.notes[len(reader.notes) :]:
         note(f"{path.name}: {remark}")

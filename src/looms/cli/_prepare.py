@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,7 +29,7 @@ from looms.cli._target import (
 )
 from looms.datasets import open_table, read_table
 from looms.datasets._rows import RowReader
-from looms.datasets._table import Table
+from looms.datasets._table import MissingTargetError, Table
 from looms.kernels import Linear
 from looms.lssvm.features import has_few_features
 from looms.tables import table_preprocessor
@@ -39,13 +40,34 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def read(path: Path, target: str | None, reading: Reading, keep: Sequence[str] = ()) -> Table:
-    """The table of a file, read according to the options, with notes on what was detected."""
-    with as_messages():
-        table = read_table(path, target, keep=keep, **_options(reading))
+def read(
+    path: Path,
+    target: str | None,
+    reading: Reading,
+    keep: Sequence[str] = (),
+    drop_missing: bool | None = None,
+) -> Table:
+    """The table of a file, read according to the options, with notes on what was detected.
+
+    ``drop_missing`` leaves out rows without a target; None for a command without that option.
+    """
+    options = _options(reading) | {"drop_missing_targets": bool(drop_missing)}
+    with offering_to_drop(drop_missing is not None), as_messages():
+        table = read_table(path, target, keep=keep, **options)
     for remark in table.notes:
         note(f"{path.name}: {remark}")
     return table
+
+
+@contextmanager
+def offering_to_drop(offered: bool = True) -> Iterator[None]:
+    """Adds the option that leaves rows without a target out to an error about them."""
+    try:
+        yield
+    except InputError as error:
+        if not (offered and isinstance(error.__cause__, MissingTargetError)):
+            raise
+        raise InputError(f"{error} Or leave them out by --drop-missing-targets.") from error
 
 
 def open_file(
@@ -70,13 +92,14 @@ def read_training(
     reading: Reading,
     groups: str | None = None,
     n_arrays: float = SEARCH,
+    drop_missing: bool | None = None,
 ) -> tuple[Table, AnyArray | None]:
     """The table of a file without the columns to drop, and the labels of the column of groups.
 
     Refuses a table without a target, or with so many rows that ``n_arrays`` of the size of a kernel
     matrix take more memory than is free.
     """
-    table = read(path, target, reading)
+    table = read(path, target, reading, drop_missing=drop_missing)
     table = replace(table, X=without(table.X, drop or (), path))
     labels = None if groups is None else labels_of_groups(path, table, groups)
     if groups is not None:
@@ -144,7 +167,7 @@ def _whole_column(
     if gaps.any():
         raise InputError(
             f"{path}: {option} {name} has {nothing} in {count(int(gaps.sum()), 'row')} of "
-            f"{len(gaps)}, first in data row {int(gaps.argmax()) + 1}; {advice}"
+            f"{len(gaps)}, first in data row {table.X.index[int(gaps.argmax())] + 1}; {advice}"
         )
     return table.X[name]
 
@@ -198,6 +221,7 @@ def prepare_file(
     time: str | None,
     n_arrays: float = SEARCH,
     by_features: bool = False,
+    drop_missing: bool | None = None,
 ) -> Prepared:
     """The table of a file, prepared; notes on how it is understood go to stderr.
 
@@ -205,7 +229,7 @@ def prepare_file(
     ``by_features`` is for a linear machine: with few features it takes no kernel matrix.
     """
     table, labels = read_training(
-        path, target, drop, reading, groups, 0.0 if by_features else n_arrays
+        path, target, drop, reading, groups, 0.0 if by_features else n_arrays, drop_missing
     )
     times = None
     if time is not None:
@@ -238,7 +262,7 @@ def prepare(X: Features, target: Target) -> Prepared:
     for remark in notes:
         note(remark)
     notes = (harm, *notes) if harm else notes
-    rows = np.arange(1, X.shape[0] + 1)
+    rows = np.arange(1, X.shape[0] + 1) if sparse.issparse(X) else X.index.to_numpy() + 1
     numbers = {} if sparse.issparse(X) else columns.select_dtypes("number")  # and dates, as days
     ranges = {name: [float(c.min()), float(c.max())] for name, c in numbers.items()}
     return Prepared(X, target, preprocessor, columns, matrix, notes, rows, ranges=ranges)

@@ -16,6 +16,7 @@ from looms.assessment._result import Assessment
 from looms.cli._cost import tell_cost
 from looms.cli._errors import InputError
 from looms.cli._options import (
+    DropMissingOption,
     DropOption,
     FileArgument,
     ForceOption,
@@ -73,6 +74,7 @@ def assess(
     ] = 1,
     request: MachineRequest,
     drop: DropOption = None,
+    drop_missing_targets: DropMissingOption = False,
     output: Annotated[
         Path | None, typer.Option("--output", "--out", "-o", help="CSV file with a row per split.")
     ] = None,
@@ -104,6 +106,7 @@ def assess(
         request.time,
         n_arrays,
         request.by_features,
+        drop_missing_targets,
     )
     check_can_write(output, force, file, holds="split,n_train,n_test,")
     check_can_write(report, force, file, option="--report", holds=PAGE)

@@ -32,6 +32,7 @@ from looms.cli._figures import (
 )
 from looms.cli._large import ScratchFolder, memory_of, prepare_large
 from looms.cli._options import (
+    DropMissingOption,
     DropOption,
     FileArgument,
     ForceOption,
@@ -76,6 +77,7 @@ def fit(
     target: TargetOption = None,
     request: MachineRequest,
     drop: DropOption = None,
+    drop_missing_targets: DropMissingOption = False,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -106,8 +108,9 @@ def fit(
 ) -> None:
     """Fit a kernel machine to a table, chosen by exact leave-one-out, and save it.
 
-    With --rank the table may be larger than memory, unless it has --groups or --time. It is read
-    in blocks, and its columns are prepared according to a sample of 20,000 rows.
+    With --rank the table may be larger than memory, except with --groups, --time or
+    --drop-missing-targets. It is read in blocks, and its columns are prepared according to a
+    sample of 20,000 rows.
     """
     output = output or Path(f"{table_name(file)}.looms.skops")
     check_report(report, request, output, "the model")
@@ -117,9 +120,13 @@ def fit(
         raise InputError("--certify is not for --machine nonconformity: it has no refits by row")
     if memory is not None and request.rank is None:
         raise InputError("--memory goes with --rank, the number of landmarks")
-    whole = request.rank is None or not (request.groups is None and request.time is None)
+    columns = request.groups, request.time
+    whole = request.rank is None or columns != (None, None) or drop_missing_targets
     if memory is not None and whole:
-        raise InputError("--memory is for rows in blocks, but --groups and --time take the table")
+        raise InputError(
+            "--memory is for rows in blocks, but --groups, --time and --drop-missing-targets read "
+            "the whole table"
+        )
     most = memory_of(memory)
 
     def check_paths() -> None:
@@ -134,9 +141,16 @@ def fit(
         if whole:  # a wrong --target is told first
             n_arrays = max(request.n_arrays, CERTIFICATE * certify * (request.rank is None))
             by_features = request.by_features and not certify  # refits take the matrix
-            columns = request.groups, request.time
             prepared = prepare_file(
-                file, target, drop, reading, request.task, *columns, n_arrays, by_features
+                file,
+                target,
+                drop,
+                reading,
+                request.task,
+                *columns,
+                n_arrays,
+                by_features,
+                drop_missing_targets,
             )
             check_paths()
             if not by_features:

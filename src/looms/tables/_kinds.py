@@ -99,8 +99,7 @@ def _kinds(column: pd.Series, name: object) -> tuple[Kind, ...]:
     if inferred in (*_DATES, "empty"):
         return ("date",) if inferred in _DATES else ()
     cells = column.dropna()
-    first = str(cells.iloc[0]).strip()
-    if inferred == "string" and (_iso_date(first, "day-first date") or _formats_of([first])):
+    if inferred == "string" and _may_be_dates(str(cells.iloc[0])):
         kinds: dict[bytes, Kind] = {}  # by the days that they read
         for kind in _DATE_KINDS:
             with suppress(ValueError):
@@ -115,6 +114,10 @@ def _kinds(column: pd.Series, name: object) -> tuple[Kind, ...]:
         f"column {name!r} holds {inferred} values, which are neither numbers, dates, text nor "
         "booleans: leave it out or convert it"
     )
+
+
+def _may_be_dates(first: str) -> bool:
+    return bool(_iso_date(first, "day-first date") or _formats_of([first]))
 
 
 def as_floats(column: pd.Series, name: object, kind: str) -> AnyArray:
@@ -137,8 +140,9 @@ def as_floats(column: pd.Series, name: object, kind: str) -> AnyArray:
     if wrong.any():
         row = int(wrong.argmax())
         cell = column.iloc[row]
-        if isinstance(column.index, pandas.RangeIndex):  # of a block, it counts the rows of a file
-            row = column.index[row]
+        index, types = column.index, pandas.api.types
+        if types.is_integer_dtype(index) and index.is_monotonic_increasing:
+            row = index[row]  # of a block, or of rows with a target, it counts the rows of a file
         shown = repr(cell) if isinstance(cell, str) else str(cell)
         raise ValueError(
             f"column {name!r} is a column of {kind}s, and data row {row + 1} holds {shown}: "
