@@ -16,7 +16,7 @@ from clusters import quiet_clusters
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
-from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressorCV
+from looms import SVCCV, LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressorCV
 from looms.blocks import ArrayBlocks
 from looms.dask import DaskBlocks, predict
 from looms.kernels import RBF
@@ -297,6 +297,17 @@ def test_machines_that_take_all_rows_at_once_refuse_collections(table, machine, 
     X, y = table
     with pytest.raises(ValueError, match=message):
         machine.fit(COLLECTIONS["chunks"](X), da.from_array(y, chunks=100))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "predict_log_proba"])
+def test_predictions_of_a_support_vector_machine_are_lazy(n_classes, method):
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    y = np.argsort(np.argsort(X[:, 0])) * n_classes // 40
+    model = SVCCV(param_grid={"C": [1.0]}, search="grid").fit(X, y)
+    lazy = getattr(model, method)(da.from_array(X, chunks=(13, 3)))
+    assert isinstance(lazy, da.Array)
+    np.testing.assert_allclose(lazy.compute(), getattr(model, method)(X))
 
 
 def test_without_dask_a_message_names_the_extra(monkeypatch):

@@ -13,7 +13,17 @@ ROOT = Path(looms.__file__).parent
 #: From the ground up; rooms of one floor do not know each other. Rooms may be missing.
 FLOORS = [
     {"_typing", "_version"},
-    {"_threads", "_files", "_optional", "_classes", "_checks", "_words", "_kernel_matrix"},
+    {
+        "_threads",
+        "_recording",
+        "_memory",
+        "_files",
+        "_optional",
+        "_classes",
+        "_checks",
+        "_words",
+        "_kernel_matrix",
+    },
     {"_arrays", "_html"},
     {"kernels", "copies", "folds", "blocks"},
     {"criteria"},

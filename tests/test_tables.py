@@ -251,6 +251,12 @@ ISO = ["2021-01-31", "2021-02-05", None, "2021-12-01"]
         (["31.01.2021", "5.2.2021", None, "01.12.2021"], "day-first date"),
         (["31/01/2021", "05/02/2021", None, "1/12/2021"], "day-first date"),
         (["01/31/2021", "2/5/2021", None, "12-01-2021 0:00"], "month-first date"),
+        (["2021/01/31", "2021/2/5", None, "2021/12/01"], "date"),
+        (["2021-1-31", "2021-2-5", None, "2021-12-1"], "date"),
+        (["31-Jan-2021", "05-Feb-2021", None, "1-Dec-2021"], "date"),
+        (["31 january 2021", "5 February 2021", None, "01 December 2021 "], "date"),
+        (["January 31, 2021", "February 05, 2021", None, "December 1, 2021"], "date"),
+        (["Jan 31 2021 00:00", "Feb 5 2021 00:00", None, "Dec 1 2021 00:00"], "date"),
     ],
 )
 def test_dates_however_written_are_the_same_days(cells, kind):
@@ -270,6 +276,24 @@ def test_the_order_of_day_and_month_is_that_of_the_training_rows():
         transformer.transform(pd.DataFrame({"day": ["31/01/2021"]}))
 
 
+def test_months_begin_on_their_first_day():
+    frame = pd.DataFrame({"month": ["May 2021", "June 2021", None]})
+    days = table_preprocessor(frame).fit(frame)["columns"].transform(frame)["month"]
+    first = (datetime.date(2021, 5, 1) - datetime.date(1970, 1, 1)).days
+    np.testing.assert_array_equal(days, [first, first + 31, np.nan])
+    short = pd.DataFrame({"month": ["Jan-2020", "Feb-2020"]})
+    assert table_preprocessor(short)[0].kinds == {"month": "date"}
+
+
+def test_dates_are_read_by_one_rule_at_prediction():
+    frame = pd.DataFrame({"day": ["31-Jan-2021", "05-Feb-2021"]})
+    columns = table_preprocessor(frame).fit(frame)["columns"]
+    iso = columns.transform(pd.DataFrame({"day": ["2021-02-05", None]}))
+    np.testing.assert_array_equal(iso["day"], [*columns.transform(frame)["day"][1:], np.nan])
+    with pytest.raises(ValueError, match="is a column of dates, and data row 3 holds 'soon'"):
+        columns.transform(pd.DataFrame({"day": ["31-Jan-2021", None, "soon"]}))
+
+
 @pytest.mark.parametrize(
     "cells",
     [
@@ -279,6 +303,12 @@ def test_the_order_of_day_and_month_is_that_of_the_training_rows():
         ["2021-01-31", "soon"],
         ["2021", "2022"],
         ["1.2.3", "1.2.4"],
+        ["20210131", "20210205"],
+        ["2021/01/31", "2021/02/30"],
+        ["2021/01/31", "31-Jan-2021"],  # two formats
+        ["31-Jan-2021", "2021-01-31"],
+        ["January 31, 2021", "May 2021"],
+        ["March", "Marching band of 1999"],
     ],
 )
 def test_what_is_not_surely_a_date_stays_text(cells):

@@ -2,6 +2,7 @@
 
 import os
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -155,8 +156,67 @@ def test_lines_and_durations(capsys):
     meter.split(0, 2, None)
     meter.split(1, 2, result)
     assert "Split 3: raised ValueError: no way (1 of 2" in capsys.readouterr().err
-    durations = [_progress._duration(s) for s in (3, 119, 150, 7000, 7300)]
+    durations = [_progress.duration(s) for s in (3, 119, 150, 7000, 7300)]
     assert durations == ["3 s", "119 s", "2 min", "117 min", "2 h 2 min"]
+
+
+@pytest.fixture
+def meter(monkeypatch):
+    """Meter of one candidate of 4000 rows, and a function that moves its clock."""
+    now = [100.0]
+    monkeypatch.setattr(_progress.time, "monotonic", lambda: now[0])
+
+    def passes(seconds):
+        now[0] += seconds
+
+    root = SimpleNamespace(parent=None, max_subtasks=1)
+    task = SimpleNamespace(parent=root, task_id=0, task_name="rbf, press", max_subtasks=None)
+    meter = Meter("", 4000)
+    meter.on_fit_task_begin(None, task)
+    return meter, passes, task
+
+
+def test_a_search_tells_where_it_is_and_the_time_left(meter, capsys):
+    meter, passes, task = meter
+    meter.on_stage(None, 1000, None)
+    for value in (0.5, 0.4):
+        passes(2)
+        meter.on_evaluation(None, 1000, value)
+    assert capsys.readouterr().err == ""  # too soon for another line
+    passes(7)
+    meter.on_evaluation(None, 1000, 0.45)
+    text = (
+        "Candidate 1 of 1: rbf, press: 1000 of 4000 rows, evaluation 3, best 0.4, about 6 min left"
+    )
+    assert capsys.readouterr().err == f"{text} (11 s)\n"
+    meter.on_stage(None, 4000, 500)
+    passes(12)
+    meter.on_evaluation(None, 4000, 0.41)
+    line = capsys.readouterr().err
+    assert "500 landmarks of 4000 of 4000 rows, evaluation 4, best 0.41, about 2 min left" in line
+    passes(20)
+    meter.on_stage(None, 4000, None)
+    assert (
+        "4000 of 4000 rows, whole kernel matrix, about 6 min left (43 s)" in capsys.readouterr().err
+    )
+    passes(130)
+    meter.on_evaluation(None, 4000, 0.42)
+    assert "evaluation 5, best 0.42, about 4 min left (3 min)" in capsys.readouterr().err
+    meter.on_fit_task_end(None, task)
+
+
+def test_outer_folds_tell_the_time_left(meter, capsys):
+    meter, passes, task = meter
+    passes(50)
+    meter.on_fit_task_end(None, task)
+    capsys.readouterr()
+    for done in range(1, 11):
+        passes(6)
+        meter.on_outer_fold(None, done, 10)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "Tuned again without outer fold 1 of 10, about 54 s left"
+    assert lines[1] == "Tuned again without outer fold 3 of 10, about 42 s left"
+    assert lines[-1] == "Tuned 10 machines again, each without an outer fold"
 
 
 def shown_on_a_terminal(looms, monkeypatch, *arguments):

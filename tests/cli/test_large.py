@@ -1,6 +1,7 @@
 """Tables larger than memory: prediction block by block, and machines on landmarks."""
 
 import errno
+import re
 from functools import partial
 
 import numpy as np
@@ -8,10 +9,13 @@ import pandas as pd
 import pytest
 from sklearn.datasets import dump_svmlight_file
 
-from looms.cli import _large
+from looms import LSSVMRegressorCV
+from looms.cli import _cost, _large
 from looms.datasets import _rows
 from looms.datasets._first_pass import first_pass
+from looms.folds import GapKFold
 from looms.model_files import load_model
+from looms.tables import table_preprocessor
 
 N = 300
 
@@ -128,7 +132,8 @@ def test_where_the_sample_is_the_table_the_rows_are_kept(looms, large, monkeypat
         (("--memory", "1GB"), "--memory goes with --rank"),
         (("--rank", 301), "--rank 301 asks for more landmarks than there are rows, 300"),
         (("--rank", "0"), "--rank 0 is no number of landmarks"),
-        (("--rank", 9, "--groups", "c"), "--groups c does not go with --rank"),
+        (("--rank", 9, "--nested", "folds"), "--nested folds does not go with --rank"),
+        (("--rank", 9, "--groups", "c", "--memory", "1GB"), "--memory is for rows in blocks"),
     ],
 )
 def test_what_is_refused_before_the_work(looms, large, one_line, tmp_path, options, text):
@@ -144,3 +149,50 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(looms, large, one_line, tmp_
     result = looms("fit", "t.csv", "-t", "y", "--rank", 20)
     one_line(result, 2, "cannot be written (No space left on device); make room on the disk")
     assert {path.name for path in tmp_path.iterdir()} == {"t.csv", "t.parquet"}
+
+
+def test_groups_and_times_of_a_machine_on_landmarks_are_those_of_python(looms, tmp_path):
+    """Whole groups, and windows of time, are held out, as by the estimator."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(200, 2)).round(3), columns=["a", "b"])
+    frame["y"] = (frame["a"] + rng.normal(size=200)).round(3)
+    frame["site"], frame["day"] = rng.integers(0, 20, 200), rng.permutation(200)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    options = ("-t", "y", "--rank", 20, "--force", "-o", "m.skops")
+    for command, groups, cv in (
+        (("--groups", "site", "--drop", "day"), frame["site"], None),
+        (("--time", "day", "--drop", "site"), None, GapKFold(10)),
+    ):
+        rows = frame if groups is not None else frame.sort_values("day")
+        result = looms("fit", "t.csv", *options, *command)
+        assert result.exit_code == 0, result.stderr
+        machine = load_model("m.skops").model[-1]
+        assert machine.landmarks_.shape[0] <= 20
+        X = table_preprocessor(rows[["a", "b"]]).fit_transform(rows[["a", "b"]])
+        expected = LSSVMRegressorCV(rank=20, cv=cv).fit(X, rows["y"], groups=groups)
+        np.testing.assert_allclose(machine.held_out_.outputs, expected.held_out_.outputs)
+        assert not np.allclose(machine.held_out_.outputs, machine.loo_.outputs)
+        result = looms("assess", "t.csv", "-t", "y", "--rank", 20, *command, "--splits", 3)
+        assert result.exit_code == 0, result.stderr
+
+
+def test_memory_and_time_are_told_before_many_rows_are_fitted(looms, tmp_path, monkeypatch):
+    monkeypatch.setattr(_cost, "FULL_ROWS", 250)
+    monkeypatch.setattr(_cost, "free_memory", lambda: 8 * 10**9)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(N, 2)), columns=["a", "y"]).round(3)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    quick = ("fit", "t.csv", "-t", "y", "--max-iter", 1, "--nested", "none", "--force")
+    told = r"Note: 300 rows: about 0\.0025 GB of memory \(of 8 GB free\) and, very roughly, \d+ s; "
+    result = looms(*quick)
+    assert result.exit_code == 0, result.stderr
+    assert re.search(told, result.stderr)
+    assert result.stderr.index("very roughly") < result.stderr.index("Candidate 1")
+    assert "very roughly" not in looms(*quick, "-k", "linear").stderr
+    assert "very roughly" not in looms(*quick, "--rank", 20).stderr
+    grid = looms(
+        *quick[:4], "-k", "linear", "-k", "rbf", "--search", "grid", "--nested", "none", "-f"
+    )
+    assert "of memory (of 8 GB free); --rank auto" in grid.stderr
+    assess = looms("assess", "t.csv", "-t", "y", "--max-iter", 1, "--splits", 2)
+    assert "Note: 270 rows: about 0.002 GB of memory" in assess.stderr

@@ -164,6 +164,29 @@ def test_a_reader_that_had_enough(tmp_path):
         assert process.wait(timeout=120) == 1
 
 
+@pytest.mark.skipif(os.name != "posix", reason="pipes of POSIX")
+@pytest.mark.parametrize("command_of_files", ["fit", "assess"])
+def test_files_are_written_though_the_reader_had_enough(tmp_path, command_of_files):
+    (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{i / 7},{i % 2}\n" for i in range(60)))
+    arguments = ["t.csv", "-t", "y", "-k", "linear", "--report", "page.html", "--json"]
+    if command_of_files == "assess":
+        arguments += ["--splits", "2", "-o", "splits.csv"]
+    with subprocess.Popen(
+        command(command_of_files, *arguments),
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        process.stdout.close()
+        assert "Traceback" not in process.stderr.read()
+        assert process.wait(timeout=120) == 1
+    assert (tmp_path / "page.html").is_file()
+    if command_of_files == "assess":
+        assert (tmp_path / "splits.csv").is_file()
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
 def test_output_that_cannot_be_written(tmp_path):
     (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{i / 7},{i % 2}\n" for i in range(30)))

@@ -1,6 +1,7 @@
 """What the commands refuse, and how they end."""
 
 import os
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,8 @@ import pandas as pd
 import pytest
 from sklearn.pipeline import Pipeline
 
-from looms import LSSVMClassifierCV
+from looms import LSSVMClassifierCV, _memory
+from looms._memory import bytes_needed
 from looms.blocks import ArrayBlocks
 from looms.model_files import load_model, save_model
 
@@ -152,12 +154,18 @@ def test_the_cause_of_bad_input_can_be_seen(fit, pets, monkeypatch, one_line):
     assert isinstance(error.__cause__, ValueError)
 
 
-def test_limits_of_a_file(fit, monkeypatch, one_line):
+def test_limits_of_a_file(looms, fit, monkeypatch, one_line):
     Path("t.csv").write_text("a,y\n" + "1,2\n3,4\n" * 100)
     one_line(fit("t.csv", "-t", "y", "--max-bytes", "803"), 2, "more than 803 bytes, unpacked")
-    monkeypatch.setattr(os, "sysconf", lambda name: 4096 if name == "SC_PAGE_SIZE" else 78)
+    monkeypatch.setattr(_memory, "free_memory", lambda: bytes_needed(200) - 1)
     options = ("-t", "y", "--max-bytes", "804")
-    one_line(fit("t.csv", *options), 2, "kernel matrix of 200 rows takes 0 GB")
+    text = "kernel matrix of 200 rows, and arrays of its size beside it, take about 0.0011 GB of"
+    for command in (fit, partial(looms, "assess"), partial(looms, "diagnose")):
+        result = command("t.csv", *options)
+        one_line(result, 2, text)
+        assert "GB are free. Use --rank auto, a machine on landmarks, or a" in result.stderr
+    small = ("--rank", "20", "--splits", "2")
+    assert looms("assess", "t.csv", "-t", "y", *small).exit_code == 0
 
 
 def test_a_linear_machine_takes_a_kernel_matrix_of_many_features_only(fit, monkeypatch, one_line):
@@ -167,7 +175,7 @@ def test_a_linear_machine_takes_a_kernel_matrix_of_many_features_only(fit, monke
             y=rng.normal(size=200)
         )
         table.to_csv(name, index=False)
-    monkeypatch.setattr(os, "sysconf", lambda name: 4096 if name == "SC_PAGE_SIZE" else 78)
+    monkeypatch.setattr(_memory, "free_memory", lambda: bytes_needed(200) - 1)
     linear = ("-t", "y", "--kernel", "linear")
     assert fit("few.csv", *linear, "--search", "grid").exit_code == 0
     assert fit("few.csv", *linear, "--force").exit_code == 0
@@ -178,7 +186,7 @@ def test_a_linear_machine_takes_a_kernel_matrix_of_many_features_only(fit, monke
         ("few.csv", *linear, "--certify", "--force"),
     ]
     for arguments in others:
-        one_line(fit(*arguments), 2, "kernel matrix of 200 rows takes 0 GB")
+        one_line(fit(*arguments), 2, "kernel matrix of 200 rows, and")
 
 
 @pytest.mark.slow

@@ -26,6 +26,9 @@ class Watcher:
         self.heard = []
         self.last = last
 
+    def stage_begins(self, objective):
+        pass
+
     def candidate_begins(self, name):
         self.heard.append(("begins", name))
 

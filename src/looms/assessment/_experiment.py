@@ -22,6 +22,7 @@ from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _num_samples
 
 from looms._checks import check_known
+from looms._recording import recorded_warnings
 from looms._threads import one_blas_thread
 from looms._typing import AnyArray, Array, Matrix
 from looms.assessment._bootstrap632 import check_defined, no_information
@@ -182,20 +183,19 @@ class Experiment:
         values: dict[str, Any] = {}
         with (
             one_blas_thread() if capped not in (None, PROCESS) else nullcontext(),
-            warnings.catch_warnings(record=True) as caught,
+            recorded_warnings() as recorded,
         ):
-            warnings.simplefilter("always")
-            if self.copies == "apart":  # the copies among all rows were counted before
-                warnings.simplefilter("ignore", CopiesWarning)
             try:
                 values = self._measured(split, train, w_train, test, w_test)
             except Exception as error:  # of any estimator; the other splits go on
                 values = {"error": f"{type(error).__name__}: {error}"}
+        # The copies among all rows were counted before.
+        told = [w for w in recorded if not (self.copies == "apart" and type(w) is CopiesWarning)]
         return SplitResult(
             split.index,
             len(train),
             len(test),
-            warnings=distinct(f"{w.category.__name__}: {w.message}" for w in caught),
+            warnings=distinct(f"{type(w).__name__}: {w}" for w in told),
             seconds=time.perf_counter() - began,
             **values,
         )

@@ -51,8 +51,8 @@ def words_among_numbers(
     return [each[0] for each in broken], (
         f"column {name!r} is treated as text, with a feature for each value, because {n_wrong} of "
         f"its cells {'is not a number' if n_wrong == 1 else 'are not numbers'}, first "
-        f"{str(columns[name].iloc[first])!r} in data row {first + 1}{others}; correct such "
-        "cells or leave them empty"
+        f"{str(columns[name].iloc[first])!r} in data row {X.index[first] + 1}{others}; correct "
+        "such cells or leave them empty"
     )
 
 

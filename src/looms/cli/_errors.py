@@ -58,6 +58,9 @@ def reported() -> Iterator[None]:
             _drop_output()
             say(f"Error: the output cannot be written: {error.strerror}")
             raise typer.Exit(OTHER) from None
+        if isinstance(error, MemoryError):
+            say(f"Error: {error or 'out of memory'}")
+            raise typer.Exit(OTHER) from None
         if isinstance(error, ModuleNotFoundError):
             say(f'Error: {error.name} is not installed: pip install "looms[cli]"')
             raise typer.Exit(OTHER) from None

@@ -11,12 +11,20 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from scipy.sparse import issparse
 
+from looms._memory import free_memory
 from looms._threads import available_threads
 from looms._words import count
 from looms.cli._errors import InputError
 from looms.cli._options import Reading
 from looms.cli._output import as_messages, note, writing
-from looms.cli._prepare import Prepared, no_target, open_file, physical_memory, prepare, without
+from looms.cli._prepare import (
+    Prepared,
+    no_target,
+    offering_to_drop,
+    open_file,
+    prepare,
+    without,
+)
 from looms.cli._request import MachineRequest
 from looms.cli._target import target_of
 from looms.datasets._first_pass import first_pass
@@ -65,7 +73,7 @@ def prepare_large(
     dense table in a file of the ``scratch`` folder. Refuses what takes more memory than allowed.
     """
     reader = open_file(path, target, reading)
-    with as_messages():
+    with offering_to_drop(), as_messages():
         first = first_pass(reader)
     for remark in first.notes[len(reader.notes) :]:
         note(f"{path.name}: {remark}")
@@ -84,7 +92,7 @@ def prepare_large(
     n_classes = 1 if known.task == "regression" else len(np.unique(known.y))
     n_outputs = 1 if n_classes == 2 else n_classes
     rank = LARGEST_RANK if request.rank == "auto" else int(request.rank or 0)
-    most = memory or physical_memory()
+    most = memory or free_memory()
     needed = bytes_needed(blocks.shape, n_outputs, rank)
     if most is not None and needed > most:
         fits = [m for m in range(1, rank) if bytes_needed(blocks.shape, n_outputs, m) <= most]

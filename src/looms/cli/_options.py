@@ -93,6 +93,10 @@ TargetOption = Annotated[
 DropOption = Annotated[
     list[str] | None, typer.Option("--drop", help="Column to leave out; may be repeated.")
 ]
+DropMissingOption = Annotated[
+    bool,
+    typer.Option("--drop-missing-targets", help="Leave out rows whose target is missing."),
+]
 JsonOption = Annotated[
     bool,
     typer.Option("--json", help="Print figures as JSON, and nothing else, on standard output."),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,10 +12,12 @@ import numpy as np
 from scipy import sparse
 from sklearn.pipeline import Pipeline
 
+from looms._memory import SEARCH
 from looms._typing import AnyArray, Matrix
 from looms._words import count, listed
 from looms.blocks import RowBlocks
 from looms.cli._column_notes import column_notes, words_among_numbers
+from looms.cli._cost import check_kernel_matrix
 from looms.cli._errors import InputError
 from looms.cli._options import Reading, Task
 from looms.cli._output import as_messages, note, warning
@@ -27,7 +29,7 @@ from looms.cli._target import (
 )
 from looms.datasets import open_table, read_table
 from looms.datasets._rows import RowReader
-from looms.datasets._table import Table
+from looms.datasets._table import MissingTargetError, Table
 from looms.kernels import Linear
 from looms.lssvm.features import has_few_features
 from looms.tables import table_preprocessor
@@ -38,13 +40,34 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def read(path: Path, target: str | None, reading: Reading, keep: Sequence[str] = ()) -> Table:
-    """The table of a file, read according to the options, with notes on what was detected."""
-    with as_messages():
-        table = read_table(path, target, keep=keep, **_options(reading))
+def read(
+    path: Path,
+    target: str | None,
+    reading: Reading,
+    keep: Sequence[str] = (),
+    drop_missing: bool | None = None,
+) -> Table:
+    """The table of a file, read according to the options, with notes on what was detected.
+
+    ``drop_missing`` leaves out rows without a target; None for a command without that option.
+    """
+    options = _options(reading) | {"drop_missing_targets": bool(drop_missing)}
+    with offering_to_drop(drop_missing is not None), as_messages():
+        table = read_table(path, target, keep=keep, **options)
     for remark in table.notes:
         note(f"{path.name}: {remark}")
     return table
+
+
+@contextmanager
+def offering_to_drop(offered: bool = True) -> Iterator[None]:
+    """Adds the option that leaves rows without a target out to an error about them."""
+    try:
+        yield
+    except InputError as error:
+        if not (offered and isinstance(error.__cause__, MissingTargetError)):
+            raise
+        raise InputError(f"{error} Or leave them out by --drop-missing-targets.") from error
 
 
 def open_file(
@@ -68,41 +91,23 @@ def read_training(
     drop: Sequence[str] | None,
     reading: Reading,
     groups: str | None = None,
-    by_features: bool = False,
+    n_arrays: float = SEARCH,
+    drop_missing: bool | None = None,
 ) -> tuple[Table, AnyArray | None]:
     """The table of a file without the columns to drop, and the labels of the column of groups.
 
-    Refuses a table without a target, or with more rows than a kernel matrix can have here, unless
-    it may be solved by its features.
+    Refuses a table without a target, or with so many rows that ``n_arrays`` of the size of a kernel
+    matrix take more memory than is free.
     """
-    table = read(path, target, reading)
+    table = read(path, target, reading, drop_missing=drop_missing)
     table = replace(table, X=without(table.X, drop or (), path))
     labels = None if groups is None else labels_of_groups(path, table, groups)
     if groups is not None:
         table = replace(table, X=table.X.drop(columns=groups))
     if table.y is None:
         raise no_target(path, table.X)
-    if not by_features:
-        check_kernel_matrix(path, table.X.shape[0])
+    check_kernel_matrix(path, table.X.shape[0], n_arrays)
     return table, labels
-
-
-def check_kernel_matrix(path: Path, n_rows: int) -> None:
-    """Refuse a table whose kernel matrix is larger than the memory."""
-    memory = physical_memory()
-    if memory is not None and 8 * n_rows**2 > memory:
-        raise InputError(
-            f"{path}: the kernel matrix of {n_rows:,} rows takes {8e-9 * n_rows**2:,.0f} GB, but "
-            f"this computer has {1e-9 * memory:,.0f}; give --rank 1000, for a machine on 1000 "
-            "landmarks, or a sample of the rows"
-        )
-
-
-def physical_memory() -> int | None:
-    """Bytes of memory of this computer; None on Windows, which does not tell."""
-    if not hasattr(os, "sysconf"):
-        return None
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def without(X: Features, names: Sequence[str], path: Path) -> Features:
@@ -162,7 +167,7 @@ def _whole_column(
     if gaps.any():
         raise InputError(
             f"{path}: {option} {name} has {nothing} in {count(int(gaps.sum()), 'row')} of "
-            f"{len(gaps)}, first in data row {int(gaps.argmax()) + 1}; {advice}"
+            f"{len(gaps)}, first in data row {table.X.index[int(gaps.argmax())] + 1}; {advice}"
         )
     return table.X[name]
 
@@ -214,13 +219,18 @@ def prepare_file(
     task: Task,
     groups: str | None,
     time: str | None,
+    n_arrays: float = SEARCH,
     by_features: bool = False,
+    drop_missing: bool | None = None,
 ) -> Prepared:
     """The table of a file, prepared; notes on how it is understood go to stderr.
 
+    ``n_arrays`` of the size of a kernel matrix must fit in memory, none for a machine on landmarks.
     ``by_features`` is for a linear machine: with few features it takes no kernel matrix.
     """
-    table, labels = read_training(path, target, drop, reading, groups, by_features)
+    table, labels = read_training(
+        path, target, drop, reading, groups, 0.0 if by_features else n_arrays, drop_missing
+    )
     times = None
     if time is not None:
         times = times_of_rows(path, table, time)
@@ -229,7 +239,7 @@ def prepare_file(
     note(f"{known.task}: {known.reason}")
     prepared = replace(prepare(table.X, known), groups=labels)
     if by_features and not has_few_features(Linear(), prepared.matrix):
-        check_kernel_matrix(path, len(prepared.rows))
+        check_kernel_matrix(path, len(prepared.rows), n_arrays)
     if times is None:
         return prepared
     prepared = prepared.in_order(times)
@@ -252,7 +262,7 @@ def prepare(X: Features, target: Target) -> Prepared:
     for remark in notes:
         note(remark)
     notes = (harm, *notes) if harm else notes
-    rows = np.arange(1, X.shape[0] + 1)
+    rows = np.arange(1, X.shape[0] + 1) if sparse.issparse(X) else X.index.to_numpy() + 1
     numbers = {} if sparse.issparse(X) else columns.select_dtypes("number")  # and dates, as days
     ranges = {name: [float(c.min()), float(c.max())] for name, c in numbers.items()}
     return Prepared(X, target, preprocessor, columns, matrix, notes, rows, ranges=ranges)

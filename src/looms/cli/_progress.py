@@ -19,6 +19,8 @@ from looms.cli._errors import visible
 CUBIC_FROM = 800
 #: Number of evaluations that a search takes on all rows, after those on fewer rows.
 USUAL_EVALUATIONS = 3
+#: Seconds between lines on a search, where there is no bar.
+SECONDS_PER_LINE = 10.0
 
 
 class Meter:
@@ -38,7 +40,9 @@ class Meter:
     ) -> None:
         self._title, self._n_rows, self._usual, self._power = title, n_rows, usual, power
         self._at_start, self._began = 0, time.monotonic()
+        self._last = self._said = self._began
         self._seconds: list[float] = []
+        self._landmarks: int | None = None
         self._bar: Progress | None = None
 
     def __enter__(self) -> Self:
@@ -70,7 +74,12 @@ class Meter:
         if self._bar is not None:
             self._bar.update(self._task, completed=done, total=total, description=text)
         elif line is not None:
+            self._said = time.monotonic()
             typer.echo(line, err=True)
+
+    def _line_now_and_then(self, line: str) -> str | None:
+        """The line, or None if another one was written a moment ago."""
+        return line if time.monotonic() - self._said >= SECONDS_PER_LINE else None
 
     def split(self, done: int, total: int, result: SplitResult | None) -> None:
         """Figures of a split, and the time left; no result means that an assessment begins."""
@@ -80,7 +89,7 @@ class Meter:
             self.show(done, total, "", stored if done else None)
             return
         pace = (time.monotonic() - self._began) / (done - self._at_start)
-        left = f", about {_duration(pace * (total - done))} left" if done < total else ""
+        left = f", about {duration(pace * (total - done))} left" if done < total else ""
         name = "All rows" if result.index < 0 else f"Split {result.index}"
         if result.error is not None:
             figures = visible(" ".join(f"raised {result.error}".split()))
@@ -95,13 +104,22 @@ class Meter:
         """Number of refits, with a line at every quarter."""
         quarter = 4 * done // total > 4 * (done - 1) // total
         pace = (time.monotonic() - self._began) / max(done, 1)
-        left = f"about {_duration(pace * (total - done))} left" if done < total else ""
+        left = f"about {duration(pace * (total - done))} left" if done < total else ""
         self.show(done, total, left, f"{self._title}: {done} of {total}" if quarter else None)
 
     def on_outer_fold(self, estimator: object, done: int, total: int) -> None:
-        """Number of machines tuned again without an outer fold, with one line for all."""
-        line = f"Tuned {total} machines again, each without an outer fold"
-        self.show(done, total, "without outer folds", line if done == total else None)
+        """Number of machines tuned again without an outer fold, and the time left."""
+        if done == 1:
+            self._began = self._last
+        self._last = time.monotonic()
+        pace = (self._last - self._began) / done
+        left = f", about {duration(pace * (total - done))} left" if done < total else ""
+        line: str | None = f"Tuned {total} machines again, each without an outer fold"
+        if done < total:
+            line = self._line_now_and_then(
+                f"Tuned again without outer fold {done} of {total}{left}"
+            )
+        self.show(done, total, f"without outer folds{left}", line)
 
     def setup(self, estimator: object, context: Any) -> None:
         """Nothing to prepare."""
@@ -116,13 +134,22 @@ class Meter:
             self._name = context.task_name
             self._began = self._last = time.monotonic()
             self._n, self._total, self._values = 0, 0, [np.inf]
+            self._of_all = np.inf
             line = f"Candidate {k + 1} of {self._n_candidates}: {self._name}"
             self.show(k, self._n_candidates, self._name, line)
+
+    def on_stage(self, estimator: object, n: int, n_landmarks: int | None) -> None:
+        """Rows of the search that begins, and landmarks of one in place of the kernel matrix."""
+        now = time.monotonic()
+        self._landmarks = n_landmarks if self._power == 3 else None
+        self._n, self._values, self._pace, self._last = n, [], np.inf, now
+        if n == self._n_rows and self._landmarks is None:  # the longest, of few evaluations
+            self._show_search(now, "whole kernel matrix" if self._power == 3 else "all rows")
 
     def on_evaluation(self, estimator: object, n: int, value: float) -> None:
         """Rows, evaluations and best value of the running search, and the time left."""
         now = time.monotonic()
-        if n != self._n:
+        if n != self._n:  # of a search that does not tell its stages
             self._n, self._values, self._pace = n, [], np.inf
         self._total += 1
         self._values.append(value)
@@ -130,14 +157,24 @@ class Meter:
         if n == self._n_rows or len(self._values) > 1:
             self._pace = min(self._pace, now - self._last)
         self._last = now
-        best = f"evaluation {self._total}, best {min(self._values):.4g}"
-        text = f"{self._name}: {n} of {self._n_rows} rows, {best}{self._left(now)}"
-        self.show(len(self._seconds), self._n_candidates, text, None)
+        if n >= CUBIC_FROM and self._landmarks is None and self._pace < np.inf:
+            self._of_all = self._pace * (self._n_rows / n) ** self._power
+        self._show_search(now, f"evaluation {self._total}, best {min(self._values):.4g}")
+
+    def _show_search(self, now: float, what: str) -> None:
+        on = f"{self._n} of {self._n_rows} rows"
+        if self._landmarks is not None:
+            on = f"{self._landmarks} landmarks of {on}"
+        text = f"{self._name}: {on}, {what}{self._left(now)}"
+        k, elapsed = len(self._seconds), duration(now - self._began)
+        line = f"Candidate {k + 1} of {self._n_candidates}: {text} ({elapsed})"
+        self.show(k, self._n_candidates, text, self._line_now_and_then(line))
 
     def on_fit_task_end(self, estimator: object, context: Any) -> None:
         """Number of finished candidates."""
         if _depth(context) == 1:
-            self._seconds.append(time.monotonic() - self._began)
+            self._last = time.monotonic()
+            self._seconds.append(self._last - self._began)
             self.show(len(self._seconds), self._n_candidates, "", None)
 
     def _left(self, now: float) -> str:
@@ -145,18 +182,18 @@ class Meter:
 
         It is based on the mean time of the candidates before. For the first one it is the time of
         the usual evaluations on all rows, each n³ in the number of rows (n on landmarks), once a
-        stage has enough rows for this to hold.
+        stage has enough rows for this to hold. If landmarks suffice, it is one of them.
         """
         after, elapsed = self._n_candidates - len(self._seconds) - 1, now - self._began
         if self._seconds:
             seconds = (after + 1) * sum(self._seconds) / len(self._seconds) - elapsed
-        elif self._usual is not None and self._n >= CUBIC_FROM and self._pace < np.inf:
+        elif self._usual is not None and self._of_all < np.inf:
             done = len(self._values) if self._n == self._n_rows else 0
-            to_go = (self._usual - done) * self._pace * (self._n_rows / self._n) ** self._power
+            to_go = (1 if self._landmarks else self._usual - done) * self._of_all
             seconds = to_go + after * (elapsed + to_go)
         else:
             return ""
-        return f", about {_duration(seconds)} left" if seconds > 0 else ""
+        return f", about {duration(seconds)} left" if seconds > 0 else ""
 
 
 def _is_terminal() -> bool:
@@ -167,7 +204,7 @@ def _depth(context: Any) -> int:
     return 0 if context.parent is None else 1 + _depth(context.parent)
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     seconds = round(seconds)
     if seconds < 120:
         return f"{seconds} s"

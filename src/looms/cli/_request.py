@@ -12,12 +12,15 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 
 from looms import SVCCV, LSSVMClassifierCV, LSSVMRegressorCV, NonconformityClassifier
+from looms._memory import GRID, SEARCH
 from looms._typing import AnyArray
 from looms.cli._errors import InputError
 from looms.cli._options import Task
 from looms.cli._output import as_messages, warning
 from looms.cli._prepare import Prepared
 from looms.criteria import DIFFERENTIABLE
+from looms.estimators._folds import CHOICE_FOLDS, OUTER_FOLDS
+from looms.estimators._search import AUTO_KERNELS
 from looms.folds import NUMBER_OF_FOLDS, GapKFold, fold_numbers, group_numbers
 from looms.kernels._names import KERNEL_NAMES, LEARNED_NAMES, is_kernel_name
 from looms.threshold import RULES, Cost, RequiredPrecision, RequiredRecall
@@ -284,6 +287,24 @@ class MachineRequest:
         repeated = self.gap > 0 or "x" in (self.cv or "")
         return linear and not repeated and (self.search == "gradient" or self.nested == "none")
 
+    @property
+    def n_arrays(self) -> float:
+        """Arrays of the size of a kernel matrix in memory at once; none on landmarks."""
+        if self.rank is not None:
+            return 0.0
+        return GRID if self.search == "grid" else SEARCH
+
+    @property
+    def n_fits(self) -> float | None:
+        """Searches of all rows that take as long as this one; None if that is not known."""
+        if self.machine != "lssvm" or self.search == "grid":
+            return None
+        kernels = AUTO_KERNELS if self.kernel == ["auto"] else self.kernel or ["rbf"]
+        n_candidates = len(kernels) * len(self.criterion or ["press"])
+        of_choice = CHOICE_FOLDS * (1 - 1 / CHOICE_FOLDS) ** 3 if n_candidates > 1 else 0.0
+        outer = OUTER_FOLDS * (1 - 1 / OUTER_FOLDS) ** 3 if self.nested == "folds" else 0.0
+        return n_candidates * (1.0 + of_choice) * (1.0 + outer)
+
     def _check_nonconformity(self) -> None:
         for field in fields(self):
             if field.name not in _OF_NONCONFORMITY and getattr(self, field.name) != field.default:
@@ -321,8 +342,6 @@ class MachineRequest:
         others = {
             "--machine": None if self.machine == "lssvm" else self.machine,
             "--kernel": "auto" if "auto" in (self.kernel or ()) else None,
-            "--groups": self.groups,
-            "--time": self.time,
             "--copies": None if self.copies == "apart" else self.copies,
             "--search": None if self.search == "gradient" else self.search,
             "--combine": self.combine if self.combine == "stack" else None,

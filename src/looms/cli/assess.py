@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
+from joblib import effective_n_jobs
 from sklearn.pipeline import Pipeline
 
 from looms.assessment import AssessmentInterrupted
 from looms.assessment import assess as assess_splits
 from looms.assessment._result import Assessment
+from looms.cli._cost import tell_cost
 from looms.cli._errors import InputError
 from looms.cli._options import (
+    DropMissingOption,
     DropOption,
     FileArgument,
     ForceOption,
@@ -71,6 +74,7 @@ def assess(
     ] = 1,
     request: MachineRequest,
     drop: DropOption = None,
+    drop_missing_targets: DropMissingOption = False,
     output: Annotated[
         Path | None, typer.Option("--output", "--out", "-o", help="CSV file with a row per split.")
     ] = None,
@@ -90,21 +94,36 @@ def assess(
             f"--time tests rows after the training rows, which --method {method} mixes; leave one "
             "of these options out"
         )
+    n_arrays, n_splits = request.n_arrays, splits or (100 if request.time is None else 5)
+    n_arrays *= effective_n_jobs(jobs)
     prepared = prepare_file(
-        file, target, drop, reading, request.task, request.groups, request.time, request.by_features
+        file,
+        target,
+        drop,
+        reading,
+        request.task,
+        request.groups,
+        request.time,
+        n_arrays,
+        request.by_features,
+        drop_missing_targets,
     )
     check_can_write(output, force, file, holds="split,n_train,n_test,")
     check_can_write(report, force, file, option="--report", holds=PAGE)
     machine, y = request.estimator(prepared), prepared.target.y
     if getattr(machine, "threshold", None) not in (None, 0.0):
         note(f"--threshold {request.threshold}: positive is {max(y)}")
+    n_train = round((1.0 - test_size) * len(y))
+    if not request.by_features:
+        n_fits = request.n_fits and request.n_fits * n_splits / effective_n_jobs(jobs)
+        tell_cost(n_train, n_arrays, n_fits)
     try:
         with as_messages(), Meter("Splits") as meter:
             result = assess_splits(
                 Pipeline([("table", prepared.preprocessor), ("machine", machine)]),
                 prepared.X,
                 y,
-                n_splits=splits or (100 if request.time is None else 5),
+                n_splits=n_splits,
                 test_size=test_size,
                 method=method or ("shuffle" if request.time is None else "forward"),
                 gap=request.gap,
@@ -119,14 +138,16 @@ def assess(
         if interrupt.result is not None:
             show_result(interrupt.result, json)
         raise
-    show_result(result, json)
+    try:  # files before anything is printed, to a pipe that may close
+        if output is not None:
+            write_or_print(output, csv_text(result.table), "a row for each split is in")
+        if report is not None:
+            model = train(prepared, replace(request, nested="none")).model
+            write_report(report, model, prepared, target, file, result)
+    finally:
+        show_result(result, json)
     if result.classification:
         show_cautions(list(near_guess(result, len(set(y)))))
-    if output is not None:
-        write_or_print(output, csv_text(result.table), "a row for each split is in")
-    if report is not None:
-        model = train(prepared, replace(request, nested="none")).model
-        write_report(report, model, prepared, target, file, result)
 
 
 def show_result(result: Assessment, json: bool) -> None:

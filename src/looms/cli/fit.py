@@ -17,8 +17,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
 from looms import BoundWarning, CopiesWarning, OneClassWarning, __version__
+from looms._memory import CERTIFICATE
 from looms._optional import require
 from looms.assessment._result import Assessment
+from looms.cli._cost import tell_cost
 from looms.cli._errors import InputError
 from looms.cli._figures import (
     choice_of,
@@ -30,6 +32,7 @@ from looms.cli._figures import (
 )
 from looms.cli._large import ScratchFolder, memory_of, prepare_large
 from looms.cli._options import (
+    DropMissingOption,
     DropOption,
     FileArgument,
     ForceOption,
@@ -74,6 +77,7 @@ def fit(
     target: TargetOption = None,
     request: MachineRequest,
     drop: DropOption = None,
+    drop_missing_targets: DropMissingOption = False,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -104,8 +108,9 @@ def fit(
 ) -> None:
     """Fit a kernel machine to a table, chosen by exact leave-one-out, and save it.
 
-    With --rank the table may be larger than memory. It is read in blocks, and its columns are
-    prepared according to a sample of 20,000 rows.
+    With --rank the table may be larger than memory, except with --groups, --time or
+    --drop-missing-targets. It is read in blocks, and its columns are prepared according to a
+    sample of 20,000 rows.
     """
     output = output or Path(f"{table_name(file)}.looms.skops")
     check_report(report, request, output, "the model")
@@ -115,6 +120,13 @@ def fit(
         raise InputError("--certify is not for --machine nonconformity: it has no refits by row")
     if memory is not None and request.rank is None:
         raise InputError("--memory goes with --rank, the number of landmarks")
+    columns = request.groups, request.time
+    whole = request.rank is None or columns != (None, None) or drop_missing_targets
+    if memory is not None and whole:
+        raise InputError(
+            "--memory is for rows in blocks, but --groups, --time and --drop-missing-targets read "
+            "the whole table"
+        )
     most = memory_of(memory)
 
     def check_paths() -> None:
@@ -126,12 +138,23 @@ def fit(
         check_can_write(report, force, file, option="--report", holds=PAGE)
 
     with ExitStack() as stack:
-        if request.rank is None:  # a wrong --target is told first
+        if whole:  # a wrong --target is told first
+            n_arrays = max(request.n_arrays, CERTIFICATE * certify * (request.rank is None))
             by_features = request.by_features and not certify  # refits take the matrix
             prepared = prepare_file(
-                file, target, drop, reading, request.task, request.groups, request.time, by_features
+                file,
+                target,
+                drop,
+                reading,
+                request.task,
+                *columns,
+                n_arrays,
+                by_features,
+                drop_missing_targets,
             )
             check_paths()
+            if not by_features:
+                tell_cost(len(prepared.rows), n_arrays, request.n_fits)
         else:  # reading may take long
             check_paths()
             scratch = ScratchFolder(output.parent, stack)
@@ -148,6 +171,8 @@ def fit(
         if certificate.holds:  # otherwise it is among the cautions
             note(str(certificate))
         save_model(output, fitted.model, metadata)
+    if report is not None:  # before anything is printed, to a pipe that may close
+        write_report(report, fitted.model, prepared, target, file)
     if json:
         show_json(summary(fitted.model, **known_of(prepared, target, file)))
     else:
@@ -156,8 +181,6 @@ def fit(
         show_cautions(cautions(fitted.model))
     note(choice_of(fitted.model[-1]))
     note(f"the model is in {output}")
-    if report is not None:
-        write_report(report, fitted.model, prepared, target, file)
 
 
 @command
@@ -247,7 +270,12 @@ def certified(machine: Any, X: Any, always: bool) -> Certificate | None:
     cheap = n <= _CHEAP if landmarks is None else n * landmarks.shape[0] ** 2 <= _CHEAP_ON_LANDMARKS
     if not (cheap or always):
         return None
-    return machine.certify(X=X if machine.X_fit_ is None else None)
+    try:
+        return machine.certify(X=X if machine.X_fit_ is None else None)
+    except MemoryError:
+        if always:
+            raise
+        return None
 
 
 def check_report(

@@ -24,6 +24,7 @@ from looms.cli._figures import (
     show_request,
 )
 from looms.cli._options import (
+    DropMissingOption,
     ForceOption,
     JsonOption,
     MaxBytesOption,
@@ -163,12 +164,13 @@ def score(
     model: ModelArgument,
     file: Annotated[Path, typer.Argument(help="Rows with the target.", metavar="FILE")],
     *,
+    drop_missing_targets: DropMissingOption = False,
     json: JsonOption = False,
     reading: Reading,
 ) -> None:
     """Score the model on rows whose target is known."""
     saved = load(model, reading.max_bytes)
-    table = rows_for(saved, file, reading, with_target=True)
+    table = rows_for(saved, file, reading, with_target=True, drop_missing=drop_missing_targets)
     unlike = Unlike(saved)
     with as_messages():
         predictions = Predictions.of(saved, table.X)
@@ -248,7 +250,13 @@ def at_prevalence(saved: SavedModel, path: Path, prevalence: Sequence[str]) -> P
 
 
 def rows_for(
-    saved: SavedModel, path: Path, reading: Reading, *, with_target: bool, kept: Sequence[str] = ()
+    saved: SavedModel,
+    path: Path,
+    reading: Reading,
+    *,
+    with_target: bool,
+    kept: Sequence[str] = (),
+    drop_missing: bool | None = None,
 ) -> Table:
     """The rows of a file in the form that the model takes, with the target if it is asked for.
 
@@ -256,7 +264,7 @@ def rows_for(
     groups and times of its fit.
     """
     target = saved.metadata["target"]
-    table = read(path, target if with_target else None, reading, kept)
+    table = read(path, target if with_target else None, reading, kept, drop_missing)
     if with_target and table.y is None:
         raise InputError(f"{path}: no labels are beside it; put them there, or use looms predict")
     note_ignored(saved, table, kept)

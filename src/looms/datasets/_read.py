@@ -80,6 +80,7 @@ def read_table(
     sheet: str | int | None = None,
     keep: Sequence[str] = (),
     max_bytes: int = MAX_BYTES,
+    drop_missing_targets: bool = False,
 ) -> Table:
     """Read a file into features and target.
 
@@ -116,6 +117,10 @@ def read_table(
     max_bytes : int, default=2**30
         Largest unpacked size of the file in bytes; larger files are refused. Reading a table
         takes up to fourteen times as much memory.
+    drop_missing_targets : bool, default=False
+        Whether rows whose target, a named column, is missing are left out, with a note. The index
+        of ``table.X`` has the places of the others in the file, from 0. By default they are an
+        error.
 
     Returns
     -------
@@ -175,7 +180,7 @@ def read_table(
         columns = read_spreadsheet(path, sheet, decimal, max_bytes)
     else:
         columns = read_delimited(path, _USUAL[format], sep, decimal, encoding, max_bytes)
-    return split_target(columns, target, path, keep)
+    return split_target(columns, target, path, keep, drop_missing_targets)
 
 
 def open_table(

@@ -6,14 +6,15 @@ import difflib
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import compress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from looms._files import FileError
 from looms._optional import require
 from looms._typing import AnyArray
-from looms._words import listed
+from looms._words import count, listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,6 +33,10 @@ class TableError(FileError):
     ...     print(error)
     missing.csv: there is no such file. Check the name and the folder.
     """
+
+
+class MissingTargetError(TableError):
+    """Target that is missing in some rows of a table."""
 
 
 @dataclass(frozen=True)
@@ -100,15 +105,37 @@ def check_columns(columns: Sequence[str], path: Path) -> None:
 
 
 def split_target(
-    columns: Columns, target: str | None, path: Path, keep: Sequence[str] = ()
+    columns: Columns,
+    target: str | None,
+    path: Path,
+    keep: Sequence[str] = (),
+    drop_missing: bool = False,
 ) -> Table:
-    """Features and target from the columns of a file."""
+    """Features and target from the columns of a file; ``drop_missing`` is of targets."""
     if not len(columns.frame):
         raise no_rows(path)
     table = divided(columns, target, path, keep)
+    if drop_missing and table.y is not None:
+        table = _with_known_target(table)
     if table.y is not None:
         check_target(table.y, path, f"the target {target!r}", "data row")
     return table
+
+
+def _with_known_target(table: Table) -> Table:
+    """Rows whose target is known, with their places in the file as index, and a note."""
+    X: Any = table.X
+    y: Any = table.y
+    known = y.notna().to_numpy()
+    n_missing = int((~known).sum())
+    if n_missing in (0, len(known)):  # of the latter the check of the target tells
+        return table
+    remark = (
+        f"{count(n_missing, 'row')} of {len(known)} left out, because the target {y.name!r} is "
+        "missing there"
+    )
+    kept = {name: list(compress(cells, known)) for name, cells in table.kept.items()}
+    return replace(table, X=X[known], y=y[known], notes=(*table.notes, remark), kept=kept)
 
 
 def divided(columns: Columns, target: str | None, path: Path, keep: Sequence[str] = ()) -> Table:
@@ -148,7 +175,8 @@ def check_target(
         (infinite, "infinite", "is not a finite number"),
     ):
         if wrong.any():
-            raise TableError(
+            error = MissingTargetError if what == "missing" else TableError
+            raise error(
                 path,
                 f"{name} is {what} in {wrong.sum()} of {len(values)} rows, "
                 f"first in {rows} {int(wrong.to_numpy().argmax()) + 1}",

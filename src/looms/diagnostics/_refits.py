@@ -25,6 +25,7 @@ from sklearn.svm import SVC, NuSVC
 from sklearn.utils import _safe_indexing, get_tags
 
 from looms._classes import class_indices
+from looms._recording import recorded_warnings
 from looms._threads import one_blas_thread
 from looms._typing import AnyArray, Array
 from looms.calibration import fit_sigmoid
@@ -139,10 +140,9 @@ def _recorded(
 ) -> tuple[Result, set[tuple[type[Warning], str]]]:
     """The result of a task and its warnings; if `capped` with one BLAS thread, for many workers."""
     limit = one_blas_thread() if capped else nullcontext()
-    with warnings.catch_warnings(record=True) as caught, limit:
-        warnings.simplefilter("always")
+    with recorded_warnings() as recorded, limit:
         result = task(case)
-    return result, {(warning.category, str(warning.message)) for warning in caught}
+    return result, {(type(warning), str(warning)) for warning in recorded}
 
 
 def by_refits(

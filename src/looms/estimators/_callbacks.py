@@ -7,6 +7,7 @@ from typing import Any
 from looms.optimize import Point
 from looms.selection._candidates import Candidate
 from looms.selection._held_out_criterion import HeldOutCriterion
+from looms.selection._low_rank import LowRankObjective
 
 # Callbacks came with scikit-learn 1.9, where they are experimental.
 try:
@@ -28,7 +29,9 @@ class CallbackWatcher:
     asks to stop at the end of an iteration ends the search of that candidate; at the end
     of a candidate, no further one is tried. ``on_evaluation`` of a callback, if it has one, is
     called at each evaluation of the criterion with the estimator, the number of samples and the
-    value; ``on_outer_fold`` with the estimator, the number of outer folds done, and their total.
+    value; ``on_stage`` before the evaluations on some of the samples, or all, with the estimator,
+    their number, and that of the landmarks (None for the whole kernel matrix); ``on_outer_fold``
+    with the estimator, the number of outer folds done, and their total.
     """
 
     def __init__(self, estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
@@ -49,14 +52,22 @@ class CallbackWatcher:
             self._candidate = self._root.subcontext(task_name=name, max_subtasks=None)
             self._candidate.call_on_fit_task_begin(**self._data)
 
+    def stage_begins(self, objective: HeldOutCriterion) -> None:
+        on_landmarks = isinstance(objective, LowRankObjective)
+        n_landmarks = objective.samples.n_samples if on_landmarks else None
+        self._told("on_stage", objective.n_samples, n_landmarks)
+
     def evaluation_done(self, objective: HeldOutCriterion, point: Point) -> None:
         self.evaluated(objective.n_samples, point.value)
 
     def evaluated(self, n_samples: int, value: float) -> None:
+        self._told("on_evaluation", n_samples, value)
+
+    def _told(self, event: str, *values: Any) -> None:
         estimator = self._data["estimator"]
         for callback in getattr(estimator, "_skl_callbacks", []):
-            if hasattr(callback, "on_evaluation"):
-                callback.on_evaluation(estimator, n_samples, value)
+            if hasattr(callback, event):
+                getattr(callback, event)(estimator, *values)
 
     def iteration_done(self, objective: HeldOutCriterion, iteration: int, point: Point) -> bool:
         if self._root is None:

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from looms import _html
+from looms._memory import CERTIFICATE, check_memory
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms._words import count
@@ -173,6 +174,8 @@ class CertifiedMachine(BaseEstimator):  # type: ignore[misc]
         ------
         ValueError
             If ``n_rows`` is not a positive integer, or the samples are neither kept nor given.
+        MemoryError
+            If the refits would take more memory than is free.
         sklearn.exceptions.NotFittedError
             If the machine is not fitted.
 
@@ -260,6 +263,8 @@ class CertifiedSystem(CertifiedMachine):
         refitted = [np.zeros((2, len(labels), *y.shape)) for _, labels in passes]
         whole, expanded = np.zeros((2, len(places), *y.shape[1:])), np.zeros(())
         blocks = None if self.landmarks_ is None else self._blocks_of_fit(train, X)
+        if blocks is None:
+            check_memory(len(train), CERTIFICATE)
         condition = 0.0
         with blas_threads(len(train)):
             for weight, system, dual_coef, intercept in self._systems(train, blocks):

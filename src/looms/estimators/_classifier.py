@@ -282,6 +282,11 @@ class LSSVMClassifier(Classifier, GivenMachine):
         -------
         self : LSSVMClassifier
             The fitted machine.
+
+        Raises
+        ------
+        MemoryError
+            If the kernel matrix, with arrays of its size beside it, takes more memory than is free.
         """
         X, y, weight = self._validated(X, y, sample_weight)
         classes, labels, targets = self._encoded(y, weight)

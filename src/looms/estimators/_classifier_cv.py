@@ -276,6 +276,11 @@ fit_intercept_, n_features_in_, feature_names_in_
         -------
         self : LSSVMClassifierCV
             The fitted machine.
+
+        Raises
+        ------
+        MemoryError
+            If the kernel matrix, with arrays of its size beside it, takes more memory than is free.
         """
         X, y, weight = self._validated(X, y, sample_weight)
         classes, labels, targets = self._encoded(y, weight)

@@ -13,6 +13,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from looms._classes import class_indices
+from looms._memory import GIVEN, check_memory
 from looms._scores import class_scores, number_scores
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
@@ -398,6 +399,8 @@ class GivenMachine(LeastSquaresMachine):
             )
         zeta = fit_weight[train] * (n / fit_weight[train].sum())
         X_train = training_rows(X, train, kernel.pairwise)
+        if not features.has_few_features(kernel, X_train):
+            check_memory(n, GIVEN, f"{type(self).__name__}CV(rank='auto'), a machine on landmarks")
         kernel = kernel.started(Samples(X_train, center=center_of(X_train), weight=zeta))
         parts = repetitions(None, n)
         fit = solved(kernel, X_train, targets[train], mu, zeta, self.fit_intercept, parts).fit

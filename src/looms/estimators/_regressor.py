@@ -241,6 +241,11 @@ certificate_, n_features_in_, feature_names_in_
         -------
         self : LSSVMRegressor
             The fitted machine.
+
+        Raises
+        ------
+        MemoryError
+            If the kernel matrix, with arrays of its size beside it, takes more memory than is free.
         """
         X, targets, weight = self._validated(X, y, sample_weight)
         self._set_given(self._fitted(X, targets, weight, weight))
@@ -364,6 +369,11 @@ n_features_in_, feature_names_in_
         -------
         self : LSSVMRegressorCV
             The fitted machine.
+
+        Raises
+        ------
+        MemoryError
+            If the kernel matrix, with arrays of its size beside it, takes more memory than is free.
         """
         X, targets, weight = self._validated(X, y, sample_weight)
 

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from looms._arrays import on_host
 from looms._checks import check_known
 from looms._classes import class_indices
+from looms._memory import GRID, SEARCH, check_memory
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import ArrayBlocks, RowBlocks
 from looms.copies import copy_groups
@@ -51,6 +52,7 @@ from looms.kernels._names import as_kernel
 from looms.kernels._samples import training_rows
 from looms.kernels._tensors import check_on_tensors
 from looms.lssvm._system import Fit
+from looms.lssvm.features import has_few_features
 from looms.optimize._minimize import OPTIMIZERS
 from looms.selection import tune
 from looms.selection._candidates import Candidate, Candidates, Choice, Score, choose
@@ -173,6 +175,8 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         for_outer_folds = unfitted(self) if repeated and self.search == "gradient" else None
         kernels, all_rows = self._candidate_kernels(sp.issparse(X)), np.arange(n)
         X_train = training_rows(X, train, self._kernels()[0].pairwise)
+        if rank is None and not all(has_few_features(one, X_train) for one in self._kernels()):
+            check_memory(n, SEARCH if self.search == "gradient" else GRID)
         options: dict[str, Any] = {
             "sample_weight": fit_weight[train],
             "selection_weight": selection_weight[train],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, replace
@@ -11,16 +10,17 @@ from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 from sklearn.utils.metaestimators import available_if
 
 from looms._classes import class_indices, class_shares, rounding
+from looms._recording import recorded_warnings
 from looms._scores import class_scores
 from looms._threads import one_blas_thread
 from looms._typing import AnyArray, Array, Matrix
 from looms.calibration import at_prevalence, class_probabilities
 from looms.calibration._sigmoid import Sigmoid
+from looms.dask._predict import lazy_for_dask
 from looms.estimators._certificate import Certificate
 from looms.estimators._encoding import ThresholdedClassifier
 from looms.estimators._fits import outputs
@@ -127,13 +127,14 @@ class SupportVectorClassifier(ThresholdedClassifier):
     nested_: NestedMachines | None
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @lazy_for_dask
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithms of `predict_proba`.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            New samples.
+            New samples; for a dask collection the values are a dask array.
 
         Returns
         -------
@@ -148,13 +149,14 @@ class SupportVectorClassifier(ThresholdedClassifier):
         return np.asarray(log_p - logsumexp(log_p, axis=1, keepdims=True))
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @lazy_for_dask
     def predict_proba(self, X: Any) -> Array:
         """Probability of each class.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            New samples.
+            New samples; for a dask collection the values are a dask array.
 
         Returns
         -------
@@ -410,8 +412,7 @@ def _refitted_pair(K: Array, y: Array, C: Array, K_new: Array, loss: Loss) -> tu
     squared, largest = loss == "squared_hinge", C.max()
     svc = SVC(kernel="precomputed", C=1e9 * largest if squared else largest, max_iter=_ITERATIONS)
     added = np.diag(0.5 / C) if squared else 0.0
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # it is the start of a solution
+    with recorded_warnings():  # that it is not converged: it is the start of a solution
         svc.fit(K + added, y, sample_weight=None if squared else C / largest)
     start = np.zeros(len(y))
     start[svc.support_] = np.abs(svc.dual_coef_[0])

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from joblib import Parallel
 
+from looms._memory import SEARCH, check_memory
 from looms._typing import Array
 from looms.calibration._sigmoid import Sigmoid
 from looms.copies import copy_groups
@@ -263,6 +264,11 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         -------
         self : SVCCV
             The fitted machine.
+
+        Raises
+        ------
+        MemoryError
+            If the kernel matrix, with arrays of its size beside it, takes more memory than is free.
         """
         score, grid = self._checked_search()
         X, y, weight = self._validated(X, y, sample_weight)
@@ -283,6 +289,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         if self.nested == "folds":
             own_groups = None if groups is None else groups[train]
             outer = outer_folds(self.cv, targets[train], own_groups, y[train], _SEED)
+        check_memory(len(train), SEARCH, "LSSVMClassifierCV(rank='auto'), a machine on landmarks")
         X_train = training_rows(X, train, self._kernels()[0].pairwise)
         if groups is None:
             warn_of_copies(X_train, copy_groups(X_train), "Drop them, or give their groups.")

@@ -164,6 +164,8 @@ class Watcher(Protocol):
 
     def candidate_begins(self, name: str) -> None: ...
 
+    def stage_begins(self, objective: HeldOutCriterion) -> None: ...
+
     def evaluation_done(self, objective: HeldOutCriterion, point: Point) -> None: ...
 
     def iteration_done(self, objective: HeldOutCriterion, iteration: int, point: Point) -> bool: ...
@@ -213,6 +215,7 @@ def choose(
             random_state=np.random.RandomState(random_state),
             progress=watcher.iteration_done,
             evaluated=watcher.evaluation_done,
+            begun=watcher.stage_begins,
         )
 
     for k, (kernel, criterion) in enumerate(product(kernels, criteria)):

@@ -57,6 +57,7 @@ def tune(
     random_state: np.random.RandomState | None = None,
     progress: Progress | None = None,
     evaluated: Callable[[HeldOutCriterion, Point], None] | None = None,
+    begun: Callable[[HeldOutCriterion], None] | None = None,
 ) -> tuple[Tuning, Fit | None]:
     """Hyper-parameters that minimize a leave-one-out criterion, and the machine there.
 
@@ -73,6 +74,7 @@ def tune(
     progress : called after every iteration of every search.
     evaluated : called after every evaluation, in searches and between them, with the objective
         of the stage and the point.
+    begun : called before the evaluations of every stage, with its objective.
 
     Returns
     -------
@@ -95,7 +97,8 @@ def tune(
         thetas = [_moved(theta, smallest, objective) for theta in starts]
         # The smallest subsample was for the scan alone, unless it is all there is.
         objectives = objectives[1:] or objectives
-    staged = _StagedSearch(objective, evaluated, progress, optimizer, max_iter, tolerance, thetas)
+    told = evaluated, begun, progress
+    staged = _StagedSearch(objective, *told, optimizer, max_iter, tolerance, thetas)
     while len(objectives) > 1:  # those of subsamples go as they are done, with their matrices
         staged.search(objectives.pop(0))
     best, n_landmarks = None, None
@@ -142,7 +145,7 @@ class _StagedSearch:
     Attributes
     ----------
     objective : that of all samples.
-    evaluated, progress, optimizer, max_iter, tolerance : as for `tune`.
+    evaluated, begun, progress, optimizer, max_iter, tolerance : as for `tune`.
     thetas : starts of the next stage, for the number of all samples.
     curvature : inverse Hessian where the last stage ended, if it was measured.
     outcome : outcome of the search, once it is over; then one evaluation on all samples remains.
@@ -152,6 +155,7 @@ class _StagedSearch:
 
     objective: HeldOutCriterion
     evaluated: Callable[[HeldOutCriterion, Point], None] | None
+    begun: Callable[[HeldOutCriterion], None] | None
     progress: Progress | None
     optimizer: str
     max_iter: int
@@ -164,6 +168,8 @@ class _StagedSearch:
 
     def search(self, stage: HeldOutCriterion) -> Search:
         """Best of the searches on a stage from all starts; the next stage starts there."""
+        if self.begun is not None:
+            self.begun(stage)
         evaluate = partial(_evaluated, stage, self.evaluated)
         searches = [
             _searched(
@@ -193,6 +199,8 @@ class _StagedSearch:
     def value(self, stage: HeldOutCriterion) -> Point:
         """Criterion of a stage at the point where the next search would start."""
         self.n_measured += 1
+        if self.begun is not None:
+            self.begun(stage)
         return _evaluated(stage, self.evaluated, self.thetas[0], gradient=False)
 
 

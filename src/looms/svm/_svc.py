@@ -11,6 +11,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from sklearn.base import clone
 
+from looms._recording import recorded_warnings
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
 from looms.held_out import HeldOut
@@ -158,9 +159,11 @@ def dual_problem(
         )
     if not fitted:
         svc = clone(svc).set_params(tol=1e-3, max_iter=_ITERATIONS * len(labels))
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Solver terminated early")
+        with recorded_warnings() as recorded:
             svc.fit(X, y, sample_weight=sample_weight)
+        for warning in recorded:
+            if "Solver terminated early" not in str(warning):  # its solution is the start of ours
+                warnings.warn(warning, stacklevel=3)
     n = len(labels)
     weight = np.ones(n) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
     if fitted:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -23,6 +24,20 @@ _DATES = ("datetime64", "datetime", "date")
 _CATEGORIES = ("string", "boolean", "categorical", "mixed-integer")
 
 _ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ].*)?")
+#: Dates of which no number may be another one: the year first, or the month by its name.
+_MONTHS = ("%b", "%B")  # Jan and January
+_PLAIN_DATES = (
+    *("%Y/%m/%d", "%Y-%m-%d"),
+    *(f"%d{mark}{month}{mark}%Y" for month in _MONTHS for mark in "- /"),
+    *(f"{month} %d{mark} %Y" for month in _MONTHS for mark in ("", ",")),
+    *(f"{month}{mark}%Y" for month in _MONTHS for mark in "- "),
+    *(f"%Y{mark}{month}{mark}%d" for month in _MONTHS for mark in "- "),
+)
+_FORMATS = tuple(date + time for date in _PLAIN_DATES for time in ("", " %H:%M", " %H:%M:%S"))
+_MAY_BE_PLAIN = re.compile(
+    r"(?=.*\d{4})(\d{4}[/-]\d|.*(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)).{,30}",
+    re.IGNORECASE,
+)
 #: Two numbers (one the day, one the month), a year, and perhaps a time.
 _OTHER_DATE = re.compile(r"(\d\d?)([./-])(\d\d?)\2(\d{4})(?:[T ]+(\d\d?)(:\d\d(?::\d\d)?))?")
 
@@ -84,7 +99,7 @@ def _kinds(column: pd.Series, name: object) -> tuple[Kind, ...]:
     if inferred in (*_DATES, "empty"):
         return ("date",) if inferred in _DATES else ()
     cells = column.dropna()
-    if inferred == "string" and _iso_date(cells.iloc[0], "day-first date"):
+    if inferred == "string" and _may_be_dates(str(cells.iloc[0])):
         kinds: dict[bytes, Kind] = {}  # by the days that they read
         for kind in _DATE_KINDS:
             with suppress(ValueError):
@@ -101,14 +116,22 @@ def _kinds(column: pd.Series, name: object) -> tuple[Kind, ...]:
     )
 
 
+def _may_be_dates(first: str) -> bool:
+    return bool(_iso_date(first, "day-first date") or _formats_of([first]))
+
+
 def as_floats(column: pd.Series, name: object, kind: str) -> AnyArray:
     """Numbers, or days since 1970; NaN for a gap."""
     pandas = require("pandas", "A table of mixed columns")
     gaps = column.isna().to_numpy()
     if kind.endswith("date"):
-        cells = [_iso_date(v, kind) if isinstance(v, str) else v for v in column.astype(object)]
-        iso = pandas.Series(cells, column.index, dtype=object)
-        times = pandas.to_datetime(iso, format="ISO8601", errors="coerce", utc=True)
+        cells = column.astype(object)
+        iso = [_iso_date(v, kind) if isinstance(v, str) else v for v in cells]
+        written = pandas.Series(iso, column.index, dtype=object)
+        times = pandas.to_datetime(written, format="ISO8601", errors="coerce", utc=True)
+        if kind == "date" and pandas.api.types.infer_dtype(column, skipna=True) == "string":
+            parsed = [_read_as(cells, form) for form in _formats_of(cells[~gaps])]
+            times = max([times, *parsed], key=lambda each: each.notna().sum())
         values = (times - pandas.Timestamp(0, tz="UTC")) / pandas.Timedelta(days=1)
     else:
         values = pandas.to_numeric(column, errors="coerce")
@@ -117,14 +140,31 @@ def as_floats(column: pd.Series, name: object, kind: str) -> AnyArray:
     if wrong.any():
         row = int(wrong.argmax())
         cell = column.iloc[row]
-        if isinstance(column.index, pandas.RangeIndex):  # of a block, it counts the rows of a file
-            row = column.index[row]
+        index, types = column.index, pandas.api.types
+        if types.is_integer_dtype(index) and index.is_monotonic_increasing:
+            row = index[row]  # of a block, or of rows with a target, it counts the rows of a file
         shown = repr(cell) if isinstance(cell, str) else str(cell)
         raise ValueError(
             f"column {name!r} is a column of {kind}s, and data row {row + 1} holds {shown}: "
             "correct the cell or leave it empty"
         )
     return floats
+
+
+def _formats_of(cells: Iterable[str]) -> list[str]:
+    """Formats of plain dates by which the first cell can be read."""
+    first = str(next(iter(cells), "")).strip()
+    if _MAY_BE_PLAIN.fullmatch(first) is None:
+        return []
+    one = require("pandas", "A table of mixed columns").Series([first])
+    return [form for form in _FORMATS if _read_as(one, form).notna().all()]
+
+
+def _read_as(cells: pd.Series, form: str) -> pd.Series:
+    """Times of cells that are all written in one format; NaT for a cell that is not."""
+    pandas = require("pandas", "A table of mixed columns")
+    times: pd.Series = pandas.to_datetime(cells.str.strip(), format=form, errors="coerce", utc=True)
+    return times
 
 
 def _iso_date(text: str, kind: str) -> str:

@@ -1,0 +1,105 @@
+"""Memory that a kernel matrix takes, and memory that is free."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+#: Arrays of n × n float64 in memory at once. A search by gradients has three (kernel matrix,
+#: gradient, distances); the peak of fits to 6000 rows was 3.4, to 3000 rows 3.7. The others are
+#: of a search on a grid, a fit with given values and the refits of a certificate, to 2000 rows.
+SEARCH, GRID, GIVEN, CERTIFICATE = 3.5, 6.5, 1.5, 5.5
+_SYSTEM = Path("/")
+
+
+def bytes_needed(n_rows: int, n_arrays: float = SEARCH) -> int:
+    """Memory of arrays of n_rows × n_rows numbers of 8 bytes."""
+    return int(8 * n_arrays * n_rows**2)
+
+
+def gigabytes(n_bytes: float) -> str:
+    """Text with two significant digits, or none after the decimal point.
+
+    Examples
+    --------
+    >>> gigabytes(137.2e9), gigabytes(1.24e9)
+    ('137 GB', '1.2 GB')
+    """
+    size = n_bytes / 1e9
+    return f"{size:,.0f} GB" if size >= 10 else f"{size:.2g} GB"
+
+
+def check_memory(
+    n_rows: int, n_arrays: float = SEARCH, remedy: str = "rank='auto', a machine on landmarks"
+) -> None:
+    """MemoryError if arrays of n_rows × n_rows numbers take more memory than is free.
+
+    Parameters
+    ----------
+    n_rows : number of rows of the kernel matrix.
+    n_arrays : number of such arrays that are in memory at once.
+    remedy : what takes less memory, for the message.
+    """
+    needed, free = bytes_needed(n_rows, n_arrays), free_memory()
+    if free is not None and needed > free:
+        raise MemoryError(
+            f"the kernel matrix of {n_rows:,} rows, and arrays of its size beside it, take about "
+            f"{gigabytes(needed)} of memory, but {gigabytes(free)} are free. Use {remedy}, or a "
+            "sample of the rows."
+        )
+
+
+def free_memory() -> int | None:
+    """Bytes that this process may still take; None where the system does not tell.
+
+    The least of what the system has available and what limits of control groups, such as those of
+    containers and batch jobs, leave. Where only the size of the memory is known, that size.
+    """
+    known = [*_available(), *_left_by_control_groups()]
+    if not known and hasattr(os, "sysconf"):
+        known = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    return max(0, min(known)) if known else None
+
+
+def _available() -> Iterator[int]:
+    """What Linux would give to a new process without swapping."""
+    for line in _lines(_SYSTEM / "proc/meminfo"):
+        if line.startswith("MemAvailable:"):
+            yield 1024 * int(line.split()[1])
+
+
+def _left_by_control_groups() -> Iterator[int]:
+    """Limit minus use of the groups of this process, of version 2 and 1, and of those around them.
+
+    Pages of files that can be dropped are not counted as used.
+    """
+    for line in _lines(_SYSTEM / "proc/self/cgroup"):
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":
+            root, names = _SYSTEM / "sys/fs/cgroup", ("max", "current", "inactive_file")
+        elif "memory" in controllers.split(","):
+            root = _SYSTEM / "sys/fs/cgroup/memory"
+            names = ("limit_in_bytes", "usage_in_bytes", "total_inactive_file")
+        else:
+            continue
+        group = root / path.strip("/")
+        for folder in (group, *group.parents):
+            yield from _left_by(folder, *names)
+            if folder == root:
+                break
+
+
+def _left_by(folder: Path, limit: str, used: str, file_pages: str) -> Iterator[int]:
+    amounts = [_lines(folder / f"memory.{name}")[:1] for name in (limit, used)]
+    if all(amounts) and amounts[0] != ["max"]:
+        stat = dict(line.split(maxsplit=1) for line in _lines(folder / "memory.stat"))
+        yield int(amounts[0][0]) - int(amounts[1][0]) + int(stat.get(file_pages, 0))
+
+
+def _lines(path: Path) -> list[str]:
+    """Lines of a file of the system; none if it is not there."""
+    with suppress(OSError):
+        return path.read_text(encoding="ascii", errors="replace").splitlines()
+    return []

@@ -1,0 +1,86 @@
+"""Rows whose target is missing: an error that names the option, or left out with a note."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from looms.datasets import TableError, read_table
+from looms.model_files import load_model
+
+OPTION = "--drop-missing-targets"
+
+
+@pytest.fixture
+def gaps(tmp_path):
+    """A table of 60 rows without the target in rows 3, 17 and 18; and the table without these."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=60).round(3), "b": rng.normal(size=60).round(3)})
+    frame["y"] = np.where(frame["a"] > 0, "yes", "no")
+    frame.loc[[2, 16, 17], "y"] = None
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame.dropna().to_csv(tmp_path / "whole.csv", index=False)
+    return frame
+
+
+@pytest.mark.parametrize("options", [(), ("--rank", 9)])
+@pytest.mark.parametrize("command", ["fit", "assess"])
+def test_the_error_names_the_option(looms, gaps, one_line, command, options):
+    result = looms(command, "t.csv", "-t", "y", *options)
+    text = "'y' is missing in 3 of 60 rows, first in data row 3. Remove the rows whose target is "
+    one_line(result, 2, f"{text}not known. Or leave them out by {OPTION}.")
+
+
+@pytest.mark.parametrize("options", [(), ("--rank", 9)])
+def test_a_fit_and_a_score_without_them(looms, fit, gaps, one_line, options):
+    fitted = fit("t.csv", "-t", "y", OPTION, "-k", "linear", "-o", "m.skops", *options)
+    assert fitted.exit_code == 0, fitted.stderr
+    assert "Note: t.csv: 3 rows of 60 left out, because the target 'y' is missing" in fitted.stderr
+    expected = fit("whole.csv", "-t", "y", "-k", "linear", "-o", "w.skops", *options)
+    assert "left out" not in expected.stderr
+    one, other = (load_model(name).model[-1] for name in ("m.skops", "w.skops"))
+    np.testing.assert_array_equal(one.held_out_.outputs, other.held_out_.outputs)
+    one_line(looms("score", "m.skops", "t.csv"), 2, f"Or leave them out by {OPTION}.")
+    scored = looms("score", "m.skops", "t.csv", OPTION, "--json")
+    assert "3 rows of 60 left out" in scored.stderr
+    assert json.loads(scored.stdout) == json.loads(
+        looms("score", "m.skops", "whole.csv", "--json").stdout
+    )
+    assert len(looms("predict", "m.skops", "t.csv").stdout.splitlines()) == 61
+
+
+def test_an_assessment_without_them(looms, gaps):
+    same = ("-t", "y", "-k", "linear", "--splits", 3)
+    result = looms("assess", "t.csv", OPTION, *same)
+    assert result.exit_code == 0, result.stderr
+    assert "3 rows of 60 left out" in result.stderr
+    assert result.stdout == looms("assess", "whole.csv", *same).stdout
+
+
+def test_rows_keep_their_numbers(looms, fit, gaps, tmp_path, one_line):
+    result = fit("t.csv", "-t", "y", OPTION, "--json", "-k", "linear")
+    names = {int(row["name"]) for row in json.loads(result.stdout)["samples"]["rows"]}
+    assert not names & {3, 17, 18}
+    assert max(names) > 57 or len(names) < 57
+    gaps["b"] = gaps["b"].astype(object)
+    gaps.loc[40, "b"] = "often"
+    gaps.to_csv(tmp_path / "t.csv", index=False)
+    one_line(looms("score", "t.looms.skops", "t.csv", OPTION), 2, "data row 41 holds 'often'")
+    assert "first 'often' in data row 41" in fit("t.csv", "-t", "y", OPTION, "-f").stderr
+
+
+def test_without_any_target_it_stays_an_error(looms, gaps, tmp_path, one_line):
+    gaps.assign(y=np.nan).to_csv(tmp_path / "t.csv", index=False)
+    one_line(looms("fit", "t.csv", "-t", "y", OPTION), 2, "'y' is missing in 60 of 60 rows")
+
+
+def test_in_python(gaps, tmp_path):
+    with pytest.raises(TableError, match="missing in 3 of 60"):
+        read_table(tmp_path / "t.csv", "y")
+    table = read_table(tmp_path / "t.csv", "y", keep=["a"], drop_missing_targets=True)
+    assert table.X.shape == (57, 2)
+    assert table.X.index[2] == 3
+    assert table.y.tolist() == gaps["y"].dropna().tolist()
+    assert table.kept["a"] == gaps.dropna()["a"].astype(str).tolist()
+    assert read_table(tmp_path / "whole.csv", "y", drop_missing_targets=True).notes == ()
