@@ -33,7 +33,7 @@ import time
 
 import numpy as np
 import pandas as pd
-from _report import RESULTS, data_or_exit, versions, write_table
+from _report import RESULTS, data_or_exit, header_line, versions, write_table
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -137,7 +137,7 @@ def keep(row: dict[str, object]) -> None:
     """Add a row to the file, which begins with the machine and the versions."""
     RESULTS.mkdir(exist_ok=True)
     if not FOLDS.exists():
-        note = f"# {os.cpu_count()} cores, {platform.machine()}, {versions()}"
+        note = header_line(f"{os.cpu_count()} cores, {platform.machine()}, {versions()}")
         FOLDS.write_text(f"{note}\n{','.join(COLUMNS)}\n")
     cells = (row.get(name, "") for name in COLUMNS)
     with FOLDS.open("a") as file:
