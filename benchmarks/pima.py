@@ -7,10 +7,10 @@ leave-one-out error at them is computed by three routes, which must agree, and t
 Of ten folds, errors are means over eight draws of the folds, with their standard deviation; times
 are those of the first.
 
-Measured by processor time on a busy machine, cached states are 3.7 to 4.5 × faster than plain
+Measured by processor time on a busy machine, cached states are 3.7 to 4.7 × faster than plain
 elimination. Counting operations gives 5.7 at these 200 samples (`gauss_jordan.py`); what is missing
 is the overhead of NumPy's row operations, which weighs more on the smaller blocks of the cached
-states. With the paper's protocol (ARD, ten folds) the leave-one-out error depends on the folds.
+states. With the protocol of the paper (ARD, ten folds) the leave-one-out error is 23 to 24.5 %.
 """
 
 from __future__ import annotations
