@@ -91,9 +91,10 @@ def write_table(
     print("\n".join(lines))
 
 
-def header_line(*parts: str) -> str:
+def header_line(*parts: str, commit: str | None = None) -> str:
     """First line of a file of results: what made it, and the commit of the code that did."""
-    return "# " + "; ".join([*parts, *([f"commit {COMMIT}"] if COMMIT else [])])
+    commit = COMMIT if commit is None else commit
+    return "# " + "; ".join([*parts, *([f"commit {commit}"] if commit else [])])
 
 
 def _commit() -> str:

@@ -8,6 +8,7 @@ scaled: here they are standardized on the nine folds, or raw with ``--scaling no
 are numbered. Seconds are those of training, selection and prediction of the test fold.
 
 The paper's eighth set, Pima, is kept for the report of the suite of tables, and not run here.
+Seconds are compared on the rows that have those of both: other rows ran at other times.
 
 Rules, all of one pool: the paper's; its ties by vote; so among the models of the least validation
 error, and among those within one standard error of it; plain hold-out, a vote of the models of the
