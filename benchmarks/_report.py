@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import shlex
+import subprocess
 import sys
 import time
 import warnings
@@ -70,7 +71,7 @@ def _peak_gigabytes() -> float:
 def write_table(
     name: str, header: Sequence[str], rows: Sequence[Sequence[Any]], packages: Sequence[str] = ()
 ) -> None:
-    """Print a table and keep it as ``results/name.csv``, with the command and machine on top.
+    """Print a table and keep it as ``results/name.csv``, with command, commit and machine on top.
 
     Of absolute paths in the command it has the last two parts.
     Versions of ``packages``, where they are installed, stand beside those of NumPy and so on.
@@ -84,10 +85,41 @@ def write_table(
     command = f"python {script} {shlex.join(arguments)}".strip()
     installed = [f"{p} {metadata.version(p)}" for p in packages if find_spec(p) is not None]
     facts = " ".join([versions(), *installed])
-    note = f"# {command}; {os.cpu_count()} cores, {platform.machine()}, {facts}"
+    machine = f"{os.cpu_count()} cores, {platform.machine()}, {facts}"
     RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"{name}.csv").write_text("\n".join([note, *lines]) + "\n")
+    (RESULTS / f"{name}.csv").write_text("\n".join([header_line(command, machine), *lines]) + "\n")
     print("\n".join(lines))
+
+
+def header_line(*parts: str, commit: str | None = None) -> str:
+    """First line of a file of results: what made it, and the commit of the code that did."""
+    commit = COMMIT if commit is None else commit
+    return "# " + "; ".join([*parts, *([f"commit {commit}"] if commit else [])])
+
+
+def _commit() -> str:
+    """Commit of the clone that looms is imported from, with a plus if its code has changed since.
+
+    Empty where looms is installed, or without git.
+    """
+    spec = find_spec("looms")
+    if spec is None or spec.origin is None:
+        return ""
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(Path(spec.origin).parent), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    try:
+        git("ls-files", "--error-unmatch", "__init__.py")
+        changed = git("status", "--porcelain", "--", ":/src", ":/benchmarks/*.py")
+        return git("rev-parse", "--short=7", "HEAD") + ("+" if changed else "")
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+#: Of the code at the start of a run, which may be committed while it goes on.
+COMMIT = _commit()
 
 
 def versions() -> str:

@@ -8,6 +8,7 @@ scaled: here they are standardized on the nine folds, or raw with ``--scaling no
 are numbered. Seconds are those of training, selection and prediction of the test fold.
 
 The paper's eighth set, Pima, is kept for the report of the suite of tables, and not run here.
+Seconds are compared on the rows that have those of both: other rows ran at other times.
 
 Rules, all of one pool: the paper's; its ties by vote; so among the models of the least validation
 error, and among those within one standard error of it; plain hold-out, a vote of the models of the
@@ -33,7 +34,7 @@ import time
 
 import numpy as np
 import pandas as pd
-from _report import RESULTS, data_or_exit, versions, write_table
+from _report import RESULTS, data_or_exit, header_line, versions, write_table
 from sklearn.base import BaseEstimator
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -137,7 +138,7 @@ def keep(row: dict[str, object]) -> None:
     """Add a row to the file, which begins with the machine and the versions."""
     RESULTS.mkdir(exist_ok=True)
     if not FOLDS.exists():
-        note = f"# {os.cpu_count()} cores, {platform.machine()}, {versions()}"
+        note = header_line(f"{os.cpu_count()} cores, {platform.machine()}, {versions()}")
         FOLDS.write_text(f"{note}\n{','.join(COLUMNS)}\n")
     cells = (row.get(name, "") for name in COLUMNS)
     with FOLDS.open("a") as file:

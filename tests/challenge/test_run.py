@@ -9,7 +9,14 @@ from sklearn.pipeline import Pipeline
 import looms
 from looms import challenge
 from looms.challenge import Runs
-from looms.challenge._choices import game_entries, loo_choices, loo_entries, nested_entries
+from looms.challenge._choices import (
+    game_entries,
+    loo_choices,
+    loo_entries,
+    nested_entries,
+    run_validation,
+    stored_validation,
+)
 from looms.challenge._data import ChallengeData
 from looms.challenge._plans import PaperExperiment, only
 from looms.challenge._preparation import preparation
@@ -122,10 +129,17 @@ def test_the_choice_is_that_of_one_estimator_with_all_candidates(data, results):
 
 
 @pytest.mark.slow
-def test_entries_by_leave_one_out(data, results):
-    runs = Runs(data)
-    entries = loo_entries(results, data.y, runs.parts(6))
+def test_entries_by_leave_one_out(data, results, tmp_path):
+    runs = Runs(data, tmp_path / "store")
+    entries = loo_entries(run_validation(runs, results, 6))
+    assert loo_entries(stored_validation(runs, results, 6)) == entries
+    parts = runs.parts(6)
     for entry in entries:
+        within = data.of_rows(parts[entry.held_out][0])
+        train, test = Runs(within).parts(2)[0]
+        model = estimator_of(within, entry.experiment).fit(within.X[train], within.y[train])
+        wrong = [np.mean(model.predict(within.X[test])[within.y[test] == t] != t) for t in (-1, 1)]
+        assert entry.ber_valid == pytest.approx(np.mean(wrong))
         split = results[entry.experiment].splits[entry.held_out]
         least = min(r.splits[entry.held_out].loo_scores["ber"] for r in results.values())
         assert entry.guess == least
@@ -242,8 +256,8 @@ def test_an_experiment_that_always_raises_does_not_end_the_plan(
     assert list(found) == PART
     assert set(found[one_fails].failures.values()) == {"FloatingPointError: no luck"}
     assert len(found[one_fails].failures) == 6
-    parts = runs.parts(6)
-    assert loo_entries(found, data.y, parts) == loo_entries(others, data.y, parts)
+    of_found, of_others = (run_validation(runs, each, 6) for each in (found, others))
+    assert loo_entries(of_found) == loo_entries(of_others)
     there = stored_plan(runs, PART, 6)
     assert [e for e in PART if there[e].failures] == [one_fails]
     assert challenge.experiments_table(there).equals(challenge.experiments_table(found))
@@ -264,5 +278,5 @@ def test_an_experiment_that_always_raises_does_not_end_the_plan(
 
 def test_a_plan_of_which_all_raises(data, one_fails):
     found = challenge.run_plan(Runs(data), [one_fails], 2)
-    assert loo_entries(found, data.y, Runs(data).parts(2)) == []
+    assert loo_entries(run_validation(Runs(data), found, 2)) == []
     assert challenge.experiments_table(found)["splits"].tolist() == [0]

@@ -127,6 +127,22 @@ def test_plans_of_one_run(looms, sets, plan, said):
     assert read.stdout == run.stdout
 
 
+def test_choices_have_a_validation_rate(looms, sets):
+    arguments = (*HIVA, "--only", "1,3,4", "-n", 3, "--store", "kept")
+    looms("challenge", "run", *arguments)
+    read = looms("challenge", "table", *arguments, "--plan", "table5")
+    assert set(rows(read.stdout)["ber_valid"][:3]) == {""}
+    assert "Note: the store lacks the validation part of some choices" in read.stderr
+    run = looms("challenge", "run", *arguments, "--plan", "table5")
+    assert run.stderr.count("validation part of split") == 3
+    rates = rows(run.stdout)["ber_valid"][:3].astype(float)
+    assert rates.between(0, 1).all()
+    guesses = ("--held-out", 3, "-n", 2, "--plan", "table6")
+    table6 = rows(looms("challenge", "run", *arguments[:-4], *guesses).stdout)
+    of_loo = table6[(table6["guess_by"] == "loo") & table6["held_out"].str.isdigit()]
+    assert of_loo["ber_valid"].astype(float).tolist() == rates.tolist()
+
+
 @pytest.mark.parametrize("plan", ["table6", "game"])
 def test_plans_with_guesses(looms, sets, plan):
     arguments = (*HIVA, "--only", "press-linear,press-rbf", "-n", 2, "--held-out", 2, "-p", plan)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from looms._typing import AnyArray
+from looms.assessment._assess import Progress
 from looms.assessment._result import Assessment
 from looms.assessment._split_run import SplitResult
-from looms.assessment._splits import Rows
 from looms.challenge._plans import PaperExperiment
-from looms.challenge._run import Nested, Results, with_figures
+from looms.challenge._run import Announce, Nested, Results, Runs, with_figures
+
+#: Splits of the training rows of a choice, the fewest that are assessed.
+_INNER = 2
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,7 @@ class Entry:
     ber_train : balanced error rate on the training rows.
     ber_valid : balanced error rate on the test part of the first split of the training rows, which
         stands for the validation set, with the same experiment trained without that part; NaN
-        without splits of the training rows.
+        if it has not been run.
     ber_test : balanced error rate on the test part.
     guess_error : guess − ber_test; negative if the guess was too good.
     test_score : test score of the challenge.
@@ -74,20 +77,71 @@ def loo_choices(results: Results) -> dict[int, tuple[PaperExperiment, SplitResul
     return choices
 
 
-def loo_entries(results: Results, y: AnyArray, parts: Sequence[tuple[Rows, Rows]]) -> list[Entry]:
+def run_validation(
+    runs: Runs,
+    results: Results,
+    n_splits: int,
+    *,
+    announce: Announce | None = None,
+    progress: Progress | None = None,
+) -> Nested:
+    """Results of a plan, and of the choices by leave-one-out on two splits of their training rows.
+
+    Parameters
+    ----------
+    runs, n_splits, announce, progress
+        As for `run_plan`.
+    results : dict of PaperExperiment to Assessment
+        Result of `run_plan`.
+
+    Notes
+    -----
+    The test part of the first of the two splits stands for the validation set.
+    """
+
+    def run(k: int, within: Runs, chosen: PaperExperiment) -> Assessment:
+        if announce is not None:
+            announce(f"{chosen.name}, validation part of split {k}", k + 1, n_splits)
+        return within.run(chosen, _INNER, progress)
+
+    return _with_validation(runs, results, n_splits, run)
+
+
+def stored_validation(runs: Runs, results: Results, n_splits: int) -> Nested:
+    """Stored results of `run_validation`; training rows that were not split have none."""
+    return _with_validation(
+        runs, results, n_splits, lambda k, within, chosen: within.stored(chosen, _INNER)
+    )
+
+
+def _with_validation(
+    runs: Runs,
+    results: Results,
+    n_splits: int,
+    result_of: Callable[[int, Runs, PaperExperiment], Assessment | None],
+) -> Nested:
+    parts, choices = runs.parts(n_splits), loo_choices(results)
+    inner: list[Results] = []
+    for k, (train, _) in enumerate(parts):
+        chosen = choices[k][0] if k in choices else None
+        result = None if chosen is None else result_of(k, runs.within(train), chosen)
+        inner.append({} if chosen is None or result is None else {chosen: result})
+    return Nested(results, tuple(inner), tuple(runs.data.y[test] for _, test in parts))
+
+
+def loo_entries(nested: Nested) -> list[Entry]:
     """Choice and guess by leave-one-out, tested on the test part of each split [C06 Table V].
 
     Parameters
     ----------
-    results : dict of PaperExperiment to Assessment
-        Results on the same splits.
-    y : (n,) labels ±1.
-    parts : training rows and test rows of each split.
+    nested : Nested
+        Result of `run_validation` or `stored_validation`.
     """
-    return [
-        _entry(k, ("loo_ber", "loo"), chosen, split.loo_scores["ber"], split, y[parts[k][1]])
-        for k, (chosen, split) in loo_choices(results).items()
-    ]
+    entries = []
+    for k, (chosen, split) in loo_choices(nested.outer).items():
+        figures = split.loo_scores["ber"], split, nested.tests[k], _valid(nested.inner[k], chosen)
+        entries.append(_entry(k, ("loo_ber", "loo"), chosen, *figures))
+    return entries
 
 
 def nested_entries(nested: Nested) -> list[Entry]:
@@ -107,7 +161,7 @@ def nested_entries(nested: Nested) -> list[Entry]:
         again = loo_choices(inner)
         guess = float(np.mean([result.scores["ber"] for _, result in again.values()]))
         loo = split.loo_scores["ber"]
-        valid = _by_index(inner[chosen])[0].scores["ber"] if chosen in inner else np.nan
+        valid = _valid(inner, chosen)
         for rule, figure in (("loo", loo), (f"validation{len(again)}", guess)):
             entries.append(_entry(k, ("loo_ber", rule), chosen, figure, split, y, valid))
     return entries
@@ -158,6 +212,12 @@ def _complete(nested: Nested, k: int) -> Results | None:
     return inner if whole and inner else None
 
 
+def _valid(inner: Results, chosen: PaperExperiment) -> float:
+    """Rate of an experiment on the test part of the first split; NaN if it has none."""
+    first = _by_index(inner[chosen]).get(0) if chosen in inner else None
+    return float("nan") if first is None else first.scores["ber"]
+
+
 def _by_index(result: Assessment) -> dict[int, SplitResult]:
     return {split.index: split for split in result.splits if split.error is None}
 
@@ -169,7 +229,7 @@ def _entry(
     guess: float,
     split: SplitResult,
     y: AnyArray,
-    ber_valid: float = np.nan,
+    ber_valid: float,
 ) -> Entry:
     """Entry by the given rules of choice and guess, tested on rows with labels ``y``."""
     ber = split.scores["ber"]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from io import BytesIO
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
@@ -13,11 +14,17 @@ import typer
 
 from looms._optional import require
 from looms.challenge import Runs, experiments_of, experiments_table, fetch, load_file, run_plan
-from looms.challenge._choices import game_entries, loo_entries, nested_entries
+from looms.challenge._choices import (
+    game_entries,
+    loo_entries,
+    nested_entries,
+    run_validation,
+    stored_validation,
+)
 from looms.challenge._data import ChallengeData
 from looms.challenge._over_sets import dimensions_table, overall_table
 from looms.challenge._plans import PaperExperiment, only
-from looms.challenge._run import Nested, run_nested, stored_nested, stored_plan
+from looms.challenge._run import Nested, Results, run_nested, stored_nested, stored_plan
 from looms.challenge._shown import markdown, plot_table
 from looms.challenge._tables import entries_table, factors_table
 from looms.cli._app import COMMANDS, Command
@@ -36,8 +43,6 @@ from looms.cli._progress import Meter
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from looms.assessment._result import Assessment
 
 challenge = typer.Typer(
     name="challenge",
@@ -180,11 +185,13 @@ def run(
             f"{len(experiments)} experiments"
         )
         with _progress() as callbacks:
-            results: Nested | dict[PaperExperiment, Assessment]
+            results: Nested | Results
             if plan.nested:
                 results = run_nested(runs, experiments, plan.splits, plan.held_out, **callbacks)
             else:
                 results = run_plan(runs, experiments, plan.splits, **callbacks)
+                if plan.plan == "table5":
+                    results = run_validation(runs, results, plan.splits, **callbacks)
         to_stdout(markdown(_table(plan, experiments, runs, results)))
 
 
@@ -209,11 +216,13 @@ def table(
     with as_messages():
         experiments, loaded = plan.experiments(), source.load(data)
         runs = Runs(loaded, store, random_state=source.random_state, optimizer=plan.optimizer)
-        results: Nested | dict[PaperExperiment, Assessment]
+        results: Nested | Results
         if plan.nested:
             results = stored_nested(runs, experiments, plan.splits, plan.held_out)
         else:
             results = stored_plan(runs, experiments, plan.splits)
+            if plan.plan == "table5":
+                results = stored_validation(runs, results, plan.splits)
         made = _table(plan, experiments, runs, results)
         if plot is not None:
             kind = plot.suffix.lower().removeprefix(".")
@@ -274,10 +283,13 @@ def _write(table: pd.DataFrame, form: str, output: Path | None) -> None:
 
 
 def _table(
-    plan: PlanOptions, experiments: list[PaperExperiment], runs: Runs, results: Any
+    plan: PlanOptions,
+    experiments: list[PaperExperiment],
+    runs: Runs,
+    results: Nested | Results,
 ) -> pd.DataFrame:
     """The table of a plan; notes what is missing, and splits that raised."""
-    assessments = results.outer if plan.nested else results
+    assessments = results.outer if isinstance(results, Nested) else results
     if not assessments:
         raise InputError("the store has none of these experiments with these data and this seed")
     if len(assessments) < len(experiments):
@@ -298,18 +310,20 @@ def _table(
                 f"split {index}: {reason}"
             )
     paper_name = runs.data.paper_name
-    if plan.plan == "table3":
-        return experiments_table(results, paper_name)
     if plan.plan == "table4":
-        return factors_table(results, paper_name)
-    if plan.plan == "table5":
-        entries = loo_entries(results, runs.data.y, runs.parts(plan.splits))
-    else:
-        entries_of = game_entries if plan.plan == "game" else nested_entries
-        entries = entries_of(results)
+        return factors_table(assessments, paper_name)
+    if not isinstance(results, Nested):
+        return experiments_table(results, paper_name)
+    entries_of = {"table5": loo_entries, "table6": nested_entries, "game": game_entries}
+    entries = entries_of[plan.plan](results)
     if not entries:
         raise InputError(
             "no split has results of all these experiments; run the rest, or choose by --only"
+        )
+    if any(isnan(entry.ber_valid) for entry in entries):
+        note(
+            "the store lacks the validation part of some choices; looms challenge run with the "
+            "same plan and store runs it"
         )
     return entries_table(entries, paper_name)
 

@@ -1,0 +1,43 @@
+"""Headers of the tables of benchmarks."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+
+
+def header(folder):
+    """Header line written by a process that imports the package `looms` of a folder."""
+    code = "import _report; print(_report.header_line('python it.py', '2 cores'))"
+    path = f"import sys; sys.path[:0] = [{str(folder)!r}, {str(BENCHMARKS)!r}]; "
+    run = subprocess.run(
+        [sys.executable, "-c", path + code], capture_output=True, text=True, check=True
+    )
+    return run.stdout.strip()
+
+
+@pytest.mark.slow
+def test_a_header_has_the_commit_of_the_clone_that_ran(tmp_path):
+    package = tmp_path / "src" / "looms"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    plain = "# python it.py; 2 cores"
+    assert header(package.parent) == plain
+
+    def git(*arguments):
+        who = ("-c", "user.name=a", "-c", "user.email=a@b")
+        command = ["git", "-C", str(tmp_path), *who, *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+    git("init", "-q")
+    git("commit", "-q", "--allow-empty", "-m", "Start")
+    assert header(package.parent) == plain  # installed inside some other clone
+    git("add", "src")
+    git("commit", "-q", "-m", "Code")
+    commit = git("rev-parse", "--short=7", "HEAD")
+    assert header(package.parent) == f"{plain}; commit {commit}"
+    (package / "__init__.py").write_text("changed = True\n")
+    assert header(package.parent) == f"{plain}; commit {commit}+"
