@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from pairwise import pairwise
+from scipy.signal import lfilter
 from sklearn.datasets import (
     load_breast_cancer,
     load_diabetes,
@@ -29,12 +30,13 @@ from looms import (
 )
 from looms.assessment._result import Assessment
 from looms.assessment._split_run import SplitResult
+from looms.diagnostics import _row_order, row_order
 from looms.held_out import HeldOut
 from looms.kernels import RBF
 from looms.report import cautions, summary
 from looms.report._choice import _essence, near_guess
 from looms.report._near_rows import rise_without_near
-from looms.report.figures import guess_log_loss
+from looms.report.figures import figure, guess_log_loss
 from looms.report.model import model_of
 from looms.tables import table_preprocessor
 
@@ -508,6 +510,28 @@ def test_few_patients_of_many_repeats_are_clusters(Estimator, sizes, noise):
     _, text = titles(quietly(model, X, y))["Samples like repeats of others"]
     assert f"the rest of its cluster (there are {sizes[0]}), the" in text
     assert "Samples like repeats of others" not in titles(quietly(model, X, y, groups=number))
+
+
+@pytest.mark.parametrize("Estimator", [LSSVMClassifier, LSSVMRegressor])
+def test_rows_in_an_order_are_pointed_out_once(Estimator, monkeypatch):
+    rng = np.random.default_rng(0)
+    series = lfilter([1], [1, -0.95], rng.normal(size=(150, 4)), axis=0)
+    X, y = series[:, :3], np.sin(series[:, 0]) + series[:, 3]
+    y = y > np.median(y) if Estimator is LSSVMClassifier else y
+    some = rng.permutation(150)
+    assert "Rows in an order" not in titles(Estimator(mu=1e-3).fit(X[some], y[some]))
+    calls = []
+    tested = _row_order._tested
+    monkeypatch.setattr(_row_order, "_tested", lambda machine: calls.append(1) or tested(machine))
+    model = Estimator(mu=1e-3).fit(X, y)
+    level, text = titles(model)["Rows in an order"]
+    order, key = row_order(model), "error" if Estimator is LSSVMClassifier else "rmse"
+    assert len(calls) == 1
+    assert level == "serious"
+    assert f"quote is {figure(model.scores_[key], key, 3)} ±" in text
+    assert f"it is {figure(order.scores[key], key, 3)} (p = 0.005)" in text
+    assert text in [each["text"] for each in cautions(model)]
+    assert len(calls) == 1
 
 
 @pytest.mark.parametrize("n", [50, 100, 200, pytest.param(1000, marks=pytest.mark.slow)])

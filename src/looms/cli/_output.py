@@ -36,6 +36,7 @@ _BY_OPTION = {
     "another kernel": "another kernel (--kernel)",
     "leave it out.": "leave it out (--drop).",
     "fit without them": "fit without them (looms fit --drop)",
+    "cv=GapKFold()": "--time",
 }
 #: Text that a spreadsheet treats as a formula; a sign by itself is a label.
 _FORMULA = re.compile(r"'*(?:[=@\t\r\n]|[+-](?=.)).*", re.DOTALL)

@@ -1,11 +1,12 @@
 """Diagnostics of fitted machines: goodness of fit, held-out errors, influence of each sample.
 
 `case_deletion` computes the effect of every sample, or group of samples, on a least-squares
-machine, in closed form. The resampling statistics (excess error, deviance, goodness of fit,
-influence) were developed for support vector machines by Tsujitani & Tanaka [T11]. Here they work
-for any classifier with decision values or probabilities, at fixed hyper-parameters.
-`left_out_fits` computes what three of them share. Leave-one-out figures are optimistic if the
-hyper-parameters were chosen on the same samples; `looms.assess` repeats the choice.
+machine, and `row_order` tests that its rows are in no order, both in closed form. The resampling
+statistics (excess error, deviance, goodness of fit, influence) were developed for support vector
+machines by Tsujitani & Tanaka [T11]. Here they work for any classifier with decision values or
+probabilities, at fixed hyper-parameters. `left_out_fits` computes what three of them share.
+Leave-one-out figures are optimistic if the hyper-parameters were chosen on the same samples;
+`looms.assess` repeats the choice.
 """
 
 from looms.diagnostics._case_deletion import CaseDeletion, case_deletion
@@ -15,6 +16,7 @@ from looms.diagnostics._goodness_of_fit import GoodnessOfFit, goodness_of_fit
 from looms.diagnostics._influence import Influence, influence
 from looms.diagnostics._left_out import LeftOutFits, left_out_fits
 from looms.diagnostics._margins import loo_margins
+from looms.diagnostics._row_order import RowOrder, row_order
 
 __all__ = [
     "CaseDeletion",
@@ -23,6 +25,7 @@ __all__ = [
     "GoodnessOfFit",
     "Influence",
     "LeftOutFits",
+    "RowOrder",
     "case_deletion",
     "deviance",
     "excess_error",
@@ -30,4 +33,5 @@ __all__ = [
     "influence",
     "left_out_fits",
     "loo_margins",
+    "row_order",
 ]

@@ -10,7 +10,9 @@ import numpy as np
 from looms._words import count
 from looms.assessment._result import Assessment
 from looms.copies import copy_groups, n_unexpected_copies
+from looms.diagnostics import row_order
 from looms.estimators import Certificate, machine_of
+from looms.estimators._least_squares import LeastSquaresMachine
 from looms.estimators._warnings import settings_for_rare_classes
 from looms.report._caution import Caution, note, serious
 from looms.report._choice import close_candidates, foreign, optimism, search_cautions
@@ -23,6 +25,7 @@ from looms.report.figures import (
     gain_over_mean,
     guess_error,
     guess_log_loss,
+    plus_minus,
     seldom_predicted,
 )
 from looms.report.model import Model, named, predicted_labels
@@ -36,6 +39,8 @@ _RARE = 0.4
 _GOOD = 0.5
 #: Columns named in a caution.
 _MOST_NAMES = 3
+#: Largest p-value at which rows are said to be in an order: of 100 tables without one, one is.
+_IN_ORDER = 0.01
 _OTHERS = "Consider another kernel or other features."
 
 
@@ -44,11 +49,11 @@ def cautions(estimator: Any) -> list[Caution]:
 
     They warn of a machine that is no better than a guess, predicts one class for every sample, or
     seldom predicts a rare class; probabilities that are worse than the shares of the classes; a
-    feature that alone predicts the target; a search that ended at a
-    bound or early; copies of samples, or samples that look like repeats of others; few samples, or
-    few in a class; and, after ``certify``, outputs that differ from refits or are too
-    ill-conditioned to tell. They do not say that the figures of a machine without ``nested_``
-    flatter, since leave-one-out chose it.
+    feature that alone predicts the target; a search that ended at a bound or early; copies of
+    samples, or samples that look like repeats of others; rows in an order
+    (`looms.diagnostics.row_order`); few samples, or few in a class; and, after ``certify``, outputs
+    that differ from refits or are too ill-conditioned to tell. They do not say that the figures of
+    a machine without ``nested_`` flatter, since leave-one-out chose it.
 
     Parameters
     ----------
@@ -68,7 +73,8 @@ def cautions(estimator: Any) -> list[Caution]:
 
     Notes
     -----
-    If the scores of n samples are not known yet, they cost n³ flops and an n×n array.
+    If the scores of n samples are not known yet, they cost n³ flops and an n×n array; row order
+    and repeats cost as much again, and nothing is fitted.
 
     Examples
     --------
@@ -143,6 +149,7 @@ def _of_fit(model: Model) -> Iterator[Caution]:
             )
     if model.selecting is not None and model.groups is None and not n:
         yield from _near_rows(model)
+    yield from _row_order(model)
     yield from _sizes(model)
     scores = model.scored.scores
     perfect = scores["error"][0] == 0 if model.classification else scores["r2"][0] > 0.9999
@@ -159,15 +166,43 @@ def _near_rows(model: Model) -> Iterator[Caution]:
     errors = rise_without_near(model)
     if errors is None:
         return
-    key = "error" if model.classification else "rmse"
     what, *values = errors
-    alone, together = (figure(value, key, 3) for value in values)
+    alone, together = (figure(value, _key(model), 3) for value in values)
     yield note(
         "Samples like repeats of others",
-        f"When a sample is left out together with {what}, the "
-        f"{FIGURES[key].name} rises from {alone} to {together}. If samples belong together, such "
-        "as repeats or samples of one patient, hold them out together: groups=...",
+        f"{_quoted(model)}. When a sample is left out together with {what}, the "
+        f"{FIGURES[_key(model)].name} rises from {alone} to {together}. If samples belong "
+        "together, such as repeats or samples of one patient, hold them out together: groups=...",
     )
+
+
+def _row_order(model: Model) -> Iterator[Caution]:
+    order = row_order(model.machine) if isinstance(model.machine, LeastSquaresMachine) else None
+    if order is None or order.p_value > _IN_ORDER:
+        return
+    value, error = model.scored.scores[_key(model)]
+    by_blocks = order.scores[_key(model)]
+    yield (serious if by_blocks > value + error else note)(
+        "Rows in an order",
+        f"{_quoted(model)}; by blocks of consecutive rows it is "
+        f"{figure(by_blocks, _key(model), 3)} (p = {order.p_value:.3g}): rows near one another in "
+        "the table tell of one another. If they follow one another in time or along a track, or "
+        "come in batches, hold them out together: groups=... or cv=GapKFold(). If the table was "
+        "only sorted by a feature, this is harmless.",
+    )
+
+
+def _key(model: Model) -> str:
+    """The figure by which cautions compare."""
+    return "error" if model.classification else "rmse"
+
+
+def _quoted(model: Model) -> str:
+    """The figure to quote as the beginning of a sentence."""
+    key = _key(model)
+    value, error = model.scored.scores[key]
+    name = FIGURES[key].name
+    return f"The {name} to quote is {figure(value, key, 3)} {plus_minus(error, key)}"
 
 
 def _guessing(model: Model) -> Iterator[Caution]:

@@ -9,6 +9,7 @@ from scipy.spatial.distance import squareform
 from looms._classes import class_indices
 from looms._scores import mean_and_error
 from looms._typing import AnyArray, Array
+from looms.diagnostics._held_out_folds import residuals_of_folds
 from looms.lssvm.leave_one_out_models import LeaveOneOutModels
 from looms.report.model import Model
 
@@ -51,11 +52,9 @@ def rise_without_near(model: Model) -> tuple[str, float, float] | None:
     y, alpha = models.fit.y.reshape(n, -1), models.fit.alpha.reshape(n, -1)
     left_out: dict[str, Array] = {}
     clusters = _clusters(distance)
-    if clusters:
-        without_near = np.empty(alpha.shape)
-        for G in clusters:
-            without_near[G] = np.linalg.solve(models.P[np.ix_(G, G)], alpha[G])
-        left_out[f"the rest of its cluster (there are {len(clusters)})"] = without_near
+    if clusters is not None:
+        (without_near,) = residuals_of_folds(model.machine, clusters[None])
+        left_out[f"the rest of its cluster (there are {clusters.max() + 1})"] = without_near
     if n >= _FEWEST:
         np.fill_diagonal(distance, -np.inf)
         near = np.argpartition(distance, TOGETHER, axis=1)[:, :TOGETHER]
@@ -91,10 +90,10 @@ def rise_without_near(model: Model) -> tuple[str, float, float] | None:
     return None
 
 
-def _clusters(distance: Array) -> list[AnyArray]:
-    """Samples of each cluster, by the largest gap in the lengths of the minimal spanning tree.
+def _clusters(distance: Array) -> AnyArray | None:
+    """Cluster of each sample, by the largest gap in the lengths of the minimal spanning tree.
 
-    ``distance`` is squared, (n, n). Empty if they do not fall into clusters.
+    ``distance`` is squared, (n, n). None if they do not fall into clusters.
     """
     n = len(distance)
     squared = np.maximum(0.5 * (distance + distance.T), 0.0)
@@ -110,8 +109,8 @@ def _clusters(distance: Array) -> list[AnyArray]:
     sizes = np.bincount(number)[1:]
     together = ratio.max() > _APART and sizes.max() <= _LARGEST * n
     if not together or (sizes == 1).sum() > _ALONE * n:
-        return []
-    return [np.flatnonzero(number == k + 1) for k in range(len(sizes))]
+        return None
+    return np.asarray(number - 1)
 
 
 def _outputs(models: LeaveOneOutModels, K: Array, rows: AnyArray) -> Array:

@@ -1,0 +1,257 @@
+"""Exact test that the rows of a fit are in no order: blocks of consecutive rows, held out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from looms._classes import class_indices
+from looms._typing import AnyArray, Array
+from looms._words import with_error
+from looms.diagnostics._held_out_folds import residuals_of_folds, scores_of_folds
+from looms.estimators._in_pipelines import parts_of
+from looms.estimators._least_squares import LeastSquaresMachine
+from looms.folds import GapKFold, left_out_with
+from looms.held_out import HeldOut
+from looms.lssvm import NotPositiveDefiniteError
+
+#: Blocks of consecutive rows, and random partitions that they are compared with.
+N_BLOCKS, N_RANDOM = 10, 199
+#: With fewer rows, or groups, a block is hardly more than one; with more rows the 200 partitions
+#: take as long as a factorization of 4000 rows or more.
+_FEWEST, _MOST = 2 * N_BLOCKS, 5000
+#: Rows of adjacent targets that are exchanged, at least. More of them would give more power, but
+#: reject tables sorted by a target with some noise too often (benchmarks/row_order.py).
+_ADJACENT = 3
+_ROUNDING = 1e-9  # of a mean of squares
+#: Results by the held-out outputs of a fit, which its copies share.
+_KNOWN: WeakKeyDictionary[HeldOut, RowOrder | None] = WeakKeyDictionary()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RowOrder:
+    """Test that the rows of a fit are in no order: the result of `row_order`.
+
+    Attributes
+    ----------
+    statistic : PRESS with blocks of consecutive rows held out, in squared units of the targets.
+    random : (199,) PRESS with random partitions held out.
+    p_value : (1 + #{random ≥ statistic}) / 200.
+    folds : (n,) block of each row; -1 for a row of weight zero. ``cv=order.folds`` chooses by
+        these blocks.
+    scores : scores of the machine without the block of each row, named as in its ``scores_``. The
+        hyper-parameters, threshold and calibration are those that all rows chose. "auc" compares
+        rows of one block.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from looms import LSSVMClassifier
+    >>> row_order(LSSVMClassifier().fit(*load_iris(return_X_y=True))).scores["error"] < 0.1
+    True
+    """
+
+    statistic: float
+    random: Array
+    p_value: float
+    folds: AnyArray
+    scores: dict[str, float]
+
+    def __repr__(self) -> str:
+        scores = ", ".join(f"{name}={with_error(value)}" for name, value in self.scores.items())
+        random = with_error(float(self.random.mean()), float(self.random.std()))
+        return (
+            f"RowOrder(p_value={self.p_value:.3g}, statistic={self.statistic:.4g}, "
+            f"random={random}; by blocks {scores})"
+        )
+
+
+def row_order(model: Any) -> RowOrder | None:
+    r"""Test that the rows of a fit are in no order, and its scores by blocks of consecutive rows.
+
+    .. math:: p = \frac{1 + \#\{b : J(\pi_b) \ge J(\pi_0)\}}{200}, \qquad
+              J(\pi) = \frac{\sum_G \sum_{i \in G} \zeta_i \|e^G_i\|^2}{\sum_i \zeta_i}, \qquad
+              e^G = P_{GG}^{-1} \alpha_G
+
+    :math:`\pi_0` holds out ten blocks of consecutive rows; :math:`\pi_1 \ldots \pi_{199}` are the
+    same with rows exchanged at random among those of one class, or of tied or adjacent targets
+    [docs/references.md, Row order]. If such rows are exchangeable, so are the 200 partitions, since
+    a machine tuned by leave-one-out does not mind the order of its rows: the test is exact, also
+    after tuning.
+
+    It asks if rows near one another in the table tell of one another more than others do. So a
+    table merely sorted by its target is not rejected. One that was sorted by a feature is, as is
+    one along a track, in time or in batches.
+
+    Parameters
+    ----------
+    model : LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor or LSSVMRegressorCV
+        Fitted machine; also a pipeline whose last step is one, or a search, whose
+        ``best_estimator_`` is used.
+
+    Returns
+    -------
+    row_order : RowOrder or None
+        None if there is nothing to test or no such test: rows held out in windows of time or other
+        blocks of consecutive rows, whose order is known; fewer than 20 rows, or groups; more than
+        5000 rows, or rows in blocks, which are not kept; several numeric targets; a machine
+        that is singular in double precision without some block.
+
+    Raises
+    ------
+    TypeError
+        If the model is none of these machines.
+    sklearn.exceptions.NotFittedError
+        If the model is not fitted.
+
+    Notes
+    -----
+    Exchanged are
+
+    - rows of one class, for classes. If each class is in one piece, as in a table sorted by class,
+      a block consists of a tenth of every class; otherwise of a tenth of the table.
+    - rows of equal targets, and among targets that occur once, 3 to 6 of adjacent rank within a
+      tenth of the ranks. In a table sorted by a numeric target these lie in one block: p is 1.
+    - whole groups, where groups are held out, by the class or target of their first row. Blocks are
+      of groups, in the order of their first rows.
+
+    Samples count by the weights of the criterion. The cost is n³ flops for P, unless it is known,
+    and 0.7 n³ for the 200 partitions, for each member of a stack; the result of a fit is kept.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from looms import LSSVMRegressor
+    >>> from looms.diagnostics import row_order
+    >>> rng = np.random.default_rng(0)
+    >>> track = np.cumsum(rng.normal(size=(80, 4)), axis=0)     # places passed one after another
+    >>> X, y = track[:, :3], track[:, 3]
+    >>> model = LSSVMRegressor(mu=1e-3).fit(X, y)
+    >>> order = row_order(model)
+    >>> print(order.p_value, round(order.scores["rmse"] / model.scores_["rmse"], 1))
+    0.005 1.5
+    >>> some = rng.permutation(80)
+    >>> row_order(LSSVMRegressor(mu=1e-3).fit(X[some], y[some])).p_value > 0.01
+    True
+    """
+    machine: Any = parts_of(model).last
+    if not isinstance(machine, LeastSquaresMachine):
+        raise TypeError(
+            "The test of row order needs a fitted LSSVMClassifier, LSSVMRegressor, a CV version, "
+            f"or a pipeline or search that ends in one; got {type(model).__name__}."
+        )
+    check_is_fitted(machine, "dual_coef_")
+    if machine.loo_ not in _KNOWN:
+        try:
+            _KNOWN[machine.loo_] = _tested(machine)
+        except NotPositiveDefiniteError:
+            _KNOWN[machine.loo_] = None
+    return _KNOWN[machine.loo_]
+
+
+def _tested(machine: Any) -> RowOrder | None:
+    """`row_order` of a fitted machine."""
+    train = np.flatnonzero(machine.fit_weight_)
+    n, y, classes = len(train), machine.loo_.y[train], bool(is_classifier(machine))
+    if machine.X_fit_ is None or n > _MOST or (y.ndim == 2 and not classes):
+        return None
+    if _in_blocks(machine, train):
+        return None
+    first, unit = _units(machine._groups_of_fit, n)
+    if len(first) < _FEWEST:
+        return None
+    alike = class_indices(y[first]) if classes else _adjacent(y[first])
+    blocks = _blocks(alike if classes and _in_pieces(alike) else np.zeros(len(first), dtype=int))
+    folds = np.vstack([blocks, _exchanged(blocks, alike)])[:, unit]
+    residuals = residuals_of_folds(machine, folds)
+    weight = getattr(machine, "selection_weight_", machine.loo_.sample_weight)[train]
+    press = np.average((residuals**2).sum(axis=2), axis=1, weights=weight)
+    statistic, random = float(press[0]), press[1:]
+    n_as_large = int(np.count_nonzero(random >= statistic * (1 - _ROUNDING)))
+    of_all = np.full(len(machine.fit_weight_), -1)
+    of_all[train] = folds[0]
+    return RowOrder(
+        statistic,
+        random,
+        (1 + n_as_large) / (1 + N_RANDOM),
+        of_all,
+        scores_of_folds(machine, folds[0], residuals[0]),
+    )
+
+
+def _in_blocks(machine: Any, train: AnyArray) -> bool:
+    """True if rows are held out in windows of time, or in few blocks of consecutive rows."""
+    folds = getattr(machine, "folds_", None)
+    if folds is None:
+        return False
+    if isinstance(machine.cv, GapKFold):
+        return True
+    for together in left_out_with(folds[:, train]):
+        begins = together[np.diff(together, prepend=-1) != 0]
+        begins = begins[begins >= 0]
+        if len(begins) > min(len(np.unique(begins)), len(train) // 2):
+            return False
+    return True
+
+
+def _units(groups: AnyArray | None, n: int) -> tuple[AnyArray, AnyArray]:
+    """First row of each unit, in increasing order, and the unit of each row.
+
+    Units are groups, or single rows without groups.
+    """
+    if groups is None:
+        return np.arange(n), np.arange(n)
+    _, first, number = np.unique(groups, return_index=True, return_inverse=True)
+    place = np.empty(len(first), dtype=int)
+    place[np.argsort(first)] = np.arange(len(first))
+    return np.sort(first), place[number]
+
+
+def _adjacent(y: Array) -> AnyArray:
+    """Numbers that are equal for equal targets, and for some of adjacent rank that occur once.
+
+    The latter have ranks within a tenth of the ranks, so that in a table sorted by target, up or
+    down, they are in one block.
+    """
+    n = len(y)
+    _, tie, size = np.unique(y, return_inverse=True, return_counts=True)
+    n_parts = N_BLOCKS * max(1, n // (N_BLOCKS * _ADJACENT))
+    part = np.empty(n, dtype=int)
+    part[np.argsort(y, kind="stable")] = _parts(n, n_parts)
+    return np.where(size[tie] > 1, n_parts + tie, part)
+
+
+def _in_pieces(labels: AnyArray) -> bool:
+    """True if the rows of each class are consecutive."""
+    return bool(1 + np.count_nonzero(np.diff(labels)) == len(np.unique(labels)))
+
+
+def _blocks(piece: AnyArray) -> AnyArray:
+    """Number of the tenth of its piece in which each unit is, 0 to 9."""
+    blocks = np.empty(len(piece), dtype=int)
+    for each in np.unique(piece):
+        rows = np.flatnonzero(piece == each)
+        blocks[rows] = _parts(len(rows), N_BLOCKS)
+    return blocks
+
+
+def _parts(n: int, n_parts: int) -> AnyArray:
+    """Part of each of n rows, of about equal size, and of the same sizes from either end."""
+    row = np.arange(n)
+    part = (2 * np.minimum(row, n - 1 - row) + 1) * n_parts // (2 * n)
+    return np.where(2 * row < n, part, n_parts - 1 - part)
+
+
+def _exchanged(blocks: AnyArray, alike: AnyArray) -> AnyArray:
+    """Blocks exchanged at random among units that are alike, (N_RANDOM, n)."""
+    rng = np.random.default_rng(0)
+    place = np.argsort(alike, kind="stable")
+    exchanged = np.empty((N_RANDOM, len(blocks)), dtype=int)
+    for each in exchanged:
+        each[place] = blocks[np.lexsort((rng.random(len(blocks)), alike))]
+    return exchanged
