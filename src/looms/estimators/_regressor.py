@@ -282,7 +282,7 @@ n_features_in_, feature_names_in_
 
     Warns
     -----
-    CopiesWarning, BoundWarning, ConvergenceWarning
+    CopiesWarning, ScalesWarning, BoundWarning, ConvergenceWarning
         As for `LSSVMClassifierCV`.
 
     Notes

@@ -43,7 +43,7 @@ from looms.estimators._folds import (
 )
 from looms.estimators._least_squares import LeastSquaresMachine
 from looms.estimators._tuned_in_folds import TunedInFolds, stack_of
-from looms.estimators._warnings import warn_of_copies
+from looms.estimators._warnings import warn_of_copies, warn_of_scales
 from looms.folds import group_numbers, joined_groups
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
@@ -173,6 +173,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         for_outer_folds = unfitted(self) if repeated and self.search == "gradient" else None
         kernels, all_rows = self._candidate_kernels(sp.issparse(X)), np.arange(n)
         X_train = training_rows(X, train, self._kernels()[0].pairwise)
+        warn_of_scales(X_train, self._kernels(), getattr(self, "feature_names_in_", None))
         options: dict[str, Any] = {
             "sample_weight": fit_weight[train],
             "selection_weight": selection_weight[train],
