@@ -280,3 +280,20 @@ def test_the_remedies_for_one_class_are_settings_that_it_lacks_and_takes(n_class
     assert text.endswith("or another kernel.") == (not options)
     assert ("threshold='ber'" in text) == (n_classes == 2 and not options)
     assert ("class_weight='balanced'" in text) == (not options)
+
+
+@pytest.mark.parametrize(("action", "times"), [("default", 1), ("always", 3), ("ignore", 0)])
+def test_one_line_warns_once_of_the_same_as_the_filters_say(action, times):
+    """The validation of scikit-learn makes `warnings` forget what it has told."""
+    few, noise = np.arange(N) < 5, np.random.default_rng(5).normal(size=(N, 2))
+    machine = LSSVMClassifierCV("linear", calibration=None, nested=None)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter(action, OneClassWarning)
+        for _ in range(3):
+            machine.fit(noise, few)
+    assert len(caught) == times
+    if action == "default":
+        with warnings.catch_warnings(record=True, action="default") as caught:
+            machine.fit(noise, few)  # on another line
+            machine.fit(noise, ~few)  # of another class
+        assert len(caught) == 2

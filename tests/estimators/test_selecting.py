@@ -1,21 +1,27 @@
 """Self-tuning estimators: what they choose, and that every option counts."""
 
+import re
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import roc_auc_score
-from sklearn.preprocessing import scale
+from sklearn.preprocessing import StandardScaler, scale
 
 from looms import (
+    SVCCV,
     BoundWarning,
     LSSVMClassifier,
     LSSVMClassifierCV,
     LSSVMRegressor,
     LSSVMRegressorCV,
+    ScalesWarning,
 )
 from looms.criteria import (
     DIFFERENTIABLE,
@@ -26,6 +32,7 @@ from looms.criteria import (
 )
 from looms.kernels import ARD, RBF, Linear, Polynomial
 from looms.optimize import Outcome
+from looms.report import cautions
 from looms.selection import Objective
 from looms.threshold import balanced_error_threshold
 
@@ -437,3 +444,52 @@ def test_fitted_twice_gives_the_same_and_keeps_the_parameters():
     assert kernel.gamma is None
     model.fit(X[:, :2], THREE)
     assert_array_equal(model.fit(X, LABELS).decision_function(X_NEW), first)
+
+
+class TestScales:
+    rng = np.random.default_rng(4)
+    X = np.column_stack(
+        [rng.normal(size=(90, 2)), 1e3 * rng.normal(size=90), rng.integers(0, 2, 90) * 1e-4]
+    )
+    y = X[:, 0] + 0.3 * rng.normal(size=90)
+    machines = (
+        LSSVMRegressorCV(nested=None),
+        LSSVMRegressorCV(["rbf", "matern32"], nested=None),
+        SVCCV(param_grid={"C": [1.0], "gamma": [1.0]}, search="grid"),
+    )
+
+    @staticmethod
+    def warned(model, X, y):
+        y = y > 0 if isinstance(model, SVCCV) else y
+        with warnings.catch_warnings(record=True, action="always") as caught:
+            clone(model).fit(X, y)
+        return [str(each.message) for each in caught if each.category is ScalesWarning]
+
+    @pytest.mark.parametrize("model", machines, ids=["one", "two", "svm"])
+    def test_a_column_that_drowns_the_others_is_named(self, model):
+        (text,) = self.warned(model, self.X, self.y)
+        assert re.match(r"Column 2 has a standard deviation of \S+, and column [01]", text)
+        table = pd.DataFrame(self.X, columns=["bill", "depth", "mass", "sex"])
+        (text,) = self.warned(model, table, self.y)
+        assert text.startswith("Column 'mass' has")
+        assert "'sex'" not in text  # two values
+        assert not self.warned(model, StandardScaler().fit_transform(self.X), self.y)
+        assert not self.warned(model, sp.csr_array(self.X), self.y)
+
+    @pytest.mark.parametrize(
+        "kernel", ["linear", "ard", "ranked_rbf", "weighted_rbf", ["rbf", "ard"]], ids=str
+    )
+    def test_kernels_that_do_not_mind_say_nothing(self, kernel):
+        assert not self.warned(LSSVMRegressorCV(kernel, nested=None), self.X, self.y)
+
+    def test_pixels_that_are_seldom_dark_are_no_other_scale(self):
+        pixels = np.clip(self.rng.normal(size=(90, 6)) - [0, 0, 0, 0, 0, 1.8], 0, 2)
+        assert not self.warned(LSSVMRegressorCV(nested=None), pixels, self.y)
+
+    def test_the_report_says_so_too(self):
+        model = self.machines[0]
+        with warnings.catch_warnings(action="ignore"):
+            found = [each["title"] for each in cautions(clone(model).fit(self.X, self.y))]
+        assert "Columns of other scales" in found
+        scaled = clone(model).fit(StandardScaler().fit_transform(self.X), self.y)
+        assert "Columns of other scales" not in [each["title"] for each in cautions(scaled)]

@@ -16,7 +16,7 @@ from sklearn import __version__ as sklearn_version
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
-from looms import BoundWarning, CopiesWarning, OneClassWarning, __version__
+from looms import BoundWarning, CopiesWarning, OneClassWarning, ScalesWarning, __version__
 from looms._memory import CERTIFICATE
 from looms._optional import require
 from looms.assessment._result import Assessment
@@ -231,6 +231,7 @@ def train(prepared: Prepared, request: MachineRequest) -> SavedModel:
         stack.enter_context(as_messages(_IN_PYTHON))
         for category in (CopiesWarning, OneClassWarning):  # the cautions of the fit say these
             warnings.simplefilter("ignore", category)
+        warnings.simplefilter("ignore", ScalesWarning)  # columns are scaled
         if request.machine == "lssvm":
             warnings.simplefilter("ignore", BoundWarning)
             warnings.simplefilter("ignore", ConvergenceWarning)

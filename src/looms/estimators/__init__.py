@@ -15,6 +15,7 @@ from looms.estimators._warnings import (
     CopiesWarning,
     OneClassWarning,
     OptimisticScoresWarning,
+    ScalesWarning,
 )
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "OneClassWarning",
     "OptimisticScoresWarning",
     "PrevalenceClassifier",
+    "ScalesWarning",
     "TransformedTargetRegressorCV",
     "machine_of",
     "predict_interval",

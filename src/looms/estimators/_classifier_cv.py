@@ -171,6 +171,8 @@ fit_intercept_, n_features_in_, feature_names_in_
     -----
     CopiesWarning
         If at least a twentieth of the rows repeat others, and not by coincidence.
+    ScalesWarning
+        If columns differ more than a hundredfold in scale, and every kernel is of plain distances.
     BoundWarning
         If a chosen hyper-parameter is at the edge of the range that was searched.
     OneClassWarning

@@ -287,7 +287,7 @@ n_features_in_, feature_names_in_
 
     Warns
     -----
-    CopiesWarning, BoundWarning, ConvergenceWarning
+    CopiesWarning, ScalesWarning, BoundWarning, ConvergenceWarning
         As for `LSSVMClassifierCV`.
 
     Notes

@@ -44,7 +44,7 @@ from looms.estimators._folds import (
 )
 from looms.estimators._least_squares import LeastSquaresMachine
 from looms.estimators._tuned_in_folds import TunedInFolds, stack_of
-from looms.estimators._warnings import warn_of_copies
+from looms.estimators._warnings import warn_of_copies, warn_of_scales
 from looms.folds import group_numbers, joined_groups
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
@@ -177,6 +177,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         X_train = training_rows(X, train, self._kernels()[0].pairwise)
         if rank is None and not all(has_few_features(one, X_train) for one in self._kernels()):
             check_memory(n, SEARCH if self.search == "gradient" else GRID)
+        warn_of_scales(X_train, self._kernels(), getattr(self, "feature_names_in_", None))
         options: dict[str, Any] = {
             "sample_weight": fit_weight[train],
             "selection_weight": selection_weight[train],

@@ -37,6 +37,7 @@ from looms.estimators._warnings import (
     warn_of_lone_samples,
     warn_of_missed_precision,
     warn_of_one_class,
+    warn_of_scales,
 )
 from looms.folds import group_numbers
 from looms.held_out import HeldOut
@@ -172,6 +173,8 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
     -----
     CopiesWarning
         If at least a twentieth of the rows repeat others, and not by coincidence.
+    ScalesWarning
+        As for `LSSVMClassifierCV`.
     BoundWarning
         If a chosen hyper-parameter is at the edge of the range that was searched.
     OneClassWarning
@@ -291,6 +294,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
             outer = outer_folds(self.cv, targets[train], own_groups, y[train], _SEED)
         check_memory(len(train), SEARCH, "LSSVMClassifierCV(rank='auto'), a machine on landmarks")
         X_train = training_rows(X, train, self._kernels()[0].pairwise)
+        warn_of_scales(X_train, self._kernels(), getattr(self, "feature_names_in_", None))
         if groups is None:
             warn_of_copies(X_train, copy_groups(X_train), "Drop them, or give their groups.")
         alone = classes_of_one(classes, labels[train])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -19,11 +20,15 @@ from looms._classes import class_indices
 from looms._typing import AnyArray, Array, Matrix
 from looms.copies import n_unexpected_copies
 from looms.held_out import HeldOut
+from looms.kernels import Kernel
+from looms.kernels._stationary import Isotropic
 from looms.optimize import Outcome
 from looms.selection._candidates import Candidate
 from looms.selection._tuning import BoundMet
 from looms.threshold import RequiredPrecision
 
+#: Ratio of standard deviations, and of ranges, of two columns, above which one hardly counts.
+_SCALES = 100.0
 _ROUNDING = 1e-10  # of targets; a criterion below its square has nothing left to fall
 _PACKAGES = tuple(
     f"{folder}{os.sep}" for folder in (Path(__file__).parents[1], Path(sklearn.__path__[0]))
@@ -88,6 +93,25 @@ class OneClassWarning(UserWarning):
     """
 
 
+class ScalesWarning(UserWarning):
+    """Columns differ so much in scale that distances between rows are those of a few of them.
+
+    Standard deviations and ranges differ a hundredfold. ``StandardScaler`` before the machine
+    makes them equal; kernels that weight or rank the columns do not need it.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> from looms import LSSVMRegressorCV, ScalesWarning
+    >>> X = np.random.default_rng(0).normal(size=(60, 2)) * [1.0, 1000.0]  # m and mm
+    >>> with warnings.catch_warnings(action="error", category=ScalesWarning):
+    ...     LSSVMRegressorCV().fit(X, X[:, 0])
+    Traceback (most recent call last):
+    looms.estimators._warnings.ScalesWarning: Column 1 has a standard deviation of ...
+    """
+
+
 class OptimisticScoresWarning(UserWarning):
     """The ``scores_`` that were read are of held-out outputs by which the machine was tuned.
 
@@ -107,6 +131,8 @@ class OptimisticScoresWarning(UserWarning):
     """
 
 
+#: Text, category, file and line of the warnings so far.
+_TOLD: set[tuple[str, type[Warning], str, int]] = set()
 #: Warnings of a fit that are kept back, in this thread: the filters of `warnings` belong to the
 #: process, and threads that set them for a while undo each other's.
 _KEPT: ContextVar[list[tuple[str, type[Warning]]] | None] = ContextVar("kept", default=None)
@@ -126,10 +152,36 @@ def kept_warnings() -> Iterator[list[tuple[str, type[Warning]]]]:
 def warn(message: str, category: type[Warning]) -> None:
     """Warn at the user's line, or keep the warning inside `kept_warnings`."""
     kept = _KEPT.get()
-    if kept is None:
-        warnings.warn(message, category, stacklevel=level_of_user())
-    else:
+    if kept is not None:
         kept.append((message, category))
+    elif not _told_here(message, category):
+        warnings.warn(message, category, stacklevel=level_of_user())
+
+
+def _told_here(message: str, category: type[Warning]) -> bool:
+    """True if the user's line has had this warning, and the filters want it once for each line.
+
+    `warnings` would see to that, but forgets all lines whenever any code changes its filters for a
+    while, as the validation of scikit-learn does in every fit.
+    """
+    frame = sys._getframe(level_of_user() - 1)
+    module, line = frame.f_globals.get("__name__", ""), frame.f_lineno
+    filters: Sequence[Any] = warnings.filters
+    action = next(
+        (
+            action
+            for action, text, kind, where, at in filters
+            if issubclass(category, kind)
+            and (text is None or re.match(text, message))
+            and (where is None or re.match(where, module))
+            and at in (0, line)
+        ),
+        "default",
+    )
+    place = message, category, frame.f_code.co_filename, line
+    told = action == "default" and place in _TOLD
+    _TOLD.add(place)
+    return told
 
 
 def warn_of_search(chosen: Candidate, targets: Array) -> None:
@@ -182,6 +234,38 @@ def warn_of_copies(X: Matrix, groups: AnyArray, remedy: str) -> None:
             f"chosen by it drift to a nearest neighbor. {remedy}",
             CopiesWarning,
         )
+
+
+def remark_on_scales(X: Any, kernels: Sequence[Kernel], names: Sequence[str] | None) -> str | None:
+    """Sentences on two columns, if all kernels are of plain distances, which hardly see one.
+
+    Columns of two values do not count, nor do rows that are sparse or in blocks. ``names`` are
+    those of all columns, as they are shown, or None.
+    """
+    if not (isinstance(X, np.ndarray) and all(isinstance(each, Isotropic) for each in kernels)):
+        return None
+    low, high = X.min(axis=0), X.max(axis=0)
+    columns = np.flatnonzero(((low < X) & (high > X)).any(axis=0))
+    if len(columns) < 2:
+        return None
+    spread, width = X[:, columns].std(axis=0), (high - low)[columns]
+    least, most = int(spread.argmin()), int(spread.argmax())
+    if min(spread[most] / spread[least], width[most] / width[least]) <= _SCALES:
+        return None
+    wide, narrow = (str(k) if names is None else names[k] for k in columns[[most, least]])
+    return (
+        f"Column {wide} has a standard deviation of {spread[most]:.3g}, and column {narrow} of "
+        f"{spread[least]:.3g}: distances between rows hardly count the latter. Put StandardScaler "
+        "before the machine, or use a kernel that weights the columns, such as 'ard' or "
+        "'weighted_rbf'."
+    )
+
+
+def warn_of_scales(X: Any, kernels: Sequence[Kernel], names: AnyArray | None) -> None:
+    """ScalesWarning with `remark_on_scales`, if there is one."""
+    remark = remark_on_scales(X, kernels, None if names is None else [*map(repr, names.tolist())])
+    if remark is not None:
+        warn(remark, ScalesWarning)
 
 
 def warn_of_no_stack(reason: str) -> None:

@@ -12,8 +12,8 @@ from looms.assessment._result import Assessment
 from looms.copies import copy_groups, n_unexpected_copies
 from looms.diagnostics import row_order
 from looms.estimators import Certificate, machine_of
-from looms.estimators._least_squares import LeastSquaresMachine
-from looms.estimators._warnings import settings_for_rare_classes
+from looms.estimators._least_squares import LeastSquaresMachine, members_of
+from looms.estimators._warnings import remark_on_scales, settings_for_rare_classes
 from looms.report._caution import Caution, note, serious
 from looms.report._choice import close_candidates, foreign, optimism, search_cautions
 from looms.report._near_rows import rise_without_near
@@ -49,11 +49,11 @@ def cautions(estimator: Any) -> list[Caution]:
 
     They warn of a machine that is no better than a guess, predicts one class for every sample, or
     seldom predicts a rare class; probabilities that are worse than the shares of the classes; a
-    feature that alone predicts the target; a search that ended at a bound or early; copies of
-    samples, or samples that look like repeats of others; rows in an order
-    (`looms.diagnostics.row_order`); few samples, or few in a class; and, after ``certify``, outputs
-    that differ from refits or are too ill-conditioned to tell. They do not say that the figures of
-    a machine without ``nested_`` flatter, since leave-one-out chose it.
+    feature that alone predicts the target; a search that ended at a bound or early; columns whose
+    scales differ a hundredfold; copies of samples, or samples that look like repeats of others; rows
+    in an order (`looms.diagnostics.row_order`); few samples, or few in a class; and, after
+    ``certify``, outputs that differ from refits or are too ill-conditioned to tell. They do not say
+    that the figures of a machine without ``nested_`` flatter, since leave-one-out chose it.
 
     Parameters
     ----------
@@ -147,6 +147,12 @@ def _of_fit(model: Model) -> Iterator[Caution]:
                 "drifts to a nearest neighbor. Drop the copies"
                 f"{together if hasattr(model.machine, 'copies') else ''}.",
             )
+    if model.selecting is not None:
+        kernels = [one.kernel for one in members_of(model.machine)]
+        names = [isolated(name) for name in model.features]
+        remark = None if X is None else remark_on_scales(X, kernels, names)
+        if remark is not None:
+            yield serious("Columns of other scales", remark)
     if model.selecting is not None and model.groups is None and not n:
         yield from _near_rows(model)
     yield from _row_order(model)

@@ -1,0 +1,156 @@
+"""Nested `scores_` beside test rows, in standard errors of `scores_se_`.
+
+A machine is tuned on n rows, stratified, and scored on all others (5,000 for made-up problems).
+"rms" is the root mean square over draws of (score − score on test rows) / `scores_se_`: 1 if the
+standard error covers everything in which the two differ. It counts the rows that are scored, for
+machines that are given, and not the draw of the training rows, which all held-out machines share.
+"widened" is the rms for standard errors 1.45 times as large, the correction of Nadeau & Bengio
+(2003) for ten folds, √(1 + 10/9); below 1 it goes too far. "beyond_two" is the share of the draws
+further off than two standard errors, 0.046 of a normal distribution.
+
+Claim checked: the rms is above 1 where there is something to learn, by a factor that depends on the
+problem and the score.
+
+    python benchmarks/standard_errors.py [--draws 100] [--jobs 1]
+
+Sets that are not in LOOMS_DATA are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+import numpy as np
+from _report import DATA, draws_of, write_table
+from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import StandardScaler
+
+from looms import LSSVMClassifierCV, LSSVMRegressorCV
+from looms.criteria import mean_class_error
+
+N_TEST, WIDER = 5000, np.sqrt(1 + 10 / 9)
+Pairs = dict[str, tuple[float, float, float]]  #: score, its standard error, score on test rows
+Split = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
+def banana(n: int, seed: int) -> Split:
+    with np.load(DATA / "ida_banana.npz") as file:
+        X = np.concatenate([file["X_train_1"], file["X_test_1"]])
+        y = np.concatenate([file["y_train_1"], file["y_test_1"]])
+    return of_table(X, y, n, seed)
+
+
+def ada(n: int, seed: int) -> Split:
+    table = np.loadtxt(DATA / "ada.csv.gz", delimiter=",", skiprows=1)
+    return of_table(table[:, :-1], table[:, -1], n, seed)
+
+
+def of_table(X: np.ndarray, y: np.ndarray, n: int, seed: int) -> Split:
+    split = train_test_split(X, y, train_size=n, stratify=y, random_state=seed)
+    scaler = StandardScaler().fit(split[0])
+    return scaler.transform(split[0]), scaler.transform(split[1]), split[2], split[3]
+
+
+def signal(n: int, seed: int) -> Split:
+    """A class by sine and slope of two of five features, with noise."""
+    X, f, rng = features(n, seed)
+    y = f + rng.normal(size=len(f)) > 0
+    return X[:n], X[n:], y[:n], y[n:]
+
+
+def noise(n: int, seed: int) -> Split:
+    X, _, rng = features(n, seed)
+    y = rng.permutation(len(X)) % 2
+    y[:n] = rng.permutation(n) % 2
+    return X[:n], X[n:], y[:n], y[n:]
+
+
+def numbers(n: int, seed: int) -> Split:
+    X, f, rng = features(n, seed)
+    y = f + 0.5 * rng.normal(size=len(f))
+    return X[:n], X[n:], y[:n], y[n:]
+
+
+def features(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.random.Generator]:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n + N_TEST, 5))
+    return X, np.sin(2 * X[:, 0]) + X[:, 1], rng
+
+
+PROBLEMS: list[tuple[Callable[[int, int], Split], int]] = [
+    (banana, 150),
+    (ada, 200),
+    (signal, 150),
+    (noise, 150),
+    (numbers, 150),
+]
+
+
+def of_draw(split: Callable[[int, int], Split], n: int, seed: int) -> Pairs:
+    X, X_test, y, y_test = split(n, seed)
+    if split is numbers:
+        regressor = LSSVMRegressorCV().fit(X, y)
+        e = y_test - regressor.predict(X_test)
+        test = {
+            "rmse": float(np.sqrt(np.mean(e**2))),
+            "mae": float(np.abs(e).mean()),
+            "r2": float(1 - e.var() / y_test.var()),
+        }
+        return beside(regressor, test)
+    machine = LSSVMClassifierCV().fit(X, y)
+    wrong, p = machine.predict(X_test) != y_test, machine.predict_proba(X_test)
+    labels = np.unique(y_test, return_inverse=True)[1]
+    test = {
+        "error": float(wrong.mean()),
+        "ber": mean_class_error(labels, wrong),
+        "auc": float(roc_auc_score(y_test, machine.decision_function(X_test))),
+        "log_loss": float(log_loss(y_test, p)),
+    }
+    return beside(machine, test)
+
+
+def beside(machine: LSSVMClassifierCV | LSSVMRegressorCV, test: dict[str, float]) -> Pairs:
+    scores, errors = machine.scores_, machine.scores_se_
+    return {name: (scores[name], errors[name], value) for name, value in test.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--draws", type=int, default=100)
+    parser.add_argument("--jobs", type=int, default=1)
+    options = parser.parse_args()
+    rows: list[tuple[object, ...]] = []
+    for split, n in PROBLEMS:
+        try:
+            drawn = draws_of(of_draw, split, n, n_draws=options.draws, n_jobs=options.jobs)
+        except FileNotFoundError:
+            continue
+        for name in drawn[0]:
+            score, error, test = np.array([pairs[name] for pairs in drawn]).T
+            ratio = (score - test) / error
+            rms = float(np.sqrt(np.mean(ratio**2)))
+            spread = float(np.std(ratio**2, ddof=1) / np.sqrt(options.draws) / (2 * rms))
+            far = float(np.mean(np.abs(ratio) > 2))
+            bias = float(np.mean(score - test)), float(np.mean(error))
+            which = split.__name__, n, name, options.draws
+            rows.append((*which, *bias, rms, spread, rms / WIDER, far))
+            print(*rows[-1], flush=True)
+    header = (
+        "problem",
+        "n",
+        "score",
+        "draws",
+        "mean_difference",
+        "mean_scores_se",
+        "rms",
+        "standard_error_of_rms",
+        "rms_widened",
+        "beyond_two",
+    )
+    write_table("standard_errors", header, rows)
+
+
+if __name__ == "__main__":
+    main()
