@@ -14,6 +14,7 @@ from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegre
 from looms.criteria import DIFFERENTIABLE
 from looms.kernels import Boolean
 from looms.kernels._names import KERNEL_NAMES
+from looms.selection import Objective
 
 pytestmark = [
     pytest.mark.filterwarnings(f"ignore::looms.{name}")
@@ -169,3 +170,23 @@ def test_classes_that_are_drawn_by_lot_are_not_learnt():
 def test_classes_that_are_separable_are():
     model = LSSVMClassifierCV("linear").fit(X, LABELS)
     assert model.score(X, LABELS) > 0.95
+
+
+@pytest.mark.parametrize("kernel", ["boolean", "normalized_boolean", "polynomial4"])
+def test_values_that_overflow_at_rows_outside_of_the_fit_are_an_error(kernel):
+    far = X.copy()
+    far[3] = 1e120
+    message = "so far from the others that .* overflows there: scale the features"
+    with pytest.raises(ValueError, match=message):
+        LSSVMClassifier(kernel).fit(far, LABELS, sample_weight=np.arange(N) != 3)
+    machine = LSSVMRegressor(kernel).fit(X, Y)
+    with pytest.raises(ValueError, match=message):
+        machine.predict(1e150 * X)
+
+
+def test_a_point_whose_gradient_overflows_is_not_evaluated():
+    objective = Objective(X, 2.0 * LABELS - 1, kernel="normalized_boolean")
+    theta = objective.theta0.copy()
+    theta[0] = np.log2(np.expm1(709.5 / (X @ X.T).max()))
+    assert objective.evaluate(theta).value == np.inf
+    assert np.isfinite(objective.evaluate(theta, gradient=False).value)

@@ -1,5 +1,7 @@
 """Every optimizer on functions whose minimum is known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -241,6 +243,25 @@ def test_noise_ends_the_search(optimizer):
     assert noisy.outcome is Outcome.WITHIN_NOISE
     assert noisy.n_evaluations < precise.n_evaluations
     assert noisy.best.value <= 24.2
+
+
+@by_gradient
+@pytest.mark.parametrize("spread", [0.5, 2.0])
+def test_a_gain_above_its_own_standard_error_does_not_end_the_search(optimizer, spread):
+    """Values of standard error 100, whose differences have ``spread`` times themselves."""
+    function, start = rosenbrock(standard_error=100.0), np.array([-1.2, 1.0])
+
+    def paired(theta, *, gradient=True):
+        point = function(theta, gradient=gradient)
+        return replace(point, deviations=np.array([60.0, spread * point.value]))
+
+    unpaired = minimize(function, start, box(2), optimizer=optimizer)
+    search = minimize(paired, start, box(2), optimizer=optimizer)
+    assert all(point.deviations is None for point in (*search.history, *search.accepted))
+    if spread > 1:
+        assert search.n_evaluations == unpaired.n_evaluations
+    else:
+        assert search.best.value < 1e-6 < 1.0 < unpaired.best.value
 
 
 @each_optimizer

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.datasets import make_classification
 
 from looms.kernels import RBF, Linear
 from looms.optimize import Outcome, Point
@@ -333,3 +334,33 @@ def test_memory_is_that_of_one_kernel_matrix():
     tracemalloc.stop()
     assert tuning.n_landmarks is not None
     assert peak < 1.3 * 8 * n**2
+
+
+@pytest.mark.parametrize(("n", "seed"), [(400, 2), (900, 1)])
+def test_a_search_goes_on_while_gains_are_sure(n, seed):
+    """20 features of which 8 tell, a twentieth of the labels drawn anew: many small sure gains.
+
+    If judged by the standard error of the criterion alone, searches end at 1.6 and 0.6 standard
+    errors above what the tolerance of 0.01 finds.
+    """
+    options = {"n_informative": 8, "n_redundant": 0, "n_clusters_per_class": 3, "class_sep": 0.6}
+    samples, labels = make_classification(n, 20, flip_y=0.05, random_state=seed, **options)
+    objective = Objective(samples, 2.0 * labels - 1, kernel="ard")
+    found, best = tune(objective)[0], tune(objective, tolerance=0.01)[0]
+    assert best.value <= found.value < best.value + 0.25 * best.standard_error
+    assert found.n_evaluations < best.n_evaluations
+
+
+@pytest.mark.parametrize("folds", [None, "groups", "2x3"])
+@pytest.mark.parametrize("criterion", ["press", "wmw", "cross_entropy"])
+@pytest.mark.parametrize("prior", [False, True])
+def test_deviations_have_the_standard_error(folds, criterion, prior):
+    groups = np.arange(N) // 4 if folds == "groups" else None
+    options = {"cv": folds if groups is None else None, "groups": groups, "prior": prior}
+    objective = Objective(X, LABELS, criterion=criterion, selection_weight=WEIGHT, **options)
+    point = objective.evaluate(objective.theta0)
+    ratio = np.linalg.norm(point.deviations) / point.standard_error
+    if folds == "2x3":  # repetitions differ a little, but their standard errors are averaged
+        assert 0.9 < ratio <= 1.0
+    else:
+        assert ratio == pytest.approx(1.0, rel=1e-12)

@@ -21,6 +21,8 @@ class Evaluation(NamedTuple):
     value : the criterion J.
     standard_error : standard error of J as an estimate from a sample.
     slope : ∂J/∂f, shaped like the outputs.
+    deviations : (n,) contribution of each row to the deviation of J from its mean, with which the
+        difference between two settings is judged; None if unknown.
 
     Examples
     --------
@@ -33,6 +35,7 @@ class Evaluation(NamedTuple):
     value: float
     standard_error: float
     slope: Array
+    deviations: Array | None = None
 
 
 class Criterion(ABC):
@@ -108,9 +111,9 @@ class PointwiseCriterion(Criterion):
         weight = sample_weight / sample_weight.sum()
         by_sample = losses if losses.ndim == 1 else losses.mean(axis=1)
         value = float(weight @ by_sample)
-        error = standard_error(weight * (by_sample - value), groups)
+        deviations = weight * (by_sample - value)
         share = weight if losses.ndim == 1 else weight[:, None] / losses.shape[1]
-        return Evaluation(value, error, share * slopes)
+        return Evaluation(value, standard_error(deviations, groups), share * slopes, deviations)
 
     def values(self, Y: Array, outputs: Array, weight: Array) -> Array:
         losses = self.loss(Y[:, None], outputs)[0].mean(axis=2)
@@ -256,6 +259,7 @@ class WMW(Criterion):
             float(np.mean([r.value for r in results])),
             float(np.mean([r.standard_error for r in results])),
             slope.reshape(y.shape),
+            np.mean([np.asarray(r.deviations) for r in results], axis=0),
         )
 
     def values(self, Y: Array, outputs: Array, weight: Array) -> Array:
@@ -305,7 +309,7 @@ class WMW(Criterion):
         deviations = np.empty_like(f)
         deviations[positive] = w_pos * (placement_pos - value)
         deviations[negative] = w_neg * (placement_neg - value)
-        return Evaluation(value, standard_error(deviations, groups), slope)
+        return Evaluation(value, standard_error(deviations, groups), slope, deviations)
 
 
 def _shares(weight: Array) -> Array:

@@ -99,9 +99,10 @@ def scores_of_folds(
     if is_classifier(machine):
         labels, rule = class_indices(y), vars(machine)
         rows = np.arange(len(y))
-        decided = Decided.of(rows, outputs, rule["threshold_"], rule["calibrator_"])
+        tie = machine._tie
+        decided = Decided.of(rows, outputs, rule["threshold_"], rule["calibrator_"], tie)
         made = Decisions.of([decided], labels)
-        area = area_within(HeldOut(y, outputs, weight), folds)
+        area = area_within(HeldOut(y, outputs, weight), folds, tie)
         scores = class_scores(labels, made.wrong, area, weight, losses=made.losses)
     else:
         scores = number_scores(y, outputs[None], weight)

@@ -56,11 +56,11 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
         wide one: more than four restarts add nothing.
     tol_se : float, default=0.1
         A search ends when an iteration gains less than this fraction of the standard error of
-        the criterion; on subsamples, where iterations are cheap, less than a fraction of that.
-        From 1600 samples on, the last search is on landmarks if these give the criterion to
+        the criterion, and less than the standard error of the gain itself, from the differences
+        of the samples' losses; on subsamples, where iterations are cheap, less than a fraction of
+        that. From 1600 samples on, the last search is on landmarks if these give the criterion to
         within ten times this tolerance, and the kernel matrix of all samples is factorized only
-        once; with 0 never. This is a heuristic: the difference of the criterion between two
-        settings of the hyper-parameters is less noisy than the criterion itself.
+        once; with 0 never.
     copies : {"apart", "together"}, default="apart"
         Whether rows that are equal in every feature are held out one at a time or together.
         Leaving one out leaves its copies in: if rows were entered repeatedly, "apart" flatters

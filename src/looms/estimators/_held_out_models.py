@@ -13,6 +13,7 @@ from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.conformal import LocalScale
 from looms.kernels import Kernel
+from looms.kernels._gram import finite_values
 from looms.kernels._samples import Pairs, Samples
 from looms.lssvm import features
 from looms.lssvm.leave_one_out_models import LeaveOneOutModels
@@ -71,7 +72,7 @@ def kernel_blocks(
     step = max(1, _NUMBERS // basis.n_samples)
     for start in range(0, X.shape[0], step):
         rows = Samples(X[start : start + step], start=start, center=basis.center)
-        K = kernel.values(Pairs(rows, basis))
+        K = finite_values(kernel, Pairs(rows, basis))
         yield slice(start, start + step), K if K.shape[1] == len(train) else K[:, train]
 
 

@@ -95,28 +95,48 @@ def contract_lower(G: Array, kernel: Kernel, blocks: GramBlocks) -> Array:
     gradient = np.zeros(len(kernel.hyperparameters))
     if gradient.size == 0:
         return gradient
-    for R, C, pairs in blocks:
-        if pairs.diagonal:
-            lower = np.tril(G[R, C])
-            gradient += kernel.values_gradient(pairs, lower + np.tril(lower, -1).T)
-        else:
-            gradient += 2.0 * kernel.values_gradient(pairs, G[R, C])
+    with np.errstate(over="ignore", invalid="ignore"):  # a point that cannot be evaluated
+        for R, C, pairs in blocks:
+            if pairs.diagonal:
+                lower = np.tril(G[R, C])
+                gradient += kernel.values_gradient(pairs, lower + np.tril(lower, -1).T)
+            else:
+                gradient += 2.0 * kernel.values_gradient(pairs, G[R, C])
     return gradient
+
+
+def finite_values(kernel: Kernel, pairs: Pairs) -> Array:
+    """Kernel values of rows that the machine may not have seen; ValueError if some overflow."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        K = kernel.values(pairs)
+    _check_in_range(K, kernel)
+    return K
+
+
+def _check_in_range(values: Array, kernel: Kernel) -> None:
+    if not np.isfinite(values).all():
+        raise ValueError(
+            f"Some samples are so far from the others that {kernel!r} overflows there: scale the "
+            "features, or leave out such samples."
+        )
 
 
 def expansion(kernel: Kernel, X: Matrix, basis: Samples, alpha: Array) -> Array:
     """Σ_j k(x_i, x_j) α_j over the samples of ``basis``, (n,) or (n, t), in blocks of rows.
 
     The size of a block is limited, so memory beside the result does not grow with the number
-    of rows.
+    of rows. ValueError if values overflow at some row.
     """
     weights = kernel.feature_weights(basis, alpha)
     if weights is not None:
-        return np.asarray(X @ weights)
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = np.asarray(X @ weights)
+        _check_in_range(values, kernel)
+        return values
     n = X.shape[0]
     step = max(1, _BLOCK * _BLOCK * 16 // max(basis.n_samples, 1))
     values = np.empty((n, *alpha.shape[1:]))
     for start in range(0, n, step):
         rows = Samples(X[start : start + step], start=start, center=basis.center)
-        values[start : start + step] = kernel.values(Pairs(rows, basis)) @ alpha
+        values[start : start + step] = finite_values(kernel, Pairs(rows, basis)) @ alpha
     return values

@@ -52,7 +52,8 @@ def minimize(
         without gradient.
     tolerance : gain, as a fraction of the standard error of the value, that is not worth an
         iteration. The search ends after an iteration that gained less, or at a gradient
-        that promises less.
+        that promises less, unless the gain of the iteration exceeds its own standard error, by
+        the ``deviations`` of the points.
     callback : called after every iteration with its number and the best point so
         far; a true result stops the search.
     inverse_hessian : (p, p) inverse Hessian of the function near the start, if known, from

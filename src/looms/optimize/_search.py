@@ -54,6 +54,8 @@ class Point:
     value, standard_error : those of the criterion; infinite if it cannot be evaluated.
     gradient : (p,) gradient of the value in ``theta``, or None if not computed.
     model : fitted model, if the function returns one.
+    deviations : (n,) independent contributions to the deviation of the value from its mean, whose
+        differences tell how sure a difference of values is; None if unknown.
 
     Examples
     --------
@@ -69,6 +71,14 @@ class Point:
     standard_error: float
     gradient: Array | None = None
     model: Any = None
+    deviations: Array | None = None
+
+    def sure_gain_over(self, other: Point) -> bool:
+        """True if the value is less than another by a standard error of the difference."""
+        if self.deviations is None or other.deviations is None:
+            return False
+        error = np.linalg.norm(self.deviations - other.deviations)
+        return bool(other.value - self.value > error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +145,8 @@ class Recorder:
     tolerance : gain, as a fraction of the standard error of the value, that is not worth an
         iteration. The search ends after an iteration that gained less, and at a point whose
         expected gain is smaller: for a quasi-Newton step, if ``inverse_hessian`` is known,
-        and for a small move in every hyper-parameter.
+        and for a small move in every hyper-parameter. It goes on after an iteration with a sure
+        gain, more than the standard error of this difference (`Point.sure_gain_over`).
     max_iter : largest number of iterations.
     callback : see `Callback`.
 
@@ -159,7 +170,7 @@ class Recorder:
         self._callback = callback
         self.inverse_hessian: Array | None = None
         self._accepted: list[Point] = []
-        self._value_before = np.inf
+        self._before: Point | None = None
         self.history: list[Point] = []
         self.n_iterations = 0
         self.best: Point | None = None
@@ -176,7 +187,7 @@ class Recorder:
         point = self(theta, gradient=gradient)
         if not np.isfinite(point.value):
             raise SearchStopped(Outcome.NEVER_EVALUATED)
-        self._value_before = point.value
+        self._before = point
         self._accepted.append(point)
         if self._max_iter == 0:
             raise SearchStopped(Outcome.MAX_ITER)
@@ -185,23 +196,27 @@ class Recorder:
     def iteration_done(self, *, steps_must_gain: bool = True) -> None:
         """Record an accepted step; raise `SearchStopped` if it was the last."""
         assert self.best is not None
+        assert self._before is not None
         self.n_iterations += 1
-        gain, self._value_before = self._value_before - self.best.value, self.best.value
+        gain, sure = self._before.value - self.best.value, self.best.sure_gain_over(self._before)
+        self._before = self.best
         if gain > 0:
             self._accepted.append(self.best)
         if self._callback is not None and self._callback(self.n_iterations, self.best):
             raise SearchStopped(Outcome.CALLBACK)
         # A first step that knows no curvature may be short for want of it.
         informed = self.n_iterations > 1 or self.inverse_hessian is not None
-        if informed and steps_must_gain and gain <= self.tolerance * self.best.standard_error:
+        small = gain <= self.tolerance * self.best.standard_error
+        if informed and steps_must_gain and small and not sure:
             raise SearchStopped(Outcome.WITHIN_NOISE)
         if self.n_iterations >= self._max_iter:
             raise SearchStopped(Outcome.MAX_ITER)
-        self.stop_if_flat(self.best)
+        if not sure:
+            self.stop_if_flat(self.best)
 
     def result(self, outcome: Outcome) -> Search:
         assert self.best is not None
-        accepted = tuple(replace(point, model=None) for point in self._accepted)
+        accepted = tuple(replace(point, model=None, deviations=None) for point in self._accepted)
         return Search(self.best, outcome, tuple(self.history), self.n_iterations, accepted)
 
     def stop_if_flat(self, point: Point) -> None:

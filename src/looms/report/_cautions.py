@@ -50,8 +50,8 @@ def cautions(estimator: Any) -> list[Caution]:
     They warn of a machine that is no better than a guess, predicts one class for every sample, or
     seldom predicts a rare class; probabilities that are worse than the shares of the classes; a
     feature that alone predicts the target; a search that ended at a bound or early; columns whose
-    scales differ a hundredfold; copies of samples, or samples that look like repeats of others; rows
-    in an order (`looms.diagnostics.row_order`); few samples, or few in a class; and, after
+    scales differ a hundredfold; copies of samples, or samples that look like repeats of others;
+    rows in an order (`looms.diagnostics.row_order`); few samples, or few in a class; and, after
     ``certify``, outputs that differ from refits or are too ill-conditioned to tell. They do not say
     that the figures of a machine without ``nested_`` flatter, since leave-one-out chose it.
 

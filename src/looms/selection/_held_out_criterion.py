@@ -144,13 +144,16 @@ class HeldOutCriterion(ABC):
                 solution = self.solve(theta)
             except NotPositiveDefiniteError:
                 return Point(theta, np.inf, np.inf)
-            value, standard_error, slope = self.criterion_of(solution.fit.held_out)
+            value, standard_error, slope, deviations = self.criterion_of(solution.fit.held_out)
             if not np.isfinite(value):
                 return Point(theta, np.inf, np.inf)
             dJ = None
             if gradient:
                 dJ = np.asarray(_LN2 * np.exp2(theta) * self.slopes(theta, solution, slope))
-            return self.penalized(Point(theta, value, standard_error, dJ, solution.fit))
+                if not np.isfinite(dJ).all():  # values that just do not overflow
+                    return Point(theta, np.inf, np.inf)
+            point = Point(theta, value, standard_error, dJ, solution.fit, deviations)
+            return self.penalized(point)
 
     def penalized(self, point: Point) -> Point:
         """The point, with the prior added to the criterion if there is one."""
@@ -179,6 +182,7 @@ class HeldOutCriterion(ABC):
         whole = whole_repetitions(self.parts)
         weights = np.array([self.selection_weight[rows].sum() for _, rows in whole])
         value, error, slope = 0.0, 0.0, np.zeros(held_out.shape)
+        deviations: Array | None = np.zeros(self.n_samples)
         for (r, rows), share in zip(whole, weights / weights.sum(), strict=True):
             groups = None if self.groups is None else self.groups[rows]
             part = self.criterion.evaluate(
@@ -186,7 +190,13 @@ class HeldOutCriterion(ABC):
             )
             value, error = value + share * part.value, error + share * part.standard_error
             slope[r, rows] = share * part.slope
-        return Evaluation(float(value), float(error), slope)
+            if deviations is not None and part.deviations is not None:
+                deviations[rows] += share * part.deviations
+            else:
+                deviations = None
+        if deviations is not None and self.groups is not None:
+            deviations = np.asarray(np.bincount(self.groups, weights=deviations), dtype=np.float64)
+        return Evaluation(float(value), float(error), slope, deviations)
 
     def with_criterion(self, criterion: str | Criterion) -> Self:
         """The objective with another criterion; kernel caches and buffers are shared."""

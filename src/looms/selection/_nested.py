@@ -184,7 +184,7 @@ def choose_nested(candidates: Iterable[OnGrid], evaluated: Evaluated | None = No
             with blas_threads(n):
                 solution = objective.solve(theta)
                 P, alpha = solution.models().P, targets_as_columns(solution.fit.alpha)
-                value, error, _ = objective.criterion_of(solution.fit.held_out)
+                value, error, *_ = objective.criterion_of(solution.fit.held_out)
                 if np.isfinite(value):
                     for part, e in inner_folds.residuals(P, alpha, solution.mu):
                         f = Y[:, None] - e

@@ -61,4 +61,5 @@ class HyperPrior:
             value=float(np.log(level)) + rate * float(np.log(omega)),
             standard_error=point.standard_error / level,
             gradient=gradient,
+            deviations=None if point.deviations is None else point.deviations / level,
         )

@@ -103,7 +103,7 @@ class ScannedCriterion(HeldOutCriterion):
             for log_mu, held_out in zip(log2_mu, outputs, strict=True):
                 point = Point(np.append(kernel_theta, log_mu), np.inf, np.inf)
                 if held_out is not None:
-                    value, standard_error, _ = self.criterion_of(held_out)
+                    value, standard_error, *_ = self.criterion_of(held_out)
                     if np.isfinite(value):
                         point = self.penalized(Point(point.theta, value, standard_error))
                 points.append(point)

@@ -124,7 +124,7 @@ def tune(
     theta, fit = best.best.theta, best.best.model
     value, standard_error = np.inf, np.inf
     if fit is not None:
-        value, standard_error, _ = objective.criterion_of(fit.held_out)
+        value, standard_error, *_ = objective.criterion_of(fit.held_out)
     tuning = Tuning(
         theta,
         value,
