@@ -84,6 +84,10 @@ def test_a_machine_on_landmarks_of_a_table_in_blocks(looms, large, tmp_path, nam
     assert (
         f"{name}: 300 rows in blocks; columns are prepared by a sample of 100 rows" in result.stderr
     )
+    assert (
+        "Note: rows in blocks are not kept, so looms predict will have no --coverage"
+        in result.stderr
+    )
     assert "20 landmarks" in result.stdout
     assert "so its figures flatter it; looms assess gives honest ones" in result.stderr
     written = {path.name for path in tmp_path.iterdir()}
@@ -119,6 +123,7 @@ def test_where_the_sample_is_the_table_the_rows_are_kept(looms, large, monkeypat
     result = looms("fit", "t.csv", "-t", "y", "--rank", 20, "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
     assert "in blocks" not in result.stderr
+    assert "--coverage" not in result.stderr
     assert load_model(tmp_path / "m.skops").model[-1].X_fit_.shape[0] == N
     assert looms("predict", "m.skops", "t.csv", "--coverage", 0.9).exit_code == 0
 
