@@ -193,15 +193,19 @@ def test_a_search_tells_where_it_is_and_the_time_left(meter, capsys):
     passes(12)
     meter.on_evaluation(None, 4000, 0.41)
     line = capsys.readouterr().err
-    assert "500 landmarks of 4000 of 4000 rows, evaluation 4, best 0.41, about 2 min left" in line
+    assert "500 landmarks of 4000 rows, evaluation 4, best 0.41, about 2 min left" in line
     passes(20)
     meter.on_stage(None, 4000, None)
     assert (
-        "4000 of 4000 rows, whole kernel matrix, about 6 min left (43 s)" in capsys.readouterr().err
+        "4000 of 4000 rows, whole kernel matrix, about 2 min left (43 s)" in capsys.readouterr().err
     )
     passes(130)
     meter.on_evaluation(None, 4000, 0.42)
-    assert "evaluation 5, best 0.42, about 4 min left (3 min)" in capsys.readouterr().err
+    assert "evaluation 5, best 0.42 (3 min)" in capsys.readouterr().err
+    meter.on_stage(None, 4000, None)  # the landmarks did not suffice
+    passes(130)
+    meter.on_evaluation(None, 4000, 0.4)
+    assert "evaluation 6, best 0.4, about 4 min left (5 min)" in capsys.readouterr().err
     meter.on_fit_task_end(None, task)
 
 

@@ -84,6 +84,10 @@ def test_a_machine_on_landmarks_of_a_table_in_blocks(looms, large, tmp_path, nam
     assert (
         f"{name}: 300 rows in blocks; columns are prepared by a sample of 100 rows" in result.stderr
     )
+    assert (
+        "Note: rows in blocks are not kept, so looms predict will have no --coverage"
+        in result.stderr
+    )
     assert "20 landmarks" in result.stdout
     assert "so its figures flatter it; looms assess gives honest ones" in result.stderr
     written = {path.name for path in tmp_path.iterdir()}
@@ -119,6 +123,7 @@ def test_where_the_sample_is_the_table_the_rows_are_kept(looms, large, monkeypat
     result = looms("fit", "t.csv", "-t", "y", "--rank", 20, "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
     assert "in blocks" not in result.stderr
+    assert "--coverage" not in result.stderr
     assert load_model(tmp_path / "m.skops").model[-1].X_fit_.shape[0] == N
     assert looms("predict", "m.skops", "t.csv", "--coverage", 0.9).exit_code == 0
 
@@ -196,3 +201,14 @@ def test_memory_and_time_are_told_before_many_rows_are_fitted(looms, tmp_path, m
     assert "of memory (of 8 GB free); --rank auto" in grid.stderr
     assess = looms("assess", "t.csv", "-t", "y", "--max-iter", 1, "--splits", 2)
     assert "Note: 270 rows: about 0.002 GB of memory" in assess.stderr
+
+
+def test_groups_too_large_for_landmarks_are_told_of_folds(looms, tmp_path, one_line, monkeypatch):
+    monkeypatch.setattr("looms.selection._low_rank.LARGEST_SET", 5)
+    monkeypatch.setattr("looms.selection._low_rank._MOST_FOLDS", 12)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(200, 2)).round(3), columns=["a", "y"])
+    frame.assign(site=np.arange(200) // 10).to_csv(tmp_path / "t.csv", index=False)
+    options = ("fit", "t.csv", "-t", "y", "--rank", 20, "--groups", "site")
+    one_line(looms(*options), 2, "Hold whole groups out in folds: --cv 10.")
+    assert looms(*options, "--cv", 10).exit_code == 0

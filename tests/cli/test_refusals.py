@@ -48,7 +48,7 @@ from looms.model_files import load_model, save_model
         ),
         (("show", "pets.csv"), "it is not a model file"),
         (("show", "nowhere.skops"), "there is no such file"),
-        (("show", "other.skops"), "the model was not saved by looms fit"),
+        (("show", "other.skops"), "the model is not fitted; fit it, and save it again"),
         (("predict", "m.skops", "number.csv"), "3 of the model's 3 columns are missing"),
         (("predict", "m.skops", "number.csv"), "empty where not known, or fit without them (looms"),
         (("predict", "m.skops", "nowhere.csv"), "there is no such file"),

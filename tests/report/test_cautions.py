@@ -473,6 +473,22 @@ def test_samples_of_their_own_are_no_repeats(load, kernel, scaled):
     }
 
 
+@pytest.mark.parametrize(("n_groups", "few"), [(3, True), (5, True), (6, False)])
+def test_few_groups_are_named_as_the_cause(n_groups, few):
+    rng = np.random.default_rng(0)
+    X, groups = rng.normal(size=(90, 2)), np.arange(90) // 3 % n_groups
+    numbers, labels = rng.normal(size=90), np.arange(90) % 2
+    why = f"There are only {n_groups} groups: a standard error from so few is not to be trusted."
+    found = titles(quietly(LSSVMRegressorCV("linear"), X, numbers, groups=groups))
+    ends = why if few else "Consider another kernel or other features."
+    assert found["No better than a guess"][1].endswith(ends)
+    assert ("Few groups" in found) == few
+    assert "Few groups" not in titles(quietly(LSSVMRegressorCV("linear"), X, numbers))
+    if n_groups == 3:
+        found = titles(quietly(LSSVMClassifierCV("linear", nested=None), X, labels, groups=groups))
+        assert found["No better than a guess"][1].endswith(why)
+
+
 def test_a_choice_repeated_without_each_sample_is_no_caution(points):
     X, y = points
     model = quietly(LSSVMClassifierCV("linear", search="grid"), X, y)

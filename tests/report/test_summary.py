@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -29,16 +30,67 @@ def test_keys_are_the_documented_ones(binary):
     assert set(keys) == set(summary_schema()["required"])
 
 
-def test_headline_is_the_outer_estimate_where_there_is_one(binary, by_loo):
-    model, _, _, assessment = binary
-    alone, beside = summary(model)["headline"], summary(model, assessment=assessment)["headline"]
-    assert summary(by_loo)["headline"]["honest"] is False
-    assert (alone["honest"], beside["honest"]) == (True, True)
+def quotes(report):
+    """Sentences that advise to quote the outer estimate."""
+    return [one["text"] for one in report["cautions"] if "Quote the outer" in one["text"]]
+
+
+def test_headline_is_the_outer_estimate_of_a_machine_chosen_by_its_figures(binary, by_loo):
+    assessment = binary[3]
+    alone, beside = summary(by_loo)["headline"], summary(by_loo, assessment=assessment)["headline"]
+    assert (alone["honest"], beside["honest"]) == (False, True)
+    assert (alone["outer"], beside["outer"]) == (False, True)
     assert alone["value"] == beside["loo"] != beside["value"]
     assert beside["value"] == pytest.approx(assessment.mean["ber"])
     low, high = assessment.interval().loc["ber"]
     assert (beside["low"], beside["high"]) == pytest.approx((low, high))
     assert alone["low"] < alone["value"] < alone["high"]
+
+
+def test_headline_of_a_nested_choice_and_outer_splits_is_that_of_smaller_error(binary, monkeypatch):
+    model, _, _, assessment = binary
+    assert model[-1].nested_ is not None
+    alone, few = summary(model), summary(model, assessment=assessment)  # of four splits
+    assert model[-1].scores_se_["ber"] < assessment.figures("ber").standard_error
+    assert few["headline"] == alone["headline"]
+    assert (few["headline"]["honest"], few["headline"]["outer"]) == (True, False)
+    assert not quotes(few)
+    page = render(model, assessment=assessment)
+    assert '<p class="kicker">Nested cross-validation report</p>' in page
+    assert "figure of the outer splits has a larger standard error" in page
+    assert "the figures to quote" not in page
+    figures = type(assessment).figures
+    monkeypatch.setattr(
+        type(assessment),
+        "figures",
+        lambda self, *score: replace(figures(self, *score), standard_error=1e-6),
+    )
+    many = summary(model, assessment=assessment)
+    assert many["headline"]["outer"] is True
+    assert many["headline"]["value"] == pytest.approx(assessment.mean["ber"])
+    assert quotes(many)
+    page = render(model, assessment=assessment)
+    assert '<p class="kicker">Report on outer splits</p>' in page
+    assert "of 4 splits: the figures to quote" in page
+
+
+def test_the_title_is_of_the_scores_shown(by_loo):
+    assert '<p class="kicker">Leave-one-out report</p>' in render(by_loo)
+    X, y = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 2
+    groups = np.arange(40) // 4
+    model = LSSVMClassifierCV("linear", nested=None).fit(X, y, groups=groups)
+    assert '<p class="kicker">Leave-one-group-out report</p>' in render(model)
+
+
+def test_a_negative_rise_is_explained_where_there_is_one():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    text = "Where the rise is negative, the machine predicts left-out samples better without"
+    for y, negative in ((X[:, 0] + rng.normal(size=60), True), (X @ [3.0, 2.0, 1.0], False)):
+        model = LSSVMRegressor("linear").fit(X, y)
+        rises = [row["importance"] for row in summary(model)["features"]["rows"]]
+        assert (min(rises) < 0) == negative
+        assert (text in render(model)) == negative
 
 
 def test_chosen_and_candidates(binary):

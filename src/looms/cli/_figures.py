@@ -216,9 +216,13 @@ def show_request(metadata: Mapping[str, Any]) -> None:
         for name, value in metadata["options"].items()
         if value
     }
+    size = f"{count(metadata['n_rows'], 'row')}, {count(metadata['n_features'], 'feature')}"
+    if "date" not in metadata:  # of save_model
+        what = f"{metadata['task'].capitalize()}{target}: {size}"
+        console().print(f"{what}; saved by looms {metadata['looms_version']}")
+        return
     for line in (
-        f"{metadata['task'].capitalize()}{target}, {metadata['file']}: "
-        f"{count(metadata['n_rows'], 'row')}, {count(metadata['n_features'], 'feature')}",
+        f"{metadata['task'].capitalize()}{target}, {metadata['file']}: {size}",
         f"Asked for: {', '.join(f'{name}={value}' for name, value in options.items())}",
         f"Fitted {metadata['date']} in {metadata['seconds']:.1f} s by looms "
         f"{metadata['looms_version']}, scikit-learn {metadata['sklearn_version']}",
@@ -288,7 +292,8 @@ def show_choice(model: Pipeline, metadata: Mapping[str, Any]) -> None:
         best = machine.cv_results_["params"][machine.best_index_]
         chosen, scales = [f"{name} = {value:.4g}" for name, value in best.items()], []
     else:
-        show_candidates(machine)
+        if hasattr(machine, "candidates_"):
+            show_candidates(machine)
         values = machine.kernel_.hyperparameters
         scales = [h for h in values if re.fullmatch(r".*\[\d+\]", h.name)]
         chosen = [f"{h.name} = {h.value:.4g}" for h in values if h not in scales]
@@ -305,7 +310,8 @@ def show_choice(model: Pipeline, metadata: Mapping[str, Any]) -> None:
         out.print(f"Stacked: {len(members)} machines, by the weights above")
         taken = machine.candidates_[machine.best_index_].name
         chosen = [taken, *chosen]
-    out.print(f"{'Largest' if members else 'Chosen'}: {', '.join(chosen)}")
+    how = "Chosen" if hasattr(machine, "best_index_") else "Given"
+    out.print(f"{'Largest' if members else how}: {', '.join(chosen)}")
     if scales:
         names, _, _ = feature_names(model[:-1], machine)
         order = np.argsort([-h.value for h in scales])[:MOST_SCALES]
@@ -324,7 +330,7 @@ def show_choice(model: Pipeline, metadata: Mapping[str, Any]) -> None:
     if machine.threshold not in (None, 0.0):
         values = threshold_figures(truth == 1, predicted == 1, machine.threshold)
         shown = ", ".join(f"{name} {figure(value)}" for name, value in values.items())
-        rule = metadata["options"]["threshold"]
+        rule = metadata["options"].get("threshold", machine.threshold)
         out.print(
             f"{method[0].upper()}{method[1:]} at threshold {rule} (positive: "
             f"{machine.classes_[1]}): {shown}"

@@ -27,7 +27,7 @@ from looms.cli._prepare import (
 )
 from looms.cli._request import MachineRequest
 from looms.cli._target import target_of
-from looms.datasets._first_pass import first_pass
+from looms.datasets._first_pass import SAMPLE, first_pass
 from looms.datasets._table_blocks import TableBlocks
 from looms.selection._low_rank_start import LARGEST_RANK
 
@@ -106,6 +106,10 @@ def prepare_large(
         f"{path.name}: {first.n_rows:,} rows in blocks; columns are prepared by a sample of "
         f"{n_sampled:,} rows; about {needed / 1e9:.2g} GB of memory"
         + (f" and, meanwhile, {on_disk / 1e9:.2g} GB next to the model" if on_disk else "")
+    )
+    note(
+        "rows in blocks are not kept, so looms predict will have no --coverage; for intervals or "
+        f"sets, fit a sample of up to {SAMPLE:,} rows"
     )
     ranges = prepared.ranges
     for name, column in first.columns.items():

@@ -34,6 +34,7 @@ NARROW = 80
 #: Command line wording for Python wording.
 _BY_OPTION = {
     "another kernel": "another kernel (--kernel)",
+    "in folds: cv=10": "in folds: --cv 10",
     "leave it out.": "leave it out (--drop).",
     "fit without them": "fit without them (looms fit --drop)",
     "cv=GapKFold()": "--time",

@@ -134,13 +134,14 @@ class Meter:
             self._name = context.task_name
             self._began = self._last = time.monotonic()
             self._n, self._total, self._values = 0, 0, [np.inf]
-            self._of_all = np.inf
+            self._landmarks, self._on_all, self._of_all = None, self._usual, np.inf
             line = f"Candidate {k + 1} of {self._n_candidates}: {self._name}"
             self.show(k, self._n_candidates, self._name, line)
 
     def on_stage(self, estimator: object, n: int, n_landmarks: int | None) -> None:
         """Rows of the search that begins, and landmarks of one in place of the kernel matrix."""
         now = time.monotonic()
+        self._on_all = self._usual if self._landmarks is None else 1
         self._landmarks = n_landmarks if self._power == 3 else None
         self._n, self._values, self._pace, self._last = n, [], np.inf, now
         if n == self._n_rows and self._landmarks is None:  # the longest, of few evaluations
@@ -164,7 +165,7 @@ class Meter:
     def _show_search(self, now: float, what: str) -> None:
         on = f"{self._n} of {self._n_rows} rows"
         if self._landmarks is not None:
-            on = f"{self._landmarks} landmarks of {on}"
+            on = f"{self._landmarks} landmarks of {self._n_rows} rows"
         text = f"{self._name}: {on}, {what}{self._left(now)}"
         k, elapsed = len(self._seconds), duration(now - self._began)
         line = f"Candidate {k + 1} of {self._n_candidates}: {text} ({elapsed})"
@@ -187,9 +188,9 @@ class Meter:
         after, elapsed = self._n_candidates - len(self._seconds) - 1, now - self._began
         if self._seconds:
             seconds = (after + 1) * sum(self._seconds) / len(self._seconds) - elapsed
-        elif self._usual is not None and self._of_all < np.inf:
+        elif self._on_all is not None and self._of_all < np.inf:
             done = len(self._values) if self._n == self._n_rows else 0
-            to_go = (1 if self._landmarks else self._usual - done) * self._of_all
+            to_go = (1 if self._landmarks else self._on_all - done) * self._of_all
             seconds = to_go + after * (elapsed + to_go)
         else:
             return ""

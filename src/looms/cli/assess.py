@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -142,7 +141,7 @@ def assess(
         if output is not None:
             write_or_print(output, csv_text(result.table), "a row for each split is in")
         if report is not None:
-            model = train(prepared, replace(request, nested="none")).model
+            model = train(prepared, request).model
             write_report(report, model, prepared, target, file, result)
     finally:
         show_result(result, json)

@@ -238,6 +238,8 @@ def _of_model(
 ) -> Subject:
     """The machine of a model file, to be refitted to the rows."""
     saved = load(path, reading.max_bytes)
+    if "date" not in saved.metadata:
+        raise InputError(f"{path}: diagnostics take files of looms fit, and this is of save_model")
     if saved.metadata["task"] != "classification":
         raise InputError(f"{path}: it is a regression, but diagnostics are for classes")
     if isinstance(saved.model[-1], NonconformityClassifier):

@@ -43,6 +43,7 @@ from looms.cli._output import (
 )
 from looms.cli._predictions import Predictions, Unlike
 from looms.cli._prepare import open_file, read
+from looms.cli._saved import completed
 from looms.cli._target import text
 from looms.datasets._table import Table, no_rows
 from looms.model_files import load_model
@@ -214,17 +215,18 @@ def show(
         return
     show_request(saved.metadata)
     show_choice(saved.model, saved.metadata)
-    note(choice_of(saved.model[-1]))
+    if hasattr(saved.model[-1], "best_index_") or "date" in saved.metadata:
+        note(choice_of(saved.model[-1]))
 
 
 def load(path: Path, max_bytes: int) -> SavedModel:
-    """The model of a file of looms fit, with warnings about versions as notes."""
+    """The model of a file of looms fit or `save_model`, with warnings about versions as notes."""
     with as_messages():
         saved = load_model(path, max_bytes=max_bytes)
     metadata = saved.metadata
     complete = metadata.keys() >= METADATA and isinstance(metadata["options"], dict)
     if not complete or not isinstance(metadata["columns"], dict | None):
-        raise InputError(f"{path}: the model was not saved by looms fit; fit it again")
+        return completed(saved, path)
     return saved
 
 
@@ -264,6 +266,11 @@ def rows_for(
     groups and times of its fit.
     """
     target = saved.metadata["target"]
+    if with_target and target is None and saved.metadata["columns"] is not None:
+        raise InputError(
+            f"{path}: the model does not name its target; save it with the metadata "
+            "{'target': ...}, the name of the column"
+        )
     table = read(path, target if with_target else None, reading, kept, drop_missing)
     if with_target and table.y is None:
         raise InputError(f"{path}: no labels are beside it; put them there, or use looms predict")
@@ -295,12 +302,19 @@ def blocks_for(
 def fitting(saved: SavedModel, table: Table, path: Path) -> Table:
     """Rows of a table in the form that the model takes, except the columns of a data frame."""
     columns, X = saved.metadata["columns"], table.X
-    if (columns is None) != sparse.issparse(X):
+    if columns != {} and (columns is None) != sparse.issparse(X):
         made_for = "sparse files" if columns is None else "tables with named columns"
         raise InputError(f"{path}: the model was fitted to {made_for}, but this is not such a file")
-    if columns is not None:
-        return table
     n_features = saved.metadata["n_features"]  # a sparse file ends at the last column that it uses
+    if columns or not sparse.issparse(X):
+        if not columns:
+            X = X.drop(columns=saved.metadata["target"] or [], errors="ignore")
+        if not columns and X.shape[1] != n_features:
+            raise InputError(
+                f"{path}: the model was fitted to {n_features} columns without names, and there "
+                f"are {X.shape[1]}"
+            )
+        return replace(table, X=X)
     if X.shape[1] > n_features:
         raise InputError(
             f"{path}: a row has feature {X.shape[1]}, but the model was fitted to {n_features}"
@@ -312,6 +326,8 @@ def fitting(saved: SavedModel, table: Table, path: Path) -> Table:
 def note_ignored(saved: SavedModel, table: Table, kept: Sequence[str]) -> None:
     """Note columns that the model does not know, except kept ones and those of its fit."""
     metadata, options = saved.metadata, saved.metadata["options"]
+    if metadata["columns"] == {}:  # without names all are taken
+        return
     known = {*(metadata["columns"] or ()), *kept, metadata["target"]}
     known |= {options.get("groups"), options.get("time")}
     ignored = [str(name) for name in getattr(table.X, "columns", ()) if name not in known]

@@ -66,7 +66,7 @@ class SavedModel:
 def save_model(
     path: str | os.PathLike[str],
     model: BaseEstimator,
-    metadata: Mapping[str, Any],
+    metadata: Mapping[str, Any] | None = None,
     *,
     trusted: Collection[type | str] = (),
 ) -> None:
@@ -81,8 +81,9 @@ def save_model(
         ``StandardScaler``, ``MaxAbsScaler`` and ``OneHotEncoder`` (of texts, to float64) of
         scikit-learn; ``ColumnTransformer`` without ``n_jobs`` and ``transformer_weights``; and
         pipelines of them without ``memory``.
-    metadata : mapping
-        Values that JSON can hold. ``looms_version`` is added.
+    metadata : mapping, optional
+        Values that JSON can hold. ``looms_version`` is added. ``target``, the name of the column to
+        predict, is what ``looms score`` needs.
     trusted : collection of types or of their names, default=()
         Further types that the model holds, such as ``sklearn.decomposition.PCA``. `load_model`
         needs them too.
@@ -117,7 +118,7 @@ def save_model(
     skops_io = require("skops.io", "Writing a model file")
     content = {
         "looms_model_file": _FORMAT,
-        "metadata": json.dumps({"looms_version": __version__, **metadata}, allow_nan=False),
+        "metadata": json.dumps({"looms_version": __version__, **(metadata or {})}, allow_nan=False),
         "model": model,
     }
     data = skops_io.dumps(content, compression=zipfile.ZIP_DEFLATED)

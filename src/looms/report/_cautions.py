@@ -32,7 +32,7 @@ from looms.report.model import Model, named, predicted_labels
 from looms.report.text import isolated, sentence
 
 #: Below these numbers a caution says that the figures are uncertain.
-_FEW_SAMPLES, _FEW_IN_CLASS = 100, 20
+_FEW_SAMPLES, _FEW_IN_CLASS, _FEW_GROUPS = 100, 20, 6
 #: The smallest class is called rare below this fraction of an even share.
 _RARE = 0.4
 #: A machine with less than this fraction of the errors of a guess needs no remedy.
@@ -211,8 +211,17 @@ def _quoted(model: Model) -> str:
     return f"The {name} to quote is {figure(value, key, 3)} {plus_minus(error, key)}"
 
 
+def _few_groups(model: Model) -> str:
+    """A sentence on standard errors from few groups; empty if there are more, or none."""
+    n = 0 if model.groups is None else len(np.unique(model.groups[model.has_weight]))
+    if not 0 < n < _FEW_GROUPS:
+        return ""
+    return f"There are only {n} groups: a standard error from so few is not to be trusted."
+
+
 def _guessing(model: Model) -> Iterator[Caution]:
     scores, title = model.scored.scores, "No better than a guess"
+    few = _few_groups(model)
     if not model.classification:
         value = scores["r2"][0]
         gain, error = gain_over_mean(model)
@@ -220,7 +229,7 @@ def _guessing(model: Model) -> Iterator[Caution]:
             yield serious(
                 title,
                 f"{sentence(model.method)} R² is {value:.3g}: within noise, the mean of the "
-                f"targets predicts as well. {_OTHERS}",
+                f"targets predicts as well. {few or _OTHERS}",
             )
         return
     (ber, error), (area, area_error) = scores["ber"], scores["auc"]
@@ -238,12 +247,12 @@ def _guessing(model: Model) -> Iterator[Caution]:
     elif ber + 2 * error >= guess:
         text = (
             f"The {model.method} balanced error rate {ber:.3g} ± {error:.2g} is no better than "
-            f"guessing ({guess:.3g}){known}. {seldom}{remedy}"
+            f"guessing ({guess:.3g}){known}. {seldom}{few or remedy}"
         )
     elif not ranks:
         text = (
             f"The {model.method} outputs do not rank the classes: AUC {area:.3g} ± "
-            f"{area_error:.2g}, where a guess has 0.5. {_OTHERS}"
+            f"{area_error:.2g}, where a guess has 0.5. {few or _OTHERS}"
         )
     elif seldom:
         title, text = "A class is seldom predicted", f"{seldom}{remedy}"
@@ -292,6 +301,9 @@ def _sizes(model: Model) -> Iterator[Caution]:
             f"With {n} samples, the {model.method} figure {value:.3g} has a standard error of "
             f"{error:.2g}{', apart from any optimism' * (model.nested is None)}.",
         )
+    few = _few_groups(model)
+    if few:
+        yield note("Few groups", few)
     if not model.classification:
         return
     counts = error_by_class(model)[0]

@@ -17,7 +17,7 @@ from looms.estimators._search import SelectingMachine
 from looms.optimize import Outcome
 from looms.report._caution import Caution, note, serious
 from looms.report._selection import candidate_scores, n_choice_folds, score_name
-from looms.report.figures import FIGURES
+from looms.report.figures import FIGURES, quotes_splits
 from looms.report.model import Model, parameter_name
 from looms.report.text import isolated, sentence
 
@@ -91,8 +91,8 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
             yield note(
                 f"Optimism of {model.candidates_by}",
                 f"{sentence(model.chosen_by)} chose {tuned}{of_candidates}. "
-                f"{assessment.optimism_text(name, model.candidates_by)} "
-                "Quote the outer estimate.",
+                f"{assessment.optimism_text(name, model.candidates_by)}"
+                f"{' Quote the outer estimate.' * quotes_splits(model, assessment)}",
             )
         if model.classification:
             yield from near_guess(assessment, len(model.classes))

@@ -204,12 +204,27 @@ def outer(assessment: Assessment) -> dict[str, Any]:
     }
 
 
+def quotes_splits(model: Model, assessment: Assessment | None) -> bool:
+    """True if outer splits are the figures to quote, not those of the machine of all samples."""
+    if assessment is None or model.nested is None:
+        return assessment is not None
+    key = "ber" if model.classification else "rmse"
+    same = model.classification or model.held_out.y.ndim == 1
+    if not same or key not in assessment.scores:
+        return True
+    return not model.scored.scores[key][1] < assessment.figures(key).standard_error
+
+
 def headline(model: Model, assessment: Assessment | None) -> dict[str, Any]:
-    """The figure on top: from outer splits if any, otherwise from held-out predictions."""
+    """The figure on top: from outer splits if any, otherwise from held-out predictions.
+
+    Of outer splits and a choice repeated without each fold, the one of smaller standard error.
+    """
     key = "ber" if model.classification else "rmse"
     scores = model.scored.scores
     guess: float | None = 1 - 1 / len(model.classes) if model.classification else guess_rmse(model)
-    if assessment is None:
+    from_splits = quotes_splits(model, assessment)
+    if assessment is None or not from_splits:
         value, error = scores[key]
         most = 1.0 if model.classification else np.inf
         low: float | None = max(0.0, value - 1.96 * error)
@@ -231,6 +246,7 @@ def headline(model: Model, assessment: Assessment | None) -> dict[str, Any]:
         "low": low,
         "high": high,
         "honest": assessment is not None or model.nested is not None,
+        "outer": from_splits,
         "loo": loo,
         "guess": guess,
     }

@@ -84,7 +84,8 @@ def write_html(
     path : path
         The file to write; an existing one is replaced, whole or not at all.
     X, y, groups, assessment, title, notes : see `summary`
-        The outer estimate of an assessment becomes the headline.
+        The outer estimate of an assessment becomes the headline, unless the standard error of
+        nested cross-validation of all samples is smaller.
 
     Raises
     ------

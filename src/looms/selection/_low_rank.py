@@ -104,7 +104,7 @@ class LowRankObjective(HeldOutCriterion):
             raise ValueError(
                 f"On landmarks rows are held out in sets of at most {LARGEST_SET} rows, each row "
                 f"once, or in at most {_MOST_FOLDS} larger ones: here there are {n_folds}, the "
-                f"largest of {max(map(len, sets))} rows."
+                f"largest of {max(map(len, sets))} rows. Hold whole groups out in folds: cv=10."
             )
         if sets and not self._in_folds:
             (part,) = self.parts

@@ -1,0 +1,134 @@
+"""Files of `save_model`, read by `looms show`, `predict` and `score`."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from looms import (
+    SVCCV,
+    LSSVMClassifier,
+    LSSVMClassifierCV,
+    LSSVMRegressorCV,
+    NonconformityClassifier,
+)
+from looms.kernels import RBF
+from looms.model_files import save_model
+from looms.tables import table_preprocessor
+
+rng = np.random.default_rng(0)
+FRAME = pd.DataFrame(rng.normal(size=(60, 2)).round(3), columns=["a", "b"])
+FRAME["c"] = np.where(rng.random(60) < 0.5, "red", "blue")
+LABELS = np.where(FRAME["a"] + (FRAME["c"] == "red") > 0.5, "yes", "no")
+NUMBERS = FRAME["a"] - FRAME["b"] ** 2
+TARGET = {"target": "y"}
+
+
+def fitted(name):
+    """A pipeline or machine, its features, and its targets."""
+    numbers, machine = FRAME[["b", "a"]], LSSVMClassifierCV("linear", nested=None)
+    if name == "table":
+        return make_pipeline(table_preprocessor(FRAME), machine).fit(FRAME, LABELS), FRAME, LABELS
+    if name == "scaler":
+        return make_pipeline(StandardScaler(), machine).fit(numbers, LABELS), numbers, LABELS
+    if name == "names":
+        return LSSVMRegressorCV("linear").fit(numbers, NUMBERS), numbers, NUMBERS
+    if name == "array":
+        X = FRAME[["a", "b"]]
+        return (
+            make_pipeline(StandardScaler(), LSSVMClassifier("linear")).fit(X.to_numpy(), LABELS),
+            X,
+            LABELS,
+        )
+    if name == "svm":
+        machine = SVCCV("linear", search="grid", param_grid={"C": [1.0]})
+    else:
+        machine = NonconformityClassifier()
+    return machine.fit(numbers, LABELS), numbers, LABELS
+
+
+@pytest.mark.parametrize("name", ["table", "scaler", "names", "array", "svm", "nonconformity"])
+def test_show_predict_and_score(looms, name):
+    model, X, y = fitted(name)
+    save_model("m.skops", model, TARGET)
+    FRAME.assign(y=y).to_csv("t.csv", index=False)
+    file = "t.csv"
+    if name == "array":  # which has no names to choose columns by
+        file = "few.csv"
+        X.assign(y=y).to_csv(file, index=False)
+    shown = looms("show", "m.skops")
+    assert shown.exit_code == 0, shown.stderr
+    task = "Regression" if name == "names" else "Classification"
+    assert shown.stdout.startswith(f"{task} of 'y': ")
+    assert f" rows, {X.shape[1]} features; saved by looms" in shown.stdout
+    predicted = looms("predict", "m.skops", file, "--digits", 17, "-o", "p.csv")
+    assert predicted.exit_code == 0, predicted.stderr
+    given = model.predict(X.to_numpy() if name == "array" else X)
+    found = pd.read_csv("p.csv")["prediction"].to_numpy()
+    if name == "names":
+        np.testing.assert_allclose(found, given, rtol=1e-12)
+    else:
+        assert found.tolist() == given.tolist()
+    scored = looms("score", "m.skops", file, "--json")
+    assert scored.exit_code == 0, scored.stderr
+    figures = json.loads(scored.stdout)["figures"]
+    if name == "names":
+        assert figures["mae"] == pytest.approx(np.abs(given - y).mean())
+    else:
+        assert figures["error"] == pytest.approx(np.mean(given != y))
+
+
+def test_a_model_without_metadata_is_shown_and_predicts(looms, one_line):
+    model, X, _ = fitted("scaler")
+    save_model("m.skops", model)
+    X.to_csv("t.csv", index=False)
+    assert looms("show", "m.skops").stdout.startswith(
+        "Classification: 60 rows, 2 features; saved by"
+    )
+    assert looms("predict", "m.skops", "t.csv").stderr == ""
+    one_line(looms("score", "m.skops", "t.csv"), 2, "with the metadata {'target': ...}")
+    X.assign(more=1, b="x").to_csv("t.csv", index=False)
+    one_line(looms("predict", "m.skops", "t.csv"), 2, "the model cannot take these rows: could not")
+    X[["a"]].to_csv("t.csv", index=False)
+    one_line(looms("predict", "m.skops", "t.csv"), 2, "1 of the model's 2 columns are missing: 'b'")
+
+
+def test_coverage_of_a_saved_model(looms):
+    model, X, _ = fitted("names")
+    save_model("m.skops", model)
+    X.to_csv("t.csv", index=False)
+    result = looms("predict", "m.skops", "t.csv", "--coverage", 0.8, "-o", "p.csv", "--digits", 17)
+    assert result.exit_code == 0, result.stderr
+    found = pd.read_csv("p.csv")[["lower", "upper"]]
+    np.testing.assert_allclose(found, model.predict_interval(X, 0.8), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("machine", "text"),
+    [
+        (StandardScaler().fit(FRAME[["a"]]), "the model ends in StandardScaler, and the command"),
+        (LSSVMClassifier(), "the model is not fitted; fit it, and save it again"),
+        (LSSVMClassifier("precomputed").fit(np.eye(60), LABELS), "the model takes kernel values"),
+    ],
+)
+def test_models_that_the_command_line_does_not_take(looms, one_line, machine, text):
+    save_model("m.skops", machine)
+    one_line(looms("show", "m.skops"), 2, text)
+
+
+def test_columns_without_names_must_be_as_many(looms, one_line):
+    X = FRAME[["a", "b"]]
+    save_model("m.skops", LSSVMClassifier(RBF(1.0)).fit(X.to_numpy(), LABELS))
+    FRAME.to_csv("t.csv", index=False)
+    one_line(
+        looms("predict", "m.skops", "t.csv"), 2, "fitted to 2 columns without names, and there"
+    )
+
+
+def test_diagnose_refits_models_of_looms_fit_only(looms, one_line):
+    save_model("m.skops", fitted("scaler")[0], TARGET)
+    FRAME.assign(y=LABELS).to_csv("t.csv", index=False)
+    one_line(looms("diagnose", "t.csv", "--model", "m.skops"), 2, "take files of looms fit")
