@@ -22,8 +22,8 @@ from looms.lssvm import NotPositiveDefiniteError
 
 #: Blocks of consecutive rows, and random partitions that they are compared with.
 N_BLOCKS, N_RANDOM = 10, 199
-#: With fewer rows, or groups, a block is hardly more than one; with more rows the 200 partitions
-#: take as long as a factorization of 4000 rows or more.
+#: With fewer rows, or groups, a block is hardly more than one; with more rows P takes more than
+#: 0.2 GB, and the 200 partitions 10¹¹ flops.
 _FEWEST, _MOST = 2 * N_BLOCKS, 5000
 #: Rows of adjacent targets that are exchanged, at least. More of them would give more power, but
 #: reject tables sorted by a target with some noise too often (benchmarks/row_order.py).
