@@ -80,6 +80,7 @@ def test_degenerate_features(kernel, data):
         if not ("boolean" in kernel and scale == 1e-8)
     ],
 )
+@pytest.mark.filterwarnings("ignore::looms.ScalesWarning")
 def test_units_of_the_features(kernel, scale):
     model = LSSVMRegressorCV(kernel).fit(X * np.array(scale), Y)
     check(model, X * np.array(scale))

@@ -456,7 +456,7 @@ class TestSets:
 
     def test_the_threshold_does_not_count(self):
         plain, moved = (
-            LSSVMClassifier(RBF(0.3), threshold=t).fit(X, LABELS["two classes"]) for t in (0.0, 0.5)
+            LSSVMClassifier(RBF(0.3), threshold=t).fit(X, LABELS["two classes"]) for t in (0, -0.5)
         )
         assert_array_equal(plain.predict_set(X_NEW, 0.7), moved.predict_set(X_NEW, 0.7))
 

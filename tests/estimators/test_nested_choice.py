@@ -209,16 +209,16 @@ def test_classes_and_probabilities_are_set_without_the_rows(
         outside = np.bincount(labels[rest], weights=weight[rest])
         factor = (mass / outside)[labels[rest]]
         held_out = HeldOut(anew.y[rest], inner.outputs, factor * weight[rest])
-        calibrator = fit_calibrator(
-            HeldOut(anew.y[rest], inner.outputs, factor * fit_weight[rest]), "sigmoid"
-        )
+        calibrator = fit_calibrator(held_out)
+        of_fit = HeldOut(anew.y[rest], inner.outputs, factor * fit_weight[rest])
+        deciding = fit_calibrator(of_fit)  # class weights decide, and are in no probability
         limit = 0.0
         if threshold == "ber":
             limit = balanced_error_threshold(held_out)[0]
         elif target == "two classes":
-            limit = output_at_half(calibrator, held_out.outputs)
+            limit = output_at_half(deciding, held_out.outputs)
         else:
-            limit = calibrator.thresholds(held_out.outputs[held_out.sample_weight > 0])
+            limit = deciding.thresholds(held_out.outputs[held_out.sample_weight > 0])
         f = anew.outputs(inner.point, out, rows)
         rounds[rows] += 1
         wrong[rows] += class_indices(f, limit) != labels[rows]

@@ -167,7 +167,9 @@ class LSSVMClassifier(Classifier, GivenMachine):
         Whether to fit an (unregularized) intercept.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes in the fit and in the threshold None; they multiply
-        ``sample_weight``. Probabilities are those of the classes as they are, without them.
+        ``sample_weight``. Probabilities are those of the classes as they are, without them; but
+        isotonic regression and beta calibration, of which one serves several classes, cannot
+        allow for their weights.
     threshold : None, float, str, looms.threshold.ThresholdRule or callable, default=None
         Outputs above it belong to the second class. None puts it where the probability of that
         class is ½, so that decisions agree with probabilities (with ``class_weight``, in a
