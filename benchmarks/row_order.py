@@ -29,7 +29,7 @@ CASES = {
     "numbers": ("no order", "sorted", "sorted, ties", "sorted, noise", "groups", *TRACKS),
 }
 #: Machines, by their kernel, and numbers of rows.
-MACHINES = (("rbf", 60), ("rbf", 200), ("ard", 60))
+MACHINES = (("rbf", 60), ("rbf", 200), ("ard", 60), ("ard", 200))
 #: Tables of two classes, and the label of one.
 TABLES = {
     "mackerel": "present",

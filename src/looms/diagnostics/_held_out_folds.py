@@ -17,10 +17,10 @@ from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
 from looms.estimators._least_squares import LeastSquaresMachine
 from looms.held_out import HeldOut
-from looms.lssvm._folds import repetitions
+from looms.lssvm._sets import sets_of
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm.low_rank import triangular_product
-from looms.scores import area_within, fold_outputs
+from looms.scores import area_within
 from looms.selection._decisions import Decided, Decisions
 
 
@@ -39,21 +39,21 @@ def residuals_of_folds(machine: LeastSquaresMachine, folds: AnyArray) -> Array:
 
     Raises
     ------
-    NotPositiveDefiniteError
-        If the machine without some fold is singular in double precision.
+    numpy.linalg.LinAlgError
+        If the machine without some fold is singular.
 
     Notes
     -----
-    For each member n³ flops for P, and Σ |G|³ / 3 for each partition; an n×n matrix at a time.
+    For each member n³ flops for P, and 2 Σ |G|³ / 3 for each partition; an n×n matrix at a time.
     """
-    n = folds.shape[1]
-    Y = targets_as_columns(machine.loo_.y[np.flatnonzero(machine.fit_weight_)])
-    residuals = np.zeros((*folds.shape, Y.shape[1]))
-    with blas_threads(n):
+    residuals: Array = np.zeros(())
+    with blas_threads(folds.shape[1]):
         for share, P, alpha in _projections(machine):
-            for r, each in enumerate(folds):
-                outputs = fold_outputs(P, alpha, Y, repetitions(each, n), machine.mu_)
-                residuals[r] += share * (Y - outputs[0])
+            own = np.tile(alpha / P.diagonal()[:, None], (len(folds), 1, 1))
+            for e, labels in zip(own, folds, strict=True):
+                for G in sets_of(labels):  # of one size
+                    e[G] = np.linalg.solve(P[G[:, :, None], G[:, None, :]], alpha[G])
+            residuals = residuals + share * own
     return residuals
 
 

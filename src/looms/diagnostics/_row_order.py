@@ -18,12 +18,11 @@ from looms.estimators._in_pipelines import parts_of
 from looms.estimators._least_squares import LeastSquaresMachine
 from looms.folds import GapKFold, left_out_with
 from looms.held_out import HeldOut
-from looms.lssvm import NotPositiveDefiniteError
 
 #: Blocks of consecutive rows, and random partitions that they are compared with.
 N_BLOCKS, N_RANDOM = 10, 199
 #: With fewer rows, or groups, a block is hardly more than one; with more rows P takes more than
-#: 0.2 GB, and the 200 partitions 10¹¹ flops.
+#: 0.2 GB, and the 200 partitions 2 · 10¹¹ flops.
 _FEWEST, _MOST = 2 * N_BLOCKS, 5000
 #: Rows of adjacent targets that are exchanged, at least. More of them would give more power, but
 #: reject tables sorted by a target with some noise too often (benchmarks/row_order.py).
@@ -100,7 +99,7 @@ def row_order(model: Any) -> RowOrder | None:
         None if there is nothing to test or no such test: rows held out in windows of time or other
         blocks of consecutive rows, whose order is known; fewer than 20 rows, or groups; more than
         5000 rows, or rows in blocks, which are not kept; several numeric targets; a machine
-        that is singular in double precision without some block.
+        that is singular without some block.
 
     Raises
     ------
@@ -121,7 +120,7 @@ def row_order(model: Any) -> RowOrder | None:
       of groups, in the order of their first rows.
 
     Samples count by the weights of the criterion. The cost is n³ flops for P, unless it is known,
-    and 0.7 n³ for the 200 partitions, for each member of a stack; the result of a fit is kept.
+    and 1.3 n³ for the 200 partitions, for each member of a stack; the result of a fit is kept.
 
     Examples
     --------
@@ -149,7 +148,7 @@ def row_order(model: Any) -> RowOrder | None:
     if machine.loo_ not in _KNOWN:
         try:
             _KNOWN[machine.loo_] = _tested(machine)
-        except NotPositiveDefiniteError:
+        except np.linalg.LinAlgError:
             _KNOWN[machine.loo_] = None
     return _KNOWN[machine.loo_]
 
