@@ -9,11 +9,11 @@ pytest.importorskip("onnxruntime", reason="onnxruntime is not installed", exc_ty
 from _onnx_cases import CASES, CLASSES, NUMBERS, ROWS, TWO, X, differences, fitted, of_onnx
 from skl2onnx import to_onnx
 from skl2onnx.common.data_types import FloatTensorType
-from sklearn.base import is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 
-from looms import LSSVMClassifier, LSSVMRegressor, LSSVMRegressorCV
+from looms import SVCCV, LSSVMClassifier, LSSVMRegressor, LSSVMRegressorCV
 from looms.kernels import (
     RBF,
     Columns,
@@ -46,6 +46,17 @@ def test_graphs_give_what_machines_give(name):
     assert others == 0
     largest, others = differences(model, "float32")
     assert largest < 1e-6
+    assert others == 0
+
+
+@pytest.mark.parametrize("y", [TWO, CLASSES], ids=["two", "three"])
+@pytest.mark.parametrize(
+    "machine", [LSSVMClassifier(mu=0.1), SVCCV("linear", param_grid={"C": [1.0]})], ids=str
+)
+def test_class_weights_decide_and_are_in_no_probability(machine, y):
+    weighted = clone(machine).set_params(class_weight="balanced").fit(X, y)
+    largest, others = differences(weighted, "float64")
+    assert largest < 1e-9
     assert others == 0
 
 
