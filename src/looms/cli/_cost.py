@@ -13,7 +13,7 @@ from looms.cli._output import note, refused
 from looms.cli._progress import duration
 from looms.estimators._search import FULL_ROWS
 
-#: Floating-point operations of a fit over n³, at the speed of a matrix product: 5 to 13 in fits to
+#: Floating-point operations of a fit over n³, at the speed of a matrix product: 3 to 13 in fits to
 #: 2500 and 4000 rows.
 _OPERATIONS = 8.0
 #: Size of the matrix product that is timed, some hundredths of a second.

@@ -266,12 +266,12 @@ def rows_for(
     groups and times of its fit.
     """
     target = saved.metadata["target"]
-    if with_target and target is None and saved.metadata["columns"] is not None:
+    table = read(path, target if with_target else None, reading, kept, drop_missing)
+    if with_target and table.y is None and "date" not in saved.metadata:  # of save_model
         raise InputError(
             f"{path}: the model does not name its target; save it with the metadata "
             "{'target': ...}, the name of the column"
         )
-    table = read(path, target if with_target else None, reading, kept, drop_missing)
     if with_target and table.y is None:
         raise InputError(f"{path}: no labels are beside it; put them there, or use looms predict")
     note_ignored(saved, table, kept)
