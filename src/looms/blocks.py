@@ -40,8 +40,6 @@ class RowBlocks(ABC):
     shape : (n_rows, n_features).
     stops : (n_blocks + 1,) positions of the first row of each block, and n_rows.
     feature_names : names of the columns, or None.
-    dtype : type in which blocks are processed, "float64" or "float32"; sums over blocks are
-        float64.
 
     Examples
     --------
@@ -54,7 +52,6 @@ class RowBlocks(ABC):
     shape: tuple[int, int]
     stops: AnyArray
     feature_names: Sequence[str] | None = None
-    dtype: str = "float64"
 
     @abstractmethod
     def results(self, work: Work, *columns: Array) -> Iterator[Any]:

@@ -97,7 +97,10 @@ def test_rows_in_blocks_give_what_a_matrix_gives(tmp_path):
     assert model.X_fit_ is None
     save_model(tmp_path / "m.skops", model, {})
     again = load_model(tmp_path / "m.skops").model
-    assert_allclose(again.predict(X[N:]), other.predict(X[N:]), rtol=1e-12)
+    for new in (X[N:], ArrayBlocks(X[N:])):
+        assert_allclose(again.predict(new), other.predict(X[N:]), rtol=1e-12)
+    with pytest.raises(ValueError, match="X has 3 features, but LSSVMRegressorCV is expecting 4"):
+        again.predict(ArrayBlocks(X[N:, :3]))
     with pytest.raises(ValueError, match="case deletion need the training rows"):
         again.predict_interval(X[N:])
     single = ArrayBlocks(X[:N].astype(np.float32))

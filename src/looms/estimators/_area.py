@@ -51,7 +51,7 @@ def outputs_of_choice(
         fit.y,
         best.mu,
         fit.sample_weight,
-        low_rank.Landmarks(best.kernel, samples, blocks.dtype),
+        low_rank.Landmarks(best.kernel, samples),
         fit_intercept=fit_intercept,
     )
     return outputs_in_folds(fit.y, groups, without)

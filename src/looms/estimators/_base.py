@@ -12,7 +12,6 @@ import scipy.sparse as sp
 from sklearn.utils import Tags, check_array, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from looms._arrays import on_host
 from looms._kernel_matrix import check_kernel_matrix
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
@@ -25,7 +24,6 @@ from looms.kernels._names import as_kernel
 from looms.kernels._samples import as_matrix
 from looms.lssvm._system import checked_weights
 from looms.scores import Scored
-from looms.tensors import rows_of_tensors
 
 # Beside weights larger than this by its inverse, too few digits of a sample's ridge are left
 # for the machine without one of the heavy samples.
@@ -73,7 +71,6 @@ class KernelMachine(CertifiedMachine):
                 "Precomputed kernels and kernels of features cannot be candidates for the same X."
             )
         X, y, sample_weight = in_blocks(X, y, sample_weight)
-        X, y, sample_weight = rows_of_tensors(X, y, sample_weight, getattr(self, "rank", None))
         if isinstance(X, np.memmap) and X.ndim == 2 and getattr(self, "rank", None) is not None:
             X = ArrayBlocks(X)
         if isinstance(X, RowBlocks):
@@ -136,12 +133,7 @@ class KernelMachine(CertifiedMachine):
                 )
             return X
         X = validate_data(
-            self,
-            on_host(X),
-            accept_sparse="csr",
-            accept_large_sparse=False,
-            dtype=np.float64,
-            reset=False,
+            self, X, accept_sparse="csr", accept_large_sparse=False, dtype=np.float64, reset=False
         )
         return as_matrix(X)
 

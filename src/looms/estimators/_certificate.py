@@ -269,8 +269,7 @@ class CertifiedSystem(CertifiedMachine):
         ]
         pairs += [(self._outputs(rows), whole), (expanded, whole)]
         differences = np.concatenate([np.abs(ours - others) for ours, others in pairs])
-        eps = float(np.finfo("float64" if blocks is None else blocks.dtype).eps)
-        bound = rounding_bound(condition, HeldOut(y, self.loo_.outputs[train]), eps)
+        bound = rounding_bound(condition, HeldOut(y, self.loo_.outputs[train]))
         return Certificate.of(train[places], differences, y, condition=condition, bound=bound)
 
     def _systems(
@@ -280,7 +279,7 @@ class CertifiedSystem(CertifiedMachine):
         y, zeta, fit_intercept = self.loo_.y[train], self.fit_weight_[train], self.fit_intercept_
         if blocks is not None:
             samples = Samples(self.landmarks_, center=center_of(self.landmarks_))
-            landmarks = low_rank.Landmarks(self.kernel_, samples, blocks.dtype)
+            landmarks = low_rank.Landmarks(self.kernel_, samples)
             system = SystemOnLandmarks(landmarks, blocks, y, self.mu_, zeta, fit_intercept)
             yield 1.0, system, self.dual_coef_, self.intercept_
             return

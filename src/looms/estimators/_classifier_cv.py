@@ -257,10 +257,7 @@ fit_intercept_, n_features_in_, feature_names_in_
         X : array-like, sparse matrix or RowBlocks of shape (n_samples, n_features)
             Samples; for ``kernel="precomputed"`` the (n_samples, n_samples) kernel matrix. With
             `rank` it may also be a dask array or dataframe (then y, weights and groups may be dask
-            collections too), a memory map, `looms.blocks.RowBlocks` or a torch.Tensor: only the
-            landmarks are kept. Sums over the blocks of a tensor are computed on its device, in
-            float32 if it is float32 (`looms.tensors.TensorBlocks`). Without landmarks a tensor is
-            copied to the host.
+            collections too), a memory map or `looms.blocks.RowBlocks`: only the landmarks are kept.
         y : array-like of shape (n_samples,)
             Class of each sample.
         sample_weight : array-like of shape (n_samples,), default=None

@@ -102,8 +102,7 @@ def outputs(
     # For a precomputed kernel X_fit is the kernel matrix, of which only the size counts.
     basis = Samples(X_fit, center=center_of(X_fit))
     if isinstance(X, RowBlocks):
-        landmarks = low_rank.Landmarks(kernel, basis, X.dtype)
-        return low_rank.outputs(X, landmarks, dual_coef, intercept)
+        return low_rank.outputs(X, low_rank.Landmarks(kernel, basis), dual_coef, intercept)
     with blas_threads(max(len(dual_coef), X.shape[0])):
         expanded = expansion(kernel, X, basis, dual_coef)
     return np.asarray(expanded + intercept)

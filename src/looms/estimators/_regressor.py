@@ -22,7 +22,6 @@ from looms.estimators._updates import UpdatableMachine
 from looms.estimators._warnings import warn_of_search
 from looms.held_out import HeldOut
 from looms.selection._candidates import Score
-from looms.tensors import following_tensors, rows_of_tensors
 
 METHODS = ("plus", "minmax", "scaled")
 
@@ -36,7 +35,6 @@ class Regressor(RegressorMixin, UpdatableMachine):  # type: ignore[misc]
         return tags
 
     @lazy_for_dask
-    @following_tensors
     def predict(self, X: Any) -> Array:
         """Prediction for each sample.
 
@@ -49,7 +47,7 @@ class Regressor(RegressorMixin, UpdatableMachine):  # type: ignore[misc]
         Returns
         -------
         y : ndarray of shape (n_samples,) or (n_samples, n_targets)
-            In units of the training targets; for a torch.Tensor, a tensor on the same device.
+            In units of the training targets.
         """
         return self._outputs(self._checked_new_data(X))
 
@@ -158,7 +156,6 @@ class Regressor(RegressorMixin, UpdatableMachine):  # type: ignore[misc]
         self, X: Any, y: Any, sample_weight: Any, **options: Any
     ) -> tuple[Matrix, Array, Array]:
         X, y, sample_weight = in_blocks(X, y, sample_weight)
-        X, y, sample_weight = rows_of_tensors(X, y, sample_weight, getattr(self, "rank", None))
         for first in np.asarray(y).ravel()[:1]:
             if isinstance(first, str):
                 raise ValueError(
@@ -346,10 +343,7 @@ n_features_in_, feature_names_in_
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Samples; for ``kernel="precomputed"`` the (n_samples, n_samples) kernel matrix. With
             `rank` it may also be a dask array or dataframe (then y, weights and groups may be dask
-            collections too), a memory map, `looms.blocks.RowBlocks` or a torch.Tensor: only the
-            landmarks are kept. Sums over the blocks of a tensor are computed on its device, in
-            float32 if it is float32 (`looms.tensors.TensorBlocks`). Without landmarks a tensor is
-            copied to the host.
+            collections too), a memory map or `looms.blocks.RowBlocks`: only the landmarks are kept.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None

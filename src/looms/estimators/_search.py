@@ -15,7 +15,6 @@ from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from looms._arrays import on_host
 from looms._checks import check_known
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array, Matrix
@@ -47,7 +46,6 @@ from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._names import as_kernel
 from looms.kernels._samples import training_rows
-from looms.kernels._tensors import check_on_tensors
 from looms.lssvm._system import Fit
 from looms.optimize._minimize import OPTIMIZERS
 from looms.selection import tune
@@ -56,7 +54,6 @@ from looms.selection._features import objective_of
 from looms.selection._low_rank_start import low_rank_objective
 from looms.selection._nested import Nested, choose_on_grid, nested_predictions
 from looms.selection._tuning import Tuning
-from looms.tensors import TensorBlocks
 
 COPIES = ("apart", "together")
 SEARCHES = ("gradient", "grid")
@@ -260,14 +257,11 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             raise ValueError("Rows in blocks need positive weights: leave out rows of weight zero.")
         if self.copies == "together":
             raise ValueError("copies='together' compares all rows, but these are in blocks.")
-        if isinstance(blocks, ArrayBlocks) and not isinstance(blocks, TensorBlocks):
+        if isinstance(blocks, ArrayBlocks):
             blocks.check_finite()
         n = blocks.shape[0]
         if self.rank == "auto" and n <= FULL_ROWS:
             return blocks.rows(np.arange(n))
-        if isinstance(blocks, TensorBlocks):
-            for kernel in self._kernels():
-                check_on_tensors(kernel)
         return blocks
 
     def _checked_rank(self, n: int) -> int | str | None:
@@ -307,7 +301,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
 
     def _checked_groups(self, X: Matrix, groups: Any, train: AnyArray) -> AnyArray | None:
         """Numbers of the groups, joined with copies if these are held out together."""
-        groups = on_host(gathered(groups))
+        groups = gathered(groups)
         numbers = None if groups is None else group_numbers(groups, X.shape[0])
         if isinstance(X, RowBlocks):  # whose rows are not looked at together
             return numbers

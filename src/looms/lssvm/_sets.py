@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from looms._arrays import namespace
 from looms._typing import AnyArray, Array
 
 
@@ -20,10 +19,8 @@ def sets_of(labels: AnyArray | None = None) -> list[AnyArray]:
 
 def leverages_left(T: Array, G: AnyArray, root: Array) -> Array:
     """1 − √ζ T Tᵀ √ζ for each of some sets of equal size, (n_sets, size, size)."""
-    T_G, own = namespace(T).moveaxis(T[:, G], 0, 2) * root, np.arange(G.shape[1])
-    C: Array = -T_G @ T_G.swapaxes(1, 2)
-    C[:, own, own] += 1.0
-    return C
+    T_G = np.moveaxis(T[:, G], 0, 2) * root
+    return -T_G @ T_G.swapaxes(1, 2) + np.eye(G.shape[1])
 
 
 def times_C(T: Array, e: Array, u: Array, zeta: Array, sets: list[AnyArray]) -> Array:

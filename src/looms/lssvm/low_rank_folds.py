@@ -14,7 +14,6 @@ from itertools import chain
 
 import numpy as np
 
-from looms._arrays import filled, namespace
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks
 from looms.lssvm import low_rank
@@ -50,8 +49,7 @@ class _Residuals:
     intercept: Array
 
     def __call__(self, X: Matrix, y: Array, folds: AnyArray) -> tuple[tuple[()], tuple[Array]]:
-        xp = namespace(y)
-        f = xp.tensordot(self.landmarks.cross(X), self.coef, ([0], [0])) + self.intercept
+        f = np.tensordot(self.landmarks.cross(X).T, self.coef, 1) + self.intercept
         e = y[:, None] - f[np.arange(len(y))[:, None], folds]
         e[folds < 0] = np.nan
         return (), (e,)
@@ -66,9 +64,8 @@ class _SlopeSums:
 
     def __call__(self, X: Matrix, u: Array, folds: AnyArray) -> tuple[tuple[Array], tuple[()]]:
         spread = _spread(u, folds, self.n_folds)
-        xp = namespace(u)
-        of_u = xp.tensordot(self.landmarks.cross(X), spread, ([1], [0]))
-        return (xp.concatenate([of_u, spread.sum(axis=0)[None]]),), ()
+        of_u = np.tensordot(self.landmarks.cross(X), spread, 1)
+        return (np.concatenate([of_u, spread.sum(axis=0)[None]]),), ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,16 +80,16 @@ class _Contraction:
     def __call__(
         self, X: Matrix, y: Array, zeta: Array, u: Array, folds: AnyArray
     ) -> tuple[tuple[Array], tuple[()]]:
-        pairs, m, xp = self.landmarks.pairs(X), len(self.landmarks), namespace(y)
+        pairs, m = self.landmarks.pairs(X), len(self.landmarks)
         K, n_folds = self.landmarks.values(pairs), self.coef.shape[1]
-        trains = 1.0 - _spread(filled((*folds.shape, 1), 1.0, y), folds, n_folds)
+        trains = 1.0 - _spread(np.ones((*folds.shape, 1)), folds, n_folds)
         trains *= zeta[:, None, None]
-        residuals = y[:, None] - xp.tensordot(K.T, self.coef, 1) - self.intercept
-        of_p = xp.tensordot(K.T, self.p[:m], 1) + self.p[m:].sum(axis=0)
+        residuals = y[:, None] - np.tensordot(K.T, self.coef, 1) - self.intercept
+        of_p = np.tensordot(K.T, self.p[:m], 1) + self.p[m:].sum(axis=0)
         left = trains * of_p - _spread(u, folds, n_folds)
         G = left.reshape(len(y), -1) @ self.coef.reshape(m, -1).T
         G -= (trains * residuals).reshape(len(y), -1) @ self.p[:m].reshape(m, -1).T
-        return (self.landmarks.values_gradient(pairs, G.T),), ()
+        return (self.landmarks.kernel.values_gradient(pairs, G),), ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,7 +269,7 @@ def _added(sums: Sequence[tuple[Array, ...]]) -> tuple[Array, ...]:
 
 def _spread(values: Array, folds: AnyArray, n_folds: int) -> Array:
     """Values (n, n_repetitions, t) placed at their folds, (n, n_folds, t), with zero elsewhere."""
-    spread: Array = filled((len(values), n_folds, values.shape[2]), 0.0, values)
+    spread = np.zeros((len(values), n_folds, values.shape[2]))
     rows, repetition = np.nonzero(folds >= 0)
     spread[rows, folds[rows, repetition]] = values[rows, repetition]
     return spread

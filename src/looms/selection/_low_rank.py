@@ -116,7 +116,7 @@ class LowRankObjective(HeldOutCriterion):
 
     def solve(self, theta: Array) -> low_rank.Solution | low_rank_folds.Solution:
         blocks, y, mu, zeta = self.blocks, self.y, self.mu_at(theta), self.sample_weight
-        landmarks = low_rank.Landmarks(self.kernel_at(theta), self._landmarks, blocks.dtype)
+        landmarks = low_rank.Landmarks(self.kernel_at(theta), self._landmarks)
         intercept = self.fit_intercept
         if self._in_folds:
             return low_rank_folds.solve(
