@@ -1,5 +1,8 @@
 """What a report says of a machine on landmarks, with its training rows and without them."""
 
+from copy import copy
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -82,3 +85,12 @@ def test_pictures_of_many_samples_are_no_larger_than_of_few():
         drawn = display.ax_.collections[0].get_paths()[0].vertices, display.ax_.lines[1].get_xdata()
         sizes.append([len(part) for part in drawn])
     assert sizes[0] == sizes[1]
+
+
+def test_more_landmarks_that_would_help_are_told(with_rows):
+    model = copy(with_rows[0])
+    assert "More landmarks would help" not in {c["title"] for c in cautions(model)}
+    model.selection_ = replace(model.selection_, gain_of_landmarks=0.123)
+    (told,) = (c for c in cautions(model) if c["title"] == "More landmarks would help")
+    assert "up to 30, lowered the criterion by 12.3%" in told["text"]
+    assert "rank=60" in told["text"]

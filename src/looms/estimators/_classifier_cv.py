@@ -81,8 +81,9 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
         outputs and gradients stay exact; memory does not grow with n², and time grows with n rank².
         With None every sample is a landmark, and the n × n kernel matrix is factorized. "auto"
         takes the whole matrix for up to 5000 samples, and beyond that as many landmarks as pay:
-        starting at 64, the number is doubled, up to 2048, while that gains half a standard error of
-        the criterion. Precomputed kernels, stacks such as ``kernel="auto"``, repeated folds,
+        starting at 64, the number is doubled, up to 2048 or a quarter of the samples, while one
+        doubling or two lower the criterion, tuned anew, by 1 % and by the standard error of the
+        gain. Precomputed kernels, stacks such as ``kernel="auto"``, repeated folds,
         ``search="grid"`` and ``nested="folds"`` need the whole matrix, and are refused with a
         rank. Candidates are compared by the outputs that they were tuned on.
     search : {"gradient", "grid"}, default="gradient"

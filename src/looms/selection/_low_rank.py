@@ -48,6 +48,9 @@ class LowRankObjective(HeldOutCriterion):
     """
 
     least_rows = SAMPLE_ROWS
+    #: Share of the criterion that the landmarks added last have gained, if their number ended at
+    #: its limit; 0 if more would not gain.
+    gain_of_landmarks: float = 0.0
 
     def __init__(
         self,
@@ -87,6 +90,11 @@ class LowRankObjective(HeldOutCriterion):
     def samples(self) -> Samples:
         """Landmarks."""
         return self._landmarks
+
+    def start_at(self, theta: Array) -> None:
+        """Set the start of a search."""
+        self.theta0 = np.clip(theta, *self.bounds.T)
+        self.kernel = self.kernel_at(self.theta0)
 
     def _hold(self, blocks: RowBlocks) -> None:
         """Set how rows are held out: each by itself, in small sets of one block, or in folds."""

@@ -22,7 +22,7 @@ from looms.optimize import Outcome, Point, minimize
 from looms.optimize._curvature import difference_inverse_hessian, secant_inverse_hessian
 from looms.optimize._search import Evaluate, Search
 from looms.selection._held_out_criterion import HeldOutCriterion
-from looms.selection._low_rank import on_landmarks
+from looms.selection._low_rank import LowRankObjective, on_landmarks
 from looms.selection._objective import Objective
 from looms.selection._scanned_criterion import ScannedCriterion
 from looms.selection._starts import starting_points
@@ -131,6 +131,7 @@ def tune(
         staged.n_measured,
         tuple(_bounds_met(objective, theta)),
         n_landmarks,
+        objective.gain_of_landmarks if isinstance(objective, LowRankObjective) else 0.0,
     )
     return tuning, fit
 
