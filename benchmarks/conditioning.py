@@ -26,6 +26,7 @@ from _report import write_table
 from looms.lssvm import NotPositiveDefiniteError, solve
 from looms.lssvm._system import ridge
 from looms.lssvm.conditioning import condition_of, rounding_bound
+from looms.units import Units
 
 _DIGITS = 60
 LADDER = tuple(10.0**k for k in range(2, 17, 2))
@@ -155,20 +156,22 @@ def measure(problem: Problem) -> Errors:
     n = len(y)
     condition = condition_of(K + np.diag(ridge(mu, zeta)))
     try:
-        solution = solve(K, y, mu, sample_weight=zeta)
+        machine = solve(K, y, mu, sample_weight=zeta)
     except NotPositiveDefiniteError:
         return Errors(condition, float("nan"), None, None, None)
-    bound = rounding_bound(condition, solution.loo)
+    loo = machine.loo
+    bound = rounding_bound(condition, loo)
     zero = np.zeros_like(K)
     expected, slopes = reference(problem, [(zero, np.ones(n)), (K, np.zeros(n))])
     press = np.mean((expected - y) ** 2)
-    G, slope_mu = solution.contract(2 * (solution.loo.outputs - y) / n)
+    slope = -2 * loo.residuals / n
+    G, slope_mu = machine.projection.contract(Units.rows(n), slope[None, :, None])
     lower = np.tril(G, -1)
     along_kernel = np.vdot(lower + lower.T + np.diag(G.diagonal()), K)
     return Errors(
         condition,
         bound,
-        float(np.abs(solution.loo.outputs - expected).max() / y.std()),
+        float(np.abs(loo.outputs - expected).max() / y.std()),
         float(abs(slope_mu * mu - slopes[0]) / press),
         float(abs(along_kernel - slopes[1]) / press),
     )

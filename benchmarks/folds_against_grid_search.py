@@ -21,6 +21,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import GridSearchCV
 
 from looms.selection import Objective
+from looms.units import Units
 
 N_FEATURES, N_FOLDS = 5, 10
 LOG2_GAMMAS, LOG2_RIDGES = np.arange(-7.0, 1.0), np.arange(-9.0, 7.0, 2.0)
@@ -35,14 +36,14 @@ def problem(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 def by_eigenvectors(X: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Mean squared errors, (gammas, ridges)."""
-    objective = Objective(X, y, kernel="rbf", fit_intercept=False, cv=N_FOLDS)
+    objective = Objective(X, y, kernel="rbf", fit_intercept=False, units=Units.of(N_FOLDS, y))
     log2_mu = LOG2_RIDGES - np.log2(len(y))
     paths = [objective.along_mu(np.array([gamma]), log2_mu) for gamma in LOG2_GAMMAS]
     return np.array([[point.value for point in path] for path in paths])
 
 
 def by_cholesky(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    objective = Objective(X, y, kernel="rbf", fit_intercept=False, cv=N_FOLDS)
+    objective = Objective(X, y, kernel="rbf", fit_intercept=False, units=Units.of(N_FOLDS, y))
     log2_mu = LOG2_RIDGES - np.log2(len(y))
     return np.array(
         [

@@ -15,16 +15,17 @@ from _report import seconds, write_table
 from evaluation_cost import lapack_seconds, problem
 
 from looms.selection import Objective
+from looms.units import Units
 
 HELD_OUT = ("each row", "5", "10", "5x2", "groups of 4")
 
 
-def options(held_out: str, n: int) -> dict[str, object]:
+def units_of(held_out: str, y: np.ndarray) -> Units:
     if held_out == "each row":
-        return {}
+        return Units.rows(len(y))
     if held_out == "groups of 4":
-        return {"groups": np.arange(n) // 4}
-    return {"cv": held_out}
+        return Units.of(None, y, np.arange(len(y)) // 4)
+    return Units.of(held_out, y, labels=y)
 
 
 def main() -> None:
@@ -33,14 +34,16 @@ def main() -> None:
     for n in sizes:
         X, y = problem(n)
         for held_out in HELD_OUT:
-            objective = Objective(X, y, kernel="ard", criterion="press", **options(held_out, n))
+            units = units_of(held_out, y)
+            objective = Objective(X, y, kernel="ard", criterion="press", units=units)
             theta = objective.theta0
             objective.evaluate(theta)  # buffers made, BLAS awake
             reference = lapack_seconds(n)
             value = seconds(lambda o=objective, at=theta: o.evaluate(at, gradient=False))
             both = seconds(lambda o=objective, at=theta: o.evaluate(at))
-            n_folds = sum(len(part.folds) for part in objective.parts)
-            rows.append((n, held_out, n_folds, reference, value / reference, both / reference))
+            rows.append(
+                (n, held_out, units.n_units, reference, value / reference, both / reference)
+            )
             print(*rows[-1], flush=True)
     header = (
         "n",

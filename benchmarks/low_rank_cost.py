@@ -23,7 +23,8 @@ from _report import in_fresh_process, seconds, write_table
 from looms.blocks import ArrayBlocks
 from looms.kernels import ARD
 from looms.kernels._samples import Samples, center_of
-from looms.lssvm.low_rank import Landmarks, Solution, solve
+from looms.lssvm.landmarks import Landmarks, Placed, Streamed
+from looms.units import Units
 
 
 class Problem:
@@ -34,13 +35,16 @@ class Problem:
         self.blocks = ArrayBlocks(self.X)
         landmarks = Samples(self.X[:m], center=center_of(self.X[:m]))
         self.landmarks = Landmarks(ARD().started(landmarks), landmarks)
+        self.placed = Placed.of(Units.rows(n), self.blocks)
 
-    def value(self) -> Solution:
-        return solve(self.blocks, self.y, 1e-3, np.ones(len(self.y)), self.landmarks)
+    def value(self) -> tuple[Streamed, np.ndarray]:
+        system = self.blocks, self.y[:, None], 1e-3, np.ones(len(self.y)), self.landmarks
+        projection = Streamed(*system, placed=self.placed)
+        return projection, projection.residuals(self.placed.units)
 
     def value_and_gradient(self) -> None:
-        solution = self.value()
-        solution.contract(-2.0 * solution.fit.loo.residuals / len(self.y), self.blocks)
+        projection, e = self.value()
+        projection.slopes(self.placed.units, -2.0 * e / len(self.y))
 
     def features(self) -> np.ndarray:
         _, (K,) = self.blocks.sweep(lambda X: ((), (self.landmarks.cross(X).T,)))

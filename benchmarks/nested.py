@@ -21,9 +21,9 @@ import numpy as np
 from _report import seconds, write_table
 
 from looms.lssvm import refit_loo
-from looms.lssvm._without_folds import fold_of_rows
 from looms.selection import Objective
 from looms.selection._nested import NestedChoice, choose_nested
+from looms.units import Units
 
 N_FEATURES, N_RIDGES = 5, 6
 Candidates = list[tuple[Objective, np.ndarray]]
@@ -34,11 +34,16 @@ def candidates_of(n: int, held_out: str, number: int) -> Candidates:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, N_FEATURES))
     y = np.sign(X[:, 0] + X[:, 1] ** 2 - 1 + rng.normal(size=n))
-    options = {"each row": {}, "groups of 4": {"groups": np.arange(n) // 4}}
-    objective = Objective(X, y, **options.get(held_out, {"cv": held_out}))
+    groups = np.arange(n) // 4 if held_out == "groups of 4" else None
+    cv = None if held_out in ("each row", "groups of 4") else held_out
+    objective = Objective(X, y, units=Units.of(cv, y, groups, labels=y))
     widths = np.linspace(-4.0, 3.0, number // N_RIDGES)
     ridges = np.linspace(-4.0, 8.0, N_RIDGES)
     return [(objective, objective.theta0 + shift) for shift in product(widths, ridges)]
+
+
+def as_grids(candidates: Candidates) -> list[tuple[Objective, list[np.ndarray]]]:
+    return [(objective, [theta]) for objective, theta in candidates]
 
 
 def refitted_outputs(
@@ -61,11 +66,11 @@ def refitted_outputs(
 
 def largest_difference(candidates: Candidates, choice: NestedChoice) -> float:
     """Of outputs without each fold, and without two, from those by refits."""
-    number = fold_of_rows(choice.folds, candidates[0][0].n_samples)
+    (number,) = choice.units.number
     differences = []
     for round_, left_out in enumerate(choice.left_out):
         rest = np.flatnonzero(~np.isin(number, left_out))
-        rows = np.concatenate([choice.folds[g] for g in left_out])
+        rows = np.flatnonzero(np.isin(number, left_out))
         theirs = refitted_outputs(candidates, number, rest, rows)
         differences.append(np.abs(choice.outputs[round_, rows, 0] - theirs).max())
     return float(max(differences))
@@ -84,14 +89,18 @@ def main() -> None:
     rows = []
     for held_out in ("each row", "groups of 4", "10"):
         few = candidates_of(options.small, held_out, 2 * N_RIDGES)
-        difference = largest_difference(few, choose_nested(few))
+        difference = largest_difference(few, choose_nested(as_grids(few)))
         if difference > 1e-8:
             raise SystemExit(f"Outputs differ by {difference:.1e} with {held_out} held out.")
         candidates = candidates_of(options.size, held_out, options.candidates)
-        choice = choose_nested(candidates)
+        choice = choose_nested(as_grids(candidates))
         plain = seconds(lambda candidates=candidates: values(candidates))
-        nested = seconds(lambda candidates=candidates: choose_nested(candidates))
-        counts = (len(candidates), len(choice.folds), len(choice.left_out) - len(choice.folds))
+        nested = seconds(lambda candidates=candidates: choose_nested(as_grids(candidates)))
+        counts = (
+            len(candidates),
+            choice.units.n_units,
+            len(choice.left_out) - choice.units.n_units,
+        )
         rows.append((held_out, options.size, *counts, plain, nested, nested / plain, difference))
         print(*rows[-1], flush=True)
     header = (

@@ -42,6 +42,8 @@ from looms.criteria import PRESS, WMW, CrossEntropy
 from looms.kernels._gram import contract_lower
 from looms.lssvm import NotPositiveDefiniteError, solve
 from looms.lssvm._system import ridge
+from looms.lssvm.fit import Fit
+from looms.lssvm.left_out import Linear
 from looms.optimize import Point
 from looms.selection import Objective, tune
 
@@ -72,9 +74,10 @@ class PairObjective(Objective):
     def evaluate(self, theta: np.ndarray, *, gradient: bool = True) -> Point:
         try:
             solution = self.solve(theta)
+            outputs = Linear(solution).outputs(self.units)
         except NotPositiveDefiniteError:
             return Point(theta, np.inf, np.inf)
-        P, alpha = solution.projection.matrix(), solution.fit.alpha
+        P, alpha = solution.matrix(), solution.alpha[:, 0]
         above, below = np.flatnonzero(self.y > 0), np.flatnonzero(self.y <= 0)
         B, p = P[np.ix_(above, below)], P.diagonal()
         p_i, p_j, a_i, a_j = p[above][:, None], p[below], alpha[above][:, None], alpha[below]
@@ -86,7 +89,7 @@ class PairObjective(Objective):
         if not np.isfinite(value):
             return Point(theta, np.inf, np.inf)
         # The standard error is a scale for the search only: that of pooled outputs.
-        error = self.criterion_of(solution.fit.held_out).standard_error
+        error = self.criterion_of(outputs).standard_error
         dJ = None
         if gradient:
             c = -steepness * swapped * (1.0 - swapped) / (swapped.size * determinant)
@@ -103,7 +106,7 @@ class PairObjective(Objective):
             slopes = contract_lower(G, self.kernel_at(theta), self._blocks)
             slope_mu = G.diagonal() @ ridge(1.0, self.sample_weight)
             dJ = np.log(2.0) * np.exp2(theta) * np.append(slopes, slope_mu)
-        return self.penalized(Point(theta, value, error, dJ, solution.fit))
+        return self.penalized(Point(theta, value, error, dJ, Fit.of(solution, outputs, self.y)))
 
     def along_mu(self, kernel_theta: np.ndarray, log2_mu: np.ndarray) -> list[Point]:
         thetas = [np.append(kernel_theta, log_mu) for log_mu in log2_mu]
@@ -153,8 +156,8 @@ def check() -> None:
     K, mu, swapped = objective.kernel_at(theta)(X), objective.mu_at(theta), []
     for i, j in product(np.flatnonzero(y > 0), np.flatnonzero(y < 0)):
         rest = np.delete(np.arange(len(y)), [i, j])
-        fit = solve(K[np.ix_(rest, rest)], y[rest], mu * len(y) / len(rest)).fit
-        f_i, f_j = K[np.ix_([i, j], rest)] @ fit.alpha
+        alpha = solve(K[np.ix_(rest, rest)], y[rest], mu * len(y) / len(rest)).projection.alpha
+        f_i, f_j = K[np.ix_([i, j], rest)] @ alpha[:, 0]
         swapped.append(expit(10.0 * (f_j - f_i)))
     h, slopes = 1e-3, []
     for step in h * np.eye(len(theta)):

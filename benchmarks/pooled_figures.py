@@ -17,7 +17,9 @@ import numpy as np
 from _report import draws_of, write_table
 from sklearn.metrics import roc_auc_score
 
+from looms._classes import rounding
 from looms.criteria import balanced_error_rate, mean_class_error
+from looms.lssvm.left_out import Linear
 from looms.selection import Objective
 from looms.selection._decisions import Decided, Decisions
 from looms.selection._fold_pairs import fold_pairs, pair_auc
@@ -47,7 +49,9 @@ def figures(
 ) -> tuple[float, ...]:
     folds, Y, weight = list(np.arange(len(y))[:, None]), y[:, None], np.ones(len(y))
     area, _ = pair_auc(Y, pooled[:, None], folds, pairs, outputs, weight)
-    decided = Decided.of(np.ravel(pairs), np.concatenate(outputs)[:, 0], 0.0, None)
+    decided = Decided.of(
+        np.ravel(pairs), np.concatenate(outputs)[:, 0], 0.0, None, rounding(len(y))
+    )
     labels = (y > 0).astype(int)
     wrong = Decisions.of([decided], labels).wrong
     return (
@@ -60,16 +64,10 @@ def figures(
 
 def of_machine(objective: Objective, theta: np.ndarray) -> tuple[float, ...]:
     """Figures of one machine, its hyper-parameters as they are."""
-    solution = objective.solve(theta)
-    y, P = objective.y, solution.projection.matrix()
+    y, machine = objective.y, Linear(objective.solve(theta))
     pairs = fold_pairs(y[:, None], np.arange(objective.n_samples))
-    outputs = [
-        (y[[i, j]] - np.linalg.solve(P[np.ix_([i, j], [i, j])], solution.fit.alpha[[i, j]]))[
-            :, None
-        ]
-        for i, j in pairs
-    ]
-    return figures(y, solution.fit.outputs, pairs, outputs)
+    outputs = list(machine.of_own(np.array(pairs)))
+    return figures(y, machine.loo.outputs[:, 0], pairs, outputs)
 
 
 def of_choice(objective: Objective, choice: NestedChoice) -> tuple[float, ...]:
@@ -85,7 +83,7 @@ def of_draw(n: int, share: float, seed: int) -> list[tuple[float, ...]]:
     objective = Objective(*noise(n, share, seed), kernel="rbf", criterion="press")
     given = [of_machine(objective, point(objective, 0.0, ridge)) for ridge in RIDGES]
     candidates = [(objective, point(objective, *place)) for place in GRID]
-    choice = choose_nested(candidates)
+    choice = choose_nested([(objective, [theta for _, theta in candidates])])
     tuned = of_machine(objective, candidates[choice.best][1])
     return [*given, tuned, of_choice(objective, choice)]
 

@@ -11,6 +11,7 @@ from looms import SVCCV, CopiesWarning, LSSVMClassifierCV, LSSVMRegressorCV
 from looms.conformal import jackknife_plus
 from looms.copies import copy_groups, n_unexpected_copies
 from looms.lssvm import refit_loo, solve
+from looms.units import Units
 
 RNG = np.random.default_rng(0)
 N = 90
@@ -151,14 +152,16 @@ def test_copies_held_out_together_are_not_seen_by_the_machine_that_predicts_them
 def test_intervals_come_from_machines_that_saw_no_copy():
     machine = LSSVMRegressorCV(copies="together", nested=None).fit(X[AGAIN], Y[AGAIN])
     K, new = machine.kernel_(X[AGAIN]), X[:5] + 0.1
-    together, apart = (
-        solve(K, Y[AGAIN], machine.mu_, folds=folds).models() for folds in (AGAIN, None)
-    )
+    solved = solve(K, Y[AGAIN], machine.mu_)
+    solved.projection.cross = lambda rows: machine.kernel_(rows, X[AGAIN])
+
+    def interval(units):
+        number, residuals = units.number[0], Y[AGAIN] - solved.outputs(units)[0, :, 0]
+        return jackknife_plus(residuals, solved.at(new, units)[:, number, 0], 0.8)
+
     ours = machine.predict_interval(new, coverage=0.8)
-    outputs = together.outputs(machine.kernel_(new, X[AGAIN]))
-    assert_allclose(ours, jackknife_plus(together.residuals, outputs, 0.8), rtol=1e-8)
-    outputs = apart.outputs(machine.kernel_(new, X[AGAIN]))
-    assert not np.allclose(ours, jackknife_plus(apart.residuals, outputs, 0.8), rtol=1e-3)
+    assert_allclose(ours, interval(Units.of_numbers(AGAIN)), rtol=1e-8)
+    assert not np.allclose(ours, interval(Units.rows(len(AGAIN))), rtol=1e-3)
     with pytest.raises(ValueError, match="copies='apart'"):
         machine.predict_interval(new, method="scaled")
 

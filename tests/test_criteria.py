@@ -193,7 +193,7 @@ def test_by_hand(criterion, expected, slope):
 def test_satisfied_margins_count_nothing():
     loo = HeldOut([1, -1], [1.5, -3.0])
     for criterion in (Hinge(), SquaredHinge()):
-        value, standard_error, slope = criterion.evaluate(*loo)
+        value, standard_error, slope, _ = criterion.evaluate(*loo)
         assert value == standard_error == 0
         assert_array_equal(slope, [0, 0])
 
@@ -406,7 +406,7 @@ def test_samples_entered_twice_and_held_out_together_are_no_more_certain(name, t
     once = loo_of(targets, weights)
     twice = np.repeat(np.arange(N), 2)
     loo = HeldOut(once.y[twice], once.outputs[twice], once.sample_weight[twice])
-    value, standard_error, slope = criterion.evaluate(*loo, 3 * twice)
+    value, standard_error, slope, _ = criterion.evaluate(*loo, 3 * twice)
     assert_allclose(value, criterion.evaluate(*once).value, rtol=1e-12)
     assert_allclose(standard_error, criterion.evaluate(*once).standard_error, rtol=1e-12)
     apart = criterion.evaluate(*loo)

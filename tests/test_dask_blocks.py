@@ -21,8 +21,9 @@ from looms.blocks import ArrayBlocks
 from looms.dask import DaskBlocks, predict
 from looms.kernels import RBF
 from looms.kernels._samples import Samples, center_of
-from looms.lssvm.low_rank import Landmarks, solve
+from looms.lssvm.landmarks import Landmarks, Placed, Streamed
 from looms.tables import table_preprocessor
+from looms.units import Units
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -116,8 +117,11 @@ def test_groups_that_partitions_hold_are_in_one_block(table, monkeypatch):
     ours = LSSVMRegressorCV(rank=20).fit(*collected, groups=da.from_array(groups, chunks=300))
     theirs = LSSVMRegressorCV(rank=20).fit(X, y, groups=groups)
     np.testing.assert_allclose(ours.loo_.outputs, theirs.loo_.outputs, rtol=1e-6)
-    with pytest.raises(ValueError, match="in several partitions: shuffle the collection"):
-        blocks.holding(np.arange(1000) % 7)
+    scattered = Units.of_numbers(np.arange(1000) % 7)
+    assert Placed.of(scattered, blocks).n_large == 7
+    monkeypatch.setattr("looms.lssvm.landmarks._SCATTERED", 6)
+    with pytest.raises(ValueError, match=r"7 groups or folds .* several blocks.*method shuffle"):
+        Placed.of(scattered, blocks)
 
 
 @pytest.mark.parametrize("collection", COLLECTIONS)
@@ -350,9 +354,10 @@ def machine(blocks, y):
     """Held-out outputs of a machine on landmarks and a gradient, by four sweeps."""
     X = blocks.rows(np.arange(0, 1000, 50))
     landmarks = Landmarks(RBF(0.2), Samples(X, center=center_of(X)))
-    solution = solve(blocks, y, 1e-4, np.ones(len(y)), landmarks)
-    slopes = solution.contract(solution.fit.loo.residuals, blocks)
-    return solution.fit.alpha, solution.fit.outputs, *slopes
+    projection = Streamed(blocks, y[:, None], 1e-4, np.ones(len(y)), landmarks)
+    units = Units.rows(len(y))
+    e = projection.residuals(units)
+    return projection.coef, e, *projection.slopes(units, e)
 
 
 def wait_until(condition, seconds=180):

@@ -22,8 +22,10 @@ from looms.blocks import ArrayBlocks
 from looms.criteria import as_criterion
 from looms.kernels._names import as_kernel
 from looms.kernels._samples import Samples, center_of
-from looms.lssvm import low_rank, solve
+from looms.lssvm import solve
+from looms.lssvm.landmarks import Landmarks, Streamed
 from looms.svm import solve as solve_svm
+from looms.units import Units
 
 settings.register_profile("suite", max_examples=15, derandomize=True, deadline=None, database=None)
 settings.register_profile("hand", max_examples=500, deadline=None, print_blob=True)
@@ -94,8 +96,8 @@ def test_rows_out_together_are_those_of_a_refit(p, n_folds):
     kernel = as_kernel(p.kernel)
     K = kernel.started(Samples(p.X, center=center_of(p.X)))(p.X)
     folds = p.rng.permutation(len(p.y)) % n_folds
-    solution = solve(K, p.y, p.mu, sample_weight=p.weight, folds=folds)
-    held_out = solution.fit.held_out[0]
+    machine = solve(K, p.y, p.mu, sample_weight=p.weight)
+    held_out = machine.outputs(Units.of_numbers(folds))[0, :, 0]
     condition = LSSVMRegressor("precomputed", mu=p.mu).fit(K, p.y, p.weight).certify().condition
     for fold in range(n_folds):
         out, rest = folds == fold, np.flatnonzero(folds != fold)
@@ -129,11 +131,10 @@ def test_a_weight_is_as_many_copies_held_out_together(p):
         p.y[rows],
         mu=p.mu * len(p.y) / len(rows),
         fit_intercept=p.fit_intercept,
-        folds=rows,
-    )
+    ).outputs(Units.of_numbers(rows))[0, :, 0]
     machine = LSSVMRegressor("precomputed", mu=p.mu * len(p.y) / len(rows))
     atol = tolerance(machine.fit(K[np.ix_(rows, rows)], p.y[rows]))
-    assert_allclose(copied.fit.held_out[0], weighted.loo.outputs[rows], rtol=0, atol=atol)
+    assert_allclose(copied, weighted.loo.outputs[rows], rtol=0, atol=atol)
 
 
 @given(problems(), st.integers(-40, 40), st.floats(-50, 50))
@@ -193,13 +194,12 @@ def test_rows_that_go_and_come_back_change_nothing(p, n_out):
 def test_a_table_is_the_union_of_its_blocks(p, size):
     n = len(p.y)
     landmarks = Samples(p.X[: max(2, n // 2)], center=center_of(p.X))
-    on = low_rank.Landmarks(
-        as_kernel(p.kernel).started(Samples(p.X, center=landmarks.center)), landmarks
-    )
+    on = Landmarks(as_kernel(p.kernel).started(Samples(p.X, center=landmarks.center)), landmarks)
     whole, parts = (
-        low_rank.solve(ArrayBlocks(p.X, size=k), p.y, p.mu, p.weight, on) for k in (n, size)
+        Streamed(ArrayBlocks(p.X, size=k), p.y[:, None], p.mu, p.weight, on) for k in (n, size)
     )
-    assert_allclose(parts.fit.outputs, whole.fit.outputs, rtol=1e-6, atol=1e-7)
+    outputs = [p.y - each.loo_residuals[:, 0] for each in (parts, whole)]
+    assert_allclose(*outputs, rtol=1e-6, atol=1e-7)
 
 
 @given(problems(), st.sampled_from(CRITERIA))

@@ -31,9 +31,9 @@ from looms.calibration import class_probabilities
 from looms.criteria import mean_class_error
 from looms.folds import GapKFold
 from looms.lssvm import solve
-from looms.lssvm._folds import repetitions
 from looms.scores import held_out_decisions
 from looms.selection._fold_pairs import fold_pairs
+from looms.units import Units
 
 N = 14
 RNG = np.random.default_rng(8)
@@ -156,10 +156,7 @@ def test_of_a_machine_are_of_pairs_left_out(target, together, weight):
     w, train = model.loo_.sample_weight, np.flatnonzero(model.fit_weight_)
     Y = model.loo_.y.reshape(N, -1)
     number = GROUPS if together == "groups" else np.arange(N)
-    labels, kept = class_indices(model.loo_.y), np.empty(len(train), dtype=int)
-    parts = repetitions(number[train], len(train))
-    for g, rows in enumerate(parts[0].folds):
-        kept[rows] = g
+    labels, kept = class_indices(model.loo_.y), Units.of_numbers(number[train]).number[0]
     rounds, wrong, losses = np.zeros((3, N))
     pairs = fold_pairs(Y[train], kept)
     alone = set(kept) - {g for pair in pairs for g in pair}
@@ -272,11 +269,9 @@ def test_outputs_that_differ_by_rounding_are_ties(cv, log10_mu):
     rng = np.random.default_rng(0)
     features, y = rng.normal(size=(60, 4)), np.where(np.arange(60) < 25, 1.0, -1.0)
     K = np.exp(-0.1 * np.square(features[:, None] - features).sum(axis=2))
-    folds = None if cv is None else np.arange(60) % cv
-    solution = solve(K, y, 10.0**log10_mu, folds=folds)
-    P, parts = solution.projection.matrix(), repetitions(folds, 60)
-    options = (np.ones(60), 0.0, None, solution.mu)
-    _, (area, deviations) = held_out_decisions(P, solution.fit.alpha, y, parts, *options)
+    units = Units.of_numbers(np.arange(60) % (cv or 60))
+    machine = solve(K, y, 10.0**log10_mu)
+    _, (area, deviations) = held_out_decisions(machine, units, np.ones(60), 0.0, None, y.shape)
     assert area == pytest.approx(0.5, abs=1e-12)
     assert_allclose(deviations, 0.0, atol=1e-12)
 

@@ -10,9 +10,10 @@ from threadpoolctl import threadpool_limits
 from looms import LSSVMClassifierCV
 from looms.calibration._isotonic import fit_isotonic
 from looms.lssvm import solve
-from looms.lssvm._folds import repetitions
+from looms.lssvm.fit import Fit
 from looms.scores import class_scores, held_out_decisions
 from looms.selection._fold_pairs import fold_pairs
+from looms.units import Units
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::looms.BoundWarning"),
@@ -119,11 +120,11 @@ def scores_in_order(X, y, folds, mu, order):
     """Scores of the rows in another order; outputs and probabilities in the order of the rows."""
     X, y, folds = X[order], y[order], folds[order]
     K, t = np.exp(X @ X.T), 2.0 * y - 1
-    solution = solve(K, t, mu, folds=folds)
-    P, parts = solution.projection.matrix(), repetitions(folds, len(y))
-    options = np.ones(len(y)), 0.0, None, mu, solution.fit.tie
-    decisions, auc = held_out_decisions(P, solution.fit.alpha, t, parts, *options)
-    held_out, back = solution.fit.decided, np.argsort(order)
+    machine, units = solve(K, t, mu), Units.of_numbers(folds)
+    fit = Fit.of(machine.projection, machine.outputs(units), t)
+    options = np.ones(len(y)), 0.0, None, t.shape, fit.tie
+    decisions, auc = held_out_decisions(machine, units, *options)
+    held_out, back = fit.decided, np.argsort(order)
     p = fit_isotonic(held_out.outputs, t).probability(held_out.outputs)
     scores = class_scores(y, decisions.wrong, auc, np.ones(len(y)))
     return scores, held_out.outputs[back], p[back]

@@ -40,8 +40,6 @@ class RowBlocks(ABC):
     shape : (n_rows, n_features).
     stops : (n_blocks + 1,) positions of the first row of each block, and n_rows.
     feature_names : names of the columns, or None.
-    dtype : type in which blocks are processed, "float64" or "float32"; sums over blocks are
-        float64.
 
     Examples
     --------
@@ -54,7 +52,6 @@ class RowBlocks(ABC):
     shape: tuple[int, int]
     stops: AnyArray
     feature_names: Sequence[str] | None = None
-    dtype: str = "float64"
 
     @abstractmethod
     def results(self, work: Work, *columns: Array) -> Iterator[Any]:
@@ -98,19 +95,7 @@ class RowBlocks(ABC):
         return [slice(int(a), int(b)) for a, b in pairwise(self.stops)]
 
     def holding(self, labels: AnyArray) -> RowBlocks:
-        """The same rows, with all rows of one label in one block.
-
-        Raises
-        ------
-        ValueError
-            If they are in several blocks and cannot be moved.
-        """
-        of_block = [np.unique(labels[rows]) for rows in self.places()]
-        if len(np.concatenate(of_block)) > len(np.unique(labels)):
-            raise ValueError(
-                "Rows that are held out together are in several blocks of the table: sort it by "
-                "group, or give the rows in memory."
-            )
+        """The same rows, with all rows of one label in one block, as far as they can be moved."""
         return self
 
     def part(self, rows: AnyArray) -> RowBlocks:

@@ -203,12 +203,10 @@ def test_memory_and_time_are_told_before_many_rows_are_fitted(looms, tmp_path, m
     assert "Note: 270 rows: about 0.002 GB of memory" in assess.stderr
 
 
-def test_groups_too_large_for_landmarks_are_told_of_folds(looms, tmp_path, one_line, monkeypatch):
-    monkeypatch.setattr("looms.selection._low_rank.LARGEST_SET", 5)
-    monkeypatch.setattr("looms.selection._low_rank._MOST_FOLDS", 12)
+def test_groups_of_any_size_go_with_landmarks(looms, tmp_path, monkeypatch):
+    monkeypatch.setattr("looms.lssvm.landmarks._WITHIN_BLOCK", 5)
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(200, 2)).round(3), columns=["a", "y"])
     frame.assign(site=np.arange(200) // 10).to_csv(tmp_path / "t.csv", index=False)
     options = ("fit", "t.csv", "-t", "y", "--rank", 20, "--groups", "site")
-    one_line(looms(*options), 2, "Hold whole groups out in folds: --cv 10.")
-    assert looms(*options, "--cv", 10).exit_code == 0
+    assert looms(*options).exit_code == 0

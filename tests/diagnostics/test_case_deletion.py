@@ -15,7 +15,7 @@ from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegre
 from looms.criteria import DIFFERENTIABLE, SmoothedError, as_criterion
 from looms.diagnostics import case_deletion
 from looms.kernels import RBF
-from looms.lssvm import _without_folds, solve
+from looms.lssvm import inner, left_out, solve
 
 N = 20
 RNG = np.random.default_rng(0)
@@ -51,14 +51,14 @@ def refitted(model, criterion, units):
     units = units[seen]
 
     def outputs(rows):
-        fit = solve(
+        machine = solve(
             gram[np.ix_(rows, rows)],
             y[rows],
             model.mu_ * len(seen) / len(rows),  # the same ridge
             sample_weight=zeta[rows],
             fit_intercept=model.fit_intercept,
-        ).fit
-        return gram[:, rows] @ fit.alpha + fit.intercept
+        ).projection.machine
+        return (gram[:, rows] @ machine.coefficients + machine.intercept).reshape(y.shape)
 
     def held_out(rows):
         """Outputs of rows without the rows of their unit."""
@@ -182,7 +182,8 @@ def test_mislabeled_samples_are_named_with_their_group():
 def test_blocks(labels, numbers, monkeypatch):
     model = LSSVMClassifier(K, mu=MU).fit(X, labels)
     whole = case_deletion(model, criterion="hinge").table
-    monkeypatch.setattr(_without_folds, "_NUMBERS", numbers)
+    for module in (left_out, inner):
+        monkeypatch.setattr(module, "_NUMBERS", numbers)
     pd.testing.assert_frame_equal(case_deletion(model, criterion="hinge").table, whole)
 
 

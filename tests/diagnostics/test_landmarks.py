@@ -1,13 +1,16 @@
 """Machines on landmarks without each sample, or group, against refits with the landmarks held."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 from looms import LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
 from looms.blocks import ArrayBlocks
-from looms.diagnostics import case_deletion, influence
-from looms.lssvm import _low_rank_changes
+from looms.criteria import as_criterion
+from looms.diagnostics import _case_deletion, case_deletion, influence
+from looms.lssvm import landmarks, left_out
 
 RNG = np.random.default_rng(0)
 N, M = 60, 12
@@ -29,6 +32,16 @@ def refitted(model, rows):
     return phi @ np.linalg.solve(phi[rows].T @ weighted + penalty, weighted.T @ y[rows])
 
 
+def criterion_of_refits(model, criterion, group, rows):
+    """Criterion of the machine of some rows, by refits without each of its units."""
+    y, weight = model.loo_.y, model.loo_.sample_weight
+    held_out = np.empty((N, *y.shape[1:]))
+    for unit in np.unique(group[rows]):
+        own = rows[group[rows] == unit]
+        held_out[own] = refitted(model, np.setdiff1d(rows, own)).reshape(held_out.shape)[own]
+    return as_criterion(criterion).evaluate(y[rows], held_out[rows], weight[rows]).value
+
+
 @pytest.mark.parametrize("groups", GROUPS)
 @pytest.mark.parametrize(
     "machine",
@@ -39,12 +52,14 @@ def refitted(model, rows):
     ],
 )
 def test_case_deletion_equals_refits(machine, groups, monkeypatch):
-    monkeypatch.setattr(_low_rank_changes, "_NUMBERS", 9 * M)  # some units at a time
+    monkeypatch.setattr(landmarks, "_NUMBERS", 9 * M)  # some units at a time
+    monkeypatch.setattr(left_out, "_NUMBERS", 5 * N)
     y = CLASSES if isinstance(machine, LSSVMClassifierCV) else NUMBERS
     model = machine.fit(X, y, sample_weight=WEIGHT)
     result = case_deletion(model, groups=None if groups == "apart" else GROUPS[groups])
     seen, y = np.flatnonzero(model.fit_weight_), model.loo_.y.reshape(N, -1)
     whole = refitted(model, seen)
+    judged = partial(criterion_of_refits, model, result.criterion, GROUPS[groups])
     for k, unit in enumerate(np.unique(GROUPS[groups])):
         own = GROUPS[groups] == unit
         inside, rest = seen[own[seen]], seen[~own[seen]]
@@ -57,9 +72,9 @@ def test_case_deletion_equals_refits(machine, groups, monkeypatch):
         residual = (y - outputs).reshape(change.shape)
         assert_allclose(result.residual[inside], residual[inside], rtol=1e-6, atol=1e-9)
         assert_allclose(result.rms_change[k], np.sqrt(np.mean(change[rest] ** 2)), rtol=1e-6)
-    assert np.isnan(result.largest_change).all()
-    assert np.isnan(result.criterion_change).all()
-    assert "criterion" not in repr(result)
+        assert_allclose(result.largest_change[k], np.abs(change[rest]).max(), rtol=1e-6)
+        of_criterion = judged(rest) - judged(seen)
+        assert_allclose(result.criterion_change[k], of_criterion, rtol=1e-6, atol=1e-9)
 
 
 def test_surprise_with_landmarks_at_all_rows_is_that_of_the_whole_kernel():
@@ -79,11 +94,21 @@ def test_mislabeled_samples_are_those_against_the_machine_without_them():
     assert case_deletion(model).mislabeled(1).index.tolist() == [wrong]
 
 
-def test_what_is_not_a_sum_over_samples_is_refused_in_one_line():
+def test_more_samples_than_can_be_paired_have_no_change_of_criterion(monkeypatch):
+    model = LSSVMRegressorCV("matern12", rank=M, nested=None).fit(X, NUMBERS)
+    few = case_deletion(model)
+    monkeypatch.setattr(_case_deletion, "MOST_PAIRED", N - 1)
+    many = case_deletion(model)
+    assert_allclose(many.rms_change, few.rms_change, rtol=1e-10)
+    assert np.isnan(many.largest_change).all()
+    assert np.isnan(many.criterion_change).all()
+    assert "criterion" not in repr(many)
+
+
+def test_what_needs_all_rows_is_refused_in_one_line():
     model = LSSVMClassifierCV("matern12", rank=M, nested=None).fit(X, CLASSES)
     blocks = LSSVMClassifierCV("matern12", rank=M, nested=None).fit(ArrayBlocks(X), CLASSES)
     for call, message in (
-        (lambda: case_deletion(model, criterion="press"), "12 landmarks: leave out criterion"),
         (lambda: case_deletion(blocks), "fitted to rows in blocks does not keep them"),
         (lambda: influence(model, X, CLASSES), "the machine has 12 landmarks"),
     ):

@@ -162,6 +162,20 @@ class TestFunction:
         assert [type(c.kernel).__name__ for c in model.candidates_] == ["Function", "Linear"]
 
 
+class Foreign:
+    """Array of another library, such as a tensor: NumPy can read it."""
+
+    def __init__(self, values):
+        self.values = values
+        self.shape = values.shape
+
+    def __len__(self):
+        return len(self.values)
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.values, dtype=dtype)
+
+
 def read_only(array):
     array = array.copy()
     array.flags.writeable = False
@@ -177,6 +191,7 @@ FORMS = {
     "strided": lambda a: np.repeat(a, 2, axis=0)[::2],
     "read-only": read_only,
     "object": lambda a: a.astype(object),
+    "foreign": Foreign,
 }
 
 
@@ -189,6 +204,17 @@ def test_forms_of_arrays(Estimator, form):
     assert_array_equal(
         outputs(model, form(X_NEW)), outputs(reference, np.array(form(X_NEW), dtype=np.float64))
     )
+
+
+@pytest.mark.parametrize("rank", [None, 10])
+def test_all_arguments_may_be_arrays_of_another_library(rank):
+    weight = np.where(WEIGHT > 0, WEIGHT, 0.5)
+    given = X, Y, weight, np.arange(N) // 2
+    model = LSSVMRegressorCV(rank=rank).fit(*map(Foreign, given))
+    reference = LSSVMRegressorCV(rank=rank).fit(*given)
+    predictions = model.predict(Foreign(X_NEW))
+    assert type(predictions) is np.ndarray
+    assert_array_equal(predictions, reference.predict(X_NEW))
 
 
 @each_estimator

@@ -18,11 +18,12 @@ from sklearn.preprocessing import StandardScaler, scale
 
 from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
 from looms.conformal import LocalScale, jackknife_minmax, jackknife_plus
-from looms.estimators import _held_out_models
 from looms.kernels import RBF, Polynomial
 from looms.kernels._names import as_kernel
-from looms.lssvm.leave_one_out_models import LeaveOneOutModels
+from looms.lssvm import left_out
+from looms.lssvm.features import Features
 from looms.model_files import load_model, save_model
+from looms.units import Units
 
 N, M = 24, 7
 RNG = np.random.default_rng(0)
@@ -47,7 +48,8 @@ UNITS = np.array([1.0, 1e6, 1e-4])
 
 def all_outputs(model, X_new):
     """(m, n_seen) or (m, n_seen, t) outputs of the leave-one-out models."""
-    return np.concatenate([F for _, _, F in model.leave_one_out_models().outputs(X_new)])
+    F = model.left_out().at(X_new, Units.rows(np.count_nonzero(model.fit_weight_)))
+    return F if model.loo_.y.ndim == 2 else F[:, :, 0]
 
 
 def refitted_outputs(model, K, K_new, y):
@@ -81,7 +83,7 @@ class TestFewFeatures:
     )
     def test_intervals_are_of_n_refits(self, monkeypatch, weights, targets, grouped, fit_intercept):
         S, S_new, y = X * UNITS, X_NEW * UNITS, TARGETS[targets]
-        monkeypatch.setattr(LSSVMRegressor, "_models_of", None)
+        monkeypatch.setattr(Features, "matrix", None)
         model = LSSVMRegressor("linear", mu=MU, fit_intercept=fit_intercept)
         model.fit(S, y, sample_weight=WEIGHTS[weights])
         group = np.arange(N) // 3 if grouped else np.arange(N)
@@ -97,7 +99,7 @@ class TestFewFeatures:
             ours = model.predict_interval(S_new, 0.8, method)
             assert_allclose(ours, interval(r, F, 0.8), rtol=1e-7, atol=1e-7)
         copied = pickle.loads(pickle.dumps(model))
-        assert vars(copied).keys() == vars(model).keys() - {"_without_rows"}
+        assert vars(copied).keys() == vars(model).keys() - {"_left_out", "_units_of_fit"}
 
     @pytest.mark.parametrize("search", ["gradient", "grid"])
     def test_models_of_a_repeated_choice_are_those_that_it_predicts_by(self, search, tmp_path):
@@ -190,8 +192,8 @@ class TestModels:
         k = model.kernel_
         theirs = refitted_outputs(model, k(X), k(X_new, X), model.loo_.y)
         assert_close(all_outputs(model, X_new), theirs)
-        residuals = model.leave_one_out_models().models.residuals
-        assert_allclose(residuals, model.loo_.residuals[weight > 0], rtol=1e-8)
+        outputs = model.left_out().outputs(Units.rows(np.count_nonzero(weight)))
+        assert_allclose(outputs[0, :, 0], model.loo_.outputs[weight > 0], rtol=1e-8)
 
     def test_fit_weight(self):
         weight = WEIGHTS["zeros"]
@@ -216,14 +218,15 @@ class TestModels:
         model = LSSVMRegressor(RBF(0.3)).fit(X, TARGETS[targets])
         whole = model.predict_interval(X_NEW, 0.8, method)
         for numbers in (1, 3 * N, 8 * N):
-            monkeypatch.setattr(_held_out_models, "_NUMBERS", numbers)
+            monkeypatch.setattr(left_out, "_NUMBERS", numbers)
             parts = clone(model).fit(X, TARGETS[targets]).predict_interval(X_NEW, 0.8, method)
             assert_allclose(parts, whole, rtol=1e-10)
 
     def test_memory_does_not_grow_with_new_points(self, monkeypatch):
-        monkeypatch.setattr(_held_out_models, "_NUMBERS", 4 * N)
+        monkeypatch.setattr(left_out, "_NUMBERS", 4 * N)
         model = LSSVMRegressor(RBF(0.3)).fit(X, NOISY)
-        sizes = [F.size for _, _, F in model.leave_one_out_models().outputs(np.tile(X_NEW, (9, 1)))]
+        _, blocks = model._models_without_rows(np.tile(X_NEW, (9, 1)))
+        sizes = [F.size for _, F in blocks]
         assert max(sizes) == 4 * N
         assert len(sizes) == 16
 
@@ -231,18 +234,18 @@ class TestModels:
 class TestKept:
     def test_made_once_and_again_after_a_fit(self):
         model = LSSVMRegressor(RBF(0.3)).fit(X, NOISY)
-        assert "_machine_models" not in vars(model)
+        assert "_left_out" not in vars(model)
         first = model.predict_interval(X_NEW)
-        models = model.leave_one_out_models()
+        models = model.left_out()
         model.predict_interval(X_NEW, method="scaled")
-        assert model.leave_one_out_models() is models
+        assert model.left_out() is models
         second = model.fit(X, 2 * NOISY).predict_interval(X_NEW)
-        assert model.leave_one_out_models() is not models
+        assert model.left_out() is not models
         assert_allclose(second, 2 * first, rtol=1e-9)
 
     def test_need_a_fit(self):
         with pytest.raises(NotFittedError):
-            LSSVMRegressor().leave_one_out_models()
+            LSSVMRegressor().left_out()
 
     def test_a_fit_that_failed_changes_nothing(self):
         model = LSSVMRegressor(RBF(0.3)).fit(X, NOISY)
@@ -264,7 +267,7 @@ class TestKept:
             load_model(tmp_path / "model").model,
         ]
         for other in copies:
-            assert vars(other).keys() == vars(model).keys() - {"_machine_models", "_without_rows"}
+            assert not {"_left_out", "_units_of_fit", "_local_scales"} & vars(other).keys()
             assert_array_equal(other.predict_interval(X_NEW, method="scaled"), before)
 
 
@@ -286,11 +289,13 @@ class TestIntervals:
     def test_scaled_is_the_jackknife_plus_on_local_scales(self):
         k = RBF(0.3)
         model = LSSVMRegressor(k, mu=MU).fit(X, NOISY)
-        models = model.leave_one_out_models().models
-        local = LocalScale(models.pair_residuals(), k(X))
+        rows, R = Units.rows(N), np.empty((N, N))
+        for ids, F in model.left_out().everywhere(rows, inner=rows):
+            R[:, ids] = NOISY[:, None] - F[:, :, 0].T
+        local = LocalScale(R, k(X))
         theirs = jackknife_plus(
             model.loo_.residuals,
-            models.outputs(k(X_NEW, X)),
+            model.left_out().at(X_NEW, rows)[:, :, 0],
             0.8,
             loo_scales=local.loo,
             scales=local.at(k(X_NEW, X)),
@@ -522,28 +527,6 @@ class TestBadInput:
             LSSVMClassifier().predict_set(X_NEW)
         with pytest.raises(ValueError, match="2 features"):
             LSSVMRegressor().fit(X, NOISY).predict_interval(X_NEW[:, :2])
-
-
-def test_the_matrix_product_does_not_go_by_targets(monkeypatch):
-    """Its blocks are as large for many classes as for one target; only outputs are in smaller."""
-    y = np.arange(N) % 6
-    model = LSSVMClassifier(RBF(0.3)).fit(X, y)
-    X_many = np.random.default_rng(1).normal(size=(40, 3))
-    whole = model.predict_set(X_many, 0.7)
-    monkeypatch.setattr(_held_out_models, "_NUMBERS", N * 20)
-    rows, sizes = [], []
-    output_blocks = LeaveOneOutModels.output_blocks
-    monkeypatch.setattr(
-        LeaveOneOutModels,
-        "output_blocks",
-        lambda self, K, n_rows: rows.append((len(K), n_rows)) or output_blocks(self, K, n_rows),
-    )
-    for part, K, F in model.leave_one_out_models().outputs(X_many):
-        sizes.append(F.size)
-        assert part.stop - part.start == len(K) == len(F)
-    assert rows == [(20, 3), (20, 3)]
-    assert max(sizes) <= N * 20
-    assert_array_equal(model.predict_set(X_many, 0.7), whole)
 
 
 PREDICTIONS = {

@@ -18,12 +18,11 @@ from looms.criteria import as_criterion
 from looms.held_out import HeldOut
 from looms.kernels import RBF, Linear
 from looms.lssvm import refit_loo, solve
-from looms.lssvm._folds import repetitions
-from looms.lssvm._without_folds import fold_of_rows
 from looms.selection import Objective
 from looms.selection._fold_pairs import fold_pairs
 from looms.selection._starts import grid_points
 from looms.threshold import balanced_error_threshold
+from looms.units import Units
 
 N = 17
 RNG = np.random.default_rng(2)
@@ -82,8 +81,7 @@ class Anew:
             self.number = model.folds_[0, self.rows]
         else:
             self.number = np.arange(n) if model.groups_ is None else model.groups_[self.rows]
-        (part,) = repetitions(self.number, n)
-        self.number = fold_of_rows(part.folds, n)  # pairs are drawn by the order of folds
+        (self.number,) = Units.of_numbers(self.number).number  # pairs are drawn by their order
         objectives = [
             Objective(X[self.rows], self.y, kernel=kernel, sample_weight=self.w)
             for kernel in KERNELS
@@ -123,14 +121,15 @@ class Anew:
         kernel, mu = self.points[point]
         rest = np.flatnonzero(~np.isin(self.number, numbers))
         K = self.grams[point]
-        fit = solve(
+        machine = solve(
             K[np.ix_(rest, rest)],
             self.y[rest],
             mu * len(self.rows) / len(rest),
             sample_weight=self.w[rest],
-        ).fit
+        ).projection.machine
         between = K[at] if at.ndim == 1 else kernel(at, X[self.rows])
-        return between[:, rest] @ fit.alpha + fit.intercept
+        outputs = between[:, rest] @ machine.coefficients + machine.intercept
+        return outputs.reshape(len(outputs), *self.y.shape[1:])
 
 
 CASES = sparing(

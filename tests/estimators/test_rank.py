@@ -9,11 +9,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
 from looms.blocks import ArrayBlocks
+from looms.conformal import jackknife_plus
 from looms.estimators import _least_squares, _search
 from looms.estimators._folds import outer_folds
-from looms.lssvm import low_rank
+from looms.lssvm import left_out
 from looms.model_files import load_model, save_model
 from looms.report import cautions, summary
+from looms.units import Units
 
 RNG = np.random.default_rng(0)
 N = 900
@@ -66,7 +68,7 @@ def test_intervals_are_of_leave_one_out_models(monkeypatch):
     intervals = model.predict_interval(X[N:], coverage=0.9)
     inside = (intervals[:, 0] < NUMBERS[N:]) & (NUMBERS[N:] < intervals[:, 1])
     assert 0.85 < inside.mean() < 0.95
-    monkeypatch.setattr(low_rank, "_NUMBERS", 7 * N)  # seven points at a time
+    monkeypatch.setattr(left_out, "_NUMBERS", 7 * N)  # seven points at a time
     assert_allclose(model.predict_interval(X[N:], coverage=0.9), intervals, rtol=1e-12)
 
 
@@ -97,8 +99,11 @@ def test_rows_in_blocks_give_what_a_matrix_gives(tmp_path):
     assert model.X_fit_ is None
     save_model(tmp_path / "m.skops", model, {})
     again = load_model(tmp_path / "m.skops").model
-    assert_allclose(again.predict(X[N:]), other.predict(X[N:]), rtol=1e-12)
-    with pytest.raises(ValueError, match="case deletion need the training rows"):
+    for new in (X[N:], ArrayBlocks(X[N:])):
+        assert_allclose(again.predict(new), other.predict(X[N:]), rtol=1e-12)
+    with pytest.raises(ValueError, match="X has 3 features, but LSSVMRegressorCV is expecting 4"):
+        again.predict(ArrayBlocks(X[N:, :3]))
+    with pytest.raises(ValueError, match="a machine fitted to rows in blocks does not keep them"):
         again.predict_interval(X[N:])
     single = ArrayBlocks(X[:N].astype(np.float32))
     assert_allclose(
@@ -208,12 +213,17 @@ def test_groups_and_folds():
         model = regressor(cv=cv).fit(X[:N], NUMBERS[:N])
         assert model.scores_["r2"] > 0.8
         assert not np.allclose(model.held_out_.outputs, model.loo_.outputs)
-    with pytest.raises(ValueError, match="each row is held out once: give cv a number of folds"):
-        regressor(cv="2x3").fit(X[:N], NUMBERS[:N])
+    assert regressor(cv="2x3").fit(X[:N], NUMBERS[:N]).scores_["r2"] > 0.8
+
+
+def test_groups_of_any_size_are_held_out():
     half = np.arange(N) // (N // 2)
-    model = regressor().fit(X[:N], NUMBERS[:N], groups=half)
-    with pytest.raises(ValueError, match="Some group has more than 256 rows"):
-        model.predict_interval(X[N:])
+    low = regressor().fit(X[:N], NUMBERS[:N], groups=half)
+    intervals = low.predict_interval(X[N:])
+    without = low._projection(low.kernel_, low.mu_).machines(Units.of_numbers(half))
+    K = low.kernel_(X[N:], low.landmarks_)
+    F = np.stack([K @ one.coefficients[:, 0] + one.intercept[0] for one in without], axis=1)
+    assert_allclose(intervals, jackknife_plus(low.held_out_.residuals, F[:, half], 0.9))
 
 
 @pytest.mark.slow
@@ -222,7 +232,7 @@ def test_rank_auto_takes_the_kernel_matrix_of_few_rows(monkeypatch):
     monkeypatch.setattr(_search, "FULL_ROWS", 500)
     easy, hard = (
         regressor(rank="auto").fit(X[:N], y[:N]).landmarks_.shape[0]
-        for y in (X[:, 0] + RNG.normal(size=len(X)), np.sin(4 * X[:, 0]) * np.cos(3 * X[:, 1]))
+        for y in (X[:, 0] + RNG.normal(size=len(X)), np.sin(2 * X[:, 0]) * np.cos(2 * X[:, 1]))
     )
     assert easy < hard
 
@@ -247,10 +257,13 @@ def test_what_takes_the_whole_kernel_matrix_is_refused(options, message):
 
 def test_what_is_of_the_whole_kernel_matrix_is_refused_by_name():
     model = regressor().fit(X[:N], NUMBERS[:N])
-    for call in (
-        model.leave_one_out_models,
-        lambda: model.without([0]),
-        lambda: model.predict_interval(X[N:], method="scaled"),
-    ):
-        with pytest.raises(ValueError, match="the machine has 60 landmarks: fit with rank=None"):
-            call()
+    with pytest.raises(ValueError, match="the machine has 60 landmarks: fit with rank=None"):
+        model.without([0])
+
+
+def test_intervals_are_scaled_on_landmarks():
+    S, y = X[:60], NUMBERS[:60]
+    low = regressor(kernel="matern12", rank=60).fit(S, y)
+    whole = LSSVMRegressor(low.kernel_, mu=low.mu_).fit(S, y)
+    ours = low.predict_interval(X[N:], method="scaled")
+    assert_allclose(ours, whole.predict_interval(X[N:], method="scaled"), rtol=1e-6)

@@ -154,7 +154,7 @@ def test_auto_is_a_stack_of_named_kernels():
     assert model.members_ == ()
 
 
-@pytest.mark.filterwarnings("ignore:Class|Every training")
+@pytest.mark.filterwarnings("ignore:Class|Every training|mu ended at its upper")
 @pytest.mark.parametrize("splits", [False, True])
 def test_without_folds_the_best_is_taken_with_a_warning(splits):
     y = np.where(np.arange(len(X)) < (40 if splits else 2), 0, 1)
@@ -200,12 +200,7 @@ def test_intervals_are_of_the_stacks_without_each_fold():
 @pytest.mark.slow
 def test_what_is_of_one_machine_is_refused():
     model = machine("numbers", combine="stack").fit(X, Y)
-    for call in (
-        model.leave_one_out_models,
-        lambda: model.without([0]),
-        lambda: model.with_rows(X[:1], Y[:1]),
-        lambda: model.predict_interval(X, method="scaled"),
-    ):
+    for call in (lambda: model.without([0]), lambda: model.with_rows(X[:1], Y[:1])):
         with pytest.raises(ValueError, match="combine='best'"):
             call()
     single = model.set_params(combine="best").fit(X, Y)

@@ -15,10 +15,10 @@ from looms import (
     LSSVMRegressorCV,
     OptimisticScoresWarning,
 )
-from looms.estimators import _updates
 from looms.kernels import RBF
-from looms.lssvm.updates import Inverse
+from looms.lssvm.updates import Bordered
 from looms.model_files import load_model, save_model
+from looms.units import Units
 
 N = 50
 RNG = np.random.default_rng(8)
@@ -110,7 +110,7 @@ def test_with_rows_is_a_fit_to_all(name, weight):
 def test_updates_of_updates_do_not_factorize_again(monkeypatch):
     whole = fitted("classifier")
     once = whole.without(ROWS)
-    monkeypatch.setattr(type(whole), "_models_of", None)
+    monkeypatch.setattr(type(whole), "_projection", None)
     again = once.with_rows(X[ROWS], LABELS[ROWS]).without(np.arange(N - 5, N))
     assert_allclose(again.loo_.outputs, once.loo_.outputs, atol=1e-10)
     assert again.mu == pytest.approx(once.mu, rel=1e-12)
@@ -165,10 +165,9 @@ def test_the_rest_of_a_group_is_held_out_together(options):
     assert np.abs(ours.held_out_.outputs - ours.loo_.outputs).max() > 1e-3
     assert ours._scored().scores["error"][0] > 0
     made_again = pickle.loads(pickle.dumps(ours))
+    units = Units.of_numbers(ours.groups_)
     assert_allclose(
-        made_again.leave_one_out_models().models.outputs(ours.kernel_(X[:5], X[rest])),
-        ours.leave_one_out_models().models.outputs(ours.kernel_(X[:5], X[rest])),
-        atol=1e-9,
+        made_again.left_out().at(X[:5], units), ours.left_out().at(X[:5], units), atol=1e-9
     )
     again = copy.deepcopy(ours).fit(X[rest], LABELS[rest])
     assert not hasattr(again, "groups_")
@@ -220,14 +219,14 @@ def test_what_cannot_be_added_is_refused():
 
 def test_outputs_that_differ_from_a_refit_are_an_error(monkeypatch):
     whole = fitted("regressor")
-    exact = Inverse.without
+    exact = Bordered.without
 
-    def wrong(self, rows, mu):
-        inverse = exact(self, rows, mu)
-        inverse.P.flat[:: len(inverse.P) + 1] *= 1 + 1e-4
-        return inverse
+    def wrong(self, rows):
+        system = exact(self, rows)
+        system.P.flat[:: len(system.P) + 1] *= 1 + 1e-4
+        return system
 
-    monkeypatch.setattr(_updates.Inverse, "without", wrong)
+    monkeypatch.setattr(Bordered, "without", wrong)
     with pytest.raises(RuntimeError, match="differ from those of a refit"):
         whole.without(ROWS)
     assert not hasattr(whole.without(ROWS, certify=False), "certificate_")

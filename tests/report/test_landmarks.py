@@ -1,10 +1,14 @@
 """What a report says of a machine on landmarks, with its training rows and without them."""
 
+from copy import copy
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from looms import LSSVMClassifierCV, LSSVMRegressorCV
 from looms.blocks import ArrayBlocks
+from looms.diagnostics import _case_deletion, case_deletion
 from looms.report import (
     CaseDeletionDisplay,
     ImportanceDisplay,
@@ -50,13 +54,22 @@ def test_landmarks_and_samples_are_counted(with_rows, without_rows):
 def test_with_training_rows_each_is_left_out(with_rows):
     model, report, page = with_rows
     assert report["features"]["rows"][0]["importance"] > 0
-    assert report["samples"]["criterion"] is None
+    assert report["samples"]["criterion"] == "press"
     assert all(row["rms_change"] > 0 for row in report["samples"]["rows"])
     assert "Moves others by" in page
-    assert "Change of <bdi>" not in page
+    assert "Change of <bdi>" in page
     assert "by the whole kernel matrix" in page
-    with pytest.raises(ValueError, match="criterion_change is not known for a machine on landm"):
-        CaseDeletionDisplay.compute(model, kind="criterion_change")
+    found = case_deletion(model)
+    for kind in ("criterion_change", "largest_change"):
+        display = CaseDeletionDisplay.compute(model, kind=kind)
+        np.testing.assert_array_equal(display.value, getattr(found, kind))
+
+
+def test_changes_of_too_many_samples_are_refused(with_rows, monkeypatch):
+    monkeypatch.setattr(_case_deletion, "MOST_PAIRED", 699)
+    with pytest.raises(ValueError, match="criterion_change takes every pair of samples"):
+        CaseDeletionDisplay.compute(with_rows[0], kind="criterion_change")
+    assert CaseDeletionDisplay.compute(with_rows[0]).value.min() > 0
 
 
 def test_without_training_rows_the_page_has_what_held_out_outputs_tell(without_rows):
@@ -82,3 +95,12 @@ def test_pictures_of_many_samples_are_no_larger_than_of_few():
         drawn = display.ax_.collections[0].get_paths()[0].vertices, display.ax_.lines[1].get_xdata()
         sizes.append([len(part) for part in drawn])
     assert sizes[0] == sizes[1]
+
+
+def test_more_landmarks_that_would_help_are_told(with_rows):
+    model = copy(with_rows[0])
+    assert "More landmarks would help" not in {c["title"] for c in cautions(model)}
+    model.selection_ = replace(model.selection_, gain_of_landmarks=0.123)
+    (told,) = (c for c in cautions(model) if c["title"] == "More landmarks would help")
+    assert "up to 30, lowered the criterion by 12.3%" in told["text"]
+    assert "rank=60" in told["text"]

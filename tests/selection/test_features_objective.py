@@ -8,6 +8,7 @@ from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressorCV
 from looms.kernels import Linear
 from looms.selection import Objective
 from looms.selection._features import FeaturesObjective, objective_of
+from looms.units import Units
 
 N = 60
 RNG = np.random.default_rng(0)
@@ -19,7 +20,8 @@ Y = np.where(X[:, 0] + RNG.normal(size=N) > 3.0, 1.0, -1.0)
 @pytest.mark.parametrize("cv", [None, 5, "5x2"])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_values_and_gradients_are_those_of_the_kernel_matrix(criterion, cv, fit_intercept):
-    options = {"kernel": "linear", "criterion": criterion, "cv": cv, "groups": np.arange(N) // 2}
+    options = {"kernel": "linear", "criterion": criterion}
+    options |= {"units": Units.of(cv, Y, np.arange(N) // 2)}
     options |= {"sample_weight": RNG.uniform(0.5, 2.0, N), "fit_intercept": fit_intercept}
     ours, theirs = objective_of(X, Y, **options), Objective(X, Y, **options)
     assert isinstance(ours, FeaturesObjective)

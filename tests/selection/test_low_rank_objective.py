@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose
 from looms.blocks import ArrayBlocks
 from looms.selection import Objective, tune
 from looms.selection._low_rank_start import low_rank_objective
+from looms.units import Units
 
 RNG = np.random.default_rng(0)
 N = 300
@@ -14,7 +15,11 @@ X = RNG.normal(size=(N, 3))
 Y = np.where(np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * RNG.normal(size=N) > 0, 1.0, -1.0)
 GROUPS = RNG.integers(0, 120, N)
 FOLDS = RNG.integers(0, 4, (2, N))
-HOW = {"rows": {}, "groups": {"groups": GROUPS}, "folds": {"cv": FOLDS[:1]}}
+HOW = {
+    "rows": {},
+    "groups": {"units": Units.of(None, Y, GROUPS)},
+    "folds": {"units": Units.of_numbers(FOLDS)},
+}
 
 
 def objective(criterion="press", kernel="ard", rank=30, **options):
@@ -56,3 +61,29 @@ def test_a_search_goes_on_from_the_sample_and_ends_lower():
     part = on_landmarks.subset(np.arange(0, N, 2))
     assert part.n_samples == N // 2
     assert_allclose(2.0 ** part.theta0[-1] * N / 2, 2.0 ** on_landmarks.theta0[-1] * N)
+
+
+def skewed(n=2400, seed=3):
+    """Numbers whose noise grows with them: a few rows carry most of the squared errors."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    f = np.exp(1.2 * X[:, 0]) * (1 + 0.3 * np.tanh(X[:, 1]) + 0.3 * np.sin(2 * X[:, 2]) * X[:, 3])
+    return ArrayBlocks(X), f * np.exp(0.1 * rng.normal(size=n))
+
+
+@pytest.mark.slow
+def test_landmarks_are_doubled_while_that_surely_lowers_the_criterion(monkeypatch):
+    """The standard error of the criterion, three quarters of it, hides what 256 landmarks gain."""
+    blocks, y = skewed()
+    few, auto = (
+        low_rank_objective(blocks, y, kernel="rbf", criterion="press", rank=rank)
+        for rank in (64, "auto")
+    )
+    assert auto.samples.n_samples >= 256
+    assert auto.gain_of_landmarks == 0.0
+    tuning, of_few = (tune(objective)[0] for objective in (auto, few))
+    assert tuning.value < 0.5 * of_few.value
+    monkeypatch.setattr("looms.selection._low_rank_start.LARGEST_RANK", 128)
+    stopped = low_rank_objective(blocks, y, kernel="rbf", criterion="press", rank="auto")
+    assert stopped.samples.n_samples == 128
+    assert tune(stopped)[0].gain_of_landmarks == stopped.gain_of_landmarks > 0.1

@@ -12,10 +12,12 @@ from pairwise import pairwise
 from looms import LSSVMRegressorCV
 from looms.kernels import RBF, Linear, Polynomial
 from looms.lssvm import refit_loo, solve
+from looms.lssvm.fit import Fit
 from looms.optimize import Point
 from looms.selection import Objective, _features, _objective
 from looms.selection._features import objective_of
 from looms.selection._nested import choose_along_mu, choose_nested
+from looms.units import Units
 
 N = 24
 RNG = np.random.default_rng(5)
@@ -27,8 +29,8 @@ TARGETS = {
 }
 CVS = {
     "each row": {},
-    "groups": {"groups": np.arange(N) // 3},
-    "folds": {"cv": 5},
+    "groups": {"units": Units.of(None, LABELS, np.arange(N) // 3)},
+    "folds": {"units": Units.of(5, LABELS)},
 }
 WEIGHTS = {"unweighted": None, "weighted": RNG.uniform(0.3, 3.0, N)}
 
@@ -61,25 +63,24 @@ def test_it_is_the_choice_made_anew_without_each_fold(
     assert choice.best == np.argmin([point.value for point in points])
     objective = candidates[0][0]
     zeta = objective.sample_weight
-    number = np.arange(N) if objective.folds is None else objective.folds[0]
-    assert [len(left_out) for left_out in choice.left_out].count(1) == len(choice.folds)
+    units = objective.units
+    assert [len(left_out) for left_out in choice.left_out].count(1) == units.n_units
     for r, left_out in list(enumerate(choice.left_out))[:: 1 if cv == "folds" else 2]:
-        fold = np.concatenate([choice.folds[g] for g in left_out])
+        fold = np.flatnonzero(np.isin(units.number[0], left_out))
         rest = np.delete(np.arange(N), fold)
         machines = []
         for objective, theta in candidates:
             K = objective.kernel_at(theta)(X)
             mu = objective.mu_at(theta) * N / len(rest)  # λ = n μ / ζ is held
-            machines.append(
-                solve(
-                    K[np.ix_(rest, rest)],
-                    y[rest],
-                    mu,
-                    sample_weight=zeta[rest],
-                    fit_intercept=intercept,
-                    folds=number[rest],
-                ).fit
+            machine = solve(
+                K[np.ix_(rest, rest)],
+                y[rest],
+                mu,
+                sample_weight=zeta[rest],
+                fit_intercept=intercept,
             )
+            outputs = machine.outputs(units.among(rest))
+            machines.append(Fit.of(machine.projection, outputs, y[rest]))
         values = [
             objective.criterion.evaluate(y[rest], fit.held_out[0], zeta[rest]).value
             for fit in machines
@@ -109,15 +110,16 @@ def test_candidates_that_cannot_be_evaluated_are_not_chosen():
 
 @pytest.mark.parametrize(("cv", "match"), [("2x3", "one number"), (2, "three or more")])
 def test_repetitions_and_two_folds_are_refused(cv, match):
-    objective = Objective(X, LABELS, cv=cv)
+    objective = Objective(X, LABELS, units=Units.of(cv, LABELS))
     with pytest.raises(ValueError, match=match):
         choose_nested([(objective, [objective.theta0])])
 
 
 @pytest.mark.parametrize("kernels", KERNELS)
-@pytest.mark.parametrize("cv", [{}, {"cv": 5}, {"cv": "5x2"}])
+@pytest.mark.parametrize("cv", [None, 5, "5x2"])
 def test_along_mu_the_least_of_all_points_is_taken(kernels, cv):
-    candidates = list(candidates_of(KERNELS[kernels], LABELS, "press", cv))
+    options = {"units": Units.of(cv, LABELS)}
+    candidates = list(candidates_of(KERNELS[kernels], LABELS, "press", options))
     theirs = [objective.evaluate(theta, gradient=False) for objective, theta in candidates]
     ours = []
     fit = choose_along_mu(
@@ -156,8 +158,8 @@ def test_along_mu_points_that_cannot_be_solved_are_not_taken(monkeypatch):
     [
         (4, None, {"decompose_features": 1}),
         (4, "auto", {"decompose_features": 1}),
-        (60, None, {"decompose": 1, "solve_in_place": 1}),
-        (60, "auto", {"solve_in_place": 17}),
+        (60, None, {"decompose": 1, "Dense": 1}),
+        (60, "auto", {"Dense": 17}),
     ],
 )
 def test_a_grid_of_a_linear_machine_takes_one_decomposition(monkeypatch, n_features, nested, taken):
@@ -173,7 +175,7 @@ def test_a_grid_of_a_linear_machine_takes_one_decomposition(monkeypatch, n_featu
 
     counted(_features, "decompose_features")
     counted(_objective, "decompose")
-    counted(_objective, "solve_in_place")
+    counted(_objective, "Dense")
     model = LSSVMRegressorCV("linear", search="grid", nested=nested).fit(S, y)
     assert counts == taken
     assert len(model.selection_.stages[0][1].history) == 17

@@ -32,6 +32,7 @@ from looms.lssvm import NotPositiveDefiniteError, refit_loo
 from looms.optimize import Point
 from looms.selection import Objective
 from looms.selection._prior import HyperPrior
+from looms.units import Units
 
 N = 18
 RNG = np.random.default_rng(0)
@@ -42,7 +43,13 @@ THREE = np.column_stack([LABELS, -LABELS, np.where(RNG.random(N) < 0.5, 1.0, -1.
 WEIGHT = RNG.uniform(0.3, 4.0, N)
 SELECTION = RNG.uniform(0.0, 2.0, N)
 SELECTION[:3] = 0.0
-GAPS = GapKFold(4, gap=2)
+GAPS = Units.of(GapKFold(4, gap=2), LABELS)
+
+
+def drawn(**sizes):
+    return Units.of(ShuffleSplit(12, random_state=0, **sizes), LABELS)
+
+
 KERNELS = {
     "linear": Linear(),
     "quadratic": Polynomial(2),
@@ -65,14 +72,17 @@ VARIANTS = {
     "both": {"sample_weight": WEIGHT, "selection_weight": SELECTION},
     "no intercept": {"fit_intercept": False, "sample_weight": WEIGHT},
     "prior": {"prior": True},
-    "groups": {"groups": np.arange(N) // 3 % 5, "sample_weight": WEIGHT},
-    "three folds": {"cv": 3, "sample_weight": WEIGHT},
-    "5x2 folds": {"cv": "5x2", "selection_weight": SELECTION},
-    "folds of groups": {"cv": 2, "groups": np.arange(N) // 3, "fit_intercept": False},
-    "half of the rows": {"cv": ShuffleSplit(12, test_size=0.5, random_state=0)},
-    "parts of the rows": {"cv": ShuffleSplit(12, train_size=0.4, test_size=0.5, random_state=0)},
-    "windows and gaps": {"cv": GAPS, "sample_weight": WEIGHT, "selection_weight": SELECTION},
-    "windows": {"cv": GAPS, "fit_intercept": False},
+    "groups": {"units": Units.of(None, LABELS, np.arange(N) // 3 % 5), "sample_weight": WEIGHT},
+    "three folds": {"units": Units.of(3, LABELS), "sample_weight": WEIGHT},
+    "5x2 folds": {"units": Units.of("5x2", LABELS), "selection_weight": SELECTION},
+    "folds of groups": {
+        "units": Units.of(2, LABELS, np.arange(N) // 3),
+        "fit_intercept": False,
+    },
+    "half of the rows": {"units": drawn(test_size=0.5)},
+    "parts of the rows": {"units": drawn(train_size=0.4, test_size=0.5)},
+    "windows and gaps": {"units": GAPS, "sample_weight": WEIGHT, "selection_weight": SELECTION},
+    "windows": {"units": GAPS, "fit_intercept": False},
 }
 each_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS.keys())
 STEP = 1e-3
@@ -133,25 +143,26 @@ def test_value_is_that_of_refitting(variant, kernel):
         zeta = zeta * N / zeta.sum()
         K = objective.kernel_at(theta)(X)
         weight = options.get("selection_weight", zeta)
-        groups = options.get("groups", np.arange(N))
+        units = options.get("units", Units.rows(N))
         fit, parts, repetitions = objective.fit(theta), [], []
-        for r, folds in enumerate([None] if objective.folds is None else objective.folds):
+        for r, number in enumerate(np.where(units.tested, units.number, -2 - units.number)):
             outputs = refit_loo(
                 K,
                 y,
                 objective.mu_at(theta),
                 sample_weight=zeta,
                 fit_intercept=options.get("fit_intercept", True),
-                folds=folds,
+                folds=number,
             ).outputs
             assert_allclose(fit.held_out[r], outputs, rtol=1e-8, atol=1e-9)
             repetitions.append(outputs)
-        if options.get("cv") is GAPS:  # windows whose gaps meet, each row in one
+        if units is GAPS:  # windows whose gaps meet, each row in one
             assert len(repetitions) > 1
             repetitions = [np.nanmax(repetitions, axis=0)]
         for outputs in repetitions:
             out = np.isfinite(outputs.reshape(N, -1)[:, 0])
-            part = as_criterion(criterion).evaluate(y[out], outputs[out], weight[out], groups[out])
+            rows = y[out], outputs[out], weight[out], units.clusters[out]
+            part = as_criterion(criterion).evaluate(*rows)
             parts.append((weight[out].sum(), part.value, part.standard_error))
         share, values, errors = np.array(parts).T
         point = objective.evaluate(theta)

@@ -14,6 +14,7 @@ from looms.selection._low_rank import LowRankObjective
 from looms.selection._starts import starting_points
 from looms.selection._subsamples import nested_subsets, stage_sizes
 from looms.selection._tune import _searched
+from looms.units import Units
 
 rng = np.random.default_rng(2)
 N = 240
@@ -249,15 +250,17 @@ def test_subsamples_are_of_whole_groups():
     n = 800
     groups = rng.permutation(np.repeat(np.arange(n // 4), 4))
     X, y = rng.normal(size=(n, 2)), np.where(rng.random(n // 4)[groups] < 0.3, 1.0, -1.0)
-    objective = Objective(X, y, kernel=RBF(0.5), groups=groups)
+    objective = Objective(X, y, kernel=RBF(0.5), units=Units.of(None, y, groups))
     subsets = nested_subsets(objective, np.random.RandomState(0))
     assert [len(rows) for rows in subsets] == stage_sizes(n)
     for rows in subsets:
         members = np.bincount(groups[rows], minlength=n // 4)
         assert np.count_nonzero((members > 0) & (members < 4)) <= 1  # the last one, cut
         part = objective.subset(rows)
-        assert part.groups.tolist() == groups[rows].tolist()
-        sizes = [len(G) for G in part.parts[0].folds]
+        clusters = part.units.clusters
+        same = groups[rows][:, None] == groups[rows]
+        assert (same == (clusters[:, None] == clusters)).all()
+        sizes = [len(G) for G in part.units]
         assert sorted(sizes) == sorted(members[members > 0])
         assert abs((y[rows] > 0).mean() - (y > 0).mean()) < 0.03
 
@@ -291,7 +294,8 @@ class TestLandmarks:
     def test_otherwise_the_search_is_by_the_kernel_matrix(self, given, monkeypatch):
         options = {"kernel": "precomputed"} if given == "matrix" else {}
         if given in ("groups", "cv"):
-            options = {given: np.repeat(np.arange(N // 2), 2) if given == "groups" else 5}
+            groups = np.repeat(np.arange(N // 2), 2) if given == "groups" else None
+            options = {"units": Units.of(None if given == "groups" else 5, Y, groups)}
         x = X @ X.T if given == "matrix" else X
         rough = np.sin(40 * X[:, 0]) if given == "targets" else Y
         search = {"max_iter": 0} if given == "max_iter" else {}
@@ -356,8 +360,9 @@ def test_a_search_goes_on_while_gains_are_sure(n, seed):
 @pytest.mark.parametrize("prior", [False, True])
 def test_deviations_have_the_standard_error(folds, criterion, prior):
     groups = np.arange(N) // 4 if folds == "groups" else None
-    options = {"cv": folds if groups is None else None, "groups": groups, "prior": prior}
-    objective = Objective(X, LABELS, criterion=criterion, selection_weight=WEIGHT, **options)
+    units = Units.of(folds if groups is None else None, LABELS, groups)
+    options = {"selection_weight": WEIGHT, "units": units, "prior": prior}
+    objective = Objective(X, LABELS, criterion=criterion, **options)
     point = objective.evaluate(objective.theta0)
     ratio = np.linalg.norm(point.deviations) / point.standard_error
     if folds == "2x3":  # repetitions differ a little, but their standard errors are averaged

@@ -17,7 +17,7 @@ from looms._words import count
 PACKAGES = (
     *("numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl"),
     *("typer", "rich", "pandas", "pyarrow", "python-calamine", "skops", "matplotlib", "jinja2"),
-    *("distributed", "torch", "onnx", "skl2onnx"),
+    *("distributed", "onnx", "skl2onnx"),
 )
 
 

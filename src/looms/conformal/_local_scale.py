@@ -28,7 +28,7 @@ class LocalScale:
 
     Parameters
     ----------
-    pair_residuals : (n, n) R, as from `LeaveOneOutModels.pair_residuals` in looms.lssvm.
+    pair_residuals : (n, n) R; R_ii is the leave-one-out residual.
     K : (n, n) kernel matrix of the samples.
 
     Attributes
@@ -48,10 +48,13 @@ class LocalScale:
     --------
     >>> import numpy as np
     >>> from looms.lssvm import solve
+    >>> from looms.units import Units
     >>> x = np.linspace(-1.0, 1.0, 40)
     >>> y = x + (0.01 + (x > 0)) * np.sin(40.0 * x)  # hardly any noise on the left
     >>> K = np.outer(x, x)
-    >>> scale = LocalScale(solve(K, y, mu=0.1).models().pair_residuals(), K)
+    >>> machine, rows = solve(K, y, mu=0.1), Units.rows(40)
+    >>> F = np.vstack([F for _, F in machine.everywhere(rows, inner=rows)])
+    >>> scale = LocalScale(y[:, None] - F[:, :, 0].T, K)
     >>> left, right = scale.at(np.outer([-0.6, 0.6], x)).mean(axis=1)
     >>> bool(left < 0.5 * right)
     True

@@ -18,6 +18,8 @@ _BLOCK = 1 << 16  # pairs of samples at a time, as many as stay near the process
 class Evaluation(NamedTuple):
     """Value of a criterion, with its standard error and derivative.
 
+    Attributes
+    ----------
     value : the criterion J.
     standard_error : standard error of J as an estimate from a sample.
     slope : ∂J/∂f, shaped like the outputs.

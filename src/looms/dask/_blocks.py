@@ -106,12 +106,7 @@ class DaskBlocks(RowBlocks):
         return np.append(np.concatenate(places), self.shape[0])
 
     def holding(self, labels: AnyArray) -> DaskBlocks:
-        of_partition = [np.unique(labels[rows]) for rows in self._slices()]
-        if len(np.concatenate(of_partition)) > len(np.unique(labels)):
-            raise ValueError(
-                "Rows that are held out together are in several partitions: shuffle the collection "
-                "by group, with its method shuffle."
-            )
+        """The same rows, with all rows of one label in a partition in one block."""
         blocks = copy(self)
         blocks._labels = labels
         return blocks

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from looms._classes import class_indices
 from looms._optional import require
+from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
 from looms.criteria import WMW, Criterion, as_criterion
 from looms.diagnostics._margins import margins_of
@@ -22,13 +23,14 @@ from looms.estimators._least_squares import LeastSquaresMachine
 from looms.estimators._search import chosen_criterion
 from looms.folds import group_numbers
 from looms.held_out import HeldOut
-from looms.lssvm._low_rank_changes import changes_without
-from looms.lssvm._system import targets_as_columns
-from looms.lssvm._without_folds import InnerFolds
-from looms.lssvm.leave_one_out_models import LeaveOneOutModels
+from looms.lssvm.left_out import LeftOut
+from looms.units import Units
 
 if TYPE_CHECKING:
     import pandas as pd
+
+#: Samples up to which every pair of them is left out: n² numbers.
+MOST_PAIRED = 10_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,15 +55,16 @@ class CaseDeletion:
     surprise : (m,) standardized residual, √(e_Gᵀ P_GG e_G / |G|) divided by its root mean square:
         about 1 for an ordinary sample or group. P_GG⁻¹ is the covariance that a Gaussian process
         expects of the residuals e_G [SK01], which is larger where samples are few. The root mean
-        square over several targets.
+        square over several targets. P is ζ (1 − H) for the smoother H, but for a factor; of a stack
+        it is the sum of those of its members, by their weights.
     largest_change : (m,) largest |f⁽⁻ᴳ⁾(x_j) − f(x_j)| over the other samples j.
     rms_change : (m,) root mean square of f⁽⁻ᴳ⁾(x_j) − f(x_j) over the other samples j.
     criterion_change : (m,) criterion on held-out outputs of the machine trained on the others,
         minus that of the machine trained on all, with each sample, or group, held out by itself.
         It is negative if the criterion would be better without the sample or group, and NaN if
         undefined, such as "wmw" without the only member of a class.
-    criterion : name of the criterion. None for a machine on landmarks, whose largest change and
-        change of criterion are NaN, because they take every pair of samples.
+    criterion : name of the criterion. None for more than 10,000 samples, of which the largest
+        change and the change of criterion are NaN, because they take every pair of samples.
     margin : (n,) held-out margin, the output for the sample's own class minus the largest of
         the others (t (f − threshold) for two classes); None for regression.
     label, predicted : (n,) class given, and class predicted by the machine without the sample,
@@ -204,8 +207,8 @@ def case_deletion(
         f⁽⁻ᴳ⁾(x_j) − f(x_j) = λ_j P_jG e_G for j not in G, and λ_j α_j − e_j for j in G.
 
     The criterion without G depends on the held-out outputs of the machine without G, which follow
-    from P⁽⁻ᴳ⁾ = P − P_:G P_GG⁻¹ P_G: and α⁽⁻ᴳ⁾ = α − P_:G e_G. For a machine on landmarks, the
-    changes are computed with fixed landmarks, by sums over samples.
+    from P⁽⁻ᴳ⁾ = P − P_:G P_GG⁻¹ P_G: and α⁽⁻ᴳ⁾ = α − P_:G e_G. A stack
+    is a weighted sum of such machines.
 
     Parameters
     ----------
@@ -235,9 +238,8 @@ def case_deletion(
         If the model is none of these machines.
     ValueError
         If the number of names or groups is not the number of samples; if there are fewer than three
-        samples or groups; if the criterion is one of classes for a regressor, or any criterion for
-        a machine on landmarks; or if such a machine was fitted to rows in blocks, which it does not
-        keep.
+        samples or groups; if the criterion is one of classes for a regressor; or if the machine was
+        fitted to rows in blocks, which it does not keep.
     sklearn.exceptions.NotFittedError
         If the model is not fitted.
 
@@ -279,12 +281,6 @@ def case_deletion(
             f"names must have one name for each of the {n} training samples, but has shape "
             f"{names.shape}."
         )
-    landmarks = machine.landmarks_
-    if landmarks is not None and criterion is not None:
-        raise ValueError(
-            f"The change of a criterion takes every pair of samples, but this machine has "
-            f"{landmarks.shape[0]} landmarks: leave out criterion."
-        )
     criterion = chosen_criterion(machine) if criterion is None else criterion
     chosen = as_criterion(criterion)
     if chosen.needs_labels and not classifier:
@@ -297,24 +293,16 @@ def case_deletion(
         raise ValueError(
             f"Case deletion needs three {what} of non-zero weight or more, got {len(present)}."
         )
-    order, sizes = np.argsort(of_train, kind="stable"), np.bincount(of_train)
-    units = np.split(order, np.cumsum(sizes)[:-1])
+    sizes = np.bincount(of_train)
     y, _, weight = (each[train] for each in machine.loo_)
-    if landmarks is not None:
-        solution, blocks = machine._low_rank_solution()
-        leverage, fitted = solution.h, solution.residuals
-        residuals, mean_squares = changes_without(solution, blocks, units)
-        nothing = np.full(len(units), np.nan)
-        of_units = {"largest_change": nothing, "criterion_change": nothing}
-        of_units["rms_change"] = np.sqrt(mean_squares)
-    else:
-        models = machine.leave_one_out_models().models
-        leverage = models.leverage
-        fitted = models.ridge[:, None] * targets_as_columns(models.fit.alpha)
-        residuals, of_units = _changes(models, units, chosen, y, weight, machine.mu_)
-    # Of P_GG⁻¹ only ratios count: α = ζ (y − f) / (n μ).
-    energy = (residuals * machine.fit_weight_[train, None] * fitted)[order]
-    energy = np.add.reduceat(energy, np.cumsum(sizes) - sizes, axis=0)
+    left_out, sets = machine.left_out(), Units.of_numbers(of_train)
+    unit = sets.number[0, np.unique(of_train, return_index=True)[1]]
+    with blas_threads(len(train)):
+        leverage, fitted = left_out.leverage(), left_out.y - left_out.fitted()
+        residuals = left_out.y - left_out.outputs(sets)[0]
+        changes = _changes(left_out, sets, chosen, y, weight)
+        energy = left_out.energies(sets)[unit]  # e_Gᵀ P_GG e_G, of which only ratios count
+    of_units = {name: values[unit] for name, values in changes.items()}
     usual = energy.sum(axis=0) / len(y) + np.finfo(np.float64).tiny  # all may be zero
     of_units["surprise"] = np.sqrt(np.mean(energy / sizes[:, None] / usual, axis=1))
     values: dict[str, Any] = {
@@ -337,7 +325,7 @@ def case_deletion(
         groups=labels,
         group=group,
         residual=held_out.residuals,
-        criterion=str(criterion) if landmarks is None else None,
+        criterion=str(criterion) if len(train) <= MOST_PAIRED else None,
         **values,
     )
 
@@ -356,37 +344,30 @@ def _groups_of(machine: LeastSquaresMachine, groups: Any) -> tuple[AnyArray, Any
 
 
 def _changes(
-    models: LeaveOneOutModels,
-    units: list[AnyArray],
-    criterion: Criterion,
-    y: Array,
-    weight: Array,
-    mu: float,
-) -> tuple[Array, dict[str, Array]]:
-    """Residuals of samples without their own unit, (n, t), and the changes per unit, by name.
-
-    A unit of ``units`` has the rows that are left out together.
-    """
-    n, m = len(models.P), len(units)
-    alpha, ridge = targets_as_columns(models.fit.alpha), models.ridge[:, None]
-    own_residuals = np.empty(alpha.shape)
-    largest, squares, of_criterion = np.empty(m), np.empty(m), np.empty(m)
-    each = [(k,) for k in range(m)]
-    for part, residuals in InnerFolds(units, each).residuals(models.P, alpha, mu):
-        for column, k in enumerate(part):
-            G, rest = units[k], np.full(n, True)
-            rest[G] = False
-            e = own_residuals[G] = residuals[G, column]
-            others = (ridge * (models.P[:, G] @ e))[rest]
-            largest[k], squares[k] = np.abs(others).max(), np.mean(others**2)
+    left_out: LeftOut, units: Units, criterion: Criterion, y: Array, weight: Array
+) -> dict[str, Array]:
+    """Changes of the outputs and of the criterion without each unit, by name."""
+    n, m = len(y), units.n_units
+    nothing = np.full(m, np.nan)
+    if n > MOST_PAIRED:
+        rms = np.sqrt(left_out.mean_square_changes(units))
+        return {"largest_change": nothing, "rms_change": rms, "criterion_change": nothing}
+    largest, of_criterion = np.empty(m), np.empty(m)
+    whole = left_out.fitted()
+    for ids, F in left_out.everywhere(units):
+        change = np.where(units.stays(ids)[:, :, None], np.abs(F - whole), 0.0)
+        largest[ids] = change.max(axis=(1, 2))
+    for ids, F in left_out.everywhere(units, inner=units):
+        for k, outputs, rest in zip(ids, F, units.stays(ids), strict=True):
             if isinstance(criterion, WMW) and np.ptp(y[rest], axis=0).min() == 0:
                 of_criterion[k] = np.nan
                 continue
-            outputs = y[rest] - residuals[rest, column].reshape(y[rest].shape)
-            of_criterion[k] = criterion.evaluate(y[rest], outputs, weight[rest]).value
-    whole = criterion.evaluate(y, y - own_residuals.reshape(y.shape), weight).value
-    of_units = {"largest_change": largest, "rms_change": np.sqrt(squares)}
-    return own_residuals, of_units | {"criterion_change": of_criterion - whole}
+            f = outputs[rest].reshape(y[rest].shape)
+            of_criterion[k] = criterion.evaluate(y[rest], f, weight[rest]).value
+    own = left_out.outputs(units)[0].reshape(y.shape)
+    rms = np.sqrt(left_out.mean_square_changes(units))
+    change = of_criterion - criterion.evaluate(y, own, weight).value
+    return {"largest_change": largest, "rms_change": rms, "criterion_change": change}
 
 
 def _spread(values: Array, places: AnyArray, n: int) -> Array:

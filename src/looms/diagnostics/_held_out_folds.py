@@ -6,8 +6,6 @@ e_G = (P_GG)⁻¹ α_G, so every further partition of the rows costs a few small
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from sklearn.base import is_classifier
 
@@ -17,11 +15,9 @@ from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
 from looms.estimators._least_squares import LeastSquaresMachine
 from looms.held_out import HeldOut
-from looms.lssvm._sets import sets_of
-from looms.lssvm._system import targets_as_columns
-from looms.lssvm.low_rank import triangular_product
 from looms.scores import area_within
 from looms.selection._decisions import Decided, Decisions
+from looms.units import Units
 
 
 def residuals_of_folds(machine: LeastSquaresMachine, folds: AnyArray) -> Array:
@@ -29,8 +25,7 @@ def residuals_of_folds(machine: LeastSquaresMachine, folds: AnyArray) -> Array:
 
     Parameters
     ----------
-    machine : fitted machine that keeps its rows, of any kind; the residuals of a stack are the
-        weighted sums of those of its members, for its weights sum to one.
+    machine : fitted machine that keeps its rows.
     folds : (n_partitions, n) fold of each row of positive weight.
 
     Returns
@@ -44,40 +39,12 @@ def residuals_of_folds(machine: LeastSquaresMachine, folds: AnyArray) -> Array:
 
     Notes
     -----
-    For each member n³ flops for P, and 2 Σ |G|³ / 3 for each partition; an n×n matrix at a time.
+    For each member of the machine n³ flops for P, and Σ |G|³ / 3 for each partition.
     """
-    residuals: Array = np.zeros(())
     with blas_threads(folds.shape[1]):
-        for share, P, alpha in _projections(machine):
-            own = np.tile(alpha / P.diagonal()[:, None], (len(folds), 1, 1))
-            for e, labels in zip(own, folds, strict=True):
-                for G in sets_of(labels):  # of one size
-                    e[G] = np.linalg.solve(P[G[:, :, None], G[:, None, :]], alpha[G])
-            residuals = residuals + share * own
-    return residuals
-
-
-def _projections(machine: LeastSquaresMachine) -> Iterator[tuple[float, Array, Array]]:
-    """Weight, P and α, (n, n) and (n, t), of each member of a machine."""
-    if machine.landmarks_ is not None:
-        yield 1.0, *_projection_on_landmarks(machine)
-    elif not machine.members_:
-        models = machine.leave_one_out_models().models
-        yield 1.0, models.P, targets_as_columns(models.fit.alpha)
-    for one in machine.members_:
-        models = machine._models_of(one.kernel, one.mu, None).models
-        yield one.weight, models.P, targets_as_columns(models.fit.alpha)
-
-
-def _projection_on_landmarks(machine: LeastSquaresMachine) -> tuple[Array, Array]:
-    """n μ P = ζ − ζ T Tᵀ ζ and n μ α = ζ (y − f) of a machine on landmarks; n² m flops."""
-    solution, blocks = machine._low_rank_solution()
-    K = solution.landmarks.cross(blocks.rows(np.arange(len(solution.h))))
-    zeta = solution.fit.sample_weight
-    T = triangular_product(solution.V, K) * zeta
-    P = -(T.T @ T)
-    P[np.diag_indices(len(zeta))] += zeta
-    return P, zeta[:, None] * solution.residuals
+        left_out = machine.left_out()
+        outputs = [left_out.outputs(Units.of_numbers(each))[0] for each in folds]
+    return np.asarray(left_out.y - np.array(outputs))
 
 
 def scores_of_folds(

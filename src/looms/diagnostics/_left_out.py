@@ -30,12 +30,10 @@ from looms.diagnostics._refits import (
 from looms.estimators import LSSVMClassifier
 from looms.estimators._warnings import level_of_user
 from looms.folds import check_rest, fold_numbers, group_numbers
-from looms.lssvm._folds import repetitions
-from looms.lssvm._system import targets_as_columns
-from looms.scores import fold_outputs
 from looms.svm import IndefiniteKernelError, NotConvergedError
 from looms.svm._svc import dual_problem
 from looms.svm.dual import DualSolution
+from looms.units import Units
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -265,9 +263,8 @@ def fits_of(estimator: Any, X: Any, y: Any, likelihood: bool, options: FitOption
 
 def held_out_by_group(machine: LSSVMClassifier, group: AnyArray) -> Array:
     """Output for each sample of the fitted machine without its group, shaped like the targets."""
-    models, y = machine.leave_one_out_models().models, machine.loo_.y
-    alpha, parts = targets_as_columns(models.fit.alpha), repetitions(group, len(y))
-    return fold_outputs(models.P, alpha, targets_as_columns(y), parts, machine.mu_).reshape(y.shape)
+    outputs = machine.left_out().outputs(Units.of_numbers(group))
+    return np.asarray(outputs[0].reshape(machine.loo_.y.shape))
 
 
 def least_squares_outputs(machine: LSSVMClassifier, group: AnyArray) -> tuple[Array, Array]:
@@ -275,14 +272,11 @@ def least_squares_outputs(machine: LSSVMClassifier, group: AnyArray) -> tuple[Ar
 
     For two classes. The ridge λ stays the same when samples are left out, as in ``loo_``.
     """
-    models, y = machine.leave_one_out_models().models, machine.loo_.y
-    outputs, e = y - models.ridge * models.fit.alpha, y - held_out_by_group(machine, group)
-    # f⁽⁻ᴳ⁾ − f = λ P_:G e_G, less e_G on G.
-    order = np.argsort(group, kind="stable")
-    starts = np.flatnonzero(np.diff(group[order], prepend=-1))
-    changes = np.add.reduceat(models.P[order] * e[order, None], starts, axis=0) * models.ridge
-    changes[group, np.arange(len(y))] -= e
-    return outputs, outputs + changes
+    units, (_, first) = Units.of_numbers(group), np.unique(group, return_index=True)
+    rows = np.empty((units.n_units, len(group)))
+    for ids, F in machine.left_out().everywhere(units):
+        rows[ids] = F[:, :, 0]
+    return machine._outputs(machine.X_fit_), rows[units.number[0, first]]
 
 
 def exact_solution(problem: Problem) -> DualSolution | None:

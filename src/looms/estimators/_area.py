@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array
 from looms.blocks import RowBlocks
+from looms.estimators._fits import projection_of
 from looms.estimators._folds import folds_of_area
 from looms.held_out import HeldOut
-from looms.kernels._samples import Samples, center_of
-from looms.lssvm import NotPositiveDefiniteError, low_rank, low_rank_folds
+from looms.lssvm import NotPositiveDefiniteError
+from looms.lssvm.left_out import Linear
 from looms.scores import area_within
 from looms.selection._candidates import Choice
+from looms.units import Units
 
 
 def outputs_in_folds(
@@ -44,16 +45,14 @@ def outputs_of_choice(
 ) -> Array | None:
     """`outputs_in_folds` of the chosen machine, while its rows are still at hand."""
     fit, best = choice.fit, choice.best
-    samples = Samples(fit.landmarks, center=center_of(fit.landmarks))
-    without = partial(
-        low_rank_folds.held_out_outputs,
-        blocks,
-        fit.y,
-        best.mu,
-        fit.sample_weight,
-        low_rank.Landmarks(best.kernel, samples, blocks.dtype),
-        fit_intercept=fit_intercept,
+    projection = projection_of(
+        best.kernel, blocks, fit.y, best.mu, fit.sample_weight, fit_intercept, fit.landmarks
     )
+
+    def without(folds: AnyArray) -> Array:
+        outputs = Linear(projection).outputs(Units.of_numbers(folds))
+        return np.asarray(outputs[0].reshape(fit.y.shape))
+
     return outputs_in_folds(fit.y, groups, without)
 
 

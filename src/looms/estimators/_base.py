@@ -13,7 +13,6 @@ import scipy.sparse as sp
 from sklearn.utils import Tags, check_array, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from looms._arrays import on_host
 from looms._kernel_matrix import check_kernel_matrix
 from looms._scores import Scores
 from looms._threads import blas_threads
@@ -28,14 +27,20 @@ from looms.kernels._names import as_kernel
 from looms.kernels._samples import as_matrix
 from looms.lssvm._system import checked_weights
 from looms.scores import Scored
-from looms.tensors import rows_of_tensors
 
 # Beside weights larger than this by its inverse, too few digits of a sample's ridge are left
 # for the machine without one of the heavy samples.
 _NEGLIGIBLE = 1e-10
 
 #: Attributes that are made from others when they are needed.
-_MADE_AGAIN = ("_machine_models", "_without_rows", "_held_out_scores", "_said_optimistic")
+_MADE_AGAIN = (
+    "_left_out",
+    "_units_of_fit",
+    "_machine_models",
+    "_local_scales",
+    "_held_out_scores",
+    "_said_optimistic",
+)
 #: Attributes that only some fits set.
 _OF_SOME_FITS = ("coef_", "certificate_", "groups_", "landmarks_", "members_", "_tuned_before")
 
@@ -76,7 +81,6 @@ class KernelMachine(CertifiedMachine):
                 "Precomputed kernels and kernels of features cannot be candidates for the same X."
             )
         X, y, sample_weight = in_blocks(X, y, sample_weight)
-        X, y, sample_weight = rows_of_tensors(X, y, sample_weight, getattr(self, "rank", None))
         if isinstance(X, np.memmap) and X.ndim == 2 and getattr(self, "rank", None) is not None:
             X = ArrayBlocks(X)
         if isinstance(X, RowBlocks):
@@ -139,12 +143,7 @@ class KernelMachine(CertifiedMachine):
                 )
             return X
         X = validate_data(
-            self,
-            on_host(X),
-            accept_sparse="csr",
-            accept_large_sparse=False,
-            dtype=np.float64,
-            reset=False,
+            self, X, accept_sparse="csr", accept_large_sparse=False, dtype=np.float64, reset=False
         )
         return as_matrix(X)
 

@@ -24,9 +24,9 @@ from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._gram import GramBlocks, gram_into
 from looms.kernels._samples import Samples, center_of, training_rows
-from looms.lssvm import low_rank
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm.conditioning import rounding_bound, spread_of
+from looms.lssvm.landmarks import Landmarks
 from looms.lssvm.refit import SystemOnLandmarks, WholeSystem
 from looms.svm import NotConvergedError
 
@@ -281,8 +281,7 @@ class CertifiedSystem(CertifiedMachine):
         ]
         compared += [(self._outputs(rows), *whole), (expanded, *whole)]
         differences = np.concatenate([np.abs(ours - others) for ours, others, _ in compared])
-        eps = float(np.finfo("float64" if blocks is None else blocks.dtype).eps)
-        bound = rounding_bound(condition, HeldOut(y, self.loo_.outputs[train]), eps)
+        bound = rounding_bound(condition, HeldOut(y, self.loo_.outputs[train]))
         moved = np.concatenate([moved for *_, moved in compared])
         bound += float((targets_as_columns(moved) / spread_of(y)).max())
         return Certificate.of(train[places], differences, y, condition=condition, bound=bound)
@@ -294,7 +293,7 @@ class CertifiedSystem(CertifiedMachine):
         y, zeta, fit_intercept = self.loo_.y[train], self.fit_weight_[train], self.fit_intercept_
         if blocks is not None:
             samples = Samples(self.landmarks_, center=center_of(self.landmarks_))
-            landmarks = low_rank.Landmarks(self.kernel_, samples, blocks.dtype)
+            landmarks = Landmarks(self.kernel_, samples)
             system = SystemOnLandmarks(landmarks, blocks, y, self.mu_, zeta, fit_intercept)
             yield 1.0, system, self.dual_coef_, self.intercept_
             return

@@ -25,7 +25,6 @@ from looms.estimators._updates import UpdatableMachine
 from looms.estimators._warnings import warn_of_missed_precision
 from looms.held_out import HeldOut
 from looms.selection._candidates import Score
-from looms.tensors import following_tensors
 
 
 def _has_probabilities(classifier: Classifier) -> bool:
@@ -49,7 +48,6 @@ class Classifier(ThresholdedClassifier, UpdatableMachine):
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     @lazy_for_dask
-    @following_tensors
     def predict_proba(self, X: Any) -> Array:
         """Probability of each class.
 
@@ -83,7 +81,6 @@ class Classifier(ThresholdedClassifier, UpdatableMachine):
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     @lazy_for_dask
-    @following_tensors
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithm of the probability of each class.
 

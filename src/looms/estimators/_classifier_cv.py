@@ -81,8 +81,9 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
         outputs and gradients stay exact; memory does not grow with n², and time grows with n rank².
         With None every sample is a landmark, and the n × n kernel matrix is factorized. "auto"
         takes the whole matrix for up to 5000 samples, and beyond that as many landmarks as pay:
-        starting at 64, the number is doubled, up to 2048, while that gains half a standard error of
-        the criterion. Precomputed kernels, stacks such as ``kernel="auto"``, repeated folds,
+        starting at 64, the number is doubled, up to 2048 or a quarter of the samples, while one
+        doubling or two lower the criterion, tuned anew, by 1 % and by the standard error of the
+        gain. Precomputed kernels, stacks such as ``kernel="auto"``, repeated folds,
         ``search="grid"`` and ``nested="folds"`` need the whole matrix, and are refused with a
         rank. Candidates are compared by the outputs that they were tuned on, and ``scores_`` are
         of the samples that chose the machine: optimistic, which `looms.assess` is not.
@@ -260,10 +261,7 @@ fit_intercept_, n_features_in_, feature_names_in_
         X : array-like, sparse matrix or RowBlocks of shape (n_samples, n_features)
             Samples; for ``kernel="precomputed"`` the (n_samples, n_samples) kernel matrix. With
             `rank` it may also be a dask array or dataframe (then y, weights and groups may be dask
-            collections too), a memory map, `looms.blocks.RowBlocks` or a torch.Tensor: only the
-            landmarks are kept. Sums over the blocks of a tensor are computed on its device, in
-            float32 if it is float32 (`looms.tensors.TensorBlocks`). Without landmarks a tensor is
-            copied to the host.
+            collections too), a memory map or `looms.blocks.RowBlocks`: only the landmarks are kept.
         y : array-like of shape (n_samples,)
             Class of each sample.
         sample_weight : array-like of shape (n_samples,), default=None

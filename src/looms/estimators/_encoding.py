@@ -21,7 +21,6 @@ from looms.criteria import balanced_error_rate
 from looms.dask._predict import lazy_for_dask
 from looms.estimators._base import KernelMachine, check_flag
 from looms.held_out import HeldOut
-from looms.tensors import following_tensors
 from looms.threshold import as_rule, find_threshold
 
 
@@ -36,7 +35,6 @@ class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[mis
         """(n,) or (n, n_classes) decision values before the threshold, for validated samples."""
 
     @lazy_for_dask
-    @following_tensors
     def decision_function(self, X: Any) -> Array:
         """Outputs of the machine less the threshold, so that 0 is the boundary.
 
@@ -56,7 +54,6 @@ class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[mis
         return self._decision(self._checked_new_data(X)) - self.threshold_
 
     @lazy_for_dask
-    @following_tensors
     def predict(self, X: Any) -> AnyArray:
         """Class of each sample, by the decision values.
 
@@ -71,8 +68,7 @@ class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[mis
         Returns
         -------
         y : ndarray of shape (n_samples,)
-            Members of ``classes_``. For a torch.Tensor, numeric classes, like all other
-            predictions, are a tensor on the same device; class names are an array.
+            Members of ``classes_``.
         """
         decision = self.decision_function(X)
         return np.asarray(self.classes_[class_indices(decision)])

@@ -2,45 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from looms._threads import blas_threads
 from looms._typing import Array, Matrix
-from looms.blocks import RowBlocks
+from looms.blocks import ArrayBlocks, RowBlocks
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._gram import GramBlocks, check_finite_lower, expansion, gram_into
-from looms.kernels._samples import Samples, center_of
-from looms.lssvm import cholesky, features, low_rank
-from looms.lssvm._folds import Repetition
-from looms.lssvm._system import Fit
+from looms.kernels._samples import Pairs, Samples, center_of
+from looms.lssvm._system import targets_as_columns
+from looms.lssvm.dense import Dense
+from looms.lssvm.features import decompose_features, has_few_features
+from looms.lssvm.fit import Fit
+from looms.lssvm.landmarks import Landmarks, Streamed, outputs_on
+from looms.lssvm.projection import Projection
 
 
-def solved(
+def projection_of(
     kernel: Kernel,
     X: Matrix,
     y: Array,
     mu: float,
     zeta: Array,
     fit_intercept: bool,
-    parts: Sequence[Repetition],
-) -> cholesky.Solution | features.Solution:
-    """Solution for a kernel with all its values, by the features if these are few.
+    landmarks: Matrix | None = None,
+) -> Projection:
+    """Solved system for a kernel with all its values, on landmarks, or by the features if few.
 
-    Arguments as for `cholesky.solve_in_place`.
+    Parameters
+    ----------
+    kernel, mu : values of the machine.
+    X : rows, or `RowBlocks` of them if there are landmarks.
+    y : (n,) or (n, t) targets.
+    zeta : (n,) weights.
+    fit_intercept : whether the machine has an intercept.
+    landmarks : (m, n_features), or None for the whole kernel matrix.
     """
-    n = len(y)
+    n, Y = len(y), targets_as_columns(y)
     with blas_threads(n):
-        if features.has_few_features(kernel, X):
-            spectrum = features.decompose_features(X, zeta, fit_intercept=fit_intercept)
-            return spectrum.solve(y, mu, parts)
+        if landmarks is not None:
+            blocks = X if isinstance(X, RowBlocks) else ArrayBlocks(X)
+            on = Landmarks(kernel, Samples(landmarks, center=center_of(landmarks)))
+            return Streamed(blocks, Y, mu, zeta, on, fit_intercept=fit_intercept)
+        if has_few_features(kernel, X):
+            return decompose_features(X, zeta, fit_intercept=fit_intercept).solve(Y, mu)
         K = np.empty((n, n), order="F")
         gram_into(K, kernel, GramBlocks(X, frozenset()))
         check_finite_lower(K, kernel)
-        return cholesky.solve_in_place(K, y, mu, zeta, fit_intercept=fit_intercept, parts=parts)
+        cross = cross_of(kernel, X)
+        return Dense(K, Y, mu, zeta, fit_intercept=fit_intercept, cross=cross)
+
+
+def cross_of(kernel: Kernel, X: Matrix) -> Callable[[Matrix], Array]:
+    """Function of new rows that gives their kernel values with the rows ``X``, (b, n)."""
+    basis = Samples(X, center=center_of(X))
+    return lambda new: kernel.values(Pairs(Samples(new, center=basis.center), basis))
 
 
 def fitted_machine(
@@ -103,8 +123,7 @@ def outputs(
     # For a precomputed kernel X_fit is the kernel matrix, of which only the size counts.
     basis = Samples(X_fit, center=center_of(X_fit))
     if isinstance(X, RowBlocks):
-        landmarks = low_rank.Landmarks(kernel, basis, X.dtype)
-        return low_rank.outputs(X, landmarks, dual_coef, intercept)
+        return outputs_on(X, Landmarks(kernel, basis), dual_coef, intercept)
     with blas_threads(max(len(dual_coef), X.shape[0])):
         expanded = expansion(kernel, X, basis, dual_coef)
     return np.asarray(expanded + intercept)

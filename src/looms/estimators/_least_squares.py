@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from numbers import Real
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -17,31 +16,25 @@ from looms._memory import GIVEN, check_memory
 from looms._scores import class_scores, number_scores
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
-from looms.blocks import ArrayBlocks, RowBlocks
+from looms.blocks import RowBlocks
 from looms.estimators._area import area_in_folds, outputs_in_folds
 from looms.estimators._base import KernelMachine, check_flag
 from looms.estimators._certificate import CertifiedSystem
-from looms.estimators._fits import fitted_machine, outputs, solved
-from looms.estimators._held_out_models import (
-    MachineModels,
-    NestedModels,
-    feature_outputs,
-    nested_outputs,
-)
+from looms.estimators._fits import fitted_machine, outputs, projection_of
+from looms.estimators._held_out_models import NestedModels, nested_outputs
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._samples import Samples, center_of, check_scale, training_rows
-from looms.lssvm import cholesky, features, low_rank, low_rank_folds
-from looms.lssvm._folds import Repetition, repetitions
+from looms.lssvm.features import has_few_features
+from looms.lssvm.fit import Fit
+from looms.lssvm.left_out import LeftOut, Linear, Sum
+from looms.lssvm.projection import Projection
 from looms.scores import Scored, area_within, held_out_decisions
 from looms.selection._decisions import Decided, Decisions
-from looms.selection._low_rank import LARGEST_SET
 from looms.selection._nested import Nested
+from looms.units import Units
 
-#: Rows of new samples, and the outputs of the models without each row of the fit.
-OutputsWithout: TypeAlias = Callable[[Matrix], Iterator[tuple[slice, Array]]]
-
-#: Rows of few features of which figures are made without a matrix of n × n numbers.
+#: Rows of few features of which scores are made without a matrix of n × n numbers.
 _MANY = 5000
 
 
@@ -96,29 +89,27 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
     def _set_fitted(self, **attributes: Any) -> None:
         super()._set_fitted(fit_intercept_=bool(self.fit_intercept), **attributes)
 
-    def leave_one_out_models(self) -> MachineModels:
-        """The n models that are each fitted without one sample, or one group of copies.
+    def left_out(self) -> LeftOut:
+        """The machine, or stack, without any of the rows of its fit.
 
-        A fit keeps coefficients only: the inverse that these models need has n² numbers, too many
-        to keep in memory after every fit and in every model file. The first call computes it from
-        the training samples, for n³ flops, or n² p for a linear machine of p features up to half
-        of n. It is cached with the machine, but not pickled or saved, until the machine is fitted
-        again.
+        A fit keeps coefficients only: the system that these machines need has up to n² numbers,
+        too many to keep in memory after every fit and in every model file. The first call solves
+        it from the training rows, for n³ flops, or n q² for a machine of q landmarks or features.
+        It is cached with the machine, but not pickled or saved, until the machine is fitted again.
 
         Returns
         -------
-        models : MachineModels
-            ``models.train`` has the indices of the samples that took part; ``models.outputs(X)``
-            gives the outputs of all models at new samples, and ``models.models`` their residuals
-            and changes.
+        left_out : looms.lssvm.left_out.LeftOut
+            Of the rows with positive weight, in their order; targets and outputs in columns.
         """
         check_is_fitted(self, "dual_coef_")
-        self._check_single()
-        cached: MachineModels | None = vars(self).get("_machine_models")
-        if cached is not None:
-            return cached
-        self._machine_models = self._models_of(self.kernel_, self.mu_, self._groups_of_fit)
-        return self._machine_models
+        cached: LeftOut | None = vars(self).get("_left_out")
+        if cached is None:
+            members = members_of(self)
+            each = [Linear(self._projection(one.kernel, one.mu)) for one in members]
+            weights = [one.weight for one in members]
+            cached = self._left_out = each[0] if weights == [1.0] else Sum(weights, each)
+        return cached
 
     @property
     def _basis(self) -> Matrix:
@@ -129,17 +120,6 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
     def _samples_of_fit(self) -> Samples:
         """Samples that were given, including those of weight zero."""
         return Samples(self.X_fit_, center=center_of(self.X_fit_))
-
-    @property
-    def _on_landmarks(self) -> low_rank.Landmarks:
-        """Landmarks, with the kernel."""
-        samples = Samples(self.landmarks_, center=center_of(self.landmarks_))
-        return low_rank.Landmarks(self.kernel_, samples)
-
-    @property
-    def _by_features(self) -> bool:
-        """True for a single machine that was solved for its feature weights."""
-        return self.coef_ is not None and not self.members_
 
     @property
     def _groups_of_fit(self) -> AnyArray | None:
@@ -160,89 +140,59 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
                 "combine='best'."
             )
 
-    def _models_of(self, kernel: Kernel, mu: float, folds: AnyArray | None) -> MachineModels:
-        """Models with a kernel and μ, without each sample of the fit, or its fold."""
-        train = np.flatnonzero(self.fit_weight_)
-        with blas_threads(len(train)):
-            models = self._solved(kernel, mu, repetitions(folds, len(train))).models()
-        return MachineModels(models, train, kernel, self._samples_of_fit)
-
-    def _solved(
-        self, kernel: Kernel, mu: float, parts: Sequence[Repetition]
-    ) -> cholesky.Solution | features.Solution:
-        """Solution with a kernel and μ on the samples of the fit."""
+    def _projection(self, kernel: Kernel, mu: float) -> Projection:
+        """Solved system with a kernel and μ on the rows of the fit."""
+        if self.X_fit_ is None:
+            raise ValueError(
+                "Intervals, sets and case deletion need the training rows, but a machine fitted to "
+                "rows in blocks does not keep them: fit it to rows in memory."
+            )
         train = np.flatnonzero(self.fit_weight_)
         X = training_rows(self.X_fit_, train, kernel.pairwise)
         y, zeta = self.loo_.y[train], self.fit_weight_[train]
-        return solved(kernel, X, y, mu, zeta, self.fit_intercept_, parts)
+        return projection_of(kernel, X, y, mu, zeta, self.fit_intercept_, self.landmarks_)
+
+    @property
+    def _units(self) -> Units:
+        """Rows of the fit that are held out together: each by itself, its group, or its fold."""
+        train, folds = np.flatnonzero(self.fit_weight_), getattr(self, "folds_", None)
+        return self._own_units if folds is None else Units.of_numbers(folds[:, train])
+
+    @property
+    def _own_units(self) -> Units:
+        """Rows of the fit, or their groups."""
+        cached: Units | None = vars(self).get("_units_of_fit")
+        if cached is None:
+            groups, n = self._groups_of_fit, int(np.count_nonzero(self.fit_weight_))
+            cached = Units.rows(n) if groups is None else Units.of_numbers(groups)
+            self._units_of_fit = cached
+        return cached
 
     def _models_without_rows(self, X: Matrix) -> tuple[Array, Iterator[tuple[slice, Array]]]:
         if self.landmarks_ is not None and isinstance(X, RowBlocks):
             raise ValueError("Intervals and sets need samples in memory, not rows in blocks.")
-        known: tuple[Array, OutputsWithout] | None = vars(self).get("_without_rows")
-        if known is None:
-            known = self._without_rows = self._outputs_without_rows()
-        residuals, outputs = known
-        return residuals, outputs(X)
-
-    def _outputs_without_rows(self) -> tuple[Array, OutputsWithout]:
-        """Held-out residuals, and the outputs of the models without each row, or its group.
-
-        If the choice was repeated without every fold, these are the models without the fold that
-        were chosen so.
-        """
         nested: Nested | None = self.nested_
-        if nested is not None:
+        if nested is not None:  # the models that were chosen without each fold
             residuals, basis = nested.held_out.residuals, self._samples_of_fit
             models = list(self._nested_models_of(nested))
-            return residuals, lambda X: nested_outputs(
-                models, X, basis, nested.rows, residuals.shape
-            )
-        groups, shape = getattr(self, "groups_", None), self.loo_.y.shape[1:]
-        if self.landmarks_ is not None:
-            on_landmarks, blocks = self._low_rank_solution(groups)
-            residuals = on_landmarks.held_out_residuals.reshape(-1, *shape)
-            return residuals, partial(on_landmarks.outputs_without_rows, blocks=blocks)
-        if self._by_features:
-            parts = repetitions(self._groups_of_fit, int(np.count_nonzero(self.fit_weight_)))
-            solution = self._solved(self.kernel_, self.mu_, parts)
-            assert isinstance(solution, features.Solution)
-            return solution.residuals[0].reshape(-1, *shape), partial(feature_outputs, solution)
-        trained = self.leave_one_out_models()
-        return trained.models.residuals, lambda X: ((rows, F) for rows, _, F in trained.outputs(X))
+            return residuals, nested_outputs(models, X, basis, nested.rows, residuals.shape)
+        return self._without_each(X)
 
-    def _low_rank_solution(
-        self, groups: AnyArray | None = None
-    ) -> tuple[low_rank.Solution, ArrayBlocks]:
-        """System of a machine on landmarks, solved again, and the rows of its fit.
+    def _without_each(self, X: Matrix) -> tuple[Array, Iterator[tuple[slice, Array]]]:
+        """`_models_without_rows` at the values chosen, whether or not they were chosen anew."""
+        shape, train = self.loo_.y.shape[1:], np.flatnonzero(self.fit_weight_)
+        left_out, units = self.left_out(), self._own_units
+        columns = X[:, train] if self.kernel_.pairwise else X
+        with blas_threads(len(train)):
+            residuals = (left_out.y - left_out.outputs(units)[0]).reshape(-1, *shape)
 
-        Its held-out residuals are without the groups, where these are given.
-        """
-        if self.X_fit_ is None:
-            raise ValueError(
-                "Intervals, sets and case deletion need the training rows, but a machine fitted to "
-                "rows in blocks does not keep them."
-            )
-        train = np.flatnonzero(self.fit_weight_)
-        blocks = ArrayBlocks(training_rows(self.X_fit_, train, False))
-        sets = None if groups is None else groups[train]
-        if sets is not None and np.bincount(sets).max() > LARGEST_SET:
-            raise ValueError(
-                f"Some group has more than {LARGEST_SET} rows: a machine on landmarks has no "
-                "models without groups that large."
-            )
-        blocks = blocks if sets is None else blocks.holding(sets)
-        y, zeta = self.loo_.y[train], self.fit_weight_[train]
-        solution = low_rank.solve(
-            blocks,
-            y,
-            self.mu_,
-            zeta,
-            self._on_landmarks,
-            fit_intercept=self.fit_intercept_,
-            sets=sets,
-        )
-        return solution, blocks
+        def blocks() -> Iterator[tuple[slice, Array]]:
+            for rows in left_out.parts(X.shape[0]):
+                with blas_threads(len(train)):
+                    F = left_out.at(columns[rows], units)
+                yield rows, F[:, units.number[0]].reshape(len(F), -1, *shape)
+
+        return residuals, blocks()
 
     def _nested_models_of(self, nested: Nested) -> Iterator[NestedModels]:
         """Models without each fold, of every candidate that was chosen without some."""
@@ -254,20 +204,17 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
                 without = [(nested.alphas[k] if coef is None else coef, nested.intercepts[k])]
                 by_features = coef is not None
             else:
-                n, mu = len(nested.folds), float(nested.mus[k])
-                with blas_threads(n):
-                    system = self._solved(kernel, mu, repetitions(nested.folds, n))
-                    by_features = isinstance(system, features.Solution)
-                    models = system.models() if isinstance(system, cholesky.Solution) else system
-                    without = [models.without(np.flatnonzero(nested.folds == g)) for g in numbers]
+                with blas_threads(len(nested.folds)):
+                    system = self._projection(kernel, float(nested.mus[k]))
+                    machines = list(system.machines(Units.of_numbers(nested.folds)))
+                by_features = machines[0].weights is not None
+                without = [
+                    (one.coefficients if one.weights is None else one.weights, one.intercept)
+                    for one in (machines[g] for g in numbers)
+                ]
             alpha = np.stack([coefficients for coefficients, _ in without], axis=1)
             intercepts = np.stack([intercept for _, intercept in without])
             yield NestedModels(None if by_features else kernel, members, fold, alpha, intercepts)
-
-    def _repetitions(self) -> tuple[Repetition, ...]:
-        """Rows of the fit that are held out in every pass over them."""
-        train, folds = np.flatnonzero(self.fit_weight_), getattr(self, "folds_", None)
-        return repetitions(self._groups_of_fit if folds is None else folds[:, train], len(train))
 
     def _outputs_by_repetition(self) -> Array:
         """Held-out outputs that are scored, (n_repetitions, n) or (n_repetitions, n, t).
@@ -278,11 +225,12 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
         nested: Nested | None = self.nested_
         if nested is not None:
             return nested.held_out.outputs[None]
-        train, parts = np.flatnonzero(self.fit_weight_), self._repetitions()
-        if len(parts) == 1 or self.landmarks_ is not None:
+        train, units = np.flatnonzero(self.fit_weight_), self._units
+        if units.shape[0] == 1:
             return self.held_out_.outputs[None, train]
-        self._check_single()
-        return self._solved(self.kernel_, self.mu_, parts).fit.held_out
+        with blas_threads(len(train)):
+            outputs = self.left_out().outputs(units)
+        return outputs.reshape(len(outputs), *self.loo_.y[train].shape)
 
     def _scored_anew(self) -> Scored:
         train = np.flatnonzero(self.fit_weight_)
@@ -306,23 +254,15 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
 
     def _decided(self, weight: Array) -> tuple[Decisions, tuple[float, Array]]:
         """Decisions on held-out outputs at the values chosen, and the area of `_area`."""
-        train, parts = np.flatnonzero(self.fit_weight_), self._repetitions()
+        train, units = np.flatnonzero(self.fit_weight_), self._units
         y, compared_in = self.loo_.y[train], getattr(self, "choice_folds_", None)
-        many = len(parts) == 1 and len(train) > _MANY
-        few_columns = self.landmarks_ is not None or (many and self._by_features)
+        by_features = self.coef_ is not None and not self.members_
+        many = units.shape[0] == 1 and len(train) > _MANY
+        few_columns = self.landmarks_ is not None or (many and by_features)
         if compared_in is None and not few_columns:
-            models = self.leave_one_out_models().models
-            return held_out_decisions(
-                models.P,
-                models.fit.alpha,
-                y,
-                parts,
-                weight,
-                self.threshold_,
-                self.calibrator_,
-                self.mu_,
-                self._tie,
-            )
+            with blas_threads(len(train)):
+                left_out, rule = self.left_out(), (self.threshold_, self.calibrator_)
+                return held_out_decisions(left_out, units, weight, *rule, y.shape, self._tie)
         values = self.held_out_.outputs[train]
         folds = getattr(self, "folds_", None) if compared_in is None else compared_in
         held_out = HeldOut(y, values, weight)
@@ -339,20 +279,10 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
         return Decisions.of([of_all], class_indices(y)), area
 
     def _outputs_without_folds(self, folds: AnyArray) -> Array:
-        """Outputs of each row of the fit by the machine, of few columns, without its fold."""
-        if self.landmarks_ is None:
-            parts = repetitions(folds, len(folds))
-            return np.asarray(self._solved(self.kernel_, self.mu_, parts).fit.held_out[0])
-        train = np.flatnonzero(self.fit_weight_)
-        return low_rank_folds.held_out_outputs(
-            ArrayBlocks(training_rows(self.X_fit_, train, False)),
-            self.loo_.y[train],
-            self.mu_,
-            self.fit_weight_[train],
-            self._on_landmarks,
-            folds,
-            fit_intercept=self.fit_intercept_,
-        )
+        """Outputs of each row of the fit by the machine without its fold."""
+        with blas_threads(len(folds)):
+            outputs = self.left_out().outputs(Units.of_numbers(folds))
+        return np.asarray(outputs[0].reshape(-1, *self.loo_.y.shape[1:]))
 
     def _outputs(self, X: Matrix) -> Array:
         """f(x) = Σ_j α_j k(x_j, x) + b for validated samples, or the weighted sum of a stack."""
@@ -399,11 +329,11 @@ class GivenMachine(LeastSquaresMachine):
             )
         zeta = fit_weight[train] * (n / fit_weight[train].sum())
         X_train = training_rows(X, train, kernel.pairwise)
-        if not features.has_few_features(kernel, X_train):
+        if not has_few_features(kernel, X_train):
             check_memory(n, GIVEN, f"{type(self).__name__}CV(rank='auto'), a machine on landmarks")
         kernel = kernel.started(Samples(X_train, center=center_of(X_train), weight=zeta))
-        parts = repetitions(None, n)
-        fit = solved(kernel, X_train, targets[train], mu, zeta, self.fit_intercept, parts).fit
+        projection = projection_of(kernel, X_train, targets[train], mu, zeta, self.fit_intercept)
+        fit = Fit.of(projection, Linear(projection).outputs(Units.rows(n)), targets[train])
         return fitted_machine(X, weight, targets, kernel, mu, fit)
 
     def _set_given(self, fitted: dict[str, Any]) -> None:

@@ -9,20 +9,23 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 
 from looms._checks import check_known
+from looms._threads import blas_threads
 from looms._typing import Array, Matrix
-from looms.conformal import jackknife_minmax, jackknife_plus
+from looms.conformal import LocalScale, jackknife_minmax, jackknife_plus
 from looms.conformal._jackknife import required_rank
 from looms.criteria import PRESS
 from looms.dask._blocks import in_blocks
 from looms.dask._predict import lazy_for_dask
 from looms.estimators._callbacks import CallbackWatcher, with_callbacks
+from looms.estimators._fits import cross_of
 from looms.estimators._least_squares import GivenMachine
 from looms.estimators._search import SelectingMachine
 from looms.estimators._updates import UpdatableMachine
 from looms.estimators._warnings import warn_of_search
 from looms.held_out import HeldOut
+from looms.kernels._samples import training_rows
 from looms.selection._candidates import Score
-from looms.tensors import following_tensors, rows_of_tensors
+from looms.units import Units
 
 METHODS = ("plus", "minmax", "scaled")
 
@@ -36,7 +39,6 @@ class Regressor(RegressorMixin, UpdatableMachine):  # type: ignore[misc]
         return tags
 
     @lazy_for_dask
-    @following_tensors
     def predict(self, X: Any) -> Array:
         """Prediction for each sample.
 
@@ -49,7 +51,7 @@ class Regressor(RegressorMixin, UpdatableMachine):  # type: ignore[misc]
         Returns
         -------
         y : ndarray of shape (n_samples,) or (n_samples, n_targets)
-            In units of the training targets; for a torch.Tensor, a tensor on the same device.
+            In units of the training targets.
         """
         return self._outputs(self._checked_new_data(X))
 
@@ -131,34 +133,48 @@ class Regressor(RegressorMixin, UpdatableMachine):  # type: ignore[misc]
         required_rank(coverage, n)  # an error before any work
         if method == "scaled" and n < 3:
             raise ValueError(f"method='scaled' needs three samples of non-zero weight, got {n}.")
+        if method == "scaled" and not self._own_units.alone:
+            raise ValueError(
+                "method='scaled' holds out single rows: it needs copies='apart' and no groups."
+            )
+        r, blocks = self._models_without_rows(X) if method != "scaled" else self._without_each(X)
+        ends = np.empty((X.shape[0], *r.shape[1:], 2))
         if method == "scaled":
-            trained = self.leave_one_out_models()
-            r = trained.models.residuals
-            if trained.models.sets:
-                raise ValueError(
-                    "method='scaled' holds out single rows: it needs copies='apart' and no groups."
-                )
-            loo_scales = np.stack([scale.loo for scale in trained.local_scales], axis=-1)
-            loo_scales = loo_scales.reshape(r.shape)
-            ends = np.empty((X.shape[0], *r.shape[1:], 2))
-            for rows, K, F in trained.outputs(X):
-                scales = np.stack([scale.at(K) for scale in trained.local_scales], axis=-1)
-                ends[rows] = jackknife_plus(
-                    r, F, coverage, loo_scales=loo_scales, scales=scales.reshape(F.shape)
-                )
+            for rows, F in blocks:
+                scales = self._scales(X[rows], F.shape)
+                ends[rows] = jackknife_plus(r, F, coverage, **scales)
             return ends
         interval = jackknife_plus if method == "plus" else jackknife_minmax
-        r, blocks = self._models_without_rows(X)
-        ends = np.empty((X.shape[0], *r.shape[1:], 2))
         for rows, F in blocks:
             ends[rows] = interval(r, F, coverage)
         return ends
+
+    def _scales(self, X: Matrix, shape: tuple[int, ...]) -> dict[str, Array]:
+        """Scale of the noise under each leave-one-out model, at the rows of the fit and new ones.
+
+        Near are rows in the space of the kernel, of a stack that of its largest member.
+        """
+        train = np.flatnonzero(self.fit_weight_)
+        cross = cross_of(self.kernel_, training_rows(self.X_fit_, train, self.kernel_.pairwise))
+        cached: list[LocalScale] | None = vars(self).get("_local_scales")
+        if cached is None:
+            left_out, rows = self.left_out(), Units.rows(len(train))
+            R = np.empty((len(train), *left_out.y.shape))
+            with blas_threads(len(train)):
+                for ids, F in left_out.everywhere(rows, inner=rows):
+                    R[ids] = left_out.y - F
+                K = cross(training_rows(self.X_fit_, train, self.kernel_.pairwise))
+            each = (np.ascontiguousarray(residuals.T) for residuals in np.moveaxis(R, 2, 0))
+            cached = self._local_scales = [LocalScale(residuals, K) for residuals in each]
+        K = cross(X[:, train] if self.kernel_.pairwise else X)
+        loo = np.stack([scale.loo for scale in cached], axis=-1)
+        new = np.stack([scale.at(K) for scale in cached], axis=-1)
+        return {"loo_scales": loo.reshape(shape[1:]), "scales": new.reshape(shape)}
 
     def _validated(
         self, X: Any, y: Any, sample_weight: Any, **options: Any
     ) -> tuple[Matrix, Array, Array]:
         X, y, sample_weight = in_blocks(X, y, sample_weight)
-        X, y, sample_weight = rows_of_tensors(X, y, sample_weight, getattr(self, "rank", None))
         for first in np.asarray(y).ravel()[:1]:
             if isinstance(first, str):
                 raise ValueError(
@@ -351,10 +367,7 @@ n_features_in_, feature_names_in_
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Samples; for ``kernel="precomputed"`` the (n_samples, n_samples) kernel matrix. With
             `rank` it may also be a dask array or dataframe (then y, weights and groups may be dask
-            collections too), a memory map, `looms.blocks.RowBlocks` or a torch.Tensor: only the
-            landmarks are kept. Sums over the blocks of a tensor are computed on its device, in
-            float32 if it is float32 (`looms.tensors.TensorBlocks`). Without landmarks a tensor is
-            copied to the host.
+            collections too), a memory map or `looms.blocks.RowBlocks`: only the landmarks are kept.
         y : array-like of shape (n_samples,) or (n_samples, n_targets)
             Targets.
         sample_weight : array-like of shape (n_samples,), default=None

@@ -15,7 +15,6 @@ from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from looms._arrays import on_host
 from looms._checks import check_known
 from looms._classes import class_indices
 from looms._memory import GRID, SEARCH, check_memory
@@ -50,9 +49,8 @@ from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._names import as_kernel
 from looms.kernels._samples import training_rows
-from looms.kernels._tensors import check_on_tensors
-from looms.lssvm._system import Fit
 from looms.lssvm.features import has_few_features
+from looms.lssvm.fit import Fit
 from looms.optimize._minimize import OPTIMIZERS
 from looms.selection import tune
 from looms.selection._candidates import Candidate, Candidates, Choice, Score, choose
@@ -60,7 +58,7 @@ from looms.selection._features import objective_of
 from looms.selection._low_rank_start import low_rank_objective
 from looms.selection._nested import Nested, choose_on_grid, nested_predictions
 from looms.selection._tuning import Tuning
-from looms.tensors import TensorBlocks
+from looms.units import Units
 
 COPIES = ("apart", "together")
 SEARCHES = ("gradient", "grid")
@@ -168,6 +166,10 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         own_groups = None if groups is None else groups[train]
         own_labels = None if labels is None else labels[train]
         folds = folds_of_fit(self.cv, targets, groups, labels, train, seed)
+        clusters = (
+            np.arange(n) if own_groups is None else np.unique(own_groups, return_inverse=True)[1]
+        )
+        units = Units.rows(n) if folds is None else Units.of_numbers(folds, clusters)
         rank = self._checked_rank(n)
         repeated = rank is None and takes_outer_folds(
             self, self.cv, targets[train], own_groups, own_labels, seed
@@ -182,8 +184,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             "sample_weight": fit_weight[train],
             "selection_weight": selection_weight[train],
             "fit_intercept": self.fit_intercept,
-            "cv": folds,
-            "groups": own_groups,
+            "units": units,
             "prior": self.prior,
         }
 
@@ -274,14 +275,11 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             raise ValueError("Rows in blocks need positive weights: leave out rows of weight zero.")
         if self.copies == "together":
             raise ValueError("copies='together' compares all rows, but these are in blocks.")
-        if isinstance(blocks, ArrayBlocks) and not isinstance(blocks, TensorBlocks):
+        if isinstance(blocks, ArrayBlocks):
             blocks.check_finite()
         n = blocks.shape[0]
         if self.rank == "auto" and n <= FULL_ROWS:
             return blocks.rows(np.arange(n))
-        if isinstance(blocks, TensorBlocks):
-            for kernel in self._kernels():
-                check_on_tensors(kernel)
         return blocks
 
     def _checked_rank(self, n: int) -> int | str | None:
@@ -321,7 +319,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
 
     def _checked_groups(self, X: Matrix, groups: Any, train: AnyArray) -> AnyArray | None:
         """Numbers of the groups, joined with copies if these are held out together."""
-        groups = on_host(gathered(groups))
+        groups = gathered(groups)
         numbers = None if groups is None else group_numbers(groups, X.shape[0])
         if isinstance(X, RowBlocks):  # whose rows are not looked at together
             return numbers

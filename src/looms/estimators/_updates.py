@@ -20,16 +20,16 @@ from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.estimators._base import check_flag, checked_sample_weight
 from looms.estimators._certificate import Certificate
-from looms.estimators._fits import fitted_machine
-from looms.estimators._held_out_models import MachineModels
+from looms.estimators._fits import cross_of, fitted_machine
 from looms.estimators._least_squares import GivenMachine, LeastSquaresMachine
 from looms.kernels._samples import Pairs, Samples, center_of, check_scale, training_rows
 from looms.lssvm import refit_loo
-from looms.lssvm._folds import HeldOutBlocks, repetitions
-from looms.lssvm._system import Fit, LeverageError, check_finite, ridge, targets_as_columns
+from looms.lssvm._system import check_finite, targets_as_columns
 from looms.lssvm.conditioning import condition_of, rounding_bound
-from looms.lssvm.leave_one_out_models import LeaveOneOutModels
-from looms.lssvm.updates import Inverse
+from looms.lssvm.fit import Fit
+from looms.lssvm.left_out import Linear
+from looms.lssvm.updates import Bordered
+from looms.units import Units
 
 _REFITTED = 3  # rows
 #: Difference from a refit, in standard deviations of the targets, that rounding cannot explain.
@@ -82,7 +82,7 @@ class UpdatableMachine(LeastSquaresMachine):
         Notes
         -----
         k rows cost k n² flops, after n³ for the inverse at the first call, which
-        `leave_one_out_models` keeps; the new machine has its own, of n² numbers. The refit
+        `left_out` keeps; the new machine has its own, of n² numbers. The refit
         costs 2n³/3 more. The new machine does not contain the removed rows, but it keeps what
         they helped to choose, such as ``kernel_``.
 
@@ -105,18 +105,16 @@ class UpdatableMachine(LeastSquaresMachine):
         rows = _checked_rows(rows, n)
         rest = np.delete(np.arange(n), rows)
         self._check_enough(rest)
-        trained = self.leave_one_out_models()
-        with blas_threads(len(trained.train)):
-            places = np.flatnonzero(np.isin(trained.train, rows))
-            inverse = _inverse(trained.models).without(places, self.mu_)
+        train, system = np.flatnonzero(self.fit_weight_), self._system()
+        with blas_threads(len(train)):
+            system = system.without(np.flatnonzero(np.isin(train, rows)))
         pairwise = self.kernel_.pairwise
         groups = getattr(self, "groups_", None)
         return self._updated(
-            inverse,
+            system,
             training_rows(self.X_fit_, rest, pairwise),
             self.loo_.y[rest],
             self.loo_.sample_weight[rest],
-            self.fit_weight_[rest],
             None if groups is None else groups[rest],
             rest if pairwise else np.arange(self.n_features_in_),
             certify,
@@ -189,76 +187,58 @@ class UpdatableMachine(LeastSquaresMachine):
         else:
             X_all = np.vstack([self.X_fit_, X_new.toarray() if sp.issparse(X_new) else X_new])
         check_scale(X_all)
-        trained, added = self.leave_one_out_models(), np.flatnonzero(weight)
-        with blas_threads(len(trained.train)):
+        system, added = self._system(), np.flatnonzero(weight)
+        train = np.flatnonzero(self.fit_weight_)
+        with blas_threads(len(train)):
             new = Samples(X_all[self.X_fit_.shape[0] + added], center=center_of(X_all))
-            old = Samples(self.X_fit_[trained.train], center=new.center)
+            old = Samples(self.X_fit_[train], center=new.center)
             with np.errstate(over="ignore", invalid="ignore"):
                 K_own = self.kernel_.values(Pairs(new, new))
                 K_new = self.kernel_.values(Pairs(new, old))
             for K in (K_own, K_new):
                 check_finite("The kernel matrix of the rows to add", K)
-            inverse = _inverse(trained.models).with_rows(
-                K_new,
-                K_own + np.diag(self.mu_ * self.fit_weight_.sum() / zeta[added]),
-                targets_as_columns(targets)[added],
-                self.mu_,
-            )
+            system = system.with_rows(K_new, K_own, targets_as_columns(targets)[added], zeta[added])
         return self._updated(
-            inverse,
+            system,
             X_all,
             np.concatenate([self.loo_.y, targets]),
             weights,
-            np.concatenate([self.fit_weight_, zeta]),
             None,
             np.arange(self.n_features_in_),
             certify,
         )
 
+    def _system(self) -> Bordered:
+        """System of the machine, whose rows may be removed and added."""
+        self._check_single()
+        left_out = self.left_out()
+        assert isinstance(left_out, Linear)
+        return Bordered.of(left_out.projection)
+
     def _updated(
         self,
-        inverse: Inverse,
+        system: Bordered,
         X: Matrix,
         y: Array,
         weight: Array,
-        zeta: Array,
         groups: AnyArray | None,
         features: AnyArray,
         certify: bool,
     ) -> GivenMachine:
-        """Fitted machine from an inverse; ``zeta`` are weights of the fit in units of ``mu_``."""
+        """Fitted machine of a system of the rows of positive weight."""
         train = np.flatnonzero(weight)
-        n, mu = len(train), self.mu_ * float(self.fit_weight_.sum() / zeta.sum())
-        factors = self._weight_factors()
-        zeta = zeta[train] * (n / zeta.sum())
-        p, share, corner = inverse.P.diagonal(), inverse.share, inverse.corner
-        own = p + (share**2 / corner if corner else 0.0)  # of M⁻¹
-        safe = p > n * np.finfo(np.float64).eps * own
-        if not safe.all():
-            raise LeverageError(mu, int(train[np.argmin(safe)]))
-        shape = y[train].shape
-        (part,) = repetitions(None if groups is None else groups[train], n)
-        blocks = HeldOutBlocks(p, [part], lambda G: inverse.P[np.ix_(G, G)], mu)
-        residuals = blocks.solve(inverse.alpha)[0].reshape(shape)
-        fit = Fit(
-            inverse.alpha.reshape(shape),
-            inverse.intercept if y.ndim == 2 else float(inverse.intercept[0]),
-            y[train],
-            y[train] - inverse.loo_residuals.reshape(shape),
-            zeta,
-            (y[train] - residuals)[None],
-            tie=self._tie,  # of a system that is much the same
-        )
-        models = LeaveOneOutModels(
-            fit, inverse.P, share, ridge(mu, zeta), residuals, corner, part.sets
-        )
-        basis = Samples(X, center=center_of(X))
-        trained = MachineModels(models, train, self.kernel_, basis)
-        attributes = fitted_machine(X, weight, y, self.kernel_, mu, fit)
+        system.check_leverage()
+        factors, kernel = self._weight_factors(), self.kernel_
+        rows = training_rows(X, train, kernel.pairwise)
+        system.cross = cross_of(kernel, rows)
+        left_out = Linear(system)
+        units = Units.rows(len(train)) if groups is None else Units.of_numbers(groups[train])
+        fit = Fit.of(system, left_out.outputs(units), y[train], self._tie)  # much the same
+        attributes = fitted_machine(X, weight, y, kernel, system.mu, fit)
         if groups is not None:
             attributes["groups_"] = groups
         if certify:
-            attributes["certificate_"] = _certificate(trained, inverse, mu)
+            attributes["certificate_"] = _certificate(system, rows, train)
         attributes["n_features_in_"] = len(features)
         if hasattr(self, "feature_names_in_"):
             attributes["feature_names_in_"] = self.feature_names_in_[features]
@@ -266,9 +246,9 @@ class UpdatableMachine(LeastSquaresMachine):
             attributes["classes_"] = self.classes_
         if self._tuned_before or getattr(self, "nested", None) is not None:
             attributes["_tuned_before"] = True
-        machine = self._given(mu, factors)
+        machine = self._given(system.mu, factors)
         machine._set_given(attributes)
-        machine._machine_models = trained
+        machine._left_out = left_out
         return machine
 
     def _class_indices(self, targets: Array) -> AnyArray:
@@ -326,42 +306,35 @@ def _checked_rows(rows: Any, n: int) -> AnyArray:
     return values
 
 
-def _inverse(models: LeaveOneOutModels) -> Inverse:
-    alpha = targets_as_columns(models.fit.alpha)
-    intercept = np.broadcast_to(models.fit.intercept, alpha.shape[1:])
-    return Inverse(models.P, models.share, models.corner, alpha, intercept)
-
-
-def _certificate(trained: MachineModels, inverse: Inverse, mu: float) -> Certificate:
+def _certificate(system: Bordered, rows: Matrix, train: AnyArray) -> Certificate:
     """Outputs of a few rows compared with a refit without all of them.
 
     RuntimeError if rounding cannot explain the difference.
     """
-    fit = trained.models.fit
-    n = len(fit.y)
+    n, mu = len(train), system.mu
     G = np.random.default_rng(0).choice(n, min(_REFITTED, n - 1), replace=False)
     folds = np.full(n, -1)
     folds[G] = 0
-    Y = targets_as_columns(fit.y)
+    assert system.cross is not None
     with blas_threads(n):
-        K = np.vstack([K for _, K in trained.blocks(trained._basis.X)])[trained.train]
+        K = system.cross(rows)
         refitted = refit_loo(
             K,
-            Y,
+            system.y,
             mu,
-            sample_weight=fit.sample_weight,
-            fit_intercept=bool(inverse.corner),
+            sample_weight=system.zeta,
+            fit_intercept=bool(system.corner),
             folds=folds,
         ).residuals[G]
-        ours = np.linalg.solve(inverse.P[np.ix_(G, G)], inverse.alpha[G])
-        K[np.diag_indices(n)] += ridge(mu, fit.sample_weight)
+        ours = np.linalg.solve(system.P[np.ix_(G, G)], system.alpha[G])
+        K[np.diag_indices(n)] += system.ridge
         condition = condition_of(K)
     certificate = Certificate.of(
-        trained.train[G],
+        train[G],
         np.abs(ours - refitted),
-        Y,
+        system.y,
         condition=condition,
-        bound=rounding_bound(condition, fit.loo),
+        bound=rounding_bound(condition, Linear(system).loo),
     )
     if not certificate.relative <= _WRONG:
         raise RuntimeError(

@@ -248,9 +248,11 @@ def remark_on_scales(X: Any, kernels: Sequence[Kernel], names: Sequence[str] | N
     columns = np.flatnonzero(((low < X) & (high > X)).any(axis=0))
     if len(columns) < 2:
         return None
-    spread, width = X[:, columns].std(axis=0), (high - low)[columns]
-    least, most = int(spread.argmin()), int(spread.argmax())
-    if min(spread[most] / spread[least], width[most] / width[least]) <= _SCALES:
+    with np.errstate(all="ignore"):  # of squares beyond the range of numbers, which a fit refuses
+        spread, width = X[:, columns].std(axis=0), (high - low)[columns]
+        least, most = int(spread.argmin()), int(spread.argmax())
+        ratio = min(spread[most] / spread[least], width[most] / width[least])
+    if not _SCALES < ratio < np.inf:
         return None
     wide, narrow = (str(k) if names is None else names[k] for k in columns[[most, least]])
     return (

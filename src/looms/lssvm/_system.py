@@ -2,62 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
-from looms._classes import with_ties
 from looms._kernel_matrix import check_symmetric
-from looms._typing import Array, Matrix
-from looms.held_out import HeldOut
-
-
-@dataclass(frozen=True, eq=False)
-class Fit:
-    """Fitted least-squares SVM, f(x) = Σ_i α_i k(x_i, x) + b.
-
-    Attributes
-    ----------
-    alpha : (n,) or (n, t) dual coefficients, shaped like the targets.
-    intercept : float or (t,) b; zero without an intercept.
-    y, outputs : targets, and the exact leave-one-out output of each row.
-    sample_weight : (n,) ζ.
-    held_out : (n_repetitions, n) or (n_repetitions, n, t) outputs of machines trained without
-        the fold of the row; NaN if the row is in no fold.
-    landmarks : (m, n_features) landmarks, if the coefficients, (m,) or (m, t), belong to these;
-        None if they belong to the n rows.
-    coef : (n_features,) or (n_features, t) weights w of a linear machine f(x) = w·x + b, if the
-        system was solved for w; None if it was solved for α.
-    tie : difference up to which outputs for labels are equal up to rounding.
-    """
-
-    alpha: Array
-    intercept: Any
-    y: Array
-    outputs: Array
-    sample_weight: Array
-    held_out: Array
-    landmarks: Matrix | None = None
-    coef: Array | None = None
-    tie: float = 0.0
-
-    @property
-    def loo(self) -> HeldOut:
-        """Targets, leave-one-out outputs and weights as one object."""
-        return HeldOut(self.y, self.outputs, self.sample_weight)
-
-    @property
-    def mean_held_out(self) -> HeldOut:
-        """Targets, held-out outputs averaged over repetitions, and weights."""
-        return HeldOut(self.y, np.nanmean(self.held_out, axis=0), self.sample_weight)
-
-    @property
-    def decided(self) -> HeldOut:
-        """`mean_held_out`, for thresholds and calibration: outputs that tie are equal."""
-        y, outputs, weight = self.mean_held_out
-        return HeldOut(y, with_ties(outputs, self.tie), weight)
+from looms._typing import Array
 
 
 class NotPositiveDefiniteError(np.linalg.LinAlgError):

@@ -28,9 +28,7 @@ def condition_of(M: Array) -> float:
     return float(np.abs(M).sum(axis=0).max() * np.linalg.norm(v))
 
 
-def rounding_bound(
-    condition: float, loo: HeldOut, eps: float = float(np.finfo(np.float64).eps)
-) -> float:
+def rounding_bound(condition: float, loo: HeldOut) -> float:
     """Difference of held-out outputs, in standard deviations, that rounding can explain.
 
     It is ε (n + cond) times the largest target or output in standard deviations. In
@@ -39,6 +37,7 @@ def rounding_bound(
     """
     y, outputs = targets_as_columns(loo.y), targets_as_columns(loo.outputs)
     largest = np.maximum(np.abs(y), np.abs(outputs)).max(axis=0) / spread_of(y)
+    eps = float(np.finfo(np.float64).eps)
     return eps * (len(y) + condition) * float(largest.max())
 
 

@@ -13,9 +13,9 @@ from looms._typing import AnyArray, Array
 from looms.blocks import RowBlocks
 from looms.folds import left_out_with
 from looms.held_out import HeldOut
-from looms.lssvm import low_rank
 from looms.lssvm._system import checked_system, ridge, targets_as_columns
 from looms.lssvm.conditioning import condition_of
+from looms.lssvm.landmarks import Landmarks, Moments
 
 
 def refit_loo(
@@ -132,7 +132,7 @@ class SystemOnLandmarks:
 
     def __init__(
         self,
-        landmarks: low_rank.Landmarks,
+        landmarks: Landmarks,
         blocks: RowBlocks,
         y: Array,
         mu: float,
@@ -140,7 +140,7 @@ class SystemOnLandmarks:
         fit_intercept: bool,
     ) -> None:
         self._R_inverse = landmarks.whitening(mu)
-        self._moments = low_rank.Moments(landmarks, self._R_inverse, fit_intercept)
+        self._moments = Moments(landmarks, self._R_inverse, fit_intercept)
         self._blocks, self._y, self._zeta = blocks, y, zeta
         self._ridge = len(y) * mu
 

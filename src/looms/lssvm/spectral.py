@@ -13,8 +13,8 @@ import numpy.typing as npt
 import scipy.linalg
 
 from looms._typing import AnyArray, Array
-from looms.lssvm._folds import HeldOutBlocks, repetitions
 from looms.lssvm._system import (
+    LeverageError,
     NotPositiveDefiniteError,
     check_finite,
     check_mu,
@@ -23,6 +23,8 @@ from looms.lssvm._system import (
     checked_weights,
     targets_as_columns,
 )
+from looms.lssvm.projection import Inverse, Machine, Projection, inverses
+from looms.units import Batch
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,75 +44,91 @@ class Spectrum:
     vectors: Array
     sample_weight: Array
 
-    def outputs(
-        self,
-        y: npt.ArrayLike,
-        mu: float,
-        *,
-        fit_intercept: bool = True,
-        folds: npt.ArrayLike | None = None,
-    ) -> Array:
-        """Exact held-out outputs at one μ, as from `looms.lssvm.solve`.
+    def solve(self, y: npt.ArrayLike, mu: float, *, fit_intercept: bool = True) -> Spectral:
+        """Machine at one μ.
 
         Parameters
         ----------
         y : (n,) or (n, t) targets.
         mu : regularization, positive.
         fit_intercept : False for kernel ridge regression.
-        folds : (n,) or (n_repetitions, n) integers, as for `looms.lssvm.solve`.
-
-        Returns
-        -------
-        outputs : shaped like the targets, or (n_repetitions, ...) for several partitions.
 
         Raises
         ------
         ValueError
-            If targets do not match the kernel matrix, values are not finite, or μ is not
-            positive.
+            If the shape is wrong, μ is not positive, or values are not finite.
         NotPositiveDefiniteError
             If the smallest eigenvalue plus n μ is zero up to rounding, or the machine without
-            some fold is singular.
+            some row is singular.
 
         Notes
         -----
-        2n² (t + 1) flops; folds add Σ |G|³ / 3 and the smaller of 2n³ and 2n Σ |G|².
+        2n² (t + 1) flops.
         """
-        y = checked_targets(y, len(self.eigenvalues))
+        y = targets_as_columns(checked_targets(y, len(self.vectors)))
+        return Spectral(self, y, mu, fit_intercept=fit_intercept)
+
+
+class Spectral(Projection):
+    """P from the eigendecomposition of a kernel matrix.
+
+    Parameters
+    ----------
+    spectrum : eigendecomposition.
+    y, mu, fit_intercept : as for `Spectrum.solve`; y is (n, t).
+    """
+
+    def __init__(
+        self, spectrum: Spectrum, y: Array, mu: float, *, fit_intercept: bool = True
+    ) -> None:
         check_mu(mu)
-        shrunk = self.eigenvalues + len(y) * mu
+        self.y, self.mu, self.zeta = y, mu, spectrum.sample_weight
+        self._vectors = V = spectrum.vectors
+        self._shrunk = shrunk = spectrum.eigenvalues + len(y) * mu
         if not shrunk.min() > np.finfo(np.float64).eps * shrunk.max():
             raise NotPositiveDefiniteError(mu)
-        Y = targets_as_columns(y)
-        V = self.vectors
-        nu = V @ ((V.T @ Y) / shrunk[:, None])
-        p = np.square(V) @ (1.0 / shrunk)
-        alpha = nu
-        eta, eta_sum = np.zeros(len(Y)), 1.0
-        if fit_intercept:
-            eta = V @ (V.sum(axis=0) / shrunk)
-            eta_sum = float(eta.sum())
-            alpha = nu - np.outer(eta, nu.sum(axis=0) / eta_sum)
-            p -= eta * (eta / eta_sum)
+        nu = V @ ((V.T @ y) / shrunk[:, None])
+        eta = V @ (V.sum(axis=0) / shrunk) if fit_intercept else np.zeros(len(y))
+        self._eta, self.share = eta, eta / (float(eta.sum()) or 1.0)
+        self.corner = fit_intercept / (float(eta.sum()) or 1.0)
+        self._intercept = nu.sum(axis=0) / (float(eta.sum()) or 1.0) * fit_intercept
+        self.alpha = nu - np.outer(eta, self._intercept)
+        diagonal = np.square(V) @ (1.0 / shrunk)
+        self._p: Array = diagonal - eta * self.share
+        safe = self._p > len(y) * np.finfo(np.float64).eps * diagonal
+        if not safe.all():
+            raise LeverageError(mu, int(np.argmin(safe)))
+        self._matrix: Array | None = None
+        self.size = np.square(V / self.zeta[:, None]) @ spectrum.eigenvalues + self.ridge
 
-        parts = repetitions(folds, len(Y))
-        inverse: Array | None = None
-        if sum(len(G) ** 2 for part in parts for G in part.sets) > len(Y) ** 2:
-            inverse = (V / shrunk) @ V.T
+    @property
+    def machine(self) -> Machine:
+        return Machine(self.alpha, self._intercept)
 
-        def block(G: AnyArray) -> Array:
-            within = (V[G] / shrunk) @ V[G].T if inverse is None else inverse[np.ix_(G, G)]
-            return within - np.outer(eta[G], eta[G]) / eta_sum
+    def diagonal(self) -> Array:
+        return self._p
 
-        blocks = HeldOutBlocks(p, parts, block, mu)
-        outputs = blocks.outputs(Y, blocks.solve(alpha))
-        return np.asarray(
-            outputs.reshape(y.shape if folds is None or np.ndim(folds) < 2 else (-1, *y.shape))
-        )
+    def inverse(self, batch: Batch) -> Inverse:
+        if batch.rows.size * batch.rows.shape[1] > len(self.y) ** 2:
+            self.matrix()  # for 2n³ flops; the blocks would take 2 n Σ|G|²
+        least = len(self.y) * np.finfo(np.float64).eps * self._p[batch.rows]
+        return inverses(map(self._block, batch.rows), least, batch.rows, self.mu)
+
+    def matrix(self) -> Array:
+        if self._matrix is None:
+            P = (self._vectors / self._shrunk) @ self._vectors.T
+            self._matrix = np.asarray(P - np.outer(self._eta, self.share))
+        return np.asarray(self._matrix)
+
+    def _block(self, G: AnyArray) -> Array:
+        if self._matrix is not None:
+            return np.asarray(self._matrix[np.ix_(G, G)])
+        own = self._vectors[G]
+        return np.asarray((own / self._shrunk) @ own.T - np.outer(self._eta[G], self.share[G]))
 
 
 def decompose(K: npt.ArrayLike, *, sample_weight: npt.ArrayLike | None = None) -> Spectrum:
-    """Eigendecomposition of a weighted kernel matrix, for `Spectrum.outputs` at many μ.
+    """Eigendecomposition of a weighted kernel matrix, for `Spectrum.solve` at many μ.
 
     Parameters
     ----------
@@ -130,7 +148,7 @@ def decompose(K: npt.ArrayLike, *, sample_weight: npt.ArrayLike | None = None) -
     >>> from looms.lssvm import decompose, solve
     >>> K, y = np.diag([1.0, 2.0, 3.0]), np.array([1.0, -1.0, 1.0])
     >>> spectrum = decompose(K)
-    >>> np.allclose(spectrum.outputs(y, 0.1), solve(K, y, 0.1).loo.outputs)
+    >>> np.allclose(spectrum.solve(y, 0.1).alpha, solve(K, y, 0.1).projection.alpha)
     True
     """
     weighted = np.asfortranarray(np.tril(checked_square(K)))

@@ -10,57 +10,94 @@ identity backwards. λ of the other rows stays the same.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import scipy.linalg
 
 from looms._typing import AnyArray, Array
 from looms.lssvm._system import LeverageError, NotPositiveDefiniteError
+from looms.lssvm.projection import Inverse, Machine, Projection, inverses
+from looms.units import Batch
 
 
-@dataclass(frozen=True, eq=False)
-class Inverse:
-    """Inverse of the bordered system of a least-squares SVM, with its machine.
+class Bordered(Projection):
+    """P of a kernel matrix as it is, with the last column of the inverse: rows may go and come.
 
-    Attributes
+    Parameters
     ----------
-    P : (n, n) leading block, M⁻¹ − η ηᵀ / Ση.
+    P : (n, n) leading block of the inverse, M⁻¹ − η ηᵀ / Ση.
     share : (n,) last column, η / Ση; zero without an intercept.
     corner : 1 / Ση; zero without an intercept.
-    alpha : (n, t) dual coefficients.
-    intercept : (t,) b.
+    machine : α and b.
+    y, zeta, mu : targets, weights with mean one, and regularization.
 
     Examples
     --------
     >>> import numpy as np
     >>> P = np.eye(3) - 1 / 3                # K = 0, λ = 1: the machine is the mean of the targets
     >>> y = np.array([[1.0], [2.0], [6.0]])
-    >>> mean = Inverse(P, np.full(3, 1 / 3), 1 / 3, P @ y, y.mean(axis=0))
-    >>> mean.without(np.array([2]), mu=1 / 3).intercept
+    >>> machine = Machine(P @ y, y.mean(axis=0))
+    >>> mean = Bordered(P, np.full(3, 1 / 3), 1 / 3, machine, y, np.ones(3), 1 / 3)
+    >>> mean.without(np.array([2])).machine.intercept
     array([1.5])
     """
 
-    P: Array
-    share: Array
-    corner: float
-    alpha: Array
-    intercept: Array
+    def __init__(
+        self,
+        P: Array,
+        share: Array,
+        corner: float,
+        machine: Machine,
+        y: Array,
+        zeta: Array,
+        mu: float,
+    ) -> None:
+        self.P, self.share, self.corner, self._machine = P, share, corner, machine
+        self.y, self.zeta, self.mu, self.alpha = y, zeta, mu, machine.coefficients
+
+    @classmethod
+    def of(cls, projection: Projection) -> Bordered:
+        """The same system; n² numbers."""
+        machine, corner = projection.machine, projection.corner
+        return cls(
+            projection.matrix(),
+            projection.share,
+            corner,
+            Machine(machine.coefficients, machine.intercept),
+            projection.y,
+            projection.zeta,
+            projection.mu,
+        )
 
     @property
-    def loo_residuals(self) -> Array:
-        """Leave-one-out residuals α_i / p_i, (n, t)."""
-        return np.asarray(self.alpha / self.P.diagonal()[:, None])
+    def machine(self) -> Machine:
+        return self._machine
 
-    def without(self, rows: AnyArray, mu: float) -> Inverse:
-        """Inverse and machine of the other rows.
+    def diagonal(self) -> Array:
+        return self.P.diagonal()
+
+    def matrix(self) -> Array:
+        return self.P
+
+    def inverse(self, batch: Batch) -> Inverse:
+        blocks = self.P[batch.rows[:, :, None], batch.rows[:, None, :]]
+        least = len(self.P) * np.finfo(np.float64).eps * np.diagonal(blocks, axis1=1, axis2=2)
+        return inverses(blocks, least, batch.rows, self.mu)
+
+    def check_leverage(self) -> None:
+        """LeverageError if the machine without some row is singular in double precision."""
+        own = self.diagonal() + (self.share**2 / self.corner if self.corner else 0.0)  # of M⁻¹
+        safe = self.diagonal() > len(self.P) * np.finfo(np.float64).eps * own
+        if not safe.all():
+            raise LeverageError(self.mu, int(np.argmin(safe)))
+
+    def without(self, rows: AnyArray) -> Bordered:
+        """The system of the other rows, at their ridges.
 
         O(n² |rows|) flops.
 
         Parameters
         ----------
         rows : (m,) indices of the rows to remove.
-        mu : regularization, for messages.
 
         Raises
         ------
@@ -71,37 +108,41 @@ class Inverse:
         try:
             factor = scipy.linalg.cho_factor(P_GG, lower=True)
         except np.linalg.LinAlgError:
-            raise LeverageError(mu, int(rows[0])) from None
+            raise LeverageError(self.mu, int(rows[0])) from None
         rest = np.delete(np.arange(len(self.P)), rows)
         P_GR = self.P[np.ix_(rows, rest)]
         taken = scipy.linalg.cho_solve(factor, P_GR)
         e = scipy.linalg.cho_solve(factor, self.alpha[rows])
         v = scipy.linalg.cho_solve(factor, self.share[rows])
-        return Inverse(
+        left = self.zeta[rest].sum()
+        return Bordered(
             self.P[np.ix_(rest, rest)] - P_GR.T @ taken,
             self.share[rest] - P_GR.T @ v,
             self.corner + float(self.share[rows] @ v),
-            self.alpha[rest] - P_GR.T @ e,
-            self.intercept - self.share[rows] @ e,
+            Machine(self.alpha[rest] - P_GR.T @ e, self.machine.intercept - self.share[rows] @ e),
+            self.y[rest],
+            self.zeta[rest] * (len(rest) / left),
+            self.mu * float(len(self.zeta) / left),
         )
 
-    def with_rows(self, K_new: Array, K_own: Array, Y: Array, mu: float) -> Inverse:
-        """Inverse and machine with m new rows after the others.
+    def with_rows(self, K_new: Array, K_own: Array, Y: Array, zeta: Array) -> Bordered:
+        """The system with m new rows after the others, which keep their ridges.
 
         O(n² m) flops.
 
         Parameters
         ----------
         K_new : (m, n) kernel values of the new rows with the others.
-        K_own : (m, m) kernel matrix of the new rows, with their ridge on its diagonal.
+        K_own : (m, m) kernel matrix of the new rows.
         Y : (m, t) their targets.
-        mu : regularization, for messages.
+        zeta : (m,) their weights, in units of those of the others.
 
         Raises
         ------
         NotPositiveDefiniteError
             If the system with the new rows is not positive definite.
         """
+        K_own = K_own + np.diag(len(self.zeta) * self.mu / zeta)
         border = 1.0 if self.corner else 0.0
         # P 1 = 0 and sᵀ 1 = 1: what the values of a row have in common would only cancel.
         level = border * K_new.mean(axis=1)
@@ -114,15 +155,18 @@ class Inverse:
         try:
             factor = scipy.linalg.cho_factor(0.5 * (schur + schur.T), lower=True)
         except np.linalg.LinAlgError:
-            raise NotPositiveDefiniteError(mu) from None
-        e = scipy.linalg.cho_solve(factor, Y - K_new @ self.alpha - self.intercept)
+            raise NotPositiveDefiniteError(self.mu) from None
+        e = scipy.linalg.cho_solve(factor, Y - K_new @ self.alpha - self.machine.intercept)
         W = scipy.linalg.cho_solve(factor, T.T)
         v = scipy.linalg.cho_solve(factor, t)
         own = scipy.linalg.cho_solve(factor, np.eye(len(Y)))
-        return Inverse(
+        weights = np.append(self.zeta, zeta)
+        return Bordered(
             np.block([[self.P + T @ W, -W.T], [-W, own]]),
             np.append(self.share + T @ v, -v),
             self.corner - float(t @ v),
-            np.vstack([self.alpha - T @ e, e]),
-            self.intercept - t @ e,
+            Machine(np.vstack([self.alpha - T @ e, e]), self.machine.intercept - t @ e),
+            np.vstack([self.y, Y]),
+            weights * (len(weights) / weights.sum()),
+            self.mu * float(len(self.zeta) / weights.sum()),
         )

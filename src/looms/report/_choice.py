@@ -47,6 +47,15 @@ def search_cautions(model: Model, machine: SelectingMachine) -> Iterator[Caution
                 f"{of}At {count(one.n_failures, 'point')} of {one.n_evaluations} the kernel matrix "
                 "plus ridge was not positive definite, by rounding; the search stepped over them.",
             )
+    tuning = machine.selection_
+    if machine.landmarks_ is not None and tuning.gain_of_landmarks > 0:
+        m = len(machine.landmarks_)
+        yield note(
+            "More landmarks would help",
+            f"Those that rank='auto' added last, up to {m}, lowered the criterion by "
+            f"{tuning.gain_of_landmarks:.1%}, and it adds no more: rank={2 * m} would probably "
+            "lower it again, at four times the cost.",
+        )
     never = [
         f"{candidate.kernel_name}, {candidate.criterion}"
         for candidate in machine.candidates_

@@ -34,8 +34,8 @@ class Facts:
     names, named_by : names of the samples, and a sentence on where they come from.
     target : name of the target, if it has one.
     importance : None for a kernel matrix, or if rows are not kept.
-    deletion : None for a stack, for many samples, for fewer than three samples or groups, or if
-        rows are not kept.
+    deletion : None for many samples, for fewer than three samples or groups, or if rows are not
+        kept.
     probabilities : (n_samples, n_classes) of held-out outputs; None without a calibration.
     assessment : of outer splits, if it was given.
     certificate : None for many samples, unless made before, or if rows are not kept.
@@ -73,7 +73,7 @@ def facts_of(
         named_by=f"Samples are {named_by}.",
         target=None if target is None else clean(target),
         importance=ImportanceDisplay.compute(estimator) if kept and not model.pairwise else None,
-        deletion=_deletion(model, groups, names) if few and not model.stacked else None,
+        deletion=_deletion(model, groups, names) if few else None,
         probabilities=None if calibration is None else probabilities_of(model, calibration),
         assessment=assessment,
         certificate=certificate or (copy(machine).certify() if few else None),
@@ -119,11 +119,9 @@ def _deletion(model: Model, groups: Any, names: list[str]) -> CaseDeletion | Non
     units = np.arange(len(names)) if labels is None else np.asarray(labels)
     if len(set(units[model.has_weight].tolist())) < 3:
         return None
-    criterion = None
-    if model.n_landmarks is None:
-        criterion = chosen_criterion(model.machine)
-        if isinstance(as_criterion(criterion), WMW):
-            criterion = "press"  # a criterion of pairs costs n² for each of the n samples
+    criterion = chosen_criterion(model.machine)
+    if isinstance(as_criterion(criterion), WMW):
+        criterion = "press"  # a criterion of pairs costs n² for each of the n samples
     deletion = case_deletion(model.machine, groups=groups, criterion=criterion)
     if groups is None and deletion.groups is not None:
         firsts = np.unique(deletion.group, return_index=True)[1]

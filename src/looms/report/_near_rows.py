@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
@@ -9,9 +11,11 @@ from scipy.spatial.distance import squareform
 from looms._classes import class_indices
 from looms._scores import mean_and_error
 from looms._typing import AnyArray, Array
-from looms.diagnostics._held_out_folds import residuals_of_folds
-from looms.lssvm.leave_one_out_models import LeaveOneOutModels
+from looms.estimators._fits import cross_of
+from looms.kernels._samples import training_rows
+from looms.lssvm.dense import Dense
 from looms.report.model import Model
+from looms.units import Units
 
 #: Number of samples held out at once: a sample and those nearest to it.
 TOGETHER = 8
@@ -45,45 +49,45 @@ def rise_without_near(model: Model) -> tuple[str, float, float] | None:
     n = model.n_with_weight
     if model.stacked or model.n_landmarks or not _FEWEST_IN_CLUSTERS <= n <= _MOST:
         return None
-    trained = model.machine.leave_one_out_models()
-    models, rows = trained.models, trained.train
-    K = np.vstack([K for _, K in trained.blocks(model.machine.X_fit_)])[rows]
+    machine: Any = model.machine
+    rows, machines = np.flatnonzero(machine.fit_weight_), machine.left_out()
+    X = training_rows(machine.X_fit_, rows, machine.kernel_.pairwise)
+    K, y = cross_of(machine.kernel_, X)(X), machines.y
     distance = K.diagonal()[:, None] + K.diagonal() - 2 * K
-    y, alpha = models.fit.y.reshape(n, -1), models.fit.alpha.reshape(n, -1)
     left_out: dict[str, Array] = {}
-    clusters = _clusters(distance)
-    if clusters is not None:
-        (without_near,) = residuals_of_folds(model.machine, clusters[None])
-        left_out[f"the rest of its cluster (there are {clusters.max() + 1})"] = without_near
+    number = _clusters(distance)
+    if number is not None:
+        clusters = Units.of_numbers(number)
+        what = f"the rest of its cluster (there are {clusters.n_units})"
+        left_out[what] = machines.outputs(clusters)[0]
     if n >= _FEWEST:
         np.fill_diagonal(distance, -np.inf)
         near = np.argpartition(distance, TOGETHER, axis=1)[:, :TOGETHER]
-        blocks = models.P[near[:, :, None], near[:, None, :]]
         own = near == np.arange(n)[:, None]
-        left_out[f"the {TOGETHER - 1} samples nearest to it"] = np.linalg.solve(
-            blocks, alpha[near]
-        )[own]
+        what = f"the {TOGETHER - 1} samples nearest to it"
+        left_out[what] = machines.of_own(near)[own]
     if not left_out:
         return None
     part = np.random.default_rng(0).permutation(n) % TOGETHER
 
-    def losses(residuals: Array) -> Array:
-        if not model.classification:
-            return np.asarray(np.mean(residuals**2, axis=1))
-        outputs = (y - residuals).reshape(models.fit.y.shape)
-        wrong = class_indices(outputs, model.threshold) != class_indices(models.fit.y)
-        return np.asarray(wrong, dtype=np.float64)
+    targets = machine.loo_.y[rows]
 
-    alone = losses(alpha / models.p[:, None])
+    def losses(outputs: Array) -> Array:
+        if not model.classification:
+            return np.asarray(np.mean((y - outputs) ** 2, axis=1))
+        predicted = class_indices(outputs.reshape(targets.shape), model.threshold)
+        return np.asarray(predicted != class_indices(targets), dtype=np.float64)
+
+    alone = losses(machines.outputs(Units.rows(n))[0])
     by_few = np.array(
-        [losses(y - _outputs(models, K, np.flatnonzero(part == k))) for k in range(TOGETHER)]
+        [losses(_outputs(machine, K, y, np.flatnonzero(part == k))) for k in range(TOGETHER)]
     )
     others = np.arange(TOGETHER)[:, None] != part
     weight = model.held_out.sample_weight[rows]
     value, error = mean_and_error(alone, weight)
     cost = mean_and_error(np.average(by_few, axis=0, weights=others) - alone, weight)[0]
-    for what, residuals in left_out.items():
-        rise, of_rise = mean_and_error(losses(residuals) - alone, weight)
+    for what, outputs in left_out.items():
+        rise, of_rise = mean_and_error(losses(outputs) - alone, weight)
         if rise > max(_DISCERNIBLE * of_rise, error, _SHARE * cost):
             power = 1.0 if model.classification else 0.5
             return what, value**power, (value + rise) ** power
@@ -91,7 +95,7 @@ def rise_without_near(model: Model) -> tuple[str, float, float] | None:
 
 
 def _clusters(distance: Array) -> AnyArray | None:
-    """Cluster of each sample, by the largest gap in the lengths of the minimal spanning tree.
+    """Cluster of each sample, (n,), by the largest gap in the lengths of the minimal spanning tree.
 
     ``distance`` is squared, (n, n). None if they do not fall into clusters.
     """
@@ -110,16 +114,14 @@ def _clusters(distance: Array) -> AnyArray | None:
     together = ratio.max() > _APART and sizes.max() <= _LARGEST * n
     if not together or (sizes == 1).sum() > _ALONE * n:
         return None
-    return np.asarray(number - 1)
+    return np.asarray(number)
 
 
-def _outputs(models: LeaveOneOutModels, K: Array, rows: AnyArray) -> Array:
+def _outputs(machine: Any, K: Array, y: Array, rows: AnyArray) -> Array:
     """Outputs (n, t) for all samples of the machine of some, at their ridges."""
-    m, y = len(rows), models.fit.y.reshape(len(K), -1)
-    bordered = np.zeros((m + 1, m + 1))
-    bordered[:m, :m] = K[np.ix_(rows, rows)] + np.diag(models.ridge[rows])
-    # Without an intercept its own equation is 1 · 0 = 0.
-    bordered[m, :m] = bordered[:m, m] = 1.0 if models.corner else 0.0
-    bordered[m, m] = 0.0 if models.corner else 1.0
-    solution = np.linalg.solve(bordered, np.vstack([y[rows], np.zeros((1, y.shape[1]))]))
-    return np.asarray(K[:, rows] @ solution[:m] + solution[m])
+    zeta, n = machine.fit_weight_[machine.fit_weight_ > 0], len(K)
+    mu = n * machine.mu_ / zeta[rows].sum()
+    few = np.array(K[np.ix_(rows, rows)], order="F")
+    weights = zeta[rows] * (len(rows) / zeta[rows].sum())
+    fitted = Dense(few, y[rows], mu, weights, fit_intercept=machine.fit_intercept_).machine
+    return np.asarray(K[:, rows] @ fitted.coefficients + fitted.intercept)

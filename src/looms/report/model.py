@@ -27,6 +27,7 @@ from looms.report._selection import METHODS, chosen_by, combined_by_rest, n_choi
 from looms.scores import Scored
 from looms.selection import Objective
 from looms.selection._nested import Nested
+from looms.units import Units
 
 _SCALE = re.compile(r"(?:.*__)?gammas\[(\d+)\]")
 #: So many samples of every class are kept, if there are as many.
@@ -320,7 +321,9 @@ def training_objective(
     of the stack other than the largest.
     """
     machine: Any = model.machine
-    loo, groups, folds = machine.loo_, model.groups, model.folds
+    loo, n = machine.loo_, len(machine.loo_.y)
+    numbers = model.groups if model.folds is None else model.folds
+    units = Units.rows(n) if numbers is None else Units.of_numbers(numbers, model.groups)
     selection_weight = getattr(machine, "selection_weight_", loo.sample_weight)
     return Objective(
         training_rows(machine.X_fit_, rows, model.pairwise) if X is None else X,
@@ -329,8 +332,7 @@ def training_objective(
         criterion=chosen_criterion(machine),
         sample_weight=machine.fit_weight_[rows],
         selection_weight=selection_weight[rows],
-        groups=None if groups is None else groups[rows],
-        cv=None if folds is None else folds[:, rows],
+        units=units.among(rows),
         # As it was fitted: the parameter may have been set anew since.
         fit_intercept=machine.fit_intercept_,
     )

@@ -19,7 +19,7 @@ from looms.held_out import HeldOut
 from looms.kernels import Kernel, Weighted
 from looms.kernels._names import KernelLike, as_kernel, kernel_name
 from looms.lssvm import NotPositiveDefiniteError
-from looms.lssvm._system import Fit
+from looms.lssvm.fit import Fit
 from looms.optimize import Outcome, Point
 from looms.selection._held_out_criterion import HeldOutCriterion
 from looms.selection._tuning import BoundMet, Tuning

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ from looms._typing import Array, Matrix
 from looms.kernels import Kernel
 from looms.kernels._names import KernelLike, as_kernel
 from looms.kernels._samples import Samples, as_matrix, variances
-from looms.lssvm import NotPositiveDefiniteError
-from looms.lssvm.features import Solution, decompose_features, has_few_features
+from looms.lssvm._system import targets_as_columns
+from looms.lssvm.features import Features, decompose_features, has_few_features
+from looms.lssvm.projection import Projection
 from looms.selection._objective import Objective
 from looms.selection._scanned_criterion import ScannedCriterion
 
@@ -69,18 +71,14 @@ class FeaturesObjective(ScannedCriterion):
             return max(1e-8 * mean_square, float(variances(self.X).sum()))
         return mean_square
 
-    def outputs_along_mu(self, kernel_theta: Array, mus: Array) -> Iterator[Array | None]:
-        for mu in mus:
-            try:
-                yield self._spectrum.solve(self.y, float(mu), self.parts).fit.held_out
-            except NotPositiveDefiniteError:
-                yield None
+    def solver_along_mu(self, kernel_theta: Array) -> Callable[[float], Projection]:
+        return partial(self._spectrum.solve, targets_as_columns(self.y))
 
-    def solve(self, theta: Array) -> Solution:
-        return self._spectrum.solve(self.y, self.mu_at(theta), self.parts)
+    def solve(self, theta: Array) -> Features:
+        return self._spectrum.solve(targets_as_columns(self.y), self.mu_at(theta))
 
-    def slopes(self, theta: Array, solution: Solution, slope: Array) -> Array:
-        return np.array([solution.slope_mu(slope)])
+    def slopes(self, theta: Array, projection: Features, slope: Array) -> Array:
+        return np.array([projection.slope_mu(self.units, slope)])
 
 
 def objective_of(

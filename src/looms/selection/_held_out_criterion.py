@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from copy import copy
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from looms._classes import class_indices
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
 from looms.criteria import Criterion, Evaluation, as_criterion
-from looms.folds import fold_numbers, group_numbers
 from looms.kernels import Kernel
 from looms.kernels._hyperparameters import Hyperparameter
 from looms.kernels._samples import Samples
 from looms.lssvm import NotPositiveDefiniteError
-from looms.lssvm._folds import repetitions, whole_repetitions
-from looms.lssvm._system import Fit, checked_weights
+from looms.lssvm._system import checked_weights, targets_as_columns
+from looms.lssvm.fit import Fit
+from looms.lssvm.left_out import Linear
+from looms.lssvm.projection import Projection
 from looms.optimize import Point
 from looms.selection._prior import HyperPrior
+from looms.units import Units
 
 _LN2 = float(np.log(2.0))
 #: Largest target whose fourth power, and that of its inverse, are still finite numbers.
@@ -35,13 +36,6 @@ _MU_AT_UPPER = (
     "almost all regularization: these features say little about the target with this kernel; "
     "scale the features, or try another kernel"
 )
-
-
-class Solved(Protocol):
-    """Solution of a system, with the machine and its held-out outputs."""
-
-    @property
-    def fit(self) -> Fit: ...
 
 
 class HeldOutCriterion(ABC):
@@ -72,8 +66,7 @@ class HeldOutCriterion(ABC):
         sample_weight: npt.ArrayLike | None,
         selection_weight: npt.ArrayLike | None,
         fit_intercept: bool,
-        cv: Any,
-        groups: npt.ArrayLike | None,
+        units: Units | None,
     ) -> None:
         self.n_samples = n_samples
         self.y = np.asarray(y, dtype=np.float64)
@@ -89,11 +82,7 @@ class HeldOutCriterion(ABC):
             )
             if not self.selection_weight.any():
                 raise ValueError("selection_weight is zero for every sample.")
-        self.groups = None if groups is None else group_numbers(groups, self.n_samples)
-        self.folds = fold_numbers(
-            cv, self.y, self.groups, labels=class_indices(self.y) if self.labeled else None
-        )
-        self.parts = repetitions(self.folds, self.n_samples)
+        self.units = Units.rows(n_samples) if units is None else units
 
     @property
     @abstractmethod
@@ -101,7 +90,7 @@ class HeldOutCriterion(ABC):
         """Samples that the machine's coefficients belong to, with their weights."""
 
     @abstractmethod
-    def solve(self, theta: Array) -> Solved:
+    def solve(self, theta: Array) -> Projection:
         """Solved system at ``theta``.
 
         Raises
@@ -118,8 +107,8 @@ class HeldOutCriterion(ABC):
         """
 
     @abstractmethod
-    def slopes(self, theta: Array, solution: Any, slope: Array) -> Array:
-        """∂J/∂θ, (p + 1,), natural units, from the slope ∂J/∂f of a criterion."""
+    def slopes(self, theta: Array, projection: Any, slope: Array) -> Array:
+        """∂J/∂θ, (p + 1,), natural units, from the slope ∂J/∂f, (n_repetitions, n, t)."""
 
     def __call__(self, theta: npt.ArrayLike) -> tuple[float, Array]:
         """Value and gradient at ``theta``, (p + 1,) log₂ of the hyper-parameters.
@@ -141,19 +130,20 @@ class HeldOutCriterion(ABC):
         """
         with blas_threads(self.n_samples):
             try:
-                solution = self.solve(theta)
+                projection = self.solve(theta)
+                outputs = Linear(projection).outputs(self.units)
             except NotPositiveDefiniteError:
                 return Point(theta, np.inf, np.inf)
-            value, standard_error, slope, deviations = self.criterion_of(solution.fit.held_out)
+            value, standard_error, slope, deviations = self.criterion_of(outputs)
             if not np.isfinite(value):
                 return Point(theta, np.inf, np.inf)
             dJ = None
             if gradient:
-                dJ = np.asarray(_LN2 * np.exp2(theta) * self.slopes(theta, solution, slope))
+                dJ = np.asarray(_LN2 * np.exp2(theta) * self.slopes(theta, projection, slope))
                 if not np.isfinite(dJ).all():  # values that just do not overflow
                     return Point(theta, np.inf, np.inf)
-            point = Point(theta, value, standard_error, dJ, solution.fit, deviations)
-            return self.penalized(point)
+            fit = Fit.of(projection, outputs, self.y)
+            return self.penalized(Point(theta, value, standard_error, dJ, fit, deviations))
 
     def penalized(self, point: Point) -> Point:
         """The point, with the prior added to the criterion if there is one."""
@@ -168,34 +158,42 @@ class HeldOutCriterion(ABC):
             If the kernel matrix plus ridge is not positive definite.
         """
         with blas_threads(self.n_samples):
-            return self.solve(theta).fit
+            projection = self.solve(theta)
+            return Fit.of(projection, Linear(projection).outputs(self.units), self.y)
 
     def criterion_of(self, held_out: Array) -> Evaluation:
         """Criterion of held-out outputs under the selection weights.
 
         Parameters
         ----------
-        held_out : (n_repetitions, n) or (n_repetitions, n, t). Repetitions count by the weight of
-            the rows that they hold out. Their standard errors are averaged as if further
-            repetitions added no information.
+        held_out : (n_repetitions, n) or (n_repetitions, n, t). Passes over the rows count by the
+            weight of the rows that they hold out. Their standard errors are averaged as if further
+            passes added no information.
+
+        Returns
+        -------
+        evaluation : value, standard error, and slope, (n_repetitions, n, t).
         """
-        whole = whole_repetitions(self.parts)
-        weights = np.array([self.selection_weight[rows].sum() for _, rows in whole])
+        held_out = held_out.reshape(*self.units.shape, -1)
+        weights = np.array([self.selection_weight[rows].sum() for _, rows in self.units.passes])
         value, error, slope = 0.0, 0.0, np.zeros(held_out.shape)
         deviations: Array | None = np.zeros(self.n_samples)
-        for (r, rows), share in zip(whole, weights / weights.sum(), strict=True):
-            groups = None if self.groups is None else self.groups[rows]
+        for (r, rows), share in zip(self.units.passes, weights / weights.sum(), strict=True):
+            y = self.y[rows]
             part = self.criterion.evaluate(
-                self.y[rows], held_out[r, rows], self.selection_weight[rows], groups
+                y,
+                held_out[r, rows].reshape(y.shape),
+                self.selection_weight[rows],
+                self.units.clusters[rows],
             )
             value, error = value + share * part.value, error + share * part.standard_error
-            slope[r, rows] = share * part.slope
+            slope[r, rows] = share * targets_as_columns(part.slope)
             if deviations is not None and part.deviations is not None:
                 deviations[rows] += share * part.deviations
             else:
                 deviations = None
-        if deviations is not None and self.groups is not None:
-            deviations = np.asarray(np.bincount(self.groups, weights=deviations), dtype=np.float64)
+        if deviations is not None:
+            deviations = np.bincount(self.units.clusters, weights=deviations).astype(np.float64)
         return Evaluation(float(value), float(error), slope, deviations)
 
     def with_criterion(self, criterion: str | Criterion) -> Self:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,17 +14,15 @@ from looms.criteria import Criterion
 from looms.kernels import Kernel
 from looms.kernels._landmarks import pivoted_landmarks
 from looms.kernels._samples import Samples, center_of
-from looms.lssvm import low_rank, low_rank_folds
-from looms.lssvm._folds import whole_repetitions
+from looms.lssvm._system import targets_as_columns
+from looms.lssvm.landmarks import Landmarks, Placed, Streamed
 from looms.selection._held_out_criterion import HeldOutCriterion
 from looms.selection._objective import Objective
 from looms.selection._prior import HyperPrior
+from looms.units import Units
 
 #: Rows on which a search begins, by the full kernel.
 SAMPLE_ROWS = 2000
-#: Rows of a set that is held out by the closed form, and sets that are held out by sums of their
-#: own, each a matrix of m × m.
-LARGEST_SET, _MOST_FOLDS = 256, 128
 
 
 class LowRankObjective(HeldOutCriterion):
@@ -39,7 +36,7 @@ class LowRankObjective(HeldOutCriterion):
     kernel : with the values of the start.
     bounds : (p + 1, 2) the box to search, log₂.
     mu : regularization of the start.
-    criterion, sample_weight, selection_weight, fit_intercept, cv, groups : as for `Objective`.
+    criterion, sample_weight, selection_weight, fit_intercept, units : as for `Objective`.
     prior : of the kernel's hyper-parameters, with its center; none unless given.
 
     Notes
@@ -48,6 +45,9 @@ class LowRankObjective(HeldOutCriterion):
     """
 
     least_rows = SAMPLE_ROWS
+    #: Share of the criterion that the landmarks added last have gained, if their number ended at
+    #: its limit; 0 if more would not gain.
+    gain_of_landmarks: float = 0.0
 
     def __init__(
         self,
@@ -62,8 +62,7 @@ class LowRankObjective(HeldOutCriterion):
         sample_weight: npt.ArrayLike | None = None,
         selection_weight: npt.ArrayLike | None = None,
         fit_intercept: bool = True,
-        cv: Any = None,
-        groups: npt.ArrayLike | None = None,
+        units: Units | None = None,
         prior: HyperPrior | None = None,
     ) -> None:
         super().__init__(
@@ -73,10 +72,9 @@ class LowRankObjective(HeldOutCriterion):
             sample_weight,
             selection_weight,
             fit_intercept,
-            cv,
-            groups,
+            units,
         )
-        self._hold(blocks)
+        self.blocks, self._placed = blocks, Placed.of(self.units, blocks)
         self.kernel = kernel
         self.bounds = bounds
         self.theta0 = np.clip(np.append(kernel.theta, np.log2(mu)), *bounds.T)
@@ -88,49 +86,24 @@ class LowRankObjective(HeldOutCriterion):
         """Landmarks."""
         return self._landmarks
 
-    def _hold(self, blocks: RowBlocks) -> None:
-        """Set how rows are held out: each by itself, in small sets of one block, or in folds."""
-        sets = [rows for part in self.parts for rows in part.sets]
-        small = max(map(len, sets), default=1) <= LARGEST_SET
-        self._sets: AnyArray | None = None
-        self._in_folds = bool(sets) and not (small and len(self.parts) == 1)
-        n_folds = sum(len(part.single) for part in self.parts) + len(sets)
-        if len(whole_repetitions(self.parts)) > 1:
-            raise ValueError(
-                "On landmarks each row is held out once: give cv a number of folds, without "
-                "repetitions."
-            )
-        if self._in_folds and n_folds > _MOST_FOLDS:
-            raise ValueError(
-                f"On landmarks rows are held out in sets of at most {LARGEST_SET} rows, each row "
-                f"once, or in at most {_MOST_FOLDS} larger ones: here there are {n_folds}, the "
-                f"largest of {max(map(len, sets))} rows. Hold whole groups out in folds: cv=10."
-            )
-        if sets and not self._in_folds:
-            (part,) = self.parts
-            self._sets = np.arange(self.n_samples) + len(sets)
-            for k, rows in enumerate(part.sets):
-                self._sets[rows] = k
-            blocks = blocks.holding(self._sets)
-        self.blocks = blocks
+    def start_at(self, theta: Array) -> None:
+        """Set the start of a search."""
+        self.theta0 = np.clip(theta, *self.bounds.T)
+        self.kernel = self.kernel_at(self.theta0)
 
-    def solve(self, theta: Array) -> low_rank.Solution | low_rank_folds.Solution:
-        blocks, y, mu, zeta = self.blocks, self.y, self.mu_at(theta), self.sample_weight
-        landmarks = low_rank.Landmarks(self.kernel_at(theta), self._landmarks, blocks.dtype)
-        intercept = self.fit_intercept
-        if self._in_folds:
-            return low_rank_folds.solve(
-                blocks, y, mu, zeta, landmarks, self.parts, fit_intercept=intercept
-            )
-        return low_rank.solve(
-            blocks, y, mu, zeta, landmarks, fit_intercept=intercept, sets=self._sets
+    def solve(self, theta: Array) -> Streamed:
+        return Streamed(
+            self.blocks,
+            targets_as_columns(self.y),
+            self.mu_at(theta),
+            self.sample_weight,
+            Landmarks(self.kernel_at(theta), self._landmarks),
+            fit_intercept=self.fit_intercept,
+            placed=self._placed,
         )
 
-    def slopes(
-        self, theta: Array, solution: low_rank.Solution | low_rank_folds.Solution, slope: Array
-    ) -> Array:
-        slopes, slope_mu = solution.contract(slope, self.blocks)
-        return np.append(slopes, slope_mu)
+    def slopes(self, theta: Array, projection: Streamed, slope: Array) -> Array:
+        return np.append(*projection.slopes(self.units, slope))
 
     def subset(self, rows: AnyArray) -> LowRankObjective:
         shift = np.log2(self.n_samples / len(rows))
@@ -145,8 +118,7 @@ class LowRankObjective(HeldOutCriterion):
             sample_weight=self.sample_weight[rows],
             selection_weight=self.selection_weight[rows],
             fit_intercept=self.fit_intercept,
-            cv=None if self.folds is None else self.folds[:, rows],
-            groups=None if self.groups is None else self.groups[rows],
+            units=self.units.among(rows),
             prior=self.prior,
         )
 

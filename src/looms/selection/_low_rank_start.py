@@ -8,25 +8,28 @@ from functools import partial
 import numpy as np
 
 from looms._threads import blas_threads
-from looms._typing import AnyArray, Array
+from looms._typing import Array
 from looms.blocks import RowBlocks
 from looms.criteria import Criterion
 from looms.kernels._landmarks import pivoted_landmarks
 from looms.kernels._names import KernelLike
 from looms.kernels._samples import Samples, center_of
-from looms.lssvm._system import Fit
-from looms.optimize import Point
+from looms.lssvm.fit import Fit
+from looms.optimize import Point, minimize
 from looms.selection._features import objective_of
 from looms.selection._low_rank import SAMPLE_ROWS, LowRankObjective
 from looms.selection._subsamples import log2_mu_shift, sampled_rows
 from looms.selection._tune import tune
 from looms.selection._tuning import Tuning
+from looms.units import Units
 
 #: Rows a landmark among which the landmarks are drawn.
 _POOL_PER_LANDMARK = 10
-#: "auto": from 64 landmarks on, twice as many as long as that gains half of the standard error of
-#: the criterion on 20,000 rows.
-_FIRST_RANK, LARGEST_RANK, _WORTH_IT, _ROWS_OF_RANK = 64, 2048, 0.5, 20_000
+#: "auto": from 64 landmarks on, twice as many as long as that, or twice as many again, lowers the
+#: criterion on 20,000 rows by a hundredth, and by the standard error of the difference. For each
+#: number the hyper-parameters are tuned anew by a few steps on 5000 rows.
+_FIRST_RANK, LARGEST_RANK, _ROWS_PER_LANDMARK, _ROWS_OF_RANK = 64, 2048, 4, 20_000
+_WORTH_IT, _DOUBLINGS, _STEPS, _ROWS_OF_STEPS = 0.01, 2, 2, 5000
 
 
 def low_rank_objective(
@@ -41,8 +44,7 @@ def low_rank_objective(
     sample_weight: Array | None = None,
     selection_weight: Array | None = None,
     fit_intercept: bool = True,
-    cv: AnyArray | None = None,
-    groups: AnyArray | None = None,
+    units: Units | None = None,
     prior: bool = False,
 ) -> LowRankObjective:
     """Objective on landmarks that were drawn by the kernel that is best for a sample of the rows.
@@ -56,8 +58,8 @@ def low_rank_objective(
     rank : number of landmarks, or "auto" for as many as pay on the sample.
     tuned : `tune` with its options.
     random_state : seed of the sample and the landmarks.
-    kernel, criterion, sample_weight, selection_weight, fit_intercept, cv, groups, prior :
-        as for `Objective`.
+    kernel, criterion, sample_weight, selection_weight, fit_intercept, units, prior : as
+        for `Objective`.
     """
     n, rng = len(y), np.random.RandomState(random_state)
     rows = sampled_rows(y, SAMPLE_ROWS, rng)
@@ -71,8 +73,7 @@ def low_rank_objective(
         sample_weight=weights[0],
         selection_weight=weights[1],
         fit_intercept=fit_intercept,
-        cv=None if cv is None else cv[:, rows],
-        groups=None if groups is None else groups[rows],
+        units=None if units is None else units.among(rows),
         prior=prior,
     )
     tuning, _ = tuned(sample, random_state=rng)
@@ -89,8 +90,7 @@ def low_rank_objective(
         sample_weight=sample_weight,
         selection_weight=selection_weight,
         fit_intercept=fit_intercept,
-        cv=cv,
-        groups=groups,
+        units=units,
         prior=sample.prior,
     )
     drawn = rng.permutation(n)
@@ -103,18 +103,37 @@ def low_rank_objective(
 
     if rank != "auto":
         return on_landmarks(int(rank))
-    rows = sampled_rows(y, _ROWS_OF_RANK, rng)
+    return _doubled(on_landmarks, y, rng)
 
-    def valued(objective: LowRankObjective) -> Point:
+
+def _doubled(
+    on_landmarks: Callable[[int], LowRankObjective], y: Array, rng: np.random.RandomState
+) -> LowRankObjective:
+    """Objective on as many landmarks as pay, at hyper-parameters that were tuned for them.
+
+    ``on_landmarks`` makes one from a number of landmarks.
+    """
+    n = len(y)
+    rows, of_steps = (sampled_rows(y, size, rng) for size in (_ROWS_OF_RANK, _ROWS_OF_STEPS))
+
+    def tuned(objective: LowRankObjective) -> Point:
+        """Point of the sample at hyper-parameters that become those of the objective's start."""
+        part, ridge = objective.subset(of_steps), np.eye(len(objective.theta0))[-1]
+        search = minimize(part.evaluate, part.theta0, part.bounds, max_iter=_STEPS)
+        objective.start_at(search.best.theta - np.log2(n / len(of_steps)) * ridge)
         part = objective.subset(rows)
         return part.evaluate(part.theta0, gradient=False)
 
-    objective = on_landmarks(_FIRST_RANK)
-    value = valued(objective).value
-    while 2 * objective.samples.n_samples <= min(n, LARGEST_RANK):
-        more = on_landmarks(2 * objective.samples.n_samples)
-        point = valued(more)
-        if value - point.value < _WORTH_IT * point.standard_error:
-            break
-        objective, value = more, point.value
+    most = min(n // _ROWS_PER_LANDMARK, LARGEST_RANK)
+    objective = last = on_landmarks(_FIRST_RANK)
+    point, doublings = tuned(objective), 0
+    while doublings < _DOUBLINGS and 2 * last.samples.n_samples <= most:
+        last = on_landmarks(2 * last.samples.n_samples)
+        more, doublings = tuned(last), doublings + 1
+        gain = (point.value - more.value) / abs(point.value)
+        if more.sure_gain_over(point) and gain > _WORTH_IT:
+            objective, point, doublings = last, more, 0
+            objective.gain_of_landmarks = gain
+    if doublings:
+        objective.gain_of_landmarks = 0.0
     return objective

@@ -23,8 +23,11 @@ from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._names import KernelLike, as_kernel, kernel_name
 from looms.lssvm import NotPositiveDefiniteError
-from looms.lssvm._system import Fit, targets_as_columns
-from looms.lssvm._without_folds import InnerFolds, fold_of_rows
+from looms.lssvm._system import targets_as_columns
+from looms.lssvm.conditioning import tie_of
+from looms.lssvm.fit import Fit
+from looms.lssvm.inner import InnerUnits
+from looms.lssvm.left_out import Linear
 from looms.optimize import Outcome, Point
 from looms.optimize._search import Search
 from looms.selection._candidates import Candidate, Choice, Score, Watcher, candidate_name
@@ -34,12 +37,14 @@ from looms.selection._fold_pairs import fold_pairs, pair_auc
 from looms.selection._objective import Objective
 from looms.selection._starts import grid_points
 from looms.selection._tuning import Tuning
+from looms.units import Units, of_one_size
 
 #: Objective of a whole kernel matrix, or of few features; with points of a grid, (p + 1,) each.
 Scanned: TypeAlias = Objective | FeaturesObjective
 OnGrid: TypeAlias = tuple[Scanned, Sequence[Array]]
 Evaluated: TypeAlias = Callable[[Scanned, Point], None]
 
+_NUMBERS = 1 << 17  # in the outputs of some rounds, as many as stay near the processor
 _NO_CANDIDATE = "No candidate could be evaluated: scale the features, or use larger mu."
 
 
@@ -53,7 +58,7 @@ class NestedChoice:
     values, standard_errors : (n_candidates,) of the criterion on all rows; infinite where a
         candidate cannot be evaluated.
     fit : the machine of the best candidate.
-    folds : rows of each fold.
+    units : rows that leave together.
     left_out : numbers of the folds that are left out in each round: every fold, then pairs of
         folds in which classes meet.
     chosen : (n_rounds,) candidate of the least criterion on the rows outside the round.
@@ -66,7 +71,7 @@ class NestedChoice:
     values: Array
     standard_errors: Array
     fit: Fit
-    folds: tuple[AnyArray, ...]
+    units: Units
     left_out: list[tuple[int, ...]]
     chosen: AnyArray
     outputs: Array
@@ -75,8 +80,8 @@ class NestedChoice:
     @property
     def held_out(self) -> Array:
         """Output of each row by the candidate that was chosen without its fold, (n, t)."""
-        n = self.outputs.shape[1]
-        return np.asarray(self.outputs[fold_of_rows(self.folds, n), np.arange(n)])
+        (number,) = self.units.number
+        return np.asarray(self.outputs[number, np.arange(len(number))])
 
 
 def choose_along_mu(candidates: Iterable[OnGrid], evaluated: Evaluated | None = None) -> Fit:
@@ -150,26 +155,25 @@ def choose_nested(candidates: Iterable[OnGrid], evaluated: Evaluated | None = No
     """
     rest = iter(candidates)
     first, start = next(rest)
-    n, Y = first.n_samples, targets_as_columns(first.y)
-    if len(first.parts) > 1:
+    n, Y, units = first.n_samples, targets_as_columns(first.y), first.units
+    if units.shape[0] > 1:
         raise ValueError(
             "Nested cross-validation holds out each row once, without gaps: give cv as one number, "
             "or nested=None."
         )
-    folds = first.parts[0].folds
+    folds = tuple(units)
     if len(folds) < 3:
         raise ValueError(
             "Nested cross-validation leaves out two folds or groups, but there are no others: give "
             "three or more, or nested=None."
         )
-    number = fold_of_rows(folds, n)
     single: list[tuple[int, ...]] = [(g,) for g in range(len(folds))]
-    double: list[tuple[int, ...]] = [*fold_pairs(Y, number)] if first.labeled else []
+    double: list[tuple[int, ...]] = [*fold_pairs(Y, units.number[0])] if first.labeled else []
     rounds = single + double
+    rows_of_rounds = [np.concatenate([folds[g] for g in numbers]) for numbers in rounds]
     outside = np.ones((len(rounds), n), dtype=bool)
-    for r, numbers in enumerate(rounds):
-        outside[r, np.concatenate([folds[g] for g in numbers])] = False
-    inner_folds = InnerFolds(folds, rounds)
+    for r, rows in enumerate(rows_of_rounds):
+        outside[r, rows] = False
     points: list[Point] = []
     least = np.full(len(rounds), np.inf)
     chosen = np.full(len(least), -1)
@@ -182,31 +186,33 @@ def choose_nested(candidates: Iterable[OnGrid], evaluated: Evaluated | None = No
         points.append(Point(theta, np.inf, np.inf))
         try:
             with blas_threads(n):
-                solution = objective.solve(theta)
-                P, alpha = solution.models().P, targets_as_columns(solution.fit.alpha)
-                value, error, *_ = objective.criterion_of(solution.fit.held_out)
+                projection = objective.solve(theta)
+                held_out = Linear(projection).outputs(units)
+                value, error, *_ = objective.criterion_of(held_out)
                 if np.isfinite(value):
-                    for part, e in inner_folds.residuals(P, alpha, solution.mu):
-                        f = Y[:, None] - e
-                        inner = _values_of(objective, Y, f, outside[part].T)
+                    P, alpha, mu = projection.matrix(), projection.alpha, projection.mu
+                    inner_units = InnerUnits(units, P, alpha, mu)
+                    for part, rows in of_one_size(rows_of_rounds, _NUMBERS // n):
+                        f = Y - inner_units.residuals(rows)
+                        inner = _values_of(objective, Y, f.swapaxes(0, 1), outside[part].T)
                         less = np.flatnonzero(inner < least[part])
-                        better.append((part[less], inner[less], f[:, less]))
+                        better.append((part[less], inner[less], f[less]))
                     points[k] = Point(theta, value, error)
         except NotPositiveDefiniteError:
             better = []
         for rounds_better, inner, f in better:
             least[rounds_better], chosen[rounds_better] = inner, k
-            ties[rounds_better] = solution.fit.tie
-            outputs[rounds_better] = f.transpose(1, 0, 2)
+            ties[rounds_better] = tie_of(first.y, projection.size, projection.alpha)
+            outputs[rounds_better] = f
         if points[k].value < np.inf and (best < 0 or points[k].value < points[best].value):
-            best, fit = k, solution.fit
+            best, fit = k, Fit.of(projection, held_out, first.y)
         if evaluated is not None:
             evaluated(objective, points[k])
     if fit is None or (chosen < 0).any():
         raise ValueError(_NO_CANDIDATE)
     values = np.array([point.value for point in points])
     errors = np.array([point.standard_error for point in points])
-    return NestedChoice(best, values, errors, fit, folds, rounds, chosen, outputs, ties)
+    return NestedChoice(best, values, errors, fit, units, rounds, chosen, outputs, ties)
 
 
 def _value(point: Point) -> float:
@@ -373,9 +379,8 @@ def nested_predictions(
     scorer : threshold and calibrator of held-out outputs of some of the m rows, and factors of
         their weights.
     """
-    y, folds = nested.fit.y, nested.folds
-    Y, n = targets_as_columns(y), len(y)
-    number = fold_of_rows(folds, n)
+    y, folds = nested.fit.y, tuple(nested.units)
+    Y, n, (number,) = targets_as_columns(y), len(y), nested.units.number
     used, machine = np.unique(nested.chosen[: len(folds)], return_inverse=True)
     decisions, auc = None, None
     if np.isin(y, (-1.0, 1.0)).all():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -11,7 +12,9 @@ from looms.kernels import Kernel
 from looms.kernels._gram import GramBlocks, contract_lower, gram_into, is_finite_lower
 from looms.kernels._samples import Samples
 from looms.lssvm import NotPositiveDefiniteError, decompose
-from looms.lssvm.cholesky import Solution, solve_in_place
+from looms.lssvm._system import targets_as_columns
+from looms.lssvm.dense import Dense
+from looms.lssvm.projection import Projection
 from looms.selection._scanned_criterion import ScannedCriterion
 
 
@@ -33,10 +36,8 @@ class Objective(ScannedCriterion):
         to mean one, so that λ_i = μ Σζ / ζ_i.
     selection_weight : (n,) nonnegative weights of the criterion; default ``sample_weight``.
     fit_intercept : whether the machine has an intercept.
-    cv : rows that are held out together, as for `looms.folds.fold_numbers`: None for each row, or
-        each group, by itself; a number of folds; "5x2"; a splitter or its splits. The criterion is
-        the mean over repetitions.
-    groups : (n,) labels; rows of one group are held out together.
+    units : rows that are held out together; by default each by itself. The criterion is the mean
+        over passes over the rows.
     prior : whether to regularize the kernel's hyper-parameters: the value is then
         that of `HyperPrior`, centered at the start.
 
@@ -87,38 +88,30 @@ class Objective(ScannedCriterion):
         self._work = None  # not kept while subsamples are searched
         return feature_space_variance(K, self.fit_intercept)
 
-    def outputs_along_mu(self, kernel_theta: Array, mus: Array) -> Iterator[Array | None]:
+    def solver_along_mu(self, kernel_theta: Array) -> Callable[[float], Projection]:
         K = self.gram(self.kernel.with_theta(kernel_theta))
         if not is_finite_lower(K):
-            yield from [None] * len(mus)
-            return
+            raise NotPositiveDefiniteError(np.nan)
         spectrum = decompose(K, sample_weight=self.sample_weight)
-        folds = np.arange(self.n_samples)[None] if self.folds is None else self.folds
-        for mu in mus:
-            try:
-                yield spectrum.outputs(
-                    self.y, float(mu), fit_intercept=self.fit_intercept, folds=folds
-                )
-            except NotPositiveDefiniteError:
-                yield None
+        Y = targets_as_columns(self.y)
+        return partial(spectrum.solve, Y, fit_intercept=self.fit_intercept)
 
-    def solve(self, theta: Array) -> Solution:
+    def solve(self, theta: Array) -> Dense:
         """Solved system at ``theta``, in the buffer of the objective; valid until the next call."""
-        return solve_in_place(
+        return Dense(
             self.gram(self.kernel_at(theta)),
-            self.y,
+            targets_as_columns(self.y),
             self.mu_at(theta),
             self.sample_weight,
             fit_intercept=self.fit_intercept,
-            parts=self.parts,
         )
 
-    def slopes(self, theta: Array, solution: Solution, slope: Array) -> Array:
-        """`Solution.contract` gives G = ∂J/∂K and ∂J/∂μ, and the ``values_gradient`` of the kernel,
+    def slopes(self, theta: Array, projection: Dense, slope: Array) -> Array:
+        """`Dense.contract` gives G = ∂J/∂K and ∂J/∂μ, and the ``values_gradient`` of the kernel,
         block by block, Σ_ij G_ij ∂K_ij/∂θ."""
         if self._scratch is None:
             self._scratch = np.empty((self.n_samples, self.n_samples), order="F")
-        G, slope_mu = solution.contract(slope, self._scratch)
+        G, slope_mu = projection.contract(self.units, slope, self._scratch)
         return np.append(contract_lower(G, self.kernel_at(theta), self._blocks), slope_mu)
 
     def gram(self, kernel: Kernel) -> Array:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
-from typing import Any, Self
+from collections.abc import Callable
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +15,13 @@ from looms.criteria import Criterion
 from looms.kernels import Kernel
 from looms.kernels._names import KernelLike, as_kernel
 from looms.kernels._samples import as_matrix, check_scale, training_rows
-from looms.lssvm._folds import repetitions
+from looms.lssvm import NotPositiveDefiniteError
+from looms.lssvm.left_out import Linear
+from looms.lssvm.projection import Projection
 from looms.optimize import Point
 from looms.selection._held_out_criterion import HeldOutCriterion
 from looms.selection._prior import HyperPrior
+from looms.units import Units
 
 # Half-widths of the default search box around the start, log₂ units.
 _KERNEL_WIDTH = 12.0
@@ -46,8 +49,7 @@ class ScannedCriterion(HeldOutCriterion):
         sample_weight: npt.ArrayLike | None = None,
         selection_weight: npt.ArrayLike | None = None,
         fit_intercept: bool = True,
-        cv: Any = None,
-        groups: npt.ArrayLike | None = None,
+        units: Units | None = None,
         prior: bool = False,
     ) -> None:
         self.X = as_matrix(X)
@@ -58,8 +60,7 @@ class ScannedCriterion(HeldOutCriterion):
             sample_weight,
             selection_weight,
             fit_intercept,
-            cv,
-            groups,
+            units,
         )
         if not np.isfinite(self.X if isinstance(self.X, np.ndarray) else self.X.data).all():
             raise ValueError("X and y must be finite, but contain NaN or infinity.")
@@ -82,8 +83,14 @@ class ScannedCriterion(HeldOutCriterion):
         """Variance of the samples in the feature space of the kernel at ``kernel_theta``."""
 
     @abstractmethod
-    def outputs_along_mu(self, kernel_theta: Array, mus: Array) -> Iterator[Array | None]:
-        """Held-out outputs at each μ, (n_repetitions, n) or (n_repetitions, n, t), or None."""
+    def solver_along_mu(self, kernel_theta: Array) -> Callable[[float], Projection]:
+        """Function of μ that gives the solved system, from one decomposition.
+
+        Raises
+        ------
+        NotPositiveDefiniteError
+            If there is no decomposition; the function may raise it, too.
+        """
 
     def along_mu(self, kernel_theta: Array, log2_mu: Array) -> list[Point]:
         """Values without gradient at many μ of one kernel, by one decomposition.
@@ -97,16 +104,20 @@ class ScannedCriterion(HeldOutCriterion):
         -------
         points : one for each μ, infinite where the criterion cannot be evaluated.
         """
-        points = []
+        points = [Point(np.append(kernel_theta, one), np.inf, np.inf) for one in log2_mu]
         with blas_threads(self.n_samples):
-            outputs = self.outputs_along_mu(kernel_theta, np.exp2(log2_mu))
-            for log_mu, held_out in zip(log2_mu, outputs, strict=True):
-                point = Point(np.append(kernel_theta, log_mu), np.inf, np.inf)
-                if held_out is not None:
-                    value, standard_error, *_ = self.criterion_of(held_out)
-                    if np.isfinite(value):
-                        point = self.penalized(Point(point.theta, value, standard_error))
-                points.append(point)
+            try:
+                solve = self.solver_along_mu(kernel_theta)
+            except NotPositiveDefiniteError:
+                return points
+            for k, mu in enumerate(np.exp2(log2_mu).tolist()):
+                try:
+                    outputs = Linear(solve(mu)).outputs(self.units)
+                except NotPositiveDefiniteError:
+                    continue
+                value, standard_error, *_ = self.criterion_of(outputs)
+                if np.isfinite(value):
+                    points[k] = self.penalized(Point(points[k].theta, value, standard_error))
         return points
 
     def subset(self, rows: AnyArray) -> Self:
@@ -118,11 +129,8 @@ class ScannedCriterion(HeldOutCriterion):
             sample_weight=self.sample_weight[rows],
             selection_weight=self.selection_weight[rows],
             fit_intercept=self.fit_intercept,
+            units=self.units.among(rows),
         )
-        if self.folds is not None:
-            part.folds = self.folds[:, rows]
-            part.parts = repetitions(part.folds, part.n_samples)
-        part.groups = None if self.groups is None else self.groups[rows]
         part.prior = self.prior
         part.bounds = self.bounds.copy()
         part.bounds[-1] += np.log2(self.n_samples / part.n_samples)

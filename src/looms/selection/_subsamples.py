@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from looms._typing import AnyArray, Array
-from looms.folds import left_out_with
 from looms.selection._held_out_criterion import HeldOutCriterion
 
 _SCAN_SAMPLES = 200
@@ -19,9 +18,9 @@ _DECAY = 0.5
 
 def nested_subsets(objective: HeldOutCriterion, rng: np.random.RandomState) -> list[AnyArray]:
     """Indices of growing subsamples, each contained in the next, stratified by class."""
-    n, unit = objective.n_samples, objective.groups
+    n, unit = objective.n_samples, objective.units.clusters
     sizes = [size for size in stage_sizes(n) if size >= objective.least_rows]
-    if unit is None or (sizes and _FEW_GROUPS * np.bincount(unit).max() > sizes[0]):
+    if sizes and _FEW_GROUPS * np.bincount(unit).max() > sizes[0]:
         unit = np.arange(n)
     _, first, unit = np.unique(unit, return_index=True, return_inverse=True)
     place = (
@@ -31,10 +30,7 @@ def nested_subsets(objective: HeldOutCriterion, rng: np.random.RandomState) -> l
     )
     order = np.argsort(place[unit], kind="stable")  # rows of a group one after the other
     subsets = [np.sort(order[:size]) for size in sizes]
-    if objective.folds is None:
-        return subsets
-    folds = left_out_with(objective.folds)
-    return [s for s in subsets if all(len(np.unique(row[s])) > 1 for row in folds)]
+    return [s for s in subsets if all(np.ptp(row[s]) > 0 for row in objective.units.number)]
 
 
 def sampled_rows(y: Array, size: int, rng: np.random.RandomState) -> AnyArray:

@@ -17,12 +17,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from looms._typing import Array
-from looms.lssvm._system import Fit
+from looms.lssvm.fit import Fit
 from looms.optimize import Outcome, Point, minimize
 from looms.optimize._curvature import difference_inverse_hessian, secant_inverse_hessian
 from looms.optimize._search import Evaluate, Search
 from looms.selection._held_out_criterion import HeldOutCriterion
-from looms.selection._low_rank import on_landmarks
+from looms.selection._low_rank import LowRankObjective, on_landmarks
 from looms.selection._objective import Objective
 from looms.selection._scanned_criterion import ScannedCriterion
 from looms.selection._starts import starting_points
@@ -134,6 +134,7 @@ def tune(
         staged.n_measured,
         tuple(_bounds_met(objective, theta)),
         n_landmarks,
+        objective.gain_of_landmarks if isinstance(objective, LowRankObjective) else 0.0,
     )
     return tuning, fit
 
@@ -255,10 +256,10 @@ def _moved(theta: Array, source: HeldOutCriterion, target: HeldOutCriterion) -> 
 
 
 def _takes_landmarks(objective: Objective) -> bool:
-    """True for many rows, each held out by itself, with a kernel that is a function of them."""
+    """True for many rows with a kernel that is a function of them."""
     return (
         objective.n_samples >= _ROWS_PER_LANDMARK * _FEWEST_LANDMARKS
-        and objective.folds is None
+        and objective.units.alone
         and not objective.kernel.pairwise
     )
 

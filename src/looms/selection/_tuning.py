@@ -51,6 +51,8 @@ class Tuning:
     at_bounds : hyper-parameters that ended at a bound that matters.
     n_landmarks : number of landmarks of the last search, which is then followed by a single
         evaluation by the whole kernel matrix; None if the last search is by the kernel matrix.
+    gain_of_landmarks : with ``rank="auto"``, share of the criterion that the landmarks added last
+        have gained, if their number ended at its limit; 0 if more would not gain.
     """
 
     theta: Array
@@ -61,6 +63,7 @@ class Tuning:
     n_measured: int
     at_bounds: tuple[BoundMet, ...]
     n_landmarks: int | None = None
+    gain_of_landmarks: float = 0.0
 
     def __repr__(self) -> str:
         return (

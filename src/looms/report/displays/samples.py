@@ -85,14 +85,14 @@ class CaseDeletionDisplay(MachineDisplay):
         model = model_of(estimator)
         if kind not in KINDS:
             raise ValueError(f"Unknown kind {kind!r}; known are {', '.join(KINDS)}.")
-        if model.n_landmarks and kind in ("largest_change", "criterion_change"):
-            raise ValueError(f"{kind} is not known for a machine on landmarks: use rms_change.")
         unit, labels = "sample", None
         if kind == "residual":
             value = residual_sizes(model)
         else:
             deletion = case_deletion(model.machine, groups=groups)
             value = np.asarray(getattr(deletion, kind))
+            if deletion.criterion is None and kind in ("largest_change", "criterion_change"):
+                raise ValueError(f"{kind} takes every pair of samples, too many: use rms_change.")
             if kind != "leverage" and deletion.groups is not None:
                 unit, labels = "group", deletion.groups.tolist()
         names = labels if names is None else names

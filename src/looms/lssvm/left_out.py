@@ -1,0 +1,338 @@
+"""Machines without each unit of rows: all that criteria, choices, scores and intervals see.
+
+A `LeftOut` gives the outputs of rows by the machine without their unit, and those of all rows and
+of new rows without each unit. Whatever reads it does not ask what kind of machine it is.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import reduce
+from typing import Self
+
+import numpy as np
+
+from looms._typing import AnyArray, Array, Matrix
+from looms.held_out import HeldOut
+from looms.lssvm.inner import InnerUnits
+from looms.lssvm.projection import Projection
+from looms.units import Batch, Units
+
+_NUMBERS = 1 << 22  # in the outputs that are in memory at once
+
+
+class LeftOut(ABC):
+    """Machines without each unit.
+
+    Attributes
+    ----------
+    y : (n, t) targets.
+    weight : (n,) weights of the rows in the fit.
+    """
+
+    y: Array
+    weight: Array
+
+    @abstractmethod
+    def outputs(self, units: Units) -> Array:
+        """Output of each row by the machine without its unit, (n_repetitions, n, t).
+
+        NaN for rows that are not tested.
+        """
+
+    @abstractmethod
+    def fitted(self) -> Array:
+        """Outputs of the machine of all rows, (n, t)."""
+
+    @abstractmethod
+    def of_own(self, rows: AnyArray) -> Array:
+        """Outputs of the rows of some units, (k, s), by the machine without the unit, (k, s, t).
+
+        Units may have rows in common.
+        """
+
+    @abstractmethod
+    def of_rows(self, batch: Batch, units: Units, inner: Units | None = None) -> Array:
+        """Outputs of all rows by the machine without each unit of a batch, (k, n, t).
+
+        Parameters
+        ----------
+        batch : some of the units.
+        units : rows that leave together.
+        inner : units of one repetition, in which every row is; a row outside of the unit then gets
+            the output of the machine that is without its inner unit as well.
+        """
+
+    @abstractmethod
+    def at(self, X: Matrix, units: Units) -> Array:
+        """Outputs of new rows by the machine without each unit, (b, n_units, t)."""
+
+    def leverage(self) -> Array:
+        """∂f(x_i) / ∂y_i, (n,); NaN for a machine that is not linear in the targets."""
+        return np.full(len(self.y), np.nan)
+
+    def energies(self, units: Units) -> Array:
+        """e_Gᵀ (ζ (1 − H))_GG e_G of the residuals e without each unit, (n_units, t).
+
+        H is the smoother, f = H y, so that ζ (1 − H) is n μ P for a single machine.
+        """
+        e, energies = self.y - self.outputs(units), np.empty((units.n_units, self.y.shape[1]))
+        for batch in units.parts(_NUMBERS // self.y.size):
+            energies[batch.ids] = self.quadratic(batch, e[batch.places])
+        return energies
+
+    def quadratic(self, batch: Batch, e: Array) -> Array:
+        """e_Gᵀ (ζ (1 − H))_GG e_G for (k, s, t) numbers e, (k, t).
+
+        NaN for a machine that is not linear in the targets.
+        """
+        return np.full((len(e), e.shape[2]), np.nan)
+
+    def mean_square_changes(self, units: Units) -> Array:
+        """Mean over rows outside of each unit, and targets, of (f⁽⁻ᴳ⁾ − f)², (n_units,)."""
+        changes, fitted = np.empty(units.n_units), self.fitted()
+        for ids, F in self.everywhere(units):
+            stays = units.stays(ids)
+            squares = ((F - fitted) ** 2).mean(axis=2) * stays
+            changes[ids] = squares.sum(axis=1) / stays.sum(axis=1)
+        return changes
+
+    def everywhere(
+        self, units: Units, inner: Units | None = None
+    ) -> Iterator[tuple[AnyArray, Array]]:
+        """Numbers of some units, (k,), and their `of_rows`, until all are done."""
+        for batch in units.parts(_NUMBERS // self.y.size):
+            yield batch.ids, self.of_rows(batch, units, inner)
+
+    def parts(self, n: int) -> Iterator[slice]:
+        """Positions of n new rows, some at a time, for `at`."""
+        step = max(1, _NUMBERS // self.y.size)
+        return (slice(start, min(start + step, n)) for start in range(0, n, step))
+
+
+class Linear(LeftOut):
+    """Machines of a solved linear system without each unit, in closed form.
+
+    Parameters
+    ----------
+    projection : P of the system.
+
+    Attributes
+    ----------
+    shape : of the targets in ``loo``, (n,) or (n, t).
+    """
+
+    def __init__(self, projection: Projection) -> None:
+        self.projection, self.y, self.weight = projection, projection.y, projection.zeta
+        self.shape: tuple[int, ...] = projection.y.shape
+        self._inner: tuple[Units, InnerUnits] | None = None
+
+    @property
+    def loo(self) -> HeldOut:
+        """Leave-one-out outputs of single rows, with targets and weights."""
+        outputs = self.y - self.projection.loo_residuals
+        return HeldOut(self.y.reshape(self.shape), outputs.reshape(self.shape), self.weight)
+
+    def outputs(self, units: Units) -> Array:
+        return units.only_tested(self.y - self.projection.residuals(units))
+
+    def fitted(self) -> Array:
+        return self.projection.fitted
+
+    def mean_square_changes(self, units: Units) -> Array:
+        return self.projection.mean_square_changes(units)
+
+    def leverage(self) -> Array:
+        return 1.0 - self.projection.ridge * self.projection.diagonal()
+
+    def energies(self, units: Units) -> Array:
+        """By P_GG e_G = α_G."""
+        P, energies = self.projection, np.zeros((units.n_units, self.y.shape[1]))
+        e, alpha = P.residuals(units), len(self.y) * P.mu * P.alpha
+        for batch in units.batches:
+            energies[batch.ids] = (e[batch.places] * alpha[batch.rows]).sum(axis=1)
+        return energies
+
+    def quadratic(self, batch: Batch, e: Array) -> Array:
+        P = self.projection
+        own = P.columns(batch, e)[np.arange(len(e))[:, None], batch.rows]
+        return np.asarray(len(self.y) * P.mu * (e * own).sum(axis=1))
+
+    def of_own(self, rows: AnyArray) -> Array:
+        P, none = self.projection, np.zeros(len(rows), dtype=np.intp)
+        return self.y[rows] - P.inverse(Batch(none, none, rows))(P.alpha[rows])
+
+    def of_rows(self, batch: Batch, units: Units, inner: Units | None = None) -> Array:
+        """f − (I − D P)_:G e_G."""
+        P = self.projection
+        if inner is not None:
+            if self._inner is None or self._inner[0] is not inner:
+                self._inner = inner, InnerUnits(inner, P.matrix(), P.alpha, P.mu)
+            return self.y - self._inner[1].residuals(batch.rows)
+        e = P.residuals(units)[batch.places]
+        F = P.fitted + P.ridge[:, None] * P.columns(batch, e)
+        F[np.arange(len(F))[:, None], batch.rows] -= e
+        return F
+
+    def at(self, X: Matrix, units: Units) -> Array:
+        """f(x) − H(x, G) e_G."""
+        whole, H = self.projection.smoother(X)
+        e = self.projection.residuals(units)
+        F = np.empty((len(whole), units.n_units, self.y.shape[1]))
+        for batch in units.batches:
+            change = np.einsum("bks,kst->bkt", H[:, batch.rows], e[batch.places])
+            F[:, batch.ids] = whole[:, None] - change
+        return F
+
+
+class Sum(LeftOut):
+    """A stack: Σ w_k f_k, and so are all its outputs.
+
+    Parameters
+    ----------
+    weights : of the members.
+    members : machines of the same rows.
+    """
+
+    def __init__(self, weights: Sequence[float], members: Sequence[LeftOut]) -> None:
+        self.weights, self.members = list(weights), list(members)
+        self.y, self.weight = self.members[0].y, self.members[0].weight
+
+    def outputs(self, units: Units) -> Array:
+        return self._sum(member.outputs(units) for member in self.members)
+
+    def fitted(self) -> Array:
+        return self._sum(member.fitted() for member in self.members)
+
+    def leverage(self) -> Array:
+        return self._sum(member.leverage() for member in self.members)
+
+    def quadratic(self, batch: Batch, e: Array) -> Array:
+        return self._sum(member.quadratic(batch, e) for member in self.members)
+
+    def of_own(self, rows: AnyArray) -> Array:
+        return self._sum(member.of_own(rows) for member in self.members)
+
+    def of_rows(self, batch: Batch, units: Units, inner: Units | None = None) -> Array:
+        return self._sum(member.of_rows(batch, units, inner) for member in self.members)
+
+    def at(self, X: Matrix, units: Units) -> Array:
+        return self._sum(member.at(X, units) for member in self.members)
+
+    def _sum(self, outputs: Iterable[Array]) -> Array:
+        weighted = (w * F for w, F in zip(self.weights, outputs, strict=True))
+        return reduce(np.add, weighted)
+
+
+class Chosen(LeftOut):
+    """Candidates, of which one was chosen without each unit.
+
+    Parameters
+    ----------
+    candidates : fixed beforehand, machines of the same rows.
+    units : the only units that these machines are without.
+    chosen : (n_units,) number of the candidate that was chosen without each unit.
+    """
+
+    def __init__(self, candidates: Sequence[LeftOut], units: Units, chosen: AnyArray) -> None:
+        self.candidates, self.units, self.chosen = list(candidates), units, chosen
+        self.y, self.weight = self.candidates[0].y, self.candidates[0].weight
+
+    @classmethod
+    def by_loss(
+        cls,
+        candidates: Sequence[LeftOut],
+        units: Units,
+        inner: Units,
+        loss: Callable[[Array, AnyArray], Array],
+    ) -> Self:
+        """The candidates of the least loss, of rows outside of each unit and without their own.
+
+        Parameters
+        ----------
+        candidates, units : as for the class.
+        inner : units of one repetition, which the loss holds out among the rows that are left.
+        loss : of outputs (k, n, t) on rows (k, n) that are true, (k,).
+        """
+        losses = np.full((len(candidates), units.n_units), np.inf)
+        for of_candidate, candidate in zip(losses, candidates, strict=True):
+            for ids, F in candidate.everywhere(units, inner):
+                of_candidate[ids] = loss(F, units.stays(ids))
+        return cls(candidates, units, losses.argmin(axis=0))
+
+    def outputs(self, units: Units) -> Array:
+        chosen = np.append(self.chosen, -1)[units.number]
+        F = np.full((*units.shape, self.y.shape[1]), np.nan)
+        for c in np.unique(chosen[chosen >= 0]):
+            F[chosen == c] = self.candidates[c].outputs(units)[chosen == c]
+        return F
+
+    def fitted(self) -> Array:
+        raise ValueError("The machine of all rows was chosen by all of them: choose it.")
+
+    def of_own(self, rows: AnyArray) -> Array:
+        raise ValueError("The choice was made without other rows: choose anew without these.")
+
+    def of_rows(self, batch: Batch, units: Units, inner: Units | None = None) -> Array:
+        chosen = self.chosen[batch.ids]
+        F = np.empty((len(chosen), *self.y.shape))
+        for c in np.unique(chosen):
+            F[chosen == c] = self.candidates[c].of_rows(batch.some(chosen == c), units, inner)
+        return F
+
+    def at(self, X: Matrix, units: Units) -> Array:
+        F = np.empty((X.shape[0], len(self.chosen), self.y.shape[1]))
+        for c in np.unique(self.chosen):
+            F[:, self.chosen == c] = self.candidates[c].at(X, units)[:, self.chosen == c]
+        return F
+
+
+class Refits(LeftOut):
+    """Machines of any kind by refits: a fit for each unit, always right.
+
+    Parameters
+    ----------
+    fit : takes (m,) rows to train on, and returns a function of rows X with outputs (b, t).
+    X : (n, n_features) rows.
+    y, weight : as for `LeftOut`.
+    """
+
+    def __init__(
+        self,
+        fit: Callable[[AnyArray], Callable[[Matrix], Array]],
+        X: Matrix,
+        y: Array,
+        weight: Array,
+    ) -> None:
+        self.fit, self.X, self.y, self.weight = fit, X, y, weight
+
+    def outputs(self, units: Units) -> Array:
+        F = np.full((*units.shape, self.y.shape[1]), np.nan)
+        for k, rows in enumerate(units):
+            r = units.repetition[k]
+            tested = rows[units.tested[r, rows]]
+            if len(tested):
+                F[r, tested] = self._without(rows)(self.X[tested])
+        return F
+
+    def fitted(self) -> Array:
+        return self.fit(np.arange(len(self.y)))(self.X)
+
+    def of_own(self, rows: AnyArray) -> Array:
+        return np.stack([self._without(G)(self.X[G]) for G in rows])
+
+    def of_rows(self, batch: Batch, units: Units, inner: Units | None = None) -> Array:
+        F = np.stack([self._without(G)(self.X) for G in batch.rows])
+        for outputs, G in zip(F, batch.rows, strict=True):
+            for H in inner or ():
+                H = np.setdiff1d(H, G)
+                if len(H):
+                    outputs[H] = self._without(np.append(G, H))(self.X[H])
+        return F
+
+    def at(self, X: Matrix, units: Units) -> Array:
+        return np.stack([self._without(G)(X) for G in units], axis=1)
+
+    def _without(self, rows: AnyArray) -> Callable[[Matrix], Array]:
+        return self.fit(np.setdiff1d(np.arange(len(self.y)), rows))

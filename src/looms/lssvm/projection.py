@@ -1,0 +1,233 @@
+"""Projections: the matrix P of a solved linear system, which has every machine without some rows.
+
+A machine f = y − D α with D = diag(n μ / ζ) has α = P y. Without the rows G it has the residuals
+
+    e_G = (P_GG)⁻¹ α_G,
+
+and at all rows f⁽⁻ᴳ⁾ = f − (I − D P)_:G e_G; at a new row x, f⁽⁻ᴳ⁾(x) = f(x) − H(x, G) e_G with the
+smoother H, f(x) = H(x, ·) y. The ridge D of the other rows stays the same.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import blas, lapack
+
+from looms._typing import AnyArray, Array, Matrix
+from looms.lssvm._system import LeverageError
+from looms.units import Batch, Units
+
+#: Inverse of some blocks times columns, (k, s, c) to (k, s, c).
+Inverse = Callable[[Array], Array]
+
+_NUMBERS = 1 << 22  # in the changes of some units
+_SMALL = 16  # rows of a unit, up to which NumPy factorizes all units of a size at once
+
+
+class Machine(NamedTuple):
+    """f(x) = Σ_i c_i k(x_i, x) + b.
+
+    Attributes
+    ----------
+    coefficients : (n, t) of the rows of the fit, or (m, t) of landmarks.
+    intercept : (t,) b; zero without an intercept.
+    landmarks : (m, n_features), or None.
+    weights : (p, t) w of a linear machine f(x) = w·x + b that was solved for w, or None.
+    """
+
+    coefficients: Array
+    intercept: Array
+    landmarks: Matrix | None = None
+    weights: Array | None = None
+
+
+class Projection(ABC):
+    """P of a solved system, with its machine.
+
+    Attributes
+    ----------
+    y, alpha : (n, t) targets, and α = P y.
+    zeta : (n,) positive weights.
+    mu : regularization.
+    size : (n,) diagonal of the kernel matrix plus D, or its order of magnitude.
+    """
+
+    y: Array
+    size: Array
+    alpha: Array
+    zeta: Array
+    mu: float
+    #: (b, n) kernel values of new rows with those of the fit, of a machine that is made of them.
+    cross: Callable[[Matrix], Array] | None = None
+    #: (n,) ∂b/∂y of such a machine; zero without an intercept.
+    share: Array
+    #: ∂²b/∂y∂y of the bordered system, 1 / Ση; zero without an intercept.
+    corner: float = 0.0
+    _solved: tuple[Units, list[tuple[Batch, Inverse]]] | None = None
+
+    @abstractmethod
+    def diagonal(self) -> Array:
+        """Diagonal of P, (n,), positive."""
+
+    @abstractmethod
+    def inverse(self, batch: Batch) -> Inverse:
+        """(P_GG)⁻¹ for the units of a batch, of two rows or more.
+
+        Raises
+        ------
+        LeverageError
+            If the machine without one of them is singular in double precision.
+        """
+
+    @abstractmethod
+    def matrix(self) -> Array:
+        """P, (n, n), valid in both triangles; n² numbers."""
+
+    @property
+    @abstractmethod
+    def machine(self) -> Machine:
+        """Machine of all rows."""
+
+    def mean_square_changes(self, units: Units) -> Array:
+        """Mean over rows outside of each unit, and targets, of (f⁽⁻ᴳ⁾ − f)², (n_units,)."""
+        e, ridge = self.residuals(units), self.ridge[:, None]
+        changes = np.empty(units.n_units)
+        for batch in units.parts(_NUMBERS // self.y.size):
+            change = ridge * self.columns(batch, e[batch.places])
+            change[np.arange(len(change))[:, None], batch.rows] = 0.0
+            rest = (len(self.y) - batch.rows.shape[1]) * self.y.shape[1]
+            changes[batch.ids] = (change**2).sum(axis=(1, 2)) / rest
+        return changes
+
+    def machines(self, units: Units) -> Iterator[Machine]:
+        """Machine without each unit, one after the other."""
+        e, whole = self.residuals(units), self.machine
+        for k, (rows, r) in enumerate(zip(units, units.repetition, strict=True)):
+            batch, own = Batch(np.array([k]), np.array([r]), rows[None]), e[r, rows]
+            yield Machine(
+                whole.coefficients - self.columns(batch, own[None])[0],
+                whole.intercept - self.share[rows] @ own,
+            )
+
+    def smoother(self, X: Matrix) -> tuple[Array, Array]:
+        """Outputs f(x) of new rows, (b, t), and their smoother H(x, ·), (b, n).
+
+        By the kernel matrix H = K(X, ·) P + share, of 2 n² flops for a row.
+        """
+        if self.cross is None:
+            raise TypeError("A projection without a kernel has no new rows.")
+        K, machine = self.cross(X), self.machine
+        H = blas.dgemm(1.0, self.matrix(), K.T).T
+        H += self.share
+        return blas.dgemm(1.0, K, machine.coefficients) + machine.intercept, H
+
+    def times(self, V: Array) -> Array:
+        """P V for (n, c) columns."""
+        return np.asarray(blas.dgemm(1.0, self.matrix(), np.asfortranarray(V)))
+
+    def columns(self, batch: Batch, e: Array) -> Array:
+        """P_:G e_G for the units of a batch and (k, s, t) numbers e, (k, n, t)."""
+        P = self.matrix()
+        if batch.rows.shape[1] == 1:
+            return np.asarray(P.T[batch.rows[:, 0]][:, :, None] * e)
+        return np.stack([P[:, G] @ v for G, v in zip(batch.rows, e, strict=True)])
+
+    @property
+    def ridge(self) -> Array:
+        """D = n μ / ζ, (n,)."""
+        return len(self.zeta) * self.mu / self.zeta
+
+    @property
+    def fitted(self) -> Array:
+        """Outputs of the machine of all rows, (n, t)."""
+        return self.y - self.ridge[:, None] * self.alpha
+
+    @property
+    def loo_residuals(self) -> Array:
+        """α_i / p_i, residuals of each row left out by itself, (n, t)."""
+        return np.asarray(self.alpha / self.diagonal()[:, None])
+
+    def solve(self, units: Units, V: Array) -> Array:
+        """(P_GG)⁻¹ V_G for every unit.
+
+        Parameters
+        ----------
+        units : rows that leave together.
+        V : (n, c), the same in every repetition, or (n_repetitions, n, c).
+
+        Returns
+        -------
+        solved : (n_repetitions, n, c); zero for rows that stay.
+        """
+        if self._solved is None or self._solved[0] is not units:
+            self._solved = units, [(batch, self._inverse(batch)) for batch in units.batches]
+        V = np.broadcast_to(V, (units.shape[0], *V.shape[-2:]))
+        solved = np.zeros(V.shape)
+        for batch, inverse in self._solved[1]:
+            solved[batch.places] = inverse(V[batch.places])
+        return solved
+
+    def residuals(self, units: Units) -> Array:
+        """e of every row without its unit, (n_repetitions, n, t); zero for rows that stay."""
+        return self.solve(units, self.alpha)
+
+    def _inverse(self, batch: Batch) -> Inverse:
+        if batch.rows.shape[1] > 1:
+            return self.inverse(batch)
+        p = self.diagonal()[batch.rows][:, :, None]
+        return lambda V: V / p
+
+
+def inverses(blocks: Iterable[Array], least: Array, rows: AnyArray, mu: float) -> Inverse:
+    """Inverse of symmetric positive definite blocks, by their Cholesky factors.
+
+    Parameters
+    ----------
+    blocks : k of (s, s), overwritten; large ones are taken one at a time.
+    least : (k, s) numbers that the squared pivots must exceed.
+    rows : (k, s) rows of the fit that they belong to, for messages.
+    mu : regularization, for messages.
+
+    Raises
+    ------
+    LeverageError
+        If a pivot is too small.
+    """
+    if rows.shape[1] > _SMALL:
+        factors = [_factor(*each, mu) for each in zip(blocks, least, rows, strict=True)]
+
+        def solved(V: Array) -> Array:
+            columns = np.empty(V.shape)
+            for R, v, own in zip(factors, V, columns, strict=True):
+                own[:] = lapack.dpotrs(R, v, lower=1)[0]
+            return columns
+
+        return solved
+    blocks = blocks if isinstance(blocks, np.ndarray) else np.stack(list(blocks))
+    try:
+        R = np.linalg.cholesky(blocks)
+    except np.linalg.LinAlgError:
+        for each in zip(blocks, least, rows, strict=True):
+            _factor(*each, mu)
+        raise
+    _check(np.diagonal(R, axis1=1, axis2=2) ** 2, least, rows, mu)
+    S = np.linalg.inv(R)
+    return lambda V: S.swapaxes(1, 2) @ (S @ V)
+
+
+def _factor(block: Array, least: Array, rows: AnyArray, mu: float) -> Array:
+    R, failed = lapack.dpotrf(block.T, lower=1, overwrite_a=1)
+    if failed:
+        raise LeverageError(mu, int(rows[failed - 1]))
+    _check(R.diagonal() ** 2, least, rows, mu)
+    return np.asarray(R)
+
+
+def _check(pivots: Array, least: Array, rows: AnyArray, mu: float) -> None:
+    safe = pivots > least
+    if not safe.all():
+        raise LeverageError(mu, int(rows.ravel()[np.argmin(safe)]))

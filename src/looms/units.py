@@ -1,0 +1,219 @@
+"""Units: the rows that are held out together, in one repetition or several.
+
+A unit is a row, a group, a fold of a cross-validation, or a window of time with the gap around it.
+Everything that holds rows out takes a `Units`; nothing else reads ``cv`` or ``groups``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from looms._typing import AnyArray, Array
+from looms.folds import fold_numbers, left_out_with
+
+__all__ = ["Units"]
+
+
+class Batch(NamedTuple):
+    """Units of one size.
+
+    Attributes
+    ----------
+    ids : (k,) numbers of the units.
+    repetition : (k,) repetition of each.
+    rows : (k, s) rows that each leaves out, in increasing order.
+    """
+
+    ids: AnyArray
+    repetition: AnyArray
+    rows: AnyArray
+
+    @property
+    def places(self) -> tuple[AnyArray, AnyArray]:
+        """Index of the rows of the units, (k, s), in an array (n_repetitions, n, ...)."""
+        return self.repetition[:, None], self.rows
+
+    def some(self, which: Any) -> Batch:
+        """Some of the units."""
+        return Batch(*(each[which] for each in self))
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Rows that are left out together, and those of them that are tested.
+
+    Attributes
+    ----------
+    number : (n_repetitions, n) unit that each row leaves with in each repetition, counted over the
+        repetitions; -1 for a row that stays.
+    tested : (n_repetitions, n) true for rows that the machine without their unit is tested on;
+        false for rows that stay, and for those in a gap.
+    clusters : (n,) integers from 0, equal for rows that count as one draw in a standard error.
+
+    Examples
+    --------
+    >>> units = Units.of_numbers([[0, 0, 1], [-1, 0, 0]])
+    >>> units.n_units, [rows.tolist() for rows in units]
+    (3, [[2], [0, 1], [1, 2]])
+    """
+
+    number: AnyArray
+    tested: AnyArray
+    clusters: AnyArray
+
+    @classmethod
+    def rows(cls, n: int) -> Self:
+        """Each of n rows by itself."""
+        return cls(np.arange(n)[None], np.ones((1, n), dtype=bool), np.arange(n))
+
+    @classmethod
+    def of_numbers(cls, numbers: npt.ArrayLike, clusters: AnyArray | None = None) -> Self:
+        """Units from fold numbers.
+
+        Parameters
+        ----------
+        numbers : (n,) or (n_repetitions, n) integers, as from `looms.folds.fold_numbers`: equal for
+            rows that are held out together; -1 for a row that stays; -2 - k for a row that is left
+            out with unit k, but not tested. Whatever their numbers, single rows are counted first,
+            then other units by their first rows; a unit that tests no row stays.
+        clusters : (n,) numbers of the draws that rows belong to; by default each is its own.
+
+        Raises
+        ------
+        ValueError
+            If the shape is wrong, numbers are not integers, or a unit has all rows.
+        """
+        labels = np.atleast_2d(np.asarray(numbers))
+        if labels.ndim != 2 or not labels.size or labels.dtype.kind not in "iu":
+            raise ValueError(
+                "folds must be integers of shape (n,) or (n_repetitions, n), one per row, but they "
+                f"are {labels.dtype} of shape {np.shape(numbers)}."
+            )
+        together, tested = left_out_with(labels), labels >= 0
+        number, n_units = np.full(labels.shape, -1), 0
+        for r, row in enumerate(together):
+            known, first, counted, sizes = np.unique(
+                row, return_index=True, return_inverse=True, return_counts=True
+            )
+            if len(known) == 1 and known[0] >= 0:
+                raise ValueError(
+                    "All rows are in one fold: holding it out leaves none to train on."
+                )
+            leaves = (known >= 0) & (np.bincount(counted, weights=tested[r]) > 0)
+            order = np.lexsort((first, sizes > 1, ~leaves))[: int(leaves.sum())]
+            place = np.full(len(known), -1)
+            place[order] = np.arange(n_units, n_units + len(order))
+            number[r], n_units = place[counted], n_units + len(order)
+        return cls(number, tested, np.arange(labels.shape[1]) if clusters is None else clusters)
+
+    @classmethod
+    def of(
+        cls,
+        cv: Any,
+        y: Array,
+        groups: AnyArray | None = None,
+        *,
+        labels: AnyArray | None = None,
+        random_state: int = 0,
+    ) -> Self:
+        """Units of a cross-validation; arguments are as for `looms.folds.fold_numbers`."""
+        numbers = fold_numbers(cv, y, groups, labels=labels, random_state=random_state)
+        return cls.rows(len(y)) if numbers is None else cls.of_numbers(numbers, groups)
+
+    def __iter__(self) -> Iterator[AnyArray]:
+        """Rows that each unit leaves out, in increasing order."""
+        return iter(self._members)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of repetitions and of rows."""
+        n_repetitions, n = self.number.shape
+        return n_repetitions, n
+
+    @cached_property
+    def n_units(self) -> int:
+        """Number of units in all repetitions."""
+        return int(self.number.max()) + 1
+
+    @property
+    def alone(self) -> bool:
+        """True if each row is a unit of its own, once."""
+        return self.n_units == self.shape[1] and self.shape[0] == 1
+
+    @cached_property
+    def repetition(self) -> AnyArray:
+        """(n_units,) repetition of each unit."""
+        of_unit = np.zeros(self.n_units, dtype=np.intp)
+        repetition, row = np.nonzero(self.number >= 0)
+        of_unit[self.number[repetition, row]] = repetition
+        return of_unit
+
+    @cached_property
+    def _members(self) -> list[AnyArray]:
+        places = np.flatnonzero(self.number.ravel() >= 0)
+        numbers = self.number.ravel()[places]
+        order = np.argsort(numbers, kind="stable")
+        ends = np.cumsum(np.bincount(numbers, minlength=self.n_units))
+        return np.split(places[order] % self.shape[1], ends[:-1])
+
+    @cached_property
+    def batches(self) -> Sequence[Batch]:
+        """The units by their size, smallest first."""
+        sizes = np.array([len(rows) for rows in self])
+        batches = []
+        for size in np.unique(sizes):
+            ids = np.flatnonzero(sizes == size)
+            rows = np.stack([self._members[k] for k in ids])
+            batches.append(Batch(ids, self.repetition[ids], rows))
+        return batches
+
+    def parts(self, most: int) -> Iterator[Batch]:
+        """The units by their size, at most so many at a time, or one."""
+        for batch in self.batches:
+            for start in range(0, len(batch.ids), max(1, most)):
+                yield batch.some(slice(start, start + max(1, most)))
+
+    def stays(self, ids: AnyArray) -> AnyArray:
+        """Rows that each of some units does not leave out, (k, n) true."""
+        return np.asarray(self.number[self.repetition[ids]] != ids[:, None])
+
+    @cached_property
+    def passes(self) -> list[tuple[AnyArray, AnyArray]]:
+        """Repetition and row number of the tested rows; repetitions without a row in common are
+        joined.
+
+        Folds whose gaps overlap are in different repetitions, but belong to one pass over the rows.
+        """
+        once: list[AnyArray] = []
+        for r, tested in enumerate(self.tested):
+            if not once or (tested & (once[-1] >= 0)).any():
+                once.append(np.full(len(tested), -1))
+            once[-1][tested] = r
+        return [(places[places >= 0], np.flatnonzero(places >= 0)) for places in once]
+
+    def among(self, rows: AnyArray) -> Units:
+        """The units of some rows, numbered anew."""
+        codes = np.where(self.tested | (self.number < 0), self.number, -2 - self.number)
+        clusters = np.unique(self.clusters[rows], return_inverse=True)[1]
+        return Units.of_numbers(codes[:, rows], clusters)
+
+    def only_tested(self, values: Array) -> Array:
+        """``values``, (n_repetitions, n, ...), with NaN for rows that are not tested."""
+        mask = self.tested.reshape(*self.shape, *(1 for _ in values.shape[2:]))
+        return np.where(mask, values, np.nan)
+
+
+def of_one_size(sets: Sequence[AnyArray], most: int) -> Iterator[tuple[AnyArray, AnyArray]]:
+    """Numbers of some sets of equal size, and their rows, (k, size), at most so many at a time."""
+    sizes = np.array([len(rows) for rows in sets])
+    for size in np.unique(sizes):
+        same = np.flatnonzero(sizes == size)
+        for start in range(0, len(same), max(1, most)):
+            some = same[start : start + max(1, most)]
+            yield some, np.stack([sets[k] for k in some])

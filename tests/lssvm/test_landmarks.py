@@ -1,0 +1,189 @@
+"""The machine on landmarks: other kernels, sparse rows, threads and edges, beside least squares.
+
+What test_left_out.py has is not here: every verb on every kind of units, for one kernel.
+"""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from pairwise import pairwise
+
+from looms.blocks import ArrayBlocks
+from looms.folds import GapKFold
+from looms.kernels import ARD, RBF, Linear, Matern, Polynomial
+from looms.kernels._landmarks import pivoted_landmarks
+from looms.kernels._samples import Samples, center_of
+from looms.lssvm import NotPositiveDefiniteError, landmarks, solve
+from looms.lssvm._system import LeverageError
+from looms.lssvm.landmarks import Landmarks, Streamed, outputs_on
+from looms.lssvm.left_out import Linear as Machines
+from looms.units import Units
+
+KERNELS = {
+    "rbf": RBF(gamma=0.1),
+    "ard": ARD(gammas=[0.1, 0.2, 0.3, 0.05]),
+    "matern": Matern(nu=1.5, gamma=0.2),
+    "sum": 2.0 * RBF(gamma=0.1) + Linear(),
+    "polynomial": Polynomial(degree=2, c=1.0),
+}
+N = 90
+RNG = np.random.default_rng(0)
+UNITS = {
+    "rows": Units.rows(N),
+    "groups": Units.of_numbers(RNG.integers(0, 30, N)),
+    "three": Units.of_numbers(np.arange(N) % 3),
+    "2x2": Units.of_numbers(RNG.integers(0, 2, (2, N))),
+    "windows": Units.of(GapKFold(3, gap=4), np.arange(float(N))),
+}
+each_case = pytest.mark.parametrize(
+    ("kernel", "units", "seed", "fit_intercept"),
+    pairwise(KERNELS, UNITS, range(8), [True, False]),
+)
+
+
+def problem(kernel, seed):
+    """Rows, targets, weights, μ and landmarks: sparse, weighted, of two targets for some seeds."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(N, 4))
+    y = np.sin(X[:, :1]) + 0.1 * rng.normal(size=(N, 1))
+    if seed % 3 == 1:
+        y = np.column_stack([y, X[:, 1] ** 2])
+    zeta = rng.uniform(0.3, 3.0, N) if seed % 2 else np.ones(N)
+    if seed % 5 == 2:
+        X = sp.csr_array(np.where(np.abs(X) > 0.8, X, 0.0))
+    Z = X[rng.choice(N, int(rng.integers(3, 40)), replace=False)]
+    mu = 10.0 ** rng.uniform(-5, 0)
+    return (
+        X,
+        y,
+        zeta * (N / zeta.sum()),
+        mu,
+        Landmarks(KERNELS[kernel], Samples(Z, center=center_of(Z))),
+    )
+
+
+def solved(X, y, zeta, mu, on, fit_intercept=True, **blocks):
+    blocks = ArrayBlocks(X, **({"size": 32} | blocks))
+    return Streamed(blocks, y, mu, zeta, on, fit_intercept=fit_intercept)
+
+
+def refitted(X, y, zeta, mu, on, fit_intercept, left_out):
+    """Outputs of all rows by the machine without some: least squares of rows and penalty."""
+    m, rest = len(on), np.setdiff1d(np.arange(N), left_out)
+    phi = np.column_stack([on.cross(X).T, np.ones((N, int(fit_intercept)))])
+    R = np.linalg.cholesky(on.gram()).T * np.sqrt(N * mu)
+    penalty = np.hstack([R, np.zeros((m, phi.shape[1] - m))])
+    root = np.sqrt(zeta[rest])[:, None]
+    rows = np.vstack([root * phi[rest], penalty])
+    targets = np.vstack([root * y[rest], np.zeros((m, y.shape[1]))])
+    return phi @ np.linalg.lstsq(rows, targets, rcond=None)[0]
+
+
+@each_case
+def test_outputs_are_those_of_least_squares(kernel, units, seed, fit_intercept):
+    given, units = problem(kernel, seed), UNITS[units]
+    projection = solved(*given, fit_intercept)
+    outputs, closely = Machines(projection).outputs(units), {"atol": 1e-8, "rtol": 1e-8}
+    for k in list(range(0, units.n_units, 1 + units.n_units // 5)):
+        rows, r = list(units)[k], units.repetition[k]
+        tested = rows[units.tested[r, rows]]
+        theirs = refitted(*given, fit_intercept, rows)
+        assert_allclose(outputs[r, tested], theirs[tested], **closely)
+    whole = refitted(*given, fit_intercept, [])
+    assert_allclose(projection.fitted, whole, **closely)
+    machine, blocks = projection.machine, ArrayBlocks(given[0], size=50)
+    f = outputs_on(blocks, given[-1], machine.coefficients, machine.intercept)
+    assert_allclose(f, whole, **closely)
+
+
+@each_case
+def test_slopes_are_those_of_differences(kernel, units, seed, fit_intercept, numerical_gradient):
+    (X, y, zeta, mu, on), units = problem(kernel, seed), UNITS[units]
+    w = np.random.default_rng(0).normal(size=(units.shape[0], *y.shape))
+
+    def at(theta):
+        other = Landmarks(on.kernel.with_theta(theta[:-1]), on.samples)
+        return solved(X, y, zeta, 2.0 ** theta[-1], other, fit_intercept)
+
+    def value(theta):
+        f = Machines(at(theta)).outputs(units)
+        return float(np.nansum(w * f + f**2))
+
+    theta = np.append(on.kernel.theta, np.log2(max(mu, 1e-3)))
+    projection = at(theta)
+    slope = np.nan_to_num(w + 2 * Machines(projection).outputs(units))
+    ours = np.append(*projection.slopes(units, slope)) * np.log(2.0) * 2.0**theta
+    expected = numerical_gradient(value, theta)
+    assert_allclose(ours, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
+
+
+def everything(projection, units):
+    e = projection.residuals(units)
+    slope = np.where(units.tested[:, :, None], e, 0.0)
+    return [
+        *(e, projection.loo_residuals, *projection.slopes(units, slope)),
+        *(projection.solve(units, projection.y), projection.mean_square_changes(units)),
+    ]
+
+
+@pytest.mark.parametrize("units", UNITS)
+@pytest.mark.parametrize("n_threads", [2, 4])
+def test_threads_give_the_same_bits(n_threads, units):
+    one, other = (
+        everything(solved(*problem("ard", 1), size=8, n_threads=k), UNITS[units])
+        for k in (1, n_threads)
+    )
+    for a, b in zip(one, other, strict=True):
+        assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("units", ["groups", "2x2", "windows"])
+def test_large_units_some_at_a_time_are_the_same(monkeypatch, units):
+    monkeypatch.setattr(landmarks, "_WITHIN_BLOCK", 1)
+    whole = everything(solved(*problem("ard", 1)), UNITS[units])
+    monkeypatch.setattr(landmarks, "_NUMBERS", 1)
+    for a, b in zip(whole, everything(solved(*problem("ard", 1)), UNITS[units]), strict=True):
+        assert_allclose(a, b, rtol=1e-9, atol=1e-9 * np.abs(b).max())
+
+
+def test_landmarks_at_every_row_give_the_machine_of_the_kernel_matrix():
+    X, y, zeta, _, _ = problem("matern", 1)
+    kernel, mu = KERNELS["matern"], 1e-3
+    ours = solved(X, y, zeta, mu, Landmarks(kernel, Samples(X, center=center_of(X))))
+    theirs = solve(kernel(X), y, mu, sample_weight=zeta).projection
+    assert_allclose(ours.loo_residuals, theirs.loo_residuals, atol=1e-8)
+    assert_allclose(ours.alpha, theirs.alpha, rtol=1e-6, atol=1e-6)
+    assert_allclose(ours.machine.intercept, theirs.machine.intercept, atol=1e-8)
+
+
+def test_what_cannot_be_solved():
+    X, y, zeta, mu, on = problem("rbf", 0)
+    broken = Landmarks(RBF(gamma=np.nan), on.samples)
+    with pytest.raises(NotPositiveDefiniteError):
+        solved(X, y, zeta, mu, broken)
+    zeta[5] = 1e16
+    with pytest.raises(LeverageError, match="sample 5"):
+        _ = solved(X, y, zeta, mu, on).loo_residuals
+    rows = np.where(np.arange(N) < 2, 0, np.arange(N))
+    zeta[:6] = [1e16, 1e16, 1, 1, 1, 1]
+    with pytest.raises(LeverageError, match=r"sample [01] "):
+        solved(X, y, zeta, mu, on).residuals(Units.of_numbers(rows))
+
+
+def test_landmarks_are_different_and_span_more_than_any_others():
+    rng = np.random.RandomState(0)
+    X = np.concatenate([0.01 * rng.normal(size=(300, 3)), 3 * rng.normal(size=(60, 3))])
+    X = np.concatenate([X, X])  # a copy of a landmark tells nothing
+    samples, kernel = Samples(X, center=center_of(X)), RBF(gamma=0.05)
+
+    def left(places):
+        K, K_ZZ = kernel(X, X[places]), kernel(X[places]) + 1e-10 * np.eye(len(places))
+        return len(X) - np.einsum("ij,ji->", K, np.linalg.solve(K_ZZ, K.T))
+
+    drawn = [pivoted_landmarks(kernel, samples, 30, np.random.RandomState(k)) for k in range(5)]
+    uniform = [rng.choice(len(X), 30, replace=False) for _ in range(5)]
+    assert np.mean([left(p) for p in drawn]) < 0.2 * np.mean([left(p) for p in uniform])
+    assert len(np.unique(X[drawn[0]], axis=0)) == 30
+    line = Samples(np.arange(50.0)[:, None], center=np.zeros(1))
+    assert len(pivoted_landmarks(Linear(), line, 20, rng)) == 1  # all that there is to span
