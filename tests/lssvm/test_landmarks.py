@@ -97,9 +97,16 @@ def test_outputs_are_those_of_least_squares(kernel, units, seed, fit_intercept):
     assert_allclose(f, whole, **closely)
 
 
+def independent(on):
+    """Those of the landmarks that span all: beyond these a slope in K_ZZ is one in rounding."""
+    chosen = pivoted_landmarks(on.kernel, on.samples, len(on), np.random.RandomState(0))
+    return Landmarks(on.kernel, Samples(on.samples.X[chosen], center=on.samples.center))
+
+
 @each_case
 def test_slopes_are_those_of_differences(kernel, units, seed, fit_intercept, numerical_gradient):
     (X, y, zeta, mu, on), units = problem(kernel, seed), UNITS[units]
+    on = independent(on)
     w = np.random.default_rng(0).normal(size=(units.shape[0], *y.shape))
 
     def at(theta):
