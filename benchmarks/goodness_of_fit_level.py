@@ -5,10 +5,7 @@ another sample ("itself"), of a smooth logistic curve, which no such machine is 
 that a stiff machine cannot follow ("waves"), and of a logistic regression. A right test rejects 5
 of 100 where the truth is the machine itself, and more where it is waves.
 
-"labels" and "pairs" are those of `looms.diagnostics.goodness_of_fit`. Two other tests take the
-held-out deviance (the CV score) in place of the deviance, of the sample and of every replicate,
-each by its own n fits; labels are drawn from the fitted probabilities ("held-out deviance") or from
-the held-out ones ("held-out deviance and labels").
+The tests are those of `looms.diagnostics.goodness_of_fit`: "labels", "held-out" and "pairs".
 """
 
 from __future__ import annotations
@@ -22,11 +19,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
 from looms.calibration import fit_sigmoid
-from looms.diagnostics import goodness_of_fit, left_out_fits
+from looms.diagnostics import goodness_of_fit
 
 ALPHA = 0.05
-RESAMPLING = ("labels", "pairs")
-HELD_OUT = ("held-out deviance", "held-out deviance and labels")
+RESAMPLING = ("labels", "held-out", "pairs")
 MACHINES = {
     "stiff": SVC(C=1.0, gamma=0.1),
     "flexible": SVC(C=10.0, gamma=1.0),
@@ -64,39 +60,16 @@ def machine_truth(machine: SVC) -> Truth:
     return probability
 
 
-def p_of_held_out_deviance(
-    machine: SVC, X: np.ndarray, y: np.ndarray, n_bootstrap: int, seed: int
-) -> list[float]:
-    """p by the bootstrap of the held-out deviance, labels from fitted and from held-out p."""
-    of_sample = left_out_fits(machine, X, y).likelihood
-    observed, random = -of_sample.left_out.sum(), np.random.default_rng(seed)
-    p = []
-    for log_p in (of_sample.fitted, of_sample.left_out):
-        positive = np.where(y > 0, np.exp(log_p), -np.expm1(log_p))
-        n_reached = n_drawn = 0
-        while n_drawn < n_bootstrap:
-            labels = np.where(random.uniform(size=len(y)) < positive, 1, -1)
-            if min(np.sum(labels > 0), np.sum(labels < 0)) > 1:  # each class without one, too
-                likelihood = left_out_fits(machine, X, labels).likelihood
-                n_reached += int(-likelihood.left_out.sum() >= observed)
-                n_drawn += 1
-        p.append((1 + n_reached) / (n_bootstrap + 1))
-    return p
-
-
-def p_values(
-    name: str, truth: Truth, n: int, n_bootstrap: int, held_out: bool, seed: int
-) -> list[float]:
+def p_values(name: str, truth: Truth, n: int, n_bootstrap: int, seed: int) -> list[float]:
     """p of one sample by every test."""
     random = np.random.default_rng(seed)
     X = random.normal(size=(n, 2))
     y = np.where(random.uniform(size=n) < truth(X), 1, -1)
     machine = MACHINES[name]
-    tests = [
+    return [
         goodness_of_fit(machine, X, y, n_bootstrap, resampling=kind, random_state=seed).p_value
         for kind in RESAMPLING
     ]
-    return tests + (p_of_held_out_deviance(machine, X, y, n_bootstrap, seed) if held_out else [])
 
 
 def main() -> None:
@@ -106,7 +79,6 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=80)
     parser.add_argument("--bootstrap", type=int, default=39)
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--no-held-out", action="store_true", help="only the deviance itself")
     options = parser.parse_args()
     truths: dict[tuple[str, str], Truth] = {
         ("stiff", "itself"): machine_truth(MACHINES["stiff"]),
@@ -121,11 +93,11 @@ def main() -> None:
     for (name, truth), probability in truths.items():
         if name not in options.machines:
             continue
-        sizes = options.size, options.bootstrap, not options.no_held_out
+        sizes = options.size, options.bootstrap
         found = draws_of(
             p_values, name, probability, *sizes, n_draws=options.samples, n_jobs=options.jobs
         )
-        for kind, p in zip((*RESAMPLING, *HELD_OUT), np.array(found).T, strict=False):
+        for kind, p in zip(RESAMPLING, np.array(found).T, strict=True):
             rate = float(np.mean(p <= ALPHA + 1e-12))
             error = float(np.sqrt(rate * (1 - rate) / len(p)))
             rows.append((name, truth, kind, len(p), rate, error, float(np.median(p))))

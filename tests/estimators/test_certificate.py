@@ -13,8 +13,13 @@ from looms.estimators import Certificate
 from looms.folds import GapKFold
 from looms.held_out import HeldOut
 from looms.kernels import RBF
-from looms.lssvm.refit import WholeSystem
+from looms.kernels._samples import Samples, center_of
+from looms.lssvm.conditioning import rounding_bound
+from looms.lssvm.landmarks import Landmarks, Streamed
+from looms.lssvm.left_out import Linear
+from looms.lssvm.refit import SystemOnLandmarks, WholeSystem
 from looms.model_files import ModelFileError, load_model, save_model
+from looms.units import Units
 
 N = 60
 RNG = np.random.default_rng(5)
@@ -205,3 +210,20 @@ def test_rounding_of_kernel_values_is_in_the_bound(seed):
     machine = LSSVMClassifier("matern12", mu=10.0 ** rng.uniform(-9, 0), calibration=None)
     certificate = machine.fit(rows, labels, sample_weight=weight).certify(n_rows=50)
     assert certificate.holds, certificate
+
+
+@pytest.mark.parametrize("n_landmarks", [4, 20])
+@pytest.mark.parametrize("mu", [1e-3, 1e-5, 1e-8])
+@pytest.mark.parametrize("gamma", [1.0, 30.0])
+def test_bounds_of_landmarks_far_from_other_rows(gamma, mu, n_landmarks):
+    """Without the row at a landmark the normal equations are far worse conditioned than with it."""
+    for seed in range(5):
+        X = np.random.default_rng(seed).normal(size=(40, 2))
+        y, Z, zeta = np.sign(X[:, 0]), X[:n_landmarks], np.ones(40)
+        on, blocks = Landmarks(RBF(gamma), Samples(Z, center=center_of(Z))), ArrayBlocks(X)
+        projection = Streamed(blocks, y[:, None], mu, zeta, on, fit_intercept=False)
+        outputs = Linear(projection).outputs(Units.rows(40))[0, :, 0]
+        system = SystemOnLandmarks(on, blocks, y, mu, zeta, False)
+        refitted, moved = system.refitted(np.arange(40))
+        bound = rounding_bound(system.condition, HeldOut(y, outputs)) + moved / y.std()
+        assert (np.abs(outputs - refitted) / y.std() <= bound).all()

@@ -74,8 +74,11 @@ class Plan:
         int, typer.Option("--bootstrap", "-b", min=0, help="Bootstrap samples; 0 for none.")
     ] = 400
     resampling: Annotated[
-        Literal["labels", "pairs"],
-        typer.Option("--resampling", help="Draw labels by their probabilities, or rows (pairs)."),
+        Literal["labels", "held-out", "pairs"],
+        typer.Option(
+            "--resampling",
+            help="Draw labels by fitted or held-out probabilities, or rows (pairs).",
+        ),
     ] = "labels"
     alpha: Annotated[float, typer.Option("--alpha", help="Level of the tests.")] = 0.05
     random_state: Annotated[

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -17,11 +17,13 @@ from looms._optional import require
 from looms._typing import Array
 from looms.calibration._scores import deviance_of
 from looms.diagnostics._axes import axes_or_new
-from looms.diagnostics._left_out import exact_solution
+from looms.diagnostics._left_out import exact_solution, machines_without
 from looms.diagnostics._problem import Problem, pose
 from looms.diagnostics._refits import (
+    Likelihood,
     Progress,
     check_likelihood,
+    check_possible,
     in_parallel,
     log_probabilities,
     own_class,
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-RESAMPLING = ("labels", "pairs")
+RESAMPLING = ("labels", "held-out", "pairs")
 _CONFIDENCE = 0.95  # that more replicates would not change the verdict
 _MOST = 100_000  # replicates that are worth naming
 _ROUNDING = 1e-9  # of products of alpha and whole numbers
@@ -59,9 +61,10 @@ def goodness_of_fit(
               p = \frac{1 + \#\{b : D^*_b \ge D\}}{B + 1}
 
     Machine and sigmoid are fitted to every bootstrap sample, and :math:`D^*` is their deviance
-    on that same sample [T11 section 2.3]. A deviance D above the order statistic, that is
-    p ≤ alpha, indicates a poor fit, provided that p is farther from alpha than its Monte Carlo
-    error. The same replicates give the extended information criterion, ``eic``.
+    on that same sample [T11 section 2.3], or with "held-out" their leave-one-out deviance. A
+    deviance D above the order statistic, that is p ≤ alpha, indicates a poor fit, provided that p
+    is farther from alpha than its Monte Carlo error. The same replicates give the extended
+    information criterion, ``eic``.
 
     Parameters
     ----------
@@ -71,10 +74,11 @@ def goodness_of_fit(
         Number of replicates, B; 400 to 1000 are advised.
     alpha : float, default=0.05
         Level of the test.
-    resampling : {"labels", "pairs"}, default="labels"
-        "labels" keeps the samples and draws labels from the fitted probabilities. This gives the
-        distribution that the deviance would have if these were true, which "pairs" does not.
-        "pairs" draws samples with replacement, as in T11.
+    resampling : {"labels", "held-out", "pairs"}, default="labels"
+        "labels" keeps the samples and draws labels from the fitted probabilities. "held-out" draws
+        them from the leave-one-out probabilities and compares leave-one-out deviances: the only
+        one of the three that finds what a flexible machine misses and keeps its level. "pairs"
+        draws samples with replacement, as in T11.
     random_state : int, RandomState instance or None, default=None
         The same int gives the same replicates for any `n_jobs`; a larger number of replicates
         begins with them.
@@ -91,13 +95,16 @@ def goodness_of_fit(
 
     Notes
     -----
-    The cost is B refits. The kernel matrix of an SVC is computed once; repeated rows become sample
-    weights if that gives the same machine. Bootstrap samples that lack a class are drawn again.
+    The cost is B refits; for "held-out" those of `left_out_fits`, B + 1 times. The kernel matrix of
+    an SVC is computed once; repeated rows become sample weights if that gives the same machine.
+    Bootstrap samples that lack a class are drawn again.
 
-    Repeated rows are easier to fit than the same number of distinct rows, so under "pairs" D* tends
-    to be smaller than D for a flexible machine, whether or not it fits. With samples of 80 drawn
-    from a flexible machine itself, at the level 0.05, "pairs" rejected 15 % (standard error 4) and
-    "labels" 7 % (3); from stiff machines neither rejected any of 100 or more.
+    A flexible machine fits its own labels too well and new labels from its extreme probabilities
+    even better, so that D seems large. Repeated rows are easier to fit still. At the level 0.05, of
+    samples of 80 that come from a flexible machine itself, "pairs" rejects LEVEL_PAIRS, "labels"
+    LEVEL_LABELS and "held-out" LEVEL_HELD; where the truth is waves that it does not follow,
+    POWER_PAIRS, POWER_LABELS and POWER_HELD. A stiff machine is never rejected by any of the three
+    if it is the truth (``benchmarks/goodness_of_fit_level.py``).
 
     Examples
     --------
@@ -120,7 +127,7 @@ def goodness_of_fit(
             "more, 400 to 1000 if you can."
         )
     if resampling not in RESAMPLING:
-        raise ValueError(f"resampling must be 'labels' or 'pairs', got {resampling!r}.")
+        raise ValueError(f"resampling must be 'labels', 'held-out' or 'pairs', got {resampling!r}.")
     problem = pose(estimator, X, y, preprocessing)
     check_likelihood(problem)
     n, labels = problem.n_samples, problem.labels
@@ -129,14 +136,27 @@ def goodness_of_fit(
         log_p = sigmoid_log_probabilities(solution.outputs[:, None], labels, np.ones(n))
     else:
         log_p = log_probabilities(*refit(problem, np.ones(n)), labels, np.ones(n))
-    observed = deviance_of(own_class(log_p, labels, np.ones(n)))
-    problem = with_kernel_matrix(problem)
-    task = partial(_replicate, problem, log_p, resampling)
+    observed = apparent = deviance_of(own_class(log_p, labels, np.ones(n)))
+    problem, population = with_kernel_matrix(problem), np.exp(log_p)
+    if resampling == "held-out":
+        likelihood = left_out_likelihood(problem)
+        observed, population = deviance_of(likelihood.left_out), np.exp(likelihood.held_out)
+    elif resampling == "pairs":
+        population = np.eye(len(problem.classes))[labels]
+    task = partial(_replicate, problem, log_p, population, resampling)
     seeds = check_random_state(random_state).randint(2**31 - 1, size=total).tolist()
     replicates = in_parallel(task, seeds, n_jobs, progress)
     return GoodnessOfFit(
-        observed, *np.array(replicates).T, level, resampling, problem.preprocessing
+        observed, apparent, *np.array(replicates).T, level, resampling, problem.preprocessing
     )
+
+
+def left_out_likelihood(problem: Problem) -> Likelihood:
+    """Likelihood of machines without each sample; ValueError if a class has probability zero."""
+    _, _, likelihood = machines_without(problem, np.arange(problem.n_samples), True)
+    assert likelihood is not None
+    check_possible(likelihood.left_out)
+    return likelihood
 
 
 def least_replicates(level: float) -> int:
@@ -151,24 +171,27 @@ class GoodnessOfFit:
     Attributes
     ----------
     deviance : float
-        Deviance D of the machine on its own sample.
+        Deviance D of the machine on its own sample, with "held-out" its leave-one-out deviance.
+    apparent : float
+        Deviance of the machine on its own sample.
     bootstrapped : ndarray of shape (n_bootstrap,)
         Deviance D* of every replicate, in the order drawn.
     optimism : ndarray of shape (n_bootstrap,)
         For every replicate, the deviance of its machine on what replicates are drawn from (the
-        sample, or with "labels" its rows with the fitted probabilities as weights of the classes)
-        minus that on the replicate, each relative to the deviance of the machine of the sample.
+        sample, or its rows with the probabilities of "labels" or "held-out" as weights of the
+        classes) minus that on the replicate, each relative to the deviance of the machine of the
+        sample.
     alpha : float
         Level of the test.
     resampling : str
-        "labels" or "pairs".
+        "labels", "held-out" or "pairs".
     preprocessing : str
         "none", "held" or "refitted".
 
     Examples
     --------
     >>> import numpy as np
-    >>> result = GoodnessOfFit(9.0, np.arange(19.0), np.full(19, 4.0), 0.05, "labels", "none")
+    >>> result = GoodnessOfFit(9.0, 9.0, np.arange(19.0), np.full(19, 4.0), 0.05, "labels", "none")
     >>> result.critical_value, result.p_value, result.fits_poorly
     (18.0, 0.55, False)
     >>> result.eic
@@ -176,6 +199,7 @@ class GoodnessOfFit:
     """
 
     deviance: float
+    apparent: float
     bootstrapped: Array
     optimism: Array
     alpha: float
@@ -184,14 +208,14 @@ class GoodnessOfFit:
 
     @property
     def eic(self) -> float:
-        """Extended information criterion, D plus the mean of ``optimism``.
+        """Extended information criterion, ``apparent`` plus the mean of ``optimism``.
 
-        That mean estimates how far D is below the deviance of new samples; for a likelihood
-        maximized over p parameters it corresponds to 2p in the AIC. With "pairs" it is the
-        criterion of Ishiguro, Sakamoto & Kitagawa (1997), with "labels" its parametric form. As
+        That mean estimates how far ``apparent`` is below the deviance of new samples; for a
+        likelihood maximized over p parameters it corresponds to 2p in the AIC. With "pairs" it is
+        the criterion of Ishiguro, Sakamoto & Kitagawa (1997), otherwise its parametric form. As
         with the CV score, smaller is better.
         """
-        return self.deviance + float(np.mean(self.optimism))
+        return self.apparent + float(np.mean(self.optimism))
 
     @property
     def critical_value(self) -> float:
@@ -285,29 +309,36 @@ class GoodnessOfFit:
         )
 
 
-def _replicate(problem: Problem, log_p: Array, resampling: str, seed: int) -> tuple[float, float]:
+def _replicate(
+    problem: Problem, log_p: Array, population: Array, resampling: str, seed: int
+) -> tuple[float, float]:
     """Deviance of the machine fitted to one bootstrap replicate, on that replicate; its optimism.
 
     ``log_p``, (n_samples, n_classes), is of the machine of the sample. Differences from its
-    deviances have the same mean and less variance over the replicates. Replicates that lack a
-    class are drawn again.
+    deviances have the same mean and less variance over the replicates. Labels are drawn by the
+    probabilities of the ``population``. Replicates that lack a class, or for "held-out" have it
+    once, are drawn again.
     """
     random = np.random.RandomState(seed)
     (n, n_classes), labels, weight = log_p.shape, problem.labels, np.ones(log_p.shape[0])
-    population = np.exp(log_p) if resampling == "labels" else np.eye(n_classes)[labels]
+    least = 2 if resampling == "held-out" else 1
     while True:
         if resampling == "pairs":
             weight = np.bincount(random.randint(n, size=n), minlength=n).astype(np.float64)
         else:
             above = random.uniform(size=(n, 1)) > np.cumsum(population, axis=1)
             labels = np.minimum(above.sum(axis=1), n_classes - 1)
-        if len(np.unique(labels[weight > 0])) == n_classes:
+        if np.bincount(labels[weight > 0], minlength=n_classes).min() >= least:
             break
-    machine, X = refit(problem, weight, problem.classes[labels])
+    drawn = replace(problem, labels=labels, y=problem.classes[labels])
+    machine, X = refit(drawn, weight)
     own, likely = (np.arange(n), labels), population > 0
     of_machine = log_probabilities(machine, X, labels, weight)
-    deviance = deviance_of(own_class(of_machine, labels, weight), weight)
+    apparent = deviance_of(own_class(of_machine, labels, weight), weight)
     on_population, of_sample = (
         deviance_of(log[likely], population[likely]) for log in (of_machine, log_p)
     )
-    return deviance, on_population - of_sample + deviance_of(log_p[own], weight) - deviance
+    optimism = on_population - of_sample + deviance_of(log_p[own], weight) - apparent
+    if resampling == "held-out":
+        return deviance_of(left_out_likelihood(drawn).left_out), optimism
+    return apparent, optimism

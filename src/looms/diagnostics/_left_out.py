@@ -199,7 +199,7 @@ def left_out_fits(
     problem = pose(estimator, X, y, preprocessing)
     if likelihood:
         check_likelihood(problem)
-    classes, n = problem.classes, problem.n_samples
+    n = problem.n_samples
     labels, group, method = None, np.arange(n), "leave-one-out"
     numbers = None if groups is None else group_numbers(groups, n)
     if cv is not None:
@@ -212,7 +212,32 @@ def left_out_fits(
         _, first, group = np.unique(numbers, return_index=True, return_inverse=True)
         labels, method = np.asarray(groups)[first], "leave-one-group-out"
         check_rest(group[None], problem.y, "group")
-    terms = None
+    predicted, predicted_without, terms = machines_without(
+        problem, group, likelihood, n_jobs, progress
+    )
+    return LeftOutFits(
+        predicted,
+        predicted_without,
+        problem.y,
+        problem.names,
+        problem.preprocessing,
+        method,
+        labels,
+        group,
+        terms,
+    )
+
+
+def machines_without(
+    problem: Problem,
+    group: AnyArray,
+    likelihood: bool,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> tuple[AnyArray, AnyArray, Likelihood | None]:
+    """Classes by the machine of all samples and by those without each group; their likelihood."""
+    classes, terms = problem.classes, None
+    single = np.array_equal(group, np.arange(problem.n_samples))
     if type(problem.machine) is LSSVMClassifier:
         machine = clone(problem.machine).fit(problem.X, problem.y)
         predicted = predict(problem, machine, problem.X)
@@ -225,7 +250,7 @@ def left_out_fits(
             terms = likelihood_of_outputs(*of_machines, problem.labels, group)
         elif likelihood:
             terms = by_refits(problem, True, group, n_jobs, progress)[2]
-    elif labels is None and (outputs := path_outputs(problem)) is not None:
+    elif single and (outputs := path_outputs(problem)) is not None:
         predicted, predicted_without = (
             classes[class_indices(values, problem.threshold)]
             for values in (outputs[0], outputs[1].diagonal())
@@ -235,17 +260,7 @@ def left_out_fits(
         predicted, predicted_without, terms = by_refits(
             with_kernel_matrix(problem), likelihood, group, n_jobs, progress
         )
-    return LeftOutFits(
-        predicted,
-        predicted_without,
-        problem.y,
-        problem.names,
-        problem.preprocessing,
-        method,
-        labels,
-        group,
-        terms,
-    )
+    return predicted, predicted_without, terms
 
 
 def fits_of(estimator: Any, X: Any, y: Any, likelihood: bool, options: FitOptions) -> LeftOutFits:
@@ -322,12 +337,14 @@ def likelihood_of_outputs(
     slopes, intercepts = fit_sigmoids(rows, y, taking)
     log_p = np.multiply(rows, slopes[:, None])  # in place from here: n² numbers
     log_p += intercepts[:, None]
+    held_out = log_p[group, np.arange(n)]  # log odds of the first class
+    held_out = log_expit(np.column_stack([held_out, -held_out]))
+    left_out = held_out[np.arange(n), labels]
     log_p *= -y
     log_expit(log_p, out=log_p)
-    left_out = log_p[group, np.arange(n)]
     whole = sigmoid_log_probabilities(outputs[:, None], labels, np.ones(n))
     rest = log_p.sum(axis=1) - np.bincount(group, left_out)
-    return Likelihood(own_class(whole, labels, np.ones(n)), left_out, rest)
+    return Likelihood(own_class(whole, labels, np.ones(n)), held_out, left_out, rest)
 
 
 def _warn_of_refits(error: Exception) -> None:

@@ -56,17 +56,19 @@ class Likelihood:
     Attributes
     ----------
     fitted : (n_samples,) log p̂ of each sample's class by the machine of all samples.
+    held_out : (n_samples, n_classes) log p̂ of every class by the machine without the sample.
     left_out : (n_samples,) log p̂ of each sample's class by the machine without it.
     rest : (n_samples,) sum of log p̂ over the n − 1 other samples by the machine without sample i;
         with groups (n_groups,), over the samples of other groups by the machine without the group.
     """
 
     fitted: Array
+    held_out: Array
     left_out: Array
     rest: Array
 
 
-def refit(problem: Problem, weight: Array, y: AnyArray | None = None) -> tuple[Any, Any]:
+def refit(problem: Problem, weight: Array) -> tuple[Any, Any]:
     """The machine fitted to the samples by weight, and its input for all samples.
 
     Parameters
@@ -74,14 +76,13 @@ def refit(problem: Problem, weight: Array, y: AnyArray | None = None) -> tuple[A
     problem : machine and samples.
     weight : (n_samples,) whole numbers, the multiplicity of each sample in the training set.
         It becomes a sample weight if that gives the same machine, else repeated rows.
-    y : (n_samples,) labels instead of those of `problem`.
 
     Returns
     -------
     machine : fitted machine.
     X : all samples; a kernel matrix has the columns of the training rows.
     """
-    machine, y = clone(problem.machine), problem.y if y is None else y
+    machine, y = clone(problem.machine), problem.y
     options = {}
     # Balanced weights count rows, and the steps of a pipeline see rows.
     if type(machine) in _WEIGHT_IS_REPETITION and machine.class_weight != "balanced":
@@ -167,24 +168,25 @@ def by_refits(
     predicted_without = np.concatenate([one for one, _, _ in refits])[place]
     if not likelihood:
         return predicted, predicted_without, None
-    left_out = np.concatenate([one for _, one, _ in refits])[place]
+    held_out = np.concatenate([one for _, one, _ in refits])[place]
+    left_out = held_out[np.arange(n), problem.labels]
     rest = np.array([one for _, _, one in refits])
-    return predicted, predicted_without, Likelihood(fitted, left_out, rest)
+    return predicted, predicted_without, Likelihood(fitted, held_out, left_out, rest)
 
 
 def _refit_without(
     problem: Problem, likelihood: bool, group: AnyArray, k: int
 ) -> tuple[AnyArray, Array, float]:
-    """Classes and log likelihoods of group k by the machine without it; sum over the others."""
+    """Classes and log probabilities of group k by the machine without it; sum over the others."""
     out = group == k
     weight = np.where(out, 0.0, 1.0)
     machine, X = refit(problem, weight)
     predicted = predict(problem, machine, _safe_indexing(X, np.flatnonzero(out)))
     if not likelihood:
-        return predicted, np.full(int(out.sum()), np.nan), np.nan
+        return predicted, np.empty((0, 0)), np.nan
     log_p = log_probabilities(machine, X, problem.labels, weight)
     own = own_class(log_p, problem.labels, weight)
-    return predicted, own[out], float(own[~out].sum())
+    return predicted, log_p[out], float(own[~out].sum())
 
 
 def predict(problem: Problem, machine: Any, X: Any) -> AnyArray:

@@ -128,6 +128,11 @@ class SystemOnLandmarks:
     landmarks : landmarks with the kernel.
     blocks, y, mu, zeta : rows, targets, regularization and weights.
     fit_intercept : bool
+
+    Attributes
+    ----------
+    condition : largest condition number of the normal equations solved until now. Without a row
+        that alone is near its landmark it can be far larger than with all.
     """
 
     def __init__(
@@ -142,39 +147,52 @@ class SystemOnLandmarks:
         self._R_inverse = landmarks.whitening(mu)
         self._moments = Moments(landmarks, self._R_inverse, fit_intercept)
         self._blocks, self._y, self._zeta = blocks, y, zeta
-        self._ridge = len(y) * mu
-
-    @cached_property
-    def condition(self) -> float:
-        """Condition number of the normal equations."""
-        return condition_of(self._sums(self._zeta)[0])
+        self._ridge, self.condition = len(y) * mu, 0.0
 
     def refitted(self, labels: AnyArray) -> tuple[Array, Array]:
         """Outputs, shaped like the targets, by machines without the rows of each number.
 
-        With them come zeros, since errors of kernel values are not known.
+        With them come the differences that rounding of kernel values explains.
         """
-        outputs = np.full(targets_as_columns(self._y).shape, np.nan)
+        outputs, bounds = np.full((2, *targets_as_columns(self._y).shape), np.nan)
         for number in np.unique(labels[labels >= 0]):
             out, tested = left_out_with(labels) == number, np.flatnonzero(labels == number)
-            outputs[tested] = self._solved(np.where(out, 0.0, self._zeta), tested)
-        outputs = outputs.reshape(self._y.shape)
-        return outputs, np.zeros(outputs.shape)
+            zeta = np.where(out, 0.0, self._zeta)
+            outputs[tested], bounds[tested] = self._solved(zeta, tested)
+        return outputs.reshape(self._y.shape), bounds.reshape(self._y.shape)
 
     def outputs(self, rows: AnyArray) -> tuple[Array, Array]:
-        """Outputs of the machine of all rows at some of them, and zeros."""
-        outputs = self._solved(self._zeta, rows).reshape(len(rows), *self._y.shape[1:])
-        return outputs, np.zeros(outputs.shape)
+        """Outputs of the machine of all rows at some of them, and the same differences."""
+        outputs, bounds = self._solved(self._zeta, rows)
+        shape = (len(rows), *self._y.shape[1:])
+        return outputs.reshape(shape), bounds.reshape(shape)
 
     def expanded(self, dual_coef: Array, intercept: Any, rows: AnyArray) -> Array:
         """Outputs of given coefficients at some rows."""
         K = self._moments.landmarks.cross(self._blocks.rows(rows))
         return np.asarray(K.T @ dual_coef + intercept)
 
-    def _solved(self, zeta: Array, rows: AnyArray) -> Array:
-        theta, m = np.linalg.solve(*self._sums(zeta)), len(self._R_inverse)
-        phi = self._moments.landmarks.cross(self._blocks.rows(rows)).T @ self._R_inverse
-        return np.asarray(phi @ theta[:m] + theta[m:].sum(axis=0))
+    def _solved(self, zeta: Array, rows: AnyArray) -> tuple[Array, Array]:
+        """Outputs at ``rows`` of the machine of weights ``zeta``, and what rounding of K explains.
+
+        To first order that is m ε (1 + Σ_l |w_l|) Σ_j |k(x, z_j)| |c_j| for the coefficients c of
+        the m landmarks and the weights w of the targets, Σ_l |w_l| ≤ √(Σ_l ζ_l · φᵢᵀ A⁻¹ φᵢ).
+        Beside it stand 4 ε cond(A) times the largest target or output, for the fit and the refit
+        each solve normal equations.
+        """
+        (A, b), m, eps = self._sums(zeta), len(self._R_inverse), float(np.finfo(np.float64).eps)
+        condition = condition_of(A)
+        self.condition = max(self.condition, condition)
+        K = self._moments.landmarks.cross(self._blocks.rows(rows)).T
+        phi = np.ones((len(rows), len(A)))
+        phi[:, :m] = K @ self._R_inverse
+        solved = np.linalg.solve(A, np.hstack([b, phi.T]))
+        theta, of_rows = solved[:, : b.shape[1]], solved[:, b.shape[1] :]
+        leverage = np.maximum(np.einsum("ij,ji->i", phi, of_rows), 0.0)
+        sizes = np.abs(K).max(axis=0) @ np.abs(self._R_inverse @ theta[:m])
+        error = m * eps * np.outer(1.0 + np.sqrt(zeta.sum() * leverage), sizes)
+        outputs, largest = phi @ theta, np.abs(targets_as_columns(self._y)).max(axis=0)
+        return outputs, error + 4.0 * eps * condition * np.maximum(np.abs(outputs), largest)
 
     def _sums(self, zeta: Array) -> tuple[Array, Array]:
         (A, b), _ = self._blocks.sweep(self._moments, targets_as_columns(self._y), zeta)
