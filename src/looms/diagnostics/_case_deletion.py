@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 #: Samples up to which every pair of them is left out: n² numbers.
-MOST_PAIRED = 10_000
+MOST_PAIRED = 5000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
