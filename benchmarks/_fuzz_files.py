@@ -57,7 +57,6 @@ class Case:
     suffix: str
     content: bytes
     other: Callable[[bytes], tuple[Any, Any]]  # features and, where the format has it, target
-    labels: bytes | None = None
 
 
 def frame_of(rng: np.random.Generator, kinds: str) -> pd.DataFrame:
@@ -137,42 +136,6 @@ def svmlight(rng: np.random.Generator) -> Case:
     return Case(".svm", content.getvalue(), other)
 
 
-def challenge_dense(rng: np.random.Generator) -> Case:
-    X = rng.normal(size=(int(rng.integers(1, 9)), int(rng.integers(1, 5))))
-    content = io.BytesIO()
-    np.savetxt(content, X * 10.0 ** rng.integers(-300, 300), fmt="%.17g")
-    labels = rng.choice([-1, 1], len(X))
-    text = "".join(f"{label}\n" for label in labels).encode()
-
-    def other(content: bytes) -> tuple[Any, Any]:
-        values = np.loadtxt(io.BytesIO(content), ndmin=2)
-        return pd.DataFrame(values, columns=[f"x{j + 1}" for j in range(values.shape[1])]), labels
-
-    return Case(".data", content.getvalue(), other, text)
-
-
-def challenge_sparse(rng: np.random.Generator) -> Case:
-    X, binary = sparse_rows(rng), bool(rng.integers(2))
-    if binary:  # rows of different lengths, for those of one length are dense
-        X.data[:] = 1
-        X = sparse.vstack([X, [[1] * 7, [1] + [0] * 6]]).tocsr()
-    lines = [
-        " ".join(
-            str(j + 1) if binary else f"{j + 1}:{value!r}"
-            for j, value in zip(X[[i]].indices, X[[i]].data.tolist(), strict=True)
-        )
-        for i in range(X.shape[0])
-    ]
-
-    def other(content: bytes) -> tuple[Any, Any]:
-        text = content.decode().removesuffix("\n").split("\n")
-        rows = [" ".join(t if ":" in t else f"{t}:1" for t in line.split()) for line in text]
-        pairs = "\n".join(f"0 {row}" for row in rows).encode()
-        return load_svmlight_file(io.BytesIO(pairs), zero_based=False)[0], None
-
-    return Case(".data", ("\n".join(lines) + "\n").encode(), other)
-
-
 def parquet_file(rng: np.random.Generator) -> Case:
     whole = rng.random() < 0.8
     frame, content = frame_of(rng, "fgilbwdck" if whole else "fibwdcnt"), io.BytesIO()
@@ -249,8 +212,6 @@ FORMATS: dict[str, Callable[[np.random.Generator], Case]] = {
     "semicolon": lambda rng: delimited(rng, ".csv", ";"),
     "arff": arff_file,
     "svmlight": svmlight,
-    "challenge": challenge_dense,
-    "challenge, sparse": challenge_sparse,
     "parquet": parquet_file,
     "arrow": arrow_file,
     "spreadsheet": spreadsheet,
@@ -315,9 +276,6 @@ def read_case(rng: np.random.Generator, folder: Path) -> tuple[str, str, str]:
         path.unlink()
     path = stem.with_name(f"{stem.name}.gz") if packed else stem
     path.write_bytes(written)
-    if case.labels is not None:
-        labels = case.labels if whole or rng.random() < 0.5 else damaged(case.labels, rng)
-        stem.with_suffix(".labels").write_bytes(labels)
     expected = case.other(content) if whole else None
     if expected is not None and expected[0] is None:
         _, problem = _read(path, None)

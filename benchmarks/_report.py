@@ -112,7 +112,7 @@ def _commit() -> str:
 
     try:
         git("ls-files", "--error-unmatch", "__init__.py")
-        changed = git("status", "--porcelain", "--", ":/src", ":/benchmarks/*.py")
+        changed = git("status", "--porcelain", "--", ":/src", ":/benchmarks/*.py", ":/papers/*.py")
         return git("rev-parse", "--short=7", "HEAD") + ("+" if changed else "")
     except (OSError, subprocess.CalledProcessError):
         return ""

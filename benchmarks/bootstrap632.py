@@ -15,8 +15,8 @@ import warnings
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from _report import data_or_exit, write_table
-from pima import pima
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -47,7 +47,9 @@ class Unweighted(ClassifierMixin, BaseEstimator):
 def parts_of(name: str) -> list[np.ndarray]:
     """X_train, y_train, X_test, y_test."""
     if name == "pima":
-        return [*pima("tr"), *pima("te")]
+        tables = [pd.read_csv(data_or_exit(f"pima_{part}.csv")) for part in ("tr", "te")]
+        parts = [(table.drop(columns="target"), table["target"]) for table in tables]
+        return [columns.to_numpy() for part in parts for columns in part]
     with np.load(data_or_exit("ida_heart.npz")) as file:
         return [file[f"{a}_{part}_{name[-1]}"] for part in ("train", "test") for a in "Xy"]
 

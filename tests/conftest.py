@@ -50,3 +50,18 @@ def data_folder():
     if not folder.is_dir():
         pytest.skip("no real data here: set LOOMS_DATA to their folder")
     return folder
+
+
+@pytest.fixture(scope="session")
+def one_line():
+    """Check that a command ended with this code and a line on stderr that holds this text."""
+
+    def check(result, code, text):
+        assert result.exit_code == code, result.stderr
+        last = result.stderr.strip().splitlines()[-1]
+        assert last.startswith("Error: ")
+        assert text in last
+        assert "Traceback" not in result.stderr
+        assert result.stdout == ""
+
+    return check

@@ -34,9 +34,15 @@ def commands(block: str) -> Iterator[tuple[str, str]]:
 
 
 def run(command: str, folder: Path) -> str:
-    """Output of a command in the folder, with the programs of this environment first."""
+    """Output of a command in the folder, with the programs of this environment first.
+
+    As in the root of a clone, ``python -m papers`` is found.
+    """
     environment = os.environ | {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": os.pathsep.join(
+            filter(None, [str(DOCS.parent), os.environ.get("PYTHONPATH")])
+        ),
         "COLUMNS": "80",
         "NO_COLOR": "1",
     }

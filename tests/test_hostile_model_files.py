@@ -24,10 +24,10 @@ from skops.io._audit import NODE_TYPE_MAPPING
 
 import looms
 from looms import (
-    LargestMarginClassifier,
     LSSVMClassifierCV,
     LSSVMRegressor,
     LSSVMRegressorCV,
+    NonconformityClassifier,
 )
 from looms.model_files import ModelFileError, _skops, _types, load_model, save_model
 from looms.tables import table_preprocessor
@@ -269,7 +269,7 @@ MODELS = {
         ).fit(sparse.csr_array(SAMPLES), SAMPLES[:, 0]),
         sparse.csr_array(SAMPLES),
     ),
-    "pool": lambda: (LargestMarginClassifier().fit(SAMPLES, np.arange(12) % 3), SAMPLES),
+    "pool": lambda: (NonconformityClassifier().fit(SAMPLES, np.arange(12) % 3), SAMPLES),
 }
 
 

@@ -49,7 +49,6 @@ import looms
 from looms import (
     SVCCV,
     HeldOut,
-    LargestMarginClassifier,
     LSSVMClassifierCV,
     LSSVMRegressor,
     LSSVMRegressorCV,
@@ -58,8 +57,8 @@ from looms import (
 from looms.calibration import Softmax
 from looms.calibration._isotonic import Isotonic
 from looms.calibration._sigmoid import Sigmoid
-from looms.challenge._plans import PaperExperiment
 from looms.criteria import Criterion
+from looms.datasets import Table
 from looms.folds import GapKFold
 from looms.kernels import (
     ARD,
@@ -236,8 +235,8 @@ def test_a_fresh_process_reads_it(tmp_path):
 def test_what_reading_would_refuse_is_refused_when_saving(tmp_path):
     """Types of rooms that happen to be imported here, and are not where a file is read."""
     model = fitted()
-    model[-1].data_ = PaperExperiment("press", "none", "linear")
-    with pytest.raises(ModelFileError, match=r"the model holds looms\.challenge.*PaperExperiment"):
+    model[-1].data_ = Table(None, None, "t")
+    with pytest.raises(ModelFileError, match=r"the model holds looms\.datasets.*Table"):
         save_model(tmp_path / "m.skops", model, {})
 
 
@@ -634,7 +633,7 @@ MACHINES = {
         POINTS, LABELS
     ),
     "pool": lambda: NonconformityClassifier().fit(POINTS, LABELS == "a"),
-    "margins": lambda: LargestMarginClassifier().fit(POINTS, LABELS),
+    "pool of three": lambda: NonconformityClassifier(validation="loo").fit(POINTS, LABELS),
     "table": lambda: table_preprocessor(FRAME).fit(FRAME),
     "scaler": lambda: MaxAbsScaler().fit(POINTS),
 }
@@ -747,7 +746,7 @@ TAMPERED = [
     ("pool", "validation_scores_", np.ones((1, 1))),
     ("pool", "_labels_by_others", np.zeros(1, dtype=int)),
     ("pool", "classes_", np.array(["a", "b", "c"])),
-    ("margins", "n_features_in_", 7),
+    ("pool of three", "n_features_in_", 7),
     ("scaler", "scale_", np.ones(9)),
     ("scaler", "scale_", np.zeros(2)),
 ]

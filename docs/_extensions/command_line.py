@@ -21,19 +21,17 @@ class Commands(SphinxDirective):
         return self.parse_text_to_nodes(text, allow_section_headings=True)
 
 
-def sections(group: Any, context: Any, level: int = 2) -> Iterator[str]:
-    """Markdown of the commands of a group, those of its groups below them."""
+def sections(group: Any, context: Any) -> Iterator[str]:
+    """Markdown of the commands of a group."""
     for name in group.list_commands(context):
         _, command, _ = group.resolve_command(context, [name])
         inner = type(context)(command, info_name=name, parent=context)
-        yield f"{'#' * level} {inner.command_path}\n"
+        yield f"## {inner.command_path}\n"
         yield f"```text\n{' '.join(command.get_usage(inner).split())}\n```\n"
-        yield f"{escaped(command.help or group.commands[name].help)}\n"
+        yield f"{escaped(command.help)}\n"
         for parameter in command.get_params(inner):
             names, text = parameter.get_help_record(inner)
             yield f"`{names}`\n: {escaped(text)}\n"
-        if hasattr(command, "list_commands"):
-            yield from sections(command, inner, level + 1)
 
 
 def escaped(text: str) -> str:

@@ -13,7 +13,6 @@ from looms._version import __version__
 if TYPE_CHECKING:
     from looms import assessment as assessment
     from looms import calibration as calibration
-    from looms import challenge as challenge
     from looms import conformal as conformal
     from looms import copies as copies
     from looms import criteria as criteria
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
         SVCCV,
         BoundWarning,
         CopiesWarning,
-        LargestMarginClassifier,
         LSSVMClassifier,
         LSSVMClassifierCV,
         LSSVMRegressor,
@@ -61,7 +59,6 @@ __all__ = [
     "LSSVMClassifierCV",
     "LSSVMRegressor",
     "LSSVMRegressorCV",
-    "LargestMarginClassifier",
     "NonconformityClassifier",
     "OneClassWarning",
     "OptimisticScoresWarning",

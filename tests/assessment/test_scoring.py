@@ -9,7 +9,6 @@ from sklearn.metrics import accuracy_score, get_scorer, make_scorer, mean_absolu
 import looms
 from looms.assessment import smaller_is_better
 from looms.assessment._scoring import OWN, kind_of, scorers_of
-from looms.challenge._run import SCORING
 
 
 def test_ranks_are_scored_where_the_estimator_has_them():
@@ -47,7 +46,6 @@ INF = np.inf
         (make_scorer(accuracy_score, normalize=False), False, -INF, INF),
         (share_of_yes, None, -INF, INF),
         (rate, True, -INF, INF),
-        *((SCORING[name], True, -INF, INF) for name in ("miss", "false_alarm", "ber_at_zero")),
     ],
 )
 def test_kinds(scorer, smaller, low, high):

@@ -49,21 +49,6 @@ def pets(tmp_path):
 
 
 @pytest.fixture(scope="session")
-def one_line():
-    """Check that a command ended with this code and a line on stderr that holds this text."""
-
-    def check(result, code, text):
-        assert result.exit_code == code, result.stderr
-        last = result.stderr.strip().splitlines()[-1]
-        assert last.startswith("Error: ")
-        assert text in last
-        assert "Traceback" not in result.stderr
-        assert result.stdout == ""
-
-    return check
-
-
-@pytest.fixture(scope="session")
 def figures():
     """The last row of numbers of a table of figures that are no standard errors."""
 

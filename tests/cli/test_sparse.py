@@ -1,10 +1,9 @@
-"""Commands on svmlight files and the challenge's pairs of files."""
+"""Commands on svmlight files and SciPy's matrices with their labels."""
 
 import resource
 from pathlib import Path
 
 import numpy as np
-import pytest
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
@@ -30,42 +29,39 @@ def test_svmlight_end_to_end(looms, fit, figures, one_line):
     one_line(fit("t.svm", "-t", "y", "-o", "m.skops"), 2, "the target cannot be chosen")
 
 
-def test_challenge_end_to_end(looms, fit, tmp_path, one_line):
+def test_npz_end_to_end(looms, fit, one_line):
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(30, 3))
-    np.savetxt("toy_train.data", X)
-    one_line(fit("toy_train.data"), 2, "put their .labels file in the same folder")
-    np.savetxt("toy_train.labels", np.where(X[:, 0] > 0, 1, -1), fmt="%d")
-    assert fit("toy_train.data").exit_code == 0
-    np.savetxt("toy_valid.data", X[:4])
-    result = looms("predict", "toy_train.looms.skops", "toy_valid.data")
+    X = sparse.csr_array(rng.normal(size=(30, 3)))
+    sparse.save_npz("toy.npz", X)
+    one_line(fit("toy.npz"), 2, "put their .labels file in the same folder")
+    np.savetxt("toy.labels", np.where(X[:, [0]].toarray() > 0, 1, -1), fmt="%d")
+    assert fit("toy.npz").exit_code == 0
+    sparse.save_npz("new.npz", X[:4])
+    result = looms("predict", "toy.looms.skops", "new.npz")
     assert result.stdout.splitlines()[0] == "row,prediction,decision_1,probability_-1,probability_1"
-    one_line(
-        looms("score", "toy_train.looms.skops", "toy_valid.data"), 2, "no labels are beside it"
-    )
-    dump_svmlight_file(X, np.ones(30), "t.svm")
-    one_line(
-        looms("predict", "toy_train.looms.skops", "t.svm"), 2, "fitted to tables with named columns"
-    )
+    one_line(looms("score", "toy.looms.skops", "new.npz"), 2, "no labels are beside it")
 
 
-@pytest.mark.parametrize("name", ["t.svm", "t_train.data"])
-def test_a_large_index_costs_no_memory(looms, fit, name):
+def test_sparse_rows_are_not_for_a_model_of_named_columns(looms, fit, pets, one_line):
+    assert fit(pets, "-t", "kind").exit_code == 0
+    dump_svmlight_file(np.ones((4, 3)), np.ones(4), "t.svm")
+    result = looms("predict", "pets.looms.skops", "t.svm")
+    one_line(result, 2, "fitted to tables with named columns")
+
+
+def test_a_large_index_costs_no_memory(looms, fit):
     """Columns up to 300 million, of which three are used, in one GB more than before."""
     rng = np.random.default_rng(0)
     values = rng.normal(size=(30, 2))
     rows = [f"{np.sign(a):.0f} 1:{a} 7:{b} {3 * 10**8}:1" for a, b in values]
-    if name == "t_train.data":
-        Path("t_train.labels").write_text("\n".join(row.split()[0] for row in rows))
-        rows = [row.partition(" ")[2] for row in rows]
-    Path(name).write_text("\n".join(rows) + "\n")
+    Path("t.svm").write_text("\n".join(rows) + "\n")
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + 2**30, hard))
     try:
-        result = fit(name, "-k", "linear", "-o", "m")
+        result = fit("t.svm", "-k", "linear", "-o", "m")
         assert result.exit_code == 0, result.stderr
-        result = looms("predict", "m", name)
+        result = looms("predict", "m", "t.svm")
         assert result.exit_code == 0, result.stderr
     finally:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))

@@ -1,4 +1,4 @@
-"""svmlight files and the challenge's pairs of files."""
+"""svmlight files and SciPy's matrices with their labels."""
 
 import gzip
 
@@ -68,95 +68,15 @@ def test_underscores_in_svmlight_comments_are_no_numbers(tmp_path):
     assert read_table(tmp_path / "t.svm").y.tolist() == [1, -1]
 
 
-@pytest.mark.parametrize("name", ["t.svm", "t_train.data"])
+@pytest.mark.parametrize("name", ["t.svm", "t.npz"])
 def test_target_cannot_be_chosen(tmp_path, name):
     (tmp_path / name).write_text("1 1:2\n")
     with pytest.raises(TableError, match="target cannot be chosen"):
         read_table(tmp_path / name, "y")
 
 
-def challenge(folder, text, labels=None, suffix=""):
-    path = folder / f"toy_train.data{suffix}"
-    path.write_bytes(gzip.compress(text.encode()) if suffix else text.encode())
-    if labels is not None:
-        (folder / "toy_train.labels").write_text(labels)
-    return path
-
-
-def test_dense_challenge(tmp_path):
-    path = challenge(tmp_path, "1 2.5 \n3 4 \n", "1\n-1\n")
-    table = read_table(path)
-    assert table.name == "toy_train"
-    assert list(table.X) == ["x1", "x2"]
-    assert table.X.to_numpy().tolist() == [[1, 2.5], [3, 4]]
-    assert table.y.tolist() == [1, -1]
-
-
-def test_challenge_without_labels(tmp_path):
-    assert read_table(challenge(tmp_path, "1 2\n3 4\n")).y is None
-
-
-def test_compressed_challenge_with_plain_labels(tmp_path):
-    assert read_table(challenge(tmp_path, "1 2\n3 4\n", "1\n-1\n", ".gz")).y.tolist() == [1, -1]
-
-
-def test_compressed_labels(tmp_path):
-    path = challenge(tmp_path, "1 2\n3 4\n")
-    (tmp_path / "toy_train.labels.gz").write_bytes(gzip.compress(b"1\n-1\n"))
-    assert read_table(path).y.tolist() == [1, -1]
-
-
-def test_a_file_is_not_its_own_labels(tmp_path):
-    (tmp_path / "toy.labels").write_text("1\n-1\n")
-    assert read_table(tmp_path / "toy.labels", format="challenge").y is None
-
-
-@pytest.mark.parametrize("text", ["2:1.5\n1:2 3:3\n3:4\n\n", "2:1.5 \n1:2 3:3 \n3:4 \n \n"])
-def test_sparse_challenge(tmp_path, text):
-    table = read_table(challenge(tmp_path, text, "1\n-1\n1\n-1\n"))
-    np.testing.assert_array_equal(table.X.toarray(), DENSE)
-    assert table.y.tolist() == LABELS.tolist()
-    assert_indices_that_scikit_learn_takes(table.X)
-
-
 def assert_indices_that_scikit_learn_takes(X):
     assert check_array(X, accept_sparse="csr", accept_large_sparse=False) is X
-
-
-def test_sparse_binary_challenge(tmp_path):
-    X = read_table(challenge(tmp_path, "2\n1 3\n3\n\n")).X
-    np.testing.assert_array_equal(X.toarray(), DENSE != 0)
-
-
-@pytest.mark.parametrize(
-    ("text", "labels", "problem"),
-    [
-        ("5 4 6\n7 2\n", None, "row 1 is neither as long as the other rows nor"),
-        ("1 2 3\n7 2\n", None, "row 2 is neither as long as the other rows nor"),
-        ("1 2\n0 1 2\n", None, "row 2 is neither as long as the other rows nor"),
-        ("1 2.5\n1\n", None, "row 1 is neither as long as the other rows nor"),
-        ("1 2 3\n1 5000000000\n", None, "row 2 is neither as long as the other rows nor"),
-        ("2:1 2:3\n", None, "row 1 is neither as long as the other rows nor"),
-        ("1,2\n3,4\n", None, "line 1, column 1: '1,2' is not a number"),
-        ("1:1 2\n", None, "line 1, column 5: '2' is not a pair index:value"),
-        ("1:1 :2\n", None, "line 1, column 5: ':2' is not an index"),
-        ("1 2\n3 4\n\n", None, "line 3 is blank, and all others have as many numbers"),
-        ("1 2\n3 4_0\n", None, "line 2, column 3: '4_0' is not a number"),
-        ("1 2\n3 0x10\n", None, "line 2, column 3: '0x10' is not a number"),
-        ("1 2\r3 4\r", None, r"line 1, column 3: '2\\r3' is not a number"),
-        ("1\u00a02\n3 4\n", None, "is not a number"),
-        ("1 2\n3 1e400\n", None, "line 2, column 3: '1e400' is too large a number"),
-        ("1 2\n3 9007199254740993\n", None, "has more digits than a float holds"),
-        ("1.0 2.0\n1.0\n", None, "row 1 is neither as long as the other rows nor"),
-        ("1 2\n3 4\n", "1\n", "there are 1 labels for 2 rows"),
-        ("1 2\n3 4\n", "1\n0\n", "label 2 is '0'"),
-        ("1 2\n3 4\n", "1\n1_0\n", "line 2, column 1: '1_0' is not a number"),
-        ("", None, "the file is empty"),
-    ],
-)
-def test_refused_challenge(tmp_path, text, labels, problem):
-    with pytest.raises(TableError, match=problem):
-        read_table(challenge(tmp_path, text, labels))
 
 
 @pytest.mark.parametrize("compressed", [True, False])

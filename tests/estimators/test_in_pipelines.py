@@ -9,6 +9,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -86,9 +87,9 @@ def test_what_cannot_give_them_says_so():
         looms.predict_interval(ridge, X)
     with pytest.raises(TypeError, match="LSSVMRegressor has no predict_set: regressors of"):
         looms.predict_set(MACHINE, SCALED)
-    pool = looms.LargestMarginClassifier().fit(FLOWERS, KINDS)
+    bayes = GaussianNB().fit(FLOWERS, KINDS)
     with pytest.raises(TypeError, match=r"has no predict_set: .* and LSSVMClassifier, "):
-        looms.predict_set(pool, FLOWERS)
+        looms.predict_set(bayes, FLOWERS)
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from looms import LargestMarginClassifier, LSSVMClassifier, NonconformityClassifier
+from looms import LSSVMClassifier, NonconformityClassifier
 from looms.conformal._nonconformity import joint_p_values, within_standard_errors
 from looms.estimators._ensemble import EstimatorPool
 from looms.estimators._svm_grid import SVMGrid
@@ -38,7 +38,6 @@ MIXED = [
     make_pipeline(StandardScaler(), LogisticRegression()),
     LSSVMClassifier(mu=0.1),
 ]
-POOLED = [NonconformityClassifier, LargestMarginClassifier]
 
 
 def data(n_classes=2, n=150, seed=0):
@@ -60,12 +59,7 @@ def machines():
     return [SVC(C=C, gamma=gamma, tol=1e-5) for gamma in GRID["gamma"] for C in GRID["C"]]
 
 
-@parametrize_with_checks(
-    [
-        NonconformityClassifier({"C": [1.0, 100.0], "gamma": [0.1, 1.0]}),
-        LargestMarginClassifier({"C": [1.0, 100.0], "gamma": [0.1, 1.0]}),
-    ]
-)
+@parametrize_with_checks([NonconformityClassifier({"C": [1.0, 100.0], "gamma": [0.1, 1.0]})])
 def test_sklearn_checks(estimator, check):
     check(estimator)
 
@@ -83,7 +77,7 @@ def test_sklearn_checks_of_variants(estimator, check):
 
 def test_the_default_pool_is_the_papers():
     X, y = data(n=60)
-    model = LargestMarginClassifier().fit(X, y)
+    model = NonconformityClassifier().fit(X, y)
     assert len(model.pool_) == 110
     values = {name: sorted({member[name] for member in model.pool_}) for name in ("C", "gamma")}
     np.testing.assert_array_equal(np.log2(values["C"]), np.arange(-5, 16, 2))
@@ -91,15 +85,13 @@ def test_the_default_pool_is_the_papers():
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 4])
-@pytest.mark.parametrize("pooled", POOLED)
-def test_a_grid_is_the_list_of_its_machines(pooled, n_classes):
+def test_a_grid_is_the_list_of_its_machines(n_classes):
     """One kernel matrix a gamma and coefficients copied for larger C: the same margins."""
     X, y = data(n_classes)
     shape = {} if n_classes == 2 else {"decision_function_shape": "ovo"}
     members = [machine.set_params(**shape) for machine in machines()]
-    options = {"random_state": 0} if pooled is NonconformityClassifier else {}
-    grid = pooled(GRID, tol=1e-5, **options).fit(X[:100], y[:100])
-    listed = pooled(members, **options).fit(X[:100], y[:100])
+    grid = NonconformityClassifier(GRID, tol=1e-5, random_state=0).fit(X[:100], y[:100])
+    listed = NonconformityClassifier(members, random_state=0).fit(X[:100], y[:100])
     of_grid, of_list = ((m._pool.margins(m._pool.outputs(X[100:]))) for m in (grid, listed))
     np.testing.assert_allclose(of_grid, of_list, atol=1e-3, rtol=1e-3)
     for member, machine in zip(grid.pool_, members, strict=True):
@@ -222,22 +214,6 @@ def test_left_out_samples_are_no_neighbors_of_themselves():
         model.validation_scores_[0], (other - same) / (other + same), atol=0.05
     )
     assert model.validation_scores_.min() < 0
-
-
-def test_the_largest_margin_decides():
-    X, y = data(3, 200)
-    model = LargestMarginClassifier(MIXED).fit(X[:150], y[:150])
-    outputs = np.stack([clone(m).fit(X[:150], y[:150]).decision_function(X[150:]) for m in MIXED])
-    ordered = np.sort(outputs, axis=2)
-    strongest = (ordered[..., -1] - ordered[..., -2]).argmax(axis=0)
-    np.testing.assert_array_equal(model.chosen_model(X[150:]), strongest)
-    winner = outputs[strongest, np.arange(50)].argmax(axis=1)
-    np.testing.assert_array_equal(model.predict(X[150:]), model.classes_[winner])
-    X, y = data(2, 200)
-    model.fit(X[:150], y[:150])
-    outputs = np.stack([clone(m).fit(X[:150], y[:150]).decision_function(X[150:]) for m in MIXED])
-    largest = outputs[np.abs(outputs).argmax(axis=0), np.arange(50)]
-    np.testing.assert_allclose(model.decision_function(X[150:]), largest, rtol=1e-9)
 
 
 @pytest.mark.slow
@@ -403,12 +379,11 @@ def test_random_state_decides_ties():
     assert (choices[0] != choices[2]).any()
 
 
-@pytest.mark.parametrize("pooled", POOLED)
-def test_the_tolerance_is_that_of_the_solver(pooled):
+def test_the_tolerance_is_that_of_the_solver():
     X, y = data()
-    rough, fine = (pooled(GRID, tol=tol).fit(X, y) for tol in (0.5, 1e-6))
-    if pooled is NonconformityClassifier:
-        rough, fine = (m.set_params(random_state=0).fit(X, y) for m in (rough, fine))
+    rough, fine = (
+        NonconformityClassifier(GRID, tol=tol, random_state=0).fit(X, y) for tol in (0.5, 1e-6)
+    )
     of_rough, of_fine = (np.array(m._pool.outputs(X)) for m in (rough, fine))
     difference = np.abs(of_rough - of_fine).max()
     assert difference > 1e-3
@@ -417,13 +392,10 @@ def test_the_tolerance_is_that_of_the_solver(pooled):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pooled", POOLED)
 @pytest.mark.parametrize("pool", [GRID, MIXED])
-def test_workers_change_nothing(pooled, pool):
+def test_workers_change_nothing(pool):
     X, y = data()
-    alone = pooled(pool)
-    if pooled is NonconformityClassifier:
-        alone.set_params(random_state=0)
+    alone = NonconformityClassifier(pool, random_state=0)
     with parallel_config("threading"):
         together = clone(alone).set_params(n_jobs=2).fit(X, y)
     np.testing.assert_array_equal(alone.fit(X, y).predict(X), together.predict(X))
@@ -442,7 +414,6 @@ def test_blocks_of_rows_change_nothing(monkeypatch):
 X, Y = data(n=40)
 
 
-@pytest.mark.parametrize("pooled", POOLED)
 @pytest.mark.parametrize(
     ("pool", "error", "message"),
     [
@@ -465,9 +436,9 @@ X, Y = data(n=40)
         ({"C": [np.inf], "gamma": [1.0]}, ValueError, "values of C must be positive"),
     ],
 )
-def test_bad_pools(pooled, pool, error, message):
+def test_bad_pools(pool, error, message):
     with pytest.raises(error, match=message):
-        pooled(pool).fit(X, Y)
+        NonconformityClassifier(pool).fit(X, Y)
 
 
 @pytest.mark.parametrize(
@@ -544,34 +515,37 @@ def test_stratified_validation_needs_a_sample_of_each_class():
     assert len(free.fit(many, labels).validation_) == 2
 
 
-OPTIONS = [(NonconformityClassifier, {"random_state": 0}), (LargestMarginClassifier, {})]
-OPTIONS += [(NonconformityClassifier, {"random_state": 0, "validation": "loo"})]
+VALIDATIONS = pytest.mark.parametrize("validation", ["split", "loo"])
+
+
+def pooled(pool, validation):
+    return NonconformityClassifier(pool, validation=validation, random_state=0)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("pooled", "options"), OPTIONS)
-def test_members_are_given_the_samples_as_they_are(pooled, options, monkeypatch):
+@VALIDATIONS
+def test_members_are_given_the_samples_as_they_are(validation, monkeypatch):
     monkeypatch.setattr("looms.estimators._ensemble._ROWS", 16)
     frame = pd.DataFrame(X, columns=list("abcd"))
-    expected = pooled([SVC(), LogisticRegression()], **options).fit(X, Y).predict(X)
+    expected = pooled([SVC(), LogisticRegression()], validation).fit(X, Y).predict(X)
     columns = make_column_transformer(("passthrough", list("abcd")))
-    named = pooled([make_pipeline(columns, SVC()), LogisticRegression()], **options)
+    named = pooled([make_pipeline(columns, SVC()), LogisticRegression()], validation)
     named.fit(frame, Y)
     np.testing.assert_array_equal(named.predict(frame), expected)
     assert list(named.feature_names_in_) == list("abcd")
     assert named.n_features_in_ == 4
     for form in (sp.csr_array, sp.coo_array, sp.csc_matrix):
-        sparse = pooled([SVC(), LogisticRegression()], **options).fit(form(X), Y)
+        sparse = pooled([SVC(), LogisticRegression()], validation).fit(form(X), Y)
         np.testing.assert_array_equal(sparse.predict(form(X)), expected)
     with pytest.raises(ValueError, match="feature names should match"):
         named.predict(frame[["a", "b"]])
 
 
-@pytest.mark.parametrize(("pooled", "options"), OPTIONS)
-def test_precomputed_kernels(pooled, options):
+@VALIDATIONS
+def test_precomputed_kernels(validation):
     K = np.exp(-0.3 * ((X[:, None] - X) ** 2).sum(axis=-1))
-    features = pooled([SVC(gamma=0.3), SVC(gamma=0.3, C=10)], **options).fit(X, Y)
-    kernel = pooled([SVC(kernel="precomputed"), SVC(kernel="precomputed", C=10)], **options)
+    features = pooled([SVC(gamma=0.3), SVC(gamma=0.3, C=10)], validation).fit(X, Y)
+    kernel = pooled([SVC(kernel="precomputed"), SVC(kernel="precomputed", C=10)], validation)
     assert get_tags(kernel).input_tags.pairwise
     assert not get_tags(features).input_tags.pairwise
     np.testing.assert_array_equal(kernel.fit(K, Y).predict(K[:20]), features.predict(X[:20]))
@@ -634,9 +608,8 @@ def test_a_failed_fit_changes_nothing():
     np.testing.assert_array_equal(model.predict(X), before)
 
 
-@pytest.mark.parametrize("module", ["_nonconformity", "_largest_margin"])
-def test_doctest(module):
-    result = doctest.testmod(import_module(f"looms.estimators.{module}"))
+def test_doctest():
+    result = doctest.testmod(import_module("looms.estimators._nonconformity"))
     assert result.attempted > 0
     assert result.failed == 0
 

@@ -21,7 +21,6 @@ COMMANDS = {
     "diagnose": "Diagnose a classifier: excess error, deviance, goodness of fit, influential rows.",
     "show": "Show the options, the choice, the candidates and the leave-one-out figures.",
     "demo": "Fit half of a real data set, and compare leave-one-out with the other half.",
-    "challenge": "Run the papers' experiments, and compare the results with the papers.",
 }
 #: Modules of commands, if their names differ from the command.
 _MODULES = {"demo": "fit", "score": "predict", "show": "predict"}
@@ -65,10 +64,9 @@ class LazyGroup(PlainFlags, TyperGroup):
         name, _, rest = super().resolve_command(ctx, args)
         assert name is not None  # else there was a usage error
         with reported():
-            app = getattr(import_module(f"looms.cli.{_MODULES.get(name, name)}"), name)
-        if not isinstance(app, typer.Typer):
-            function, app = app, typer.Typer(add_completion=False)
-            app.command(name, cls=Command)(function)
+            function = getattr(import_module(f"looms.cli.{_MODULES.get(name, name)}"), name)
+        app = typer.Typer(add_completion=False)
+        app.command(name, cls=Command)(function)
         return name, typer.main.get_command(app), rest
 
 

@@ -88,7 +88,7 @@ FileArgument = Annotated[Path, typer.Argument(help="The table to learn from.", m
 ModelArgument = Annotated[Path, typer.Argument(help="A model file of looms fit.", metavar="MODEL")]
 TargetOption = Annotated[
     str | None,
-    typer.Option("--target", "-t", help="Column to predict; not for svmlight, challenge, npz."),
+    typer.Option("--target", "-t", help="Column to predict; not for svmlight and npz files."),
 ]
 DropOption = Annotated[
     list[str] | None, typer.Option("--drop", help="Column to leave out; may be repeated.")

@@ -123,8 +123,8 @@ def no_target(path: Path, X: Features) -> InputError:
     columns = listed(getattr(X, "columns", []), 20)
     return InputError(
         f"{path}: there is no target; name the column to predict with --target"
-        f"{f' ({columns})' if columns else ''}; for challenge and npz data put their "
-        ".labels file in the same folder"
+        f"{f' ({columns})' if columns else ''}; for npz data put their .labels "
+        "file in the same folder"
     )
 
 

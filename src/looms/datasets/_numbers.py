@@ -2,7 +2,7 @@
 
 Python's ``float`` and NumPy also read ``1_000``, digits of other alphabets, ``1e400`` as infinite
 and 9007199254740993 as the even number next to it. Here the first two are not numbers. In formats
-that declare numbers (ARFF, svmlight, challenge), a token that is not a number is an error with its
+that declare numbers (ARFF, svmlight), a token that is not a number is an error with its
 place; in others (CSV, spreadsheets, labels) it makes the column text.
 
 A whole number that floats round is more likely an identifier than a measurement, and two of them

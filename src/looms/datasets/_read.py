@@ -9,7 +9,6 @@ from typing import Any, Literal, get_args
 
 from looms.datasets._arff import read_arff
 from looms.datasets._bytes import MAX_BYTES
-from looms.datasets._challenge import read_challenge
 from looms.datasets._delimited import read_delimited
 from looms.datasets._delimited_rows import DelimitedRows
 from looms.datasets._parquet import (
@@ -24,9 +23,7 @@ from looms.datasets._sparse import SvmlightRows, read_npz, read_svmlight
 from looms.datasets._spreadsheet import read_spreadsheet
 from looms.datasets._table import Table, TableError, split_target
 
-Format = Literal[
-    "csv", "tsv", "parquet", "arrow", "arff", "svmlight", "challenge", "spreadsheet", "npz"
-]
+Format = Literal["csv", "tsv", "parquet", "arrow", "arff", "svmlight", "spreadsheet", "npz"]
 
 #: The format that each suffix stands for; ``.gz`` may follow any of them.
 SUFFIXES: dict[str, Format] = {
@@ -42,7 +39,6 @@ SUFFIXES: dict[str, Format] = {
     ".svm": "svmlight",
     ".svmlight": "svmlight",
     ".libsvm": "svmlight",
-    ".data": "challenge",
     ".xlsx": "spreadsheet",
     ".xlsm": "spreadsheet",
     ".xls": "spreadsheet",
@@ -64,7 +60,6 @@ _USUAL = {"csv": ",", "tsv": "\t"}
 #: Readers of formats whose columns have no names, and where the target is.
 _WITHOUT_NAMES: dict[Format, tuple[Callable[[Path, int], Table], str]] = {
     "svmlight": (read_svmlight, "an svmlight file begins every row with it"),
-    "challenge": (read_challenge, "it is in the file of the labels"),
     "npz": (read_npz, "it is in the file of the labels"),
 }
 
@@ -89,14 +84,12 @@ def read_table(
     path : path
         File in one of the formats below; unpacked if its name ends in ``.gz``.
     target : str, optional
-        Name of the column to predict; without it all columns are features. Not for svmlight,
-        challenge and npz files, whose target is in the file itself or in a file of labels in the
-        same folder.
-    format : {"csv", "tsv", "parquet", "arrow", "arff", "svmlight", "challenge", "spreadsheet", \
-            "npz"}, optional
+        Name of the column to predict; without it all columns are features. Not for svmlight
+        and npz files, whose target is in the file itself or in a file of labels in the same folder.
+    format : {"csv", "tsv", "parquet", "arrow", "arff", "svmlight", "spreadsheet", "npz"}, optional
         Format, by default from the file's name: ``.csv``; ``.tsv``, ``.tab``;
         ``.parquet``, ``.pq``; ``.arrow``, ``.feather``, ``.arrows``; ``.arff``; ``.svm``,
-        ``.svmlight``, ``.libsvm``; ``.data``;
+        ``.svmlight``, ``.libsvm``;
         ``.xlsx``, ``.xlsm``, ``.xls``, ``.ods``; ``.npz``, a sparse matrix written by
         ``scipy.sparse.save_npz``.
     sep : str, optional
@@ -144,12 +137,12 @@ def read_table(
     cells are read like cells of a CSV file.
 
     The syntax of numbers is the same in all formats: ``1_000``, ``0x10`` and digits of other
-    alphabets are not numbers. In formats that declare numbers (ARFF, svmlight, challenge), a cell
+    alphabets are not numbers. In formats that declare numbers (ARFF, svmlight), a cell
     that is not a number, or is too large for one (``1e400``), is an error with its place. In
     others (CSV, TSV, text in spreadsheets, labels of npz files) the column is text, with a note
     if its cells look like numbers. A whole number that a float rounds (9007199254740993) is more
     likely an identifier. A column with such a number is text, with a note, in every format that
-    has text; svmlight, challenge and npz files with one are refused, and so are infinite targets.
+    has text; svmlight and npz files with one are refused, and so are infinite targets.
 
     A spreadsheet is read in a process of its own, because a single distant cell makes a table of
     all cells before it. The memory of that process is limited to four times ``max_bytes`` if the
@@ -205,8 +198,8 @@ def open_table(
     target, format, sep, decimal, encoding, sheet, keep
         As in `read_table`.
     max_bytes : int, default=2**30
-        As in `read_table`, for formats that are read at once: ARFF, spreadsheets, challenge and
-        npz files, and compressed (``.gz``) Parquet and Arrow files. Other formats have no limit,
+        As in `read_table`, for formats that are read at once: ARFF, spreadsheets and npz
+        files, and compressed (``.gz``) Parquet and Arrow files. Other formats have no limit,
         because only one block is in memory.
 
     Returns
@@ -283,7 +276,7 @@ def _guess(path: Path) -> Format:
     suffix = suffixes[-1].lower() if suffixes else ""
     if suffix == ".labels":
         raise TableError(
-            path, "these are labels without data", "Name the file of the data, which ends in .data."
+            path, "these are labels without data", "Name the file of the data, which ends in .npz."
         )
     if suffix not in SUFFIXES:
         raise TableError(

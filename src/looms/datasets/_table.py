@@ -47,7 +47,7 @@ class Table:
     ----------
     X : pandas.DataFrame or scipy.sparse.csr_array
         Features: a data frame for dense formats, with pandas' missing values; a sparse array for
-        svmlight files and sparse challenge files.
+        svmlight and npz files.
     y : pandas.Series or ndarray or None
         Target, without missing values. None if there is no target and no file of labels.
     name : str

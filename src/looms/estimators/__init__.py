@@ -4,7 +4,6 @@ from looms.estimators._certificate import Certificate
 from looms.estimators._classifier import LSSVMClassifier
 from looms.estimators._classifier_cv import LSSVMClassifierCV
 from looms.estimators._in_pipelines import machine_of, predict_interval, predict_set
-from looms.estimators._largest_margin import LargestMarginClassifier
 from looms.estimators._nonconformity import NonconformityClassifier
 from looms.estimators._prevalence import PrevalenceClassifier
 from looms.estimators._regressor import LSSVMRegressor, LSSVMRegressorCV
@@ -27,7 +26,6 @@ __all__ = [
     "LSSVMClassifierCV",
     "LSSVMRegressor",
     "LSSVMRegressorCV",
-    "LargestMarginClassifier",
     "NonconformityClassifier",
     "OneClassWarning",
     "OptimisticScoresWarning",

@@ -48,8 +48,11 @@ class NonconformityClassifier(PooledClassifier):
     Parameters
     ----------
     pool : dict, list of classifiers or None, default=None
-        As for `LargestMarginClassifier`, but classifiers may be of any kind and scale, since each
-        is compared only with itself.
+        A dict with values of "C" and "gamma" makes RBF support vector machines on that grid; None
+        takes the grid of the paper, gamma = 2^-15, 2^-13 .. 2^3 and C = 2^-5, 2^-3 .. 2^15.
+        Classifiers need a decision function and are cloned; they may be of any kind and scale,
+        since each is compared only with itself. They get X as it is given, also as a data frame or
+        a sparse matrix if they accept it, and are trained without weights.
     validation : {"split", "loo"}, int or str, default="split"
         Source of the margins of samples that the models did not see: a validation split; a
         number of folds, or "5x2" for five repetitions of two, whose margins are averaged; or the
@@ -71,7 +74,9 @@ class NonconformityClassifier(PooledClassifier):
     ties : {"vote", "random"}, default="vote"
         Whether equally sure models vote on the label, or one of them is drawn at random.
     tol : float, default=1e-2
-        As for `LargestMarginClassifier`; with "loo" machines are solved to machine precision.
+        Tolerance of the solver for a grid, `sklearn.svm.SVC`'s ``tol``. It is ten times the
+        default of ``SVC``, since margins are only compared: the hardest machines of a grid take
+        half the time. With "loo" machines are solved to machine precision.
     n_jobs : int, default=None
         Number of members trained at a time, as joblib understands it.
     random_state : int, RandomState instance or None, default=None
@@ -88,8 +93,14 @@ class NonconformityClassifier(PooledClassifier):
         Share of these samples that conform better to another label.
     deciding_ : ndarray of int
         Indices of the models that take part in predictions.
-    classes_, pool_, n_features_in_, feature_names_in_
-        As for `LargestMarginClassifier`.
+    classes_ : ndarray of shape (n_classes,)
+        The classes, sorted.
+    pool_ : list
+        "C" and "gamma" of each member, or the fitted classifiers.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if the training data had names.
 
     Notes
     -----

@@ -3,12 +3,11 @@
 `solve` takes a kernel matrix, by a Cholesky factorization; `decompose` one kernel matrix and many
 μ, by an eigendecomposition; ``landmarks.Streamed`` few landmarks, with rows in blocks;
 ``features.decompose_features`` the linear kernel with few features. Each gives a projection P, and
-``left_out.Linear`` from it the outputs without any unit of rows. `gauss_jordan_loo` is the
-reference algorithm of Saadi, Cawley & Talbot; `refit_loo` makes n refits, the oracle.
+``left_out.Linear`` from it the outputs without any unit of rows. `refit_loo` makes n refits, the
+oracle.
 """
 
 from looms.lssvm._system import NotPositiveDefiniteError
-from looms.lssvm.gauss_jordan import gauss_jordan_loo
 from looms.lssvm.refit import refit_loo
 from looms.lssvm.solve import solve
 from looms.lssvm.spectral import decompose
@@ -16,7 +15,6 @@ from looms.lssvm.spectral import decompose
 __all__ = [
     "NotPositiveDefiniteError",
     "decompose",
-    "gauss_jordan_loo",
     "refit_loo",
     "solve",
 ]

@@ -287,7 +287,7 @@ def support_vector_machine(machine: Any) -> None:
     index(machine, "best_index_", len(table["params"]))
 
 
-def pooled(machine: Any) -> None:
+def scored(machine: Any) -> None:
     if "_pool" not in vars(machine):
         return
     n_classes = _classes(machine)
@@ -296,16 +296,11 @@ def pooled(machine: Any) -> None:
     require(pool.n_classes == n_classes, f"the pool is not of {n_classes} classes")
     if hasattr(pool, "X"):
         require(pool.X.shape[1] == machine.n_features_in_, f"the pool has shape {pool.X.shape}")
-
-
-def scored(machine: Any) -> None:
-    pooled(machine)
-    if "_pool" in vars(machine):
-        n_rows = len(numbers(machine, "validation_", None))
-        numbers(machine, "_validation_labels", n_rows)
-        numbers(machine, "_labels_by_others", n_rows)
-        numbers(machine, "validation_scores_", len(machine.pool_), n_rows)
-        require(len(indices(machine, "deciding_", len(machine.pool_))) > 0, "no model decides")
+    n_rows = len(numbers(machine, "validation_", None))
+    numbers(machine, "_validation_labels", n_rows)
+    numbers(machine, "_labels_by_others", n_rows)
+    numbers(machine, "validation_scores_", len(machine.pool_), n_rows)
+    require(len(indices(machine, "deciding_", len(machine.pool_))) > 0, "no model decides")
 
 
 def grid(grid: Any) -> None:

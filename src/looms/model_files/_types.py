@@ -37,10 +37,9 @@ _SVM = (
     "dual_coef_ fit_weight_ folds_ groups_ held_out_ intercept_ kernel_ loo_ loo_score_ "
     "nested_ selection_weight_ support_ support_vectors_ threshold_"
 )
-_POOLED = f"{_FEATURES} _pool classes_ pool_"
 _SCORED = (
-    f"{_POOLED} _held_out _labels_by_others _neighbors _seed _validation_labels deciding_ "
-    "validation_ validation_scores_"
+    f"{_FEATURES} _held_out _labels_by_others _neighbors _pool _seed _validation_labels classes_ "
+    "deciding_ pool_ validation_ validation_scores_"
 )
 _ONE_HOT = (
     "_default_to_infrequent_mappings _drop_idx_after_grouping _infrequent_enabled "
@@ -87,7 +86,6 @@ TYPES = {
     "looms.estimators._classifier_cv.LSSVMClassifierCV": Held(
         machines.classifier, f"{_CLASSIFIER} {_SELECTED}"
     ),
-    "looms.estimators._largest_margin.LargestMarginClassifier": Held(machines.pooled, _POOLED),
     "looms.estimators._nonconformity.NonconformityClassifier": Held(machines.scored, _SCORED),
     "looms.estimators._ensemble.EstimatorPool": Held(),
     "looms.estimators._prevalence.PrevalenceClassifier": Held(),
