@@ -65,6 +65,14 @@ def test_the_list_of_commands_has_the_first_line_of_the_help_of_each():
         assert command.__doc__.splitlines()[0] == summary, name
 
 
+@pytest.mark.parametrize("module", ["pandas", "pyarrow"])
+def test_without_readers_of_tables_the_message_names_the_extra(module):
+    code = f"import sys; sys.modules[{module!r}] = None; {RUN}"
+    result = run("fit", "t.csv", "--target", "y", code=code)
+    assert result.returncode == 1
+    assert f'needs {module}, which is not installed: pip install "looms[cli]"' in result.stderr
+
+
 @pytest.mark.parametrize("module", ["typer", "typer.core"])
 def test_without_typer_the_message_names_the_extra(module):
     result = run("--help", code=f"import sys; sys.modules[{module!r}] = None; {RUN}")

@@ -110,7 +110,7 @@ def test_unexpected_errors_are_one_line_and_code_1(fit, pets, monkeypatch, one_l
     assert isinstance(fit(pets, "-t", "kind").exception, RuntimeError)
 
 
-@pytest.mark.parametrize("module", ["skops", "pandas", "pyarrow"])
+@pytest.mark.parametrize("module", ["skops", "pandas"])
 def test_missing_package_names_the_extra(looms, fit, pets, monkeypatch, module):
     def absent(name):
         if name.partition(".")[0] == module:

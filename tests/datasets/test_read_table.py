@@ -2,6 +2,8 @@
 
 import datetime
 import gzip
+import sys
+from importlib import import_module
 
 import numpy as np
 import pandas as pd
@@ -299,13 +301,12 @@ def test_unknown_format(tmp_path, name, problem):
         read_table(write(tmp_path, name, "a\n1\n"))
 
 
-def test_without_pandas_the_message_names_the_extra(tmp_path, monkeypatch):
-    def absent(name):
-        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-    monkeypatch.setattr("looms._optional.import_module", absent)
+def test_without_pandas_the_message_names_the_extra(monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("looms.datasets")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match=r'needs pandas, .* pip install "looms\[cli\]"'):
-        read_table(write(tmp_path, "t.csv", "a\n1\n"))
+        import_module("looms.datasets")
 
 
 def test_a_fault_inside_an_optional_package_is_not_hidden(monkeypatch):

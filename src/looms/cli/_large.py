@@ -111,10 +111,7 @@ def prepare_large(
         "rows in blocks are not kept, so looms predict will have no --coverage; for intervals or "
         f"sets, fit a sample of up to {SAMPLE:,} rows"
     )
-    ranges = prepared.ranges
-    for name, column in first.columns.items():
-        if name in ranges and column.n:
-            ranges = ranges | {name: [column.least, column.greatest]}
+    ranges = {name: first.ranges.get(name, own) for name, own in prepared.ranges.items()}
     rows = np.arange(1, first.n_rows + 1)
     prepared = replace(prepared, matrix=blocks, ranges=ranges, rows=rows)
     if not on_disk:

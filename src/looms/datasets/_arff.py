@@ -8,22 +8,22 @@ and makes 400 digits infinite; scikit-learn's is private.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from looms._optional import require
 from looms.datasets._bytes import read_text
-from looms.datasets._numbers import RoundedError, bad_token, left_as_text, number, whole_numbers
+from looms.datasets._columns import numbers
+from looms.datasets._numbers import RoundedError, bad_token, left_as_text, number
+from looms.datasets._packages import pa, pandas
 from looms.datasets._table import Columns, TableError, check_columns
 
 _QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _ATTRIBUTE = re.compile(rf"\s*@attribute\s+({_QUOTED}|[^\s'\"]\S*)\s+(.+)", re.IGNORECASE)
 # A blank is never given back by \s*+, so what begins with a quotation mark must end with it.
 _CELL = re.compile(rf"\s*+({_QUOTED}|[^,'\"][^,]*|)\s*(,|$)")
-_NUMERIC = ("numeric", "real", "integer")
+_KINDS = {"numeric": "number", "real": "number", "integer": "number", "string": "text"}
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)")
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", **{mark: mark for mark in "\\'\"%"}}
 
@@ -38,28 +38,22 @@ class _Attribute:
 def read_arff(path: Path, max_bytes: int) -> Columns:
     """Read an ARFF file; ``?`` is missing, nominal values and text become strings.
 
-    A column of whole numbers without gaps becomes 64-bit integers, other numbers become floats. If
-    floats would round a whole number, the column is left as text.
+    Numbers are typed like those of a CSV file, but a cell that is not a number is an error.
     """
-    pandas = require("pandas", "Reading tables")
     lines = _lines(read_text(path, max_bytes))
     attributes = list(_header(lines, path))
     check_columns([attribute.name for attribute in attributes], path)
-    data = list(lines)
-    rows = [_row(line, len(attributes), where, path) for where, line in data]
-    columns = zip(*rows, strict=True) if rows else [()] * len(attributes)
-
-    def bad_cell(i: int, j: int, reason: str) -> TableError:
-        where, line = data[i]
-        column = list(_cells(line, where, path))[j][1]
-        return bad_token(path, where, column, str(rows[i][j]), reason)
-
-    texts = {a.name: list(cells) for a, cells in zip(attributes, columns, strict=True)}
-    values, notes = {}, []
+    rows = [(where, line, _row(line, len(attributes), where, path)) for where, line in lines]
+    texts, values, notes = {}, {}, []
     for j, attribute in enumerate(attributes):
-        cells = texts[attribute.name]
-        values[attribute.name], note = _column(attribute, cells, partial(bad_cell, j=j))
-        notes += [note] if note else []
+        cells = texts[attribute.name] = [row[j] for _, _, row in rows]
+        try:
+            values[attribute.name], remarks = _column(attribute, cells)
+        except _BadCell as bad:
+            where, line, row = rows[bad.row]
+            column = list(_cells(line, where, path))[j][1]
+            raise bad_token(path, where, column, str(row[j]), str(bad)) from None
+        notes += remarks
     return Columns(pandas.DataFrame(values), texts.__getitem__, tuple(notes))
 
 
@@ -96,13 +90,10 @@ def _attribute(line: str, where: int, path: Path) -> _Attribute:
         start = match.start(2) + 1
         values = _cells(line[: start + len(kind) - 2], where, path, start)
         return _Attribute(name, "nominal", frozenset(value for value, _ in values))
-    if kind.lower() in _NUMERIC:
-        return _Attribute(name, "number")
-    if kind.lower() == "string":
-        return _Attribute(name, "text")
-    if kind.lower().startswith("date"):
-        return _Attribute(name, "date")
-    raise _bad_line(path, where, f"attribute {name!r} has the type {kind[:40]!r}")
+    word = kind.lower()
+    if word not in _KINDS and not word.startswith("date"):
+        raise _bad_line(path, where, f"attribute {name!r} has the type {kind[:40]!r}")
+    return _Attribute(name, _KINDS.get(word, "date"))
 
 
 def _row(line: str, n_cells: int, where: int, path: Path) -> list[str | None]:
@@ -126,11 +117,8 @@ def _cells(
         match = _CELL.match(line, position)
         if match is None:
             column = len(line) - len(line[position:].lstrip()) + 1
-            raise bad_token(
-                path,
-                *(where, column, line[column - 1 :]),
-                "has a quotation mark that is out of place or not closed",
-            )
+            reason = "has a quotation mark that is out of place or not closed"
+            raise bad_token(path, where, column, line[column - 1 :], reason)
         text, column = match[1].strip(), match.start(1) + 1
         yield None if text == "?" else _unquoted(text, where, column, path), column
         if not match[2]:
@@ -156,40 +144,39 @@ def _unquoted(text: str, where: int, column: int, path: Path) -> str:
         raise bad_token(path, where, column, text, "has an escape of half of a character") from None
 
 
-def _column(
-    attribute: _Attribute, cells: list[str | None], bad_cell: Callable[..., TableError]
-) -> tuple[Any, str]:
-    """Values of an attribute, and a note if its numbers are left as text.
+class _BadCell(ValueError):
+    """Cell in a row of a column, and the reason why it is wrong."""
 
-    ``bad_cell(i, reason=...)`` is the error about the cell of row i.
-    """
-    pandas = require("pandas", "Reading tables")
+    def __init__(self, row: int, reason: str) -> None:
+        super().__init__(reason)
+        self.row = row
+
+
+def _column(attribute: _Attribute, cells: list[str | None]) -> tuple[Any, list[str]]:
+    """Values of an attribute, and a note if its numbers are left as text."""
     name = attribute.name
+    notes: list[str] = []
     text = pandas.Series(cells, dtype=object)
     if attribute.kind == "number":
-        values, note = [], ""
-        for i, cell in enumerate(cells):
+        for row, cell in enumerate(cells):
             try:
-                values.append(float("nan") if cell is None else number(cell))
+                number("nan" if cell is None else cell)
             except RoundedError as error:
-                note = note or left_as_text(name, i, str(cell), error)
+                notes = notes or [left_as_text(name, row, str(cell), error)]
             except ValueError as error:
-                raise bad_cell(i, reason=f"of {name!r} {error}") from None
-        return (text, note) if note else (whole_numbers(cells) or values, "")
+                raise _BadCell(row, f"of {name!r} {error}") from None
+        return (text if notes else numbers(pa.array(cells, pa.string())).to_pandas()), notes
     if attribute.kind == "date":
         times = pandas.to_datetime(text, format="ISO8601", errors="coerce")
         wrong = (times.isna() & text.notna()).to_numpy()
         if wrong.any():
-            raise bad_cell(
-                int(wrong.argmax()),
-                reason=f"of {name!r} is not a date like 2006-07-16 or 2006-07-16T12:30",
-            )
-        return times, ""
-    if attribute.kind == "nominal":
-        for i, cell in enumerate(cells):
-            if cell is not None and cell not in attribute.values:
-                raise bad_cell(i, reason=f"is not a declared value of {name!r}")
-    return text, ""
+            reason = f"of {name!r} is not a date like 2006-07-16 or 2006-07-16T12:30"
+            raise _BadCell(int(wrong.argmax()), reason)
+        return times, notes
+    for row, cell in enumerate(cells) if attribute.kind == "nominal" else ():
+        if cell is not None and cell not in attribute.values:
+            raise _BadCell(row, f"is not a declared value of {name!r}")
+    return text, notes
 
 
 def _bad_line(path: Path, where: int, problem: str) -> TableError:

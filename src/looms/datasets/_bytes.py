@@ -34,13 +34,18 @@ _SIGNATURES = {
 _CHUNK = 2**20
 
 
-def chunks(path: Path, *, text: bool = False, size: int = _CHUNK) -> Iterator[bytes]:
+def chunks(
+    path: Path, *, text: bool = False, size: int = _CHUNK, max_bytes: int | None = None
+) -> Iterator[bytes]:
     """Content of a file in pieces of ``size`` bytes; a file named ``.gz`` is unpacked.
 
-    With ``text`` the first bytes must not be those of another format.
+    With ``text`` the first bytes must not be those of another format. The content is counted while
+    it is unpacked, so a small file that unpacks to a large one is refused after ``max_bytes``.
     """
-    blank = True
+    n_bytes, blank = 0, True
     with reading(path, TableError):
+        if max_bytes is not None and path.stat().st_size > max_bytes:
+            raise too_large(path, max_bytes)
         try:
             with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
                 while chunk := file.read(size):
@@ -48,7 +53,9 @@ def chunks(path: Path, *, text: bool = False, size: int = _CHUNK) -> Iterator[by
                         if chunk.startswith(signature):
                             problem = f"by its first bytes this is {what}"
                             raise TableError(path, problem, advice)
-                    text, blank = False, blank and chunk.isspace()
+                    text, blank, n_bytes = False, blank and chunk.isspace(), n_bytes + len(chunk)
+                    if max_bytes is not None and n_bytes > max_bytes:
+                        raise too_large(path, max_bytes)
                     yield chunk
         except EOFError:
             raise TableError(
@@ -65,26 +72,15 @@ def chunks(path: Path, *, text: bool = False, size: int = _CHUNK) -> Iterator[by
 
 
 def read_bytes(path: Path, max_bytes: int, *, text: bool = False) -> bytes:
-    """Content of a file; a file named ``.gz`` is unpacked.
+    """Content of a file as in `chunks`.
 
-    With ``text`` the first bytes must not be those of another format.
-
-    The content is counted while it is unpacked, so a small file that unpacks to a large one is
-    refused after ``max_bytes``. A zip archive, such as a spreadsheet or a file of NumPy, stays
-    packed, and the sizes that it declares count.
+    A zip archive, such as a spreadsheet or a file of NumPy, stays packed, and the sizes that it
+    declares count.
     """
-    content = BytesIO()
-    with reading(path, TableError):
-        if path.stat().st_size > max_bytes:
-            raise too_large(path, max_bytes)
-    for chunk in chunks(path, text=text):
-        if content.tell() + len(chunk) > max_bytes:
-            raise too_large(path, max_bytes)
-        content.write(chunk)
-    unpacked = content.getvalue()
-    if unpacked.startswith(b"PK\3\4"):
+    content = b"".join(chunks(path, text=text, max_bytes=max_bytes))
+    if content.startswith(b"PK\3\4"):
         try:
-            with zipfile.ZipFile(content) as archive:
+            with zipfile.ZipFile(BytesIO(content)) as archive:
                 size = sum(member.file_size for member in archive.infolist())
         except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
             raise TableError(
@@ -92,7 +88,7 @@ def read_bytes(path: Path, max_bytes: int, *, text: bool = False) -> bytes:
             ) from None
         if size > max_bytes:
             raise too_large(path, max_bytes)
-    return unpacked
+    return content
 
 
 def read_text(path: Path, max_bytes: int) -> str:

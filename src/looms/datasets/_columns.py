@@ -1,18 +1,18 @@
-"""Types of columns of text: numbers, true and false, dates, or text."""
+"""Types of columns of text, the same in every format: numbers, true and false, dates, or text.
+
+All cells of a column together decide, also if they are read in pieces.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from looms._optional import require
 from looms._words import listed
 from looms.datasets._numbers import EXACT, UNSIGNED, left_as_text, number
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from looms.datasets._packages import pa, pc
+from looms.datasets._table import Columns
 
 #: Cells that stand for a missing value: those of pyarrow, and the question mark of UCI's files.
 MISSING = ("", "?", "#N/A", "N/A", "NA", "n/a", "NaN", "nan", "-NaN", "-nan", "NULL", "null")
@@ -23,9 +23,6 @@ _NUMBER = {
     rf"{UNSIGNED.replace(chr(92) + '.', f'[{mark}]')})[ \t]*$"
     for mark, other in ((".", ","), (",", "."))
 }
-#: Numbers with a decimal point and no thousands separator.
-_PLAIN_NUMBER = rf"^[ \t]*[+-]?(?:{UNSIGNED})[ \t]*$"
-
 _BLANKS = r"[ \t\x{a0}\x{202f}]"
 #: What people in some country, or some program, would read as a number.
 _LIKE_A_NUMBER = (
@@ -33,16 +30,15 @@ _LIKE_A_NUMBER = (
     r"(?:0[xX][0-9a-fA-F.pP]+|\p{Nd}+(?:_\p{Nd}+)*|\p{Nd}{1,3}(?:[.,'’ \x{a0}\x{202f}]\p{Nd}{3})+)"
     rf"(?:[.,]\p{{Nd}}*)?(?:[eE][-+]?\p{{Nd}}+)?{_BLANKS}*[%‰$€£¥]?{_BLANKS}*$"
 )
-
-
-#: Kinds of numbers that `Signs` tells apart.
 _ANY_NUMBER = "|".join(_NUMBER.values())
+#: Kinds of numbers that `Signs` tells apart; "plain" has a decimal point and no thousands.
 _KINDS = {
     **_NUMBER,
-    "plain": _PLAIN_NUMBER,
+    "plain": rf"^[ \t]*[+-]?(?:{UNSIGNED})[ \t]*$",
     "any": _ANY_NUMBER,
     "like": f"{_LIKE_A_NUMBER}|{_ANY_NUMBER}",
 }
+_BOOLEAN = r"^(?:0|1|true|True|TRUE|false|False|FALSE)$"
 
 
 @dataclass(frozen=True)
@@ -65,6 +61,7 @@ class Signs:
     marks : the first cell with a point, and the first with a comma.
     rounded : by decimal mark, the first cell that floats round, and the reason.
     fractions : decimal marks with which some cell is not a 64-bit integer.
+    others : types besides numbers and text that all cells have.
     """
 
     def __init__(self) -> None:
@@ -74,14 +71,15 @@ class Signs:
         self.marks: dict[str, Cell] = {}
         self.rounded: dict[str, tuple[Cell, str]] = {}
         self.fractions: set[str] = set()
+        self.others = _other_types()
 
-    def add(self, column: pa.Array) -> Signs:
-        """Add the next cells, pyarrow strings with null for a missing one; returns itself."""
-        pc = require("pyarrow.compute", "Reading tables of text")
+    def add(self, column: pa.Array) -> None:
+        """Add the next cells, pyarrow strings with null for a missing one."""
 
         def cell(row: int) -> Cell:
             return Cell(self.n_rows + row, column[row].as_py())
 
+        self.others = [kind for kind in self.others if _as_type(column, kind) is not None]
         if column.null_count < len(column):
             if self.first is None:
                 self.first = cell(pc.index(pc.is_valid(column), True).as_py())
@@ -99,15 +97,13 @@ class Signs:
                 if row is not None:
                     self.unlike[kind] = cell(row)
             for mark in {".", ","} - self.unlike.keys() - self.rounded.keys():
-                is_plain = mark in plain
-                numbers = column if is_plain else _plain(column, mark)
+                numbers = column if mark in plain else _plain(column, mark)
                 if mark not in self.fractions and not _whole(numbers):
                     self.fractions.add(mark)
-                rounded = _rounded(numbers, floats if is_plain else _floats(numbers))
+                rounded = first_rounded(numbers, floats if mark in plain else _floats(numbers))
                 if rounded is not None:
                     self.rounded[mark] = cell(rounded[0]), rounded[1]
         self.n_rows += len(column)
-        return self
 
     def is_all(self, kind: str) -> bool:
         """True if there are cells and all are numbers of this kind."""
@@ -115,22 +111,37 @@ class Signs:
 
 
 @dataclass(frozen=True)
-class NumberTypes:
-    """Names of the number columns (True for whole numbers), decimal mark, and notes."""
+class TextTypes:
+    """Types of columns of text.
+
+    Attributes
+    ----------
+    whole : names of the columns of numbers; True for whole numbers.
+    others : types of the columns of other types; the rest is text.
+    decimal : decimal mark.
+    notes : notes like those of `Table`.
+    """
 
     whole: dict[str, bool]
+    others: dict[str, pa.DataType]
     decimal: str
     notes: tuple[str, ...]
 
-    def values(self, name: str, cells: pa.Array) -> pa.Array:
-        """Numbers in the cells of a column, as integers or floats."""
-        return _values(cells, self.decimal, self.whole[name])
+    def columns(self, rows: pa.Table, first: int = 0) -> Columns:
+        """Typed columns of some rows, pyarrow strings."""
+        cells = gaps_as_null(rows)
+        for name, whole in self.whole.items():
+            cells[name] = numbers(cells[name], self.decimal, whole)
+        for name, kind in self.others.items():
+            cells[name] = _as_type(cells[name], kind)
+        frame = pa.table(cells).to_pandas(date_as_object=False)
+        return Columns(frame, lambda name: rows[name].to_pylist())
 
 
-def number_types(
-    signs: Mapping[str, Signs], decimal: str | None = None, *, other_decimal: bool = False
-) -> NumberTypes:
-    """Columns whose cells are all numbers.
+def text_types(
+    tables: Iterable[pa.Table], decimal: str | None = None, *, other_decimal: bool = False
+) -> TextTypes:
+    """Types of columns by all their cells.
 
     All columns have the same decimal mark: a comma if some column can only be read with a comma
     and none only with a point. The other mark separates thousands if the decimal mark is given or
@@ -138,11 +149,14 @@ def number_types(
 
     Parameters
     ----------
-    signs : signs of the columns, by name.
+    tables : the rows, as pyarrow tables of strings.
     decimal : the decimal mark, or None to detect it.
     other_decimal : whether a comma is likely, so that 1.234 may also mean 1234.
     """
-    pa = require("pyarrow", "Reading tables of text")
+    signs: dict[str, Signs] = {}
+    for rows in tables:
+        for name, cells in gaps_as_null(rows).items():
+            signs.setdefault(name, Signs()).add(cells)
     written = {mark: {name for name in signs if signs[name].is_all(mark)} for mark in ".,"}
     only_point, only_comma = written["."] - written[","], written[","] - written["."]
     is_set = decimal is not None
@@ -165,76 +179,109 @@ def number_types(
             cell = of.unlike.get("any", of.first)
             notes.append(left_as_text(name, cell.row, cell.text, "is not a number"))
     if left:
-        cell = min(signs[left[0]].marks.values(), key=lambda cell: cell.row)
-        columns = f"column {left[0]!r} is" if len(left) == 1 else f"columns {listed(left)} are"
-        why = (
-            f"is not the decimal mark {decimal!r} that was given"
-            if is_set
-            else "may be a decimal mark or a thousands separator, and the file does not tell; "
-            "choose by decimal=..., a comma or a point"
-        )
-        shown = f"{cell.text!r} (data row {cell.row + 1})"
-        notes.insert(0, f"{columns} read as text: the mark in {shown} {why}")
+        notes.insert(0, _left(left, signs, decimal if is_set else None))
     doubtful = not is_set and (decimal == "," or (other_decimal and not only_point))
     for name in whole if doubtful else ():
         marks = signs[name].marks
         if name in written[","] and "." in marks and "," not in marks:
-            cell = marks["."]
-            value = _values(pa.array([cell.text]), decimal, whole[name])[0].as_py()
-            notes.append(
-                f"column {name!r} has {cell.text!r} (data row {cell.row + 1}), which is "
-                f"read as {value}; if the point "
-                + ("separates thousands" if decimal == "." else "is a decimal mark")
-                + ", set decimal=..."
-            )
-    return NumberTypes(whole, decimal, tuple(notes))
+            notes.append(_doubt(name, marks["."], decimal, whole[name]))
+    others = {n: of.others[0] for n, of in signs.items() if of.others and n not in whole}
+    return TextTypes(whole, others, decimal, tuple(notes))
+
+
+def _left(names: list[str], signs: dict[str, Signs], decimal: str | None) -> str:
+    """Note on columns of numbers that are text because of their decimal mark."""
+    cell = min(signs[names[0]].marks.values(), key=lambda cell: cell.row)
+    columns = f"column {names[0]!r} is" if len(names) == 1 else f"columns {listed(names)} are"
+    why = (
+        "may be a decimal mark or a thousands separator, and the file does not tell; choose by "
+        "decimal=..., a comma or a point"
+        if decimal is None
+        else f"is not the decimal mark {decimal!r} that was given"
+    )
+    return f"{columns} read as text: the mark in {cell.text!r} (data row {cell.row + 1}) {why}"
+
+
+def _doubt(name: str, cell: Cell, decimal: str, whole: bool) -> str:
+    """Note on a column of numbers whose point may be something else."""
+    other = "separates thousands" if decimal == "." else "is a decimal mark"
+    return (
+        f"column {name!r} has {cell.text!r} (data row {cell.row + 1}), which is read as "
+        f"{numbers(pa.array([cell.text]), decimal, whole)[0].as_py()}; if the point {other}, set "
+        "decimal=..."
+    )
+
+
+def gaps_as_null(rows: pa.Table) -> dict[str, pa.ChunkedArray]:
+    """Cells of each column of a table of strings, null for a missing one."""
+    # not a null for all rows: with it pyarrow 15 to 22 read other cells in a slice of a table
+    missing, gaps = pa.array(MISSING), pa.nulls(len(rows), pa.string())
+    return {n: pc.if_else(pc.is_in(rows[n], missing), gaps, rows[n]) for n in rows.column_names}
+
+
+def numbers(column: pa.Array, decimal: str = ".", whole: bool | None = None) -> pa.Array:
+    """Numbers in cells of text, as integers if they are ``whole``, by default if all are."""
+    plain = _plain(column, decimal)
+    is_whole = _whole(plain) if whole is None else whole
+    return pc.cast(plain, pa.int64() if is_whole else pa.float64())
+
+
+def first_rounded(column: pa.Array, floats: pa.Array | None = None) -> tuple[int, str] | None:
+    """First row whose number, an integer or a plain text, floats round, and the reason."""
+    floats = pc.cast(column, pa.float64(), safe=False) if floats is None else floats
+    for row in pc.indices_nonzero(pc.greater_equal(pc.abs(floats), float(EXACT))).to_pylist():
+        try:
+            number(str(column[row].as_py()))
+        except ValueError as error:
+            return row, str(error)
+    return None
 
 
 def _row(column: pa.Array, pattern: str, *, matches: bool = True) -> int | None:
     """First row whose cell matches, or does not match."""
-    pc = require("pyarrow.compute", "Reading tables of text")
     row: int = pc.index(pc.match_substring_regex(column, pattern), matches).as_py()
     return None if row < 0 else row
 
 
 def _plain(column: pa.Array, decimal: str) -> pa.Array:
     """Numbers rewritten with a decimal point and no thousands separator."""
-    pc = require("pyarrow.compute", "Reading tables of text")
     plain = pc.replace_substring(column, "," if decimal == "." else ".", "")
     plain = pc.utf8_trim(pc.replace_substring(plain, decimal, "."), characters=" \t")
     return pc.utf8_ltrim(plain, characters="+")
 
 
-def _values(column: pa.Array, decimal: str, whole: bool) -> pa.Array:
-    pa = require("pyarrow", "Reading tables of text")
-    pc = require("pyarrow.compute", "Reading tables of text")
-    return pc.cast(_plain(column, decimal), pa.int64() if whole else pa.float64())
+def _cast(column: pa.Array, kind: pa.DataType) -> pa.Array | None:
+    """Cells converted to a type; None if some are not of that type."""
+    with suppress(pa.ArrowInvalid):
+        pc.cast(column.slice(0, 8), kind)  # many cells of another type take long to fail
+        return pc.cast(column, kind)
+    return None
 
 
 def _floats(column: pa.Array) -> pa.Array | None:
     """Plain numbers with a decimal point as floats; None if some cells are not such numbers."""
-    pa = require("pyarrow", "Reading tables of text")
-    pc = require("pyarrow.compute", "Reading tables of text")
-    with suppress(pa.ArrowInvalid):
-        return pc.cast(column, pa.float64())
-    return None
+    return _cast(column, pa.float64())
 
 
 def _whole(plain: pa.Array) -> bool:
-    """True if all are 64-bit integers."""
-    pa = require("pyarrow", "Reading tables of text")
-    pc = require("pyarrow.compute", "Reading tables of text")
-    with suppress(pa.ArrowInvalid):  # a fraction, or beyond 64 bits, and floats hold them
-        return pc.cast(plain, pa.int64()) is not None
-    return False
+    """True if all are 64-bit integers; floats hold fractions, and what is beyond 64 bits."""
+    return _cast(plain, pa.int64()) is not None
 
 
-def _rounded(plain: pa.Array, floats: pa.Array) -> tuple[int, str] | None:
-    """First row whose number floats round, and the reason."""
-    pc = require("pyarrow.compute", "Reading tables of text")
-    for row in pc.indices_nonzero(pc.greater_equal(pc.abs(floats), float(EXACT))).to_pylist():
-        try:
-            number(plain[row].as_py())
-        except ValueError as error:
-            return row, str(error)
-    return None
+def _other_types() -> list[pa.DataType]:
+    """Types other than numbers that pyarrow finds in text, in its order."""
+    zones = (None, "UTC")
+    times = [pa.timestamp(unit, zone) for zone in zones for unit in ("s", "ns")]
+    return [pa.null(), pa.bool_(), pa.date32(), pa.time32("s"), *times]
+
+
+def _as_type(cells: pa.Array, kind: pa.DataType) -> pa.Array | None:
+    """Cells converted to a type of `_other_types`; None if some are not of that type."""
+    if pa.types.is_null(kind):
+        return pa.nulls(len(cells)) if cells.null_count == len(cells) else None
+    if pa.types.is_boolean(kind) and _row(cells, _BOOLEAN, matches=False) is not None:
+        return None
+    if not pa.types.is_time(kind):
+        return _cast(cells, kind)
+    times = _cast(pc.binary_join_element_wise("1970-01-01", cells, " "), pa.timestamp("s"))
+    return None if times is None else pc.cast(times, kind)

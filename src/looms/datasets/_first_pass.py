@@ -1,84 +1,23 @@
-"""First pass over a table: size, target, statistics of its columns, and a sample of its rows."""
+"""First pass over a table: size, target, ranges of its columns, and a sample of its rows."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from looms._optional import require
 from looms._typing import AnyArray
+from looms.datasets._packages import pandas
 from looms.datasets._rows import RowReader
 from looms.datasets._sparse import whole_target
-from looms.datasets._table import Table, check_target, no_rows
-
-if TYPE_CHECKING:
-    import pandas as pd
+from looms.datasets._table import Table, check_target, no_rows, table_name
 
 #: Number of rows in the sample, to which a preprocessor is fitted.
 SAMPLE = 20_000
 #: Largest size of the sample in bytes, as numbers.
 _BYTES = 2**27
-#: Largest number of distinct values of a column that are counted.
-MOST_VALUES = 1000
-
-
-@dataclass
-class ColumnSummary:
-    """Statistics of a column of numbers, or dates in days; for other columns the values.
-
-    Attributes
-    ----------
-    n_gaps : number of missing cells.
-    n, mean, least, greatest : number of the other cells, their mean, and their range.
-    squares : sum of their squared differences from the mean.
-    values : number of rows with each value of a text column; None for numbers, and beyond
-        ``MOST_VALUES`` values.
-    """
-
-    n_gaps: int = 0
-    n: int = 0
-    mean: float = 0.0
-    squares: float = 0.0
-    least: float = np.inf
-    greatest: float = -np.inf
-    values: dict[str, int] | None = field(default_factory=dict)
-
-    @property
-    def std(self) -> float:
-        """Standard deviation of the numbers; 0 if there are none."""
-        return float(np.sqrt(self.squares / self.n)) if self.n else 0.0
-
-    def add(self, column: pd.Series) -> None:
-        """Add some rows."""
-        pandas = require("pandas", "Reading tables")
-        types, cells = pandas.api.types, column.dropna()
-        self.n_gaps += len(column) - len(cells)
-        if types.is_datetime64_any_dtype(cells):
-            cells = (cells - pandas.Timestamp(0, tz=cells.dt.tz)) / pandas.Timedelta(days=1)
-        elif not types.is_numeric_dtype(cells) or types.is_bool_dtype(cells):
-            for value, times in cells.astype(str).value_counts().items():
-                if self.values is not None:
-                    self.values[value] = self.values.get(value, 0) + times
-                    self.values = self.values if len(self.values) <= MOST_VALUES else None
-            return
-        self.values, floats = None, cells.to_numpy(dtype=float)
-        if not len(floats):
-            return
-        # Means and squares of two parts give those of both: Chan, Golub & LeVeque 1983.
-        n = self.n + len(floats)
-        with np.errstate(over="ignore", invalid="ignore"):  # of huge numbers squares are infinite
-            mean = floats.mean()
-            difference = mean - self.mean
-            squares = np.square(floats - mean).sum()
-            squares += np.square(difference) * self.n * len(floats) / n
-            self.squares += float(squares)
-            self.mean += float(difference * len(floats) / n)
-        self.n = n
-        self.least = min(self.least, float(floats.min()))
-        self.greatest = max(self.greatest, float(floats.max()))
 
 
 @dataclass(frozen=True)
@@ -89,7 +28,7 @@ class FirstPass:
     ----------
     n_rows, n_features : shape of X.
     y : target of all rows; None if there is no target.
-    columns : statistics of the columns by name; empty for a sparse table.
+    ranges : least and greatest value of each column of numbers, or of dates as days since 1970.
     sample : rows drawn without replacement, in order; all rows if there are no more.
     places : places of the sampled rows in the table.
     notes : notes on columns, like those of `Table`.
@@ -97,8 +36,8 @@ class FirstPass:
 
     n_rows: int
     n_features: int
-    y: pd.Series | AnyArray | None
-    columns: dict[str, ColumnSummary]
+    y: pandas.Series | AnyArray | None
+    ranges: dict[str, list[float]]
     sample: Table
     places: AnyArray
     notes: tuple[str, ...]
@@ -125,55 +64,92 @@ def first_pass(reader: RowReader, n_sample: int = SAMPLE, random_state: int = 0)
     >>> from looms.datasets import first_pass, open_table
     >>> frame = pd.DataFrame({"size": [1.0, 2.0, 6.0], "kind": ["a", "b", "a"]})
     >>> first = first_pass(open_table(frame, target="kind"))
-    >>> first.n_rows, first.columns["size"].mean, first.y.tolist()
-    (3, 3.0, ['a', 'b', 'a'])
+    >>> first.n_rows, first.ranges["size"], first.y.tolist()
+    (3, [1.0, 6.0], ['a', 'b', 'a'])
     """
     rng = np.random.default_rng(random_state)
     n_sample = min(n_sample, max(1, _BYTES // (8 * max(reader.n_columns, 1))))
     n_rows, n_features, most = 0, 0, np.inf
     targets: list[Any] = []
-    columns: dict[str, ColumnSummary] = {}
+    ranges: dict[str, list[float]] = {}
     notes: dict[str, str] = {}
-    keys, parts = np.empty(0), []
-    for block in reader.blocks(reader.usual_size):
-        table = reader.table(block)
+    parts: list[_Part] = []
+    for table in reader.tables():
         n, n_features = table.X.shape[0], max(n_features, table.X.shape[1])
         targets.append(table.y)
         for remark in table.notes:
             notes.setdefault(remark.partition(",")[0], remark)
-        if not sparse.issparse(table.X):
-            for name in table.X:
-                columns.setdefault(str(name), ColumnSummary()).add(table.X[name])
+        for name in () if sparse.issparse(table.X) else table.X:
+            floats = _floats(table.X[name])
+            if len(floats):
+                least, greatest = ranges.get(name, (np.inf, -np.inf))
+                ranges[name] = [min(least, float(floats.min())), max(greatest, float(floats.max()))]
         # The rows of the least of as many random numbers are a uniform sample.
-        own = rng.random(n)
-        drawn = np.flatnonzero(own < most)
-        if len(drawn):
-            parts.append((reader.taken(block, drawn), n_rows + drawn, own[drawn]))
-        keys = np.append(keys, own[drawn])
-        if len(keys) > 2 * n_sample:
-            keys = np.partition(keys, n_sample - 1)[:n_sample]
-            most = keys.max()
+        part = _Part(table.X, n_rows + np.arange(n), rng.random(n))
+        parts += part.below(most)
+        if sum(len(part.keys) for part in parts) > 2 * n_sample:
+            parts, most = _least(parts, n_sample)
         n_rows += n
     if not n_rows:
         raise no_rows(reader.path)
-    kept = np.concatenate([part[2] for part in parts])
-    chosen = kept <= np.sort(kept)[min(n_sample, n_rows) - 1]
-    sample = reader.joined([part[0] for part in parts])
-    rows = np.flatnonzero(chosen)
-    if sparse.issparse(sample.X):  # as wide as the table, of which rows outside may be wider
-        X = sample.X[rows]
-        X.resize(len(rows), n_features)
-    else:
-        X = sample.X.iloc[rows].reset_index(drop=True)
+    parts, _ = _least(parts, n_sample)
+    places = np.concatenate([part.places for part in parts])
     y = _whole_target(targets, reader)
-    places = np.concatenate([part[1] for part in parts])[rows]
-    sample = Table(X, None if y is None else y[places], sample.name)
+    X = _joined([part.X for part in parts], n_features)
+    sample = Table(X, None if y is None else y[places], table_name(reader.path))
     return FirstPass(
-        n_rows, n_features, y, columns, sample, places, (*reader.notes, *notes.values())
+        n_rows, n_features, y, ranges, sample, places, (*reader.notes, *notes.values())
     )
 
 
-def _whole_target(targets: list[Any], reader: RowReader) -> pd.Series | AnyArray | None:
+def _floats(column: pandas.Series) -> AnyArray:
+    """Numbers of a column without gaps, dates as days since 1970; nothing for other columns."""
+    types, cells = pandas.api.types, column.dropna()
+    if types.is_datetime64_any_dtype(cells):
+        cells = (cells - pandas.Timestamp(0, tz=cells.dt.tz)) / pandas.Timedelta(days=1)
+    elif not types.is_numeric_dtype(cells) or types.is_bool_dtype(cells):
+        return np.empty(0)
+    return np.asarray(cells, dtype=float)
+
+
+class _Part(NamedTuple):
+    """Rows that may be in the sample: X, their places in the table, and random numbers."""
+
+    X: Any
+    places: AnyArray
+    keys: AnyArray
+
+    def below(self, most: float) -> list[_Part]:
+        """The rows whose numbers are at most ``most``; nothing if there are none."""
+        rows = np.flatnonzero(self.keys <= most)
+        X = self.X.iloc[rows] if hasattr(self.X, "iloc") else self.X[rows]
+        return [_Part(X, self.places[rows], self.keys[rows])] if len(rows) else []
+
+
+def _least(parts: list[_Part], n: int) -> tuple[list[_Part], float]:
+    """The rows of the ``n`` least numbers, and the greatest of these."""
+    keys = np.concatenate([part.keys for part in parts])
+    most = float(np.sort(keys)[:n][-1])
+    return [kept for part in parts for kept in part.below(most)], most
+
+
+def _joined(parts: list[Any], n_features: int) -> Any:
+    """Rows of all parts: a data frame, or a sparse matrix as wide as the table."""
+    if sparse.issparse(parts[0]):
+        for X in parts:
+            X.resize(X.shape[0], n_features)
+        return sparse.vstack(parts, format="csr")
+    columns = {name: [part[name] for part in parts] for name in parts[0]}
+
+    def joined(cells: list[Any]) -> Any:
+        if isinstance(cells[0].dtype, pandas.CategoricalDtype):  # categories may differ
+            return pandas.api.types.union_categoricals(cells, ignore_order=True)
+        return pandas.concat(cells, ignore_index=True)
+
+    return pandas.DataFrame({name: joined(cells) for name, cells in columns.items()})
+
+
+def _whole_target(targets: list[Any], reader: RowReader) -> pandas.Series | AnyArray | None:
     """Targets of all rows; TableError for a gap or an infinite value."""
     if targets[0] is None:
         return None
@@ -181,6 +157,6 @@ def _whole_target(targets: list[Any], reader: RowReader) -> pd.Series | AnyArray
         y = np.concatenate(targets)
         check_target(y, reader.path)
         return whole_target(y)
-    y = require("pandas", "Reading tables").concat(targets, ignore_index=True)
+    y = pandas.concat(targets, ignore_index=True)
     check_target(y, reader.path, f"the target {y.name!r}", "data row")
     return y

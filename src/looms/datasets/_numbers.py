@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
 from pathlib import Path
 
 from looms._typing import Array
@@ -47,16 +46,6 @@ def number(token: str) -> float:
     if abs(value) >= EXACT and _WHOLE.fullmatch(token) and int(token) != value:
         raise RoundedError("has more digits than a float holds")
     return value
-
-
-def whole_numbers(tokens: Sequence[str | None]) -> list[int] | None:
-    """Values as 64-bit integers, or None if one is missing or not such an integer."""
-    values = []
-    for token in tokens:
-        if token is None or len(token) > 20 or not _WHOLE.fullmatch(token):
-            return None
-        values.append(int(token))
-    return values if all(-(2**63) <= value < 2**63 for value in values) else None
 
 
 def left_as_text(name: str, row: int, cell: str, reason: object) -> str:

@@ -8,18 +8,11 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from looms.datasets._arff import read_arff
+from looms.datasets._arrow import arrow_source, object_source, parquet_source
 from looms.datasets._bytes import MAX_BYTES
-from looms.datasets._delimited import read_delimited
-from looms.datasets._delimited_rows import DelimitedRows
-from looms.datasets._parquet import (
-    open_arrow,
-    open_batches,
-    open_parquet,
-    read_arrow,
-    read_parquet,
-)
-from looms.datasets._rows import RowReader, WholeTable
-from looms.datasets._sparse import SvmlightRows, read_npz, read_svmlight
+from looms.datasets._delimited import delimited_source
+from looms.datasets._rows import RowReader, Source, reader_of
+from looms.datasets._sparse import open_svmlight, read_npz, read_svmlight
 from looms.datasets._spreadsheet import read_spreadsheet
 from looms.datasets._table import Table, TableError, split_target
 
@@ -57,10 +50,10 @@ _OPTIONS: dict[str, tuple[Format, ...]] = {
 #: Usual separator of cells.
 _USUAL = {"csv": ",", "tsv": "\t"}
 
-#: Readers of formats whose columns have no names, and where the target is.
-_WITHOUT_NAMES: dict[Format, tuple[Callable[[Path, int], Table], str]] = {
-    "svmlight": (read_svmlight, "an svmlight file begins every row with it"),
-    "npz": (read_npz, "it is in the file of the labels"),
+#: Readers of formats whose columns have no names; the target is in the file or in one of labels.
+_WITHOUT_NAMES: dict[Format, Callable[[Path, int], Table]] = {
+    "svmlight": read_svmlight,
+    "npz": read_npz,
 }
 
 
@@ -160,19 +153,16 @@ def read_table(
     ([[3.5, 1.4], [3.0, 4.7]], ['setosa', 'versicolor'])
     """
     path = Path(path)
-    format = _checked_format(path, target, format, sep, decimal, encoding, sheet, keep)
+    options: dict[str, Any] = {"sep": sep, "decimal": decimal, "encoding": encoding, "sheet": sheet}
+    format = _checked_format(path, target, format, options, keep)
     if format in _WITHOUT_NAMES:
-        return _WITHOUT_NAMES[format][0](path, max_bytes)
-    if format == "parquet":
-        columns = read_parquet(path, max_bytes)
-    elif format == "arrow":
-        columns = read_arrow(path, max_bytes)
-    elif format == "arff":
+        return _WITHOUT_NAMES[format](path, max_bytes)
+    if format == "arff":
         columns = read_arff(path, max_bytes)
     elif format == "spreadsheet":
         columns = read_spreadsheet(path, sheet, decimal, max_bytes)
     else:
-        columns = read_delimited(path, _USUAL[format], sep, decimal, encoding, max_bytes)
+        columns = _source(path, format, options, max_bytes).whole()
     return split_target(columns, target, path, keep, drop_missing_targets)
 
 
@@ -223,39 +213,45 @@ def open_table(
     [3.0] ['a']
     """
     if not isinstance(source, str | os.PathLike):
-        return open_batches(source, target, keep)
+        return object_source(source).reader(target, keep)
     path = Path(source)
-    format = _checked_format(path, target, format, sep, decimal, encoding, sheet, keep)
+    options: dict[str, Any] = {"sep": sep, "decimal": decimal, "encoding": encoding, "sheet": sheet}
+    format = _checked_format(path, target, format, options, keep)
     if format == "svmlight":
-        return SvmlightRows(path)
-    if format in ("csv", "tsv"):
-        return DelimitedRows(path, target, keep, _USUAL[format], sep, decimal, encoding)
-    if format in ("parquet", "arrow") and path.suffix != ".gz":
-        return (open_parquet if format == "parquet" else open_arrow)(path, target, keep)
-    options: dict[str, Any] = {"decimal": decimal, "sheet": sheet, "keep": keep}
-    return WholeTable(read_table(path, target, format=format, max_bytes=max_bytes, **options), path)
+        return open_svmlight(path)
+    if format in _USUAL or (format in ("parquet", "arrow") and path.suffix != ".gz"):
+        return _source(path, format, options).reader(target, keep)
+    table = read_table(path, target, format=format, keep=keep, max_bytes=max_bytes, **options)
+    return reader_of(table, path)
+
+
+def _source(
+    path: Path, format: Format, options: dict[str, Any], max_bytes: int | None = None
+) -> Source:
+    """Rows of a text, Parquet or Arrow file; with ``max_bytes`` they are in memory."""
+    if format in _USUAL:
+        dialect = options["sep"], options["decimal"], options["encoding"]
+        return delimited_source(path, _USUAL[format], *dialect, max_bytes)
+    return (parquet_source if format == "parquet" else arrow_source)(path, max_bytes)
 
 
 def _checked_format(
     path: Path,
     target: str | None,
     format: Format | None,
-    sep: str | None,
-    decimal: str | None,
-    encoding: str | None,
-    sheet: str | int | None,
+    options: dict[str, Any],
     keep: Sequence[str],
 ) -> Format:
     """Format of a file; refuses options that are not for it."""
     if os.path.isdir(path):  # unlike Path.is_dir() not an error for names that cannot be
         raise TableError(path, "this is a folder", "Name one file in it.")
     format = format or _guess(path)
-    options = {"sep": sep, "decimal": decimal, "encoding": encoding, "sheet": sheet}
     for name, value in options.items():
         if value is not None and format not in _OPTIONS[name]:
             files = " and ".join(_OPTIONS[name])
             problem = f"{name}={value!r} is for {files} files, and this is {format}"
             raise TableError(path, problem, "Leave it out.")
+    sep, decimal = options["sep"], options["decimal"]
     if sep is not None and (len(sep) != 1 or not sep.isascii() or sep in '"\r\n'):
         raise ValueError(f"sep={sep!r} is not one character of ASCII other than a quotation mark")
     if decimal not in (None, ".", ","):
@@ -264,10 +260,8 @@ def _checked_format(
         if keep:
             raise TableError(path, f"there is no column {keep[0]!r}", "Its columns have no names.")
         if target is not None:
-            place = _WITHOUT_NAMES[format][1]
-            raise TableError(
-                path, f"the target cannot be chosen: {place}", f"Leave out the target {target!r}."
-            )
+            problem = "the target cannot be chosen: it is in the file itself or in one of labels"
+            raise TableError(path, problem, f"Leave out the target {target!r}.")
     return format
 
 

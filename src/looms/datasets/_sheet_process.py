@@ -2,8 +2,9 @@
 
 python-calamine keeps every cell up to the last one of a sheet, and ends its process if they do not
 fit in memory, which a file of 1 kB can cause. The file is on stdin; stdout has one line of JSON
-for each sheet (its name), each of its nonblank rows (a list), or an error (an object). The
-argument is the memory limit in bytes.
+for each sheet (its name) and each of its nonblank rows (a list), stderr an error. The argument is
+the memory limit in bytes. Measured with python-calamine 0.9.1, also the reader of pandas: 30 bytes
+a cell, so a file of 5 kB took 3 GB and 31 s, and another one ended the process at 36 GB.
 """
 
 from __future__ import annotations
@@ -56,9 +57,9 @@ def main() -> None:
                 if any(cell != "" for cell in cells):
                     write(cells)
     except calamine.PasswordError:
-        write({"password": True})
+        sys.exit("it has a password")
     except (calamine.CalamineError, ValueError, OSError) as error:
-        write({"error": str(error)})
+        sys.exit(str(error))
 
 
 if __name__ == "__main__":

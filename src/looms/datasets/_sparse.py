@@ -8,21 +8,21 @@ from __future__ import annotations
 import re
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from functools import partial
 from io import BytesIO
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
-from looms._optional import require
 from looms._typing import AnyArray, Matrix
 from looms.datasets._bytes import chunks, read_bytes, read_text, too_large
-from looms.datasets._columns import Signs, number_types
-from looms.datasets._numbers import EXACT, bad_token, must_be_checked, number, pair
+from looms.datasets._columns import text_types
+from looms.datasets._numbers import EXACT, RoundedError, bad_token, must_be_checked, number, pair
+from looms.datasets._packages import pa, pandas
 from looms.datasets._rows import Block, RowReader
 from looms.datasets._table import (
     Table,
@@ -32,9 +32,6 @@ from looms.datasets._table import (
     no_rows,
     table_name,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _TOKEN = re.compile(r"[^ \t]+")
 #: An underscore before any comment: scikit-learn reads 1_000 as Python does.
@@ -59,45 +56,34 @@ def read_svmlight(path: Path, max_bytes: int) -> Table:
     return Table(_narrow(X), whole_target(y), table_name(path))
 
 
-class SvmlightRows(RowReader):
-    """Rows of an svmlight file."""
+def open_svmlight(path: Path) -> RowReader:
+    """Reader of the rows of an svmlight file in blocks."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def table(content: bytes, n_lines: int) -> Table:
+        X, y = _rows(content, path, n_lines)
+        return Table(_narrow(X), y, table_name(path))
 
-    def blocks(self, size: int) -> Iterator[Block]:
-        """Lines of ``size`` rows, and the number of the first line."""
-        n_rows, n_lines, lines, in_block, rest = 0, 0, [], 0, b""
-        for chunk in chain(chunks(self.path, text=True), [b""]):
-            *whole, rest = (rest + chunk).split(b"\n") if chunk else (rest, b"")
-            for line in whole:
+    def blocks(size: int) -> Iterator[Block]:
+        n_rows, n_lines, lines, in_block = 0, 0, [], 0
+        for line in chain(_lines(path), [None]):
+            if line is not None:
                 lines.append(line)
-                in_block += _is_row(line)
-                if in_block == size:
-                    yield Block(n_rows, (n_lines, b"\n".join(lines)))
-                    n_rows, n_lines = n_rows + size, n_lines + len(lines)
-                    lines, in_block = [], 0
-        if in_block:
-            yield Block(n_rows, (n_lines, b"\n".join(lines)))
+                in_block += bool(line.partition(b"#")[0].strip())
+            if in_block == size or (line is None and in_block):
+                yield Block(n_rows, partial(table, b"\n".join(lines), n_lines))
+                n_rows, n_lines = n_rows + in_block, n_lines + len(lines)
+                lines, in_block = [], 0
 
-    def table(self, block: Block) -> Table:
-        """Features and targets of a block."""
-        n_lines, content = block.rows
-        X, y = _rows(content, self.path, n_lines)
-        return Table(_narrow(X), y, table_name(self.path))
-
-    def taken(self, block: Block, places: AnyArray) -> bytes:
-        """Lines of rows."""
-        lines = [line for line in block.rows[1].split(b"\n") if _is_row(line)]
-        return b"\n".join(lines[place] for place in places)
-
-    def joined(self, parts: Sequence[bytes]) -> Table:
-        """Features and targets."""
-        return self.table(Block(0, (0, b"\n".join(parts))))
+    return RowReader(path, blocks)
 
 
-def _is_row(line: bytes) -> bool:
-    return bool(line.partition(b"#")[0].strip())
+def _lines(path: Path) -> Iterator[bytes]:
+    """Lines of a file."""
+    rest = b""
+    for chunk in chunks(path, text=True):
+        *whole, rest = (rest + chunk).split(b"\n")
+        yield from whole
+    yield rest
 
 
 def whole_target(y: AnyArray) -> AnyArray:
@@ -205,17 +191,15 @@ def _check_size(X: Matrix, path: Path, max_bytes: int) -> None:
         )
     if 8 * X.shape[0] > max_bytes:  # of which a file by columns says nothing
         raise too_large(path, max_bytes)
-    large = X.data[np.abs(X.data.astype(float)) >= EXACT] if kind in "iu" else []
-    rounded = [value for value in map(int, large) if float(value) != value]
-    if rounded:
-        raise TableError(
-            path,
-            f"{rounded[0]} has more digits than a float holds",
-            "Leave out columns of identifiers.",
-        )
+    for value in X.data[np.abs(X.data.astype(float)) >= EXACT] if kind in "iu" else ():
+        try:
+            number(str(value))
+        except RoundedError as error:
+            problem = f"{value} {error}"
+            raise TableError(path, problem, "Leave out columns of identifiers.") from None
 
 
-def _labels(path: Path, n_rows: int, max_bytes: int) -> tuple[pd.Series, tuple[str, ...]]:
+def _labels(path: Path, n_rows: int, max_bytes: int) -> tuple[pandas.Series, tuple[str, ...]]:
     """Labels as numbers or as text, with notes."""
     labels = [line.strip() for line in read_text(path, max_bytes).splitlines()]
     if len(labels) != n_rows or not all(labels):
@@ -225,12 +209,8 @@ def _labels(path: Path, n_rows: int, max_bytes: int) -> tuple[pd.Series, tuple[s
             f"there are {n_labels} labels for {n_rows} rows of data",
             "Give one label per line, without empty lines.",
         )
-    pandas = require("pandas", "Reading tables")
-    pa = require("pyarrow", "Reading labels")
-    cells = pa.array(labels)
-    types = number_types({"labels": Signs().add(cells)}, ".")
-    if "labels" not in types.whole:
-        return pandas.Series(labels, dtype=object), types.notes
-    y = types.values("labels", cells).to_pandas()
+    cells = pa.table({"labels": pa.array(labels)})
+    types = text_types([cells], ".")
+    y = types.columns(cells).frame["labels"]
     check_target(y, path)
-    return y, ()
+    return y, types.notes

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import subprocess
 import sys
 from decimal import Decimal
-from io import StringIO
 from math import isfinite
 from pathlib import Path
 from typing import TypeAlias
@@ -17,10 +15,10 @@ from looms._optional import require
 from looms._words import listed
 from looms.datasets import _sheet_process
 from looms.datasets._bytes import read_bytes
-from looms.datasets._columns import MISSING
-from looms.datasets._delimited import typed
+from looms.datasets._columns import MISSING, text_types
 from looms.datasets._numbers import EXACT
-from looms.datasets._table import Columns, TableError
+from looms.datasets._packages import pa
+from looms.datasets._table import Columns, TableError, check_columns
 
 Cell: TypeAlias = str | float | bool
 Rows: TypeAlias = list[list[Cell]]
@@ -29,14 +27,14 @@ Rows: TypeAlias = list[list[Cell]]
 def read_spreadsheet(
     path: Path, sheet: str | int | None, decimal: str | None, max_bytes: int
 ) -> Columns:
-    """Read a sheet like a CSV file of its cells.
+    """Read a sheet; its cells are typed like those of a CSV file.
 
     The first nonempty row has the names of the columns. Empty rows and columns are skipped.
     """
     sheets = _sheets(read_bytes(path, max_bytes), path, max_bytes)
     rows = _chosen(sheets, sheet, path)
     columns = [column for column in zip(*rows, strict=True) if any(cell != "" for cell in column)]
-    names = [str(column[0]) for column in columns]
+    names = [_text(column[0], True) for column in columns]
     if "" in names:
         place = names.index("")
         raise TableError(
@@ -60,13 +58,14 @@ def read_spreadsheet(
                 )
         return [None if cell == "" else _text(cell, True) for cell in cells]
 
-    text = StringIO()
-    # Not a comma, where a point would be taken for a decimal mark whatever else it may be.
-    writer = csv.writer(text, delimiter=";", lineterminator="\n")
-    writer.writerows(zip(*map(_texts, columns), strict=True))
-    made, decimal = typed(text.getvalue(), ";", decimal, path)
-    detected = () if decimal == "." else (f'read with decimal "{decimal}"',)
-    return Columns(made.frame, cells_of, (*detected, *made.notes))
+    check_columns(names, path)
+    cells = pa.table(
+        {n: pa.array(_texts(c[1:]), pa.string()) for n, c in zip(names, columns, strict=True)}
+    )
+    types = text_types([cells], decimal, other_decimal=True)
+    made = types.columns(cells)
+    detected = () if types.decimal == "." else (f'read with decimal "{types.decimal}"',)
+    return Columns(made.frame, cells_of, (*detected, *types.notes))
 
 
 def _sheets(content: bytes, path: Path, max_bytes: int) -> dict[str, Rows]:
@@ -86,26 +85,19 @@ def _sheets(content: bytes, path: Path, max_bytes: int) -> dict[str, Rows]:
             "Look for a cell far away from the others; if the table is that large, allow more by "
             "max_bytes, or save it as .csv.",
         )
-    sheets: dict[str, Rows] = {}
-    error = ""
     if child.returncode:
         error = (child.stderr.decode(errors="replace").splitlines() or ["its reader ended"])[-1]
-    for line in child.stdout.splitlines():
-        item = json.loads(line)
-        if isinstance(item, str):
-            sheets[item] = rows = []
-        elif isinstance(item, list):
-            rows.append(item)
-        elif "password" in item:
-            raise TableError(path, "it has a password", "Save it without the password.")
-        else:
-            error = item["error"]
-    if error:
         raise TableError(
             path,
             f"it is not a whole spreadsheet ({error})",
-            "Get the file again, or save it as .xlsx or .csv.",
+            "Get the file again, or save it without a password as .xlsx or .csv.",
         )
+    sheets: dict[str, Rows] = {}
+    for item in map(json.loads, child.stdout.splitlines()):
+        if isinstance(item, str):
+            sheets[item] = rows = []
+        else:
+            rows.append(item)
     return sheets
 
 
@@ -128,15 +120,14 @@ def _chosen(sheets: dict[str, Rows], sheet: str | int | None, path: Path) -> Row
     raise TableError(path, problem, "Choose one by sheet=..., name or number.")
 
 
-def _texts(column: tuple[Cell, ...]) -> list[str]:
-    """Column as cells of a CSV file, starting with the name.
+def _texts(cells: tuple[Cell, ...]) -> list[str]:
+    """Cells of a column as text.
 
     Fractions are written as whole numbers times a power of ten (184e-2), so that they have no
     decimal mark; in a column of text they are written as they are.
     """
-    name, *cells = column
     words = any(isinstance(cell, str) and cell.strip() not in MISSING for cell in cells)
-    return [_text(name, True), *(_text(cell, words) for cell in cells)]
+    return [_text(cell, words) for cell in cells]
 
 
 def _text(cell: Cell, plain: bool) -> str:

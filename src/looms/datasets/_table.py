@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from looms._files import FileError
-from looms._optional import require
 from looms._typing import AnyArray
 from looms._words import count, listed
+from looms.datasets._packages import pandas
 
 if TYPE_CHECKING:
-    import pandas as pd
     from scipy import sparse
 
 
@@ -59,8 +58,8 @@ class Table:
         Cells of the columns to keep, as the text in the file, None for a gap.
     """
 
-    X: pd.DataFrame | sparse.csr_array
-    y: pd.Series | AnyArray | None
+    X: pandas.DataFrame | sparse.csr_array
+    y: pandas.Series | AnyArray | None
     name: str
     notes: tuple[str, ...] = ()
     kept: dict[str, list[str | None]] = field(default_factory=dict)
@@ -80,7 +79,7 @@ class Columns:
         Notes like those of `Table`.
     """
 
-    frame: pd.DataFrame
+    frame: pandas.DataFrame
     text: Callable[[str], list[str | None]]
     notes: tuple[str, ...] = ()
 
@@ -165,10 +164,10 @@ def no_rows(path: Path) -> TableError:
 
 
 def check_target(
-    y: pd.Series | AnyArray, path: Path, name: str = "the target", rows: str = "row"
+    y: pandas.Series | AnyArray, path: Path, name: str = "the target", rows: str = "row"
 ) -> None:
     """Raise TableError for a target with gaps or infinite values."""
-    values = require("pandas", "Reading tables").Series(y)
+    values = pandas.Series(y)
     infinite = values.isin([float("inf"), -float("inf")])
     for wrong, what, which in (
         (values.isna(), "missing", "is not known"),

@@ -76,7 +76,7 @@ class TableBlocks(RowBlocks):
         """
 
         def on(block: Block) -> tuple[int, Any]:
-            X = self._prepared(self._reader.table(block).X)
+            X = self._prepared(block.table().X)
             stop = block.first + X.shape[0]
             if stop > self.shape[0]:
                 raise self._changed(f"more than {self.shape[0]:,} rows")
@@ -97,7 +97,7 @@ class TableBlocks(RowBlocks):
             first = block.first
             own = places[(places >= first) & (places < first + self._size)] - first
             if len(own):
-                parts.append(self._prepared(self._reader.table(block).X)[own])
+                parts.append(self._prepared(block.table().X)[own])
         stack = sparse.vstack if sparse.issparse(parts[0]) else np.vstack
         return stack(parts)
 
