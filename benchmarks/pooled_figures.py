@@ -23,7 +23,7 @@ from looms.lssvm.left_out import Linear
 from looms.selection import Objective
 from looms.selection._decisions import Decided, Decisions
 from looms.selection._fold_pairs import fold_pairs, pair_auc
-from looms.selection._nested import NestedChoice, choose_nested
+from looms.selection._nested import Rounds
 
 N_FEATURES = 5
 RIDGES = (1.0, 10.0, 100.0)
@@ -70,22 +70,23 @@ def of_machine(objective: Objective, theta: np.ndarray) -> tuple[float, ...]:
     return figures(y, machine.loo.outputs[:, 0], pairs, outputs)
 
 
-def of_choice(objective: Objective, choice: NestedChoice) -> tuple[float, ...]:
+def of_choice(objective: Objective, choice: Rounds) -> tuple[float, ...]:
     """Figures with the choice repeated without the rows that they are about."""
     n = objective.n_samples
     pairs = [(i, j) for i, j in choice.left_out[n:]]
     outputs = [choice.outputs[n + k, list(pair)] for k, pair in enumerate(pairs)]
-    return figures(objective.y, choice.held_out[:, 0], pairs, outputs)
+    held_out = choice.outputs[np.arange(n), np.arange(n), 0]
+    return figures(objective.y, held_out, pairs, outputs)
 
 
 def of_draw(n: int, share: float, seed: int) -> list[tuple[float, ...]]:
     """Figures of each ridge, of the machine chosen, and nested."""
     objective = Objective(*noise(n, share, seed), kernel="rbf", criterion="press")
     given = [of_machine(objective, point(objective, 0.0, ridge)) for ridge in RIDGES]
-    candidates = [(objective, point(objective, *place)) for place in GRID]
-    choice = choose_nested([(objective, [theta for _, theta in candidates])])
-    tuned = of_machine(objective, candidates[choice.best][1])
-    return [*given, tuned, of_choice(objective, choice)]
+    rounds = Rounds(objective.y, objective.units)
+    points = [rounds.evaluate(objective, point(objective, *place)) for place in GRID]
+    tuned = of_machine(objective, min(points, key=lambda one: one.value).theta)
+    return [*given, tuned, of_choice(objective, rounds)]
 
 
 def main() -> None:

@@ -59,6 +59,7 @@ from looms.calibration._isotonic import Isotonic
 from looms.calibration._sigmoid import Sigmoid
 from looms.criteria import Criterion
 from looms.datasets import Table
+from looms.estimators._least_squares import Member
 from looms.folds import GapKFold
 from looms.kernels import (
     ARD,
@@ -76,6 +77,7 @@ from looms.kernels import (
 from looms.kernels._names import as_kernel
 from looms.model_files import ModelFileError, _files, _types, _values, load_model, save_model
 from looms.optimize import Outcome
+from looms.selection._nested import Setting
 from looms.tables import table_preprocessor
 from looms.threshold import ThresholdRule
 
@@ -155,10 +157,10 @@ def test_what_was_held_out_comes_back(tmp_path, target, options):
     if model.nested_ is None:
         assert loaded.nested_ is None
         return
-    assert [repr(kernel) for kernel in loaded.nested_.kernels] == [
-        repr(kernel) for kernel in model.nested_.kernels
+    assert [repr(machine) for machine in loaded.nested_.machines] == [
+        repr(machine) for machine in model.nested_.machines
     ]
-    for field in ("rows", "folds", "mus", "chosen"):
+    for field in ("rows", "folds", "machine", "whole"):
         ours, theirs = (getattr(one.nested_, field) for one in (loaded, model))
         np.testing.assert_array_equal(ours, theirs)
     if target == "classes":
@@ -689,16 +691,19 @@ TAMPERED = [
     ("in folds", "_outer_seed", np.arange(3)),
     ("in folds", "_unfitted", 3),
     ("nested", "fit_weight_", np.eye(12)[0]),
-    ("nested.nested_", "chosen", np.full(12, 99)),
-    ("nested.nested_", "chosen", np.zeros(5, dtype=int)),
+    ("nested.nested_", "machine", np.full(12, 99)),
+    ("nested.nested_", "machine", np.zeros(3)),
+    ("nested.nested_", "machine", np.zeros(1, dtype=int)),
+    ("nested.nested_", "whole", "no"),
     ("nested.nested_", "folds", np.linspace(0.0, 1.0, 12)),
     ("nested.nested_", "held_out", HeldOut(np.ones(3), np.ones(3))),
-    ("nested.nested_", "kernels", ("linear",)),
-    ("nested.nested_", "mus", "x"),
-    ("nested.nested_", "mus", np.array([-1.0])),
-    ("nested.nested_", "coefs", ()),
-    ("nested.nested_", "coefs", (np.ones((3, 2)),)),
-    ("nested.nested_", "coefs", ("weights",)),
+    ("nested.nested_", "machines", ("linear",) * 9),
+    ("nested.nested_", "machines", "linear" * 9),
+    ("nested.nested_", "machines", ((),) * 9),
+    ("nested.nested_", "machines", (Setting(Linear(), "x"),) * 9),
+    ("nested.nested_", "machines", (Setting(Linear(), -1.0),) * 9),
+    ("nested.nested_", "machines", ((Member(1.0, Linear(), 1.0, np.ones(5), 0.0),),) * 9),
+    ("nested.nested_", "machines", ((Member(1.0, Linear(), 1.0, 0, 0.0, np.ones(3)),),) * 9),
     ("nested.nested_.decisions", "predicted", np.full(12, 2)),
     ("nested.nested_.decisions", "probabilities", np.ones(5)),
     ("nested.nested_.decisions", "wrong", np.ones(5)),

@@ -17,7 +17,6 @@ from looms.blocks import ArrayBlocks
 from looms.diagnostics import _row_order, row_order
 from looms.diagnostics._held_out_folds import residuals_of_folds
 from looms.diagnostics._row_order import N_RANDOM, _adjacent, _blocks, _exchanged
-from looms.estimators._least_squares import members_of
 from looms.folds import GapKFold
 
 RNG = np.random.default_rng(0)
@@ -49,7 +48,7 @@ def by_refits(model, folds):
     for fold in np.unique(folds[folds >= 0]):
         rows = np.flatnonzero((folds != fold) & (model.fit_weight_ > 0))
         outputs = sum(
-            one.weight * refitted(model, one.kernel, one.mu, rows) for one in members_of(model)
+            one.weight * refitted(model, one.kernel, one.mu, rows) for one in model._members
         )
         own = folds == fold
         residuals[own] = (model.loo_.y.reshape(N, -1) - outputs)[own]

@@ -111,8 +111,9 @@ class TestFewFeatures:
         nested = model.nested_
         for i in range(N):
             rest = nested.folds != nested.folds[i]
-            mu = nested.mus[np.argmax(nested.chosen[:, i])]
-            scale = N if search == "grid" else rest.sum()  # the ridge of machines tuned anew
+            mine = nested.machines[nested.machine[nested.folds[i]]]
+            grid = search == "grid"
+            mu, scale = (mine.mu, N) if grid else (mine[0].mu, rest.sum())  # tuned anew
             ridge = Ridge(alpha=scale * mu, solver="svd").fit(S[rest], NOISY[rest])
             assert_allclose(F[:, i], ridge.predict(S), rtol=1e-7, atol=1e-7)
         save_model(tmp_path / "m.skops", model, {})

@@ -128,6 +128,8 @@ def test_rows_in_blocks_give_what_a_matrix_gives(tmp_path):
         ({"rank": None}, None, "Rows in blocks need landmarks: give rank"),
         ({"copies": "together"}, None, "copies='together' compares all rows"),
         ({}, np.arange(N), "Rows in blocks need positive weights"),
+        ({"nested": "folds"}, None, "nested='folds' tune machines anew"),
+        ({"kernel": "auto"}, None, "Rows in blocks are not kept, but a stack"),
     ):
         with pytest.raises(ValueError, match=message):
             regressor(**options).fit(blocks, NUMBERS[:N], sample_weight=weight)
@@ -220,7 +222,7 @@ def test_groups_of_any_size_are_held_out():
     half = np.arange(N) // (N // 2)
     low = regressor().fit(X[:N], NUMBERS[:N], groups=half)
     intervals = low.predict_interval(X[N:])
-    without = low._projection(low.kernel_, low.mu_).machines(Units.of_numbers(half))
+    without = low._projection(low.kernel_, low.mu_, low.landmarks_).machines(Units.of_numbers(half))
     K = low.kernel_(X[N:], low.landmarks_)
     F = np.stack([K @ one.coefficients[:, 0] + one.intercept[0] for one in without], axis=1)
     assert_allclose(intervals, jackknife_plus(low.held_out_.residuals, F[:, half], 0.9))
@@ -244,10 +246,7 @@ def test_rank_auto_takes_the_kernel_matrix_of_few_rows(monkeypatch):
         ({"rank": "few"}, "got 'few'"),
         ({"rank": True}, "got True"),
         ({"rank": 5000}, "rank=5000 asks for more landmarks than there are rows, 900"),
-        ({"search": "grid"}, "search='grid' needs the whole kernel matrix: use rank=None"),
-        ({"nested": "folds"}, "nested='folds' needs"),
-        ({"combine": "stack"}, "combine='stack' needs"),
-        ({"kernel": "auto"}, "kernel='auto', a stack, needs"),
+        ({"kernel": "precomputed"}, "is the whole kernel matrix, without landmarks"),
     ],
 )
 def test_what_takes_the_whole_kernel_matrix_is_refused(options, message):

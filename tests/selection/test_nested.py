@@ -14,9 +14,11 @@ from looms.kernels import RBF, Linear, Polynomial
 from looms.lssvm import refit_loo, solve
 from looms.lssvm.fit import Fit
 from looms.optimize import Point
-from looms.selection import Objective, _features, _objective
+from looms.selection import Objective, _features, _objective, _scan
+from looms.selection._candidates import Score
 from looms.selection._features import objective_of
-from looms.selection._nested import choose_along_mu, choose_nested
+from looms.selection._nested import Rounds
+from looms.selection._scan import scan
 from looms.units import Units
 
 N = 24
@@ -57,13 +59,14 @@ def test_it_is_the_choice_made_anew_without_each_fold(
     y, zeta = TARGETS[target], WEIGHTS[weight]
     options = {"sample_weight": zeta, "fit_intercept": intercept, **CVS[cv]}
     candidates = list(candidates_of(KERNELS[kernels], y, criterion, options))
-    choice = choose_nested([(objective, [theta]) for objective, theta in candidates])
-    points = [objective.evaluate(theta, gradient=False) for objective, theta in candidates]
-    assert_allclose(choice.values, [point.value for point in points], rtol=1e-10)
-    assert choice.best == np.argmin([point.value for point in points])
     objective = candidates[0][0]
-    zeta = objective.sample_weight
     units = objective.units
+    choice = Rounds(y, units)
+    values = [choice.evaluate(*candidate).value for candidate in candidates]
+    points = [objective.evaluate(theta, gradient=False) for objective, theta in candidates]
+    assert_allclose(values, [point.value for point in points], rtol=1e-10)
+    zeta = objective.sample_weight
+    held_out = choice.nested(np.arange(N), zeta, lambda *_: Score(0.0)).held_out.outputs
     assert [len(left_out) for left_out in choice.left_out].count(1) == units.n_units
     for r, left_out in list(enumerate(choice.left_out))[:: 1 if cv == "folds" else 2]:
         fold = np.flatnonzero(np.isin(units.number[0], left_out))
@@ -95,59 +98,81 @@ def test_it_is_the_choice_made_anew_without_each_fold(
         assert_allclose(ours[fold], theirs, rtol=1e-8, atol=1e-9)
         assert_allclose(ours[rest], fit.held_out[0], rtol=1e-8, atol=1e-9)
         if len(left_out) == 1:
-            assert_array_equal(choice.held_out.reshape(y.shape)[fold], ours[fold])
+            assert_array_equal(held_out[fold], ours[fold])
 
 
 def test_candidates_that_cannot_be_evaluated_are_not_chosen():
     K = X @ X.T - 3.0 * np.eye(N)
     objective = Objective(K, LABELS, kernel="precomputed")
-    choice = choose_nested([(objective, [np.array([m]) for m in (-20.0, 3.0, 5.0)])])
-    assert_array_equal(np.isfinite(choice.values), [False, True, True])
+    choice = Rounds(LABELS, objective.units)
+    values = [choice.evaluate(objective, np.array([m])).value for m in (-20.0, 3.0, 5.0)]
+    assert_array_equal(np.isfinite(values), [False, True, True])
     assert (choice.chosen > 0).all()
+    choice = Rounds(LABELS, objective.units)
+    choice.evaluate(objective, np.array([-20.0]))
     with pytest.raises(ValueError, match="No candidate"):
-        choose_nested([(objective, [np.array([-20.0])])])
+        choice.nested(np.arange(N), np.ones(N), lambda *_: Score(0.0))
 
 
-@pytest.mark.parametrize(("cv", "match"), [("2x3", "one number"), (2, "three or more")])
-def test_repetitions_and_two_folds_are_refused(cv, match):
-    objective = Objective(X, LABELS, units=Units.of(cv, LABELS))
-    with pytest.raises(ValueError, match=match):
-        choose_nested([(objective, [objective.theta0])])
+@pytest.mark.parametrize(
+    ("units", "takes"),
+    [
+        (Units.of("2x3", LABELS), False),
+        (Units.of(2, LABELS), False),
+        (Units.of(3, LABELS), True),
+        (Units.of_numbers(np.arange(N) - 1), False),
+        (Units.rows(N), True),
+    ],
+)
+def test_rounds_take_units_in_which_every_row_is_once(units, takes):
+    assert Rounds.take(units) is takes
+
+
+def _on(thetas):
+    """A grid of these points."""
+    return lambda objective: thetas
 
 
 @pytest.mark.parametrize("kernels", KERNELS)
 @pytest.mark.parametrize("cv", [None, 5, "5x2"])
-def test_along_mu_the_least_of_all_points_is_taken(kernels, cv):
+def test_a_scan_takes_the_least_of_all_points(kernels, cv, monkeypatch):
     options = {"units": Units.of(cv, LABELS)}
     candidates = list(candidates_of(KERNELS[kernels], LABELS, "press", options))
-    theirs = [objective.evaluate(theta, gradient=False) for objective, theta in candidates]
-    ours = []
-    fit = choose_along_mu(
-        [(one, [theta for _, theta in some]) for one, some in groupby(candidates, itemgetter(0))],
-        lambda objective, point: ours.append(point),
-    )
-    assert_array_equal([point.theta.tolist() for point in ours], [p.theta.tolist() for p in theirs])
-    assert_allclose([point.value for point in ours], [p.value for p in theirs], rtol=1e-9)
-    best = min(theirs, key=lambda point: point.value)
-    assert_allclose(fit.held_out, best.model.held_out, rtol=1e-9)
+    for objective, some in groupby(candidates, itemgetter(0)):
+        monkeypatch.setattr(_scan, "grid_points", _on([theta for _, theta in some]))
+        thetas = _scan.grid_points(objective)
+        theirs = [objective.evaluate(theta, gradient=False) for theta in thetas]
+        ours = []
+        tuning, fit = scan(objective, evaluated=lambda _, point, ours=ours: ours.append(point))
+        for found in (ours, tuning.history):
+            assert [point.theta.tolist() for point in found] == [p.theta.tolist() for p in theirs]
+            assert_allclose([point.value for point in found], [p.value for p in theirs], rtol=1e-9)
+        best = min(theirs, key=lambda point: point.value)
+        assert_allclose(fit.held_out, best.model.held_out, rtol=1e-9)
+        if cv != "5x2":
+            again, other = scan(objective, rounds=Rounds(LABELS, objective.units))
+            assert again.value == pytest.approx(tuning.value, rel=1e-9)
+            assert_allclose(other.held_out, fit.held_out, rtol=1e-9)
 
 
-def test_along_mu_points_that_cannot_be_solved_are_not_taken(monkeypatch):
+def test_points_that_cannot_be_solved_are_not_taken(monkeypatch):
     K = X @ X.T - 3.0 * np.eye(N)
     objective = Objective(K, LABELS, kernel="precomputed")
     points = [np.array([m]) for m in (-20.0, 3.0, 5.0)]
+    monkeypatch.setattr(_scan, "grid_points", _on(points))
     seen = []
-    fit = choose_along_mu([(objective, points)], lambda _, point: seen.append(point.value))
+    _, fit = scan(objective, evaluated=lambda _, point: seen.append(point.value))
     assert_array_equal(np.isfinite(seen), [False, True, True])
     assert_array_equal(fit.alpha, objective.fit(points[int(np.argmin(seen))]).alpha)
-    with pytest.raises(ValueError, match="No candidate"):
-        choose_along_mu([(objective, points[:1])])
+    monkeypatch.setattr(_scan, "grid_points", _on(points[:1]))
+    assert scan(objective)[1] is None
+    monkeypatch.setattr(_scan, "grid_points", _on(points))
     # Should eigenvectors give a value where a factorization fails, it is not the least.
     monkeypatch.setattr(
         objective, "along_mu", lambda _, log2_mu: [Point(np.array([m]), m, 1.0) for m in log2_mu]
     )
     seen.clear()
-    fit = choose_along_mu([(objective, points)], lambda _, point: seen.append(point.value))
+    _, fit = scan(objective, evaluated=lambda _, point: seen.append(point.value))
     assert_array_equal(fit.alpha, objective.fit(points[1]).alpha)
     assert seen[0] == np.inf
     assert seen[1] == objective.evaluate(points[1], gradient=False).value

@@ -113,7 +113,7 @@ def choice_of(machine: Any) -> str:
             "columns before, such as scaling, was not repeated"
         )
     outer = "--nested folds and looms assess give"
-    if getattr(machine, "landmarks_", None) is not None:
+    if machine.X_fit_ is None:  # rows in blocks
         outer = "looms assess gives"
     method = METHODS[unit_of(machine)]
     return f"{method} chose this machine, so its figures flatter it; {outer} honest ones"

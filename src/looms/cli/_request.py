@@ -343,7 +343,6 @@ class MachineRequest:
             "--machine": None if self.machine == "lssvm" else self.machine,
             "--kernel": "auto" if "auto" in (self.kernel or ()) else None,
             "--copies": None if self.copies == "apart" else self.copies,
-            "--search": None if self.search == "gradient" else self.search,
             "--combine": self.combine if self.combine == "stack" else None,
             "--nested": self.nested if self.nested == "folds" else None,
         }
@@ -354,23 +353,7 @@ class MachineRequest:
     def _check_grid(self) -> None:
         if len(self.criterion or ()) > 1:
             raise InputError("--search grid compares by one --criterion, but there are several")
-        if self.nested == "folds":
-            raise InputError("--nested folds is for --search gradient; the grid nests by itself")
         self._check_gradient("--search gradient, and this is --search grid")
-        if "auto" in (self.kernel or ()):
-            raise InputError("--kernel auto is for --search gradient; name kernels for the grid")
-        if self.combine == "stack":
-            raise InputError("--search grid makes no stack: give --combine best")
-        if self.gap:
-            raise InputError(
-                "--search grid leaves out two windows at a time, without a --gap; leave one of "
-                "these options out"
-            )
-        if self.cv is not None and "x" in self.cv:
-            raise InputError(
-                f"--search grid holds out each row once, and --cv {self.cv} repeats it; give a "
-                "number of folds"
-            )
 
     def _check_gradient(self, wanted: str) -> None:
         """Refuse the options of a search by gradients, naming what they are for."""

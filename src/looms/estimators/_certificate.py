@@ -18,7 +18,7 @@ from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms._words import count
 from looms.blocks import ArrayBlocks, RowBlocks
-from looms.estimators._held_out_models import kernel_blocks
+from looms.estimators._fits import kernel_blocks
 from looms.folds import left_out_with
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
@@ -253,7 +253,11 @@ class CertifiedSystem(CertifiedMachine):
     kernel_: Kernel
     mu_: float
     landmarks_: Matrix | None
-    members_: tuple[Any, ...]
+
+    @property
+    @abstractmethod
+    def _members(self) -> tuple[Any, ...]:
+        """Machines of a stack, or the only one."""
 
     @abstractmethod
     def _outputs(self, X: Matrix) -> Array:
@@ -293,23 +297,23 @@ class CertifiedSystem(CertifiedMachine):
     ) -> Iterator[tuple[float, WholeSystem | SystemOnLandmarks, Array, Any]]:
         """Weights, systems, dual coefficients and intercepts of the machine, or its members."""
         y, zeta, fit_intercept = self.loo_.y[train], self.fit_weight_[train], self.fit_intercept_
-        if blocks is not None:
-            samples = Samples(self.landmarks_, center=center_of(self.landmarks_))
-            landmarks = Landmarks(self.kernel_, samples)
-            system = SystemOnLandmarks(landmarks, blocks, y, self.mu_, zeta, fit_intercept)
-            yield 1.0, system, self.dual_coef_, self.intercept_
-            return
-        basis = Samples(self.X_fit_, center=center_of(self.X_fit_))
-        members = [(m.weight, m.kernel, m.mu, m.dual_coef, m.intercept) for m in self.members_]
-        alone = (1.0, self.kernel_, self.mu_, self.dual_coef_, self.intercept_)
-        for weight, kernel, mu, dual_coef, intercept in members or [alone]:
+        for one in self._members:
+            kernel, mu = one.kernel, one.mu
+            if blocks is not None:
+                landmarks = Landmarks(
+                    kernel, Samples(one.landmarks, center=center_of(one.landmarks))
+                )
+                system = SystemOnLandmarks(landmarks, blocks, y, mu, zeta, fit_intercept)
+                yield one.weight, system, one.dual_coef, one.intercept
+                continue
+            basis = Samples(self.X_fit_, center=center_of(self.X_fit_))
             of_all = [K for _, K in kernel_blocks(kernel, self.X_fit_, basis, train)]
             K = np.vstack(of_all)[train]
             of_fit, X_train = np.empty(K.shape, order="F"), self.X_fit_
             X_train = training_rows(X_train, train, kernel.pairwise)
             gram_into(of_fit, kernel, GramBlocks(X_train, frozenset()))
             whole = WholeSystem(K, y, mu, zeta, fit_intercept, np.abs(np.tril(K - of_fit)))
-            yield weight, whole, dual_coef[train], intercept
+            yield one.weight, whole, one.dual_coef[train], one.intercept
 
     def _blocks_of_fit(self, train: AnyArray, X: Any) -> RowBlocks:
         """Rows of positive weight of a machine on landmarks."""

@@ -83,33 +83,33 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
         takes the whole matrix for up to 5000 samples, and beyond that as many landmarks as pay:
         starting at 64, the number is doubled, up to 2048 or a quarter of the samples, while one
         doubling or two lower the criterion, tuned anew, by 1 % and by the standard error of the
-        gain. Precomputed kernels, stacks such as ``kernel="auto"``, repeated folds,
-        ``search="grid"`` and ``nested="folds"`` need the whole matrix, and are refused with a
-        rank. Candidates are compared by the outputs that they were tuned on, and ``scores_`` are
-        of the samples that chose the machine: optimistic, which `looms.assess` is not.
+        gain. In outer folds, of `nested` or of a stack, landmarks are drawn anew. Rows in blocks
+        are not kept, so that they have neither.
     search : {"gradient", "grid"}, default="gradient"
         Search by gradients, or on a fixed grid of 63 points around the start, where the
-        parameters of one kernel move together.
+        parameters of one kernel move together. On landmarks the start is the best point of the
+        same grid for a sample of the rows.
     nested : {"auto", "folds"} or None, default="auto"
         How the whole choice is repeated without the samples that it is scored on, for ``nested_``
-        and everything derived from it: ``scores_``, intervals and sets. With "folds" the gradient
-        search is repeated without each of ten folds (five with several candidates), or of as many
+        and everything derived from it: ``scores_``, intervals and sets. With "folds" the search is
+        repeated without each of ten folds (five after several candidates in folds), or of as many
         as the rarest class has samples, or groups: that many fits at the first access, which
         `joblib.parallel_config` runs in parallel. "auto" is "folds" for up to 1000 samples (200
         with several candidates), if `cv` is None or a number and there can be three folds or more.
         Beyond that, several candidates reuse the machines of the folds that compare them, chosen
         or weighted by the rows of the other folds; the outputs on these rows come from machines
-        that saw the fold, so a trace of it is left. A single candidate then has no ``nested_``. On
-        the grid the choice is repeated without every sample, group or fold, for four times the time
-        of the grid and 3 n² numbers in memory for each class of several.
+        that saw the fold, so a trace of it is left. A single candidate then has no ``nested_``.
+        For a grid on all samples, each of them in one of three folds or more, "auto" repeats the
+        choice in closed form without every sample, group or fold, for four times the time of the
+        grid and 3 n² numbers in memory for each class of several.
     combine : {"auto", "best", "stack"}, default="auto"
         How several candidates, each tuned anew without each of five folds, are combined by the
         rows of these folds. "best" takes the one with the smallest loss, and among equal ones the
         one with the fewest hyper-parameters; "stack" weights the outputs of all, with the
         nonnegative weights of the smallest log loss or squared error. "auto" stacks the kernels
         of ``kernel="auto"``, and otherwise takes the best. If three folds cannot be made, as with
-        a splitter for `cv`, or with search="grid", the best is taken by the outputs that the
-        candidates were tuned on.
+        a splitter for `cv`, and for the best with search="grid" or a rank, the best is taken by
+        the outputs that the candidates were tuned on.
     random_state : int, RandomState instance or None, default=0
         Draws the subsamples, of up to a quarter of the samples, on which searches begin.
 

@@ -41,7 +41,7 @@ def folds_of_choice(
         try:
             return outer_folds(machine.cv, targets, groups, labels, seed, CHOICE_FOLDS)
         except ValueError as error:
-            reason = str(error).removeprefix("nested='folds': ").rstrip(".")
+            reason = str(error).rstrip(".")
     if machine._is_stack:
         warn_of_no_stack(reason)
     return None

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from looms._threads import blas_threads
-from looms._typing import Array, Matrix
+from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import ArrayBlocks, RowBlocks
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
-from looms.kernels._gram import GramBlocks, check_finite_lower, expansion, gram_into
+from looms.kernels._gram import (
+    GramBlocks,
+    check_finite_lower,
+    expansion,
+    finite_values,
+    gram_into,
+)
 from looms.kernels._samples import Pairs, Samples, center_of
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm.dense import Dense
@@ -20,6 +26,8 @@ from looms.lssvm.features import decompose_features, has_few_features
 from looms.lssvm.fit import Fit
 from looms.lssvm.landmarks import Landmarks, Streamed, outputs_on
 from looms.lssvm.projection import Projection
+
+_NUMBERS = 1 << 20  # in an array of a block
 
 
 def projection_of(
@@ -61,6 +69,20 @@ def cross_of(kernel: Kernel, X: Matrix) -> Callable[[Matrix], Array]:
     """Function of new rows that gives their kernel values with the rows ``X``, (b, n)."""
     basis = Samples(X, center=center_of(X))
     return lambda new: kernel.values(Pairs(Samples(new, center=basis.center), basis))
+
+
+def kernel_blocks(
+    kernel: Kernel, X: Matrix, basis: Samples, train: AnyArray
+) -> Iterator[tuple[slice, Array]]:
+    """Rows of ``X`` and their kernel values with some samples of the basis, (rows, n_train).
+
+    Blocks have so many rows that an array of rows × samples has 2²⁰ numbers.
+    """
+    step = max(1, _NUMBERS // basis.n_samples)
+    for start in range(0, X.shape[0], step):
+        rows = Samples(X[start : start + step], start=start, center=basis.center)
+        K = finite_values(kernel, Pairs(rows, basis))
+        yield slice(start, start + step), K if K.shape[1] == len(train) else K[:, train]
 
 
 def fitted_machine(

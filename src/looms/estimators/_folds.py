@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
@@ -16,6 +17,9 @@ from looms._typing import AnyArray, Array, Matrix
 from looms.estimators._warnings import kept_warnings
 from looms.folds import NUMBER_OF_FOLDS, check_rest, fold_numbers
 from looms.kernels._samples import training_rows
+from looms.lssvm._system import targets_as_columns
+from looms.lssvm.left_out import Refits
+from looms.selection._nested import Nested
 from looms.threshold import as_rule
 
 OUTER_FOLDS = 10
@@ -77,14 +81,11 @@ def outer_folds(
     if n_folds < LEAST_OUTER_FOLDS:
         what = "There are" if labels is None else "Some class has"
         raise ValueError(
-            f"nested='folds': {what} fewer than {LEAST_OUTER_FOLDS} {unit}s, but as many outer "
-            "folds are needed: give more, or leave nested out."
+            f"{what} fewer than {LEAST_OUTER_FOLDS} {unit}s, but as many outer folds are needed: "
+            "give more."
         )
     n_folds = min(most, n_folds)
-    try:
-        folds = fold_numbers(f"1x{n_folds}", targets, groups, labels=labels, random_state=seed)
-    except ValueError as error:
-        raise ValueError(f"nested='folds': {error}") from None
+    folds = fold_numbers(f"1x{n_folds}", targets, groups, labels=labels, random_state=seed)
     numbers: AnyArray = np.asarray(folds)[0]
     match = NUMBER_OF_FOLDS.fullmatch(str(cv))
     inner = 2 if match is None else int(match[2])
@@ -95,10 +96,18 @@ def outer_folds(
         least = 1 if cv is None and groups is None else 2
         if rest.sum() < 3 or n_units < inner or min(of_classes) < least:
             raise ValueError(
-                f"nested='folds': without an outer fold there are {n_units} {unit}s, "
+                f"Without an outer fold there are {n_units} {unit}s, "
                 f"{min(of_classes)} of some class: too few to hold out some of them again."
             )
     return numbers
+
+
+def checked_outer_folds(*arguments: Any) -> AnyArray:
+    """`outer_folds` that are asked for by nested='folds'."""
+    try:
+        return outer_folds(*arguments)
+    except ValueError as error:
+        raise ValueError(f"nested='folds': {error}") from None
 
 
 def folds_of_area(labels: AnyArray, groups: AnyArray | None) -> AnyArray | None:
@@ -128,7 +137,7 @@ def takes_outer_folds(
     if machine.nested == "folds":
         if not numbered:
             raise ValueError("nested='folds' needs cv=None, a number of folds, or a cv like '5x2'.")
-        outer_folds(cv, targets, groups, labels, seed)  # refuses rows that are too few
+        checked_outer_folds(cv, targets, groups, labels, seed)
     automatic = machine.nested == "auto" and numbered and len(targets) <= MOST_NESTED
     return machine.nested == "folds" or automatic
 
@@ -193,13 +202,47 @@ def _machine_without(
         _, labels = np.unique(y, return_inverse=True)
         own_weight = own_weight * class_factors(labels, weight, rest)
         own_weight *= weight[rest].sum() / own_weight.sum()  # C counts in units of them
+    anew, rank = clone(machine), getattr(machine, "rank", None)
+    if isinstance(rank, Integral):
+        anew.set_params(rank=min(rank, len(rest)))
     with kept_warnings():  # the machine of all rows has the same to say
-        return clone(machine).fit(
+        return anew.fit(
             training_rows(X, rest, pairwise),
             y[rest],
             sample_weight=own_weight,
             groups=None if groups is None else groups[rest],
         )
+
+
+def fold_rows(folds: AnyArray) -> list[AnyArray]:
+    """Rows of each fold, by number."""
+    return [np.flatnonzero(folds == k) for k in range(int(folds.max()) + 1)]
+
+
+def as_rest_of(machine: Any, X: Matrix, rest: AnyArray) -> Matrix:
+    """Samples as a machine of the rows ``rest`` takes them: kernel values at these columns."""
+    return X[:, rest] if get_tags(machine).input_tags.pairwise else X
+
+
+def refits_of(
+    nested: Nested, X: Matrix, outputs: Callable[[Any, AnyArray, Matrix], Array]
+) -> Refits:
+    """Machines that were tuned anew without each fold.
+
+    Parameters
+    ----------
+    nested : with the machines.
+    X : (m, n_features) rows of the fit.
+    outputs : of a machine, the rows it was tuned on and new samples, (b, t).
+    """
+    y, _, weight = nested.held_out
+    every = np.arange(len(nested.machines))
+
+    def fit(rest: AnyArray) -> Callable[[Matrix], Array]:
+        (k,) = np.setdiff1d(every, nested.folds[rest])
+        return partial(outputs, nested.machines[k], rest)
+
+    return Refits(fit, X, targets_as_columns(y), weight)
 
 
 def takes_weight(machine: Any) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
 from numbers import Real
 from typing import Any
 
@@ -21,17 +22,18 @@ from looms.estimators._area import area_in_folds, outputs_in_folds
 from looms.estimators._base import KernelMachine, check_flag
 from looms.estimators._certificate import CertifiedSystem
 from looms.estimators._fits import fitted_machine, outputs, projection_of
-from looms.estimators._held_out_models import NestedModels, nested_outputs
+from looms.estimators._folds import refits_of
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._samples import Samples, center_of, check_scale, training_rows
+from looms.lssvm._system import targets_as_columns
 from looms.lssvm.features import has_few_features
 from looms.lssvm.fit import Fit
-from looms.lssvm.left_out import LeftOut, Linear, Sum
+from looms.lssvm.left_out import Chosen, LeftOut, Linear, Sum
 from looms.lssvm.projection import Projection
 from looms.scores import Scored, area_within, held_out_decisions
 from looms.selection._decisions import Decided, Decisions
-from looms.selection._nested import Nested
+from looms.selection._nested import Nested, Setting
 from looms.units import Units
 
 #: Rows of few features of which scores are made without a matrix of n × n numbers.
@@ -50,6 +52,8 @@ class Member:
     intercept : float or (t,)
     coef : (n_features,) or (n_features, t) feature weights of a linear machine that was solved for
         them, otherwise None.
+    landmarks : (m, n_features) samples that the coefficients belong to; None if these are
+        the training samples.
     """
 
     weight: float
@@ -58,12 +62,26 @@ class Member:
     dual_coef: Array
     intercept: Any
     coef: Array | None = None
+    landmarks: Matrix | None = None
+
+    def outputs(self, X: Matrix, X_fit: Matrix) -> Array:
+        """w f(x) for validated samples; ``X_fit`` are the training samples."""
+        basis = X_fit if self.landmarks is None else self.landmarks
+        f = outputs(self.kernel, X, basis, self.dual_coef, self.intercept, self.coef)
+        return np.asarray(self.weight * f)
+
+    def among(self, rest: AnyArray, n: int) -> Member:
+        """The machine of the rows ``rest`` of n samples, with coefficients of all n."""
+        if self.landmarks is not None:
+            return self
+        dual_coef = np.zeros((n, *self.dual_coef.shape[1:]))
+        dual_coef[rest] = self.dual_coef
+        return replace(self, dual_coef=dual_coef)
 
 
-def members_of(machine: Any) -> tuple[Member, ...]:
-    """Members of a stack, or the machine as the only one."""
-    values = machine.kernel_, machine.mu_, machine.dual_coef_, machine.intercept_, machine.coef_
-    return tuple(machine.members_ or (Member(1.0, *values),))
+def output_of(members: Sequence[Member], X: Matrix, X_fit: Matrix) -> Array:
+    """Output of a stack, or of one machine, for validated samples."""
+    return reduce(np.add, (one.outputs(X, X_fit) for one in members))
 
 
 class LeastSquaresMachine(CertifiedSystem, KernelMachine):
@@ -105,16 +123,17 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
         check_is_fitted(self, "dual_coef_")
         cached: LeftOut | None = vars(self).get("_left_out")
         if cached is None:
-            members = members_of(self)
-            each = [Linear(self._projection(one.kernel, one.mu)) for one in members]
+            members = self._members
+            each = [Linear(self._projection(one.kernel, one.mu, one.landmarks)) for one in members]
             weights = [one.weight for one in members]
             cached = self._left_out = each[0] if weights == [1.0] else Sum(weights, each)
         return cached
 
     @property
-    def _basis(self) -> Matrix:
-        """Samples that the coefficients belong to."""
-        return self.X_fit_ if self.landmarks_ is None else self.landmarks_
+    def _members(self) -> tuple[Member, ...]:
+        """Members of a stack, or the machine as the only one."""
+        one = self.kernel_, self.mu_, self.dual_coef_, self.intercept_, self.coef_
+        return self.members_ or (Member(1.0, *one, self.landmarks_),)
 
     @property
     def _samples_of_fit(self) -> Samples:
@@ -131,8 +150,9 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
         """ValueError for a stack, and for a machine on landmarks."""
         if self.landmarks_ is not None:
             raise ValueError(
-                f"This needs the whole kernel matrix, but the machine has {self._basis.shape[0]} "
-                "landmarks: fit with rank=None, on fewer rows if there are too many."
+                "This needs the whole kernel matrix, but the machine has "
+                f"{self.landmarks_.shape[0]} landmarks: fit with rank=None, on fewer rows if there "
+                "are too many."
             )
         if self.members_:
             raise ValueError(
@@ -140,8 +160,8 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
                 "combine='best'."
             )
 
-    def _projection(self, kernel: Kernel, mu: float) -> Projection:
-        """Solved system with a kernel and μ on the rows of the fit."""
+    def _projection(self, kernel: Kernel, mu: float, landmarks: Matrix | None = None) -> Projection:
+        """Solved system with a kernel and μ on the rows of the fit, or on landmarks."""
         if self.X_fit_ is None:
             raise ValueError(
                 "Intervals, sets and case deletion need the training rows, but a machine fitted to "
@@ -150,7 +170,7 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
         train = np.flatnonzero(self.fit_weight_)
         X = training_rows(self.X_fit_, train, kernel.pairwise)
         y, zeta = self.loo_.y[train], self.fit_weight_[train]
-        return projection_of(kernel, X, y, mu, zeta, self.fit_intercept_, self.landmarks_)
+        return projection_of(kernel, X, y, mu, zeta, self.fit_intercept_, landmarks)
 
     @property
     def _units(self) -> Units:
@@ -172,49 +192,41 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
         if self.landmarks_ is not None and isinstance(X, RowBlocks):
             raise ValueError("Intervals and sets need samples in memory, not rows in blocks.")
         nested: Nested | None = self.nested_
-        if nested is not None:  # the models that were chosen without each fold
-            residuals, basis = nested.held_out.residuals, self._samples_of_fit
-            models = list(self._nested_models_of(nested))
-            return residuals, nested_outputs(models, X, basis, nested.rows, residuals.shape)
-        return self._without_each(X)
+        if nested is None:
+            return self._without_each(X)
+        left_out = self._chosen_without(nested)
+        return nested.held_out.residuals, self._held_out_at(X, left_out, nested.units)
 
     def _without_each(self, X: Matrix) -> tuple[Array, Iterator[tuple[slice, Array]]]:
         """`_models_without_rows` at the values chosen, whether or not they were chosen anew."""
-        shape, train = self.loo_.y.shape[1:], np.flatnonzero(self.fit_weight_)
         left_out, units = self.left_out(), self._own_units
+        with blas_threads(len(left_out.y)):
+            residuals = left_out.y - left_out.outputs(units)[0]
+        shape = self.loo_.y.shape[1:]
+        return residuals.reshape(-1, *shape), self._held_out_at(X, left_out, units)
+
+    def _held_out_at(
+        self, X: Matrix, left_out: LeftOut, units: Units
+    ) -> Iterator[tuple[slice, Array]]:
+        """Some new samples at a time, and their output by the machine without each row's unit."""
+        train, shape = np.flatnonzero(self.fit_weight_), self.loo_.y.shape[1:]
         columns = X[:, train] if self.kernel_.pairwise else X
-        with blas_threads(len(train)):
-            residuals = (left_out.y - left_out.outputs(units)[0]).reshape(-1, *shape)
+        for rows in left_out.parts(X.shape[0]):
+            with blas_threads(len(train)):
+                F = left_out.at(columns[rows], units)
+            yield rows, F[:, units.number[0]].reshape(len(F), -1, *shape)
 
-        def blocks() -> Iterator[tuple[slice, Array]]:
-            for rows in left_out.parts(X.shape[0]):
-                with blas_threads(len(train)):
-                    F = left_out.at(columns[rows], units)
-                yield rows, F[:, units.number[0]].reshape(len(F), -1, *shape)
+    def _chosen_without(self, nested: Nested) -> LeftOut:
+        """Machines that were chosen without each fold: points of a grid, or tuned anew."""
+        if isinstance(nested.machines[0], Setting):
+            each = [Linear(self._projection(one.kernel, one.mu)) for one in nested.machines]
+            return Chosen(each, nested.units, nested.machine)
+        X_fit = training_rows(self.X_fit_, nested.rows, self.kernel_.pairwise)
 
-        return residuals, blocks()
+        def outputs_of(machine: Any, rest: AnyArray, X: Matrix) -> Array:
+            return targets_as_columns(output_of(machine, X, X_fit))
 
-    def _nested_models_of(self, nested: Nested) -> Iterator[NestedModels]:
-        """Models without each fold, of every candidate that was chosen without some."""
-        for k, kernel in enumerate(nested.kernels):
-            members = np.flatnonzero(nested.chosen[k])
-            numbers, fold = np.unique(nested.folds[members], return_inverse=True)
-            if nested.alphas is not None and nested.intercepts is not None:
-                coef = None if nested.coefs is None else nested.coefs[k]
-                without = [(nested.alphas[k] if coef is None else coef, nested.intercepts[k])]
-                by_features = coef is not None
-            else:
-                with blas_threads(len(nested.folds)):
-                    system = self._projection(kernel, float(nested.mus[k]))
-                    machines = list(system.machines(Units.of_numbers(nested.folds)))
-                by_features = machines[0].weights is not None
-                without = [
-                    (one.coefficients if one.weights is None else one.weights, one.intercept)
-                    for one in (machines[g] for g in numbers)
-                ]
-            alpha = np.stack([coefficients for coefficients, _ in without], axis=1)
-            intercepts = np.stack([intercept for _, intercept in without])
-            yield NestedModels(None if by_features else kernel, members, fold, alpha, intercepts)
+        return refits_of(nested, X_fit, outputs_of)
 
     def _outputs_by_repetition(self) -> Array:
         """Held-out outputs that are scored, (n_repetitions, n) or (n_repetitions, n, t).
@@ -241,10 +253,8 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
             outputs = self._outputs_by_repetition()
             return Scored(number_scores(y, outputs, weight, groups), train, None)
         nested: Nested | None = self.nested_
-        if nested is not None and nested.decisions is not None and nested.auc is not None:
-            decisions, auc = nested.decisions, nested.auc
-        else:
-            decisions, auc = self._decided(weight)
+        of_nested = None if nested is None else nested.of_classes
+        decisions, auc = of_nested or self._decided(weight)
         labels = class_indices(y)
         scores = class_scores(labels, decisions.wrong, auc, weight, groups, decisions.losses)
         return Scored(scores, train, decisions)
@@ -286,11 +296,7 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
 
     def _outputs(self, X: Matrix) -> Array:
         """f(x) = Σ_j α_j k(x_j, x) + b for validated samples, or the weighted sum of a stack."""
-        parts = [
-            one.weight * outputs(one.kernel, X, self._basis, one.dual_coef, one.intercept, one.coef)
-            for one in members_of(self)
-        ]
-        return parts[0] if len(parts) == 1 else np.sum(parts, axis=0)
+        return output_of(self._members, X, self.X_fit_)
 
 
 class GivenMachine(LeastSquaresMachine):

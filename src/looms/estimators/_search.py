@@ -56,7 +56,8 @@ from looms.selection import tune
 from looms.selection._candidates import Candidate, Candidates, Choice, Score, choose
 from looms.selection._features import objective_of
 from looms.selection._low_rank_start import low_rank_objective
-from looms.selection._nested import Nested, choose_on_grid, nested_predictions
+from looms.selection._nested import Nested, Rounds
+from looms.selection._scan import scan
 from looms.selection._tuning import Tuning
 from looms.units import Units
 
@@ -125,8 +126,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
     def _remedy_of_optimism(self) -> str | None:
         if self.nested is None or self.nested_ is not None:
             return None
-        on_all_rows = self.landmarks_ is None and self.search == "gradient"
-        return remedy_of_optimism(on_all_rows and is_number_of_folds(self.cv))
+        return remedy_of_optimism(self.X_fit_ is not None and is_number_of_folds(self.cv))
 
     def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
         """Table of fitted attributes, without those that take ten fits."""
@@ -171,10 +171,13 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         )
         units = Units.rows(n) if folds is None else Units.of_numbers(folds, clusters)
         rank = self._checked_rank(n)
-        repeated = rank is None and takes_outer_folds(
+        rounds = None
+        if self.search == "grid" and self.nested == "auto" and rank is None and not self._is_stack:
+            rounds = Rounds(targets[train], units) if Rounds.take(units) else None
+        repeated = rounds is None and not isinstance(X, RowBlocks)
+        repeated = repeated and takes_outer_folds(
             self, self.cv, targets[train], own_groups, own_labels, seed
         )
-        for_outer_folds = unfitted(self) if repeated and self.search == "gradient" else None
         kernels, all_rows = self._candidate_kernels(sp.issparse(X)), np.arange(n)
         X_train = training_rows(X, train, self._kernels()[0].pairwise)
         if rank is None and not all(has_few_features(one, X_train) for one in self._kernels()):
@@ -209,42 +212,32 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
                 random_state=seed,
                 **options,
             )
-        nested = tuned = outer = None
-        if self.search == "grid":
-            choice, in_folds, machines = choose_on_grid(
-                kernels,
-                criteria[0],
-                objective_of=objective_on,
-                scorer=score,
-                watcher=watcher,
-                repeated=self.nested is not None,
-            )
-            if in_folds is not None:
-                nested = nested_predictions(in_folds, machines, train, weight[train], score)
-        else:
-            choice = choose(
-                kernels,
-                criteria,
-                objective_of=objective_on,
-                tuned=self._tune(),
-                scorer=score,
-                watcher=watcher,
-                random_state=seed,
-            )
-            if rank is None:
-                outer = folds_of_choice(self, choice, targets[train], own_groups, own_labels, seed)
-            if outer is not None:
-                data = X, targets if labels is None else labels, weight, groups
-                tried = list(product(kernels, criteria))
-                choice, tuned = combined(self, choice, tried, outer, train, data, fit_weight, score)
-                rules = None if labels is None else tuned.rules(choice.fit.y, weight[train], score)
-                nested = tuned.nested(train, choice.fit.y, weight[train], rules)
+        choice = choose(
+            kernels,
+            criteria,
+            objective_of=objective_on,
+            tuned=self._tune() if rounds is None else partial(scan, rounds=rounds),
+            scorer=score,
+            watcher=watcher,
+            random_state=seed,
+            by_value=self.search == "grid",
+        )
+        nested = None if rounds is None else rounds.nested(train, weight[train], score)
+        tuned = outer = None
+        if self._is_stack or (self.search == "gradient" and rank is None):
+            outer = folds_of_choice(self, choice, targets[train], own_groups, own_labels, seed)
+        if outer is not None:
+            data = X, targets if labels is None else labels, weight, groups
+            tried = list(product(kernels, criteria))
+            choice, tuned = combined(self, choice, tried, outer, train, data, fit_weight, score)
+            rules = None if labels is None else tuned.rules(choice.fit.y, weight[train], score)
+            nested = tuned.nested(train, choice.fit.y, weight[train], rules, whole=False)
         best, candidates, for_area = choice.best, choice.candidates, None
         if isinstance(X, RowBlocks) and labels is not None and self.cv is None:
             for_area = outputs_of_choice(X, choice, groups, fit_intercept=self.fit_intercept)
         # A choice by folds of few rows tells of the rows that it predicts.
         few = self.nested == "auto" and n <= FEW_ROWS
-        later = for_outer_folds if nested is None or few or self.nested == "folds" else None
+        later = repeated and (nested is None or few or self.nested == "folds")
         return choice, {
             "candidates_": Candidates(candidates),
             "best_index_": candidates.index(best),
@@ -260,7 +253,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             if outer is None
             else of_all_rows(outer[None], train, len(weight))[0],
             "_nested": nested,
-            "_unfitted": later,
+            "_unfitted": unfitted(self) if later else None,
             "_outer_seed": seed,
             "_outputs_in_folds": for_area,
             "selection_weight_": selection_weight,
@@ -280,6 +273,11 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         n = blocks.shape[0]
         if self.rank == "auto" and n <= FULL_ROWS:
             return blocks.rows(np.arange(n))
+        if self._is_stack or self.nested == "folds":
+            raise ValueError(
+                "Rows in blocks are not kept, but a stack and nested='folds' tune machines anew on "
+                "some of them: fit to rows in memory, or use combine='best' and looms.assess."
+            )
         return blocks
 
     def _checked_rank(self, n: int) -> int | str | None:
@@ -295,20 +293,16 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
                 raise ValueError(f"rank must be a positive integer, 'auto' or None, got {rank!r}.")
             if rank > n:
                 raise ValueError(f"rank={rank} asks for more landmarks than there are rows, {n}.")
-        whole = {
-            "kernel='auto', a stack,": is_auto(self.kernel),
-            "kernel='precomputed'": any(kernel.pairwise for kernel in self._kernels()),
-            "search='grid'": self.search == "grid",
-            "nested='folds'": self.nested == "folds",
-            "combine='stack'": self.combine == "stack",
-        }
-        for name, given in whole.items():
-            if given:
-                raise ValueError(f"{name} needs the whole kernel matrix: use rank=None.")
+        if any(kernel.pairwise for kernel in self._kernels()):
+            raise ValueError(
+                "kernel='precomputed' is the whole kernel matrix, without landmarks: use rank=None."
+            )
         return rank
 
     def _tune(self) -> Callable[..., tuple[Tuning, Fit | None]]:
-        """The gradient search with its options."""
+        """The search with its options."""
+        if self.search == "grid":
+            return scan
         return partial(
             tune,
             optimizer=self.optimizer,
@@ -353,7 +347,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         if labels is not None:
             rules = [(machine.threshold_, machine.calibrator_) for machine in machines]
         tuned = TunedInFolds.of(machines, folds, X, train)
-        return tuned.nested(train, targets[train], weight[train], rules)
+        return tuned.nested(train, targets[train], weight[train], rules, whole=True)
 
     @property
     def _is_stack(self) -> bool:
@@ -388,17 +382,8 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
                 "criterion and prior=False."
             )
         check_known(self.combine, "combine", COMBINE)
-        if self.search == "grid" and (self.combine == "stack" or is_auto(self.kernel)):
-            raise ValueError(
-                "kernel='auto' and combine='stack' need machines tuned with search='gradient'."
-            )
         if self.nested not in NESTED:
             raise ValueError(f"nested must be 'auto', 'folds' or None, got {self.nested!r}.")
-        if self.nested == "folds" and self.search == "grid":
-            raise ValueError(
-                "nested='folds' is for search='gradient'; with search='grid' and nested='auto' the "
-                "choice is repeated without each row."
-            )
         check_flag("fit_intercept", self.fit_intercept)
         check_flag("prior", self.prior)
         check_known(self.optimizer, "optimizer", OPTIMIZERS)

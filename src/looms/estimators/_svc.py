@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -23,22 +23,25 @@ from looms.calibration._sigmoid import Sigmoid
 from looms.dask._predict import lazy_for_dask
 from looms.estimators._certificate import Certificate
 from looms.estimators._encoding import ThresholdedClassifier
-from looms.estimators._fits import outputs
+from looms.estimators._fits import kernel_blocks, outputs
 from looms.estimators._folds import (
+    as_rest_of,
+    fold_rows,
     folds_of_area,
     is_number_of_folds,
     machines_without,
+    refits_of,
     remedy_of_optimism,
     unfitted,
 )
-from looms.estimators._held_out_models import kernel_blocks
 from looms.folds import left_out_with
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._samples import Samples, center_of, training_rows
 from looms.scores import Scored, area_within
 from looms.selection import _svm_search as svm_search
-from looms.selection._decisions import Decided, Decisions, NestedFigures
+from looms.selection._decisions import Decided, Decisions
+from looms.selection._nested import Nested
 from looms.svm._one_against_one import FittedTo, Machines, class_log_probabilities
 from looms.svm._problem import KKT_TOLERANCE, Loss
 from looms.svm.dual import solve
@@ -51,64 +54,26 @@ def _has_probabilities(model: SupportVectorClassifier) -> bool:
     return model.probability is not None
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class NestedMachines(NestedFigures):
-    """Held-out predictions by support vector machines that were chosen without the rows.
-
-    Attributes
-    ----------
-    rows : (m,) the rows of positive weight, in the order of what follows.
-    folds : (m,) number of the fold of each row, without which a machine was chosen and fitted.
-    held_out : decision values of each row by the machine without its fold.
-    decisions : classes and probabilities by the threshold and the sigmoids of that machine.
-    auc : area under the ROC curve, of the rows within the folds, and what each row adds to it.
-    machines : a fitted `SVCCV` for each fold, by number.
-
-    Notes
-    -----
-    The choice that is repeated covers kernel, its width, C, sigmoids and threshold, but not
-    earlier steps on the features, such as scaling; steps that ignore the targets do little harm.
-    """
-
-    rows: AnyArray
-    folds: AnyArray
-    held_out: HeldOut
-    decisions: Decisions
-    auc: tuple[float, Array]
-    machines: tuple[SupportVectorClassifier, ...]
-
-    @property
-    def _of_classes(self) -> tuple[Decisions, tuple[float, Array]]:
-        return self.decisions, self.auc
-
-    @classmethod
-    def of(
-        cls,
-        estimator: Any,
-        X: Matrix,
-        y: AnyArray,
-        targets: Array,
-        weight: Array,
-        groups: AnyArray | None,
-        rows: AnyArray,
-        folds: AnyArray,
-    ) -> NestedMachines:
-        """Machines chosen as by the ``estimator`` without each fold, and their predictions."""
-        parts = [np.flatnonzero(folds == k) for k in range(folds.max() + 1)]
-        alone, data = unfitted(estimator, n_jobs=None), (X, y, weight, groups)
-        (machines,) = machines_without(estimator, [alone], folds, rows, data, estimator.n_jobs)
-        values, rounds = np.empty(targets[rows].shape), []
-        for out, machine in zip(parts, machines, strict=True):
-            values[out] = machine._decision(columns_of(machine, X[rows[out]], np.delete(rows, out)))
-            rounds.append(machine._decided(out, values[out]))
-        held_out = HeldOut(targets[rows], values, weight[rows])
-        decisions = Decisions.of(rounds, class_indices(held_out.y))
-        return cls(rows, folds, held_out, decisions, area_within(held_out, folds), tuple(machines))
-
-
-def columns_of(machine: SupportVectorClassifier, X: Matrix, rest: AnyArray) -> Matrix:
-    """Samples as a machine of the rows ``rest`` takes them: kernel values at these columns."""
-    return X[:, rest] if machine.kernel_.pairwise else X
+def nested_machines(
+    estimator: Any,
+    X: Matrix,
+    y: AnyArray,
+    targets: Array,
+    weight: Array,
+    groups: AnyArray | None,
+    rows: AnyArray,
+    folds: AnyArray,
+) -> Nested:
+    """Machines chosen as by the ``estimator`` without each fold, and their predictions."""
+    alone, data = unfitted(estimator, n_jobs=None), (X, y, weight, groups)
+    (machines,) = machines_without(estimator, [alone], folds, rows, data, estimator.n_jobs)
+    values, rounds = np.empty(targets[rows].shape), []
+    for out, machine in zip(fold_rows(folds), machines, strict=True):
+        rest = np.delete(rows, out)
+        values[out] = machine._decision(as_rest_of(machine, X[rows[out]], rest))
+        rounds.append(machine._decided(out, values[out]))
+    held_out = HeldOut(targets[rows], values, weight[rows])
+    return Nested.of_folds(rows, folds, held_out, rounds, machines)
 
 
 class SupportVectorClassifier(ThresholdedClassifier):
@@ -124,7 +89,7 @@ class SupportVectorClassifier(ThresholdedClassifier):
     intercept_: float | Array
     groups_: AnyArray | None
     folds_: AnyArray | None
-    nested_: NestedMachines | None
+    nested_: Nested | None
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     @lazy_for_dask
@@ -272,13 +237,11 @@ class SupportVectorClassifier(ThresholdedClassifier):
         held_out = HeldOut(*(each[train] for each in self.held_out_))
         labels = class_indices(held_out.y)
         groups = None if self.groups_ is None else self.groups_[train]
-        if self.nested_ is None:
-            decisions = Decisions.of(
-                [self._decided(np.arange(len(train)), held_out.outputs)], labels
-            )
-            auc = self._area(held_out.sample_weight)
-        else:
-            decisions, auc = self.nested_.decisions, self.nested_.auc
+        of_nested = None if self.nested_ is None else self.nested_.of_classes
+        if of_nested is None:
+            made = self._decided(np.arange(len(train)), held_out.outputs)
+            of_nested = Decisions.of([made], labels), self._area(held_out.sample_weight)
+        decisions, auc = of_nested
         weight = held_out.sample_weight
         scores = class_scores(labels, decisions.wrong, auc, weight, groups, decisions.losses)
         return Scored(scores, train, decisions)
@@ -358,15 +321,15 @@ class SupportVectorClassifier(ThresholdedClassifier):
             held_out = machines.held_out(self._fitted_to)
         return held_out.residuals, self._decisions_without_rows(X, machines, train)
 
-    def _nested_decisions(self, X: Matrix, nested: NestedMachines) -> Iterator[tuple[slice, Array]]:
-        step = max(1, _NUMBERS // nested.held_out.y.size)
-        for start in range(0, X.shape[0], step):
-            part = X[start : start + step]
-            values = [
-                machine._decision(columns_of(machine, part, nested.rows[nested.folds != k]))
-                for k, machine in enumerate(nested.machines)
-            ]
-            yield slice(start, start + step), np.stack(values, axis=1)[:, nested.folds]
+    def _nested_decisions(self, X: Matrix, nested: Nested) -> Iterator[tuple[slice, Array]]:
+        def decisions(machine: Any, rest: AnyArray, X: Matrix) -> Array:
+            values = machine._decision(as_rest_of(machine, X, nested.rows[rest]))
+            return np.asarray(values.reshape(len(values), -1))
+
+        left_out, shape = refits_of(nested, self.X_fit_, decisions), nested.held_out.y.shape[1:]
+        for rows in left_out.parts(X.shape[0]):
+            F = left_out.at(X[rows], nested.units)[:, nested.folds]
+            yield rows, F.reshape(*F.shape[:2], *shape)
 
     def _decisions_without_rows(
         self, X: Matrix, machines: Machines, train: AnyArray

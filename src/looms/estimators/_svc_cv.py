@@ -27,8 +27,13 @@ from looms.estimators._encoding import (
     selection_weights,
     threshold_and_loss,
 )
-from looms.estimators._folds import folds_of_fit, is_number_of_folds, of_all_rows, outer_folds
-from looms.estimators._svc import NestedMachines, SupportVectorClassifier
+from looms.estimators._folds import (
+    checked_outer_folds,
+    folds_of_fit,
+    is_number_of_folds,
+    of_all_rows,
+)
+from looms.estimators._svc import SupportVectorClassifier, nested_machines
 from looms.estimators._svm_grid import positive_values
 from looms.estimators._warnings import (
     warn_of_bounds,
@@ -140,7 +145,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         Numbers of the groups.
     folds_ : ndarray of shape (1, n_samples) or None
         Numbers of the folds of `cv`, -1 for a sample of weight zero.
-    nested_ : NestedMachines or None
+    nested_ : looms.selection.Nested or None
         With ``nested="folds"``, predictions for each sample by the machine that was chosen
         without its fold: ``rows``, ``folds``, ``held_out``, ``decisions``, ``auc``, and these
         ``machines``, each a fitted `SVCCV`.
@@ -291,7 +296,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         outer = None
         if self.nested == "folds":
             own_groups = None if groups is None else groups[train]
-            outer = outer_folds(self.cv, targets[train], own_groups, y[train], _SEED)
+            outer = checked_outer_folds(self.cv, targets[train], own_groups, y[train], _SEED)
         check_memory(len(train), SEARCH, "LSSVMClassifierCV(rank='auto'), a machine on landmarks")
         X_train = training_rows(X, train, self._kernels()[0].pairwise)
         warn_of_scales(X_train, self._kernels(), getattr(self, "feature_names_in_", None))
@@ -310,7 +315,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         threshold, loss = threshold_and_loss(rule, held_out)
         nested = None
         if outer is not None:
-            nested = NestedMachines.of(self, X, y, targets, weight, groups, train, outer)
+            nested = nested_machines(self, X, y, targets, weight, groups, train, outer)
         self._set_fitted(
             classes_=classes,
             loo_score_=chosen.score,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -13,10 +12,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from looms._checks import check_known
 from looms._scores import Scores, number_scores
-from looms._typing import AnyArray, Array, Matrix
+from looms._typing import Array, Matrix
 from looms.conformal._jackknife import intervals_of_ends, required_rank
 from looms.estimators._base import checked_sample_weight, one_or_many
 from looms.estimators._folds import (
+    as_rest_of,
+    fold_rows,
     is_number_of_folds,
     machines_without,
     outer_folds,
@@ -28,7 +29,7 @@ from looms.estimators._regressor import LSSVMRegressorCV, Regressor
 from looms.estimators._search import NESTED
 from looms.estimators._warnings import kept_warnings, warn, warn_of_optimistic_scores
 from looms.held_out import HeldOut
-from looms.selection._decisions import NestedFigures
+from looms.selection._nested import Nested
 from looms.selection._target_transforms import (
     TARGET_TRANSFORMS,
     TargetTransform,
@@ -41,26 +42,6 @@ from looms.selection._target_transforms import (
 
 CRITERIA = ("error", "likelihood")
 STATISTICS = ("mean", "median")
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class NestedTransformed(NestedFigures):
-    """Predictions for rows by machines that were chosen, with their transform, without them.
-
-    Attributes
-    ----------
-    rows : (m,) the rows of positive weight.
-    folds : (m,) number of the fold of each row, without which a machine was chosen and fitted.
-    held_out : targets, and predictions of the machine without the fold.
-    residuals : (m,) residuals of that machine, on the scale of its transform.
-    machines : a fitted `TransformedTargetRegressorCV` for each fold, by number.
-    """
-
-    rows: AnyArray
-    folds: AnyArray
-    held_out: HeldOut
-    residuals: Array
-    machines: tuple[TransformedTargetRegressorCV, ...]
 
 
 class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -102,7 +83,7 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
         Targets, and predictions from the outputs of ``machine_.loo_`` and ``machine_.held_out_``,
         with the residuals of the other rows. The transform was chosen by ``held_out_``; with
         repeated folds, whose mean ``held_out_`` is, by the errors of each repetition.
-    nested_ : NestedTransformed or None
+    nested_ : looms.selection.Nested or None
         Predictions by machines that were chosen without the row; computed at the first access.
     scores_, scores_se_ : dict of float
         Figures to quote, "rmse", "mae" and "r2", and their standard errors: from ``nested_`` if
@@ -140,7 +121,7 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
     candidates_: TransformCandidates
     loo_: HeldOut
     held_out_: HeldOut
-    _nested: NestedTransformed | None
+    _nested: Nested | None
     _repeated: Array  # predictions in every repetition of the folds, of rows of positive weight
     _unfitted: Any  # to be fitted in outer folds; None where it was, or is not to be
     _outer_seed: int
@@ -285,15 +266,17 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
             return self._transform.inverse(self.machine_.predict_interval(X, coverage))
         required_rank(coverage, len(nested.rows))  # an error before any work
         lower, upper = np.empty((2, X.shape[0], len(nested.rows)))
-        for k, model in enumerate(nested.machines):
-            out = nested.folds == k
-            f = model.machine_.predict(self._as_of(X, nested.rows[~out]))[:, None]
-            half, inverse = np.abs(nested.residuals[out]), model._transform.inverse
-            lower[:, out], upper[:, out] = inverse(f - half), inverse(f + half)
+        for out, model in zip(fold_rows(nested.folds), nested.machines, strict=True):
+            rest, transform = np.delete(nested.rows, out), model._transform
+            own = as_rest_of(self, self.machine_.X_fit_[nested.rows[out]], rest)
+            z = transform.forward(nested.held_out.y[out])
+            half = np.abs(z - model.machine_.predict(own))
+            f = model.machine_.predict(as_rest_of(self, X, rest))[:, None]
+            lower[:, out], upper[:, out] = transform.inverse(f - half), transform.inverse(f + half)
         return intervals_of_ends(lower, upper, coverage)
 
     @property
-    def nested_(self) -> NestedTransformed | None:
+    def nested_(self) -> Nested | None:
         """Predictions for each sample by machines that were chosen without it, or None."""
         check_is_fitted(self, "machine_")
         if self._unfitted is not None:
@@ -320,8 +303,7 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
         tuned = isinstance(machine, LSSVMRegressorCV) or len(self.candidates_) > 1
         if self.nested is None or nested is not None or not tuned:
             return None
-        on_all_rows = machine.landmarks_ is None
-        return remedy_of_optimism(on_all_rows and is_number_of_folds(getattr(machine, "cv", None)))
+        return remedy_of_optimism(is_number_of_folds(getattr(machine, "cv", None)))
 
     def _read_scores(self) -> Scores:
         scores = self._scored()
@@ -373,10 +355,6 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
         check_is_fitted(self, "machine_")
         return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
 
-    def _as_of(self, X: Matrix, rows: AnyArray) -> Matrix:
-        """Samples as a machine of some rows takes them: kernel values at these columns."""
-        return X[:, rows] if get_tags(self).input_tags.pairwise else X
-
     def _predictions(self, outputs: HeldOut, y: Array) -> HeldOut:
         """Targets, and predictions from outputs for rows that the machine has not seen."""
         values = self._predicted(self._transform, outputs.outputs, self.machine_.held_out_)
@@ -396,7 +374,7 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
             return transform.inverse(outputs)
         return means_without_own(transform, outputs, held_out)
 
-    def _chosen_in_folds(self) -> NestedTransformed | None:
+    def _chosen_in_folds(self) -> Nested | None:
         """Predictions of every fold by a machine that was chosen anew without it.
 
         The candidates are those that the range of all targets admits.
@@ -410,15 +388,11 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
         except ValueError:  # of "auto", which takes what can be had
             return None
         (machines,) = machines_without(self, [self._unfitted], folds, train, (X, y, weight, groups))
-        outputs, residuals = np.empty((2, len(train)))
-        for k, model in enumerate(machines):
-            out = folds == k
-            own = self._as_of(X[train[out]], train[~out])
-            outputs[out] = model.predict(own)
-            z = model._transform.forward(y[train[out]])
-            residuals[out] = z - model.machine_.predict(own)
+        outputs = np.empty(len(train))
+        for out, model in zip(fold_rows(folds), machines, strict=True):
+            outputs[out] = model.predict(as_rest_of(self, X[train[out]], np.delete(train, out)))
         held_out = HeldOut(y[train], outputs, weight[train])
-        return NestedTransformed(train, folds, held_out, residuals, tuple(machines))
+        return Nested.of_folds(train, folds, held_out, None, machines)
 
     def _scored(self) -> Scores:
         nested = self.nested_

@@ -12,12 +12,11 @@ from looms._classes import class_factors, class_indices, with_ties
 from looms._typing import AnyArray, Array, Matrix
 from looms.calibration._calibrators import Calibrator
 from looms.estimators._fits import fitted_machine
-from looms.estimators._least_squares import Member, members_of
+from looms.estimators._folds import as_rest_of, fold_rows
+from looms.estimators._least_squares import Member
 from looms.held_out import HeldOut
-from looms.lssvm._system import targets_as_columns
 from looms.selection._candidates import Choice, Score
-from looms.selection._decisions import Decided, Decisions
-from looms.selection._fold_pairs import pair_auc
+from looms.selection._decisions import Decided
 from looms.selection._nested import Nested
 
 
@@ -30,7 +29,7 @@ class TunedInFolds:
     folds : (m,) number of the fold of each row.
     outputs : (m,) or (m, t) output of each row by the machine that was tuned without its fold.
     own : for each of these machines, held-out outputs of the rows outside its fold; ties are equal.
-    members : for each of these machines, its members, with coefficients of those rows.
+    members : for each of these machines, its members, with coefficients of all rows.
     ties : for each of these machines, the difference up to which outputs for labels are equal.
     """
 
@@ -45,17 +44,15 @@ class TunedInFolds:
         cls, machines: Sequence[Any], folds: AnyArray, X: Matrix, train: AnyArray
     ) -> TunedInFolds:
         """From machines in the order of the folds of rows ``train``."""
-        outputs: Array | None = None
+        outputs = np.empty((len(folds), *machines[0].loo_.y.shape[1:]))
+        members = []
         for k, machine in enumerate(machines):
-            out, rest = np.flatnonzero(folds == k), train[folds != k]
-            rows = X[train[out]]
-            f = machine._outputs(rows[:, rest] if machine.kernel_.pairwise else rows)
-            outputs = np.empty((len(folds), *f.shape[1:])) if outputs is None else outputs
+            out, rest = np.flatnonzero(folds == k), np.flatnonzero(folds != k)
+            f = machine._outputs(as_rest_of(machine, X[train[out]], train[rest]))
             outputs[out] = with_ties(f, machine._tie)
-        assert outputs is not None
+            members.append(tuple(one.among(rest, len(folds)) for one in machine._members))
         own = tuple(with_ties(one.held_out_.outputs, one._tie) for one in machines)
-        members = tuple(members_of(machine) for machine in machines)
-        return cls(folds, outputs, own, members, tuple(machine._tie for machine in machines))
+        return cls(folds, outputs, own, tuple(members), tuple(one._tie for one in machines))
 
     @classmethod
     def stacked(cls, candidates: Sequence[TunedInFolds], weights: Array) -> TunedInFolds:
@@ -101,6 +98,8 @@ class TunedInFolds:
         y: Array,
         weight: Array,
         rules: Sequence[tuple[float | Array, Calibrator | None]] | None,
+        *,
+        whole: bool,
     ) -> Nested:
         """Predictions, and the machines, as a value of `looms.selection`.
 
@@ -110,40 +109,14 @@ class TunedInFolds:
         y : targets, shaped like the outputs.
         weight : (m,)
         rules : threshold and calibrator of each fold; None for numbers.
+        whole : as for `Nested`.
         """
-        sets = [np.flatnonzero(self.folds == k) for k in range(len(self.members))]
-        decisions = auc = None
-        if rules is not None:
-            rounds = [
-                Decided.of(out, self.outputs[out], *rule, tie)
-                for out, rule, tie in zip(sets, rules, self.ties, strict=True)
-            ]
-            decisions = Decisions.of(rounds, class_indices(y))
-            Y, f = targets_as_columns(y), targets_as_columns(self.outputs)
-            auc = pair_auc(Y, f, sets, [], [], weight, max(self.ties))
-        all_members = [(k, one) for k, each in enumerate(self.members) for one in each]
-        t = targets_as_columns(y).shape[1]
-        alphas = np.zeros((len(all_members), len(y), t))
-        intercepts = np.empty((len(all_members), t))
-        for place, (k, one) in enumerate(all_members):
-            alphas[place, self.folds != k] = one.weight * targets_as_columns(one.dual_coef)
-            intercepts[place] = one.weight * one.intercept
-        return Nested(
-            rows=rows,
-            folds=self.folds,
-            held_out=HeldOut(y, self.outputs, weight),
-            decisions=decisions,
-            auc=auc,
-            kernels=tuple(one.kernel for _, one in all_members),
-            mus=np.array([one.mu for _, one in all_members]),
-            chosen=np.array([self.folds == k for k, _ in all_members]),
-            alphas=alphas,
-            intercepts=intercepts,
-            coefs=tuple(
-                None if one.coef is None else one.weight * targets_as_columns(one.coef)
-                for _, one in all_members
-            ),
-        )
+        rounds = [
+            Decided.of(out, self.outputs[out], *rule, tie)
+            for out, rule, tie in zip(fold_rows(self.folds), rules or (), self.ties, strict=False)
+        ]
+        held_out, tie = HeldOut(y, self.outputs, weight), max(self.ties)
+        return Nested.of_folds(rows, self.folds, held_out, rounds or None, self.members, tie, whole)
 
 
 def stack_of(
@@ -172,6 +145,7 @@ def stack_of(
                     one["dual_coef_"],
                     one["intercept_"],
                     one.get("coef_"),
+                    one.get("landmarks_"),
                 )
             )
             outputs += share * one["loo_"].outputs

@@ -5,7 +5,6 @@ A machine that is not fitted has no state to check.
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,22 +16,22 @@ from looms.calibration._sigmoid import Sigmoid
 from looms.calibration._softmax import Softmax
 from looms.estimators._certificate import Certificate
 from looms.estimators._least_squares import Member
-from looms.estimators._svc import NestedMachines, SupportVectorClassifier
+from looms.estimators._svc import SupportVectorClassifier
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._samples import Samples
 from looms.model_files._values import index, indices, numbers, positive, require
 from looms.selection._candidates import Candidate
 from looms.selection._decisions import Decisions
-from looms.selection._nested import Nested
+from looms.selection._nested import Nested, Setting
 
 #: Highest degree of a polynomial, because powers are multiplied out one by one.
 _HIGHEST_DEGREE = 1000
 _CALIBRATORS = (Beta, Isotonic, Sigmoid)
 
 
-def _samples(owner: Any, name: str) -> tuple[int, int]:
-    """Shape of a matrix of finite samples with ``n_features_in_`` columns."""
+def _samples(owner: Any, name: str, n_features: int | None = None) -> tuple[int, int]:
+    """Shape of a matrix of finite samples with ``n_features`` columns, or ``n_features_in_``."""
     X = getattr(owner, name)
     if sparse.issparse(X):
         require(X.format == "csr", f"{name} is not in CSR format")
@@ -41,7 +40,8 @@ def _samples(owner: Any, name: str) -> tuple[int, int]:
     else:
         numbers(owner, name, None, None)
     n, d = X.shape
-    require(n > 0 and d == owner.n_features_in_, f"{name} has shape {X.shape}")
+    n_features = owner.n_features_in_ if n_features is None else n_features
+    require(n > 0 and d == n_features, f"{name} has shape {X.shape}")
     return n, d
 
 
@@ -97,29 +97,37 @@ def _together(owner: Any, n: int) -> None:
         numbers(owner, "choice_folds_", n)
 
 
-def _nested_of(owner: Any, name: str, kind: type) -> None:
+def _nested_of(owner: Any, name: str) -> None:
     """Check predictions, for all rows fitted, of machines chosen without the rows."""
     nested = getattr(owner, name, None)
     if nested is not None:
-        require(isinstance(nested, kind), f"{name} holds no nested predictions")
+        require(isinstance(nested, Nested), f"{name} holds no nested predictions")
         train = np.flatnonzero(owner.fit_weight_)
         require(np.array_equal(nested.rows, train), f"{name} is not of the rows fitted")
 
 
 def _stacked(machine: Any) -> None:
     """Check members of a stack, each a machine on the samples of the largest one."""
-    members = machine.members_
+    _members(machine, machine.members_, len(machine.fit_weight_))
+    require(len(machine.members_) > 1, "members_ are not several")
+
+
+def _members(machine: Any, members: Any, n: int) -> None:
+    """Check a machine, or members of a stack, on ``n`` samples or on landmarks."""
     proper = isinstance(members, tuple) and all(isinstance(one, Member) for one in members)
-    require(proper and len(members) > 1, "members_ are not machines")
+    require(proper and len(members) > 0, "members_ are not machines")
+    shape = machine.loo_.y.shape[1:]
     for one in members:
-        _kernel_of(one.kernel, machine.X_fit_)
+        on_landmarks = one.landmarks is not None
+        _kernel_of(one.kernel, one.landmarks if on_landmarks else machine.X_fit_)
         require(one.kernel.pairwise == machine.kernel_.pairwise, "members_ take other samples")
         for name in ("weight", "mu"):
             positive(one, name)
-        numbers(one, "dual_coef", *machine.dual_coef_.shape)
-        numbers(one, "intercept", *np.shape(machine.intercept_))
+        m = _samples(one, "landmarks", machine.n_features_in_)[0] if on_landmarks else n
+        numbers(one, "dual_coef", m, *shape)
         if one.coef is not None:
-            numbers(one, "coef", machine.n_features_in_, *machine.dual_coef_.shape[1:])
+            numbers(one, "coef", machine.n_features_in_, *shape)
+        numbers(one, "intercept", *np.shape(machine.intercept_))
     require(abs(sum(one.weight for one in members) - 1) < 1e-6, "the weights do not sum to one")
 
 
@@ -132,7 +140,8 @@ def least_squares(machine: Any) -> None:
     else:
         _expansion(machine, _samples(machine, "landmarks_")[0])
         require(not machine.kernel_.pairwise, "landmarks_ are of a kernel matrix")
-    _kernel_of(machine.kernel_, machine._basis)
+    basis = machine.X_fit_ if machine.landmarks_ is None else machine.landmarks_
+    _kernel_of(machine.kernel_, basis)
     positive(machine, "mu_")
     if machine.coef_ is not None:
         numbers(machine, "coef_", machine.n_features_in_, *machine.dual_coef_.shape[1:])
@@ -147,12 +156,14 @@ def least_squares(machine: Any) -> None:
         require(type(machine._unfitted) is type(machine), "_unfitted is another machine")
         require(type(machine._outer_seed) is int, "_outer_seed is not an integer")
     require(type(machine._tuned_before) is bool, "_tuned_before is neither true nor false")
-    _nested_of(machine, "_nested", Nested)
+    _nested_of(machine, "_nested")
     nested = getattr(machine, "_nested", None)
-    for coef in getattr(nested, "coefs", None) or ():
-        if coef is not None:
-            held = SimpleNamespace(coefs=coef)
-            numbers(held, "coefs", machine.n_features_in_, machine.loo_.y.size // n)
+    for one in getattr(nested, "machines", ()):
+        if isinstance(one, Setting):
+            _kernel_of(one.kernel, machine.X_fit_)
+            positive(one, "mu")
+        else:
+            _members(machine, one, int(np.count_nonzero(machine.fit_weight_)))
     if machine._outputs_in_folds is not None:
         numbers(machine, "_outputs_in_folds", *machine.loo_.y.shape)
     if "candidates_" in vars(machine):
@@ -198,48 +209,22 @@ def classifier(machine: Any) -> None:
         numbers(machine, "threshold_")
 
 
-def _held_back(nested: Any) -> int:
-    """Number of the rows of nested predictions."""
+def nested(nested: Any) -> None:
     n = len(numbers(nested, "rows", None))
     _held_out(nested, "held_out", (n, *nested.held_out.y.shape[1:]))
-    require(numbers(nested, "folds", n).dtype.kind in "iu", "folds are not integers")
     made = nested.decisions
     if made is not None:
         require(isinstance(made, Decisions), "decisions are invalid")
         require(len(made.predicted) == n, f"decisions are not of {n} rows")
     if nested.auc is not None:
         require(isinstance(nested.auc, tuple) and len(nested.auc) == 2, "auc is not a pair")
-    return n
-
-
-def nested(nested: Any) -> None:
-    n = _held_back(nested)
-    kernels = nested.kernels
-    proper = isinstance(kernels, tuple) and all(isinstance(one, Kernel) for one in kernels)
-    require(proper, "kernels are invalid")
-    positive(nested, "mus", len(kernels))
-    chosen = nested.chosen
-    proper = isinstance(chosen, np.ndarray) and chosen.dtype == bool
-    require(
-        proper and chosen.shape == (len(kernels), n), f"chosen is not of {len(kernels)} machines"
-    )
-    if nested.alphas is not None:
-        t = nested.held_out.y.size // n
-        numbers(nested, "alphas", len(kernels), n, t)
-        numbers(nested, "intercepts", len(kernels), t)
-    proper = isinstance(nested.coefs, tuple) and len(nested.coefs) == len(kernels)
-    require(nested.coefs is None or proper, f"coefs are not of {len(kernels)} machines")
-
-
-def nested_machines(nested: Any) -> None:
-    _held_back(nested)
-    machines = nested.machines
-    proper = isinstance(machines, tuple) and all(
-        isinstance(one, SupportVectorClassifier) and "dual_coef_" in vars(one) for one in machines
-    )
-    require(proper, "machines are invalid")
-    inside = bool(((nested.folds >= 0) & (nested.folds < len(machines))).all())
-    require(inside, f"folds points beyond {len(machines)}")
+    require(isinstance(nested.machines, tuple), "machines are invalid")
+    require(type(nested.whole) is bool, "whole is neither true nor false")
+    inside, own = numbers(nested, "folds", n), numbers(nested, "machine", None)
+    for name, values, many in (("folds", inside, own), ("machine", own, nested.machines)):
+        require(values.dtype.kind in "iu", f"{name} are not integers")
+        proper = bool(((values >= 0) & (values < len(many))).all())
+        require(proper, f"{name} points beyond {len(many)}")
 
 
 def decisions(made: Any) -> None:
@@ -271,9 +256,14 @@ def support_vector_machine(machine: Any) -> None:
         _held_out(machine, name, (rows,) if n_pairs == 1 else (rows, n_classes))
     _weights(machine, rows)
     _together(machine, rows)
-    _nested_of(machine, "nested_", NestedMachines)
+    _nested_of(machine, "nested_")
     if machine.nested_ is not None:
-        same = all(len(one.classes_) == n_classes for one in machine.nested_.machines)
+        same = all(
+            isinstance(one, SupportVectorClassifier)
+            and "dual_coef_" in vars(one)
+            and len(one.classes_) == n_classes
+            for one in machine.nested_.machines
+        )
         require(same, f"nested_ is not of {n_classes} classes")
     require(len(indices(machine, "support_", rows)) == n, f"support_ is not of {n} rows")
     calibrators = machine.calibrators_

@@ -95,7 +95,6 @@ TYPES = {
     "looms.estimators._regressor.LSSVMRegressorCV": Held(
         machines.least_squares, f"{_REGRESSOR} {_SELECTED}"
     ),
-    "looms.estimators._svc.NestedMachines": Held(machines.nested_machines),
     "looms.estimators._svc_cv.SVCCV": Held(machines.support_vector_machine, _SVM),
     "looms.estimators._svm_grid.SVMGrid": Held(machines.grid),
     "looms.folds.GapKFold": Held(),
@@ -125,6 +124,7 @@ TYPES = {
     "looms.selection._candidates.Candidate": Held(),
     "looms.selection._decisions.Decisions": Held(machines.decisions),
     "looms.selection._nested.Nested": Held(machines.nested),
+    "looms.selection._nested.Setting": Held(),
     "looms.selection._prior.HyperPrior": Held(),
     "looms.selection._tuning.BoundMet": Held(),
     "looms.selection._tuning.Tuning": Held(),

@@ -23,7 +23,7 @@ from looms.estimators import (
     LSSVMRegressorCV,
 )
 from looms.estimators._fits import as_expansion
-from looms.estimators._least_squares import Member, members_of
+from looms.estimators._least_squares import Member
 from looms.kernels._samples import dense
 from looms.lssvm._system import targets_as_columns
 from looms.onnx._graph import Graph
@@ -181,12 +181,13 @@ def _outputs(g: Graph, X: str, machine: Any) -> str:
     if isinstance(machine, SVCCV):
         values = machine.kernel_, machine.C_, machine.dual_coef_, machine.intercept_
         members: tuple[Member, ...] = (Member(1.0, *values),)
-        basis = dense(machine.support_vectors_)
+        basis = machine.support_vectors_
     else:
-        members, basis = members_of(machine), dense(machine._basis)
+        members, basis = machine._members, machine.X_fit_
     parts = []
     for one in members:
-        Z, coefficients = as_expansion(basis, one.dual_coef, one.coef)
+        Z = dense(basis if one.landmarks is None else one.landmarks)
+        Z, coefficients = as_expansion(Z, one.dual_coef, one.coef)
         alpha = one.weight * targets_as_columns(coefficients)
         counts = alpha.any(axis=1)  # not samples of weight zero
         parts.append(expansion(one.kernel, Pairs(g, X, Z[counts]), alpha[counts]))

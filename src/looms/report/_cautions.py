@@ -12,7 +12,7 @@ from looms.assessment._result import Assessment
 from looms.copies import copy_groups, n_unexpected_copies
 from looms.diagnostics import row_order
 from looms.estimators import Certificate, machine_of
-from looms.estimators._least_squares import LeastSquaresMachine, members_of
+from looms.estimators._least_squares import LeastSquaresMachine
 from looms.estimators._warnings import remark_on_scales, settings_for_rare_classes
 from looms.report._caution import Caution, note, serious
 from looms.report._choice import close_candidates, foreign, optimism, search_cautions
@@ -148,7 +148,7 @@ def _of_fit(model: Model) -> Iterator[Caution]:
                 f"{together if hasattr(model.machine, 'copies') else ''}.",
             )
     if model.selecting is not None:
-        kernels = [one.kernel for one in members_of(model.machine)]
+        kernels = [one.kernel for one in model.machine._members]
         names = [isolated(name) for name in model.features]
         remark = None if X is None else remark_on_scales(X, kernels, names)
         if remark is not None:

@@ -12,7 +12,6 @@ import numpy as np
 from looms._words import count
 from looms.assessment._experiment import estimator_text
 from looms.assessment._result import Assessment
-from looms.estimators._least_squares import members_of
 from looms.estimators._search import SelectingMachine
 from looms.optimize import Outcome
 from looms.report._caution import Caution, note, serious
@@ -72,7 +71,7 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
     if machine is None:
         return
     n_candidates = len(machine.candidates_)
-    n_parameters = sum(len(one.kernel.theta) + 1 for one in members_of(machine))
+    n_parameters = sum(len(one.kernel.theta) + 1 for one in machine._members)
     tuned = count(n_parameters, "hyper-parameter")
     folds = n_choice_folds(machine) > 0
     tuned = (
@@ -80,7 +79,7 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
     )
     if not isinstance(getattr(machine, "threshold", None), Real | None):
         tuned += " and a threshold"
-    by_folds = model.folds is None and model.n_landmarks is None
+    by_folds = model.folds is None and model.rows is not None
     remedy = "nested='folds' and looms.assess give" if by_folds else "looms.assess gives"
     if assessment is None and model.nested is None:
         yield serious(

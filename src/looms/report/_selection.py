@@ -54,10 +54,8 @@ def combined_by_rest(machine: Any) -> bool:
 
     Otherwise ``nested_``, if any, repeated the whole choice without the sample.
     """
-    if getattr(machine, "choice_folds_", None) is None:
-        return False
     nested = machine.nested_
-    return np.array_equal(nested.held_out.outputs, machine.held_out_.outputs[nested.rows])
+    return nested is not None and not nested.whole
 
 
 def candidate_scores(machine: SelectingMachine) -> Array:

@@ -132,7 +132,7 @@ class Choice:
     best, tuning, fit : the candidate with the smallest score, or the largest weight in a stack, its
         tuning and its machine.
     score : score, threshold and calibrator of the choice.
-    machines : tuning of each candidate, and its machine or None; for a grid only the best is kept.
+    machines : tuning of each candidate, and its machine or None.
     weights : (n_candidates,) weights of their outputs in a stack; None for the best alone.
     """
 
@@ -182,6 +182,7 @@ def choose(
     scorer: Scorer,
     watcher: Watcher,
     random_state: int,
+    by_value: bool = False,
 ) -> Choice:
     """Candidate with the smallest score, among all kernels tuned under all criteria.
 
@@ -193,8 +194,10 @@ def choose(
     ----------
     kernels, criteria : kernels and criteria of the candidates.
     objective_of : `Objective` of samples and options, without kernel and criterion.
-    tuned : `tune` with its options, without the objective, its callbacks and random state.
-    scorer : score by which candidates are compared.
+    tuned : `tune` or `scan` with its options, without the objective, its callbacks and random
+        state.
+    scorer : score by which candidates are compared; it also sets the threshold.
+    by_value : whether they are compared by the criterion instead, as the points of a grid are.
     watcher : callbacks.
     random_state : seed of the subsamples, which are the same for every candidate.
 
@@ -220,7 +223,7 @@ def choose(
 
     for k, (kernel, criterion) in enumerate(product(kernels, criteria)):
         opened, before = as_kernel(kernel), (0, 0)
-        learns = isinstance(opened, Weighted) and opened.weights is None
+        learns = isinstance(opened, Weighted) and opened.weights is None and not by_value
         if learns or k % len(criteria) == 0:
             objective = None  # the matrices of a kernel go before those of the next come
         watcher.candidate_begins(candidate_name(kernel, criterion))
@@ -248,7 +251,7 @@ def choose(
             criterion=criterion,
             value=tuning.value,
             standard_error=tuning.standard_error,
-            score=score.value,
+            score=tuning.value if by_value else score.value,
             threshold=score.threshold,
             n_evaluations=before[0] + tuning.n_evaluations,
             n_failures=before[1] + tuning.n_failures,
@@ -260,7 +263,7 @@ def choose(
         machines.append((tuning, fit))
         if fit is None:
             reason = reason or f"{objective.kernel!r}: {_failure(objective, tuning)}"
-        elif best is None or score.value < best[1].value:
+        elif best is None or candidate.score < best[0].score:
             best = candidate, score, tuning, fit
         if watcher.candidate_ends(candidate) and best is not None:
             break

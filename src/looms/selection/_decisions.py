@@ -8,53 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from looms import _html
-from looms._classes import class_indices, class_shares
-from looms._scores import Scores, class_scores, number_scores
+from looms._classes import class_shares
 from looms._typing import AnyArray, Array
-from looms._words import count, with_error
 from looms.calibration import class_probabilities
 from looms.calibration._calibrators import Calibrator
-from looms.held_out import HeldOut
-
-
-class NestedFigures:
-    """Base class of predictions by machines chosen without the rows: their figures as text."""
-
-    rows: AnyArray
-    folds: AnyArray
-    held_out: HeldOut
-
-    @property
-    def _of_classes(self) -> tuple[Decisions, tuple[float, Array]] | None:
-        """Decisions, and the area under the ROC curve with its parts; None of numbers."""
-        return None
-
-    def _scores(self) -> Scores:
-        """Scores of the rows, each of which is taken for one draw."""
-        y, outputs, weight = self.held_out
-        if self._of_classes is None:
-            return number_scores(y, outputs[None], weight)
-        made, auc = self._of_classes
-        return class_scores(class_indices(y), made.wrong, auc, weight, losses=made.losses)
-
-    def __repr__(self) -> str:
-        scores = ", ".join(f"{name}={with_error(*pair)}" for name, pair in self._scores().items())
-        n_folds = len(np.unique(self.folds))
-        return f"{type(self).__name__}(n_samples={len(self.rows)}, n_folds={n_folds}: {scores})"
-
-    def _repr_html_(self) -> str:
-        n_folds = len(np.unique(self.folds))
-        rows = [(name, with_error(*pair)) for name, pair in self._scores().items()]
-        caption = (
-            f"Predictions of {count(len(self.rows), 'sample')} by machines that were chosen "
-            f"without them, in {count(n_folds, 'fold')}"
-        )
-        note = (
-            "These standard errors treat each sample as one draw; those in scores_se_ of the "
-            "machine count groups."
-        )
-        return _html.table(["score", "value ± s.e."], rows, caption, [note])
 
 
 class Decided(NamedTuple):

@@ -145,6 +145,21 @@ class HeldOutCriterion(ABC):
             fit = Fit.of(projection, outputs, self.y)
             return self.penalized(Point(theta, value, standard_error, dJ, fit, deviations))
 
+    def along_mu(self, kernel_theta: Array, log2_mu: Array) -> list[Point]:
+        """Values without gradient at many μ of one kernel.
+
+        Parameters
+        ----------
+        kernel_theta : (p,) log₂ of the kernel's hyper-parameters.
+        log2_mu : log₂ of the values of μ.
+
+        Returns
+        -------
+        points : one for each μ, infinite where the criterion cannot be evaluated.
+        """
+        thetas = [np.append(kernel_theta, one) for one in log2_mu]
+        return [self.evaluate(theta, gradient=False) for theta in thetas]
+
     def penalized(self, point: Point) -> Point:
         """The point, with the prior added to the criterion if there is one."""
         return point if self.prior is None else self.prior.penalized(point, self.n_samples)

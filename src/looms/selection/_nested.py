@@ -1,260 +1,77 @@
-"""Nested cross-validation of a choice among fixed candidates, without refits.
+"""Choices made anew without the rows that they are scored on, and the predictions of these rows.
 
-The residuals of rows with two folds left out are the inner held-out residuals of the outer round
-that leaves one of the folds out. So candidates that were fixed beforehand can be chosen anew in
-every round, from one factorization each.
+The residuals of rows with two units left out are the inner held-out residuals of the outer round
+that leaves one of the units out. So candidates that were fixed beforehand can be chosen anew in
+every round, from one factorization each. Whatever is not fixed beforehand is tuned anew by refits.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain, groupby
-from typing import TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
+from looms import _html
 from looms._classes import class_factors, class_indices, with_ties
+from looms._scores import Scores, class_scores, number_scores
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
-from looms.criteria import Criterion
+from looms._words import count, with_error
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
-from looms.kernels._names import KernelLike, as_kernel, kernel_name
 from looms.lssvm import NotPositiveDefiniteError
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm.conditioning import tie_of
 from looms.lssvm.fit import Fit
-from looms.lssvm.inner import InnerUnits
 from looms.lssvm.left_out import Linear
-from looms.optimize import Outcome, Point
-from looms.optimize._search import Search
-from looms.selection._candidates import Candidate, Choice, Score, Watcher, candidate_name
-from looms.selection._decisions import Decided, Decisions, NestedFigures
-from looms.selection._features import FeaturesObjective
+from looms.optimize import Point
+from looms.selection._candidates import Score
+from looms.selection._decisions import Decided, Decisions
 from looms.selection._fold_pairs import fold_pairs, pair_auc
-from looms.selection._objective import Objective
-from looms.selection._starts import grid_points
-from looms.selection._tuning import Tuning
-from looms.units import Units, of_one_size
-
-#: Objective of a whole kernel matrix, or of few features; with points of a grid, (p + 1,) each.
-Scanned: TypeAlias = Objective | FeaturesObjective
-OnGrid: TypeAlias = tuple[Scanned, Sequence[Array]]
-Evaluated: TypeAlias = Callable[[Scanned, Point], None]
+from looms.selection._held_out_criterion import HeldOutCriterion
+from looms.units import Batch, Units, of_one_size
 
 _NUMBERS = 1 << 17  # in the outputs of some rounds, as many as stay near the processor
-_NO_CANDIDATE = "No candidate could be evaluated: scale the features, or use larger mu."
 
 
 @dataclass(frozen=True, eq=False)
-class NestedChoice:
-    """Choice of a candidate on all rows, and without some folds: one, or two.
+class Setting:
+    """Kernel with its values, and regularization, of a candidate that was fixed beforehand."""
 
-    Attributes
-    ----------
-    best : candidate of the least criterion on all rows; of equal ones the first.
-    values, standard_errors : (n_candidates,) of the criterion on all rows; infinite where a
-        candidate cannot be evaluated.
-    fit : the machine of the best candidate.
-    units : rows that leave together.
-    left_out : numbers of the folds that are left out in each round: every fold, then pairs of
-        folds in which classes meet.
-    chosen : (n_rounds,) candidate of the least criterion on the rows outside the round.
-    outputs : (n_rounds, n, t) by that candidate: of rows outside, held out as well; of the folds
-        left out, by the machine that is trained without them.
-    ties : (n_rounds,) difference up to which outputs for labels are equal up to rounding.
-    """
-
-    best: int
-    values: Array
-    standard_errors: Array
-    fit: Fit
-    units: Units
-    left_out: list[tuple[int, ...]]
-    chosen: AnyArray
-    outputs: Array
-    ties: Array
-
-    @property
-    def held_out(self) -> Array:
-        """Output of each row by the candidate that was chosen without its fold, (n, t)."""
-        (number,) = self.units.number
-        return np.asarray(self.outputs[number, np.arange(len(number))])
-
-
-def choose_along_mu(candidates: Iterable[OnGrid], evaluated: Evaluated | None = None) -> Fit:
-    """Machine of the least criterion, from one decomposition of each kernel matrix.
-
-    Parameters
-    ----------
-    candidates, evaluated : as for `choose_nested`; folds may be any.
-
-    Raises
-    ------
-    ValueError
-        If no candidate can be evaluated.
-
-    Notes
-    -----
-    Beside the decompositions n² flops a point, of few features n p, and a factorization for the
-    best of each objective.
-    """
-    fit: Fit | None = None
-    least = np.inf
-    for objective, thetas in candidates:
-        points: list[Point] = []
-        for values, same in groupby(thetas, key=lambda theta: tuple(theta[:-1])):
-            points += objective.along_mu(np.array(values), np.array([theta[-1] for theta in same]))
-        best = min(points, key=_value)
-        while best.model is None and np.isfinite(best.value):  # what eigenvectors do not refuse
-            solved = objective.evaluate(best.theta, gradient=False)
-            points = [solved if point is best else point for point in points]
-            best = min(points, key=_value)
-        if best.value < least:
-            fit, least = best.model, best.value
-        for point in points:
-            if evaluated is not None:
-                evaluated(objective, replace(point, model=None))
-    if fit is None:
-        raise ValueError(_NO_CANDIDATE)
-    return fit
-
-
-def choose_nested(candidates: Iterable[OnGrid], evaluated: Evaluated | None = None) -> NestedChoice:
-    """Candidate of the least criterion, and the same choice without one fold, and without two.
-
-    Parameters
-    ----------
-    candidates : objectives, each with its points, (p + 1,); the objectives differ in their kernels
-        only, and hold out each row once, in three folds or more.
-    evaluated : called with the objective and the point after every evaluation, before
-        ``candidates`` give the next objective.
-
-    Raises
-    ------
-    ValueError
-        If rows are held out in several repetitions, in two folds, or no candidate can be evaluated.
-
-    Notes
-    -----
-    n³ flops for a candidate, of few features n² p, and O(n² (s + t)) for folds of s rows; n t
-    numbers are kept for each round, of which single rows have three each.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> X, y = rng.normal(size=(40, 3)), rng.normal(size=40)      # nothing to be learned
-    >>> objective = Objective(X, y)
-    >>> points = [objective.theta0 + [0.0, shift] for shift in range(-6, 8)]
-    >>> choice = choose_nested([(objective, points)])
-    >>> bool(np.mean((y - choice.held_out[:, 0]) ** 2) > choice.values[choice.best])
-    True
-    """
-    rest = iter(candidates)
-    first, start = next(rest)
-    n, Y, units = first.n_samples, targets_as_columns(first.y), first.units
-    if units.shape[0] > 1:
-        raise ValueError(
-            "Nested cross-validation holds out each row once, without gaps: give cv as one number, "
-            "or nested=None."
-        )
-    folds = tuple(units)
-    if len(folds) < 3:
-        raise ValueError(
-            "Nested cross-validation leaves out two folds or groups, but there are no others: give "
-            "three or more, or nested=None."
-        )
-    single: list[tuple[int, ...]] = [(g,) for g in range(len(folds))]
-    double: list[tuple[int, ...]] = [*fold_pairs(Y, units.number[0])] if first.labeled else []
-    rounds = single + double
-    rows_of_rounds = [np.concatenate([folds[g] for g in numbers]) for numbers in rounds]
-    outside = np.ones((len(rounds), n), dtype=bool)
-    for r, rows in enumerate(rows_of_rounds):
-        outside[r, rows] = False
-    points: list[Point] = []
-    least = np.full(len(rounds), np.inf)
-    chosen = np.full(len(least), -1)
-    outputs, ties = np.empty((len(least), n, Y.shape[1])), np.zeros(len(least))
-    fit, best = None, -1
-    of_grids = chain([(first, start)], rest)
-    for objective, theta in ((one, theta) for one, thetas in of_grids for theta in thetas):
-        k = len(points)
-        better: list[tuple[AnyArray, Array, Array]] = []
-        points.append(Point(theta, np.inf, np.inf))
-        try:
-            with blas_threads(n):
-                projection = objective.solve(theta)
-                held_out = Linear(projection).outputs(units)
-                value, error, *_ = objective.criterion_of(held_out)
-                if np.isfinite(value):
-                    P, alpha, mu = projection.matrix(), projection.alpha, projection.mu
-                    inner_units = InnerUnits(units, P, alpha, mu)
-                    for part, rows in of_one_size(rows_of_rounds, _NUMBERS // n):
-                        f = Y - inner_units.residuals(rows)
-                        inner = _values_of(objective, Y, f.swapaxes(0, 1), outside[part].T)
-                        less = np.flatnonzero(inner < least[part])
-                        better.append((part[less], inner[less], f[less]))
-                    points[k] = Point(theta, value, error)
-        except NotPositiveDefiniteError:
-            better = []
-        for rounds_better, inner, f in better:
-            least[rounds_better], chosen[rounds_better] = inner, k
-            ties[rounds_better] = tie_of(first.y, projection.size, projection.alpha)
-            outputs[rounds_better] = f
-        if points[k].value < np.inf and (best < 0 or points[k].value < points[best].value):
-            best, fit = k, Fit.of(projection, held_out, first.y)
-        if evaluated is not None:
-            evaluated(objective, points[k])
-    if fit is None or (chosen < 0).any():
-        raise ValueError(_NO_CANDIDATE)
-    values = np.array([point.value for point in points])
-    errors = np.array([point.standard_error for point in points])
-    return NestedChoice(best, values, errors, fit, units, rounds, chosen, outputs, ties)
-
-
-def _value(point: Point) -> float:
-    return point.value
-
-
-def _values_of(objective: Scanned, Y: Array, outputs: Array, rows: AnyArray) -> Array:
-    """Criterion, (b,), of outputs (n, b, t) of some rows, (n, b) true; infinite if not finite."""
-    weight = objective.selection_weight[:, None] * rows
-    values = objective.criterion.values(Y, outputs, weight)
-    return np.where(np.isfinite(values), values, np.inf)
+    kernel: Kernel
+    mu: float
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Nested(NestedFigures):
+class Nested:
     """Held-out predictions by machines that were chosen without the rows they predict.
 
     Attributes
     ----------
     rows : (m,) the rows of positive weight, in the order of the other attributes.
     folds : (m,) number of the fold with which each row was left out.
-    held_out : output of each row by the candidate that was chosen without its fold.
+    held_out : output of each row by the machine that was chosen without its fold; of a transformed
+        target, its prediction.
     decisions : classes and probabilities by the threshold and the calibrator that were set without
         the row; None for numbers. Each round of a grid also leaves out a row of another class, if
         there are enough folds.
     auc : area under the ROC curve over pairs of rows that one machine, and its choice, has not
         seen, and what each row adds to it. A grid compares rows of two folds left out; machines
-        tuned by gradients compare rows of one outer fold. None for numbers.
-    kernels, mus : kernels and regularization of the machines that were chosen without some fold.
-    chosen : (n_machines, m) true for the rows that a machine predicts; if several machines, a
-        stack, predict a row, their outputs are summed.
-    alphas, intercepts : (n_machines, m, t) and (n_machines, t) coefficients of machines that were
-        tuned by gradients, each without one fold, times their weights in a stack; None for a grid,
-        where they follow from the kernels.
-    coefs : (n_features, t) feature weights of each of these machines that was solved for them,
-        None for the others.
+        that were tuned anew compare rows of one fold. None for numbers.
+    machines : machines that were chosen without some fold: a `Setting` for each point of a grid
+        that was chosen; otherwise the machine that was tuned anew without each fold, as its
+        estimator keeps it.
+    machine : (n_folds,) number of the machine of each fold.
+    whole : False if only the last step was repeated without the row: candidates, each tuned without
+        it, were compared or stacked by the rows of the other folds.
 
     Notes
     -----
-    The choice that is repeated covers kernel, its width, regularization, threshold and calibration,
-    but not earlier steps on the features, such as scaling; steps that ignore the targets do little
-    harm.
+    The choice that is repeated covers kernel, its width, regularization, landmarks, threshold and
+    calibration, but not earlier steps on the features, such as scaling; steps that ignore the
+    targets do little harm.
 
     Examples
     --------
@@ -271,144 +88,220 @@ class Nested(NestedFigures):
     held_out: HeldOut
     decisions: Decisions | None
     auc: tuple[float, Array] | None
-    kernels: tuple[Kernel, ...]
-    mus: Array
-    chosen: AnyArray
-    alphas: Array | None = None
-    intercepts: Array | None = None
-    coefs: tuple[Array | None, ...] | None = None
+    machines: tuple[Any, ...]
+    machine: AnyArray
+    whole: bool = True
+
+    @classmethod
+    def of_folds(
+        cls,
+        rows: AnyArray,
+        folds: AnyArray,
+        held_out: HeldOut,
+        rounds: Sequence[Decided] | None,
+        machines: Sequence[Any],
+        tie: float | None = None,
+        whole: bool = True,
+    ) -> Self:
+        """Of a machine for each fold, and its decisions on the rows of the fold; None of numbers.
+
+        ``tie`` is as for `looms._classes.tie_width`.
+        """
+        decisions = auc = None
+        if rounds is not None:
+            decisions = Decisions.of(rounds, class_indices(held_out.y))
+            Y, f, weight = (targets_as_columns(each) for each in held_out)
+            sets = [np.flatnonzero(folds == k) for k in range(len(machines))]
+            auc = pair_auc(Y, f, sets, [], [], weight[:, 0], tie)
+        numbers = np.arange(len(machines))
+        return cls(rows, folds, held_out, decisions, auc, tuple(machines), numbers, whole)
 
     @property
-    def _of_classes(self) -> tuple[Decisions, tuple[float, Array]] | None:
+    def units(self) -> Units:
+        """The folds, by their numbers."""
+        number = self.folds[None]
+        return Units(number, np.ones(number.shape, dtype=bool), np.arange(len(self.folds)))
+
+    @property
+    def of_classes(self) -> tuple[Decisions, tuple[float, Array]] | None:
+        """Decisions, and the area with what each row adds; None of numbers."""
         return None if self.decisions is None or self.auc is None else (self.decisions, self.auc)
 
+    def _scores(self) -> Scores:
+        """Scores of the rows, each of which is taken for one draw."""
+        y, outputs, weight = self.held_out
+        if self.of_classes is None:
+            return number_scores(y, outputs[None], weight)
+        made, auc = self.of_classes
+        return class_scores(class_indices(y), made.wrong, auc, weight, losses=made.losses)
 
-def choose_on_grid(
-    kernels: Sequence[KernelLike],
-    criterion: str | Criterion,
-    *,
-    objective_of: Callable[..., Scanned],
-    scorer: Callable[[HeldOut], Score],
-    watcher: Watcher,
-    repeated: bool,
-) -> tuple[Choice, NestedChoice | None, list[tuple[Kernel, float]]]:
-    """Point of the least criterion on the grids of some kernels, and the choice in every fold.
+    def __repr__(self) -> str:
+        scores = ", ".join(f"{name}={with_error(*pair)}" for name, pair in self._scores().items())
+        return f"Nested(n_samples={len(self.rows)}, n_folds={len(self.machine)}: {scores})"
 
-    Parameters
-    ----------
-    kernels, objective_of, scorer, watcher : as for `looms.selection._candidates.choose`; the
-        score sets the threshold only.
-    criterion : that the points compete by.
-    repeated : whether the choice is made in every fold, too.
-
-    Returns
-    -------
-    choice : a candidate for each kernel, its best point, and the machine of the best.
-    nested : `choose_nested` on all points, or None.
-    machines : kernel and μ of each point.
-    """
-    candidates: list[Candidate] = []
-    tunings: list[Tuning] = []
-    machines: list[tuple[Kernel, float]] = []
-    record: list[Point] = []
-
-    def evaluated(objective: Scanned, point: Point) -> None:
-        record.append(point)
-        watcher.evaluation_done(objective, point)
-
-    def grids() -> Iterator[OnGrid]:
-        for kernel in kernels:
-            watcher.candidate_begins(candidate_name(kernel, criterion))
-            began = time.perf_counter()
-            objective = objective_of(kernel=as_kernel(kernel), criterion=criterion)
-            record.clear()
-            points = grid_points(objective)
-            machines.extend(
-                (objective.kernel_at(point), objective.mu_at(point)) for point in points
-            )
-            yield objective, points
-            least = min(record, key=_value)
-            search = Search(least, Outcome.GRID, tuple(record), len(record))
-            stages = ((objective.n_samples, search),)
-            tunings.append(
-                Tuning(least.theta, least.value, least.standard_error, Outcome.GRID, stages, 0, ())
-            )
-            candidates.append(
-                Candidate(
-                    kernel_name=kernel_name(kernel),
-                    kernel=objective.kernel_at(least.theta),
-                    mu=objective.mu_at(least.theta),
-                    criterion=criterion,
-                    value=least.value,
-                    standard_error=least.standard_error,
-                    score=least.value,
-                    threshold=0.0,
-                    n_evaluations=len(record),
-                    n_failures=search.n_failures,
-                    seconds=time.perf_counter() - began,
-                    outcome=Outcome.GRID,
-                    at_bounds=(),
-                )
-            )
-            stopped = watcher.candidate_ends(candidates[-1])
-            if stopped and any(np.isfinite(candidate.value) for candidate in candidates):
-                break
-
-    nested = choose_nested(grids(), evaluated) if repeated else None
-    fit = choose_along_mu(grids(), evaluated) if nested is None else nested.fit
-    score = scorer(fit.decided)
-    k = int(np.argmin([candidate.value for candidate in candidates]))
-    candidates[k] = replace(candidates[k], threshold=score.threshold)
-    return Choice(candidates, candidates[k], score, tunings[k], fit, []), nested, machines
+    def _repr_html_(self) -> str:
+        rows = [(name, with_error(*pair)) for name, pair in self._scores().items()]
+        caption = (
+            f"Predictions of {count(len(self.rows), 'sample')} by machines that were chosen "
+            f"without them, in {count(len(self.machine), 'fold')}"
+        )
+        note = (
+            "These standard errors treat each sample as one draw; those in scores_se_ of the "
+            "machine count groups."
+        )
+        return _html.table(["score", "value ± s.e."], rows, caption, [note])
 
 
-def nested_predictions(
-    nested: NestedChoice,
-    machines: Sequence[tuple[Kernel, float]],
-    rows: AnyArray,
-    weight: Array,
-    scorer: Callable[[HeldOut, AnyArray, Array], Score],
-) -> Nested:
-    """Predictions of every row, threshold and calibration set without its fold.
+class Rounds:
+    """Choice among fixed candidates by the rows outside of some units: of every unit, and of pairs.
+
+    A candidate competes in all rounds when it is evaluated, and the next may follow.
 
     Parameters
     ----------
-    nested, machines : from `choose_on_grid`.
-    rows : (m,) numbers of the rows.
-    weight : (m,) for the area under the curve.
-    scorer : threshold and calibrator of held-out outputs of some of the m rows, and factors of
-        their weights.
+    y : (n,) or (n, t) targets.
+    units : three or more, in which every row is once.
+
+    Attributes
+    ----------
+    left_out : numbers of the units that are left out in each round: every unit, then pairs of
+        units in which classes meet.
+    settings : candidates so far.
+    chosen : (n_rounds,) candidate of the least criterion on the rows outside the round, the first
+        of equal ones; -1 if none could be evaluated.
+    outputs : (n_rounds, n, t) by that candidate: of rows outside, held out as well; of the units
+        left out, by the machine that is trained without them.
+    ties : (n_rounds,) difference up to which outputs for labels are equal up to rounding.
+
+    Notes
+    -----
+    n³ flops for a candidate, of few features n² p, and O(n² (s + t)) for units of s rows; n t
+    numbers are kept for each round, of which single rows have three each.
+
+    Examples
+    --------
+    >>> from looms.selection import Objective
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(40, 3)), rng.normal(size=40)      # nothing to be learned
+    >>> objective = Objective(X, y)
+    >>> rounds = Rounds(y, objective.units)
+    >>> thetas = [objective.theta0 + [0.0, shift] for shift in range(-6, 8)]
+    >>> points = [rounds.evaluate(objective, theta) for theta in thetas]
+    >>> held_out = rounds.outputs[range(40), range(40), 0]
+    >>> bool(np.mean((y - held_out) ** 2) > min(point.value for point in points))
+    True
     """
-    y, folds = nested.fit.y, tuple(nested.units)
-    Y, n, (number,) = targets_as_columns(y), len(y), nested.units.number
-    used, machine = np.unique(nested.chosen[: len(folds)], return_inverse=True)
-    decisions, auc = None, None
-    if np.isin(y, (-1.0, 1.0)).all():
-        labels = class_indices(y)
-        pairs = range(len(folds), len(nested.left_out))
-        in_pairs = {g for k in pairs for g in nested.left_out[k]}
-        rounds = []
-        for k in [*pairs, *(g for g in range(len(folds)) if g not in in_pairs)]:
-            out = np.concatenate([folds[g] for g in nested.left_out[k]])
-            rest = np.delete(np.arange(n), out)
-            factor = class_factors(labels, weight, rest)
-            f, tie = nested.outputs[k].reshape(y.shape), nested.ties[k]
-            score = scorer(HeldOut(y[rest], with_ties(f[rest], tie)), rest, factor)
-            rounds.append(Decided.of(out, f[out], score.threshold, score.calibrator, tie))
-        decisions = Decisions.of(rounds, labels)
-        left_out = [(g, h) for g, h in nested.left_out[len(folds) :]]
-        outputs = [
-            nested.outputs[k][np.concatenate([folds[g], folds[h]])]
-            for k, (g, h) in zip(pairs, left_out, strict=True)
-        ]
-        auc = pair_auc(Y, nested.held_out, folds, left_out, outputs, weight, nested.ties.max())
-    return Nested(
-        rows,
-        number,
-        HeldOut(y, nested.held_out.reshape(y.shape), weight),
-        decisions,
-        auc,
-        tuple(machines[k][0] for k in used),
-        np.array([machines[k][1] for k in used]),
-        machine[number] == np.arange(len(used))[:, None],
-    )
+
+    def __init__(self, y: Array, units: Units) -> None:
+        self.y, self.units, self.settings = y, units, list[Setting]()
+        Y, self._members = targets_as_columns(y), tuple(units)
+        labeled = np.isin(y, (-1.0, 1.0)).all()
+        pairs = fold_pairs(Y, units.number[0]) if labeled else []
+        self.left_out: list[tuple[int, ...]] = [(g,) for g in range(units.n_units)] + [*pairs]
+        self._rows = [np.concatenate([self._members[g] for g in gone]) for gone in self.left_out]
+        self._outside = np.ones((len(self._rows), len(y)), dtype=bool)
+        for outside, rows in zip(self._outside, self._rows, strict=True):
+            outside[rows] = False
+        self._least = np.full(len(self._rows), np.inf)
+        self.chosen = np.full(len(self._rows), -1)
+        self.outputs, self.ties = np.empty((len(self._rows), *Y.shape)), np.zeros(len(self._rows))
+
+    @staticmethod
+    def take(units: Units) -> bool:
+        """True for three units or more in which every row is once."""
+        return units.shape[0] == 1 and bool((units.number >= 0).all()) and units.n_units > 2
+
+    def evaluate(self, objective: HeldOutCriterion, theta: Array) -> Point:
+        """Criterion of a candidate, which competes in all rounds; infinite if it cannot in some.
+
+        Objectives differ in their kernels only.
+        """
+        self.settings.append(Setting(objective.kernel_at(theta), objective.mu_at(theta)))
+        try:
+            with blas_threads(objective.n_samples):
+                projection = objective.solve(theta)
+                left_out = Linear(projection)
+                outputs = left_out.outputs(self.units)
+                value, error, *_ = objective.criterion_of(outputs)
+                better = list(self._better(objective, left_out)) if np.isfinite(value) else []
+        except NotPositiveDefiniteError:
+            return Point(theta, np.inf, np.inf)
+        if not np.isfinite(value):
+            return Point(theta, np.inf, np.inf)
+        for rounds, inner, f in better:
+            self._least[rounds], self.chosen[rounds] = inner, len(self.settings) - 1
+            self.ties[rounds] = tie_of(self.y, projection.size, projection.alpha)
+            self.outputs[rounds] = f
+        return Point(theta, value, error, model=Fit.of(projection, outputs, self.y))
+
+    def _better(
+        self, objective: HeldOutCriterion, left_out: Linear
+    ) -> Iterator[tuple[AnyArray, Array, Array]]:
+        """Rounds in which a candidate has the least criterion so far, with that and its outputs."""
+        Y, none = left_out.y, np.empty(0, dtype=np.intp)
+        for part, rows in of_one_size(self._rows, max(1, _NUMBERS // len(Y))):
+            f = left_out.of_rows(Batch(part, none, rows), self.units, inner=self.units)
+            weight = objective.selection_weight[:, None] * self._outside[part].T
+            inner = objective.criterion.values(Y, f.swapaxes(0, 1), weight)
+            less = np.flatnonzero(np.where(np.isfinite(inner), inner, np.inf) < self._least[part])
+            yield part[less], inner[less], f[less]
+
+    def nested(
+        self, rows: AnyArray, weight: Array, scorer: Callable[[HeldOut, AnyArray, Array], Score]
+    ) -> Nested:
+        """Predictions of every row, threshold and calibration set without its unit.
+
+        Parameters
+        ----------
+        rows : (n,) numbers of the rows.
+        weight : (n,) for the area under the curve.
+        scorer : threshold and calibrator of held-out outputs of some of the n rows, and factors of
+            their weights.
+
+        Raises
+        ------
+        ValueError
+            If in some round no candidate could be evaluated.
+        """
+        if (self.chosen < 0).any():
+            raise ValueError(
+                "No candidate could be evaluated without some rows: scale the features, or use "
+                "larger mu."
+            )
+        (number,), n = self.units.number, len(self.y)
+        used, machine = np.unique(self.chosen[: self.units.n_units], return_inverse=True)
+        outputs = self.outputs[number, np.arange(n)]
+        decisions = auc = None
+        if np.isin(self.y, (-1.0, 1.0)).all():
+            labels, first = class_indices(self.y), self.units.n_units
+            in_pairs = {g for pair in self.left_out[first:] for g in pair}
+            pairs = range(first, len(self.left_out))
+            alone = (g for g in range(first) if g not in in_pairs)
+            rounds = [self._decided(k, labels, weight, scorer) for k in [*pairs, *alone]]
+            decisions = Decisions.of(rounds, labels)
+            auc = pair_auc(
+                targets_as_columns(self.y),
+                outputs,
+                self._members,
+                [(g, h) for g, h in self.left_out[first:]],
+                [self.outputs[k][self._rows[k]] for k in pairs],
+                weight,
+                self.ties.max(),
+            )
+        held_out = HeldOut(self.y, outputs.reshape(self.y.shape), weight)
+        machines = tuple(self.settings[k] for k in used)
+        return Nested(rows, number, held_out, decisions, auc, machines, machine)
+
+    def _decided(
+        self,
+        k: int,
+        labels: AnyArray,
+        weight: Array,
+        scorer: Callable[[HeldOut, AnyArray, Array], Score],
+    ) -> Decided:
+        """Decisions of a round on the rows that it leaves out."""
+        out, rest = self._rows[k], np.flatnonzero(self._outside[k])
+        factor = class_factors(labels, weight, rest)
+        f, tie = self.outputs[k].reshape(self.y.shape), self.ties[k]
+        score = scorer(HeldOut(self.y[rest], with_ties(f[rest], tie)), rest, factor)
+        return Decided.of(out, f[out], score.threshold, score.calibrator, tie)

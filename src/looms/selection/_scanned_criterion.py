@@ -93,17 +93,7 @@ class ScannedCriterion(HeldOutCriterion):
         """
 
     def along_mu(self, kernel_theta: Array, log2_mu: Array) -> list[Point]:
-        """Values without gradient at many μ of one kernel, by one decomposition.
-
-        Parameters
-        ----------
-        kernel_theta : (p,) log₂ of the kernel's hyper-parameters.
-        log2_mu : log₂ of the values of μ.
-
-        Returns
-        -------
-        points : one for each μ, infinite where the criterion cannot be evaluated.
-        """
+        """By one decomposition."""
         points = [Point(np.append(kernel_theta, one), np.inf, np.inf) for one in log2_mu]
         with blas_threads(self.n_samples):
             try:

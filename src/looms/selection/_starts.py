@@ -14,6 +14,7 @@ from itertools import product
 import numpy as np
 
 from looms._typing import Array
+from looms.selection._held_out_criterion import HeldOutCriterion
 from looms.selection._scanned_criterion import ScannedCriterion
 
 #: Powers of two by which all kernel parameters with a unit are multiplied together.
@@ -42,10 +43,11 @@ def starting_points(objective: ScannedCriterion, n_points: int) -> list[Array]:
     return starts or [objective.theta0]
 
 
-def grid_points(objective: ScannedCriterion) -> list[Array]:
+def grid_points(objective: HeldOutCriterion) -> list[Array]:
     """Points of a grid around the start, (p + 1,) each: kernel parameters as in a scan, and μ.
 
-    It depends on the features only, by the start, and not on the targets.
+    It depends on the features only, by the start, and not on the targets; on landmarks the start
+    is the best point of a sample of the rows.
     """
     kernels = _moved_kernels(objective, GRID_SHIFTS)
     ridges = GRID_RIDGES
@@ -59,7 +61,7 @@ def grid_points(objective: ScannedCriterion) -> list[Array]:
     return list(np.unique(points, axis=0))
 
 
-def _moved_kernels(objective: ScannedCriterion, shifts: Iterable[float]) -> list[Array]:
+def _moved_kernels(objective: HeldOutCriterion, shifts: Iterable[float]) -> list[Array]:
     """log₂ parameters of the kernel: those with a unit move together, others take their values."""
     free = objective.kernel.hyperparameters
     moves = np.array([0.0 if h.tried else 1.0 for h in free])

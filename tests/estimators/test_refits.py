@@ -1,0 +1,144 @@
+"""Nested scores by machines that are tuned anew, against fits without each fold by hand."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+
+from looms import LSSVMClassifierCV, LSSVMRegressorCV
+from looms._classes import class_factors
+from looms.conformal import jackknife_plus
+from looms.folds import GapKFold
+from looms.model_files import load_model, save_model
+
+N = 45
+RNG = np.random.default_rng(3)
+X = RNG.normal(size=(N, 3))
+NEW = RNG.normal(size=(5, 3))
+SIGNAL = np.sin(2 * X[:, 0]) + X[:, 1] + 0.5 * RNG.normal(size=N)
+GROUPS = np.arange(N) // 2
+STACK = {"kernel": ["linear", "matern12"], "combine": "stack"}
+
+OPTIONS = {
+    "landmarks": {"rank": 12},
+    "as many landmarks as rows": {"rank": N},
+    "landmarks, groups": {"rank": 12, "groups": GROUPS},
+    "landmarks, weights": {
+        "rank": 12,
+        "weight": np.where(np.arange(N) % 9 == 4, 0.0, 1.0 + X[:, 2] ** 2),
+    },
+    "landmarks, folds": {"rank": 12, "cv": 5},
+    "landmarks, candidates": {"rank": 12, "kernel": ["linear", "matern12"]},
+    "landmarks, stack": {"rank": 12, **STACK},
+    "landmarks, grid": {"rank": 12, "search": "grid"},
+    "grid, repeated folds": {"search": "grid", "cv": "2x4"},
+    "grid, two folds": {"search": "grid", "cv": 2, "kernel": ["linear", "rbf"]},
+    "grid, nested in folds": {"search": "grid", "nested": "folds", "groups": GROUPS},
+    "grid, stack": {"search": "grid", **STACK},
+    "grid, landmarks, stack": {"search": "grid", "rank": 12, **STACK},
+}
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::looms.BoundWarning"),
+    pytest.mark.filterwarnings("ignore::looms.OneClassWarning"),
+]
+
+
+def fitted(estimator, y, options):
+    options = dict(options)
+    together, weight = options.pop("groups", None), options.pop("weight", None)
+    return estimator(**options).fit(X, y, sample_weight=weight, groups=together)
+
+
+def anew(model, y, rest, options):
+    """The machine tuned without some rows, with the shares of the classes of all."""
+    weight = np.ones(N) if options.get("weight") is None else options["weight"]
+    groups, own = options.get("groups"), weight[rest]
+    if isinstance(model, LSSVMClassifierCV):
+        own = own * class_factors(np.unique(y, return_inverse=True)[1], weight, rest)
+    rank = None if model.rank is None else min(model.rank, len(rest))
+    machine = clone(model).set_params(nested=None, rank=rank)
+    return machine.fit(X[rest], y[rest], own, None if groups is None else groups[rest])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param(k, marks=pytest.mark.slow)
+        if {"candidates", "stack"} & set(k.split(", "))
+        else k
+        for k in OPTIONS
+    ],
+)
+def test_numbers_and_intervals_are_of_machines_tuned_without_the_fold(options, tmp_path):
+    options = OPTIONS[options]
+    model = fitted(LSSVMRegressorCV, SIGNAL, options)
+    nested = model.nested_
+    if "groups" in options:
+        assert all(len(set(nested.folds[g == GROUPS])) == 1 for g in np.unique(GROUPS))
+    assert nested.whole
+    F = np.empty((len(NEW), len(nested.rows)))
+    for k in np.unique(nested.folds):
+        out, rest = nested.rows[nested.folds == k], nested.rows[nested.folds != k]
+        machine = anew(model, SIGNAL, rest, options)
+        theirs = machine.predict(X[out])
+        assert_allclose(nested.held_out.outputs[nested.folds == k], theirs, rtol=1e-7, atol=1e-9)
+        F[:, nested.folds == k] = machine.predict(NEW)[:, None]
+    y, outputs, weight = nested.held_out
+    rmse = np.sqrt(np.average((y - outputs) ** 2, weights=weight))
+    assert model.scores_["rmse"] == pytest.approx(rmse)
+    expected = jackknife_plus(nested.held_out.residuals, F, 0.6)
+    assert_allclose(model.predict_interval(NEW, 0.6), expected, rtol=1e-7, atol=1e-9)
+    save_model(tmp_path / "m.skops", model, {})
+    assert_array_equal(
+        load_model(tmp_path / "m.skops").model.predict_interval(NEW, 0.6),
+        model.predict_interval(NEW, 0.6),
+    )
+
+
+@pytest.mark.parametrize(
+    "options",
+    ["landmarks", "landmarks, weights", "landmarks, stack", "grid, repeated folds", "grid, stack"],
+)
+def test_classes_and_probabilities_are_of_machines_tuned_without_the_fold(options):
+    options = OPTIONS[options]
+    y = np.where(SIGNAL > 0.3, "yes", "no")
+    model = fitted(LSSVMClassifierCV, y, options)
+    nested = model.nested_
+    for k in np.unique(nested.folds):
+        own = nested.folds == k
+        machine = anew(model, y, nested.rows[~own], options)
+        made, out = nested.decisions, X[nested.rows[own]]
+        assert_allclose(
+            made.outputs[own],
+            machine.decision_function(out) + machine.threshold_,
+            rtol=1e-6,
+            atol=1e-8,
+        )
+        assert_array_equal(model.classes_[made.predicted[own]], machine.predict(out))
+        assert_allclose(made.probabilities[own], machine.predict_proba(out), rtol=1e-5, atol=1e-7)
+
+
+def test_a_grid_with_windows_has_no_nested_scores():
+    model = LSSVMRegressorCV(search="grid", cv=GapKFold(4, gap=2)).fit(X, SIGNAL)
+    assert model.nested_ is None
+    assert np.isfinite(model.held_out_.outputs).all()
+
+
+def test_landmarks_of_many_rows_have_nested_scores_if_asked_for():
+    rows, y = RNG.normal(size=(1100, 2)), RNG.normal(size=1100)
+    model = LSSVMRegressorCV("linear", rank=3).fit(rows, y)
+    assert model.nested_ is None
+    assert LSSVMRegressorCV("linear", rank=3, nested="folds").fit(rows, y).nested_ is not None
+
+
+@pytest.mark.slow
+def test_landmarks_of_noise_are_no_better_than_a_guess():
+    draws = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        noise, y = rng.normal(size=(120, 4)), rng.permutation(np.arange(120) < 60)
+        draws.append(LSSVMClassifierCV(rank=15, threshold="ber").fit(noise, y).scores_)
+    for name in ("auc", "ber"):
+        values = np.array([scores[name] for scores in draws])
+        assert abs(values.mean() - 0.5) < 3 * values.std(ddof=1) / np.sqrt(len(values))
