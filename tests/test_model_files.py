@@ -58,7 +58,7 @@ from looms.calibration import Softmax
 from looms.calibration._isotonic import Isotonic
 from looms.calibration._sigmoid import Sigmoid
 from looms.criteria import Criterion
-from looms.datasets import Table
+from looms.datasets._table import Table
 from looms.folds import GapKFold
 from looms.kernels import (
     ARD,
