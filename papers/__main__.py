@@ -21,6 +21,7 @@ from looms.cli._output import (
     check_can_write,
     csv_text,
     note,
+    refused,
     to_stdout,
     write_or_print,
     write_output,
@@ -50,6 +51,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
@@ -266,7 +268,7 @@ def overall(
         if names.count(name) > 1:
             raise InputError(f"two tables have the name {name}, but it must name the set")
     pandas = require("pandas", "A table over several sets")
-    with as_messages(faults=(ValueError, OSError)):
+    with as_messages(), refused(faults=(ValueError, OSError)):
         made = {path.stem: pandas.read_csv(path, comment="#") for path in tables}
         for name, each in made.items():
             if "ber" in each:

@@ -40,9 +40,10 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC
 
-from looms import LargestMarginClassifier, NonconformityClassifier
+from looms import NonconformityClassifier
 from looms.conformal import choose
 from looms.conformal._nonconformity import conformity_counts, within_standard_errors
+from papers.largest_margin import LargestMarginClassifier
 
 GRID = {"C": 2.0 ** np.arange(-5, 16, 2), "gamma": 2.0 ** np.arange(-15, 4, 2)}
 SCALERS = {"standard": StandardScaler, "none": FunctionTransformer}

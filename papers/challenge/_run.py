@@ -26,7 +26,7 @@ from looms.assessment._splits import plan as plan_splits
 from looms.criteria import balanced_error_rate
 from looms.estimators import LSSVMClassifierCV
 from looms.held_out import HeldOut
-from looms.threshold import balanced_error_threshold
+from looms.threshold import find_threshold
 from papers.challenge._data import ChallengeData
 from papers.challenge._plans import PaperExperiment
 from papers.challenge._preparation import preparation
@@ -70,7 +70,7 @@ def ber_train_threshold(model: Any, X: Any, y: AnyArray) -> float:
 
     [G06] calls this threshold ineffective, most of all if it separates those rows.
     """
-    threshold, _ = balanced_error_threshold(_of_training_rows(model))
+    threshold, _ = find_threshold(_of_training_rows(model), "ber")
     return balanced_error_rate(y, model.decision_function(X), threshold=threshold)
 
 
@@ -80,7 +80,7 @@ def ber_best_on_test(model: Any, X: Any, y: AnyArray) -> float:
 
     It is optimistic; the printed rates of [C06 Table III] are near it.
     """
-    return balanced_error_threshold(HeldOut(y, model.decision_function(X)))[1]
+    return max(find_threshold(HeldOut(y, model.decision_function(X)), "ber")[1], 0.0)
 
 
 def _machine(model: Any) -> Any:

@@ -372,22 +372,6 @@ def ordinal_thresholds(held_out: HeldOut) -> Array:
     return np.sort(cuts)  # of equal losses they may cross
 
 
-def balanced_error_threshold(loo: HeldOut) -> tuple[float, float]:
-    """Threshold that minimizes the leave-one-out balanced error rate, and that rate.
-
-    This is `find_threshold` with the rule "ber"; the rate is in [0, ½].
-
-    Examples
-    --------
-    >>> loo = HeldOut([-1, -1, -1, 1], [-0.9, -0.7, -0.8, -0.5])
-    >>> threshold, rate = balanced_error_threshold(loo)
-    >>> round(threshold, 12), rate
-    (-0.6, 0.0)
-    """
-    threshold, rate = find_threshold(loo, BalancedError())
-    return threshold, max(rate, 0.0)
-
-
 def _counts(weight: Array, positive: AnyArray, cuts: AnyArray) -> Counts:
     """Counts with the threshold above the ``cuts[j]`` smallest outputs."""
     # Sums from either end, so that a class all on one side counts zero on the other exactly.

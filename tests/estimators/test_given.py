@@ -11,7 +11,7 @@ from sklearn.metrics import balanced_accuracy_score, recall_score
 from looms import LSSVMClassifier, LSSVMRegressor
 from looms.criteria import balanced_error_rate, error_rate
 from looms.kernels import RBF
-from looms.threshold import balanced_error_threshold
+from looms.threshold import find_threshold
 
 N = 30
 rng = np.random.default_rng(1)
@@ -246,7 +246,7 @@ class TestThreshold:
 
     def test_ber_minimizes_the_balanced_error_of_the_leave_one_out_outputs(self):
         model = LSSVMClassifier(threshold="ber").fit(X, self.labels, sample_weight=WEIGHT)
-        threshold, rate = balanced_error_threshold(model.loo_)
+        threshold, rate = find_threshold(model.loo_, "ber")
         assert model.threshold_ == threshold
         assert rate == pytest.approx(balanced_error_rate(*model.loo_, threshold=threshold))
         assert rate < balanced_error_rate(*model.loo_, threshold=0.0)

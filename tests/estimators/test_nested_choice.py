@@ -21,7 +21,7 @@ from looms.lssvm import refit_loo, solve
 from looms.selection import Objective
 from looms.selection._fold_pairs import fold_pairs
 from looms.selection._starts import grid_points
-from looms.threshold import balanced_error_threshold
+from looms.threshold import find_threshold
 from looms.units import Units
 
 N = 17
@@ -212,7 +212,7 @@ def test_classes_and_probabilities_are_set_without_the_rows(
         deciding = fit_calibrator(of_fit)  # class weights decide, and are in no probability
         limit = 0.0
         if threshold == "ber":
-            limit = balanced_error_threshold(held_out)[0]
+            limit = find_threshold(held_out, "ber")[0]
         elif target == "two classes":
             limit = output_at_half(deciding, held_out.outputs)
         else:

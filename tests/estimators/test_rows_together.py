@@ -29,7 +29,7 @@ from looms.conformal._sets import class_margins
 from looms.folds import GapKFold
 from looms.held_out import HeldOut
 from looms.kernels import RBF
-from looms.threshold import balanced_error_threshold
+from looms.threshold import find_threshold
 
 N = 40
 RNG = np.random.default_rng(11)
@@ -219,7 +219,7 @@ def test_threshold_and_probabilities_are_of_the_outputs_held_out(options):
         if threshold is None:
             assert model.threshold_ == pytest.approx(output_at_half(calibrator, held_out.outputs))
         else:
-            assert model.threshold_ == pytest.approx(balanced_error_threshold(held_out)[0])
+            assert model.threshold_ == pytest.approx(find_threshold(held_out, "ber")[0])
 
 
 class TestSplits:

@@ -34,7 +34,7 @@ from looms.kernels import ARD, RBF, Linear, Polynomial
 from looms.optimize import Outcome
 from looms.report import cautions
 from looms.selection import Objective
-from looms.threshold import balanced_error_threshold
+from looms.threshold import find_threshold
 
 N = 90
 rng = np.random.default_rng(5)
@@ -338,7 +338,7 @@ class TestOptions:
 
     def test_threshold_ber_is_that_of_the_chosen_outputs(self):
         model = LSSVMClassifierCV(["rbf", "linear"], threshold="ber", cv=EACH_ROW).fit(X, LABELS)
-        threshold, rate = balanced_error_threshold(model.loo_)
+        threshold, rate = find_threshold(model.loo_, "ber")
         assert (model.threshold_, min(c.score for c in model.candidates_)) == (threshold, rate)
         assert len({c.threshold for c in model.candidates_}) == 2
         plain = LSSVMClassifierCV(["rbf", "linear"], cv=EACH_ROW).fit(X, LABELS)

@@ -11,7 +11,6 @@ from looms.threshold import (
     Cost,
     FBeta,
     RequiredPrecision,
-    balanced_error_threshold,
     find_threshold,
 )
 from papers.challenge import Runs
@@ -48,10 +47,10 @@ def test_is_a_fit_to_the_other_rows(kernel, form):
     np.testing.assert_array_equal(machine.dual_coef_[settled], 0)
     np.testing.assert_allclose(model.loo_.outputs[~settled], plain.loo_.outputs, atol=1e-6)
     # All settled rows count as right, in the rate and in the threshold.
-    threshold, rate = balanced_error_threshold(model.loo_)
+    threshold, rate = find_threshold(model.loo_, "ber")
     assert model.threshold_ == threshold
     assert rate == balanced_error_rate(*model.loo_, threshold=threshold)
-    assert rate < balanced_error_threshold(plain.loo_)[1]
+    assert rate < find_threshold(plain.loo_, "ber")[1]
 
 
 def test_settled_rows_are_negative():

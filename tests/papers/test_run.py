@@ -8,7 +8,7 @@ from sklearn.pipeline import Pipeline
 
 import looms
 from looms.held_out import HeldOut
-from looms.threshold import balanced_error_threshold
+from looms.threshold import find_threshold
 from papers import challenge
 from papers.challenge import Runs
 from papers.challenge._choices import (
@@ -81,7 +81,7 @@ def test_rates_of_the_rows_that_trained(data, kind):
     rates = {name: SCORING[name](model, X[50:], data.y[50:]) for name in SCORING if "train" in name}
     wrong = [np.mean((outputs[data.y[:50] == t] > 0) != (t > 0)) for t in (-1, 1)]
     assert rates["ber_train"] == pytest.approx(np.mean(wrong))
-    threshold, _ = balanced_error_threshold(HeldOut(data.y[:50], outputs))
+    threshold, _ = find_threshold(HeldOut(data.y[:50], outputs), "ber")
     predicted = model.decision_function(X[50:]) > threshold
     wrong = [np.mean(predicted[data.y[50:] == t] != (t > 0)) for t in (-1, 1)]
     assert rates["ber_train_threshold"] == pytest.approx(np.mean(wrong))

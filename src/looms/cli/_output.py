@@ -65,18 +65,14 @@ def show_cautions(cautions: Sequence[Caution]) -> None:
 
 
 @contextmanager
-def as_messages(
-    words: Mapping[str, str] | None = None,
-    prefix: str = "",
-    faults: tuple[type[Exception], ...] = (ValueError,),
-) -> Iterator[None]:
-    """Turns warnings into notes, each once at the end, and ``faults`` into input errors.
+def as_messages(words: Mapping[str, str] | None = None, prefix: str = "") -> Iterator[None]:
+    """Turns warnings into notes, each once at the end, and ValueError into input errors.
 
     ``words`` are the command line wording for Python wording in a warning.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        with refused(prefix, faults):
+        with refused(prefix):
             yield
     for message in dict.fromkeys(str(w.message) for w in caught):
         note(_by_option(message, words or {}))
