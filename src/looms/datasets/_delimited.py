@@ -50,10 +50,7 @@ def delimited_source(
     path, sep, decimal, encoding, max_bytes : as in `read_table`.
     """
     file = _TextFile(path, usual, sep, encoding, max_bytes)
-    stored = file.stored
-    if max_bytes is not None:
-        rows = list(file.stored())
-        stored = lambda: iter(rows)  # noqa: E731
+    stored = file.stored if max_bytes is None else list(file.stored()).__iter__
     types = text_types(stored(), decimal, other_decimal=file.sep != ",")
     notes = *unusual(file.sep, usual, types.decimal, file.encoding), *types.notes
     return Source(path, stored, types.columns, file.names, notes)
