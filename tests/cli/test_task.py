@@ -50,6 +50,7 @@ def test_labels_that_differ_by_case_or_blanks():
             "3 of its 3 values look like numbers, because its decimal mark is not",
         ),
         (["1,234", "2.5"] * 3, "'1,234' in data row 1; choose the mark by --decimal, or use --ta"),
+        (["12 %", "5 %"] * 3, "because '12 %' in data row 1 has other signs; write only numbers"),
         (["1.5", "2", "n.b."] * 9, "9 are not: 'n.b.' in data row 3, 'n.b.' in data row 6, 'n.b"),
         ([*map(str, range(30)), "x "], "1 is not: 'x' in data row 31; correct them or remove"),
         (

@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
 from looms.blocks import ArrayBlocks
-from looms.datasets import TableError, _delimited, open_table, read_table
+from looms.datasets import TableError, _delimited, _rows, open_table, read_table
 from looms.datasets._first_pass import first_pass
 from looms.datasets._table_blocks import TableBlocks
 from looms.tables import table_preprocessor
@@ -158,6 +158,18 @@ def test_objects_of_python_are_read_as_files_are(frame):
     assert first.n_rows == N
     with pytest.raises(TableError, match="it has 0 rows now, and had 300 rows at first"):
         list(blocks_of(reader, first).results(len))
+
+
+def test_parts_of_a_sample_keep_categories_and_bytes(monkeypatch):
+    monkeypatch.setattr(_rows, "_MOST_ROWS", 2)
+    parts = [
+        pa.table({"a": pa.array(cells).dictionary_encode(), "b": pa.array([b"\xff", b"x"])})
+        for cells in (["u", "v"], ["w", "v"])
+    ]
+    X = first_pass(open_table(lambda: parts)).sample.X
+    assert isinstance(X["a"].dtype, pd.CategoricalDtype)
+    assert X["a"].tolist() == ["u", "v", "w", "v"]
+    assert X["b"].tolist() == [b"\xff", b"x"] * 2
 
 
 def blocks_of(reader, first, **options):

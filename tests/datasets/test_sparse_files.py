@@ -169,7 +169,11 @@ def test_sums_of_small_integers_in_npz_do_not_wrap(tmp_path):
 
 @pytest.mark.parametrize(
     ("labels", "problem"),
-    [("nan\n1\n", "missing in 1 of 2 rows"), ("1\n-inf\n", "infinite in 1 of 2 rows")],
+    [
+        ("nan\n1\n", "missing in 1 of 2 rows"),
+        ("NA\nyes\n", "missing in 1 of 2 rows"),
+        ("1\n-inf\n", "infinite in 1 of 2 rows"),
+    ],
 )
 def test_refused_labels_of_npz(tmp_path, labels, problem):
     sparse.save_npz(tmp_path / "t.npz", sparse.csr_array(np.eye(2)))

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from looms._optional import require
 from looms._words import listed
-from looms.cli._target import FEWEST_ROWS, MOST_CLASSES, number_like
+from looms.cli._target import FEWEST_ROWS, MOST_CLASSES
+from looms.datasets._columns import number_like
 from looms.tables._kinds import Kind
 
 if TYPE_CHECKING:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -15,6 +13,7 @@ from looms._typing import AnyArray
 from looms.cli._errors import InputError
 from looms.cli._options import Task
 from looms.cli._output import MOST_NAMES
+from looms.datasets._columns import number_like
 from looms.tables._kinds import as_text
 
 if TYPE_CHECKING:
@@ -28,11 +27,6 @@ Column: TypeAlias = "pd.Series | AnyArray"
 MOST_CLASSES = 20
 #: With fewer rows, different values are not a sign of an identifier.
 FEWEST_ROWS = 20
-
-#: A number as written in some country, with or without thousands separators.
-_NUMBER = re.compile(
-    r"[+-]?(\d+|\d{1,3}([.,'\s]\d{3})+|(?=[.,]\d))([.,]\d*)?(e[+-]?\d+)?", re.IGNORECASE
-)
 
 
 @dataclass(frozen=True)
@@ -109,6 +103,8 @@ def _check_labels(column: Column, labels: AnyArray, n_values: int, n_alone: int)
             cure = "correct them or remove their rows"
         elif all(value.isdecimal() for value in labels):
             why, cure = f"it is stored as text: {labels[0]!r} in data row 1", "store it as numbers"
+        elif labels[0].strip("+-0123456789.,eE"):
+            why, cure = f"{labels[0]!r} in data row 1 has other signs", "write only numbers"
         else:
             why = f"its decimal mark is not clear: {labels[0]!r} in data row 1"
             cure = "choose the mark by --decimal"
@@ -142,13 +138,6 @@ def numbers(column: Column) -> AnyArray:
             "the decimal mark of the file by --decimal"
         )
     return np.asarray(column, dtype=float)
-
-
-def number_like(values: Iterable[object]) -> AnyArray:
-    """True if texts look like numbers, with a decimal point or comma; gaps do not."""
-    return np.array(
-        [isinstance(value, str) and _NUMBER.fullmatch(value) is not None for value in values]
-    )
 
 
 def text(values: Column) -> AnyArray:

@@ -27,24 +27,24 @@ def parquet_source(path: Path, max_bytes: int | None = None) -> Source:
 
     With ``max_bytes`` the file is read at once, unpacked if its name ends in ``.gz``.
     """
+    content = None if max_bytes is None else pa.BufferReader(read_bytes(path, max_bytes))
     # Not ahead, and a part of a column at a time, so that row groups may be of any size.
     options = {"memory_map": False, "pre_buffer": False, "buffer_size": _BYTES}
-    content = None if max_bytes is None else pa.BufferReader(read_bytes(path, max_bytes))
     with _whole(path, "it is not a whole Parquet file"):
-        file = parquet.ParquetFile(content or path, **options)
+        file = parquet.ParquetFile(content or path, **({} if content else options))
         names = file.schema_arrow.names
     check_columns(names, path)
     # A value that is written once, however often it appears, has its bytes in memory each time.
     if max_bytes is not None and 8 * file.metadata.num_rows * len(names) > max_bytes:
         raise too_large(path, max_bytes)
 
-    n_rows = _ROWS if content is None else max(file.metadata.num_rows, 1)
+    size = max(file.metadata.num_rows, 1) if content else _ROWS
 
     def batches() -> Iterator[Any]:
         n = file.num_row_groups
         for group in range(n):
             with _whole(path, f"row group {group + 1} of {n} cannot be read"):
-                yield from file.iter_batches(n_rows, row_groups=[group], use_threads=False)
+                yield from file.iter_batches(size, row_groups=[group], use_threads=bool(content))
 
     return _source(path, batches, names)
 

@@ -9,6 +9,9 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
+import numpy as np
+
+from looms._typing import AnyArray
 from looms._words import listed
 from looms.datasets._numbers import EXACT, UNSIGNED, left_as_text, number
 from looms.datasets._packages import pa, pc
@@ -210,6 +213,13 @@ def _doubt(name: str, cell: Cell, decimal: str, whole: bool) -> str:
         f"{numbers(pa.array([cell.text]), decimal, whole)[0].as_py()}; if the point {other}, set "
         "decimal=..."
     )
+
+
+def number_like(values: Iterable[object]) -> AnyArray:
+    """True for texts that a person may read as a number, as in the notes of `text_types`."""
+    cells = pa.array([v if isinstance(v, str) else None for v in values], pa.string())
+    like = pc.fill_null(pc.match_substring_regex(cells, _KINDS["like"]), False)
+    return np.asarray(like, dtype=bool)
 
 
 def gaps_as_null(rows: pa.Table) -> dict[str, pa.ChunkedArray]:

@@ -124,8 +124,9 @@ def read_table(
 
     Notes
     -----
-    Missing values are ``?`` in CSV, TSV and ARFF files; in CSV and TSV files also empty cells and
-    ``NA``, ``N/A``, ``NaN`` and ``NULL``; in spreadsheets empty cells and errors such as ``#N/A``.
+    Missing values are ``?`` in CSV, TSV and ARFF files; in CSV and TSV files, and labels of npz
+    files, also empty cells and ``NA``, ``N/A``, ``NaN`` and ``NULL``; in spreadsheets also errors
+    such as ``#N/A``.
     For formulas in a spreadsheet, the values that the program stored in the file are read. Text
     cells are read like cells of a CSV file.
 

@@ -53,15 +53,14 @@ def read_svmlight(path: Path, max_bytes: int) -> Table:
             path, "no row has a feature", "Every row must be a target and index:value pairs."
         )
     check_target(y, path)
-    return Table(_narrow(X), whole_target(y), table_name(path))
+    return Table(X, whole_target(y), table_name(path))
 
 
 def open_svmlight(path: Path) -> RowReader:
     """Reader of the rows of an svmlight file in blocks."""
 
     def table(content: bytes, n_lines: int) -> Table:
-        X, y = _rows(content, path, n_lines)
-        return Table(_narrow(X), y, table_name(path))
+        return Table(*_rows(content, path, n_lines), table_name(path))
 
     def blocks(size: int) -> Iterator[Block]:
         n_rows, n_lines, lines, in_block = 0, 0, [], 0
@@ -106,7 +105,7 @@ def _rows(content: bytes, path: Path, n_lines: int = 0) -> tuple[Matrix, AnyArra
     wide = X.shape[1] > 2**31 - 1
     if wide or must_be_checked(X.data) or must_be_checked(y) or _UNDERSCORE.search(content):
         _check_rows(content, path, n_lines)
-    return X, y
+    return _narrow(X), y
 
 
 def _check_rows(content: bytes, path: Path, n_lines: int) -> None:

@@ -208,18 +208,10 @@ def _column_missing(columns: list[str], name: str, role: str, path: Path) -> Tab
     lowered = {column.lower(): column for column in reversed(columns)}
     close = [lowered[each] for each in difflib.get_close_matches(name.lower(), list(lowered), 3)]
     meant = f"Did you mean {listed(close)}? " if close else ""
-    if all(map(_is_number, columns)):
+    if pandas.to_numeric(pandas.Series(columns), errors="coerce").notna().all():
         meant = "The first line must hold the names of the columns, but it holds numbers. "
     return TableError(
         path,
         f"there is no column {name!r} to {role}",
         f"{meant}The columns are {listed(columns, 20)}.",
     )
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
