@@ -226,12 +226,13 @@ def subjects() -> Iterator[Subject]:
         title = f"LSSVMClassifierCV(nested={nested!r}).fit(groups=)"
         yield Subject(title, partial(grouped, C(nested=nested)), **more)
     yield Subject("... search='grid', groups=", partial(grouped, C(search="grid")))
-    landmarks = flattering | {"instead": "assess"}
-    yield Subject(
-        "LSSVMClassifierCV(rank=30), 240 rows",
-        partial(scores, C(rank=30), n=240),
-        **few | landmarks,
-    )
+    assessed_instead = flattering | {"instead": "assess"}
+    for nested in ("auto", None):
+        more = {} if nested else flattering
+        landmarks = partial(scores, C(rank=30, nested=nested), n=240)
+        yield Subject(
+            f"LSSVMClassifierCV(rank=30, nested={nested!r}), 240 rows", landmarks, **few | more
+        )
     yield Subject(
         "LSSVMClassifierCV(), 1100 rows", partial(scores, C(), n=1100), share=0.2, **flattering
     )
@@ -243,7 +244,9 @@ def subjects() -> Iterator[Subject]:
         yield Subject(name, partial(numbers, machine))
     yield Subject("LSSVMRegressorCV(nested=None)", partial(numbers, R(nested=None)), **flattering)
     timed = R(cv=GapKFold(5, gap=2))
-    yield Subject("LSSVMRegressorCV(cv=GapKFold(5, gap=2))", partial(numbers, timed), **landmarks)
+    yield Subject(
+        "LSSVMRegressorCV(cv=GapKFold(5, gap=2))", partial(numbers, timed), **assessed_instead
+    )
     yield Subject("SVCCV()", partial(scores, SVCCV()), **few, **flattering)
     yield Subject("SVCCV(cv=10)", partial(scores, SVCCV(cv=10)), **few, **flattering)
     yield Subject("SVCCV(nested='folds')", partial(scores, SVCCV(nested="folds")), share=0.3)
@@ -253,7 +256,7 @@ def subjects() -> Iterator[Subject]:
     )
     nonconformity = NonconformityClassifier(random_state=0)
     yield Subject("NonconformityClassifier().predict_set", partial(sets, nonconformity), **few)
-    yield Subject("NonconformityClassifier()", pool, **few, **landmarks)
+    yield Subject("NonconformityClassifier()", pool, **few, **assessed_instead)
     plain = C(nested=None)
     yield Subject("assess", partial(assessed, plain, n_splits=10))
     yield Subject("assess, method='kfold'", partial(assessed, plain, n_splits=10, method="kfold"))

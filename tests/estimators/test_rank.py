@@ -246,12 +246,16 @@ def test_rank_auto_takes_the_kernel_matrix_of_few_rows(monkeypatch):
         ({"rank": "few"}, "got 'few'"),
         ({"rank": True}, "got True"),
         ({"rank": 5000}, "rank=5000 asks for more landmarks than there are rows, 900"),
-        ({"kernel": "precomputed"}, "is the whole kernel matrix, without landmarks"),
     ],
 )
-def test_what_takes_the_whole_kernel_matrix_is_refused(options, message):
+def test_numbers_of_landmarks_that_are_none_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         regressor(**options).fit(X[:N], NUMBERS[:N])
+
+
+def test_a_kernel_matrix_has_no_landmarks():
+    with pytest.raises(ValueError, match="is the whole kernel matrix, without landmarks"):
+        regressor(kernel="precomputed", rank=9).fit(X[:30] @ X[:30].T, NUMBERS[:30])
 
 
 def test_what_is_of_the_whole_kernel_matrix_is_refused_by_name():

@@ -7,6 +7,7 @@ from typing import Any, Self
 from looms.estimators._callbacks import CallbackWatcher, with_callbacks
 from looms.estimators._classifier import Classifier
 from looms.estimators._encoding import class_weights, selection_weights
+from looms.estimators._rows_of_fit import RowsOfFit
 from looms.estimators._search import SelectingMachine
 from looms.estimators._warnings import warn_of_missed_precision, warn_of_one_class, warn_of_search
 
@@ -287,9 +288,9 @@ fit_intercept_, n_features_in_, feature_names_in_
         fit_weight = weight * class_weights(self.class_weight, labels, classes, weight)
         selection_weight = weight * selection_weights(self, labels, classes, weight)
         watcher = CallbackWatcher(self, X, y, None if sample_weight is None else weight)
-        choice, fitted = self._selected(
-            X, targets, weight, fit_weight, selection_weight, groups, y, self._score, watcher
-        )
+        weights = weight, fit_weight, selection_weight
+        rows = RowsOfFit(X, targets, *weights, groups, y, self._score)
+        choice, fitted = self._selected(rows, watcher)
         _, threshold, calibrator = choice.score
         self._set_fitted(classes_=classes, threshold_=threshold, calibrator_=calibrator, **fitted)
         watcher.ends()

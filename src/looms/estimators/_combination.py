@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
 
 from looms._classes import class_factors, class_indices
-from looms._typing import AnyArray, Array, Matrix
+from looms._typing import AnyArray, Array
 from looms.estimators._folds import (
     CHOICE_FOLDS,
     is_number_of_folds,
     machines_without,
-    outer_folds,
     unfitted,
 )
+from looms.estimators._rows_of_fit import RowsOfFit
 from looms.estimators._tuned_in_folds import TunedInFolds
 from looms.estimators._warnings import warn_of_no_stack
 from looms.held_out import HeldOut
-from looms.selection._candidates import Choice, Score
+from looms.selection._candidates import Choice
 from looms.selection._stack import stacking_weights
 
 
-def folds_of_choice(
-    machine: Any,
-    choice: Choice,
-    targets: Array,
-    groups: AnyArray | None,
-    labels: AnyArray | None,
-    seed: int,
-) -> AnyArray | None:
+def folds_of_choice(machine: Any, choice: Choice, rows: RowsOfFit) -> AnyArray | None:
     """Folds for the choice among several candidates; None if three cannot be made."""
     if sum(fit is not None for _, fit in choice.machines) < 2:
         return None
@@ -39,7 +32,7 @@ def folds_of_choice(
         reason = "cv gives splits, which are made for all rows"
     else:
         try:
-            return outer_folds(machine.cv, targets, groups, labels, seed, CHOICE_FOLDS)
+            return rows.outer_folds(machine.cv, CHOICE_FOLDS)
         except ValueError as error:
             reason = str(error).rstrip(".")
     if machine._is_stack:
@@ -52,10 +45,7 @@ def combined(
     choice: Choice,
     tried: Sequence[tuple[Any, Any]],
     folds: AnyArray,
-    train: AnyArray,
-    data: tuple[Matrix, AnyArray, Array, AnyArray | None],
-    fit_weight: Array,
-    scorer: Callable[..., Score],
+    rows: RowsOfFit,
 ) -> tuple[Choice, TunedInFolds]:
     """The best candidate, or a stack, by rows that each candidate was tuned without.
 
@@ -68,22 +58,22 @@ def combined(
         for k in evaluated
     ]
     candidates = [
-        TunedInFolds.of(each, folds, data[0], train)
-        for each in machines_without(machine, machines, folds, train, data)
+        TunedInFolds.of(each, folds, rows.X, rows.train)
+        for each in machines_without(machine, machines, folds, rows.train, rows.data)
     ]
     y, outputs = choice.fit.y, np.array([candidate.outputs for candidate in candidates])
     sizes = [len(choice.candidates[k].kernel.theta) for k in evaluated]
     probable = getattr(machine, "calibration", None) is not None
 
-    def compared(rows: AnyArray) -> tuple[Array, Array]:
+    def compared(some: AnyArray) -> tuple[Array, Array]:
         """Weights of the candidates by some rows, and their losses on these."""
-        factor = np.ones(len(rows))
+        factor, places = np.ones(len(some)), rows.train[some]
         if is_classifier(machine):
-            factor = class_factors(class_indices(y), data[2][train], rows)
-        losses = [scorer(HeldOut(y[rows], f[rows]), rows, factor).value for f in outputs]
+            factor = class_factors(class_indices(y), rows.own(rows.weight), some)
+        losses = [rows.score(HeldOut(y[some], f[some]), some, factor).value for f in outputs]
         if machine._is_stack:
-            own = factor * fit_weight[train[rows]]
-            shares = stacking_weights(y[rows], outputs[:, rows], own, labeled=probable)
+            own = factor * rows.fit_weight[places]
+            shares = stacking_weights(y[some], outputs[:, some], own, labeled=probable)
         else:  # of equal ones the simplest
             shares = np.zeros(len(losses))
             shares[min(range(len(losses)), key=lambda k: (losses[k], sizes[k]))] = 1.0
@@ -94,4 +84,4 @@ def combined(
     weights, losses = np.zeros((2, len(choice.candidates)))
     losses += np.inf
     weights[evaluated], losses[evaluated] = compared(np.arange(len(y)))
-    return choice.combined(weights, losses, scorer(HeldOut(y, tuned.outputs))), tuned
+    return choice.combined(weights, losses, rows.score(HeldOut(y, tuned.outputs))), tuned

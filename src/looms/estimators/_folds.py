@@ -102,10 +102,10 @@ def outer_folds(
     return numbers
 
 
-def checked_outer_folds(*arguments: Any) -> AnyArray:
-    """`outer_folds` that are asked for by nested='folds'."""
+def asked_for(folds: Callable[..., AnyArray], *arguments: Any) -> AnyArray:
+    """`outer_folds` that nested='folds' asks for."""
     try:
-        return outer_folds(*arguments)
+        return folds(*arguments)
     except ValueError as error:
         raise ValueError(f"nested='folds': {error}") from None
 
@@ -121,25 +121,17 @@ def folds_of_area(labels: AnyArray, groups: AnyArray | None) -> AnyArray | None:
         return None
 
 
-def takes_outer_folds(
-    machine: Any,
-    cv: Any,
-    targets: Array,
-    groups: AnyArray | None,
-    labels: AnyArray | None,
-    seed: int,
-) -> bool:
-    """True if the ``nested`` of a machine calls for tuning in outer folds of some rows.
+def takes_outer_folds(machine: Any, cv: Any, n: int, folds: Callable[[Any], AnyArray]) -> bool:
+    """True if the ``nested`` of a machine calls for tuning in outer folds of n rows.
 
-    ``cv`` is that of the search. ValueError if folds are asked for but cannot be made.
+    ``cv`` is that of the search. ValueError if ``folds`` of it are asked for but cannot be made.
     """
     numbered = is_number_of_folds(cv)
     if machine.nested == "folds":
         if not numbered:
             raise ValueError("nested='folds' needs cv=None, a number of folds, or a cv like '5x2'.")
-        checked_outer_folds(cv, targets, groups, labels, seed)
-    automatic = machine.nested == "auto" and numbered and len(targets) <= MOST_NESTED
-    return machine.nested == "folds" or automatic
+        asked_for(folds, cv)
+    return machine.nested == "folds" or (machine.nested == "auto" and numbered and n <= MOST_NESTED)
 
 
 def unfitted(machine: Any, **parameters: Any) -> Any:

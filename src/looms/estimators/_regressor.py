@@ -19,6 +19,7 @@ from looms.dask._predict import lazy_for_dask
 from looms.estimators._callbacks import CallbackWatcher, with_callbacks
 from looms.estimators._fits import cross_of
 from looms.estimators._least_squares import GivenMachine
+from looms.estimators._rows_of_fit import RowsOfFit
 from looms.estimators._search import SelectingMachine
 from looms.estimators._updates import UpdatableMachine
 from looms.estimators._warnings import warn_of_search
@@ -394,9 +395,8 @@ n_features_in_, feature_names_in_
             return Score(PRESS().evaluate(*held_out).value)
 
         watcher = CallbackWatcher(self, X, targets, None if sample_weight is None else weight)
-        choice, fitted = self._selected(
-            X, targets, weight, weight, weight, groups, None, scorer, watcher
-        )
+        rows = RowsOfFit(X, targets, weight, weight, weight, groups, None, scorer)
+        choice, fitted = self._selected(rows, watcher)
         self._set_fitted(**fitted)
         watcher.ends()
         warn_of_search(choice.best, targets)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from numbers import Real
@@ -31,21 +32,19 @@ from looms.estimators._cv_results import candidates_table
 from looms.estimators._folds import (
     CHOICE_FOLDS,
     OUTER_FOLDS,
-    folds_of_fit,
     is_number_of_folds,
     machines_without,
     of_all_rows,
-    outer_folds,
     remedy_of_optimism,
     takes_outer_folds,
     takes_weight,
     unfitted,
 )
 from looms.estimators._least_squares import LeastSquaresMachine
+from looms.estimators._rows_of_fit import RowsOfFit
 from looms.estimators._tuned_in_folds import TunedInFolds, stack_of
 from looms.estimators._warnings import warn_of_copies, warn_of_scales
 from looms.folds import group_numbers, joined_groups
-from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._names import as_kernel
 from looms.kernels._samples import training_rows
@@ -134,131 +133,98 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         shown._nested = shown._unfitted = None
         return super(SelectingMachine, shown)._get_fitted_attr_html(doc_link)
 
-    def _selected(
-        self,
-        X: Matrix,
-        targets: Array,
-        weight: Array,
-        fit_weight: Array,
-        selection_weight: Array,
-        groups: Any,
-        labels: AnyArray | None,
-        scorer: Callable[[HeldOut, Array], Score],
-        watcher: CallbackWatcher,
-    ) -> tuple[Choice, dict[str, Any]]:
-        """The candidate with the smallest score, and the fitted attributes of its machine.
-
-        ``scorer`` takes held-out outputs and the weights of the fit; ``labels`` are the classes of
-        the rows.
-        """
+    def _selected(self, rows: RowsOfFit, watcher: CallbackWatcher) -> tuple[Choice, dict[str, Any]]:
+        """The candidate with the smallest score, and the fitted attributes of its machine."""
         criteria = self._checked_search()
-        train = np.flatnonzero(weight)
-        n = len(train)
+        rows = self._checked_rows(rows)
+        train, n, X = rows.train, len(rows.train), rows.X
+        folds, units = rows.units(self.cv)
+        rank = self._checked_rank(n)
+        rounds = None
+        if self.search == "grid" and self.nested == "auto" and rank is None and not self._is_stack:
+            rounds = Rounds(rows.targets[train], units) if Rounds.take(units) else None
+        repeated = rounds is None and not isinstance(X, RowBlocks)
+        repeated = repeated and takes_outer_folds(self, self.cv, n, rows.outer_folds)
+        kernels = self._candidate_kernels(sp.issparse(X))
+        X_train = training_rows(X, train, self._kernels()[0].pairwise)
+        if rank is None and not all(has_few_features(one, X_train) for one in self._kernels()):
+            check_memory(n, SEARCH if self.search == "gradient" else GRID)
+        warn_of_scales(X_train, self._kernels(), getattr(self, "feature_names_in_", None))
+        watcher.begins(len(kernels) * len(criteria))
+        choice = choose(
+            kernels,
+            criteria,
+            objective_of=self._objective_of(rows, X_train, units, rank),
+            tuned=self._tune() if rounds is None else partial(scan, rounds=rounds),
+            scorer=rows.score,
+            watcher=watcher,
+            random_state=rows.seed,
+            by_value=self.search == "grid",
+        )
+        nested = None if rounds is None else rounds.nested(train, rows.own(rows.weight), rows.score)
+        tuned = outer = None
+        if self._is_stack or (self.search == "gradient" and rank is None):
+            outer = folds_of_choice(self, choice, rows)
+        if outer is not None:
+            choice, tuned = combined(self, choice, list(product(kernels, criteria)), outer, rows)
+            rules = None if rows.labels is None else tuned.rules(choice.fit.y, rows)
+            nested = tuned.nested(rows, choice.fit.y, rules, whole=False)
+        for_area = None
+        if isinstance(X, RowBlocks) and rows.labels is not None and self.cv is None:
+            for_area = outputs_of_choice(X, choice, rows.groups, fit_intercept=self.fit_intercept)
+        # A choice by folds of few rows tells of the rows that it predicts.
+        few = self.nested == "auto" and n <= FEW_ROWS
+        later = repeated and (nested is None or few or self.nested == "folds")
+        held = None if self.cv is None or folds is None else folds
+        compared = None if outer is None else of_all_rows(outer[None], train, len(rows.weight))[0]
+        return choice, {
+            "candidates_": Candidates(choice.candidates),
+            "best_index_": choice.candidates.index(choice.best),
+            "cv_results_": candidates_table(choice.candidates),
+            "selection_": choice.tuning,
+            "n_iter_": max(1, choice.tuning.n_iterations),
+            "groups_": rows.groups,
+            "folds_": None if held is None else of_all_rows(held, train, len(rows.weight)),
+            "candidate_weights_": choice.weights,
+            "choice_folds_": compared,
+            "_nested": nested,
+            "_unfitted": unfitted(self) if later else None,
+            "_outer_seed": rows.seed,
+            "_outputs_in_folds": for_area,
+            "selection_weight_": rows.selection_weight,
+            **stack_of(rows, choice, tuned),
+        }
+
+    def _checked_rows(self, rows: RowsOfFit) -> RowsOfFit:
+        """The rows, with numbers of their groups and a seed."""
+        X, n = rows.X, len(rows.train)
         if isinstance(X, RowBlocks):
-            X = self._checked_blocks(X, weight)
-        groups = self._checked_groups(X, groups, train)
+            X = self._checked_blocks(X, rows.weight)
+        groups = self._checked_groups(X, rows.groups, rows.train)
         if n < 3:
             raise ValueError(
                 f"Choosing by leave-one-out needs three samples of non-zero weight or more, got "
                 f"{n} sample{'s' * (n != 1)}."
             )
         seed = check_random_state(self.random_state).randint(2**31 - 1)
-        own_groups = None if groups is None else groups[train]
-        own_labels = None if labels is None else labels[train]
-        folds = folds_of_fit(self.cv, targets, groups, labels, train, seed)
-        clusters = (
-            np.arange(n) if own_groups is None else np.unique(own_groups, return_inverse=True)[1]
-        )
-        units = Units.rows(n) if folds is None else Units.of_numbers(folds, clusters)
-        rank = self._checked_rank(n)
-        rounds = None
-        if self.search == "grid" and self.nested == "auto" and rank is None and not self._is_stack:
-            rounds = Rounds(targets[train], units) if Rounds.take(units) else None
-        repeated = rounds is None and not isinstance(X, RowBlocks)
-        repeated = repeated and takes_outer_folds(
-            self, self.cv, targets[train], own_groups, own_labels, seed
-        )
-        kernels, all_rows = self._candidate_kernels(sp.issparse(X)), np.arange(n)
-        X_train = training_rows(X, train, self._kernels()[0].pairwise)
-        if rank is None and not all(has_few_features(one, X_train) for one in self._kernels()):
-            check_memory(n, SEARCH if self.search == "gradient" else GRID)
-        warn_of_scales(X_train, self._kernels(), getattr(self, "feature_names_in_", None))
+        return replace(rows, X=X, groups=groups, seed=seed, weighs=takes_weight(self))
+
+    def _objective_of(
+        self, rows: RowsOfFit, X: Matrix, units: Units, rank: int | str | None
+    ) -> Callable[..., Any]:
+        """Function of kernel and criterion that gives the objective on the rows ``X``."""
         options: dict[str, Any] = {
-            "sample_weight": fit_weight[train],
-            "selection_weight": selection_weight[train],
+            "sample_weight": rows.own(rows.fit_weight),
+            "selection_weight": rows.own(rows.selection_weight),
             "fit_intercept": self.fit_intercept,
             "units": units,
             "prior": self.prior,
         }
-
-        weighs = takes_weight(self)
-
-        def score(held_out: HeldOut, rows: AnyArray = all_rows, factor: Any = 1.0) -> Score:
-            factor = factor if weighs else 1.0
-            own = factor * weight[train[rows]]
-            return scorer(
-                HeldOut(held_out.y, held_out.outputs, own), factor * fit_weight[train[rows]]
-            )
-
-        watcher.begins(len(kernels) * len(criteria))
-        objective_on: Callable[..., Any] = partial(objective_of, X_train, targets[train], **options)
-        if rank is not None:
-            objective_on = partial(
-                low_rank_objective,
-                X_train if isinstance(X_train, RowBlocks) else ArrayBlocks(X_train),
-                targets[train],
-                rank=rank,
-                tuned=self._tune(),
-                random_state=seed,
-                **options,
-            )
-        choice = choose(
-            kernels,
-            criteria,
-            objective_of=objective_on,
-            tuned=self._tune() if rounds is None else partial(scan, rounds=rounds),
-            scorer=score,
-            watcher=watcher,
-            random_state=seed,
-            by_value=self.search == "grid",
-        )
-        nested = None if rounds is None else rounds.nested(train, weight[train], score)
-        tuned = outer = None
-        if self._is_stack or (self.search == "gradient" and rank is None):
-            outer = folds_of_choice(self, choice, targets[train], own_groups, own_labels, seed)
-        if outer is not None:
-            data = X, targets if labels is None else labels, weight, groups
-            tried = list(product(kernels, criteria))
-            choice, tuned = combined(self, choice, tried, outer, train, data, fit_weight, score)
-            rules = None if labels is None else tuned.rules(choice.fit.y, weight[train], score)
-            nested = tuned.nested(train, choice.fit.y, weight[train], rules, whole=False)
-        best, candidates, for_area = choice.best, choice.candidates, None
-        if isinstance(X, RowBlocks) and labels is not None and self.cv is None:
-            for_area = outputs_of_choice(X, choice, groups, fit_intercept=self.fit_intercept)
-        # A choice by folds of few rows tells of the rows that it predicts.
-        few = self.nested == "auto" and n <= FEW_ROWS
-        later = repeated and (nested is None or few or self.nested == "folds")
-        return choice, {
-            "candidates_": Candidates(candidates),
-            "best_index_": candidates.index(best),
-            "cv_results_": candidates_table(candidates),
-            "selection_": choice.tuning,
-            "n_iter_": max(1, choice.tuning.n_iterations),
-            "groups_": groups,
-            "folds_": None
-            if self.cv is None or folds is None
-            else of_all_rows(folds, train, len(weight)),
-            "candidate_weights_": choice.weights,
-            "choice_folds_": None
-            if outer is None
-            else of_all_rows(outer[None], train, len(weight))[0],
-            "_nested": nested,
-            "_unfitted": unfitted(self) if later else None,
-            "_outer_seed": seed,
-            "_outputs_in_folds": for_area,
-            "selection_weight_": selection_weight,
-            **stack_of(X, weight, targets, choice, tuned),
-        }
+        if rank is None:
+            return partial(objective_of, X, rows.own(rows.targets), **options)
+        blocks = X if isinstance(X, RowBlocks) else ArrayBlocks(X)
+        options |= {"rank": rank, "tuned": self._tune(), "random_state": rows.seed}
+        return partial(low_rank_objective, blocks, rows.own(rows.targets), **options)
 
     def _checked_blocks(self, blocks: RowBlocks, weight: Array) -> Matrix | RowBlocks:
         """Rows in blocks that a machine can be tuned on, as a matrix if it takes them all."""
@@ -327,27 +293,24 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
 
     def _tuned_in_folds(self) -> Nested | None:
         """Predictions of every fold by a machine that was tuned anew without it."""
-        X, groups, (targets, _, weight) = self.X_fit_, self.groups_, self.loo_
-        train = np.flatnonzero(weight)
-        y = targets
-        if is_classifier(self):
-            y = self.classes_[class_indices(targets)]
-        labels = y[train] if is_classifier(self) else None
-        own_groups, cv = None if groups is None else groups[train], self._unfitted.cv
+        targets, _, weight = self.loo_
+        labels = self.classes_[class_indices(targets)] if is_classifier(self) else None
+        most, seed = OUTER_FOLDS, self._outer_seed
+        if self.choice_folds_ is not None:  # others than those that compared the candidates
+            most, seed = CHOICE_FOLDS, seed + 1
+        weights = weight, self.fit_weight_, self.selection_weight_
+        data = self.X_fit_, targets, *weights, self.groups_, labels
+        rows = RowsOfFit(*data, lambda *_: Score(0.0), seed=seed)
         try:
-            most, seed = OUTER_FOLDS, self._outer_seed
-            if self.choice_folds_ is not None:  # others than those that compared the candidates
-                most, seed = CHOICE_FOLDS, seed + 1
-            folds = outer_folds(cv, targets[train], own_groups, labels, seed, most)
+            folds = rows.outer_folds(self._unfitted.cv, most)
         except ValueError:  # of "auto", which takes what can be had
             return None
-        data = X, y, weight, groups
-        (machines,) = machines_without(self, [self._unfitted], folds, train, data)
+        (machines,) = machines_without(self, [self._unfitted], folds, rows.train, rows.data)
         rules = None
         if labels is not None:
             rules = [(machine.threshold_, machine.calibrator_) for machine in machines]
-        tuned = TunedInFolds.of(machines, folds, X, train)
-        return tuned.nested(train, targets[train], weight[train], rules, whole=True)
+        tuned = TunedInFolds.of(machines, folds, self.X_fit_, rows.train)
+        return tuned.nested(rows, rows.own(targets), rules, whole=True)
 
     @property
     def _is_stack(self) -> bool:

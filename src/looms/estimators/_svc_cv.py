@@ -28,10 +28,11 @@ from looms.estimators._encoding import (
     threshold_and_loss,
 )
 from looms.estimators._folds import (
-    checked_outer_folds,
+    asked_for,
     folds_of_fit,
     is_number_of_folds,
     of_all_rows,
+    outer_folds,
 )
 from looms.estimators._svc import SupportVectorClassifier, nested_machines
 from looms.estimators._svm_grid import positive_values
@@ -296,7 +297,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         outer = None
         if self.nested == "folds":
             own_groups = None if groups is None else groups[train]
-            outer = checked_outer_folds(self.cv, targets[train], own_groups, y[train], _SEED)
+            outer = asked_for(outer_folds, self.cv, targets[train], own_groups, y[train], _SEED)
         check_memory(len(train), SEARCH, "LSSVMClassifierCV(rank='auto'), a machine on landmarks")
         X_train = training_rows(X, train, self._kernels()[0].pairwise)
         warn_of_scales(X_train, self._kernels(), getattr(self, "feature_names_in_", None))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -205,7 +206,8 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
         numbers = None if numbers is None else numbers[train]
         seed = check_random_state(getattr(machine, "random_state", 0)).randint(2**31 - 1)
         cv = getattr(machine, "cv", None)
-        later = takes_outer_folds(self, cv, y[train], numbers, None, seed)
+        folds = partial(outer_folds, targets=y[train], groups=numbers, labels=None, seed=seed)
+        later = takes_outer_folds(self, cv, len(train), folds)
         self._unfitted = unfitted(self, transforms=names) if later else None
         self._outer_seed = seed
         self._nested, self._repeated = None, repeated

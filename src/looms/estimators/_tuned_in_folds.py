@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,8 +14,9 @@ from looms.calibration._calibrators import Calibrator
 from looms.estimators._fits import fitted_machine
 from looms.estimators._folds import as_rest_of, fold_rows
 from looms.estimators._least_squares import Member
+from looms.estimators._rows_of_fit import RowsOfFit
 from looms.held_out import HeldOut
-from looms.selection._candidates import Choice, Score
+from looms.selection._candidates import Choice
 from looms.selection._decisions import Decided
 from looms.selection._nested import Nested
 
@@ -76,9 +77,7 @@ class TunedInFolds:
         ties = tuple(map(max, zip(*(candidate.ties for candidate in candidates), strict=True)))
         return cls(folds, (of_rows * outputs).sum(axis=0), tuple(own), tuple(members), ties)
 
-    def rules(
-        self, y: Array, weight: Array, scorer: Callable[..., Score]
-    ) -> list[tuple[float | Array, Calibrator | None]]:
+    def rules(self, y: Array, rows: RowsOfFit) -> list[tuple[float | Array, Calibrator | None]]:
         """Threshold and calibrator of each fold, by the machine's own held-out outputs.
 
         Outputs of the other folds' machines may be on another scale, a hundred times as large. The
@@ -87,16 +86,15 @@ class TunedInFolds:
         rules = []
         for k, own in enumerate(self.own):
             rest = np.flatnonzero(self.folds != k)
-            factor = class_factors(class_indices(y), weight, rest)
-            score = scorer(HeldOut(y[rest], own), rest, factor)
+            factor = class_factors(class_indices(y), rows.own(rows.weight), rest)
+            score = rows.score(HeldOut(y[rest], own), rest, factor)
             rules.append((score.threshold, score.calibrator))
         return rules
 
     def nested(
         self,
-        rows: AnyArray,
+        rows: RowsOfFit,
         y: Array,
-        weight: Array,
         rules: Sequence[tuple[float | Array, Calibrator | None]] | None,
         *,
         whole: bool,
@@ -105,9 +103,8 @@ class TunedInFolds:
 
         Parameters
         ----------
-        rows : (m,) numbers of the rows.
+        rows : of the fit.
         y : targets, shaped like the outputs.
-        weight : (m,)
         rules : threshold and calibrator of each fold; None for numbers.
         whole : as for `Nested`.
         """
@@ -115,19 +112,19 @@ class TunedInFolds:
             Decided.of(out, self.outputs[out], *rule, tie)
             for out, rule, tie in zip(fold_rows(self.folds), rules or (), self.ties, strict=False)
         ]
-        held_out, tie = HeldOut(y, self.outputs, weight), max(self.ties)
-        return Nested.of_folds(rows, self.folds, held_out, rounds or None, self.members, tie, whole)
+        held_out, tie = HeldOut(y, self.outputs, rows.own(rows.weight)), max(self.ties)
+        return Nested.of_folds(
+            rows.train, self.folds, held_out, rounds or None, self.members, tie, whole
+        )
 
 
-def stack_of(
-    X: Matrix, weight: Array, targets: Array, choice: Choice, tuned: TunedInFolds | None
-) -> dict[str, Any]:
+def stack_of(rows: RowsOfFit, choice: Choice, tuned: TunedInFolds | None) -> dict[str, Any]:
     """Fitted attributes of the chosen machine, or of a stack, on the samples of positive weight.
 
     A stack has kernel, coefficients and intercept of its largest member. With ``tuned`` the
     held-out outputs come from machines that were tuned without the fold of the row.
     """
-    best = choice.best
+    best, (X, weight, targets) = choice.best, (rows.X, rows.weight, rows.targets)
     fitted = fitted_machine(X, weight, targets, best.kernel, best.mu, choice.fit)
     if choice.weights is not None:
         members, outputs, ties = [], np.zeros(targets.shape), []

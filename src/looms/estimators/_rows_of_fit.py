@@ -1,0 +1,78 @@
+"""Rows that a machine is chosen on: targets, weights, what is held out together, their score."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from looms._typing import AnyArray, Array, Matrix
+from looms.estimators._folds import OUTER_FOLDS, folds_of_fit, outer_folds
+from looms.held_out import HeldOut
+from looms.selection._candidates import Score
+from looms.units import Units
+
+
+@dataclass(frozen=True, eq=False)
+class RowsOfFit:
+    """Rows that a machine is chosen on.
+
+    Attributes
+    ----------
+    X, targets : all rows, of which those of positive weight take part.
+    weight, fit_weight, selection_weight : (n,) as given, in the fit, and in the criterion.
+    groups : (n,) numbers of the groups, or None.
+    labels : (n,) classes, or None for numbers.
+    scorer : score of held-out outputs and the weights of the fit.
+    weighs : whether the score takes the factors of classes that some rows lack.
+    seed : of folds, subsamples and landmarks.
+    """
+
+    X: Matrix
+    targets: Array
+    weight: Array
+    fit_weight: Array
+    selection_weight: Array
+    groups: Any
+    labels: AnyArray | None
+    scorer: Callable[[HeldOut, Array], Score]
+    weighs: bool = True
+    seed: int = 0
+
+    @cached_property
+    def train(self) -> AnyArray:
+        """Numbers of the rows that take part."""
+        return np.flatnonzero(self.weight)
+
+    def own(self, values: AnyArray | None) -> Any:
+        """Values of the rows that take part, or None."""
+        return None if values is None else values[self.train]
+
+    @property
+    def data(self) -> tuple[Matrix, AnyArray, Array, AnyArray | None]:
+        """X, y, weights and groups, as `fit` takes them."""
+        y = self.targets if self.labels is None else self.labels
+        return self.X, y, self.weight, self.groups
+
+    def units(self, cv: Any) -> tuple[AnyArray | None, Units]:
+        """Folds of ``cv``, or None, and what it holds out."""
+        n, groups = len(self.train), self.own(self.groups)
+        folds = folds_of_fit(cv, self.targets, self.groups, self.labels, self.train, self.seed)
+        clusters = np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1]
+        return folds, Units.rows(n) if folds is None else Units.of_numbers(folds, clusters)
+
+    def outer_folds(self, cv: Any, most: int = OUTER_FOLDS) -> AnyArray:
+        """`looms.estimators._folds.outer_folds` of the rows that take part."""
+        targets, groups, labels = map(self.own, (self.targets, self.groups, self.labels))
+        return outer_folds(cv, targets, groups, labels, self.seed, most)
+
+    def score(
+        self, held_out: HeldOut, rows: AnyArray | slice = slice(None), factor: Any = 1.0
+    ) -> Score:
+        """Score of held-out outputs of some of the rows that take part."""
+        places, factor = self.train[rows], factor if self.weighs else 1.0
+        own = HeldOut(held_out.y, held_out.outputs, factor * self.weight[places])
+        return self.scorer(own, factor * self.fit_weight[places])
