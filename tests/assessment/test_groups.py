@@ -153,7 +153,7 @@ def test_metadata_routing_asks_what_takes_groups(patients):
         (RFECV(make_pipeline(Recorder())), {"groups"}),
         (LogisticRegressionCV(), set()),  # which takes any argument, to refuse it
     ],
-    ids=str,
+    ids=lambda value: str(sorted(value)) if isinstance(value, set) else str(value),
 )
 def test_names_of_the_argument(estimator, names):
     assert set(fit_arguments(estimator, groups=np.arange(3))) == names
