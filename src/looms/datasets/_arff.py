@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas
+import pyarrow as pa
+
 from looms.datasets._bytes import read_text
 from looms.datasets._columns import numbers
 from looms.datasets._numbers import RoundedError, bad_token, left_as_text, number
-from looms.datasets._packages import pa, pandas
 from looms.datasets._table import Columns, TableError, check_columns
 
 _QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""

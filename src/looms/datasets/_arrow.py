@@ -8,13 +8,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pandas
+import pyarrow as pa
 from pyarrow import interchange, ipc, parquet
 
 from looms._files import reading
 from looms.datasets._bytes import read_bytes, too_large
 from looms.datasets._columns import first_rounded
 from looms.datasets._numbers import left_as_text
-from looms.datasets._packages import pa, pandas
 from looms.datasets._rows import Source
 from looms.datasets._table import Columns, TableError, check_columns, first_line
 

@@ -10,11 +10,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from looms._typing import AnyArray
 from looms._words import listed
 from looms.datasets._numbers import EXACT, UNSIGNED, left_as_text, number
-from looms.datasets._packages import pa, pc
 from looms.datasets._table import Columns
 
 #: Cells that stand for a missing value: those of pyarrow, and the question mark of UCI's files.

@@ -16,11 +16,11 @@ from io import StringIO
 from itertools import chain, islice
 from pathlib import Path
 
+import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
 from looms.datasets._bytes import chunks
 from looms.datasets._columns import text_types
-from looms.datasets._packages import pa
 from looms.datasets._rows import Source
 from looms.datasets._table import TableError, check_columns, first_line
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas
 from scipy import sparse
 
 from looms._typing import AnyArray
-from looms.datasets._packages import pandas
 from looms.datasets._rows import RowReader
 from looms.datasets._sparse import whole_target
 from looms.datasets._table import Table, check_target, no_rows, table_name

@@ -8,7 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from looms.datasets._packages import pa, pandas
+import pandas
+import pyarrow as pa
+
 from looms.datasets._table import Columns, Table, divided, no_rows
 
 #: Largest size of a block in bytes, as numbers, and in rows, if no size is asked for.

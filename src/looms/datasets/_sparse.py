@@ -15,6 +15,8 @@ from itertools import chain
 from pathlib import Path
 
 import numpy as np
+import pandas
+import pyarrow as pa
 from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
@@ -22,7 +24,6 @@ from looms._typing import AnyArray, Matrix
 from looms.datasets._bytes import chunks, read_bytes, read_text, too_large
 from looms.datasets._columns import text_types
 from looms.datasets._numbers import EXACT, RoundedError, bad_token, must_be_checked, number, pair
-from looms.datasets._packages import pa, pandas
 from looms.datasets._rows import Block, RowReader
 from looms.datasets._table import (
     Table,

@@ -11,13 +11,14 @@ from math import isfinite
 from pathlib import Path
 from typing import TypeAlias
 
+import pyarrow as pa
+
 from looms._optional import require
 from looms._words import listed
 from looms.datasets import _sheet_process
 from looms.datasets._bytes import read_bytes
 from looms.datasets._columns import MISSING, text_types
 from looms.datasets._numbers import EXACT
-from looms.datasets._packages import pa
 from looms.datasets._table import Columns, TableError, check_columns
 
 Cell: TypeAlias = str | float | bool

@@ -11,10 +11,11 @@ from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas
+
 from looms._files import FileError
 from looms._typing import AnyArray
 from looms._words import count, listed
-from looms.datasets._packages import pandas
 
 if TYPE_CHECKING:
     from scipy import sparse
