@@ -97,6 +97,16 @@ def test_a_grid_of_single_rows(looms, pets):
     assert "nested leave-one-out" in result.stdout
 
 
+@pytest.mark.parametrize(
+    "options",
+    [("--cv", "2x5"), ("--nested", "folds"), ("-k", "linear", "-k", "rbf", "--combine", "stack")],
+)
+def test_a_grid_is_searched_anew_in_folds(looms, pets, options):
+    result = looms("fit", pets, "-t", "kind", "--search", "grid", *options, "-o", "m.skops")
+    assert result.exit_code == 0, result.stderr
+    assert "for these figures the choice was repeated without each of" in result.stderr
+
+
 def test_a_gap_among_the_groups_is_refused(fit, visits, one_line):
     table = pd.read_csv(visits)
     table.loc[[3, 7], "patient"] = None
@@ -121,12 +131,10 @@ def test_a_gap_among_the_groups_is_refused(fit, visits, one_line):
         (("--groups", "side"), "--groups side: All rows of class 'no' are in one group"),
         (("--cv", "many"), "--cv many is no number of folds, as 10, nor repetitions and folds"),
         (("--cv", 1), "--cv 1: cv must be from 2 folds"),
-        (("--cv", "5x2", "--search", "grid"), "--cv 5x2 repeats it; give a number of folds"),
         (("--search", "grid", "--prior"), "--prior is for --search gradient, and this is --search"),
         (("--search", "grid", "-c", "press", "-c", "wmw"), "--search grid compares by one"),
         (("-m", "svm", "--cv", "5x2"), "--machine svm holds out each row once"),
         (("-m", "svm", "--search", "grid"), "--search grid is for --machine lssvm"),
-        (("--search", "grid", "--nested", "folds"), "--nested folds is for --search gradient"),
     ],
 )
 @pytest.mark.parametrize("command", ["fit", "assess"])

@@ -82,7 +82,6 @@ def test_auto_and_combine_reach_the_estimator(fit, table):
         (["-k", "auto", "-k", "rbf"], "give no other"),
         (["-k", "auto", "-m", "svm"], "--kernel auto is for --machine lssvm"),
         (["-k", "rbf", "--combine", "best", "-m", "svm"], "--combine is for --machine lssvm"),
-        (["-k", "auto", "--search", "grid"], "--kernel auto is for --search gradient"),
         (["--combine", "stack", "--time", "x0"], "give --combine best"),
     ],
 )

@@ -117,7 +117,6 @@ def test_an_assessment_in_time_tests_later_rows(looms, demand):
         (("--time", "day", "--cv", "5x2"), "--time cuts the rows into windows once, and --cv 5x2"),
         (("--time", "day", "--cv", 91), "--time day --cv 91: n_splits must be from 2 to"),
         (("--time", "day", "--gap", 90), "--time day --gap 90: The window from"),
-        (("--time", "day", "--gap", 2, "--search", "grid"), "--search grid leaves out two windows"),
         (("-m", "svm", "--time", "day"), "--time is for --machine lssvm"),
     ],
 )

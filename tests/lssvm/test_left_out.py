@@ -172,13 +172,18 @@ def stack(*members):
 
 
 def chosen(*names):
-    def mean_square(y):
-        return lambda F, rows: np.mean(
-            np.where(rows[:, :, None], (F - y) ** 2, np.nan), axis=(1, 2), where=rows[:, :, None]
-        )
+    """Candidates of the least mean square outside of each unit, of rows without their own."""
+
+    def least(candidates, units):
+        losses = np.empty((len(candidates), units.n_units))
+        for of_candidate, candidate in zip(losses, candidates, strict=True):
+            for ids, F in candidate.everywhere(units, INNER):
+                stays, squares = units.stays(ids), ((F - candidate.y) ** 2).mean(axis=2)
+                of_candidate[ids] = np.mean(squares, axis=1, where=stays)
+        return Chosen(candidates, units, losses.argmin(axis=0))
 
     def of(k):
-        return lambda problem, units: Chosen.by_loss(
+        return lambda problem, units: least(
             [
                 Linear(solve(problem, theta))
                 if k == 0
@@ -187,8 +192,6 @@ def chosen(*names):
                 for theta in THETA + np.outer([-2.0, 0.0, 2.0], [1, 1, 1, 2])
             ],
             units,
-            INNER,
-            mean_square(problem.y),
         )
 
     return of(0), of(1)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
-from typing import Self
 
 import numpy as np
 
@@ -238,28 +237,6 @@ class Chosen(LeftOut):
     def __init__(self, candidates: Sequence[LeftOut], units: Units, chosen: AnyArray) -> None:
         self.candidates, self.units, self.chosen = list(candidates), units, chosen
         self.y, self.weight = self.candidates[0].y, self.candidates[0].weight
-
-    @classmethod
-    def by_loss(
-        cls,
-        candidates: Sequence[LeftOut],
-        units: Units,
-        inner: Units,
-        loss: Callable[[Array, AnyArray], Array],
-    ) -> Self:
-        """The candidates of the least loss, of rows outside of each unit and without their own.
-
-        Parameters
-        ----------
-        candidates, units : as for the class.
-        inner : units of one repetition, which the loss holds out among the rows that are left.
-        loss : of outputs (k, n, t) on rows (k, n) that are true, (k,).
-        """
-        losses = np.full((len(candidates), units.n_units), np.inf)
-        for of_candidate, candidate in zip(losses, candidates, strict=True):
-            for ids, F in candidate.everywhere(units, inner):
-                of_candidate[ids] = loss(F, units.stays(ids))
-        return cls(candidates, units, losses.argmin(axis=0))
 
     def outputs(self, units: Units) -> Array:
         chosen = np.append(self.chosen, -1)[units.number]
