@@ -312,8 +312,8 @@ UNCERTAIN = MANY[:, 0] + RNG.normal(size=1001)
 @pytest.mark.parametrize(
     ("model", "nested"),
     [
-        (LSSVMClassifierCV(rank=20), False),
-        (LSSVMRegressorCV(rank=20), False),
+        (LSSVMClassifierCV(rank=20), True),
+        (LSSVMRegressorCV(rank=20), True),
         (LSSVMRegressorCV("linear"), True),  # of more than 1000 rows
         (LSSVMClassifierCV("linear", cv=np.arange(1001) % 5), False),
         (SVCCV("linear", param_grid={"C": [1.0]}), True),

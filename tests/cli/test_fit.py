@@ -115,7 +115,9 @@ def test_a_table_goes_through_each_room_in_turn(fit, pets):
     finally:
         sys.setprofile(None)
     assert result.exit_code == 0, result.stderr
-    assert tuple(walk) == (*stations[1:-1], "estimators", "model_files", "report")
+    prepared = walk[: walk.index("estimators")]  # the readers say what looks like a number, too
+    assert set(prepared) == {"datasets", "tables"}
+    assert tuple(walk[len(prepared) :]) == (*stations[3:-1], "estimators", "model_files", "report")
 
 
 @pytest.mark.parametrize(

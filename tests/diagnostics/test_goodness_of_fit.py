@@ -103,6 +103,7 @@ def test_held_out_deviances_of_labels_from_held_out_probabilities(machine):
     of_sample = left_out_fits(machine, X, y).likelihood
     assert found.deviance == pytest.approx(-2 * of_sample.left_out.sum())
     assert found.apparent == pytest.approx(-2 * of_sample.fitted.sum())
+    assert found.eic > found.apparent
     p = np.exp(np.where(y == "yes", of_sample.left_out, np.log(-np.expm1(of_sample.left_out))))
     for k, seed in enumerate(np.random.RandomState(0).randint(2**31 - 1, size=19)):
         random = np.random.RandomState(seed)
@@ -115,7 +116,7 @@ def test_held_out_deviances_of_labels_from_held_out_probabilities(machine):
 
 
 def test_several_classes():
-    X, _ = sample()
+    X, _ = sample(n=24)
     y = np.digitize(X[:, 0], [-0.5, 0.5])
     for machine in (SVC(), LogisticRegression()):
         for resampling in ("pairs", "labels", "held-out"):
@@ -221,7 +222,7 @@ def test_balanced_weights_are_those_of_the_sample():
     assert held.bootstrapped.tolist() != plain.bootstrapped.tolist()
 
 
-@pytest.mark.parametrize("resampling", ["pairs", "labels", "held-out"])
+@pytest.mark.parametrize("resampling", ["pairs", "labels"])
 def test_the_extended_information_criterion_of_a_likelihood_model_is_near_its_AIC(resampling):
     random = np.random.default_rng(0)
     X = random.normal(size=(200, 3))

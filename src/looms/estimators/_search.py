@@ -140,15 +140,15 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         train, n, X = rows.train, len(rows.train), rows.X
         folds, units = rows.units(self.cv)
         rank = self._checked_rank(n)
-        rounds = None
-        if self.search == "grid" and self.nested == "auto" and rank is None and not self._is_stack:
-            rounds = Rounds(rows.targets[train], units) if Rounds.take(units) else None
-        repeated = rounds is None and not isinstance(X, RowBlocks)
+        closed = self.search == "grid" and self.nested == "auto" and rank is None
+        closed = closed and not self._is_stack and Rounds.take(units)
+        repeated = not closed and not isinstance(X, RowBlocks)
         repeated = repeated and takes_outer_folds(self, self.cv, n, rows.outer_folds)
         kernels = self._candidate_kernels(sp.issparse(X))
         X_train = training_rows(X, train, self._kernels()[0].pairwise)
         if rank is None and not all(has_few_features(one, X_train) for one in self._kernels()):
             check_memory(n, SEARCH if self.search == "gradient" else GRID)
+        rounds = Rounds(rows.targets[train], units) if closed else None
         warn_of_scales(X_train, self._kernels(), getattr(self, "feature_names_in_", None))
         watcher.begins(len(kernels) * len(criteria))
         choice = choose(
