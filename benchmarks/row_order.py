@@ -26,7 +26,7 @@ TRACKS = {"track 0.8": 0.8, "track 0.95": 0.95}
 _BEFORE, _OF_A_GROUP = 100, 4
 CASES = {
     "classes": ("no order", "sorted", "groups", *TRACKS),
-    "numbers": ("no order", "sorted", "sorted, ties", "sorted, noise", "groups", *TRACKS),
+    "numbers": ("no order", "sorted", "sorted + ties", "sorted + noise", "groups", *TRACKS),
 }
 #: Machines, by their kernel, and numbers of rows.
 MACHINES = (("rbf", 60), ("rbf", 200), ("ard", 60), ("ard", 200))
@@ -54,10 +54,10 @@ def rows_of(case: str, task: str, n: int, rng: np.random.Generator) -> Sample:
         Z = Z[groups] + 0.2 * rng.normal(size=(n, 4))
     f = np.sin(2 * Z[:, 0]) + Z[:, 1] + 0.5 * Z[:, 3]
     y = f + 0.2 * rng.normal(size=n) if task == "numbers" else np.where(f > np.median(f), 1.0, -1.0)
-    if case == "sorted, ties":
+    if case == "sorted + ties":
         y = np.round(2 * y) / 2
     if case.startswith("sorted"):
-        noise = 0.5 * rng.normal(size=n) if case == "sorted, noise" else 0.0
+        noise = 0.5 * rng.normal(size=n) if case == "sorted + noise" else 0.0
         order = np.lexsort((rng.random(n), y + noise))
         Z, y = Z[order], y[order]
     return Z[:, :3], y, groups
