@@ -123,9 +123,9 @@ class OptimisticScoresWarning(UserWarning):
     >>> import warnings
     >>> from sklearn.datasets import make_classification
     >>> from looms import LSSVMClassifierCV, OptimisticScoresWarning
-    >>> X, y = make_classification(200, random_state=0)
+    >>> X, y = make_classification(1001, random_state=0)            # nested by itself: up to 1000
     >>> with warnings.catch_warnings(action="error", category=OptimisticScoresWarning):
-    ...     LSSVMClassifierCV(rank=50).fit(X, y).scores_["auc"]
+    ...     LSSVMClassifierCV("linear").fit(X, y).scores_["auc"]
     Traceback (most recent call last):
     looms.estimators._warnings.OptimisticScoresWarning: These scores are optimistic...
     """
