@@ -105,7 +105,7 @@ class Nested:
     ) -> Self:
         """Of a machine for each fold, and its decisions on the rows of the fold; None of numbers.
 
-        ``tie`` is as for `looms._classes.tie_width`.
+        ``tie``: difference up to which outputs up to 1 are equal up to rounding.
         """
         decisions = auc = None
         if rounds is not None:
