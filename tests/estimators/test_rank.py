@@ -12,6 +12,7 @@ from looms.blocks import ArrayBlocks
 from looms.conformal import jackknife_plus
 from looms.estimators import _least_squares, _search
 from looms.estimators._folds import outer_folds
+from looms.folds import group_numbers
 from looms.lssvm import left_out
 from looms.model_files import load_model, save_model
 from looms.report import cautions, summary
@@ -76,7 +77,7 @@ def test_intervals_of_groups_are_of_the_models_without_each_group():
     S, y, groups = X[:60], NUMBERS[:60], np.arange(60) // 4 % 11
     low = regressor(kernel="matern12", rank=60).fit(S, y, groups=groups)
     whole = LSSVMRegressor(low.kernel_, mu=low.mu_).fit(S, y)
-    whole.groups_ = low.groups_
+    whole.units_ = low.units_
     assert_allclose(low.predict_interval(X[N:]), whole.predict_interval(X[N:]), rtol=1e-6)
     whole = LSSVMRegressor(low.kernel_, mu=low.mu_).fit(S, y)
     assert np.abs(low.predict_interval(X[N:]) - whole.predict_interval(X[N:])).max() > 1e-3
@@ -149,7 +150,7 @@ def test_scores_are_of_rows_under_one_machine_that_was_fitted_without_them(
     model = classifier(kernel=kernel, rank=None if kernel == "linear" else 200)
     model.fit(rows, y, weight, groups=groups)
     labels = (y == "yes").astype(int)
-    folds = outer_folds(None, labels, groups, labels, 0)
+    folds = outer_folds(None, labels, group_numbers(groups, 200), labels, 0)
     right = total = wrong = 0.0
     for k in range(10):
         out, rest = folds == k, folds != k
@@ -208,7 +209,7 @@ def test_groups_and_folds():
     unknown = RNG.normal(size=N // 3)[patients]
     rows = RNG.normal(size=(N // 3, 4))[patients] + 0.01 * X[:N]
     apart, together = (regressor(rank=300).fit(rows, unknown, groups=g) for g in (None, patients))
-    assert_array_equal(together.groups_, patients)
+    assert_array_equal(together.units_.clusters, patients)
     assert together.scores_["r2"] < 0.05
     assert apart.scores_["r2"] > 0.3
     for cv in (5, 3):

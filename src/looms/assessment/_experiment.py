@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import reduce
 from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
@@ -63,7 +62,7 @@ class Experiment:
     copies : one of `COPIES`.
     groups : (n_samples,) labels of groups as they were given, for the fit, or None.
     units : (n_samples,) number of the unit that each row belongs to. A unit is on one side of
-        every split: it joins groups, and copies. None if every row is by itself.
+        every split: it joins groups, and copies.
     """
 
     estimator: Any
@@ -72,9 +71,9 @@ class Experiment:
     weight: Array | None
     scorers: Mapping[str, Scorer]
     splits: tuple[Split, ...]
-    copies: str = "apart"
-    groups: AnyArray | None = None
-    units: AnyArray | None = None
+    copies: str
+    groups: AnyArray | None
+    units: AnyArray
 
     @classmethod
     def of(
@@ -109,13 +108,10 @@ class Experiment:
         if method == "bootstrap":
             check_defined(scorers, y)
         labels = None if groups is None else np.asarray(groups)
-        together = []
-        if groups is not None:
-            together.append(group_numbers(groups, len(y)))
-            fit_arguments(estimator, groups=labels)  # which raises if routing is undecided
+        units = group_numbers(groups, len(y))
+        fit_arguments(estimator, groups=labels)  # which raises if routing is undecided
         if copies == "together":
-            together.append(copy_groups(numbered(X)))
-        units = reduce(joined_groups, together) if together else None
+            units = joined_groups(units, copy_groups(numbered(X)))
         splits = plan(
             y,
             method=method,
@@ -135,9 +131,9 @@ class Experiment:
         X = numbered(self.X)
         copies = copy_groups(X)
         rows = np.arange(len(copies)) if self.weight is None else np.flatnonzero(self.weight > 0)
-        if self.units is not None:  # copies of one group are on one side: each once
-            pairs = np.column_stack([self.units[rows], copies[rows]])
-            rows = rows[np.unique(pairs, axis=0, return_index=True)[1]]
+        # Copies of one group are on one side: each counts once.
+        pairs = np.column_stack([self.units[rows], copies[rows]])
+        rows = rows[np.unique(pairs, axis=0, return_index=True)[1]]
         if n_copies := n_unexpected_copies(X[rows], copies[rows]):
             warnings.warn(
                 f"{n_copies} of {len(self.y)} rows are copies of other rows, equal in every "

@@ -273,7 +273,7 @@ def _of_model(
         name = groups or of_fit
         labels = labels_of_groups(file, table, name)
         X = X if name in saved.metadata["columns"] else X.drop(columns=name)
-    elif getattr(saved.model[-1], "groups_", None) is not None:
+    elif saved.model[-1].units_.grouped:
         note("rows that the fit held out together are left out one at a time here; see --groups")
     kind = "Support vector" if isinstance(saved.model[-1], SVCCV) else "Least-squares"
     return Subject(saved.model, X, y, labels, f"{kind} machine of {path}", file.name)

@@ -20,7 +20,7 @@ from looms.units import Units
 
 
 def outputs_in_folds(
-    y: Array, groups: AnyArray | None, without: Callable[[AnyArray], Array]
+    y: Array, groups: AnyArray, without: Callable[[AnyArray], Array]
 ) -> Array | None:
     """Outputs of each row by the machine without its fold, at the values chosen.
 
@@ -29,7 +29,7 @@ def outputs_in_folds(
     Parameters
     ----------
     y : labels.
-    groups : (n,) numbers, or None.
+    groups : (n,) numbers, equal for rows of one group.
     without : function of (n,) fold numbers; returns the output of each row by the machine without
         its fold, shaped like ``y``.
     """
@@ -41,7 +41,7 @@ def outputs_in_folds(
 
 
 def outputs_of_choice(
-    blocks: RowBlocks, choice: Choice, groups: AnyArray | None, *, fit_intercept: bool
+    blocks: RowBlocks, choice: Choice, groups: AnyArray, *, fit_intercept: bool
 ) -> Array | None:
     """`outputs_in_folds` of the chosen machine, while its rows are still at hand."""
     fit, best = choice.fit, choice.best
@@ -57,12 +57,13 @@ def outputs_of_choice(
 
 
 def area_in_folds(
-    y: Array, outputs: Array | None, weight: Array, groups: AnyArray | None, tie: float
+    y: Array, outputs: Array | None, weight: Array, groups: AnyArray, tie: float
 ) -> tuple[float, Array]:
     """Area over pairs of rows in one fold, and what each row adds to its deviation.
 
     ``outputs`` are those of `outputs_in_folds`; if None, the area is NaN.
     """
-    if outputs is None:
+    folds = folds_of_area(class_indices(y), groups)
+    if outputs is None or folds is None:
         return float("nan"), np.full(len(y), np.nan)
-    return area_within(HeldOut(y, outputs, weight), folds_of_area(class_indices(y), groups), tie)
+    return area_within(HeldOut(y, outputs, weight), Units.of_numbers(folds), tie)

@@ -27,6 +27,7 @@ from looms.kernels._names import as_kernel
 from looms.kernels._samples import as_matrix
 from looms.lssvm._system import checked_weights
 from looms.scores import Scored
+from looms.units import Units
 
 # Beside weights larger than this by its inverse, too few digits of a sample's ridge are left
 # for the machine without one of the heavy samples.
@@ -42,7 +43,7 @@ _MADE_AGAIN = (
     "_said_optimistic",
 )
 #: Attributes that only some fits set.
-_OF_SOME_FITS = ("coef_", "certificate_", "groups_", "landmarks_", "members_", "_tuned_before")
+_OF_SOME_FITS = ("coef_", "certificate_", "landmarks_", "members_", "_tuned_before")
 
 
 class KernelMachine(CertifiedMachine):
@@ -55,6 +56,8 @@ class KernelMachine(CertifiedMachine):
     fit_weight_: Array
     loo_: HeldOut
     held_out_: HeldOut
+    #: Rows that were held out together for ``held_out_``; those of weight zero stay.
+    units_: Units
     #: Predictions by machines chosen without the sample; machines with given values have none.
     nested_: Any = None
 
@@ -146,6 +149,14 @@ class KernelMachine(CertifiedMachine):
             self, X, accept_sparse="csr", accept_large_sparse=False, dtype=np.float64, reset=False
         )
         return as_matrix(X)
+
+    @property
+    def _units(self) -> Units:
+        """Rows of the fit that are held out together."""
+        cached: Units | None = vars(self).get("_units_of_fit")
+        if cached is None:
+            cached = self._units_of_fit = self.units_.among(np.flatnonzero(self.fit_weight_))
+        return cached
 
     @property
     def scores_(self) -> dict[str, float]:

@@ -19,6 +19,7 @@ from looms.held_out import HeldOut
 from looms.selection._candidates import Choice
 from looms.selection._decisions import Decided
 from looms.selection._nested import Nested
+from looms.units import Units
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,8 +114,9 @@ class TunedInFolds:
             for out, rule, tie in zip(fold_rows(self.folds), rules or (), self.ties, strict=False)
         ]
         held_out, tie = HeldOut(y, self.outputs, rows.own(rows.weight)), max(self.ties)
+        units = Units.partition(self.folds, rows.own(rows.groups))
         return Nested.of_folds(
-            rows.train, self.folds, held_out, rounds or None, self.members, tie, whole
+            rows.train, units, held_out, rounds or None, self.members, tie, whole
         )
 
 

@@ -79,7 +79,7 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
     )
     if not isinstance(getattr(machine, "threshold", None), Real | None):
         tuned += " and a threshold"
-    by_folds = model.folds is None and model.rows is not None
+    by_folds = model.units.unit != "fold" and model.rows is not None
     remedy = "nested='folds' and looms.assess give" if by_folds else "looms.assess gives"
     if assessment is None and model.nested is None:
         yield serious(

@@ -121,8 +121,8 @@ def summarized(facts: Facts, title: str | None, notes: Sequence[str]) -> dict[st
         title = task.capitalize() + (f" of {facts.target}" if facts.target is not None else "")
     names = [clean(name) for name, _ in parts_of(facts.estimator).steps]
     asked, machine = model.machine.get_params(deep=False), model.selecting
-    if model.groups is not None:
-        n_groups = len(np.unique(model.groups))
+    if model.units.grouped:
+        n_groups = int(model.units.clusters.max()) + 1
         asked["groups"] = f"{n_groups} of {count(model.held_out.n_samples, 'sample')}"
     report: dict[str, Any] = plain(
         {

@@ -92,16 +92,9 @@ class Model:
         return int(np.count_nonzero(self.has_weight))
 
     @property
-    def groups(self) -> AnyArray | None:
-        """Labels of the groups held out together, (n_samples,); None for each sample by itself."""
-        groups: AnyArray | None = getattr(self.machine, "groups_", None)
-        return groups
-
-    @property
-    def folds(self) -> AnyArray | None:
-        """(n_repetitions, n_samples) of `looms.folds.fold_numbers`; None without."""
-        folds: AnyArray | None = getattr(self.machine, "folds_", None)
-        return folds
+    def units(self) -> Units:
+        """Samples that the criterion held out together; those of weight zero stay."""
+        return self.machine.units_
 
     @property
     def nested(self) -> Nested | None:
@@ -135,7 +128,7 @@ class Model:
         """What was repeated without the sample; None for nothing."""
         if self.nested is None:
             return None
-        of_groups = self.unit == "fold" and self.groups is not None
+        of_groups = self.unit == "fold" and self.units.grouped
         each = f"{self.unit} of whole groups" if of_groups else self.unit
         if combined_by_rest(self.machine):
             verb = "weighed" if self.stacked else "chosen"
@@ -321,9 +314,7 @@ def training_objective(
     of the stack other than the largest.
     """
     machine: Any = model.machine
-    loo, n = machine.loo_, len(machine.loo_.y)
-    numbers = model.groups if model.folds is None else model.folds
-    units = Units.rows(n) if numbers is None else Units.of_numbers(numbers, model.groups)
+    loo = machine.loo_
     selection_weight = getattr(machine, "selection_weight_", loo.sample_weight)
     return Objective(
         training_rows(machine.X_fit_, rows, model.pairwise) if X is None else X,
@@ -332,7 +323,7 @@ def training_objective(
         criterion=chosen_criterion(machine),
         sample_weight=machine.fit_weight_[rows],
         selection_weight=selection_weight[rows],
-        units=units.among(rows),
+        units=model.units.among(rows),
         # As it was fitted: the parameter may have been set anew since.
         fit_intercept=machine.fit_intercept_,
     )
