@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
+from inspect import signature
 from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
@@ -46,6 +47,8 @@ from looms.folds import group_numbers, joined_groups
 
 #: Treatment of rows that are equal in every feature: on any side of a split, or on the same one.
 COPIES = ("apart", "together")
+#: Parameters that do not change predictions.
+_NO_MATTER = {"callback", "n_jobs", "nested", "verbose"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -317,12 +320,22 @@ def checked_seed(random_state: Any, store: str | os.PathLike[str] | None) -> int
 
 
 def estimator_text(estimator: Any) -> str:
-    """Estimator as one line of text; for a pipeline the step names, and the last step in full."""
+    """Estimator as one line of text; for a pipeline the step names, and the last step in full.
+
+    Parameters that do not change its predictions are left out.
+    """
     if isinstance(estimator, Pipeline):
         *before, (_, last) = estimator.steps
         names = [name if isinstance(step, Pipeline) else _class(step) for name, step in before]
         return " → ".join([*names, estimator_text(last)])
-    return " ".join(repr(estimator).split())
+    shown = clone(estimator)
+    parameters = {"": shown} | shown.get_params()
+    for name in parameters:
+        owner, _, own = name.rpartition("__")
+        if own in _NO_MATTER:
+            default = signature(type(parameters[owner])).parameters[own].default
+            shown.set_params(**{name: default})
+    return " ".join(repr(shown).split())
 
 
 def _class(step: Any) -> str:

@@ -209,7 +209,7 @@ def _chosen(model: Model) -> dict[str, Any]:
             reason = f"Of {n} candidates, it has the smallest {least}."
     scales_last = sorted(
         machine.kernel_.hyperparameters,
-        key=lambda h: -(h.value or 0.0) if "[" in h.name else -np.inf,
+        key=lambda h: -np.inf if h.feature is None else -(h.value or 0.0),
     )
     return {
         "kernel": kernel,
@@ -217,7 +217,7 @@ def _chosen(model: Model) -> dict[str, Any]:
         "reason": reason,
         "members": members,
         "parameters": [
-            {"name": parameter_name(model, h.name), "value": h.value, "bound": bounds.get(h.name)}
+            {"name": parameter_name(model, h), "value": h.value, "bound": bounds.get(h.name)}
             for h in scales_last[:MOST_PARAMETERS]
         ],
         "n_parameters": len(scales_last),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,15 +20,16 @@ from looms.estimators._least_squares import LeastSquaresMachine
 from looms.estimators._search import SelectingMachine, chosen_criterion
 from looms.held_out import HeldOut
 from looms.kernels import Kernel, Weighted
+from looms.kernels._hyperparameters import Hyperparameter
 from looms.kernels._samples import training_rows, variances
 from looms.report._feature_names import feature_names
 from looms.report._selection import METHODS, chosen_by, combined_by_rest, n_choice_folds, unit_of
 from looms.scores import Scored
 from looms.selection import Objective
 from looms.selection._nested import Nested
+from looms.selection._tuning import BoundMet
 from looms.units import Units
 
-_SCALE = re.compile(r"(?:.*__)?gammas\[(\d+)\]")
 #: So many samples of every class are kept, if there are as many.
 _FEW = 5
 
@@ -228,16 +228,11 @@ def selecting_model(estimator: Any, purpose: str) -> tuple[Model, SelectingMachi
     return model, model.selecting
 
 
-def feature_of(name: str) -> int | None:
-    """Number of the feature that a hyper-parameter scales; None for other hyper-parameters."""
-    match = _SCALE.fullmatch(name)
-    return int(match[1]) if match else None
-
-
-def parameter_name(model: Model, name: str) -> str:
-    """A hyper-parameter's name, with the name of the feature for a scale."""
-    feature = feature_of(name)
-    return name if feature is None else f"gamma of {model.features[feature]}"
+def parameter_name(model: Model, tuned: Hyperparameter | BoundMet) -> str:
+    """A hyper-parameter's name, with that of the feature that it belongs to."""
+    if tuned.feature is None:
+        return tuned.name
+    return f"{tuned.word} of {model.features[tuned.feature]}"
 
 
 def relevances(model: Model) -> Array | None:
@@ -247,9 +242,8 @@ def relevances(model: Model) -> Array | None:
     """
     kernel, gammas, is_ard = model.machine.kernel_, np.zeros(model.machine.n_features_in_), False
     for h in kernel.hyperparameters:
-        feature = feature_of(h.name)
-        if feature is not None and h.value is not None:
-            gammas[feature] += h.value
+        if h.word == "gamma" and h.feature is not None and h.value is not None:
+            gammas[h.feature] += h.value
             is_ard = True
     if isinstance(kernel, Weighted):
         gammas, is_ard = np.asarray(kernel.weights) * (gammas if is_ard else 1.0), True
