@@ -219,6 +219,22 @@ def as_rest_of(machine: Any, X: Matrix, rest: AnyArray) -> Matrix:
     return X[:, rest] if get_tags(machine).input_tags.pairwise else X
 
 
+def predicted_without(
+    machines: Sequence[Any],
+    folds: AnyArray,
+    X: Matrix,
+    train: AnyArray,
+    outputs: Callable[[Any, Matrix], Array],
+) -> Array:
+    """Outputs of the rows ``train``, (m, ...), each by the machine tuned without its fold."""
+    parts = fold_rows(folds)
+    values = [
+        outputs(machine, as_rest_of(machine, X[train[out]], np.delete(train, out)))
+        for machine, out in zip(machines, parts, strict=True)
+    ]
+    return np.concatenate(values)[np.argsort(np.concatenate(parts))]
+
+
 def refits_of(
     nested: Nested, X: Matrix, outputs: Callable[[Any, AnyArray, Matrix], Array]
 ) -> Refits:

@@ -30,6 +30,7 @@ from looms.estimators._folds import (
     folds_of_area,
     is_number_of_folds,
     machines_without,
+    predicted_without,
     refits_of,
     remedy_of_optimism,
     unfitted,
@@ -68,11 +69,9 @@ def nested_machines(
     """Machines chosen as by the ``estimator`` without each fold, and their predictions."""
     alone, data = unfitted(estimator, n_jobs=None), (X, y, weight, groups)
     (machines,) = machines_without(estimator, [alone], folds, rows, data, estimator.n_jobs)
-    values, rounds = np.empty(targets[rows].shape), []
-    for out, machine in zip(fold_rows(folds), machines, strict=True):
-        rest = np.delete(rows, out)
-        values[out] = machine._decision(as_rest_of(machine, X[rows[out]], rest))
-        rounds.append(machine._decided(out, values[out]))
+    values = predicted_without(machines, folds, X, rows, lambda one, X: one._decision(X))
+    parts = zip(machines, fold_rows(folds), strict=True)
+    rounds = [machine._decided(out, values[out]) for machine, out in parts]
     held_out = HeldOut(targets[rows], values, weight[rows])
     units = Units.partition(folds, groups[rows])
     return Nested.of_folds(rows, units, held_out, rounds, machines)
@@ -323,10 +322,13 @@ class SupportVectorClassifier(ThresholdedClassifier):
 
     def _nested_decisions(self, X: Matrix, nested: Nested) -> Iterator[tuple[slice, Array]]:
         def decisions(machine: Any, rest: AnyArray, X: Matrix) -> Array:
-            values = machine._decision(as_rest_of(machine, X, nested.rows[rest]))
+            values = machine._decision(as_rest_of(machine, X, rest))
             return np.asarray(values.reshape(len(values), -1))
 
-        left_out, shape = refits_of(nested, self.X_fit_, decisions), nested.held_out.y.shape[1:]
+        pairwise, shape = self.kernel_.pairwise, nested.held_out.y.shape[1:]
+        X_fit = training_rows(self.X_fit_, nested.rows, pairwise)
+        left_out = refits_of(nested, X_fit, decisions)
+        X = X[:, nested.rows] if pairwise else X
         for rows in left_out.parts(X.shape[0]):
             F = left_out.at(X[rows], nested.units)[:, nested.folds]
             yield rows, F.reshape(*F.shape[:2], *shape)

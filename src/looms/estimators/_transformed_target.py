@@ -22,6 +22,7 @@ from looms.estimators._folds import (
     is_number_of_folds,
     machines_without,
     outer_folds,
+    predicted_without,
     remedy_of_optimism,
     takes_outer_folds,
     unfitted,
@@ -384,9 +385,7 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
         except ValueError:  # of "auto", which takes what can be had
             return None
         (machines,) = machines_without(self, [self._unfitted], folds, train, (X, y, weight, groups))
-        outputs = np.empty(len(train))
-        for out, model in zip(fold_rows(folds), machines, strict=True):
-            outputs[out] = model.predict(as_rest_of(self, X[train[out]], np.delete(train, out)))
+        outputs = predicted_without(machines, folds, X, train, lambda one, X: one.predict(X))
         held_out = HeldOut(y[train], outputs, weight[train])
         units = Units.partition(folds, groups[train])
         return Nested.of_folds(train, units, held_out, None, machines)
