@@ -144,7 +144,7 @@ def unfitted(machine: Any, **parameters: Any) -> Any:
     return machine
 
 
-def machines_without(
+def tuned_without(
     estimator: Any,
     machines: Sequence[Any],
     folds: AnyArray,

@@ -33,10 +33,10 @@ from looms.estimators._folds import (
     CHOICE_FOLDS,
     OUTER_FOLDS,
     is_number_of_folds,
-    machines_without,
     remedy_of_optimism,
     takes_outer_folds,
     takes_weight,
+    tuned_without,
     unfitted,
 )
 from looms.estimators._least_squares import LeastSquaresMachine
@@ -110,7 +110,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
     def nested_(self) -> Nested | None:
         """Predictions for each sample by machines that were chosen without it, or None.
 
-        After a gradient search the first access computes them, at the cost of ten fits.
+        Unless the fit did, the first access computes them, at the cost of ten fits.
         """
         check_is_fitted(self, "dual_coef_")
         if self._unfitted is not None:
@@ -137,7 +137,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         units = rows.units(self.cv)
         rank = self._checked_rank(n)
         closed = self.search == "grid" and self.nested == "auto" and rank is None
-        closed = closed and not self._is_stack and Rounds.take(units)
+        closed = closed and not self._is_stack and Rounds.can_take(units)
         repeated = not closed and not isinstance(X, RowBlocks)
         repeated = repeated and takes_outer_folds(self, self.cv, n, rows.outer_folds)
         kernels = self._candidate_kernels(sp.issparse(X))
@@ -301,7 +301,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             folds = rows.outer_folds(self._unfitted.cv, most)
         except ValueError:  # of "auto", which takes what can be had
             return None
-        (machines,) = machines_without(self, [self._unfitted], folds, rows.train, rows.data)
+        (machines,) = tuned_without(self, [self._unfitted], folds, rows.train, rows.data)
         rules = None
         if labels is not None:
             rules = [(machine.threshold_, machine.calibrator_) for machine in machines]

@@ -29,10 +29,10 @@ from looms.estimators._folds import (
     fold_rows,
     folds_of_area,
     is_number_of_folds,
-    machines_without,
     predicted_without,
     refits_of,
     remedy_of_optimism,
+    tuned_without,
     unfitted,
 )
 from looms.folds import left_out_with
@@ -68,7 +68,7 @@ def nested_machines(
 ) -> Nested:
     """Machines chosen as by the ``estimator`` without each fold, and their predictions."""
     alone, data = unfitted(estimator, n_jobs=None), (X, y, weight, groups)
-    (machines,) = machines_without(estimator, [alone], folds, rows, data, estimator.n_jobs)
+    (machines,) = tuned_without(estimator, [alone], folds, rows, data, estimator.n_jobs)
     values = predicted_without(machines, folds, X, rows, lambda one, X: one._decision(X))
     parts = zip(machines, fold_rows(folds), strict=True)
     rounds = [machine._decided(out, values[out]) for machine, out in parts]

@@ -20,11 +20,11 @@ from looms.estimators._folds import (
     as_rest_of,
     fold_rows,
     is_number_of_folds,
-    machines_without,
     outer_folds,
     predicted_without,
     remedy_of_optimism,
     takes_outer_folds,
+    tuned_without,
     unfitted,
 )
 from looms.estimators._regressor import LSSVMRegressorCV, Regressor
@@ -384,7 +384,7 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
             folds = outer_folds(cv, y[train], groups[train], None, self._outer_seed)
         except ValueError:  # of "auto", which takes what can be had
             return None
-        (machines,) = machines_without(self, [self._unfitted], folds, train, (X, y, weight, groups))
+        (machines,) = tuned_without(self, [self._unfitted], folds, train, (X, y, weight, groups))
         outputs = predicted_without(machines, folds, X, train, lambda one, X: one.predict(X))
         held_out = HeldOut(y[train], outputs, weight[train])
         units = Units.partition(folds, groups[train])

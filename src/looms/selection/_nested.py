@@ -201,7 +201,7 @@ class Rounds:
         self.outputs, self.ties = np.empty((len(self._rows), *Y.shape)), np.zeros(len(self._rows))
 
     @staticmethod
-    def take(units: Units) -> bool:
+    def can_take(units: Units) -> bool:
         """True for three units or more in which every row is once."""
         return units.shape[0] == 1 and bool((units.number >= 0).all()) and units.n_units > 2
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +23,7 @@ def scan(
     *,
     evaluated: Callable[[HeldOutCriterion, Point], None] | None = None,
     rounds: Rounds | None = None,
-    **_: Any,
+    random_state: object = None,
 ) -> tuple[Tuning, Fit | None]:
     """Hyper-parameters of the least criterion on a grid, and the machine there.
 
@@ -32,6 +31,7 @@ def scan(
     ----------
     objective : the criterion as a function of its hyper-parameters.
     evaluated : called with the objective and the point after every evaluation.
+    random_state : without effect; `looms.selection.tune` takes it.
     rounds : where all points compete, too; a factorization each. Without it the points of a kernel
         share a decomposition.
 
