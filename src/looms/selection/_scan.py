@@ -24,6 +24,7 @@ def scan(
     evaluated: Callable[[HeldOutCriterion, Point], None] | None = None,
     rounds: Rounds | None = None,
     random_state: object = None,
+    progress: object = None,
 ) -> tuple[Tuning, Fit | None]:
     """Hyper-parameters of the least criterion on a grid, and the machine there.
 
@@ -31,7 +32,7 @@ def scan(
     ----------
     objective : the criterion as a function of its hyper-parameters.
     evaluated : called with the objective and the point after every evaluation.
-    random_state : without effect; `looms.selection.tune` takes it.
+    random_state, progress : without effect; `looms.selection.tune` takes them.
     rounds : where all points compete, too; a factorization each. Without it the points of a kernel
         share a decomposition.
 
