@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 
@@ -23,8 +24,7 @@ def scan(
     *,
     evaluated: Callable[[HeldOutCriterion, Point], None] | None = None,
     rounds: Rounds | None = None,
-    random_state: object = None,
-    progress: object = None,
+    **_: Any,
 ) -> tuple[Tuning, Fit | None]:
     """Hyper-parameters of the least criterion on a grid, and the machine there.
 
@@ -32,7 +32,6 @@ def scan(
     ----------
     objective : the criterion as a function of its hyper-parameters.
     evaluated : called with the objective and the point after every evaluation.
-    random_state, progress : without effect; `looms.selection.tune` takes them.
     rounds : where all points compete, too; a factorization each. Without it the points of a kernel
         share a decomposition.
 
