@@ -91,11 +91,8 @@ def held_out_decisions(
     for r, tested in units.passes:
         values = np.full(Y.shape, np.nan)
         values[tested] = outputs[r, tested]
-        own = [
-            G[units.tested[k, G]]
-            for G, k in zip(sets, units.repetition, strict=True)
-            if k in np.unique(r)
-        ]
+        of_pass = zip(sets, units.repetition, np.isin(units.repetition, r), strict=True)
+        own = [G[units.tested[k, G]] for G, k, member in of_pass if member]
         areas.append(pair_auc(Y, values, own, pairs, pair_outputs, weight, tie))
     known = [each for each in areas if np.isfinite(each[0])]
     if not known:

@@ -171,10 +171,10 @@ class KernelMachine(CertifiedMachine):
         or the ten fits of ``nested_``.
 
         "auc" compares two rows under one machine that has seen neither: leave-pair-out. `SVCCV`,
-        machines on landmarks, and linear ones with more than 5000 rows and half as many features
-        or fewer compare rows within the folds of `cv`, or within ten folds made for this, whose
-        outputs the other scores of the latter two are of as well; "auc" is then NaN if some class
-        has fewer than three rows, or groups.
+        and machines that were fitted to rows in blocks, which are not kept, compare rows within the
+        folds of `cv`, or within ten folds made for this, whose outputs the other scores of the
+        latter are of as well; "auc" is then NaN if some class has fewer than three rows, or groups.
+        After a choice among several candidates, rows are compared within its folds.
         """
         return {name: value for name, (value, _) in self._read_scores().items()}
 

@@ -18,7 +18,6 @@ from looms._scores import class_scores, number_scores
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks
-from looms.estimators._area import area_in_folds, outputs_in_folds
 from looms.estimators._base import KernelMachine, check_flag
 from looms.estimators._certificate import CertifiedSystem
 from looms.estimators._fits import fitted_machine, outputs, projection_of
@@ -36,9 +35,6 @@ from looms.scores import Scored, area_within, held_out_decisions
 from looms.selection._decisions import Decided, Decisions
 from looms.selection._nested import Nested, Setting
 from looms.units import Units
-
-#: Rows of few features of which scores are made without a matrix of n × n numbers.
-_MANY = 5000
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,8 +94,8 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
     coef_: Array | None = None
     #: True for a machine made from a tuned one by adding or removing rows.
     _tuned_before: bool = False
-    #: Held-out outputs in folds, for a classifier whose rows, in blocks, are not kept.
-    _outputs_in_folds: Array | None = None
+    #: Units, and outputs without them, that scores are of if the machines cannot be had again.
+    _scored_in: tuple[Units, Array] | None = None
     #: Difference up to which held-out outputs for labels are equal up to rounding.
     _tie: float = 0.0
     fit_intercept: bool
@@ -239,35 +235,16 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
 
     def _decided(self, weight: Array) -> tuple[Decisions, tuple[float, Array]]:
         """Decisions on held-out outputs at the values chosen, and the area of `_area`."""
-        train, units = np.flatnonzero(self.fit_weight_), self._units
-        y, compared_in = self.loo_.y[train], self.choice_units_
-        by_features = self.coef_ is not None and not self.members_
-        many = units.shape[0] == 1 and len(train) > _MANY
-        few_columns = self.landmarks_ is not None or (many and by_features)
-        if compared_in is None and not few_columns:
+        train, rule = np.flatnonzero(self.fit_weight_), (self.threshold_, self.calibrator_)
+        y = self.loo_.y[train]
+        if self._scored_in is None:
             with blas_threads(len(train)):
-                left_out, rule = self.left_out(), (self.threshold_, self.calibrator_)
-                return held_out_decisions(left_out, units, weight, *rule, y.shape, self._tie)
-        values = self.held_out_.outputs[train]
-        held_out = HeldOut(y, values, weight)
-        compared = units if compared_in is None else compared_in.among(train)
-        area = area_within(held_out, compared, self._tie)
-        if few_columns and not np.isfinite(area[0]):
-            # Of noise, that single rows lean is all that there is to see.
-            groups, in_folds = units.clusters, self._outputs_in_folds
-            if in_folds is None and self.X_fit_ is not None:
-                in_folds = outputs_in_folds(y, groups, self._outputs_without_folds)
-            area = area_in_folds(y, in_folds, weight, groups, self._tie)
-            values = values if in_folds is None else in_folds
-        rows, rule = np.arange(len(y)), (self.threshold_, self.calibrator_)
-        of_all = Decided.of(rows, values, *rule, self._tie)
-        return Decisions.of([of_all], class_indices(y)), area
-
-    def _outputs_without_folds(self, folds: AnyArray) -> Array:
-        """Outputs of each row of the fit by the machine without its fold."""
-        with blas_threads(len(folds)):
-            outputs = self.left_out().outputs(Units.of_numbers(folds))
-        return np.asarray(outputs[0].reshape(-1, *self.loo_.y.shape[1:]))
+                left_out = self.left_out()
+                return held_out_decisions(left_out, self._units, weight, *rule, y.shape, self._tie)
+        units, outputs = self._scored_in
+        decided = Decided.of(np.arange(len(y)), outputs, *rule, self._tie)
+        area = area_within(HeldOut(y, outputs, weight), units, self._tie)
+        return Decisions.of([decided], class_indices(y)), area
 
     def _outputs(self, X: Matrix) -> Array:
         """f(x) = Σ_j α_j k(x_j, x) + b for validated samples, or the weighted sum of a stack."""

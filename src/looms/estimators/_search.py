@@ -165,16 +165,15 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             choice, tuned = combined(self, choice, list(product(kernels, criteria)), outer, rows)
             rules = None if rows.labels is None else tuned.rules(choice.fit.y, rows)
             nested = tuned.nested(rows, choice.fit.y, rules, whole=False)
-        for_area = None
-        if isinstance(X, RowBlocks) and rows.labels is not None and self.cv is None:
-            groups = units.clusters
-            for_area = outputs_of_choice(X, choice, groups, fit_intercept=self.fit_intercept)
         # A choice by folds of few rows tells of the rows that it predicts.
         few = self.nested == "auto" and n <= FEW_ROWS
         later = repeated and (nested is None or few or self.nested == "folds")
-        compared = None
-        if outer is not None:
-            compared = Units.of_numbers(outer, units.clusters).spread(train, rows.groups)
+        compared = scored_in = None
+        if tuned is not None:
+            folds = Units.of_numbers(tuned.folds, units.clusters)
+            compared, scored_in = folds.spread(train, rows.groups), (folds, tuned.outputs)
+        elif isinstance(X, RowBlocks) and rows.labels is not None:
+            scored_in = outputs_of_choice(X, choice, units, fit_intercept=self.fit_intercept)
         return choice, {
             "candidates_": Candidates(choice.candidates),
             "best_index_": choice.candidates.index(choice.best),
@@ -187,7 +186,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             "_nested": nested,
             "_unfitted": unfitted(self) if later else None,
             "_outer_seed": rows.seed,
-            "_outputs_in_folds": for_area,
+            "_scored_in": scored_in,
             "selection_weight_": rows.selection_weight,
             **stack_of(rows, choice, tuned),
         }

@@ -161,8 +161,8 @@ def least_squares(machine: Any) -> None:
             positive(one, "mu")
         else:
             _members(machine, one, int(np.count_nonzero(machine.fit_weight_)))
-    if machine._outputs_in_folds is not None:
-        numbers(machine, "_outputs_in_folds", *machine.loo_.y.shape)
+    if machine._scored_in is not None:
+        _scores_of(machine)
     if "candidates_" in vars(machine):
         candidates = machine.candidates_
         require(
@@ -173,6 +173,16 @@ def least_squares(machine: Any) -> None:
         if machine.candidate_weights_ is not None:
             numbers(machine, "candidate_weights_", len(candidates))
         require(isinstance(machine.cv_results_, dict), "cv_results_ is not a table")
+
+
+def _scores_of(machine: Any) -> None:
+    """Check units and outputs, for all rows fitted, that scores are of."""
+    given, n = machine._scored_in, int(np.count_nonzero(machine.fit_weight_))
+    proper = isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], Units)
+    require(proper and len(given[0].clusters) == n, "_scored_in is not of the rows fitted")
+    shape = (n, *machine.loo_.y.shape[1:])
+    require(isinstance(given[1], np.ndarray) and given[1].shape == shape, "_scored_in: outputs")
+    require(given[1].dtype == np.float64, "_scored_in: outputs")
 
 
 def certificate(certificate: Any) -> None:

@@ -26,7 +26,7 @@ _REGRESSOR = (
     "intercept_ kernel_ loo_ mu_ units_"
 )
 _SELECTED = (
-    "_nested _outer_seed _outputs_in_folds _unfitted best_index_ candidate_weights_ candidates_ "
+    "_nested _outer_seed _scored_in _unfitted best_index_ candidate_weights_ candidates_ "
     "choice_units_ cv_results_ landmarks_ members_ n_iter_ selection_ "
     "selection_weight_"
 )

@@ -64,7 +64,7 @@ class Model:
 
         For classes, the outputs that decide: means over the pairs in which a sample is left out;
         if the choice was repeated without the sample, those of the machines so chosen. n³ flops.
-        On landmarks, without folds of ``cv``, those of the machines without one of ten folds.
+        Of rows in blocks, without folds of ``cv``, those of the machines without one of ten folds.
         """
         held_out, nested, decisions = self.held_out, self.nested, None
         outputs = held_out.outputs.copy()
