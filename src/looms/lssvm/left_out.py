@@ -124,6 +124,7 @@ class Linear(LeftOut):
 
     def __init__(self, projection: Projection) -> None:
         self.projection, self.y, self.weight = projection, projection.y, projection.zeta
+        self.members: list[Linear] = [self]
         self.shape: tuple[int, ...] = projection.y.shape
         self._inner: tuple[Units, InnerUnits] | None = None
 
@@ -194,7 +195,7 @@ class Sum(LeftOut):
     members : machines of the same rows.
     """
 
-    def __init__(self, weights: Sequence[float], members: Sequence[LeftOut]) -> None:
+    def __init__(self, weights: Sequence[float], members: Sequence[Linear]) -> None:
         self.weights, self.members = list(weights), list(members)
         self.y, self.weight = self.members[0].y, self.members[0].weight
 
