@@ -255,6 +255,7 @@ class UpdatableMachine(LeastSquaresMachine):
         systems, fits = [], []
         with blas_threads(len(train)):
             for member, known in zip(members, self.left_out().members, strict=True):
+                assert isinstance(known, Linear)
                 system = change(member, known.projection)
                 if member.landmarks is None:
                     system.cross = cross_of(member.kernel, rows)
