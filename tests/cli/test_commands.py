@@ -269,7 +269,7 @@ def test_warnings_of_the_estimator_are_told(looms, data_folder):
         *("--optimizer", "scg", "--max-iter", 1, "--nested", "none"),
     )
     assert result.exit_code == 0, result.stderr
-    assert "Warning: Stopped at max_iter" in result.stderr
+    assert "Warning: Stopped at --max-iter" in result.stderr
 
 
 def test_one_candidate_is_marked_of_equal_ones(fit, pets):

@@ -57,13 +57,7 @@ def test_assess(looms, pets):
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        (("-k", "rbf"), "--kernel is not for --machine nonconformity"),
-        (("--threshold", "ber"), "--threshold is not for --machine nonconformity"),
-        (("--groups", "color"), "--groups is not for --machine nonconformity"),
-        (("--search", "grid"), "--search is not for --machine nonconformity"),
-        (("--cv", "ten"), "--cv ten is no number of folds"),
         (("--cv", "1"), "from 2 folds to the number of rows, 40, got 1"),
-        (("--task", "regression"), "--machine nonconformity is for classification"),
         (("--report", "page.html"), "--report is for --machine lssvm"),
         (("--certify",), "--certify is not for --machine nonconformity"),
     ],

@@ -102,7 +102,7 @@ def test_what_is_refused_is_refused_before_any_work(looms, fit, pets, one_line, 
             result = looms(command, pets, "-t", "kind", "--threshold", text)
             one_line(result, 2, f"--threshold {text} is none of 0, ber, f1, recall=0.9,")
     result = fit(data_folder / "liver.csv", "-t", "target", "--threshold", "f1")
-    one_line(result, 2, "--threshold f1 is for two classes, but the target has 4")
+    one_line(result, 2, "--threshold f1 needs two classes, but y has 4")
 
 
 @pytest.mark.slow

@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 
 from looms import LSSVMRegressorCV
-from looms.cli._options import Reading
+from looms.cli._options import Columns, Reading
 from looms.cli._prepare import prepare_file
+from looms.cli._request import MachineRequest
 from looms.folds import GapKFold
 from looms.model_files import load_model
 
@@ -72,7 +73,8 @@ def test_times_are_dates_or_numbers_however_they_are_written(looms, demand, writ
 
 
 def test_rows_keep_their_numbers_in_the_file(demand):
-    prepared = prepare_file(demand, "demand", None, Reading(), "auto", "price", "day")
+    request = MachineRequest(groups="price", time="day")
+    prepared = prepare_file(demand, Columns("demand"), Reading(), request)
     table = pd.read_csv(demand)
     assert (np.diff(prepared.rows) < 0).any()
     assert table["day"][prepared.rows - 1].is_monotonic_increasing
@@ -112,12 +114,8 @@ def test_an_assessment_in_time_tests_later_rows(looms, demand):
         (("--time", "unclear"), "--time unclear has dates in which either number may be the day"),
         (("--time", "same"), "--time same is the same in every row; write dates as 2021-12-31"),
         (("--time", "empty"), "--time empty has no time in 2 rows of 90, first in data row 4;"),
-        (("--gap", 3), "--gap goes with --time"),
-        (("--time", "day", "--groups", "day"), "--groups and --time are both day"),
-        (("--time", "day", "--cv", "5x2"), "--time cuts the rows into windows once, and --cv 5x2"),
         (("--time", "day", "--cv", 91), "--time day --cv 91: n_splits must be from 2 to"),
         (("--time", "day", "--gap", 90), "--time day --gap 90: The window from"),
-        (("-m", "svm", "--time", "day"), "--time is for --machine lssvm"),
     ],
 )
 @pytest.mark.parametrize("command", ["fit", "assess"])

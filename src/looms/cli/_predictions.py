@@ -16,7 +16,6 @@ from looms._typing import AnyArray, Matrix
 from looms._words import count, listed
 from looms.cli._column_notes import date_notes
 from looms.cli._coverage_request import CoverageRequest
-from looms.cli._errors import InputError
 from looms.cli._figures import classification_figures, probability_figures, regression_figures
 from looms.cli._output import refused
 from looms.cli._target import Column, Features, numbers, text
@@ -89,11 +88,6 @@ class Predictions:
         if request.coverage is None:
             return {}
         machine = self.saved.model[-1]
-        if request.method == "scaled" and machine.members_:
-            raise InputError(
-                f"--method scaled is for one machine, but the model is a stack of "
-                f"{len(machine.members_)}; fit with --combine best"
-            )
         # ValueError: more coverage than the rows of the model can give.
         with refused(f"--coverage {request.coverage:g}: "):
             if self.saved.metadata["task"] == "regression":

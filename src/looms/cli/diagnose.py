@@ -41,7 +41,7 @@ from looms.cli._output import (
     write_or_print,
     write_output,
 )
-from looms.cli._prepare import labels_of_groups, prepare, read_training
+from looms.cli._prepare import check_kernel_matrix, labels_of_groups, prepare, read_training
 from looms.cli._progress import Meter
 from looms.cli._svm_request import SVMRequest
 from looms.cli._target import Target, target_of
@@ -211,6 +211,7 @@ def _of_table(
 ) -> Subject:
     """A classifier, or a support vector machine, tuned on the rows if it is not given."""
     table, labels = read_training(file, target, drop, reading, groups)
+    check_kernel_matrix(file, table.X.shape[0])
     classes = classes_of(table.y, file)
     plan.check()
     prepared = prepare(table.X, classes)
