@@ -73,6 +73,6 @@ def test_other_tables_are_refused_by_name(looms, pets, one_line, tmp_path):
     one_line(looms("fit", "n.csv", "-t", "b", *OURS[2:]), 2, "is for classification")
     assert looms("fit", pets, *OURS, "-o", "m.skops").exit_code == 0
     result = looms("diagnose", pets, "--model", "m.skops")
-    one_line(result, 2, "it has a machine for each row, but diagnostics are for one")
+    one_line(result, 2, "has neither decision_function nor predict_proba, so it has no")
     one_line(looms("predict", "m.skops", pets, "--coverage", 2), 2, "between 0 and 1")
     one_line(looms("predict", "m.skops", "s.svm"), 2, "fitted to tables with named columns")

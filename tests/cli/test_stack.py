@@ -52,12 +52,6 @@ def test_a_stack_is_shown_with_its_weights_and_predicts(looms, fit, table):
         np.testing.assert_array_equal(ends, machine.predict_interval(X, 0.8, method))
 
 
-def test_diagnostics_of_a_stack_are_refused(looms, fit, table, one_line):
-    assert fit(table, "-t", "high", "--drop", "y", *STACK).exit_code == 0
-    assert len(load_model("m.skops").model[-1].members_) == 2
-    one_line(looms("diagnose", table, "--model", "m.skops"), 2, "fit with --combine best")
-
-
 @pytest.mark.slow
 def test_the_best_of_several_is_compared_in_folds(looms, fit, table):
     options = (table, "-t", "y", "--drop", "high", "-k", "linear", "-k", "rbf")

@@ -24,6 +24,7 @@ _PARAMETERS = (
     *("sep", "decimal", "encoding", "sheet", "format", "max_bytes", "store", "test_size"),
     *("kernel", "criterion", "optimizer", "threshold", "calibration", "max_iter", "random_state"),
     *("prior", "copies", "groups", "cv", "combine", "search", "rank", "nested", *_OTHERWISE),
+    *("coverage", "alpha"),
 )
 _VALUE = (
     r"None\b|True\b|False\b|\.\.\.|(?P<quote>['\"])(?P<text>[^'\"]*)(?P=quote)|\d\w*|\w+\([^()]*\)"

@@ -29,7 +29,7 @@ from looms.report._selection import (
     on_grid,
     score_name,
 )
-from looms.report.model import Model, feature_of, named
+from looms.report.model import Model, named
 from looms.threshold import Cost, RequiredPrecision, RequiredRecall
 
 #: Number of scales shown, the largest, for a kernel with a scale for every feature.
@@ -315,7 +315,7 @@ def _show_chosen(model: Model) -> None:
         how, values = "Chosen", dict(machine.cv_results_["params"][machine.best_index_])
     else:
         values = {h.name: h.value for h in machine.kernel_.hyperparameters} | {"mu": machine.mu_}
-    scales = {name: values.pop(name) for name in list(values) if "[" in name}
+    scales = [values.pop(name) for name in list(values) if "[" in name]  # one for each feature
     chosen = [f"{name} = {value:.4g}" for name, value in values.items()]
     if getattr(machine, "landmarks_", None) is not None:
         chosen.append(f"{machine.landmarks_.shape[0]} landmarks")
@@ -330,7 +330,6 @@ def _show_chosen(model: Model) -> None:
         console().print(f"Stacked: {len(stack)} machines, by the weights above")
     console().print(f"{how}: {', '.join(chosen)}")
     if scales:
-        of = {model.features[feature_of(name) or 0]: value for name, value in scales.items()}
-        most = sorted(of, key=lambda name: -of[name])[:MOST_SCALES]
-        largest = ", ".join(f"{name} {of[name]:.3g}" for name in most)
+        order = np.argsort(-np.array(scales))[:MOST_SCALES]
+        largest = ", ".join(f"{model.features[k]} {scales[k]:.3g}" for k in order)
         console().print(f"Largest of {len(scales)} scales: {largest}")

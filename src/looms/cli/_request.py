@@ -104,25 +104,20 @@ def only_one(names: list[str]) -> str:
     return names[0]
 
 
-def as_given(value: Any) -> Any:
-    """The value itself."""
-    return value
-
-
 #: Option, the parameter of the estimator that it sets, and how its value is read.
 PARAMETERS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "kernel": ("kernel", kernels_of),
     "criterion": ("criterion", one_or_all),
-    "optimizer": ("optimizer", as_given),
+    "optimizer": ("optimizer", str),
     "threshold": ("threshold", threshold_of),
     "calibration": ("calibration", or_none),
     "weight": ("class_weight", or_none),
-    "max_iter": ("max_iter", as_given),
-    "prior": ("prior", as_given),
-    "copies": ("copies", as_given),
+    "max_iter": ("max_iter", int),
+    "prior": ("prior", bool),
+    "copies": ("copies", str),
     "cv": ("cv", folds_of),
-    "combine": ("combine", as_given),
-    "search": ("search", as_given),
+    "combine": ("combine", str),
+    "search": ("search", str),
     "rank": ("rank", number_or_text),
     "nested": ("nested", or_none),
 }

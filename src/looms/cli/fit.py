@@ -54,7 +54,6 @@ from looms.cli._request import MachineRequest
 from looms.cli._target import target_of
 from looms.datasets._table import table_name
 from looms.estimators import Certificate
-from looms.estimators._base import KernelMachine
 from looms.model_files import save_model
 from looms.model_files._files import SavedModel
 from looms.report import cautions, summary, write_html
@@ -250,14 +249,15 @@ def train(prepared: Prepared, request: MachineRequest) -> SavedModel:
 
 def certified(machine: Any, X: Any, always: bool) -> Certificate | None:
     """Certificate of a machine, if asked for or cheap compared with the fit; else None."""
-    if not isinstance(machine, KernelMachine):
+    if not hasattr(machine, "certify"):
         return None
     n, landmarks = X.shape[0], getattr(machine, "landmarks_", None)
     cheap = n <= _CHEAP if landmarks is None else n * landmarks.shape[0] ** 2 <= _CHEAP_ON_LANDMARKS
     if not (cheap or always):
         return None
     try:
-        return machine.certify(X=X if machine.X_fit_ is None else None)
+        certificate: Certificate = machine.certify(X=X if machine.X_fit_ is None else None)
+        return certificate
     except MemoryError:
         if always:
             raise

@@ -13,7 +13,6 @@ from scipy import sparse
 from looms import PrevalenceClassifier
 from looms._optional import require
 from looms._words import count, listed
-from looms.cli._coverage_request import CoverageRequest
 from looms.cli._errors import InputError
 from looms.cli._figures import (
     choice_of,
@@ -40,7 +39,7 @@ from looms.cli._output import (
     show_json,
     without_formulas,
 )
-from looms.cli._predictions import Predictions, Unlike
+from looms.cli._predictions import CoverageRequest, Predictions, Unlike
 from looms.cli._prepare import open_file, read
 from looms.cli._saved import completed
 from looms.cli._target import text
