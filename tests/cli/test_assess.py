@@ -135,7 +135,7 @@ def test_report(looms, data_folder, tmp_path, monkeypatch):
         (["--method", "kfold", "-n", 7], "not a multiple of the 10 folds"),
         (["--test-size", 1.5], "--test-size must be a share between 0 and 1"),
         (["--jobs", 0], "--jobs 0 would run nothing"),
-        (["-k", "cosine"], "Unknown kernel 'cosine'"),
+        (["-k", "cosine"], "Unknown --kernel 'cosine'"),
         (["--store", "."], "the folder is no store and holds other files, such as 'pets.csv'"),
         (["-o", "nowhere/table.csv"], "there is no folder nowhere"),
         (["--report", "nowhere/r.html"], "there is no folder nowhere"),

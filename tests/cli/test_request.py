@@ -79,18 +79,18 @@ def test_every_option_is_among_the_cases():
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"kernel": ["rfb"]}, "Unknown kernel 'rfb'; known are linear"),
+        ({"kernel": ["rfb"]}, "Unknown --kernel 'rfb'; known are linear"),
         ({"kernel": ["precomputed"]}, "--kernel precomputed is for Python"),
         ({"kernel": ["auto", "rbf"]}, "'auto' works only with --machine lssvm, and not in a list"),
         ({"kernel": ["auto"], "machine": "svm"}, "'auto' works only with --machine lssvm"),
-        ({"criterion": ["loss"]}, "Unknown criterion 'loss'; known are press"),
+        ({"criterion": ["loss"]}, "Unknown --criterion 'loss'; known are press"),
         ({"criterion": ["loss"], "machine": "svm"}, "'loss'; known are log_likelihood, error, ber"),
         ({"criterion": ["wmw"], "task": "regression"}, "judges classes; for regression use"),
         ({"criterion": ["ber", "error"], "machine": "svm"}, "svm takes only one --criterion"),
         ({"criterion": ["press", "wmw"], "search": "grid"}, "--search grid compares its candidat"),
         ({"prior": True, "search": "grid"}, "give one criterion and no --prior"),
         ({"search": "gradient", "machine": "svm"}, "--search must be 'pattern' or 'grid'"),
-        ({"search": "pattern"}, "Unknown search 'pattern'; known are gradient, grid"),
+        ({"search": "pattern"}, "Unknown --search 'pattern'; known are gradient, grid"),
         ({"machine": "svm", "task": "regression"}, "--machine svm is for classification"),
         ({"threshold": "0", "task": "regression"}, "--threshold is for classification, but this"),
         ({"weight": "none", "task": "regression"}, "--weight is for classification, but this"),
@@ -121,4 +121,4 @@ def test_what_no_rows_could_mend_is_refused_by_its_option(options, text):
 
 @pytest.mark.parametrize("command", ["fit", "assess"])
 def test_it_is_refused_before_the_file_is_read(looms, command, one_line):
-    one_line(looms(command, "nowhere.csv", "-k", "rfb"), 2, "Unknown kernel 'rfb'")
+    one_line(looms(command, "nowhere.csv", "-k", "rfb"), 2, "Unknown --kernel 'rfb'")

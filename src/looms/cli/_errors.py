@@ -24,7 +24,7 @@ _PARAMETERS = (
     *("sep", "decimal", "encoding", "sheet", "format", "max_bytes", "store", "test_size"),
     *("kernel", "criterion", "optimizer", "threshold", "calibration", "max_iter", "random_state"),
     *("prior", "copies", "groups", "cv", "combine", "search", "rank", "nested", *_OTHERWISE),
-    *("coverage", "alpha"),
+    *("coverage", "alpha", "method"),
 )
 _VALUE = (
     r"None\b|True\b|False\b|\.\.\.|(?P<quote>['\"])(?P<text>[^'\"]*)(?P=quote)|\d\w*|\w+\([^()]*\)"
@@ -33,6 +33,7 @@ _PARAMETER = re.compile(
     rf"\b(?P<set>{'|'.join(_PARAMETERS)})=(?P<value>{_VALUE})"
     rf"|\b(?P<long>{'|'.join(name for name in _PARAMETERS if '_' in name)})\b"
     rf"|(?:^|(?<=: ))(?P<named>{'|'.join(_PARAMETERS)})(?= must\b)"
+    rf"|(?<=Unknown )(?P<unknown>{'|'.join(_PARAMETERS)})(?= ['\"])"
 )
 #: What Python calls otherwise than the command line.
 _WORDS = {
@@ -125,7 +126,7 @@ def in_options(text: str) -> str:
 
 
 def _option(parameter: re.Match[str]) -> str:
-    name = parameter["set"] or parameter["long"] or parameter["named"]
+    name = next(filter(None, map(parameter.group, ("set", "long", "named", "unknown"))))
     option = f"--{_OTHERWISE.get(name, name).replace('_', '-')}"
     value = parameter["value"]
     if value in ("None", "False"):
