@@ -90,16 +90,6 @@ def test_methods(looms, pets, method):
     assert ("All rows: " in result.stderr) == (method == "bootstrap")
 
 
-def test_options_reach_the_estimator(looms, pets):
-    result = looms(
-        *("assess", pets, "-t", "kind", "-n", 2, "-k", "rbf", "-c", "wmw", "--threshold", "ber"),
-        *("--weight", "balanced", "--max-iter", 7, "--random-state", 3, "--drop", "color"),
-    )
-    assert result.exit_code == 0, result.stderr
-    for said in ("criterion='wmw'", "threshold='ber'", "max_iter=7", "random_state=3", "seed 3"):
-        assert said in result.stdout
-
-
 @pytest.mark.slow
 def test_report(looms, data_folder, tmp_path, monkeypatch):
     file = data_folder / "haberman.csv"

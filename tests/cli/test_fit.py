@@ -1,6 +1,5 @@
 """What `looms fit` says of a table, and what it leaves alone."""
 
-import json
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -79,13 +78,6 @@ def test_a_machine_without_certain_digits_is_warned_of(fit, replicates, monkeypa
     assert result.exit_code == 0
     (line,) = [each for each in result.stderr.splitlines() if "refits" in each]
     assert line.startswith("Warning: Outputs of 3 rows are too ill-conditioned to tell")
-
-
-def test_prior_reaches_the_estimator(fit, replicates):
-    assert fit(replicates, "-t", "c", "-k", "ard", "--prior", "-o", "m.skops").exit_code == 0
-    saved = load_model("m.skops")
-    assert saved.model[-1].prior is True
-    assert json.loads(json.dumps(saved.metadata))["options"]["prior"] is True
 
 
 @pytest.mark.slow

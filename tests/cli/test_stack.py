@@ -63,11 +63,3 @@ def test_the_best_of_several_is_compared_in_folds(looms, fit, table):
     assert "5-fold RMSE" in result.stdout
     assert "weight" not in result.stdout
     assert "Chosen: " in result.stdout
-
-
-@pytest.mark.slow
-def test_auto_and_combine_reach_the_estimator(fit, table):
-    options = ("-k", "auto", "--combine", "best", "-o", "m.skops")
-    assert fit(table, "-t", "y", "--drop", "high", *options).exit_code == 0
-    machine = load_model("m.skops").model[-1]
-    assert (machine.kernel, machine.combine, machine.members_) == ("auto", "best", ())

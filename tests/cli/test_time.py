@@ -106,19 +106,38 @@ def test_an_assessment_in_time_tests_later_rows(looms, demand):
 
 
 @pytest.mark.parametrize(
-    ("options", "text"),
+    ("command", "options", "text"),
     [
-        (("--time", "hour"), "no column 'hour' for --time besides the target ('day', 'wind'"),
-        (("--time", "demand"), "there is no column 'demand' for --time besides the target"),
-        (("--time", "name"), "--time name holds 'row 0' in data row 1, which is neither a number"),
-        (("--time", "unclear"), "--time unclear has dates in which either number may be the day"),
-        (("--time", "same"), "--time same is the same in every row; write dates as 2021-12-31"),
-        (("--time", "empty"), "--time empty has no time in 2 rows of 90, first in data row 4;"),
-        (("--time", "day", "--cv", 91), "--time day --cv 91: n_splits must be from 2 to"),
-        (("--time", "day", "--gap", 90), "--time day --gap 90: The window from"),
+        (
+            "assess",
+            ("--time", "hour"),
+            "no column 'hour' for --time besides the target ('day', 'wind'",
+        ),
+        ("fit", ("--time", "demand"), "there is no column 'demand' for --time besides the target"),
+        (
+            "assess",
+            ("--time", "name"),
+            "--time name holds 'row 0' in data row 1, which is neither a number",
+        ),
+        (
+            "fit",
+            ("--time", "unclear"),
+            "--time unclear has dates in which either number may be the day",
+        ),
+        (
+            "assess",
+            ("--time", "same"),
+            "--time same is the same in every row; write dates as 2021-12-31",
+        ),
+        (
+            "fit",
+            ("--time", "empty"),
+            "--time empty has no time in 2 rows of 90, first in data row 4;",
+        ),
+        ("assess", ("--time", "day", "--cv", 91), "--time day --cv 91: n_splits must be from 2 to"),
+        ("fit", ("--time", "day", "--gap", 90), "--time day --gap 90: The window from"),
     ],
 )
-@pytest.mark.parametrize("command", ["fit", "assess"])
 def test_what_cannot_be_is_refused_by_its_option(looms, demand, one_line, command, options, text):
     table = pd.read_csv(demand)
     table["name"] = [f"row {k}" for k in range(N)]
