@@ -67,8 +67,8 @@ def test_losses_have_names():
 @pytest.mark.parametrize(
     ("machine", "text"),
     [
-        *(("lssvm", "f1"), ("svm", "recall=0.95"), ("lssvm", "precision=0.6")),
-        *(("svm", "cost=1:5"), ("lssvm", "cost=1:5")),
+        *(("lssvm", text) for text in ("f1", "recall=0.95", "precision=0.6", "cost=1:5")),
+        ("svm", "cost=1:5"),
     ],
 )
 @pytest.mark.filterwarnings("ignore::looms.BoundWarning")
