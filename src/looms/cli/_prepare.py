@@ -93,20 +93,20 @@ def read_training(
     reading: Reading,
     groups: str | None = None,
     drop_missing: bool | None = None,
-) -> tuple[Table, AnyArray | None]:
-    """The table of a file without the columns to drop, and the labels of the column of groups.
+) -> tuple[Table, dict[str, AnyArray]]:
+    """The table of a file without the columns to drop, and ``groups``, if a column has them.
 
     Refuses a table without a target.
     """
     table = read(path, target, reading, drop_missing=drop_missing)
     table = replace(table, X=without(table.X, drop or (), path))
-    labels = None
+    arguments = {}
     if groups:
-        labels = labels_of_groups(path, table, groups)
+        arguments["groups"] = labels_of_groups(path, table, groups)
         table = replace(table, X=table.X.drop(columns=groups))
     if table.y is None:
         raise no_target(path, table.X)
-    return table, labels
+    return table, arguments
 
 
 def check_kernel_matrix(path: Path, n_rows: int, n_arrays: float = SEARCH) -> None:
@@ -182,9 +182,9 @@ class Prepared:
     """Table as it was read (``X``), as floats and text (``columns``), and as the machines take it.
 
     The preprocessor, from `looms.tables`, is fitted to it. A sparse table is sparse in all three.
-    Rows with the same label in ``groups`` are held out together. ``rows`` are the numbers of the
-    rows in the file, from 1. For a table larger than memory, ``X`` and ``columns`` are a sample of
-    the rows, and the matrix is all rows in blocks. ``ranges`` are the ranges of columns of numbers
+    ``arguments`` of `fit` are ``groups``, if rows are held out together. ``rows`` are the numbers
+    of the rows in the file, from 1. For a table larger than memory, ``X`` and ``columns`` are a
+    sample of the rows, and the matrix is all rows in blocks. ``ranges`` are of columns of numbers
     and dates.
     """
 
@@ -195,7 +195,7 @@ class Prepared:
     matrix: Matrix | RowBlocks
     notes: tuple[str, ...]
     rows: AnyArray
-    groups: AnyArray | None = None
+    arguments: dict[str, AnyArray] = field(default_factory=dict)
     ranges: dict[str, list[float]] = field(default_factory=dict)
 
     def in_order(self, times: AnyArray) -> Prepared:
@@ -209,7 +209,7 @@ class Prepared:
             columns=self.columns.iloc[order],
             matrix=self.matrix[order],
             rows=self.rows[order],
-            groups=None if self.groups is None else self.groups[order],
+            arguments={name: values[order] for name, values in self.arguments.items()},
         )
 
 
@@ -227,7 +227,7 @@ def prepare_file(
     ``by_features`` is for a linear machine: with few features it takes no kernel matrix.
     """
     missing, time = columns.drop_missing_targets, request.time
-    table, labels = read_training(
+    table, arguments = read_training(
         path, columns.target, columns.drop, reading, request.groups, missing
     )
     times = None
@@ -236,14 +236,14 @@ def prepare_file(
         table = replace(table, X=table.X.drop(columns=time))
     known = target_of(table.y, request.task)
     note(f"{known.task}: {known.reason}")
-    prepared = replace(prepare(table.X, known), groups=labels)
+    prepared = replace(prepare(table.X, known), arguments=arguments)
     if not (by_features and has_few_features(Linear(), prepared.matrix)):
         check_kernel_matrix(path, len(prepared.rows), n_arrays)
     if times is None:
         return prepared
     if not request.groups and len(np.unique(times)) < len(times):
         note(f"--time {time}: rows of one time are held out together")
-        prepared = replace(prepared, groups=times)
+        prepared = replace(prepared, arguments={"groups": times})
     return prepared.in_order(times)
 
 

@@ -291,13 +291,18 @@ class MachineRequest:
     def __post_init__(self) -> None:
         """Refuse, before any file is read, what no rows could mend."""
         self._check_time()
+        self._checked(self.task != "regression", maxsize)
+
+    def _checked(self, classes: bool, n_rows: int) -> Any:
+        """The unfitted estimator; refuses what it refuses whatever the rows."""
+        machine: Any = self.estimator(classes)
         with refused(faults=(ValueError, TypeError)):
-            machine = self.estimator(self.task != "regression")
             if hasattr(machine, "kernel"):
                 machine._checked_search()
                 machine._kernels()
             if hasattr(machine, "rank"):
-                machine._checked_rank(maxsize)
+                machine._checked_rank(n_rows)
+        return machine
 
     def _check_time(self) -> None:
         if self.time is None:
@@ -353,15 +358,12 @@ class MachineRequest:
         names = " or ".join(dict.fromkeys(having))
         return InputError(f"{name} is for --machine {names}, not for {self.machine}")
 
-    def estimator_for(self, prepared: Prepared) -> BaseEstimator:
+    def estimator_for(self, prepared: Prepared) -> Any:
         """The unfitted estimator for a table; refuses what it would refuse for these rows."""
         y, classes = prepared.target.y, prepared.target.task == "classification"
-        machine = self.estimator(classes)
+        machine = self._checked(classes, len(y))
         if issparse(prepared.matrix) and not get_tags(machine).input_tags.sparse:
             raise InputError(f"--machine {self.machine} is for dense tables; use lssvm")
-        if hasattr(machine, "rank"):
-            with refused():
-                machine._checked_rank(len(y))
         self._check_folds(prepared, getattr(machine, "cv", self.cv))
         if classes and hasattr(machine, "threshold"):
             self._check_classes(y, machine.threshold)
@@ -369,13 +371,13 @@ class MachineRequest:
 
     def _check_folds(self, prepared: Prepared, cv: Any) -> None:
         """Refuse folds that cannot be made, naming the options that ask for them."""
-        y, groups = prepared.target.y, prepared.groups
+        y = prepared.target.y
         given = {"--groups": self.groups, "--time": self.time, "--gap": self.gap, "--cv": self.cv}
         prefix = " ".join(f"{name} {value}" for name, value in given.items() if value)
         with as_messages(prefix=f"{prefix}: "):
-            numbers = None if groups is None else group_numbers(groups, len(y))
+            groups = [group_numbers(labels, len(y)) for labels in prepared.arguments.values()]
             labels = y if prepared.target.task == "classification" else None
-            fold_numbers(cv, y, numbers, labels=labels)
+            fold_numbers(cv, y, *groups, labels=labels)
 
     def _check_classes(self, y: AnyArray, rule: Threshold) -> None:
         labels, codes, counts = np.unique(y, return_inverse=True, return_counts=True)

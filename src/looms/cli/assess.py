@@ -113,7 +113,7 @@ def assess(
                 store=store,
                 n_jobs=jobs,
                 random_state=request.random_state,
-                groups=prepared.groups,
+                **prepared.arguments,
                 copies=request.copies or "apart",
                 progress=meter.split,
             )

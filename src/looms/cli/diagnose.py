@@ -210,7 +210,8 @@ def _of_table(
     plan: Plan,
 ) -> Subject:
     """A classifier, or a support vector machine, tuned on the rows if it is not given."""
-    table, labels = read_training(file, target, drop, reading, groups)
+    table, arguments = read_training(file, target, drop, reading, groups)
+    labels = arguments.get("groups")
     check_kernel_matrix(file, table.X.shape[0])
     classes = classes_of(table.y, file)
     plan.check()

@@ -221,14 +221,12 @@ def train(prepared: Prepared, request: MachineRequest) -> SavedModel:
             warnings.simplefilter("ignore", ConvergenceWarning)
         if hasattr(machine, "set_callbacks"):  # of scikit-learn since 1.9
             usual = None if request.machine == "svm" else USUAL_EVALUATIONS
-            power = 3 if request.rank is None else 1
+            power = 3 if arrays_of(request) else 1
             meter = Meter("", prepared.matrix.shape[0], usual, power)
             machine.set_callbacks(stack.enter_context(meter))
             stack.callback(machine.set_callbacks)
-        groups = {} if prepared.groups is None else {"groups": prepared.groups}
-        machine.fit(prepared.matrix, prepared.target.y, **groups)
-        if request.machine != "nonconformity":
-            _ = machine.nested_  # tuned in outer folds at the first access
+        machine.fit(prepared.matrix, prepared.target.y, **prepared.arguments)
+        getattr(machine, "nested_", None)  # tuned in outer folds at the first access
     types = ranges = None
     if not issparse(prepared.X):
         types, ranges = {str(n): str(t) for n, t in prepared.X.dtypes.items()}, prepared.ranges
@@ -304,7 +302,7 @@ def known_of(prepared: Prepared, target: str | None, file: Path) -> dict[str, An
     return {
         "X": pandas.DataFrame(index=rows),
         "y": pandas.Series(prepared.target.y, name=target),
-        "groups": prepared.groups,
+        "groups": prepared.arguments.get("groups"),
         "title": f"{target}, {file.name}" if target else file.name,
         "notes": prepared.notes,
     }
