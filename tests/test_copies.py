@@ -138,8 +138,8 @@ def test_copies_held_out_together_are_not_seen_by_the_machine_that_predicts_them
         warnings.simplefilter("ignore", CopiesWarning)
         apart = Estimator().fit(X[AGAIN], Y[AGAIN])
     together = Estimator(copies="together").fit(X[AGAIN], Y[AGAIN])
-    assert apart.groups_ is None
-    assert partition(together.groups_) == partition(AGAIN)
+    assert not apart.units_.grouped
+    assert partition(together.units_.clusters) == partition(AGAIN)
     ours = together.held_out_
     theirs = refit_loo(together.kernel_(X[AGAIN]), ours.y, together.mu_, folds=AGAIN)
     assert_allclose(ours.outputs, theirs.outputs, rtol=1e-7, atol=1e-9)

@@ -101,7 +101,7 @@ def test_a_number_of_folds_is_stratified_for_classes_and_keeps_groups(labels, gr
 
 
 def test_without_cv_it_is_each_row_or_each_group():
-    assert fold_numbers(None, Y, labels=LABELS) is None
+    assert_array_equal(fold_numbers(None, Y, labels=LABELS), [np.arange(len(Y))])
     assert_array_equal(fold_numbers(None, Y, GROUPS, labels=LABELS), [GROUPS])
 
 
@@ -186,7 +186,7 @@ class TestRefusals:
     def test_folds_that_separate_a_group(self):
         with pytest.raises(ValueError, match=r"separates rows of a group.*GroupKFold"):
             fold_numbers(KFold(5), Y, GROUPS)
-        with pytest.raises(ValueError, match="'groups' parameter should not be None"):
+        with pytest.raises(ValueError, match="splits groups: give groups"):
             fold_numbers(GroupKFold(3), Y)
 
 

@@ -80,6 +80,7 @@ from looms.optimize import Outcome
 from looms.selection._nested import Setting
 from looms.tables import table_preprocessor
 from looms.threshold import ThresholdRule
+from looms.units import Units
 
 X = np.arange(12.0).reshape(6, 2) ** 1.5
 Y = np.array([1.0, 3.0, 2.0, 5.0, 4.0, 6.0])
@@ -150,8 +151,10 @@ def test_what_was_held_out_comes_back(tmp_path, target, options):
     for name in ("held_out_", "loo_"):
         ours, theirs = (getattr(one, name) for one in (loaded, model))
         np.testing.assert_array_equal(ours.outputs, theirs.outputs)
-    for name in ("folds_", "groups_", "cv"):
-        np.testing.assert_array_equal(getattr(loaded, name), getattr(model, name))
+    for name in ("number", "tested", "clusters"):
+        ours, theirs = (getattr(one.units_, name) for one in (loaded, model))
+        np.testing.assert_array_equal(ours, theirs)
+    np.testing.assert_array_equal(loaded.cv, model.cv)
     assert loaded.scores_ == pytest.approx(model.scores_, nan_ok=True)
     assert loaded.scores_se_ == pytest.approx(model.scores_se_, nan_ok=True)
     if model.nested_ is None:
@@ -185,8 +188,8 @@ def test_splits_and_windows_are_saved_and_a_splitter_is_refused(tmp_path):
         model = LSSVMRegressorCV("linear", cv=cv).fit(X, Y)
         save_model(tmp_path / f"m{k}.skops", model, {})
         loaded = load_model(tmp_path / f"m{k}.skops").model
-        np.testing.assert_array_equal(loaded.folds_, model.folds_)
-        np.testing.assert_array_equal(loaded.fit(X, Y).folds_, model.folds_)
+        np.testing.assert_array_equal(loaded.units_.codes, model.units_.codes)
+        np.testing.assert_array_equal(loaded.fit(X, Y).units_.codes, model.units_.codes)
 
 
 @pytest.mark.parametrize("outcome", Outcome)
@@ -683,10 +686,16 @@ TAMPERED = [
     ("two classes", "loo_", HeldOut(np.ones(3), np.ones(3))),
     ("two classes", "fit_weight_", -np.ones(12)),
     ("two classes", "selection_weight_", np.ones(5)),
-    ("two classes", "groups_", np.arange(5)),
+    ("two classes", "units_", Units.rows(5)),
+    ("two classes", "units_", np.arange(12)),
+    ("two classes.units_", "number", np.full((1, 12), 99)),
+    ("two classes.units_", "number", np.arange(12)),
+    ("two classes.units_", "tested", np.ones((1, 12))),
+    ("two classes.units_", "clusters", np.full(12, -1)),
+    ("two classes.units_", "clusters", np.arange(5)),
     ("two classes", "held_out_", None),
     ("two classes", "held_out_", HeldOut(np.ones(3), np.ones(3))),
-    ("nested", "folds_", np.zeros((1, 5), dtype=int)),
+    ("nested", "units_", None),
     ("nested", "_nested", 3),
     ("in folds", "_outer_seed", np.arange(3)),
     ("in folds", "_unfitted", 3),
@@ -695,7 +704,8 @@ TAMPERED = [
     ("nested.nested_", "machine", np.zeros(3)),
     ("nested.nested_", "machine", np.zeros(1, dtype=int)),
     ("nested.nested_", "whole", "no"),
-    ("nested.nested_", "folds", np.linspace(0.0, 1.0, 12)),
+    ("nested.nested_", "units", Units.of_numbers(np.arange(12) // 2)),
+    ("nested.nested_.units", "number", np.linspace(0.0, 1.0, 12)[None]),
     ("nested.nested_", "held_out", HeldOut(np.ones(3), np.ones(3))),
     ("nested.nested_", "machines", ("linear",) * 9),
     ("nested.nested_", "machines", "linear" * 9),
@@ -726,7 +736,11 @@ TAMPERED = [
     ("regression", "mu_", -1.0),
     ("stack", "members_", 3),
     ("stack", "members_", ("rbf", "linear")),
-    ("stack", "choice_folds_", np.arange(5)),
+    ("stack", "choice_units_", Units.rows(5)),
+    ("stack", "_scored_in", 3),
+    ("stack", "_scored_in", (Units.rows(5), np.ones(5))),
+    ("stack", "_scored_in", (Units.rows(12), np.ones(5))),
+    ("stack", "_scored_in", (Units.rows(12), np.array(["x"] * 12))),
     ("stack", "candidate_weights_", np.ones(5)),
     ("pool", "deciding_", np.array([110])),
     ("pool", "deciding_", np.array([], dtype=int)),
@@ -742,10 +756,10 @@ TAMPERED = [
     ("svm", "selection_weight_", -np.ones(12)),
     ("svm", "X_fit_", np.zeros((12, 5))),
     ("svm", "held_out_", HeldOut(np.ones(3), np.ones(3))),
-    ("svm", "groups_", np.arange(5)),
+    ("svm", "units_", Units.rows(5)),
     ("nested svm", "nested_", 3),
     ("nested svm.nested_", "machines", ("svm",)),
-    ("nested svm.nested_", "folds", np.full(12, 99)),
+    ("nested svm.nested_", "units", Units.rows(5)),
     ("nested svm.nested_", "rows", np.arange(3)),
     ("nested svm.nested_", "decisions", "no"),
     ("pool", "validation_scores_", np.ones((1, 1))),

@@ -183,7 +183,9 @@ def test_of_a_machine_are_of_pairs_left_out(target, together, weight):
 def test_of_folds_areas_are_within_folds(cv):
     model = LSSVMClassifierCV(cv=cv, nested=None).fit(X, LABELS["two classes"])
     y, areas = LABELS["two classes"], []
-    for repetition in [model.folds_] if isinstance(cv, GapKFold) else model.folds_[:, None]:
+    for repetition in (
+        [model.units_.codes] if isinstance(cv, GapKFold) else model.units_.codes[:, None]
+    ):
         right = total = 0
         for k in np.unique(repetition[repetition >= 0]):
             rows = np.flatnonzero((repetition == k).any(axis=0))

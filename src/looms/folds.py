@@ -34,7 +34,7 @@ def fold_numbers(
     *,
     labels: AnyArray | None = None,
     random_state: int = 0,
-) -> AnyArray | None:
+) -> AnyArray:
     """Fold number of every row, in one repetition or several.
 
     Parameters
@@ -44,15 +44,15 @@ def fold_numbers(
         splitter, or its splits; or an array of fold numbers, as returned. Splits that leave out
         the same row are put in different repetitions.
     y : (n,) or (n, t) targets, for splitters that use them.
-    groups : (n,) numbers; rows of one group are held out together.
+    groups : (n,) numbers; rows of one group are held out together. Groups of one row each are as
+        no groups.
     labels : (n,) class of every row; without them there are no classes.
     random_state : seed for the repetitions of "5x2".
 
     Returns
     -------
     folds : (n_repetitions, n) integers: k for a row that fold k tests, -1 for a row that is not
-        held out, -2 - k for a row that fold k leaves out without testing it. None if each row is
-        held out by itself.
+        held out, -2 - k for a row that fold k leaves out without testing it.
 
     Raises
     ------
@@ -72,10 +72,11 @@ def fold_numbers(
            [-1, -3,  1,  1, -3, -1]])
     """
     n = len(y)
+    groups = group_numbers(None, n, cv) if groups is None else np.asarray(groups)
     if cv is None:
-        if groups is None:
-            return None
-        folds = np.asarray(groups)[None, :]
+        folds = groups[None]
+        if len(np.unique(groups)) == n:
+            return folds
     elif isinstance(cv, np.ndarray):
         folds = np.atleast_2d(cv)
         if folds.shape[1:] != (n,) or folds.dtype.kind not in "iu":
@@ -93,26 +94,30 @@ def fold_numbers(
             "each row must be held out at least once; give more splits, or a splitter such as "
             "KFold, or looms.folds.GapKFold for rows in order of time."
         )
-    if groups is not None:
-        _check_groups_stay_together(folds, groups)
+    _check_groups_stay_together(folds, groups)
     check_rest(folds, labels, "group" if cv is None else "fold")
     return folds
 
 
-def group_numbers(groups: Any, n: int) -> AnyArray:
+def group_numbers(groups: Any, n: int, cv: Any = None) -> AnyArray:
     """Group number of every row, (n,) from 0, in the order of the sorted labels, or in the order
-    of appearance if these are objects.
+    of appearance if these are objects. If ``groups`` is None, each row is one.
 
     Raises
     ------
     ValueError
-        If there is not one label per row, a label is missing, or all rows are in one group.
+        If there is not one label per row, a label is missing, all rows are in one group, or there
+        are no groups for a splitter `cv` of groups.
 
     Examples
     --------
     >>> group_numbers(["Ann", "Bo", "Ann"], 3)
     array([0, 1, 0])
     """
+    if groups is None:
+        if _splits_groups(cv):
+            raise ValueError(f"cv={cv!r} splits groups: give groups, or a splitter of rows.")
+        return np.arange(n)
     labels = np.asarray(groups)
     if labels.shape != (n,):
         raise ValueError(
@@ -160,13 +165,19 @@ def joined_groups(a: AnyArray, b: AnyArray) -> AnyArray:
     return np.asarray(np.unique(connected_components(links)[1][a], return_inverse=True)[1])
 
 
-def _splits(
-    cv: Any, y: Array, groups: AnyArray | None, classes: bool, random_state: int
-) -> Iterable[Any]:
+def _splits_groups(cv: Any) -> bool:
+    """True for a splitter of scikit-learn that takes groups."""
+    routing = getattr(cv, "get_metadata_routing", None)
+    return routing is not None and bool(routing().consumes("split", ["groups"]))
+
+
+def _splits(cv: Any, y: Array, groups: AnyArray, classes: bool, random_state: int) -> Iterable[Any]:
     """Training and test rows of every split."""
-    X = np.zeros((len(y), 1))
+    X, n_units = np.zeros((len(y), 1)), len(np.unique(groups))
+    grouped = n_units < len(y)
     if hasattr(cv, "split") and not isinstance(cv, str):
-        splits: Iterable[Any] = cv.split(X, y, groups)
+        wanted = grouped or _splits_groups(cv)
+        splits: Iterable[Any] = cv.split(X, y, groups if wanted else None)
         return splits
     if isinstance(cv, Iterable) and not isinstance(cv, str):
         return cv
@@ -176,19 +187,20 @@ def _splits(
             "cv must be None, a number of folds, repetitions and folds as '5x2', a scikit-learn "
             f"splitter or its splits, got {cv!r}."
         )
-    n_folds, n_units = int(match[2]), len(y) if groups is None else len(np.unique(groups))
+    n_folds = int(match[2])
     if not 2 <= n_folds <= n_units or match[1] == "0":
-        unit = "rows" if groups is None else "groups"
+        unit = "groups" if grouped else "rows"
         raise ValueError(f"cv must be from 2 folds to the number of {unit}, {n_units}, got {cv}.")
-    if groups is None:
-        splitter = StratifiedKFold if classes else KFold
-    else:
+    if grouped:
         splitter = StratifiedGroupKFold if classes else GroupKFold
+    else:
+        splitter = StratifiedKFold if classes else KFold
+    together = groups if grouped else None
     if match[1] is None:
-        return list(splitter(n_folds).split(X, y, groups))
+        return list(splitter(n_folds).split(X, y, together))
     seeds = range(random_state, random_state + int(match[1]))
     shuffled = (splitter(n_folds, shuffle=True, random_state=seed) for seed in seeds)
-    return chain.from_iterable(each.split(X, y, groups) for each in shuffled)
+    return chain.from_iterable(each.split(X, y, together) for each in shuffled)
 
 
 def _repetitions(splits: Any, n: int) -> AnyArray:

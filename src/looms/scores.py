@@ -91,11 +91,8 @@ def held_out_decisions(
     for r, tested in units.passes:
         values = np.full(Y.shape, np.nan)
         values[tested] = outputs[r, tested]
-        own = [
-            G[units.tested[k, G]]
-            for G, k in zip(sets, units.repetition, strict=True)
-            if k in np.unique(r)
-        ]
+        of_pass = zip(sets, units.repetition, np.isin(units.repetition, r), strict=True)
+        own = [G[units.tested[k, G]] for G, k, member in of_pass if member]
         areas.append(pair_auc(Y, values, own, pairs, pair_outputs, weight, tie))
     known = [each for each in areas if np.isfinite(each[0])]
     if not known:
@@ -104,16 +101,13 @@ def held_out_decisions(
     return decisions, (area, np.mean([deviations for _, deviations in known], axis=0))
 
 
-def area_within(
-    held_out: HeldOut, folds: AnyArray | None, tie: float | None = None
-) -> tuple[float, Array]:
+def area_within(held_out: HeldOut, units: Units, tie: float | None = None) -> tuple[float, Array]:
     """Area under the ROC curve, comparing rows of one fold; NaN if no classes meet in a fold.
 
-    ``folds``, (n,) or (n_repetitions, n), test each row once; None means no folds.
+    The units test each row once; single rows and groups are no folds.
     """
     y, f, weight = (targets_as_columns(each) for each in held_out)
     sets: list[AnyArray] = []
-    if folds is not None:
-        units = Units.of_numbers(folds)
+    if units.unit == "fold":
         sets = [G[units.tested[k, G]] for G, k in zip(units, units.repetition, strict=True)]
     return pair_auc(y, f, sets, [], [], weight[:, 0], tie)

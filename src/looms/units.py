@@ -7,7 +7,7 @@ Everything that holds rows out takes a `Units`; nothing else reads ``cv`` or ``g
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, NamedTuple, Self
 
@@ -82,7 +82,7 @@ class Units:
             rows that are held out together; -1 for a row that stays; -2 - k for a row that is left
             out with unit k, but not tested. Whatever their numbers, single rows are counted first,
             then other units by their first rows; a unit that tests no row stays.
-        clusters : (n,) numbers of the draws that rows belong to; by default each is its own.
+        clusters : (n,) numbers, equal for rows that count as one draw; by default each is its own.
 
         Raises
         ------
@@ -110,7 +110,15 @@ class Units:
             place = np.full(len(known), -1)
             place[order] = np.arange(n_units, n_units + len(order))
             number[r], n_units = place[counted], n_units + len(order)
-        return cls(number, tested, np.arange(labels.shape[1]) if clusters is None else clusters)
+        if clusters is None:
+            return cls(number, tested, np.arange(labels.shape[1]))
+        return cls(number, tested, np.unique(clusters, return_inverse=True)[1])
+
+    @classmethod
+    def partition(cls, number: AnyArray, clusters: AnyArray) -> Self:
+        """Units by their numbers, (n,), which are kept; every row is in one."""
+        clusters = np.unique(clusters, return_inverse=True)[1]
+        return cls(number[None], np.ones((1, len(number)), dtype=bool), clusters)
 
     @classmethod
     def of(
@@ -124,7 +132,11 @@ class Units:
     ) -> Self:
         """Units of a cross-validation; arguments are as for `looms.folds.fold_numbers`."""
         numbers = fold_numbers(cv, y, groups, labels=labels, random_state=random_state)
-        return cls.rows(len(y)) if numbers is None else cls.of_numbers(numbers, groups)
+        return cls.of_numbers(numbers, groups)
+
+    def __getstate__(self) -> dict[str, AnyArray]:
+        """State without what can be made again from it."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def __iter__(self) -> Iterator[AnyArray]:
         """Rows that each unit leaves out, in increasing order."""
@@ -145,6 +157,29 @@ class Units:
     def alone(self) -> bool:
         """True if each row is a unit of its own, once."""
         return self.n_units == self.shape[1] and self.shape[0] == 1
+
+    @property
+    def grouped(self) -> bool:
+        """True if several rows count as one draw."""
+        return bool(self.clusters.max() + 1 < len(self.clusters))
+
+    @property
+    def unit(self) -> str:
+        """Word for what is held out at a time: "sample", "group" or "fold"."""
+        draws = np.unique(self.clusters[self.number[0] >= 0])
+        if self.shape[0] > 1 or len(draws) != self.n_units:
+            return "fold"
+        return "group" if self.grouped else "sample"
+
+    @cached_property
+    def draws(self) -> Units:
+        """The rows, or groups, that count as one draw, each held out by itself."""
+        return Units.of_numbers(self.clusters, self.clusters)
+
+    @property
+    def codes(self) -> AnyArray:
+        """Numbers as `of_numbers` takes them: -2 - k for a row that leaves with unit k untested."""
+        return np.where(self.tested | (self.number < 0), self.number, -2 - self.number)
 
     @cached_property
     def repetition(self) -> AnyArray:
@@ -199,9 +234,15 @@ class Units:
 
     def among(self, rows: AnyArray) -> Units:
         """The units of some rows, numbered anew."""
-        codes = np.where(self.tested | (self.number < 0), self.number, -2 - self.number)
-        clusters = np.unique(self.clusters[rows], return_inverse=True)[1]
-        return Units.of_numbers(codes[:, rows], clusters)
+        return Units.of_numbers(self.codes[:, rows], self.clusters[rows])
+
+    def spread(self, rows: AnyArray, clusters: AnyArray) -> Units:
+        """The same units among more rows, (n,) in ``clusters``, of which these are ``rows``; the
+        others stay."""
+        number = np.full((len(self.number), len(clusters)), -1)
+        tested = np.zeros(number.shape, dtype=bool)
+        number[:, rows], tested[:, rows] = self.number, self.tested
+        return Units(number, tested, np.unique(clusters, return_inverse=True)[1])
 
     def only_tested(self, values: Array) -> Array:
         """``values``, (n_repetitions, n, ...), with NaN for rows that are not tested."""

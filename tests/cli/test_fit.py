@@ -45,7 +45,7 @@ def test_copies_are_pointed_out_where_they_are_no_accident(fit, replicates):
     assert "--copies together" in result.stderr
     result = fit("fine.csv", "-t", "c", "--copies", "together", "-o", "together.skops")
     assert "of 29" not in result.stderr
-    assert load_model("together.skops").model[-1].groups_ is not None
+    assert load_model("together.skops").model[-1].units_.grouped
 
 
 @pytest.mark.slow

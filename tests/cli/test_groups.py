@@ -83,7 +83,7 @@ def test_the_grid_repeats_the_choice(looms, visits, figures):
 def test_repetitions_of_folds_reach_the_estimator(fit, pets, data_folder):
     result = fit(pets, "-t", "kind", "--cv", "5x2", "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
-    assert load_model("m.skops").model[-1].folds_.shape == (5, 40)
+    assert load_model("m.skops").model[-1].units_.codes.shape == (5, 40)
     assert "cross-validation chose this machine" in result.stderr
     result = fit(data_folder / "yacht.csv", "-t", "target", "--cv", 10, "-o", "y.skops")
     assert result.exit_code == 0, result.stderr

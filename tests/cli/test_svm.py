@@ -43,7 +43,10 @@ def test_groups_and_folds_reach_the_figures(looms, pets, figures, tmp_path):
     saved = load_model("m.skops")
     machine = saved.model[-1]
     assert "litter" not in saved.metadata["columns"]
-    assert [len(np.unique(each)) for each in (machine.groups_, machine.folds_)] == [14, 4]
+    assert [len(np.unique(each)) for each in (machine.units_.clusters, machine.units_.number)] == [
+        14,
+        4,
+    ]
     assert "scores are optimistic" not in result.stderr  # a note says so
     assert figures(result.stdout)[:4] == pytest.approx(list(machine.scores_.values()), abs=1e-3)
 

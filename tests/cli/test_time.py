@@ -47,7 +47,7 @@ def test_a_fit_in_time_is_that_of_the_estimator_on_sorted_rows(looms, demand):
     table = pd.read_csv(demand).sort_values("day")
     X = saved.model[:-1].transform(table[["wind", "price"]])
     machine = LSSVMRegressorCV(cv=GapKFold(10, gap=5)).fit(X, table["demand"])
-    np.testing.assert_array_equal(saved.model[-1].folds_, machine.folds_)
+    np.testing.assert_array_equal(saved.model[-1].units_.codes, machine.units_.codes)
     assert saved.model[-1].scores_ == pytest.approx(machine.scores_)
     assert f"{machine.scores_['rmse']:.4f}" in result.stdout
     # There is no relation.
@@ -92,7 +92,7 @@ def test_rows_of_one_time_are_held_out_together(looms, demand):
     assert result.exit_code == 0, result.stderr
     assert "--time day: rows of one time are held out together" in result.stderr
     machine = load_model("m.skops").model[-1]
-    assert np.bincount(machine.groups_).tolist() == [31, 30, 29]
+    assert np.bincount(machine.units_.clusters).tolist() == [31, 30, 29]
 
 
 def test_an_assessment_in_time_tests_later_rows(looms, demand):

@@ -272,3 +272,16 @@ def test_a_target_with_gaps_is_refused_with_its_rows(tmp_path, frame):
     reader = open_table(write(frame, tmp_path / "t.parquet"), "y")
     with pytest.raises(TableError, match="'y' is missing in 2 of 300 rows, first in data row 201"):
         first_pass(reader)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_whole_numbers_that_floats_round_in_a_late_block_are_text_in_all(tmp_path, suffix):
+    n = 150_000
+    frame = pd.DataFrame({"code": np.arange(n), "size": np.arange(n) % 7.0})
+    frame.loc[n - 1, "code"] = 2**53 + 1
+    path = tmp_path / f"t.{suffix}"
+    frame.to_csv(path, index=False) if suffix == "csv" else frame.to_parquet(path)
+    first = first_pass(open_table(path))
+    assert {type(cell) for cell in first.sample.X["code"]} == {str}
+    assert first.sample.X["code"].tolist() == list(map(str, first.places))
+    assert [note.partition(" is")[0] for note in first.notes] == ["column 'code'"]

@@ -157,7 +157,10 @@ def test_a_group_apart_from_the_others_changes_the_machine_most():
     assert found.table.n_samples.tolist() == [5] * 12
     numbered = case_deletion(model)  # the machine knows numbers only
     assert_allclose(numbered.rms_change, found.rms_change)
-    assert numbered.groups[numbered.rms_change.argmax()] == model.groups_[patient == "patient 7"][0]
+    assert (
+        numbered.groups[numbered.rms_change.argmax()]
+        == model.units_.clusters[patient == "patient 7"][0]
+    )
 
 
 def test_mislabeled_samples_are_named_with_their_group():
@@ -356,7 +359,7 @@ def test_of_a_machine_that_holds_out_groups_residuals_are_without_the_group():
     assert_allclose(found.residual, t - held_out, rtol=1e-8)
     assert_allclose(found.margin, t * (held_out - model.threshold_), rtol=1e-8)
     assert np.abs(held_out - model.loo_.outputs).max() > 0.01
-    assert_array_equal(found.groups, np.unique(model.groups_))
+    assert_array_equal(found.groups, np.unique(model.units_.clusters))
     # So are the changes of a machine that was given its values.
     given = LSSVMClassifier(model.kernel_, mu=model.mu_).fit(X, y)
     expected = case_deletion(given, groups=number, criterion="press").criterion_change

@@ -9,6 +9,7 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics import balanced_accuracy_score, recall_score
 
 from looms import LSSVMClassifier, LSSVMRegressor
+from looms.conformal import jackknife_plus
 from looms.criteria import balanced_error_rate, error_rate
 from looms.kernels import RBF
 from looms.threshold import find_threshold
@@ -152,6 +153,39 @@ class TestLeaveOneOut:
         )
         assert set(np.unique(model.loo_.y)) == {-1.0, 1.0}
         assert_array_equal(model.loo_.sample_weight, weight)
+
+
+class TestGroups:
+    """``held_out_``, scores and intervals against fits of the estimator without each group."""
+
+    GROUPS = np.arange(N) // 4
+
+    def test_regression(self):
+        model = LSSVMRegressor(RBF(gamma=0.3), mu=0.02).fit(X, NOISY, groups=self.GROUPS)
+        f, F = np.empty(N), np.empty((len(X_NEW), N))
+        for group in np.unique(self.GROUPS):
+            out = group == self.GROUPS
+            rest = LSSVMRegressor(RBF(gamma=0.3), mu=0.02 * N / (~out).sum())
+            rest.fit(X[~out], NOISY[~out])
+            f[out], F[:, out] = rest.predict(X[out]), rest.predict(X_NEW)[:, None]
+        assert_allclose(model.held_out_.outputs, f, rtol=1e-8)
+        assert_allclose(model.predict_interval(X_NEW), jackknife_plus(NOISY - f, F, 0.9))
+        assert model.scores_["rmse"] == pytest.approx(np.sqrt(np.mean((NOISY - f) ** 2)))
+        alone = LSSVMRegressor(RBF(gamma=0.3), mu=0.02).fit(X, NOISY)
+        assert_allclose(model.loo_.outputs, alone.loo_.outputs)
+        assert np.abs(alone.held_out_.outputs - f).max() > 1e-3
+
+    def test_classes(self):
+        labels = LABELS["two classes"]
+        model = LSSVMClassifier(RBF(gamma=0.3), mu=0.02).fit(X, labels, groups=self.GROUPS)
+        given = LSSVMRegressor(RBF(gamma=0.3), mu=0.02)
+        held_out = given.fit(X, model.loo_.y, groups=self.GROUPS).held_out_
+        assert_allclose(model.held_out_.outputs, held_out.outputs)
+        assert (
+            model.threshold_ != LSSVMClassifier(RBF(gamma=0.3), mu=0.02).fit(X, labels).threshold_
+        )
+        with pytest.raises(ValueError, match="All rows of class 'no' are in one group"):
+            model.fit(X, labels, groups=labels)
 
 
 class TestWeights:

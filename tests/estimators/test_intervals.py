@@ -87,8 +87,8 @@ class TestFewFeatures:
         model = LSSVMRegressor("linear", mu=MU, fit_intercept=fit_intercept)
         model.fit(S, y, sample_weight=WEIGHTS[weights])
         group = np.arange(N) // 3 if grouped else np.arange(N)
-        model.groups_ = group if grouped else None
         seen = np.flatnonzero(model.fit_weight_)
+        model.units_ = Units.of_numbers(group[seen], group[seen]).spread(seen, group)
         r, F = np.empty((len(seen), *y.shape[1:])), np.empty((M, len(seen), *y.shape[1:]))
         ridge = Ridge(alpha=len(seen) * MU, fit_intercept=fit_intercept, solver="svd")
         for place, i in enumerate(seen):

@@ -22,7 +22,6 @@ from looms.selection import Objective
 from looms.selection._fold_pairs import fold_pairs
 from looms.selection._starts import grid_points
 from looms.threshold import find_threshold
-from looms.units import Units
 
 N = 17
 RNG = np.random.default_rng(2)
@@ -76,12 +75,7 @@ class Anew:
         self.y, self.w = model.loo_.y[self.rows], model.fit_weight_[self.rows]
         self.criterion = as_criterion(model.criterion)
         self.selection_weight = model.selection_weight_[self.rows]
-        n = len(self.rows)
-        if model.folds_ is not None:
-            self.number = model.folds_[0, self.rows]
-        else:
-            self.number = np.arange(n) if model.groups_ is None else model.groups_[self.rows]
-        (self.number,) = Units.of_numbers(self.number).number  # pairs are drawn by their order
+        (self.number,) = model.units_.number[:, self.rows]
         objectives = [
             Objective(X[self.rows], self.y, kernel=kernel, sample_weight=self.w)
             for kernel in KERNELS

@@ -70,7 +70,7 @@ def test_a_search_passes_groups_to_folds_and_machines():
     )
     search.fit(X, Y, groups=GROUPS)
     machine = looms.machine_of(search)
-    assert_array_equal(machine.groups_, GROUPS)
+    assert_array_equal(machine.units_.clusters, GROUPS)
     assert search.best_score_ < 0.6
     blind = GridSearchCV(
         pipeline(groups=False, sample_weight=False), grid, cv=MIXED, scoring=accuracy()

@@ -123,22 +123,23 @@ def test_held_out_outputs_are_those_of_refits(
         together |= (X[:, None] == X).all(axis=2)
     together = np.linalg.matrix_power(together.astype(int), 8) > 0
     if grouped or copies == "together":
-        assert_array_equal(model.groups_[:, None] == model.groups_, together)
+        assert_array_equal(model.units_.clusters[:, None] == model.units_.clusters, together)
     else:
-        assert model.groups_ is None
+        assert not model.units_.grouped
 
     gaps = isinstance(splitter, GapKFold)
     if splitter is None:
-        assert model.folds_ is None
+        assert model.units_.unit == ("group" if grouped or copies == "together" else "sample")
         folds = [{tuple(train[together[i, train]]) for i in train}]
     else:
-        assert (np.delete(model.folds_, train, axis=1) == -1).all()
-        assert len(model.folds_) == (3 if splitter == "3x2" else 1 + gaps)
+        assert (np.delete(model.units_.codes, train, axis=1) == -1).all()
+        assert len(model.units_.codes) == (3 if splitter == "3x2" else 1 + gaps)
         folds = [
-            {tuple(np.flatnonzero(row == k)) for k in row[train] if k >= 0} for row in model.folds_
+            {tuple(np.flatnonzero(row == k)) for k in row[train] if k >= 0}
+            for row in model.units_.codes
         ]
         assert all(len(fold) > 2 for fold in folds[0])
-        for row in model.folds_[:, train]:
+        for row in model.units_.codes[:, train]:
             tested = row[:, None] >= 0
             assert (row[:, None] == row)[together[np.ix_(train, train)] & tested].all()
     expected = np.zeros(model.loo_.y.shape)
@@ -195,8 +196,8 @@ def test_the_seed_draws_repetitions_and_search_takes_another_way():
     def fitted(**options):
         return machine("two classes", cv="2x3", **options).fit(X, TARGETS["two classes"])
 
-    assert_array_equal(fitted(random_state=1).folds_, fitted(random_state=1).folds_)
-    assert (fitted(random_state=1).folds_ != fitted(random_state=2).folds_).any()
+    assert_array_equal(fitted(random_state=1).units_.codes, fitted(random_state=1).units_.codes)
+    assert (fitted(random_state=1).units_.codes != fitted(random_state=2).units_.codes).any()
     one = machine("two classes", cv=3, search="grid").fit(X, TARGETS["two classes"])
     assert one.nested_ is not None
     assert fitted().nested_ is None
@@ -228,7 +229,7 @@ class TestSplits:
         masks = [[np.isin(np.arange(N), part) for part in split] for split in SPLITS]
         for cv in (SPLITS, masks, FIFTHS, np.stack([FIFTHS, FIFTHS]), PredefinedSplit(FIFTHS)):
             model = LSSVMRegressorCV(cv=cv).fit(X, SIGNAL, sample_weight=weight)
-            assert_array_equal(model.folds_[0], np.where(weight > 0, FIFTHS, -1))
+            assert_array_equal(model.units_.codes[0], np.where(weight > 0, FIFTHS, -1))
             kept = weight > 0
             alone = LSSVMRegressorCV(cv=FIFTHS[kept]).fit(X[kept], SIGNAL[kept])
             assert model.mu_ == pytest.approx(alone.mu_)
@@ -239,7 +240,7 @@ class TestSplits:
         for cv in (3, "2x2"):
             model = LSSVMRegressorCV(cv=cv).fit(X, SIGNAL, sample_weight=weight)
             alone = LSSVMRegressorCV(cv=cv).fit(X[kept], SIGNAL[kept])
-            assert_array_equal(model.folds_[:, kept], alone.folds_)
+            assert_array_equal(model.units_.codes[:, kept], alone.units_.codes)
             assert_allclose(model.held_out_.outputs[kept], alone.held_out_.outputs, rtol=1e-7)
 
     @pytest.mark.parametrize(
@@ -248,7 +249,7 @@ class TestSplits:
             (1, None, "2 folds to the number"),
             ("x", None, "cv must be None, a number of folds"),
             (KFold(5), GROUPS, "separates rows of a group"),
-            (LeaveOneGroupOut(), None, "'groups' parameter should not be None"),
+            (LeaveOneGroupOut(), None, "splits groups: give groups"),
             (None, GROUPS[1:], "groups must hold one label per row"),
             (None, [None, *GROUPS[1:]], "no label for 1 of 40 rows"),
             (None, ["all"] * N, "All rows are in one group, all"),
@@ -319,7 +320,9 @@ class TestRouting:
         assert asked[-1].mu_ == expected.mu_
         assert_array_equal(asked[-1].held_out_.outputs, expected.held_out_.outputs)
         renamed = make_pipeline(FunctionTransformer(), machine.set_fit_request(groups="patient"))
-        assert_array_equal(renamed.fit(X, SIGNAL, patient=GROUPS)[-1].groups_, asked[-1].groups_)
+        assert_array_equal(
+            renamed.fit(X, SIGNAL, patient=GROUPS)[-1].units_.clusters, asked[-1].units_.clusters
+        )
         with pytest.raises(UnsetMetadataPassedError, match="groups"):
             make_pipeline(LSSVMRegressorCV()).fit(X, SIGNAL, groups=GROUPS)
 
@@ -337,7 +340,7 @@ class TestRouting:
             run["estimator"], outer.split(X, SIGNAL, GROUPS), strict=True
         ):
             assert fitted.mu_ == self.plain(train).mu_
-            assert_array_equal(fitted.groups_, self.plain(train).groups_)
+            assert_array_equal(fitted.units_.clusters, self.plain(train).units_.clusters)
 
 
 @pytest.mark.parametrize(
@@ -350,7 +353,7 @@ def test_clones_fit_the_same_and_pickles_keep_what_was_held_out(target, options)
     kept = pickle.loads(pickle.dumps(model))
     for other in (again, kept):
         assert_array_equal(other.held_out_.outputs, model.held_out_.outputs)
-        assert_array_equal(other.folds_, model.folds_)
+        assert_array_equal(other.units_.codes, model.units_.codes)
         assert other.scores_ == pytest.approx(model.scores_, nan_ok=True)
         if "search" in options:
             assert_array_equal(other.nested_.held_out.outputs, model.nested_.held_out.outputs)

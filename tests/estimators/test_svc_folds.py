@@ -105,7 +105,7 @@ class Refitted:
 def test_held_out_outputs_are_those_of_machines_without_the_rows(y, weight, together):
     options, groups = TOGETHER[together]
     model = SVCCV(threshold=0.0, **HELD, **options).fit(X, y, weight, groups=groups)
-    numbers = NUMBERS if model.folds_ is None else model.folds_[0]
+    (numbers,) = model.units_.number
     w = np.ones(N) if weight is None else weight
     expected = Refitted(y, w, numbers)
     atol = 1e-8 if y is TWO else 1e-6  # of the coupling
@@ -190,7 +190,7 @@ def test_groups_are_routed():
         model = SVCCV(search="grid", param_grid=HELD["param_grid"]).set_fit_request(groups=True)
         search = GridSearchCV(model, {"probability": ["loo"]}, cv=GroupKFold(3))
         search.fit(X, TWO, groups=GROUPS)
-    assert_array_equal(search.best_estimator_.groups_, NUMBERS)
+    assert_array_equal(search.best_estimator_.units_.clusters, NUMBERS)
 
 
 class TestNested:

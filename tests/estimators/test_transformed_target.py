@@ -106,7 +106,7 @@ def test_each_repetition_is_scored_and_not_the_mean_of_their_outputs():
     options = {"transforms": "log", "nested": None}
     model = Transformed(LSSVMRegressorCV(cv="5x2"), **options).fit(X, Y, sample_weight=WEIGHT)
     machine, f = model.machine_, np.empty((5, N))
-    for row, folds in zip(f, machine.folds_, strict=True):
+    for row, folds in zip(f, machine.units_.codes, strict=True):
         for out in (folds == k for k in np.unique(folds)):
             mu = machine.mu_ * WEIGHT.sum() / WEIGHT[~out].sum()
             alone = LSSVMRegressor(machine.kernel_, mu=mu)
@@ -208,7 +208,7 @@ def test_counts_get_predictions_that_are_not_negative():
 def test_groups_and_kernel_matrices_reach_the_machine():
     groups = np.arange(N) // 3
     model = Transformed(transforms="log").fit(X, Y, groups=groups)
-    assert_array_equal(model.machine_.groups_, groups)
+    assert_array_equal(model.machine_.units_.clusters, groups)
     assert all(len(np.unique(model.nested_.folds[groups == k])) == 1 for k in range(20))
     given = Transformed(LSSVMRegressor("precomputed", mu=0.01), "log").fit(X @ X.T, Y)
     plain = Transformed(FIXED, "log").fit(X, Y)
@@ -246,6 +246,10 @@ def test_other_regressors_are_refused():
         Transformed(Transformed()).fit(X, Y)
 
 
-def test_groups_of_a_machine_with_given_values_are_refused():
-    with pytest.raises(ValueError, match="groups need an LSSVMRegressorCV"):
-        Transformed(FIXED).fit(X, Y, groups=np.arange(N) // 3)
+def test_groups_reach_a_machine_with_given_values():
+    groups = np.arange(N) // 3
+    model = Transformed(FIXED, "log", nested=None).fit(X, Y, groups=groups)
+    machine = clone(FIXED).fit(X, np.log(Y), groups=groups)
+    assert_allclose(model.machine_.held_out_.outputs, machine.held_out_.outputs)
+    alone = Transformed(FIXED, "log", nested=None).fit(X, Y)
+    assert abs(model.scores_["mae"] - alone.scores_["mae"]) > 1e-3

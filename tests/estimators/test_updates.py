@@ -155,8 +155,8 @@ def test_the_rest_of_a_group_is_held_out_together(options):
     whole = LSSVMClassifierCV(**options).fit(X, LABELS, groups=GROUPS)
     ours = whole.without(ROWS)
     rest = np.delete(np.arange(N), ROWS)
-    for group in np.unique(ours.groups_):
-        out = ours.groups_ == group
+    for group in np.unique(ours.units_.clusters):
+        out = ours.units_.clusters == group
         without = ours.without(out)
         assert_allclose(
             ours.held_out_.outputs[out],
@@ -165,12 +165,12 @@ def test_the_rest_of_a_group_is_held_out_together(options):
     assert np.abs(ours.held_out_.outputs - ours.loo_.outputs).max() > 1e-3
     assert ours._scored().scores["error"][0] > 0
     made_again = pickle.loads(pickle.dumps(ours))
-    units = Units.of_numbers(ours.groups_)
+    units = Units.of_numbers(ours.units_.clusters)
     assert_allclose(
         made_again.left_out().at(X[:5], units), ours.left_out().at(X[:5], units), atol=1e-9
     )
     again = copy.deepcopy(ours).fit(X[rest], LABELS[rest])
-    assert not hasattr(again, "groups_")
+    assert not again.units_.grouped
     assert not hasattr(again, "certificate_")
     with pytest.raises(ValueError, match="groups"):
         whole.with_rows(X[:2], LABELS[:2])

@@ -14,6 +14,7 @@ from looms._typing import AnyArray, Array
 from looms.assessment._scoring import OWN, Scorer, takes_weights
 from looms.assessment._split_run import SplitResult
 from looms.assessment._splits import Rows
+from looms.folds import group_numbers
 
 #: One score, or one of each resample.
 S = TypeVar("S", float, Array)
@@ -173,9 +174,7 @@ def out_of_bag(
     """
     y = np.asarray(y)
     n, n_resamples = len(y), len(resamples)
-    _, first, group = np.unique(
-        np.arange(n) if groups is None else groups, return_index=True, return_inverse=True
-    )
+    _, first, group = np.unique(group_numbers(groups, n), return_index=True, return_inverse=True)
     drawn = np.array([np.bincount(train, minlength=n) for train, _, _ in resamples])
     left_out = drawn == 0
     n_left_out = left_out.sum(axis=0)

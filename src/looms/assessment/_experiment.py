@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import reduce
+from inspect import signature
 from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
@@ -47,6 +47,8 @@ from looms.folds import group_numbers, joined_groups
 
 #: Treatment of rows that are equal in every feature: on any side of a split, or on the same one.
 COPIES = ("apart", "together")
+#: Parameters that do not change predictions.
+_NO_MATTER = {"callback", "n_jobs", "nested", "verbose"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +65,7 @@ class Experiment:
     copies : one of `COPIES`.
     groups : (n_samples,) labels of groups as they were given, for the fit, or None.
     units : (n_samples,) number of the unit that each row belongs to. A unit is on one side of
-        every split: it joins groups, and copies. None if every row is by itself.
+        every split: it joins groups, and copies.
     """
 
     estimator: Any
@@ -72,9 +74,9 @@ class Experiment:
     weight: Array | None
     scorers: Mapping[str, Scorer]
     splits: tuple[Split, ...]
-    copies: str = "apart"
-    groups: AnyArray | None = None
-    units: AnyArray | None = None
+    copies: str
+    groups: AnyArray | None
+    units: AnyArray
 
     @classmethod
     def of(
@@ -109,13 +111,10 @@ class Experiment:
         if method == "bootstrap":
             check_defined(scorers, y)
         labels = None if groups is None else np.asarray(groups)
-        together = []
-        if groups is not None:
-            together.append(group_numbers(groups, len(y)))
-            fit_arguments(estimator, groups=labels)  # which raises if routing is undecided
+        units = group_numbers(groups, len(y))
+        fit_arguments(estimator, groups=labels)  # which raises if routing is undecided
         if copies == "together":
-            together.append(copy_groups(numbered(X)))
-        units = reduce(joined_groups, together) if together else None
+            units = joined_groups(units, copy_groups(numbered(X)))
         splits = plan(
             y,
             method=method,
@@ -135,9 +134,9 @@ class Experiment:
         X = numbered(self.X)
         copies = copy_groups(X)
         rows = np.arange(len(copies)) if self.weight is None else np.flatnonzero(self.weight > 0)
-        if self.units is not None:  # copies of one group are on one side: each once
-            pairs = np.column_stack([self.units[rows], copies[rows]])
-            rows = rows[np.unique(pairs, axis=0, return_index=True)[1]]
+        # Copies of one group are on one side: each counts once.
+        pairs = np.column_stack([self.units[rows], copies[rows]])
+        rows = rows[np.unique(pairs, axis=0, return_index=True)[1]]
         if n_copies := n_unexpected_copies(X[rows], copies[rows]):
             warnings.warn(
                 f"{n_copies} of {len(self.y)} rows are copies of other rows, equal in every "
@@ -321,12 +320,22 @@ def checked_seed(random_state: Any, store: str | os.PathLike[str] | None) -> int
 
 
 def estimator_text(estimator: Any) -> str:
-    """Estimator as one line of text; for a pipeline the step names, and the last step in full."""
+    """Estimator as one line of text; for a pipeline the step names, and the last step in full.
+
+    Parameters that do not change its predictions are left out.
+    """
     if isinstance(estimator, Pipeline):
         *before, (_, last) = estimator.steps
         names = [name if isinstance(step, Pipeline) else _class(step) for name, step in before]
         return " → ".join([*names, estimator_text(last)])
-    return " ".join(repr(estimator).split())
+    shown = clone(estimator)
+    parameters = {"": shown} | shown.get_params()
+    for name in parameters:
+        owner, _, own = name.rpartition("__")
+        if own in _NO_MATTER:
+            default = signature(type(parameters[owner])).parameters[own].default
+            shown.set_params(**{name: default})
+    return " ".join(repr(shown).split())
 
 
 def _class(step: Any) -> str:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from looms._checks import check_known
 from looms._typing import AnyArray
 from looms._words import count
+from looms.folds import group_numbers
 
 METHODS = ("shuffle", "kfold", "bootstrap", "forward")
 
@@ -67,7 +68,7 @@ class Split:
         ----------
         y : (n_samples,) targets.
         groups : (n_samples,) number of the group that each row belongs to. All rows of a group
-            are on the same side. None treats every row by itself.
+            are on the same side. By default each row is by itself.
         """
         y = np.asarray(y)
         n = len(y)
@@ -142,9 +143,7 @@ class Units:
     @classmethod
     def of(cls, y: npt.ArrayLike, groups: AnyArray | None) -> Self:
         y = np.asarray(y)
-        if groups is None:
-            return cls(np.arange(len(y)), np.ones(len(y), dtype=np.intp), y)
-        _, first, unit, sizes = np.unique(groups, True, True, True)
+        _, first, unit, sizes = np.unique(group_numbers(groups, len(y)), True, True, True)
         rank = np.argsort(np.argsort(first))
         of_row = rank[unit]
         classes, unit, held = _classes_held(y, of_row)
@@ -233,9 +232,10 @@ def n_folds_of(test_size: float) -> int:
 
 def _check_members(y: npt.ArrayLike, groups: AnyArray | None, least: int, split: Split) -> None:
     units = Units.of(y, groups)
+    grouped = units.n < len(units.of_row)
     if not split.stratified:
         if units.n < max(least, 3):
-            what = "rows" if groups is None else "groups of rows held out together"
+            what = "groups of rows held out together" if grouped else "rows"
             raise ValueError(f"A split needs {max(least, 3)} {what} or more, got {units.n}.")
         return
     needs = {
@@ -248,7 +248,7 @@ def _check_members(y: npt.ArrayLike, groups: AnyArray | None, least: int, split:
         if n < least:
             advice = "; a larger test_size makes fewer folds" if split.method == "kfold" else ""
             has, finer = f"has {count(n, 'member')}", ""
-            if groups is not None:
+            if grouped:
                 has = f"is in {count(n, 'group')} of rows held out together"
                 finer = ", give finer groups"
             raise ValueError(

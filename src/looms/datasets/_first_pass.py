@@ -144,9 +144,18 @@ def _joined(parts: list[Any], n_features: int) -> Any:
     def joined(cells: list[Any]) -> Any:
         if isinstance(cells[0].dtype, pandas.CategoricalDtype):  # categories may differ
             return pandas.api.types.union_categoricals(cells, ignore_order=True)
+        numeric = [pandas.api.types.is_numeric_dtype(part) for part in cells]
+        if any(numeric) and not all(numeric):  # whole numbers that floats round, in one part only
+            cells = [_as_text(part) for part in cells]
         return pandas.concat(cells, ignore_index=True)
 
     return pandas.DataFrame({name: joined(cells) for name, cells in columns.items()})
+
+
+def _as_text(cells: pandas.Series) -> pandas.Series:
+    """Cells as text, whole numbers without a decimal point; gaps stay."""
+    text = [None if cell != cell else str(cell).removesuffix(".0") for cell in cells.tolist()]
+    return pandas.Series(text, dtype=object)
 
 
 def _whole_target(targets: list[Any], reader: RowReader) -> pandas.Series | AnyArray | None:

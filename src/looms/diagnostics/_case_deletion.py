@@ -336,8 +336,8 @@ def _groups_of(machine: LeastSquaresMachine, groups: Any) -> tuple[AnyArray, Any
     Without groups each sample is its own group, and there are no labels.
     """
     n = machine.loo_.n_samples
-    own = getattr(machine, "groups_", None) if groups is None else group_numbers(groups, n)
-    if own is None:
+    own = machine.units_.clusters if groups is None else group_numbers(groups, n)
+    if groups is None and not machine.units_.grouped:
         return np.arange(n), None
     numbers, first, group = np.unique(own, return_index=True, return_inverse=True)
     return group, numbers if groups is None else np.asarray(groups)[first]

@@ -69,7 +69,7 @@ def scores_of_folds(
         tie = machine._tie
         decided = Decided.of(rows, outputs, rule["threshold_"], rule["calibrator_"], tie)
         made = Decisions.of([decided], labels)
-        area = area_within(HeldOut(y, outputs, weight), folds, tie)
+        area = area_within(HeldOut(y, outputs, weight), Units.of_numbers(folds), tie)
         scores = class_scores(labels, made.wrong, area, weight, losses=made.losses)
     else:
         scores = number_scores(y, outputs[None], weight)

@@ -16,7 +16,7 @@ from looms._words import with_error
 from looms.diagnostics._held_out_folds import residuals_of_folds, scores_of_folds
 from looms.estimators._in_pipelines import parts_of
 from looms.estimators._least_squares import LeastSquaresMachine
-from looms.folds import GapKFold, left_out_with
+from looms.folds import GapKFold
 from looms.held_out import HeldOut
 
 #: Blocks of consecutive rows, and random partitions that they are compared with.
@@ -159,9 +159,11 @@ def _tested(machine: Any) -> RowOrder | None:
     n, y, classes = len(train), machine.loo_.y[train], bool(is_classifier(machine))
     if machine.X_fit_ is None or n > _MOST or (y.ndim == 2 and not classes):
         return None
-    if _in_blocks(machine, train):
+    if _in_blocks(machine):
         return None
-    first, unit = _units(machine._groups_of_fit, n)
+    _, first, number = np.unique(machine._units.clusters, return_index=True, return_inverse=True)
+    unit = np.argsort(np.argsort(first))[number]  # in the order of their first rows
+    first = np.sort(first)
     if len(first) < _FEWEST:
         return None
     alike = class_indices(y[first]) if classes else _adjacent(y[first])
@@ -183,32 +185,19 @@ def _tested(machine: Any) -> RowOrder | None:
     )
 
 
-def _in_blocks(machine: Any, train: AnyArray) -> bool:
+def _in_blocks(machine: Any) -> bool:
     """True if rows are held out in windows of time, or in few blocks of consecutive rows."""
-    folds = getattr(machine, "folds_", None)
-    if folds is None:
+    units = machine._units
+    if units.unit != "fold":
         return False
     if isinstance(machine.cv, GapKFold):
         return True
-    for together in left_out_with(folds[:, train]):
+    for together in units.number:
         begins = together[np.diff(together, prepend=-1) != 0]
         begins = begins[begins >= 0]
-        if len(begins) > min(len(np.unique(begins)), len(train) // 2):
+        if len(begins) > min(len(np.unique(begins)), len(together) // 2):
             return False
     return True
-
-
-def _units(groups: AnyArray | None, n: int) -> tuple[AnyArray, AnyArray]:
-    """First row of each unit, in increasing order, and the unit of each row.
-
-    Units are groups, or single rows without groups.
-    """
-    if groups is None:
-        return np.arange(n), np.arange(n)
-    _, first, number = np.unique(groups, return_index=True, return_inverse=True)
-    place = np.empty(len(first), dtype=int)
-    place[np.argsort(first)] = np.arange(len(first))
-    return np.sort(first), place[number]
 
 
 def _adjacent(y: Array) -> AnyArray:

@@ -1,68 +1,36 @@
-"""Area under the ROC curve of machines of many rows, within folds of the rows."""
+"""Held-out outputs that scores compare, of a machine whose rows are not kept."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-import numpy as np
-
 from looms._classes import class_indices
-from looms._typing import AnyArray, Array
+from looms._typing import Array
 from looms.blocks import RowBlocks
 from looms.estimators._fits import projection_of
 from looms.estimators._folds import folds_of_area
-from looms.held_out import HeldOut
 from looms.lssvm import NotPositiveDefiniteError
 from looms.lssvm.left_out import Linear
-from looms.scores import area_within
 from looms.selection._candidates import Choice
 from looms.units import Units
 
 
-def outputs_in_folds(
-    y: Array, groups: AnyArray | None, without: Callable[[AnyArray], Array]
-) -> Array | None:
-    """Outputs of each row by the machine without its fold, at the values chosen.
-
-    None if there are no folds, or the machine without some fold cannot be fitted.
-
-    Parameters
-    ----------
-    y : labels.
-    groups : (n,) numbers, or None.
-    without : function of (n,) fold numbers; returns the output of each row by the machine without
-        its fold, shaped like ``y``.
-    """
-    folds = folds_of_area(class_indices(y), groups)
-    try:
-        return None if folds is None else without(folds)
-    except NotPositiveDefiniteError:
-        return None
-
-
 def outputs_of_choice(
-    blocks: RowBlocks, choice: Choice, groups: AnyArray | None, *, fit_intercept: bool
-) -> Array | None:
-    """`outputs_in_folds` of the chosen machine, while its rows are still at hand."""
-    fit, best = choice.fit, choice.best
-    projection = projection_of(
-        best.kernel, blocks, fit.y, best.mu, fit.sample_weight, fit_intercept, fit.landmarks
-    )
+    blocks: RowBlocks, choice: Choice, units: Units, *, fit_intercept: bool
+) -> tuple[Units, Array]:
+    """Units, and outputs without them, that scores are of, while the rows are still at hand.
 
-    def without(folds: AnyArray) -> Array:
-        outputs = Linear(projection).outputs(Units.of_numbers(folds))
-        return np.asarray(outputs[0].reshape(fit.y.shape))
-
-    return outputs_in_folds(fit.y, groups, without)
-
-
-def area_in_folds(
-    y: Array, outputs: Array | None, weight: Array, groups: AnyArray | None, tie: float
-) -> tuple[float, Array]:
-    """Area over pairs of rows in one fold, and what each row adds to its deviation.
-
-    ``outputs`` are those of `outputs_in_folds`; if None, the area is NaN.
+    These are the folds of the criterion. If it held out rows or groups, which cannot be compared
+    under one machine, they are ten folds, unless a class has too few rows for that, or the machine
+    without some fold cannot be fitted.
     """
-    if outputs is None:
-        return float("nan"), np.full(len(y), np.nan)
-    return area_within(HeldOut(y, outputs, weight), folds_of_area(class_indices(y), groups), tie)
+    fit, best = choice.fit, choice.best
+    folds = folds_of_area(class_indices(fit.y), units.clusters)
+    if units.unit == "fold" or folds is None:
+        return units, fit.mean_held_out.outputs
+    weights = best.mu, fit.sample_weight
+    projection = projection_of(best.kernel, blocks, fit.y, *weights, fit_intercept, fit.landmarks)
+    tens = Units.of_numbers(folds, units.clusters)
+    try:
+        outputs = Linear(projection).outputs(tens)
+    except NotPositiveDefiniteError:
+        return units, fit.mean_held_out.outputs
+    return tens, outputs[0].reshape(fit.y.shape)

@@ -27,6 +27,7 @@ from looms.kernels._names import as_kernel
 from looms.kernels._samples import as_matrix
 from looms.lssvm._system import checked_weights
 from looms.scores import Scored
+from looms.units import Units
 
 # Beside weights larger than this by its inverse, too few digits of a sample's ridge are left
 # for the machine without one of the heavy samples.
@@ -42,7 +43,7 @@ _MADE_AGAIN = (
     "_said_optimistic",
 )
 #: Attributes that only some fits set.
-_OF_SOME_FITS = ("coef_", "certificate_", "groups_", "landmarks_", "members_", "_tuned_before")
+_OF_SOME_FITS = ("coef_", "certificate_", "landmarks_", "members_", "_tuned_before")
 
 
 class KernelMachine(CertifiedMachine):
@@ -55,6 +56,8 @@ class KernelMachine(CertifiedMachine):
     fit_weight_: Array
     loo_: HeldOut
     held_out_: HeldOut
+    #: Rows that were held out together for ``held_out_``; those of weight zero stay.
+    units_: Units
     #: Predictions by machines chosen without the sample; machines with given values have none.
     nested_: Any = None
 
@@ -148,6 +151,14 @@ class KernelMachine(CertifiedMachine):
         return as_matrix(X)
 
     @property
+    def _units(self) -> Units:
+        """Rows of the fit that are held out together."""
+        cached: Units | None = vars(self).get("_units_of_fit")
+        if cached is None:
+            cached = self._units_of_fit = self.units_.among(np.flatnonzero(self.fit_weight_))
+        return cached
+
+    @property
     def scores_(self) -> dict[str, float]:
         """Figures to quote, from held-out predictions.
 
@@ -160,10 +171,10 @@ class KernelMachine(CertifiedMachine):
         or the ten fits of ``nested_``.
 
         "auc" compares two rows under one machine that has seen neither: leave-pair-out. `SVCCV`,
-        machines on landmarks, and linear ones with more than 5000 rows and half as many features
-        or fewer compare rows within the folds of `cv`, or within ten folds made for this, whose
-        outputs the other scores of the latter two are of as well; "auc" is then NaN if some class
-        has fewer than three rows, or groups.
+        and machines that were fitted to rows in blocks, which are not kept, compare rows within the
+        folds of `cv`, or within ten folds made for this, whose outputs the other scores of the
+        latter are of as well; "auc" is then NaN if some class has fewer than three rows, or groups.
+        After a choice among several candidates, rows are compared within its folds.
         """
         return {name: value for name, (value, _) in self._read_scores().items()}
 

@@ -226,15 +226,11 @@ class CertifiedMachine(BaseEstimator):  # type: ignore[misc]
         alone = np.full(len(train), -1)
         alone[places] = np.arange(len(places))
         passes = [(self.loo_, alone[None])]
-        together = getattr(self, "folds_", None)
-        if together is None:
-            together = getattr(self, "groups_", None)
-        if together is None or getattr(self, "choice_folds_", None) is not None:
+        if self._units.alone or getattr(self, "choice_units_", None) is not None:
             return passes
-        labels = np.atleast_2d(together)[:, train]
         kept = [
             np.where(np.isin(left_out_with(each), each[places][each[places] >= 0]), each, -1)
-            for each in labels
+            for each in self._units.codes
         ]
         return [*passes, (self.held_out_, np.array(kept))]
 

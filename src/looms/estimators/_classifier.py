@@ -214,8 +214,9 @@ class LSSVMClassifier(Classifier, GivenMachine):
         Weights of the samples in the fit.
     fit_intercept_ : bool
         Whether it was fitted with an intercept.
-    groups_
-        Only in machines that `without` or `with_rows` made from another.
+    units_ : looms.units.Units
+        Samples that were held out together: each by itself, or its group if `without` made the
+        machine from one with groups.
     certificate_ : Certificate
         Result of the last `certify`, `without` or `with_rows`.
     n_features_in_ : int
@@ -264,7 +265,7 @@ class LSSVMClassifier(Classifier, GivenMachine):
         self.threshold = threshold
         self.calibration = calibration
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit the machine and compute its leave-one-out outputs.
 
         Parameters
@@ -276,6 +277,9 @@ class LSSVMClassifier(Classifier, GivenMachine):
         sample_weight : array-like of shape (n_samples,), default=None
             Nonnegative weights; only their ratios count. A sample of weight zero takes no
             part in the fit but still gets an output in ``loo_``.
+        groups : array-like of shape (n_samples,), default=None
+            Label of the group of each sample, such as the patient that was measured; samples of a
+            group are held out together.
 
         Returns
         -------
@@ -290,7 +294,8 @@ class LSSVMClassifier(Classifier, GivenMachine):
         X, y, weight = self._validated(X, y, sample_weight)
         classes, labels, targets = self._encoded(y, weight)
         fit_weight = weight * class_weights(self.class_weight, labels, classes, weight)
-        self._set_given({"classes_": classes, **self._fitted(X, targets, weight, fit_weight)})
+        fitted = self._fitted(X, targets, weight, fit_weight, groups, y)
+        self._set_given({"classes_": classes, **fitted})
         return self
 
     def _set_given(self, fitted: dict[str, Any]) -> None:

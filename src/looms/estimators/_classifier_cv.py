@@ -147,16 +147,14 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
         evaluated; means over repetitions. Without `cv` and groups they are ``loo_``. With several
         candidates they come from the machines without each of five folds, combined by the rows of
         the other folds. Threshold and calibration are fitted to them.
-    groups_ : ndarray of shape (n_samples,) or None
-        Numbers of the groups; None if each sample is held out by itself.
-    folds_ : ndarray of shape (n_repetitions, n_samples) or None
-        Numbers of the folds of `cv`, -1 for a sample that is not held out, -2 - k for one in the
-        gap of fold k.
+    units_ : looms.units.Units
+        Samples that were held out together: each by itself, its group, or its fold of `cv`. Its
+        ``clusters`` are numbers of the groups. Samples of weight zero stay.
     candidate_weights_ : ndarray of shape (n_candidates,) or None
         Weights of the candidates in a stack; None for a single machine.
-    choice_folds_ : ndarray of shape (n_samples,) or None
-        Numbers of the folds without which the candidates were tuned anew, to be compared or
-        stacked; -1 for a sample of weight zero. None if they were compared by ``held_out_``.
+    choice_units_ : looms.units.Units or None
+        Folds without which the candidates were tuned anew, to be compared or stacked. None if they
+        were compared by ``held_out_``.
     nested_ : looms.selection.Nested or None
         Predictions for each sample by machines that were chosen without it; see `nested`.
     scores_, scores_se_ : dict of float

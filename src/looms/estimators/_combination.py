@@ -13,7 +13,7 @@ from looms._typing import AnyArray, Array
 from looms.estimators._folds import (
     CHOICE_FOLDS,
     is_number_of_folds,
-    machines_without,
+    tuned_without,
     unfitted,
 )
 from looms.estimators._rows_of_fit import RowsOfFit
@@ -59,7 +59,7 @@ def combined(
     ]
     candidates = [
         TunedInFolds.of(each, folds, rows.X, rows.train)
-        for each in machines_without(machine, machines, folds, rows.train, rows.data)
+        for each in tuned_without(machine, machines, folds, rows.train, rows.data)
     ]
     y, outputs = choice.fit.y, np.array([candidate.outputs for candidate in candidates])
     sizes = [len(choice.candidates[k].kernel.theta) for k in evaluated]

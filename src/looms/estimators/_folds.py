@@ -21,6 +21,7 @@ from looms.lssvm._system import targets_as_columns
 from looms.lssvm.left_out import Refits
 from looms.selection._nested import Nested
 from looms.threshold import as_rule
+from looms.units import Units
 
 OUTER_FOLDS = 10
 #: Folds without which several candidates are tuned anew, to choose among them or to stack them.
@@ -41,31 +42,30 @@ def remedy_of_optimism(nested: bool) -> str:
     return "fit with nested='folds', or use looms.assess" if nested else "use looms.assess"
 
 
-def folds_of_fit(
+def units_of_fit(
     cv: Any,
     targets: Array,
-    groups: AnyArray | None,
+    groups: AnyArray,
     labels: AnyArray | None,
     train: AnyArray,
     seed: int,
-) -> AnyArray | None:
-    """Numbers of the folds of the rows ``train``; the other arguments are for all rows.
+) -> Units:
+    """Units of the rows ``train`` that ``cv`` holds out; the other arguments are for all rows.
 
     A number of folds divides these rows; splits refer to all rows.
     """
-    own_labels = None if labels is None else labels[train]
+    own = None if labels is None else labels[train]
     if is_number_of_folds(cv):
-        own = None if groups is None else groups[train]
-        return fold_numbers(cv, targets[train], own, labels=own_labels, random_state=seed)
-    folds: AnyArray = np.asarray(fold_numbers(cv, targets, groups, labels=labels))[:, train]
-    check_rest(folds, own_labels, "fold")
-    return folds
+        return Units.of(cv, targets[train], groups[train], labels=own, random_state=seed)
+    folds = fold_numbers(cv, targets, groups, labels=labels)[:, train]
+    check_rest(folds, own, "fold")
+    return Units.of_numbers(folds, groups[train])
 
 
 def outer_folds(
     cv: Any,
     targets: Array,
-    groups: AnyArray | None,
+    groups: AnyArray,
     labels: AnyArray | None,
     seed: int,
     most: int = OUTER_FOLDS,
@@ -74,10 +74,14 @@ def outer_folds(
 
     ValueError if there are fewer than three folds, or too few rows outside some fold for ``cv``.
     """
-    units = np.arange(len(targets)) if groups is None else np.unique(groups, return_inverse=True)[1]
-    unit = "sample" if groups is None else "group"
-    codes = np.zeros_like(units) if labels is None else np.unique(labels, return_inverse=True)[1]
-    n_folds = min(len(np.unique(units[codes == c])) for c in range(codes.max() + 1))
+    grouped = len(np.unique(groups)) < len(groups)
+    unit = "group" if grouped else "sample"
+    codes = (
+        np.zeros(len(groups), dtype=int)
+        if labels is None
+        else np.unique(labels, return_inverse=True)[1]
+    )
+    n_folds = min(len(np.unique(groups[codes == c])) for c in range(codes.max() + 1))
     if n_folds < LEAST_OUTER_FOLDS:
         what = "There are" if labels is None else "Some class has"
         raise ValueError(
@@ -85,21 +89,20 @@ def outer_folds(
             "give more."
         )
     n_folds = min(most, n_folds)
-    folds = fold_numbers(f"1x{n_folds}", targets, groups, labels=labels, random_state=seed)
-    numbers: AnyArray = np.asarray(folds)[0]
+    (numbers,) = fold_numbers(f"1x{n_folds}", targets, groups, labels=labels, random_state=seed)
     match = NUMBER_OF_FOLDS.fullmatch(str(cv))
     inner = 2 if match is None else int(match[2])
     for number in np.unique(numbers):
         rest = numbers != number
-        n_units = len(np.unique(units[rest]))
-        of_classes = [len(np.unique(units[rest & (codes == c)])) for c in range(codes.max() + 1)]
-        least = 1 if cv is None and groups is None else 2
+        n_units = len(np.unique(groups[rest]))
+        of_classes = [len(np.unique(groups[rest & (codes == c)])) for c in range(codes.max() + 1)]
+        least = 2 if grouped or cv is not None else 1
         if rest.sum() < 3 or n_units < inner or min(of_classes) < least:
             raise ValueError(
                 f"Without an outer fold there are {n_units} {unit}s, "
                 f"{min(of_classes)} of some class: too few to hold out some of them again."
             )
-    return numbers
+    return np.asarray(numbers)
 
 
 def asked_for(folds: Callable[..., AnyArray], *arguments: Any) -> AnyArray:
@@ -110,7 +113,7 @@ def asked_for(folds: Callable[..., AnyArray], *arguments: Any) -> AnyArray:
         raise ValueError(f"nested='folds': {error}") from None
 
 
-def folds_of_area(labels: AnyArray, groups: AnyArray | None) -> AnyArray | None:
+def folds_of_area(labels: AnyArray, groups: AnyArray) -> AnyArray | None:
     """Number of the fold of each row, for an area under the ROC curve within folds.
 
     None if some class has too few rows, or groups.
@@ -141,12 +144,12 @@ def unfitted(machine: Any, **parameters: Any) -> Any:
     return machine
 
 
-def machines_without(
+def tuned_without(
     estimator: Any,
     machines: Sequence[Any],
     folds: AnyArray,
     train: AnyArray,
-    data: tuple[Matrix, AnyArray, Array, AnyArray | None],
+    data: tuple[Matrix, AnyArray, Array, AnyArray],
     n_jobs: int | None = None,
 ) -> list[list[Any]]:
     """Each of some machines, tuned anew without each of the outer folds.
@@ -182,7 +185,7 @@ def _machine_without(
     X: Matrix,
     y: AnyArray,
     weight: Array,
-    groups: AnyArray | None,
+    groups: AnyArray,
 ) -> Any:
     """The machine, tuned anew on the rows ``rest``, with the class proportions of all rows.
 
@@ -202,7 +205,7 @@ def _machine_without(
             training_rows(X, rest, pairwise),
             y[rest],
             sample_weight=own_weight,
-            groups=None if groups is None else groups[rest],
+            groups=groups[rest],
         )
 
 
@@ -214,6 +217,22 @@ def fold_rows(folds: AnyArray) -> list[AnyArray]:
 def as_rest_of(machine: Any, X: Matrix, rest: AnyArray) -> Matrix:
     """Samples as a machine of the rows ``rest`` takes them: kernel values at these columns."""
     return X[:, rest] if get_tags(machine).input_tags.pairwise else X
+
+
+def predicted_without(
+    machines: Sequence[Any],
+    folds: AnyArray,
+    X: Matrix,
+    train: AnyArray,
+    outputs: Callable[[Any, Matrix], Array],
+) -> Array:
+    """Outputs of the rows ``train``, (m, ...), each by the machine tuned without its fold."""
+    parts = fold_rows(folds)
+    values = [
+        outputs(machine, as_rest_of(machine, X[train[out]], np.delete(train, out)))
+        for machine, out in zip(machines, parts, strict=True)
+    ]
+    return np.concatenate(values)[np.argsort(np.concatenate(parts))]
 
 
 def refits_of(
@@ -241,10 +260,3 @@ def takes_weight(machine: Any) -> bool:
     """False for a machine whose threshold is set by a metric that takes no weights."""
     rule = getattr(machine, "threshold", None)
     return rule is None or isinstance(rule, Real) or as_rule(rule).takes_weight
-
-
-def of_all_rows(folds: AnyArray, train: AnyArray, n: int) -> AnyArray:
-    """Numbers of folds, (n_repetitions, n), -1 for rows of weight zero."""
-    numbers = np.full((len(folds), n), -1)
-    numbers[:, train] = folds
-    return numbers

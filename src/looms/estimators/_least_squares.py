@@ -18,11 +18,11 @@ from looms._scores import class_scores, number_scores
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks
-from looms.estimators._area import area_in_folds, outputs_in_folds
 from looms.estimators._base import KernelMachine, check_flag
 from looms.estimators._certificate import CertifiedSystem
 from looms.estimators._fits import fitted_machine, outputs, projection_of
-from looms.estimators._folds import refits_of
+from looms.estimators._folds import refits_of, units_of_fit
+from looms.folds import group_numbers
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._samples import Samples, center_of, check_scale, training_rows
@@ -35,9 +35,6 @@ from looms.scores import Scored, area_within, held_out_decisions
 from looms.selection._decisions import Decided, Decisions
 from looms.selection._nested import Nested, Setting
 from looms.units import Units
-
-#: Rows of few features of which scores are made without a matrix of n × n numbers.
-_MANY = 5000
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,14 +86,16 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
 
     #: Members of a stack; empty for a single machine.
     members_: tuple[Member, ...] = ()
+    #: Folds without which candidates were tuned anew, to be compared; None if by ``units_``.
+    choice_units_: Units | None = None
     #: Samples that the coefficients belong to; None if these are all samples.
     landmarks_: Matrix | None = None
     #: Feature weights of a linear machine that was solved for them.
     coef_: Array | None = None
     #: True for a machine made from a tuned one by adding or removing rows.
     _tuned_before: bool = False
-    #: Held-out outputs in folds, for a classifier whose rows, in blocks, are not kept.
-    _outputs_in_folds: Array | None = None
+    #: Units, and outputs without them, that scores are of if the machines cannot be had again.
+    _scored_in: tuple[Units, Array] | None = None
     #: Difference up to which held-out outputs for labels are equal up to rounding.
     _tie: float = 0.0
     fit_intercept: bool
@@ -135,17 +134,6 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
         one = self.kernel_, self.mu_, self.dual_coef_, self.intercept_, self.coef_
         return self.members_ or (Member(1.0, *one, self.landmarks_),)
 
-    @property
-    def _samples_of_fit(self) -> Samples:
-        """Samples that were given, including those of weight zero."""
-        return Samples(self.X_fit_, center=center_of(self.X_fit_))
-
-    @property
-    def _groups_of_fit(self) -> AnyArray | None:
-        """Numbers of the groups of the rows of the fit, or None."""
-        groups = getattr(self, "groups_", None)
-        return None if groups is None else groups[np.flatnonzero(self.fit_weight_)]
-
     def _check_single(self) -> None:
         """ValueError for a stack, and for a machine on landmarks."""
         if self.landmarks_ is not None:
@@ -172,22 +160,6 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
         y, zeta = self.loo_.y[train], self.fit_weight_[train]
         return projection_of(kernel, X, y, mu, zeta, self.fit_intercept_, landmarks)
 
-    @property
-    def _units(self) -> Units:
-        """Rows of the fit that are held out together: each by itself, its group, or its fold."""
-        train, folds = np.flatnonzero(self.fit_weight_), getattr(self, "folds_", None)
-        return self._own_units if folds is None else Units.of_numbers(folds[:, train])
-
-    @property
-    def _own_units(self) -> Units:
-        """Rows of the fit, or their groups."""
-        cached: Units | None = vars(self).get("_units_of_fit")
-        if cached is None:
-            groups, n = self._groups_of_fit, int(np.count_nonzero(self.fit_weight_))
-            cached = Units.rows(n) if groups is None else Units.of_numbers(groups)
-            self._units_of_fit = cached
-        return cached
-
     def _models_without_rows(self, X: Matrix) -> tuple[Array, Iterator[tuple[slice, Array]]]:
         if self.landmarks_ is not None and isinstance(X, RowBlocks):
             raise ValueError("Intervals and sets need samples in memory, not rows in blocks.")
@@ -199,7 +171,7 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
 
     def _without_each(self, X: Matrix) -> tuple[Array, Iterator[tuple[slice, Array]]]:
         """`_models_without_rows` at the values chosen, whether or not they were chosen anew."""
-        left_out, units = self.left_out(), self._own_units
+        left_out, units = self.left_out(), self._units.draws
         with blas_threads(len(left_out.y)):
             residuals = left_out.y - left_out.outputs(units)[0]
         shape = self.loo_.y.shape[1:]
@@ -247,8 +219,7 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
     def _scored_anew(self) -> Scored:
         train = np.flatnonzero(self.fit_weight_)
         y, weight = self.loo_.y[train], self.loo_.sample_weight[train]
-        groups = self._groups_of_fit
-        groups = None if groups is None else np.unique(groups, return_inverse=True)[1]
+        groups = self._units.clusters
         if not is_classifier(self):
             outputs = self._outputs_by_repetition()
             return Scored(number_scores(y, outputs, weight, groups), train, None)
@@ -264,35 +235,16 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
 
     def _decided(self, weight: Array) -> tuple[Decisions, tuple[float, Array]]:
         """Decisions on held-out outputs at the values chosen, and the area of `_area`."""
-        train, units = np.flatnonzero(self.fit_weight_), self._units
-        y, compared_in = self.loo_.y[train], getattr(self, "choice_folds_", None)
-        by_features = self.coef_ is not None and not self.members_
-        many = units.shape[0] == 1 and len(train) > _MANY
-        few_columns = self.landmarks_ is not None or (many and by_features)
-        if compared_in is None and not few_columns:
+        train, rule = np.flatnonzero(self.fit_weight_), (self.threshold_, self.calibrator_)
+        y = self.loo_.y[train]
+        if self._scored_in is None:
             with blas_threads(len(train)):
-                left_out, rule = self.left_out(), (self.threshold_, self.calibrator_)
-                return held_out_decisions(left_out, units, weight, *rule, y.shape, self._tie)
-        values = self.held_out_.outputs[train]
-        folds = getattr(self, "folds_", None) if compared_in is None else compared_in
-        held_out = HeldOut(y, values, weight)
-        area = area_within(held_out, None if folds is None else folds[..., train], self._tie)
-        if few_columns and not np.isfinite(area[0]):
-            # Of noise, that single rows lean is all that there is to see.
-            groups, in_folds = self._groups_of_fit, self._outputs_in_folds
-            if in_folds is None and self.X_fit_ is not None:
-                in_folds = outputs_in_folds(y, groups, self._outputs_without_folds)
-            area = area_in_folds(y, in_folds, weight, groups, self._tie)
-            values = values if in_folds is None else in_folds
-        rows, rule = np.arange(len(y)), (self.threshold_, self.calibrator_)
-        of_all = Decided.of(rows, values, *rule, self._tie)
-        return Decisions.of([of_all], class_indices(y)), area
-
-    def _outputs_without_folds(self, folds: AnyArray) -> Array:
-        """Outputs of each row of the fit by the machine without its fold."""
-        with blas_threads(len(folds)):
-            outputs = self.left_out().outputs(Units.of_numbers(folds))
-        return np.asarray(outputs[0].reshape(-1, *self.loo_.y.shape[1:]))
+                left_out = self.left_out()
+                return held_out_decisions(left_out, self._units, weight, *rule, y.shape, self._tie)
+        units, outputs = self._scored_in
+        decided = Decided.of(np.arange(len(y)), outputs, *rule, self._tie)
+        area = area_within(HeldOut(y, outputs, weight), units, self._tie)
+        return Decisions.of([decided], class_indices(y)), area
 
     def _outputs(self, X: Matrix) -> Array:
         """f(x) = Σ_j α_j k(x_j, x) + b for validated samples, or the weighted sum of a stack."""
@@ -309,11 +261,18 @@ class GivenMachine(LeastSquaresMachine):
         return "fit the self-tuning machine anew to these rows" if self._tuned_before else None
 
     def _fitted(
-        self, X: Matrix, targets: Array, weight: Array, fit_weight: Array
+        self,
+        X: Matrix,
+        targets: Array,
+        weight: Array,
+        fit_weight: Array,
+        groups: Any,
+        labels: AnyArray | None = None,
     ) -> dict[str, Any]:
         """Fitted attributes of the machine on samples of positive weight.
 
         ``fit_weight`` is rescaled to mean one over these, so that integer weights are copies.
+        ``labels`` are classes.
         """
         check_flag("fit_intercept", self.fit_intercept)
         if not (isinstance(self.mu, Real) and 0 < float(self.mu) < np.inf):
@@ -333,14 +292,17 @@ class GivenMachine(LeastSquaresMachine):
             raise ValueError(
                 f"Leave-one-out needs two samples of non-zero weight or more, got {n}."
             )
+        numbers = group_numbers(groups, len(targets))
+        units = units_of_fit(None, targets, numbers, labels, train, seed=0)
         zeta = fit_weight[train] * (n / fit_weight[train].sum())
         X_train = training_rows(X, train, kernel.pairwise)
         if not has_few_features(kernel, X_train):
             check_memory(n, GIVEN, f"{type(self).__name__}CV(rank='auto'), a machine on landmarks")
         kernel = kernel.started(Samples(X_train, center=center_of(X_train), weight=zeta))
         projection = projection_of(kernel, X_train, targets[train], mu, zeta, self.fit_intercept)
-        fit = Fit.of(projection, Linear(projection).outputs(Units.rows(n)), targets[train])
-        return fitted_machine(X, weight, targets, kernel, mu, fit)
+        fit = Fit.of(projection, Linear(projection).outputs(units), targets[train])
+        fitted = fitted_machine(X, weight, targets, kernel, mu, fit)
+        return fitted | {"units_": units.spread(train, numbers)}
 
     def _set_given(self, fitted: dict[str, Any]) -> None:
         """Set the attributes of a fit, and what follows from its held-out outputs."""

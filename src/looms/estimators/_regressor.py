@@ -134,7 +134,7 @@ class Regressor(RegressorMixin, UpdatableMachine):  # type: ignore[misc]
         required_rank(coverage, n)  # an error before any work
         if method == "scaled" and n < 3:
             raise ValueError(f"method='scaled' needs three samples of non-zero weight, got {n}.")
-        if method == "scaled" and not self._own_units.alone:
+        if method == "scaled" and not self._units.draws.alone:
             raise ValueError(
                 "method='scaled' holds out single rows: it needs copies='apart' and no groups."
             )
@@ -219,7 +219,7 @@ class LSSVMRegressor(Regressor, GivenMachine):
     ----------
     loo_ : HeldOut
         Exact leave-one-out outputs. A sample of weight zero has its ordinary output.
-    kernel_, mu_, dual_coef_, intercept_, X_fit_, fit_weight_, fit_intercept_, groups_, \
+    kernel_, mu_, dual_coef_, intercept_, X_fit_, fit_weight_, fit_intercept_, units_, \
 certificate_, n_features_in_, feature_names_in_
         As for `LSSVMClassifier`, with one column per target if there are several.
 
@@ -241,7 +241,7 @@ certificate_, n_features_in_, feature_names_in_
         self.mu = mu
         self.fit_intercept = fit_intercept
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit the machine and compute its leave-one-out outputs.
 
         Parameters
@@ -253,6 +253,9 @@ certificate_, n_features_in_, feature_names_in_
         sample_weight : array-like of shape (n_samples,), default=None
             Nonnegative weights; only their ratios count. A sample of weight zero takes no
             part in the fit but still gets an output in ``loo_``.
+        groups : array-like of shape (n_samples,), default=None
+            Label of the group of each sample, such as the patient that was measured; samples of a
+            group are held out together.
 
         Returns
         -------
@@ -265,7 +268,7 @@ certificate_, n_features_in_, feature_names_in_
             If the kernel matrix, with arrays of its size beside it, takes more memory than is free.
         """
         X, targets, weight = self._validated(X, y, sample_weight)
-        self._set_given(self._fitted(X, targets, weight, weight))
+        self._set_given(self._fitted(X, targets, weight, weight, groups))
         return self
 
 
@@ -295,7 +298,7 @@ random_state
     kernel_, mu_ : the chosen kernel with its hyper-parameters, and the chosen regularization.
     loo_ : HeldOut
         Exact leave-one-out outputs of the chosen machine, or of the stack.
-    members_, landmarks_, held_out_, groups_, folds_, candidate_weights_, choice_folds_, nested_, \
+    members_, landmarks_, held_out_, units_, candidate_weights_, choice_units_, nested_, \
 scores_, scores_se_, selection_, candidates_, cv_results_, best_index_, n_iter_, selection_weight_
         As for `LSSVMClassifierCV`.
     dual_coef_, intercept_, X_fit_, fit_weight_, fit_intercept_, \

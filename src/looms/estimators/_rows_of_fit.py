@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from looms._typing import AnyArray, Array, Matrix
-from looms.estimators._folds import OUTER_FOLDS, folds_of_fit, outer_folds
+from looms.estimators._folds import OUTER_FOLDS, outer_folds, units_of_fit
 from looms.held_out import HeldOut
 from looms.selection._candidates import Score
 from looms.units import Units
@@ -24,7 +24,7 @@ class RowsOfFit:
     ----------
     X, targets : all rows, of which those of positive weight take part.
     weight, fit_weight, selection_weight : (n,) as given, in the fit, and in the criterion.
-    groups : (n,) numbers of the groups, or None.
+    groups : (n,) numbers, equal for rows of one group.
     labels : (n,) classes, or None for numbers.
     scorer : score of held-out outputs and the weights of the fit.
     weighs : whether the score takes the factors of classes that some rows lack.
@@ -52,17 +52,14 @@ class RowsOfFit:
         return None if values is None else values[self.train]
 
     @property
-    def data(self) -> tuple[Matrix, AnyArray, Array, AnyArray | None]:
+    def data(self) -> tuple[Matrix, AnyArray, Array, AnyArray]:
         """X, y, weights and groups, as `fit` takes them."""
         y = self.targets if self.labels is None else self.labels
         return self.X, y, self.weight, self.groups
 
-    def units(self, cv: Any) -> tuple[AnyArray | None, Units]:
-        """Folds of ``cv``, or None, and what it holds out."""
-        n, groups = len(self.train), self.own(self.groups)
-        folds = folds_of_fit(cv, self.targets, self.groups, self.labels, self.train, self.seed)
-        clusters = np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1]
-        return folds, Units.rows(n) if folds is None else Units.of_numbers(folds, clusters)
+    def units(self, cv: Any) -> Units:
+        """Those of the rows that take part, which ``cv`` holds out together."""
+        return units_of_fit(cv, self.targets, self.groups, self.labels, self.train, self.seed)
 
     def outer_folds(self, cv: Any, most: int = OUTER_FOLDS) -> AnyArray:
         """`looms.estimators._folds.outer_folds` of the rows that take part."""

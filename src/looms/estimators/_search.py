@@ -33,11 +33,10 @@ from looms.estimators._folds import (
     CHOICE_FOLDS,
     OUTER_FOLDS,
     is_number_of_folds,
-    machines_without,
-    of_all_rows,
     remedy_of_optimism,
     takes_outer_folds,
     takes_weight,
+    tuned_without,
     unfitted,
 )
 from looms.estimators._least_squares import LeastSquaresMachine
@@ -97,10 +96,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
     nested: str | None
     combine: str
     n_iter_: int
-    groups_: AnyArray | None
-    folds_: AnyArray | None
     candidate_weights_: Array | None
-    choice_folds_: AnyArray | None
     selection_weight_: Array
     selection_: Tuning
     candidates_: list[Candidate]
@@ -114,7 +110,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
     def nested_(self) -> Nested | None:
         """Predictions for each sample by machines that were chosen without it, or None.
 
-        After a gradient search the first access computes them, at the cost of ten fits.
+        Unless the fit did, the first access computes them, at the cost of ten fits.
         """
         check_is_fitted(self, "dual_coef_")
         if self._unfitted is not None:
@@ -138,10 +134,10 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         criteria = self._checked_search()
         rows = self._checked_rows(rows)
         train, n, X = rows.train, len(rows.train), rows.X
-        folds, units = rows.units(self.cv)
+        units = rows.units(self.cv)
         rank = self._checked_rank(n)
         closed = self.search == "grid" and self.nested == "auto" and rank is None
-        closed = closed and not self._is_stack and Rounds.take(units)
+        closed = closed and not self._is_stack and Rounds.can_take(units)
         repeated = not closed and not isinstance(X, RowBlocks)
         repeated = repeated and takes_outer_folds(self, self.cv, n, rows.outer_folds)
         kernels = self._candidate_kernels(sp.issparse(X))
@@ -169,28 +165,28 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             choice, tuned = combined(self, choice, list(product(kernels, criteria)), outer, rows)
             rules = None if rows.labels is None else tuned.rules(choice.fit.y, rows)
             nested = tuned.nested(rows, choice.fit.y, rules, whole=False)
-        for_area = None
-        if isinstance(X, RowBlocks) and rows.labels is not None and self.cv is None:
-            for_area = outputs_of_choice(X, choice, rows.groups, fit_intercept=self.fit_intercept)
         # A choice by folds of few rows tells of the rows that it predicts.
         few = self.nested == "auto" and n <= FEW_ROWS
         later = repeated and (nested is None or few or self.nested == "folds")
-        held = None if self.cv is None or folds is None else folds
-        compared = None if outer is None else of_all_rows(outer[None], train, len(rows.weight))[0]
+        compared = scored_in = None
+        if tuned is not None:
+            folds = Units.of_numbers(tuned.folds, units.clusters)
+            compared, scored_in = folds.spread(train, rows.groups), (folds, tuned.outputs)
+        elif isinstance(X, RowBlocks) and rows.labels is not None:
+            scored_in = outputs_of_choice(X, choice, units, fit_intercept=self.fit_intercept)
         return choice, {
             "candidates_": Candidates(choice.candidates),
             "best_index_": choice.candidates.index(choice.best),
             "cv_results_": candidates_table(choice.candidates),
             "selection_": choice.tuning,
             "n_iter_": max(1, choice.tuning.n_iterations),
-            "groups_": rows.groups,
-            "folds_": None if held is None else of_all_rows(held, train, len(rows.weight)),
+            "units_": units.spread(train, rows.groups),
             "candidate_weights_": choice.weights,
-            "choice_folds_": compared,
+            "choice_units_": compared,
             "_nested": nested,
             "_unfitted": unfitted(self) if later else None,
             "_outer_seed": rows.seed,
-            "_outputs_in_folds": for_area,
+            "_scored_in": scored_in,
             "selection_weight_": rows.selection_weight,
             **stack_of(rows, choice, tuned),
         }
@@ -277,16 +273,15 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             tolerance=self.tol_se,
         )
 
-    def _checked_groups(self, X: Matrix, groups: Any, train: AnyArray) -> AnyArray | None:
+    def _checked_groups(self, X: Matrix, groups: Any, train: AnyArray) -> AnyArray:
         """Numbers of the groups, joined with copies if these are held out together."""
-        groups = gathered(groups)
-        numbers = None if groups is None else group_numbers(groups, X.shape[0])
+        numbers = group_numbers(gathered(groups), X.shape[0], self.cv)
         if isinstance(X, RowBlocks):  # whose rows are not looked at together
             return numbers
         copies = copy_groups(X)
         if self.copies == "together":
-            return copies if numbers is None else joined_groups(numbers, copies)
-        if numbers is None:
+            return joined_groups(numbers, copies)
+        if len(np.unique(numbers)) == len(numbers):
             remedy = "Drop them, or hold them out together: copies='together'."
             warn_of_copies(X[train], copies[train], remedy)
         return numbers
@@ -296,16 +291,16 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         targets, _, weight = self.loo_
         labels = self.classes_[class_indices(targets)] if is_classifier(self) else None
         most, seed = OUTER_FOLDS, self._outer_seed
-        if self.choice_folds_ is not None:  # others than those that compared the candidates
+        if self.choice_units_ is not None:  # others than those that compared the candidates
             most, seed = CHOICE_FOLDS, seed + 1
         weights = weight, self.fit_weight_, self.selection_weight_
-        data = self.X_fit_, targets, *weights, self.groups_, labels
+        data = self.X_fit_, targets, *weights, self.units_.clusters, labels
         rows = RowsOfFit(*data, lambda *_: Score(0.0), seed=seed)
         try:
             folds = rows.outer_folds(self._unfitted.cv, most)
         except ValueError:  # of "auto", which takes what can be had
             return None
-        (machines,) = machines_without(self, [self._unfitted], folds, rows.train, rows.data)
+        (machines,) = tuned_without(self, [self._unfitted], folds, rows.train, rows.data)
         rules = None
         if labels is not None:
             rules = [(machine.threshold_, machine.calibrator_) for machine in machines]

@@ -29,9 +29,10 @@ from looms.estimators._folds import (
     fold_rows,
     folds_of_area,
     is_number_of_folds,
-    machines_without,
+    predicted_without,
     refits_of,
     remedy_of_optimism,
+    tuned_without,
     unfitted,
 )
 from looms.folds import left_out_with
@@ -45,6 +46,7 @@ from looms.selection._nested import Nested
 from looms.svm._one_against_one import FittedTo, Machines, class_log_probabilities
 from looms.svm._problem import KKT_TOLERANCE, Loss
 from looms.svm.dual import solve
+from looms.units import Units
 
 _NUMBERS = 1 << 20  # in an array of a block
 _ITERATIONS = 100_000  # of LIBSVM
@@ -60,20 +62,19 @@ def nested_machines(
     y: AnyArray,
     targets: Array,
     weight: Array,
-    groups: AnyArray | None,
+    groups: AnyArray,
     rows: AnyArray,
     folds: AnyArray,
 ) -> Nested:
     """Machines chosen as by the ``estimator`` without each fold, and their predictions."""
     alone, data = unfitted(estimator, n_jobs=None), (X, y, weight, groups)
-    (machines,) = machines_without(estimator, [alone], folds, rows, data, estimator.n_jobs)
-    values, rounds = np.empty(targets[rows].shape), []
-    for out, machine in zip(fold_rows(folds), machines, strict=True):
-        rest = np.delete(rows, out)
-        values[out] = machine._decision(as_rest_of(machine, X[rows[out]], rest))
-        rounds.append(machine._decided(out, values[out]))
+    (machines,) = tuned_without(estimator, [alone], folds, rows, data, estimator.n_jobs)
+    values = predicted_without(machines, folds, X, rows, lambda one, X: one._decision(X))
+    parts = zip(machines, fold_rows(folds), strict=True)
+    rounds = [machine._decided(out, values[out]) for machine, out in parts]
     held_out = HeldOut(targets[rows], values, weight[rows])
-    return Nested.of_folds(rows, folds, held_out, rounds, machines)
+    units = Units.partition(folds, groups[rows])
+    return Nested.of_folds(rows, units, held_out, rounds, machines)
 
 
 class SupportVectorClassifier(ThresholdedClassifier):
@@ -87,8 +88,6 @@ class SupportVectorClassifier(ThresholdedClassifier):
     support_: AnyArray
     support_vectors_: Matrix
     intercept_: float | Array
-    groups_: AnyArray | None
-    folds_: AnyArray | None
     nested_: Nested | None
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
@@ -204,8 +203,9 @@ class SupportVectorClassifier(ThresholdedClassifier):
             machines = sample.solved(svm_search.kernel_matrix(kernel, sample.X), C)
             held_out = machines.held_out(self._fitted_to)
             loo = held_out
-            if sample.folds is not None:
-                loo = replace(machines, folds=None).held_out(self._fitted_to)
+            alone = np.arange(len(train))
+            if not np.array_equal(sample.folds, alone):
+                loo = replace(machines, folds=alone).held_out(self._fitted_to)
             # The coupling of several classes needs sigmoids even without probabilities.
             needed = self.probability is not None or targets.ndim > 1
             calibrators = machines.sigmoids(self._fitted_to) if needed else None
@@ -236,14 +236,14 @@ class SupportVectorClassifier(ThresholdedClassifier):
         train = np.flatnonzero(self.fit_weight_)
         held_out = HeldOut(*(each[train] for each in self.held_out_))
         labels = class_indices(held_out.y)
-        groups = None if self.groups_ is None else self.groups_[train]
         of_nested = None if self.nested_ is None else self.nested_.of_classes
         if of_nested is None:
             made = self._decided(np.arange(len(train)), held_out.outputs)
             of_nested = Decisions.of([made], labels), self._area(held_out.sample_weight)
         decisions, auc = of_nested
         weight = held_out.sample_weight
-        scores = class_scores(labels, decisions.wrong, auc, weight, groups, decisions.losses)
+        clusters = self._units.clusters
+        scores = class_scores(labels, decisions.wrong, auc, weight, clusters, decisions.losses)
         return Scored(scores, train, decisions)
 
     def _area(self, weight: Array) -> tuple[float, Array]:
@@ -251,13 +251,12 @@ class SupportVectorClassifier(ThresholdedClassifier):
         train = np.flatnonzero(self.fit_weight_)
         y, outputs, _ = (each[train] for each in self.held_out_)
         held_out = HeldOut(y, outputs, weight)
-        groups = None if self.groups_ is None else self.groups_[train]
-        within = area_within(held_out, None if self.folds_ is None else self.folds_[0, train])
-        folds = folds_of_area(class_indices(y), groups)
+        within = area_within(held_out, self._units)
+        folds = folds_of_area(class_indices(y), self._units.clusters)
         if np.isfinite(within[0]) or folds is None:
             return within
         values = replace(self._machines(), folds=folds).held_out(self._fitted_to).outputs
-        return area_within(HeldOut(y, values, weight), folds)
+        return area_within(HeldOut(y, values, weight), Units.of_numbers(folds))
 
     def _machines(self) -> Machines:
         """The machines of all pairs, and those without each sample, or group.
@@ -272,7 +271,7 @@ class SupportVectorClassifier(ThresholdedClassifier):
                 class_indices(self.loo_.y[train]),
                 self.fit_weight_[train],
                 self.fit_weight_[train],
-                None if self.groups_ is None else self.groups_[train],
+                self._units.clusters,
                 self.loss,
             )
             with one_blas_thread():
@@ -296,8 +295,8 @@ class SupportVectorClassifier(ThresholdedClassifier):
                 exactness = max(exactness, to)
             values = f[:, 0]
             if f.shape[1] > 1:  # coupled by the sigmoids of the fit
-                together = self.groups_ if self.folds_ is None else self.folds_[0]
-                folds = None if held_out is self.loo_ or together is None else together[train]
+                alone = held_out is self.loo_
+                folds = np.arange(len(train)) if alone else self._units.number[0]
                 machines = replace(self._machines(), folds=folds)
                 with one_blas_thread():
                     slopes, intercepts = machines.held_out_sigmoids(self._fitted_to)
@@ -323,10 +322,13 @@ class SupportVectorClassifier(ThresholdedClassifier):
 
     def _nested_decisions(self, X: Matrix, nested: Nested) -> Iterator[tuple[slice, Array]]:
         def decisions(machine: Any, rest: AnyArray, X: Matrix) -> Array:
-            values = machine._decision(as_rest_of(machine, X, nested.rows[rest]))
+            values = machine._decision(as_rest_of(machine, X, rest))
             return np.asarray(values.reshape(len(values), -1))
 
-        left_out, shape = refits_of(nested, self.X_fit_, decisions), nested.held_out.y.shape[1:]
+        pairwise, shape = self.kernel_.pairwise, nested.held_out.y.shape[1:]
+        X_fit = training_rows(self.X_fit_, nested.rows, pairwise)
+        left_out = refits_of(nested, X_fit, decisions)
+        X = X[:, nested.rows] if pairwise else X
         for rows in left_out.parts(X.shape[0]):
             F = left_out.at(X[rows], nested.units)[:, nested.folds]
             yield rows, F.reshape(*F.shape[:2], *shape)

@@ -29,10 +29,9 @@ from looms.estimators._encoding import (
 )
 from looms.estimators._folds import (
     asked_for,
-    folds_of_fit,
     is_number_of_folds,
-    of_all_rows,
     outer_folds,
+    units_of_fit,
 )
 from looms.estimators._svc import SupportVectorClassifier, nested_machines
 from looms.estimators._svm_grid import positive_values
@@ -142,10 +141,9 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
     held_out_ : HeldOut
         The same without the fold of each sample, or its group: the criterion scored them, and
         sigmoids and threshold are fitted to them. Without `cv` and groups it is ``loo_``.
-    groups_ : ndarray of shape (n_samples,) or None
-        Numbers of the groups.
-    folds_ : ndarray of shape (1, n_samples) or None
-        Numbers of the folds of `cv`, -1 for a sample of weight zero.
+    units_ : looms.units.Units
+        Samples that were held out together: each by itself, its group, or its fold of `cv`. Its
+        ``clusters`` are numbers of the groups. Samples of weight zero stay.
     nested_ : looms.selection.Nested or None
         With ``nested="folds"``, predictions for each sample by the machine that was chosen
         without its fold: ``rows``, ``folds``, ``held_out``, ``decisions``, ``auc``, and these
@@ -287,27 +285,26 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         selection_weight = weight * selection_weights(self, labels, classes, weight)
         watcher = CallbackWatcher(self, X, y, None if sample_weight is None else weight)
         train = np.flatnonzero(weight)
-        groups = None if groups is None else group_numbers(groups, len(y))
-        folds = folds_of_fit(self.cv, targets, groups, y, train, _SEED)
-        if folds is not None and len(folds) > 1:
+        numbers = group_numbers(groups, len(y), self.cv)
+        units = units_of_fit(self.cv, targets, numbers, y, train, _SEED)
+        if units.shape[0] > 1:
             raise ValueError(
                 f"SVCCV holds out each sample once, but cv={self.cv!r} repeats it: give a number "
                 "of folds."
             )
         outer = None
         if self.nested == "folds":
-            own_groups = None if groups is None else groups[train]
-            outer = asked_for(outer_folds, self.cv, targets[train], own_groups, y[train], _SEED)
+            own = targets[train], numbers[train], y[train]
+            outer = asked_for(outer_folds, self.cv, *own, _SEED)
         check_memory(len(train), SEARCH, "LSSVMClassifierCV(rank='auto'), a machine on landmarks")
         X_train = training_rows(X, train, self._kernels()[0].pairwise)
         warn_of_scales(X_train, self._kernels(), getattr(self, "feature_names_in_", None))
-        if groups is None:
+        if not units.grouped:
             warn_of_copies(X_train, copy_groups(X_train), "Drop them, or give their groups.")
         alone = classes_of_one(classes, labels[train])
         # The sigmoids decide: without the weights of classes they would undo them.
-        own = labels[train], cost[train], selection_weight[train]
-        each = None if folds is None else folds[0]
-        sample = svm_search.Sample(X_train, *own, each, self.loss)
+        of_sample = labels[train], cost[train], selection_weight[train]
+        sample = svm_search.Sample(X_train, *of_sample, units.number[0], self.loss)
         chosen, table = self._searched(sample, score, grid, watcher)
         kernel, C = chosen.space.kernel_at(chosen.point), chosen.space.params(chosen.point)["C"]
         fitted = self._machine(X, targets, weight, cost, sample, kernel, C)
@@ -316,15 +313,14 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         threshold, loss = threshold_and_loss(rule, held_out)
         nested = None
         if outer is not None:
-            nested = nested_machines(self, X, y, targets, weight, groups, train, outer)
+            nested = nested_machines(self, X, y, targets, weight, numbers, train, outer)
         self._set_fitted(
             classes_=classes,
             loo_score_=chosen.score,
             cv_results_=table,
             best_index_=int(np.argmin(table["rank_loo_score"])),
             selection_weight_=selection_weight,
-            groups_=groups,
-            folds_=None if self.cv is None or folds is None else of_all_rows(folds, train, len(y)),
+            units_=units.spread(train, numbers),
             nested_=nested,
             threshold_=threshold,
             **fitted,

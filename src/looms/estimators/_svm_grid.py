@@ -93,7 +93,9 @@ class SVMGridPlan:
         with one_blas_thread():
             K = RBF(gamma).values(pairs)
             for C in self.Cs:
-                machines = solved_pairs(K, labels, C, np.ones(len(labels)), machines)
+                machines = solved_pairs(
+                    K, labels, C, np.ones(len(labels)), np.arange(len(labels)), machines
+                )
                 outputs = machines.held_out_outputs
                 values = outputs[:, 0] if self.n_classes == 2 else outputs
                 columns.append((machines.coefficients, machines.intercepts, values))

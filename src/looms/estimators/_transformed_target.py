@@ -20,10 +20,11 @@ from looms.estimators._folds import (
     as_rest_of,
     fold_rows,
     is_number_of_folds,
-    machines_without,
     outer_folds,
+    predicted_without,
     remedy_of_optimism,
     takes_outer_folds,
+    tuned_without,
     unfitted,
 )
 from looms.estimators._regressor import LSSVMRegressorCV, Regressor
@@ -40,6 +41,7 @@ from looms.selection._target_transforms import (
     means_without_own,
     smeared_means,
 )
+from looms.units import Units
 
 CRITERIA = ("error", "likelihood")
 STATISTICS = ("mean", "median")
@@ -162,7 +164,7 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
         sample_weight : array-like of shape (n_samples,), default=None
             Nonnegative weights; a sample of weight zero takes no part.
         groups : array-like of shape (n_samples,), default=None
-            Label of the group of each sample; groups need an `LSSVMRegressorCV`.
+            Label of the group of each sample; samples of a group are held out together.
 
         Returns
         -------
@@ -177,15 +179,10 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
         train = np.flatnonzero(weight)
         names = self._checked_names(y[train])
         regressor = clone(self._regressor())
-        if groups is not None and not isinstance(regressor, LSSVMRegressorCV):
-            raise ValueError(
-                "groups need an LSSVMRegressorCV, which holds out the samples of a group together, "
-                f"but regressor is {regressor!r}."
-            )
         admitted = np.clip(y, y[train].min(), y[train].max())  # others are of weight zero
         if "nested" in regressor.get_params():
             regressor.set_params(nested=None)
-        options = {"sample_weight": weight} | ({} if groups is None else {"groups": groups})
+        options = {"sample_weight": weight, "groups": groups}
         fits, candidates = [], TransformCandidates()
         for name in names:
             transform = TARGET_TRANSFORMS[name]
@@ -202,11 +199,10 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
         losses = [each.error if by_error else -each.log_likelihood for each in candidates]
         best = int(np.argmin(losses))
         machine, repeated, warned = fits[best]
-        numbers = getattr(machine, "groups_", None)
-        numbers = None if numbers is None else numbers[train]
         seed = check_random_state(getattr(machine, "random_state", 0)).randint(2**31 - 1)
         cv = getattr(machine, "cv", None)
-        folds = partial(outer_folds, targets=y[train], groups=numbers, labels=None, seed=seed)
+        clusters = machine.units_.clusters[train]
+        folds = partial(outer_folds, targets=y[train], groups=clusters, labels=None, seed=seed)
         later = takes_outer_folds(self, cv, len(train), folds)
         self._unfitted = unfitted(self, transforms=names) if later else None
         self._outer_seed = seed
@@ -382,27 +378,24 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
         The candidates are those that the range of all targets admits.
         """
         X, (y, _, weight) = self.machine_.X_fit_, self.loo_
-        train, groups = np.flatnonzero(weight), getattr(self.machine_, "groups_", None)
-        own_groups = None if groups is None else groups[train]
+        train, groups = np.flatnonzero(weight), self.machine_.units_.clusters
         cv = getattr(self.machine_, "cv", None)
         try:
-            folds = outer_folds(cv, y[train], own_groups, None, self._outer_seed)
+            folds = outer_folds(cv, y[train], groups[train], None, self._outer_seed)
         except ValueError:  # of "auto", which takes what can be had
             return None
-        (machines,) = machines_without(self, [self._unfitted], folds, train, (X, y, weight, groups))
-        outputs = np.empty(len(train))
-        for out, model in zip(fold_rows(folds), machines, strict=True):
-            outputs[out] = model.predict(as_rest_of(self, X[train[out]], np.delete(train, out)))
+        (machines,) = tuned_without(self, [self._unfitted], folds, train, (X, y, weight, groups))
+        outputs = predicted_without(machines, folds, X, train, lambda one, X: one.predict(X))
         held_out = HeldOut(y[train], outputs, weight[train])
-        return Nested.of_folds(train, folds, held_out, None, machines)
+        units = Units.partition(folds, groups[train])
+        return Nested.of_folds(train, units, held_out, None, machines)
 
     def _scored(self) -> Scores:
         nested = self.nested_
         train = np.flatnonzero(self.loo_.sample_weight)
         y, _, weight = (each[train] for each in self.held_out_)
         outputs = self._repeated if nested is None else nested.held_out.outputs[None]
-        groups = getattr(self.machine_, "groups_", None)
-        return number_scores(y, outputs, weight, None if groups is None else groups[train])
+        return number_scores(y, outputs, weight, self.machine_._units.clusters)
 
 
 def _likelihood_of_all(

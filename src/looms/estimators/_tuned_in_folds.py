@@ -12,13 +12,14 @@ from looms._classes import class_factors, class_indices, with_ties
 from looms._typing import AnyArray, Array, Matrix
 from looms.calibration._calibrators import Calibrator
 from looms.estimators._fits import fitted_machine
-from looms.estimators._folds import as_rest_of, fold_rows
+from looms.estimators._folds import fold_rows, predicted_without
 from looms.estimators._least_squares import Member
 from looms.estimators._rows_of_fit import RowsOfFit
 from looms.held_out import HeldOut
 from looms.selection._candidates import Choice
 from looms.selection._decisions import Decided
 from looms.selection._nested import Nested
+from looms.units import Units
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,13 +46,13 @@ class TunedInFolds:
         cls, machines: Sequence[Any], folds: AnyArray, X: Matrix, train: AnyArray
     ) -> TunedInFolds:
         """From machines in the order of the folds of rows ``train``."""
-        outputs = np.empty((len(folds), *machines[0].loo_.y.shape[1:]))
-        members = []
-        for k, machine in enumerate(machines):
-            out, rest = np.flatnonzero(folds == k), np.flatnonzero(folds != k)
-            f = machine._outputs(as_rest_of(machine, X[train[out]], train[rest]))
-            outputs[out] = with_ties(f, machine._tie)
-            members.append(tuple(one.among(rest, len(folds)) for one in machine._members))
+        outputs = predicted_without(
+            machines, folds, X, train, lambda one, X: with_ties(one._outputs(X), one._tie)
+        )
+        members = [
+            tuple(one.among(np.flatnonzero(folds != k), len(folds)) for one in machine._members)
+            for k, machine in enumerate(machines)
+        ]
         own = tuple(with_ties(one.held_out_.outputs, one._tie) for one in machines)
         return cls(folds, outputs, own, tuple(members), tuple(one._tie for one in machines))
 
@@ -113,8 +114,9 @@ class TunedInFolds:
             for out, rule, tie in zip(fold_rows(self.folds), rules or (), self.ties, strict=False)
         ]
         held_out, tie = HeldOut(y, self.outputs, rows.own(rows.weight)), max(self.ties)
+        units = Units.partition(self.folds, rows.own(rows.groups))
         return Nested.of_folds(
-            rows.train, self.folds, held_out, rounds or None, self.members, tie, whole
+            rows.train, units, held_out, rounds or None, self.members, tie, whole
         )
 
 

@@ -65,7 +65,7 @@ class UpdatableMachine(LeastSquaresMachine):
         machine : LSSVMClassifier or LSSVMRegressor
             A new machine; this one does not change. Its ``mu`` keeps the ridge of the other rows,
             ``n_samples * mu / weight``, as it was, and "balanced" class weights keep their
-            values. ``certificate_`` has the largest difference from the refit. With ``groups_``
+            values. ``certificate_`` has the largest difference from the refit. With groups
             the rest of a group is held out together; folds of `cv` are dropped, and each row is
             held out by itself. There is no ``nested_``: after a search ``scores_`` are those of
             leave-one-out, which are optimistic, and reading them gives an
@@ -109,13 +109,12 @@ class UpdatableMachine(LeastSquaresMachine):
         with blas_threads(len(train)):
             system = system.without(np.flatnonzero(np.isin(train, rows)))
         pairwise = self.kernel_.pairwise
-        groups = getattr(self, "groups_", None)
         return self._updated(
             system,
             training_rows(self.X_fit_, rest, pairwise),
             self.loo_.y[rest],
             self.loo_.sample_weight[rest],
-            None if groups is None else groups[rest],
+            self.units_.clusters[rest],
             rest if pairwise else np.arange(self.n_features_in_),
             certify,
         )
@@ -170,7 +169,7 @@ class UpdatableMachine(LeastSquaresMachine):
                 f"machine to the larger kernel matrix, with mu = {self.mu_:.6g} times the sum of "
                 "the weights before over that after, which keeps the ridge."
             )
-        if getattr(self, "groups_", None) is not None:
+        if self.units_.grouped:
             raise ValueError(
                 "with_rows does not know the groups of new rows, but this machine holds out groups "
                 "of rows: fit it anew to all rows with their groups."
@@ -203,7 +202,7 @@ class UpdatableMachine(LeastSquaresMachine):
             X_all,
             np.concatenate([self.loo_.y, targets]),
             weights,
-            None,
+            np.arange(len(weights)),
             np.arange(self.n_features_in_),
             certify,
         )
@@ -221,7 +220,7 @@ class UpdatableMachine(LeastSquaresMachine):
         X: Matrix,
         y: Array,
         weight: Array,
-        groups: AnyArray | None,
+        groups: AnyArray,
         features: AnyArray,
         certify: bool,
     ) -> GivenMachine:
@@ -232,11 +231,10 @@ class UpdatableMachine(LeastSquaresMachine):
         rows = training_rows(X, train, kernel.pairwise)
         system.cross = cross_of(kernel, rows)
         left_out = Linear(system)
-        units = Units.rows(len(train)) if groups is None else Units.of_numbers(groups[train])
+        units = Units.of_numbers(groups[train], groups[train])
         fit = Fit.of(system, left_out.outputs(units), y[train], self._tie)  # much the same
         attributes = fitted_machine(X, weight, y, kernel, system.mu, fit)
-        if groups is not None:
-            attributes["groups_"] = groups
+        attributes["units_"] = units.spread(train, groups)
         if certify:
             attributes["certificate_"] = _certificate(system, rows, train)
         attributes["n_features_in_"] = len(features)

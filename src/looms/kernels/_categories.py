@@ -105,7 +105,7 @@ class HammingARD(Categorical):
         Parameter(
             "weights",
             at_upper="only samples of one category resemble each other: is the column an ID?",
-            per_feature=True,
+            per_feature="weight",
         ),
     )
 

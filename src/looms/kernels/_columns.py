@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Self
 
 import numpy as np
@@ -14,8 +12,6 @@ from looms._typing import Array
 from looms.kernels._base import Composite, Kernel
 from looms.kernels._hyperparameters import Hyperparameter
 from looms.kernels._samples import Pairs, Samples
-
-_OF_FEATURE = re.compile(r"\[(\d+)\]$")
 
 
 class Mapped(Composite):
@@ -87,10 +83,8 @@ class Columns(Mapped):
     @property
     def hyperparameters(self) -> list[Hyperparameter]:
         """Free hyper-parameters of the kernel, with column numbers in place of feature indices."""
-        return [
-            replace(h, name=_OF_FEATURE.sub(lambda m: f"[{self.columns[int(m[1])]}]", h.name))
-            for h in super().hyperparameters
-        ]
+        own = super().hyperparameters
+        return [h if h.feature is None else h.of_feature(self.columns[h.feature]) for h in own]
 
     def started(self, samples: Samples) -> Self:
         n_features, columns = samples.X.shape[1], np.asarray(self.columns)

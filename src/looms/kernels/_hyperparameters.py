@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -27,6 +27,8 @@ class Hyperparameter:
     at_lower, at_upper : what a value on that bound means, with advice; empty if it is harmless.
     tried : further values for the scan for a start to try, if the number has no unit. Empty for
         numbers with a unit, which the scan moves all together.
+    feature : number of the feature that it belongs to; None if it is of all features.
+    word : what it is to the feature, such as "gamma".
     """
 
     name: str
@@ -35,6 +37,13 @@ class Hyperparameter:
     at_lower: str = ""
     at_upper: str = ""
     tried: tuple[float, ...] = ()
+    feature: int | None = None
+    word: str = ""
+
+    def of_feature(self, number: int) -> Hyperparameter:
+        """The same for the feature of another number."""
+        name = self.name.removesuffix(f"[{self.feature}]") + f"[{number}]"
+        return replace(self, name=name, feature=number)
 
     @property
     def log2(self) -> float:
@@ -50,7 +59,7 @@ class Parameter:
     ----------
     name : name of the attribute; its bounds are in the attribute ``<name>_bounds``.
     at_lower, at_upper : as for `Hyperparameter`.
-    per_feature : True if it holds a number for each feature.
+    per_feature : word for one number if it holds one for each feature, such as "gamma".
     bounds : default bounds; the upper one is also the largest value allowed.
     tried : as for `Hyperparameter`; the first is the start. Empty if the start depends on the
         samples.
@@ -66,7 +75,7 @@ class Parameter:
     name: str
     at_lower: str = ""
     at_upper: str = ""
-    per_feature: bool = False
+    per_feature: str = ""
     bounds: tuple[float, float] | None = None
     tried: tuple[float, ...] = ()
 
@@ -92,7 +101,9 @@ class Parameter:
                 "samples. Pass numbers."
             )
         return [
-            Hyperparameter(f"{self.name}[{k}]", float(number), bounds, *advice)
+            Hyperparameter(
+                f"{self.name}[{k}]", float(number), bounds, *advice, (), k, self.per_feature
+            )
             for k, number in enumerate(np.atleast_1d(value))
         ]
 

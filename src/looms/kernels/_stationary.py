@@ -85,7 +85,7 @@ _GAMMA = Parameter("gamma", CLOSE_TO_LINEAR, EACH_FOR_ITSELF)
 _GAMMAS = Parameter(
     "gammas",
     at_upper="only exact matches of this feature count: look at its scale",
-    per_feature=True,
+    per_feature="gamma",
 )
 _POWER = Parameter(
     "power",

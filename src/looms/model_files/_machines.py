@@ -24,6 +24,7 @@ from looms.model_files._values import index, indices, numbers, positive, require
 from looms.selection._candidates import Candidate
 from looms.selection._decisions import Decisions
 from looms.selection._nested import Nested, Setting
+from looms.units import Units
 
 #: Highest degree of a polynomial, because powers are multiplied out one by one.
 _HIGHEST_DEGREE = 1000
@@ -89,12 +90,8 @@ def _together(owner: Any, n: int) -> None:
     """Check what is held out together, and what was refitted."""
     if hasattr(owner, "certificate_"):
         require(isinstance(owner.certificate_, Certificate), "certificate_ is not a certificate")
-    if getattr(owner, "groups_", None) is not None:
-        numbers(owner, "groups_", n)
-    if getattr(owner, "folds_", None) is not None:
-        numbers(owner, "folds_", None, n)
-    if getattr(owner, "choice_folds_", None) is not None:
-        numbers(owner, "choice_folds_", n)
+    for units in (owner.units_, getattr(owner, "choice_units_", None) or owner.units_):
+        require(isinstance(units, Units) and len(units.clusters) == n, "units_ are of other rows")
 
 
 def _nested_of(owner: Any, name: str) -> None:
@@ -164,8 +161,8 @@ def least_squares(machine: Any) -> None:
             positive(one, "mu")
         else:
             _members(machine, one, int(np.count_nonzero(machine.fit_weight_)))
-    if machine._outputs_in_folds is not None:
-        numbers(machine, "_outputs_in_folds", *machine.loo_.y.shape)
+    if machine._scored_in is not None:
+        _scores_of(machine)
     if "candidates_" in vars(machine):
         candidates = machine.candidates_
         require(
@@ -176,6 +173,16 @@ def least_squares(machine: Any) -> None:
         if machine.candidate_weights_ is not None:
             numbers(machine, "candidate_weights_", len(candidates))
         require(isinstance(machine.cv_results_, dict), "cv_results_ is not a table")
+
+
+def _scores_of(machine: Any) -> None:
+    """Check units and outputs, for all rows fitted, that scores are of."""
+    given, n = machine._scored_in, int(np.count_nonzero(machine.fit_weight_))
+    proper = isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], Units)
+    require(proper and len(given[0].clusters) == n, "_scored_in is not of the rows fitted")
+    shape = (n, *machine.loo_.y.shape[1:])
+    require(isinstance(given[1], np.ndarray) and given[1].shape == shape, "_scored_in: outputs")
+    require(given[1].dtype == np.float64, "_scored_in: outputs")
 
 
 def certificate(certificate: Any) -> None:
@@ -220,11 +227,25 @@ def nested(nested: Any) -> None:
         require(isinstance(nested.auc, tuple) and len(nested.auc) == 2, "auc is not a pair")
     require(isinstance(nested.machines, tuple), "machines are invalid")
     require(type(nested.whole) is bool, "whole is neither true nor false")
-    inside, own = numbers(nested, "folds", n), numbers(nested, "machine", None)
-    for name, values, many in (("folds", inside, own), ("machine", own, nested.machines)):
-        require(values.dtype.kind in "iu", f"{name} are not integers")
-        proper = bool(((values >= 0) & (values < len(many))).all())
-        require(proper, f"{name} points beyond {len(many)}")
+    own = numbers(nested, "machine", None)
+    require(own.dtype.kind in "iu", "machine is not of integers")
+    proper = bool(((own >= 0) & (own < len(nested.machines))).all())
+    require(proper, f"machine points beyond {len(nested.machines)}")
+    require(isinstance(nested.units, Units), "units are invalid")
+    once = nested.units.number.shape == (1, n) and bool((nested.units.number >= 0).all())
+    require(once and nested.units.n_units == len(own), f"units are not {len(own)} of {n} rows")
+
+
+def units(units: Any) -> None:
+    number, clusters = numbers(units, "number", None, None), numbers(units, "clusters", None)
+    shape, n = number.shape, number.shape[1]
+    for name, values, least in (("number", number, -1), ("clusters", clusters, 0)):
+        proper = values.dtype.kind in "iu" and bool(
+            ((values >= least) & (values < number.size)).all()
+        )
+        require(proper, f"{name} are not of {number.size} units")
+    tested = numbers(units, "tested", *shape)
+    require(tested.dtype == bool and len(clusters) == n, f"units are not of {n} rows")
 
 
 def decisions(made: Any) -> None:

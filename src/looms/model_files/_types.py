@@ -23,19 +23,19 @@ _FEATURES = "n_features_in_ feature_names_in_"
 _SKLEARN = f"{_FEATURES} _sklearn_version"
 _REGRESSOR = (
     f"{_FEATURES} X_fit_ _tie certificate_ coef_ dual_coef_ fit_intercept_ fit_weight_ held_out_ "
-    "intercept_ kernel_ loo_ mu_"
+    "intercept_ kernel_ loo_ mu_ units_"
 )
 _SELECTED = (
-    "_nested _outer_seed _outputs_in_folds _unfitted best_index_ candidate_weights_ candidates_ "
-    "choice_folds_ cv_results_ folds_ groups_ landmarks_ members_ n_iter_ selection_ "
+    "_nested _outer_seed _scored_in _unfitted best_index_ candidate_weights_ candidates_ "
+    "choice_units_ cv_results_ landmarks_ members_ n_iter_ selection_ "
     "selection_weight_"
 )
-_UPDATED = "_tuned_before groups_"
+_UPDATED = "_tuned_before"
 _CLASSIFIER = f"{_REGRESSOR} calibrator_ classes_ threshold_"
 _SVM = (
     f"{_FEATURES} C_ X_fit_ best_index_ calibrators_ certificate_ classes_ cv_results_ "
-    "dual_coef_ fit_weight_ folds_ groups_ held_out_ intercept_ kernel_ loo_ loo_score_ "
-    "nested_ selection_weight_ support_ support_vectors_ threshold_"
+    "dual_coef_ fit_weight_ held_out_ intercept_ kernel_ loo_ loo_score_ "
+    "nested_ selection_weight_ support_ support_vectors_ threshold_ units_"
 )
 _SCORED = (
     f"{_FEATURES} _held_out _labels_by_others _neighbors _pool _seed _validation_labels classes_ "
@@ -134,6 +134,7 @@ TYPES = {
     ),
     "looms.tables._transformers.TableColumns": Held(transformers.table_columns, _FEATURES),
     "looms.threshold.BalancedError": Held(),
+    "looms.units.Units": Held(machines.units),
     "looms.threshold.Cost": Held(),
     "looms.threshold.FBeta": Held(),
     "looms.threshold.RequiredPrecision": Held(),

@@ -136,7 +136,7 @@ def _of_fit(model: Model) -> Iterator[Caution]:
     if model.selecting is not None:
         yield from search_cautions(model, model.selecting)
     n = 0
-    if X is not None and model.groups is None:
+    if X is not None and not model.units.grouped:
         n = n_unexpected_copies(X, copy_groups(X))
         together = ", or hold them out together (copies='together')"
         if n:
@@ -153,7 +153,7 @@ def _of_fit(model: Model) -> Iterator[Caution]:
         remark = None if X is None else remark_on_scales(X, kernels, names)
         if remark is not None:
             yield serious("Columns of other scales", remark)
-    if model.selecting is not None and model.groups is None and not n:
+    if model.selecting is not None and not model.units.grouped and not n:
         yield from _near_rows(model)
     yield from _row_order(model)
     yield from _sizes(model)
@@ -213,8 +213,8 @@ def _quoted(model: Model) -> str:
 
 def _few_groups(model: Model) -> str:
     """A sentence on standard errors from few groups; empty if there are more, or none."""
-    n = 0 if model.groups is None else len(np.unique(model.groups[model.has_weight]))
-    if not 0 < n < _FEW_GROUPS:
+    n = len(np.unique(model.units.clusters[model.has_weight]))
+    if not model.units.grouped or n >= _FEW_GROUPS:
         return ""
     return f"There are only {n} groups: a standard error from so few is not to be trusted."
 

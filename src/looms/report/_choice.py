@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from numbers import Real
 from typing import Any
@@ -36,7 +35,7 @@ def search_cautions(model: Model, machine: SelectingMachine) -> Iterator[Caution
         one = machine.candidates_[k]
         of = "" if shares is None else f"{isolated(one.name)}: "
         for met in one.at_bounds:
-            text = f"{of}{isolated(parameter_name(model, met.name))} {met.remark}."
+            text = f"{of}{isolated(parameter_name(model, met))} {met.remark}."
             yield serious("Hyper-parameter at a bound", text)
         if one.outcome in _STOPPED_EARLY:
             yield serious("Search stopped early", sentence(f"{of}{one.outcome.value}."))
@@ -79,7 +78,7 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
     )
     if not isinstance(getattr(machine, "threshold", None), Real | None):
         tuned += " and a threshold"
-    by_folds = model.folds is None and model.rows is not None
+    by_folds = model.units.unit != "fold" and model.rows is not None
     remedy = "nested='folds' and looms.assess give" if by_folds else "looms.assess gives"
     if assessment is None and model.nested is None:
         yield serious(
@@ -152,7 +151,7 @@ def near_guess(assessment: Assessment, n_classes: int) -> Iterator[Caution]:
 def foreign(estimator: Any, model: Model, assessment: Assessment) -> Iterator[Caution]:
     """Caution if the outer estimate is not of the machine shown."""
     shown, assessed = estimator_text(estimator), assessment.estimator
-    if _essence(shown) != _essence(assessed):
+    if shown != assessed:
         yield serious(
             "Another estimator was assessed",
             f"The outer estimate is of {assessed}, but this is {shown}, about which it says "
@@ -165,13 +164,6 @@ def foreign(estimator: Any, model: Model, assessment: Assessment) -> Iterator[Ca
             f"The outer estimate is of {n} samples, but the machine was fitted to "
             f"{model.held_out.n_samples}.",
         )
-
-
-def _essence(text: str) -> str:
-    """The text of an estimator without parameters that do not change the result."""
-    return re.sub(r"\b(callback|n_jobs|nested|verbose)=(<.*?>|[\w.'-]+)(, )?", "", text).replace(
-        ", )", ")"
-    )
 
 
 def close_candidates(model: Model) -> Iterator[Caution]:

@@ -115,9 +115,8 @@ def _names(X: Any, n: int) -> tuple[list[str], str]:
 
 def _deletion(model: Model, groups: Any, names: list[str]) -> CaseDeletion | None:
     """Effect of leaving out each sample, or group; None for fewer than three of them."""
-    labels = model.groups if groups is None else groups
-    units = np.arange(len(names)) if labels is None else np.asarray(labels)
-    if len(set(units[model.has_weight].tolist())) < 3:
+    labels = model.units.clusters if groups is None else np.asarray(groups)
+    if len(set(labels[model.has_weight].tolist())) < 3:
         return None
     criterion = chosen_criterion(model.machine)
     if isinstance(as_criterion(criterion), WMW):

@@ -12,6 +12,7 @@ from looms._typing import Array
 from looms.estimators._search import SelectingMachine, chosen_criterion
 from looms.optimize import Outcome
 from looms.threshold import BalancedError
+from looms.units import Units
 
 #: Names of the methods, by what is held out at a time.
 METHODS = {
@@ -23,21 +24,14 @@ METHODS = {
 
 def unit_of(machine: Any) -> str:
     """What the figures of a machine hold out at a time: "sample", "group" or "fold"."""
-    groups, nested = getattr(machine, "groups_", None), machine.nested_
-    if nested is None:
-        return chosen_by(machine)
-    n_folds = len(np.unique(nested.folds))
-    if n_folds == len(nested.rows):
-        return "sample"
-    whole = groups is not None and n_folds == len(np.unique(groups[nested.rows]))
-    return "group" if whole else "fold"
+    units: Units = machine._units if machine.nested_ is None else machine.nested_.units
+    return units.unit
 
 
 def chosen_by(machine: Any) -> str:
     """What the criterion of a machine holds out at a time: "sample", "group" or "fold"."""
-    if getattr(machine, "folds_", None) is not None:
-        return "fold"
-    return "sample" if getattr(machine, "groups_", None) is None else "group"
+    units: Units = machine._units
+    return units.unit
 
 
 def n_choice_folds(machine: Any) -> int:
@@ -45,8 +39,8 @@ def n_choice_folds(machine: Any) -> int:
 
     Candidates are then compared by the held-out outputs that the criterion judged.
     """
-    folds = getattr(machine, "choice_folds_", None)
-    return 0 if folds is None else int(folds.max()) + 1
+    compared = getattr(machine, "choice_units_", None)
+    return 0 if compared is None else int(compared.n_units)
 
 
 def combined_by_rest(machine: Any) -> bool:

@@ -121,8 +121,8 @@ def summarized(facts: Facts, title: str | None, notes: Sequence[str]) -> dict[st
         title = task.capitalize() + (f" of {facts.target}" if facts.target is not None else "")
     names = [clean(name) for name, _ in parts_of(facts.estimator).steps]
     asked, machine = model.machine.get_params(deep=False), model.selecting
-    if model.groups is not None:
-        n_groups = len(np.unique(model.groups))
+    if model.units.grouped:
+        n_groups = int(model.units.clusters.max()) + 1
         asked["groups"] = f"{n_groups} of {count(model.held_out.n_samples, 'sample')}"
     report: dict[str, Any] = plain(
         {
@@ -209,7 +209,7 @@ def _chosen(model: Model) -> dict[str, Any]:
             reason = f"Of {n} candidates, it has the smallest {least}."
     scales_last = sorted(
         machine.kernel_.hyperparameters,
-        key=lambda h: -(h.value or 0.0) if "[" in h.name else -np.inf,
+        key=lambda h: -np.inf if h.feature is None else -(h.value or 0.0),
     )
     return {
         "kernel": kernel,
@@ -217,7 +217,7 @@ def _chosen(model: Model) -> dict[str, Any]:
         "reason": reason,
         "members": members,
         "parameters": [
-            {"name": parameter_name(model, h.name), "value": h.value, "bound": bounds.get(h.name)}
+            {"name": parameter_name(model, h), "value": h.value, "bound": bounds.get(h.name)}
             for h in scales_last[:MOST_PARAMETERS]
         ],
         "n_parameters": len(scales_last),

@@ -80,10 +80,10 @@ def seldom_predicted(model: Model) -> tuple[int, int, int] | None:
     error if errors fell evenly on both sides: √(missed + false), from sums over samples that are
     held out together.
     """
-    mask, groups, k = model.has_weight, model.groups, len(model.classes)
+    mask, k = model.has_weight, len(model.classes)
     labels, predicted = class_indices(model.held_out.y)[mask], predicted_labels(model)[mask]
     n, n_predicted = (np.bincount(codes, minlength=k) for codes in (labels, predicted))
-    together = None if groups is None else groups[mask]
+    together = model.units.clusters[mask]
     missing = (labels == np.arange(k)[:, None]) - 1.0 * (predicted == np.arange(k)[:, None])
     error = np.array([standard_error(each, together) for each in missing])
     seldom = (n_predicted < _SELDOM * n) & (n - n_predicted > 2 * error)
@@ -102,13 +102,10 @@ def gain_over_mean(model: Model) -> tuple[float, float]:
     """
     mask, held_out = model.has_weight, model.predictions
     y, residuals = (v.reshape(len(mask), -1)[mask] for v in (held_out.y, held_out.residuals))
-    weight, groups = held_out.sample_weight[mask], model.groups
-    groups = None if groups is None else groups[mask]
-    folds = model.folds
-    parts = [np.arange(len(y)) if groups is None else groups] if folds is None else folds[:, mask]
+    weight, clusters = held_out.sample_weight[mask], model.units.clusters[mask]
     share = (weight / weight.sum())[:, None]
     of_others = []
-    for part in parts:  # a row that is in no fold of a repetition has no mean there
+    for part in model.units.codes[:, mask]:  # a row that stays in a repetition has no mean there
         number = left_out_with(part)
         together = np.zeros((number.max() + 1, 1 + y.shape[1]))
         np.add.at(together, number[number >= 0], np.hstack([share, share * y])[number >= 0])
@@ -117,7 +114,7 @@ def gain_over_mean(model: Model) -> tuple[float, float]:
     spread = variances(y, weight)
     squares = np.nanmean((y - of_others) ** 2, axis=0)
     gain = (squares - residuals**2)[:, spread > 0] / spread[spread > 0]
-    return mean_and_error(gain.mean(axis=1), weight, groups) if gain.size else (0.0, 0.0)
+    return mean_and_error(gain.mean(axis=1), weight, clusters) if gain.size else (0.0, 0.0)
 
 
 def guess_error(model: Model) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,15 +20,16 @@ from looms.estimators._least_squares import LeastSquaresMachine
 from looms.estimators._search import SelectingMachine, chosen_criterion
 from looms.held_out import HeldOut
 from looms.kernels import Kernel, Weighted
+from looms.kernels._hyperparameters import Hyperparameter
 from looms.kernels._samples import training_rows, variances
 from looms.report._feature_names import feature_names
 from looms.report._selection import METHODS, chosen_by, combined_by_rest, n_choice_folds, unit_of
 from looms.scores import Scored
 from looms.selection import Objective
 from looms.selection._nested import Nested
+from looms.selection._tuning import BoundMet
 from looms.units import Units
 
-_SCALE = re.compile(r"(?:.*__)?gammas\[(\d+)\]")
 #: So many samples of every class are kept, if there are as many.
 _FEW = 5
 
@@ -64,7 +64,7 @@ class Model:
 
         For classes, the outputs that decide: means over the pairs in which a sample is left out;
         if the choice was repeated without the sample, those of the machines so chosen. n³ flops.
-        On landmarks, without folds of ``cv``, those of the machines without one of ten folds.
+        Of rows in blocks, without folds of ``cv``, those of the machines without one of ten folds.
         """
         held_out, nested, decisions = self.held_out, self.nested, None
         outputs = held_out.outputs.copy()
@@ -92,16 +92,9 @@ class Model:
         return int(np.count_nonzero(self.has_weight))
 
     @property
-    def groups(self) -> AnyArray | None:
-        """Labels of the groups held out together, (n_samples,); None for each sample by itself."""
-        groups: AnyArray | None = getattr(self.machine, "groups_", None)
-        return groups
-
-    @property
-    def folds(self) -> AnyArray | None:
-        """(n_repetitions, n_samples) of `looms.folds.fold_numbers`; None without."""
-        folds: AnyArray | None = getattr(self.machine, "folds_", None)
-        return folds
+    def units(self) -> Units:
+        """Samples that the criterion held out together; those of weight zero stay."""
+        return self.machine.units_
 
     @property
     def nested(self) -> Nested | None:
@@ -135,7 +128,7 @@ class Model:
         """What was repeated without the sample; None for nothing."""
         if self.nested is None:
             return None
-        of_groups = self.unit == "fold" and self.groups is not None
+        of_groups = self.unit == "fold" and self.units.grouped
         each = f"{self.unit} of whole groups" if of_groups else self.unit
         if combined_by_rest(self.machine):
             verb = "weighed" if self.stacked else "chosen"
@@ -235,16 +228,11 @@ def selecting_model(estimator: Any, purpose: str) -> tuple[Model, SelectingMachi
     return model, model.selecting
 
 
-def feature_of(name: str) -> int | None:
-    """Number of the feature that a hyper-parameter scales; None for other hyper-parameters."""
-    match = _SCALE.fullmatch(name)
-    return int(match[1]) if match else None
-
-
-def parameter_name(model: Model, name: str) -> str:
-    """A hyper-parameter's name, with the name of the feature for a scale."""
-    feature = feature_of(name)
-    return name if feature is None else f"gamma of {model.features[feature]}"
+def parameter_name(model: Model, tuned: Hyperparameter | BoundMet) -> str:
+    """A hyper-parameter's name, with that of the feature that it belongs to."""
+    if tuned.feature is None:
+        return tuned.name
+    return f"{tuned.word} of {model.features[tuned.feature]}"
 
 
 def relevances(model: Model) -> Array | None:
@@ -254,9 +242,8 @@ def relevances(model: Model) -> Array | None:
     """
     kernel, gammas, is_ard = model.machine.kernel_, np.zeros(model.machine.n_features_in_), False
     for h in kernel.hyperparameters:
-        feature = feature_of(h.name)
-        if feature is not None and h.value is not None:
-            gammas[feature] += h.value
+        if h.word == "gamma" and h.feature is not None and h.value is not None:
+            gammas[h.feature] += h.value
             is_ard = True
     if isinstance(kernel, Weighted):
         gammas, is_ard = np.asarray(kernel.weights) * (gammas if is_ard else 1.0), True
@@ -321,9 +308,7 @@ def training_objective(
     of the stack other than the largest.
     """
     machine: Any = model.machine
-    loo, n = machine.loo_, len(machine.loo_.y)
-    numbers = model.groups if model.folds is None else model.folds
-    units = Units.rows(n) if numbers is None else Units.of_numbers(numbers, model.groups)
+    loo = machine.loo_
     selection_weight = getattr(machine, "selection_weight_", loo.sample_weight)
     return Objective(
         training_rows(machine.X_fit_, rows, model.pairwise) if X is None else X,
@@ -332,7 +317,7 @@ def training_objective(
         criterion=chosen_criterion(machine),
         sample_weight=machine.fit_weight_[rows],
         selection_weight=selection_weight[rows],
-        units=units.among(rows),
+        units=model.units.among(rows),
         # As it was fitted: the parameter may have been set anew since.
         fit_intercept=machine.fit_intercept_,
     )

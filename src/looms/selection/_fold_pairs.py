@@ -8,7 +8,7 @@ the ridge (Airola et al. 2010; Austin, Pe'er & Korem 2025).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from looms._typing import AnyArray, Array
 
 #: Partners that each fold draws for each of its classes.
 _PARTNERS = 2
+_COMPARISONS = 1 << 20  # in an array
 
 
 def fold_pairs(Y: Array, number: AnyArray, seed: int = 0) -> list[tuple[int, int]]:
@@ -41,16 +42,17 @@ def fold_pairs(Y: Array, number: AnyArray, seed: int = 0) -> list[tuple[int, int
     if n_folds < 4 or (within.sum(axis=1) >= _PARTNERS * len(Y)).all():
         return []
     rng = np.random.default_rng(seed)
-    pairs: set[tuple[int, int]] = set()
+    drawn = []
     for y in np.vstack([Y.T, -Y.T]) if Y.shape[1] == 1 else Y.T:
         own, others = (np.unique(number[of]) for of in (y > 0, y <= 0))
         for _ in range(_PARTNERS):
-            drawn = np.resize(rng.permutation(others), len(own))
-            met = np.sort(np.stack([rng.permutation(own), drawn]), axis=0).T
-            pairs.update((int(g), int(h)) for g, h in met if g != h)
-    rest = {(g, h): by_fold.sum(axis=1) - by_fold[:, g] - by_fold[:, h] for g, h in pairs}
-    n_rest = {(g, h): len(number) - sizes[g] - sizes[h] for g, h in pairs}
-    return sorted(p for p in pairs if ((rest[p] > 0) & (rest[p] < n_rest[p])).all())
+            partners = np.resize(rng.permutation(others), len(own))
+            drawn.append(np.sort(np.stack([rng.permutation(own), partners]), axis=0).T)
+    pairs = np.unique(np.concatenate(drawn), axis=0)
+    g, h = pairs[pairs[:, 0] != pairs[:, 1]].T
+    rest = by_fold.sum(axis=1)[:, None] - by_fold[:, g] - by_fold[:, h]
+    enough = ((rest > 0) & (rest < len(number) - sizes[g] - sizes[h])).all(axis=0)
+    return list(zip(g[enough].tolist(), h[enough].tolist(), strict=True))
 
 
 def pair_auc(
@@ -82,18 +84,17 @@ def pair_auc(
     """
     areas, deviations = [], []
     tie = rounding(len(Y)) if tie is None else tie
+    several = [rows for rows in folds if len(rows) > 1]
+    between = list(_of_equal_sizes(folds, pairs, pair_outputs))
     for c, y in enumerate(Y.T > 0):
         # Weighted sums of comparisons by row, within folds and between.
         right, mass = np.zeros((2, 2, len(y)))
         within = 0.0
-        for rows in folds:
-            if len(rows) > 1:
-                _compare(y, outputs[rows, c], rows, weight, tie, right[0], mass[0])
+        for rows in several:
+            _compare_within(y, outputs[rows, c], rows, weight, tie, right[0], mass[0])
             within += weight[rows][y[rows]].sum() * weight[rows][~y[rows]].sum()
-        for (g, h), f in zip(pairs, pair_outputs, strict=True):
-            rows = np.concatenate([folds[g], folds[h]])
-            side = np.repeat([0, 1], [len(folds[g]), len(folds[h])])
-            _compare(y, f[:, c], rows, weight, tie, right[1], mass[1], side)
+        for G, H, F in between:
+            _compare_between(y, F[:, :, c], G, H, weight, tie, right[1], mass[1])
         total = weight[y].sum() * weight[~y].sum()
         drawn = np.array([part[y].sum() for part in mass])
         if not (drawn.any() and total > 0):
@@ -109,36 +110,53 @@ def pair_auc(
     return float(np.mean(areas)), np.mean(deviations, axis=0)
 
 
-def _compare(
+def _of_equal_sizes(
+    folds: Sequence[AnyArray], pairs: Sequence[tuple[int, int]], pair_outputs: Sequence[Array]
+) -> Iterator[tuple[AnyArray, AnyArray, Array]]:
+    """Rows of the first and of the second folds of some pairs, (k, a) and (k, b), and their
+    outputs, (k, a + b, t)."""
+    sizes = np.array([(len(folds[g]), len(folds[h])) for g, h in pairs]).reshape(-1, 2)
+    for a, b in np.unique(sizes, axis=0).tolist():
+        same = np.flatnonzero((sizes == (a, b)).all(axis=1))
+        for some in np.array_split(same, -(-len(same) * a * b // _COMPARISONS)):
+            G, H = (np.stack([folds[pairs[k][side]] for k in some.tolist()]) for side in (0, 1))
+            yield G, H, np.stack([pair_outputs[k] for k in some.tolist()])
+
+
+def _compare_within(
+    y: AnyArray, f: Array, rows: AnyArray, weight: Array, tie: float, right: Array, mass: Array
+) -> None:
+    """Add the comparisons of positive with negative rows of a fold; O(m log m) for m rows."""
+    p, q = (np.flatnonzero(of & (weight[rows] > 0)) for of in (y[rows], ~y[rows]))
+    if not (len(p) and len(q)):
+        return
+    v, w = weight[rows[p]], weight[rows[q]]
+    right[rows[p]] += v * w.sum() * share_under(f[p], f[q], w, tie)
+    right[rows[q]] += w * v.sum() * (1.0 - share_under(f[q], f[p], v, tie))
+    mass[rows[p]] += v * w.sum()
+    mass[rows[q]] += w * v.sum()
+
+
+def _compare_between(
     y: AnyArray,
-    f: Array,
-    rows: AnyArray,
+    F: Array,
+    G: AnyArray,
+    H: AnyArray,
     weight: Array,
     tie: float,
     right: Array,
     mass: Array,
-    side: AnyArray | None = None,
 ) -> None:
-    """Add the comparisons of positive with negative rows, of different sides if there are any.
+    """Add the comparisons of rows of one fold with rows of the other class in its partner.
 
-    Without sides O(m log m) for m rows.
+    ``F``, (k, a + b), are the outputs of ``G``, (k, a), and ``H``, (k, b).
     """
-    p, q = (np.flatnonzero(of & (weight[rows] > 0)) for of in (y[rows], ~y[rows]))
-    if not (len(p) and len(q)):
-        return
-    if side is None:
-        v, w = weight[rows[p]], weight[rows[q]]
-        right[rows[p]] += v * w.sum() * share_under(f[p], f[q], w, tie)
-        right[rows[q]] += w * v.sum() * (1.0 - share_under(f[q], f[p], v, tie))
-        mass[rows[p]] += v * w.sum()
-        mass[rows[q]] += w * v.sum()
-        return
-    w = np.outer(weight[rows[p]], weight[rows[q]])
-    w *= side[p][:, None] != side[q]
-    difference = f[p][:, None] - f[q]
-    width = np.maximum(tie_width(f[p], tie)[:, None], tie_width(f[q], tie))
-    above = w * ((difference > width) + 0.5 * (np.abs(difference) <= width))
-    right[rows[p]] += above.sum(axis=1)
-    right[rows[q]] += above.sum(axis=0)
-    mass[rows[p]] += w.sum(axis=1)
-    mass[rows[q]] += w.sum(axis=0)
+    f, g = F[:, : G.shape[1], None], F[:, None, G.shape[1] :]
+    above, below = y[G][:, :, None], y[H][:, None, :]
+    w = weight[G][:, :, None] * weight[H][:, None, :] * (above != below)
+    difference = np.where(above, f - g, g - f)  # of the positive row over the negative one
+    width = np.maximum(tie_width(f, tie), tie_width(g, tie))
+    won = w * ((difference > width) + 0.5 * (np.abs(difference) <= width))
+    for rows, axis in ((G, 2), (H, 1)):
+        for sums, values in ((right, won), (mass, w)):
+            sums += np.bincount(rows.ravel(), values.sum(axis=axis).ravel(), len(sums))

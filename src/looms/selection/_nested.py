@@ -51,7 +51,7 @@ class Nested:
     Attributes
     ----------
     rows : (m,) the rows of positive weight, in the order of the other attributes.
-    folds : (m,) number of the fold with which each row was left out.
+    units : folds, each of which is left out with its rows, by their numbers.
     held_out : output of each row by the machine that was chosen without its fold; of a transformed
         target, its prediction.
     decisions : classes and probabilities by the threshold and the calibrator that were set without
@@ -84,7 +84,7 @@ class Nested:
     """
 
     rows: AnyArray
-    folds: AnyArray
+    units: Units
     held_out: HeldOut
     decisions: Decisions | None
     auc: tuple[float, Array] | None
@@ -96,7 +96,7 @@ class Nested:
     def of_folds(
         cls,
         rows: AnyArray,
-        folds: AnyArray,
+        units: Units,
         held_out: HeldOut,
         rounds: Sequence[Decided] | None,
         machines: Sequence[Any],
@@ -111,16 +111,14 @@ class Nested:
         if rounds is not None:
             decisions = Decisions.of(rounds, class_indices(held_out.y))
             Y, f, weight = (targets_as_columns(each) for each in held_out)
-            sets = [np.flatnonzero(folds == k) for k in range(len(machines))]
-            auc = pair_auc(Y, f, sets, [], [], weight[:, 0], tie)
+            auc = pair_auc(Y, f, list(units), [], [], weight[:, 0], tie)
         numbers = np.arange(len(machines))
-        return cls(rows, folds, held_out, decisions, auc, tuple(machines), numbers, whole)
+        return cls(rows, units, held_out, decisions, auc, tuple(machines), numbers, whole)
 
     @property
-    def units(self) -> Units:
-        """The folds, by their numbers."""
-        number = self.folds[None]
-        return Units(number, np.ones(number.shape, dtype=bool), np.arange(len(self.folds)))
+    def folds(self) -> AnyArray:
+        """(m,) number of the fold with which each row was left out."""
+        return np.asarray(self.units.number[0])
 
     @property
     def of_classes(self) -> tuple[Decisions, tuple[float, Array]] | None:
@@ -128,12 +126,12 @@ class Nested:
         return None if self.decisions is None or self.auc is None else (self.decisions, self.auc)
 
     def _scores(self) -> Scores:
-        """Scores of the rows, each of which is taken for one draw."""
-        y, outputs, weight = self.held_out
+        """Scores, with their standard errors."""
+        (y, outputs, weight), clusters = self.held_out, self.units.clusters
         if self.of_classes is None:
-            return number_scores(y, outputs[None], weight)
+            return number_scores(y, outputs[None], weight, clusters)
         made, auc = self.of_classes
-        return class_scores(class_indices(y), made.wrong, auc, weight, losses=made.losses)
+        return class_scores(class_indices(y), made.wrong, auc, weight, clusters, made.losses)
 
     def __repr__(self) -> str:
         scores = ", ".join(f"{name}={with_error(*pair)}" for name, pair in self._scores().items())
@@ -145,11 +143,7 @@ class Nested:
             f"Predictions of {count(len(self.rows), 'sample')} by machines that were chosen "
             f"without them, in {count(len(self.machine), 'fold')}"
         )
-        note = (
-            "These standard errors treat each sample as one draw; those in scores_se_ of the "
-            "machine count groups."
-        )
-        return _html.table(["score", "value ± s.e."], rows, caption, [note])
+        return _html.table(["score", "value ± s.e."], rows, caption)
 
 
 class Rounds:
@@ -207,7 +201,7 @@ class Rounds:
         self.outputs, self.ties = np.empty((len(self._rows), *Y.shape)), np.zeros(len(self._rows))
 
     @staticmethod
-    def take(units: Units) -> bool:
+    def can_take(units: Units) -> bool:
         """True for three units or more in which every row is once."""
         return units.shape[0] == 1 and bool((units.number >= 0).all()) and units.n_units > 2
 
@@ -268,7 +262,7 @@ class Rounds:
                 "No candidate could be evaluated without some rows: scale the features, or use "
                 "larger mu."
             )
-        (number,), n = self.units.number, len(self.y)
+        number, n = self.units.number[0], len(self.y)
         used, machine = np.unique(self.chosen[: self.units.n_units], return_inverse=True)
         outputs = self.outputs[number, np.arange(n)]
         decisions = auc = None
@@ -290,7 +284,7 @@ class Rounds:
             )
         held_out = HeldOut(self.y, outputs.reshape(self.y.shape), weight)
         machines = tuple(self.settings[k] for k in used)
-        return Nested(rows, number, held_out, decisions, auc, machines, machine)
+        return Nested(rows, self.units, held_out, decisions, auc, machines, machine)
 
     def _decided(
         self,

@@ -138,7 +138,7 @@ class Sample:
     labels : (n,) classes 0 to k - 1, each with a sample.
     weight : (n,) positive factors of C, and weights in sigmoids.
     selection_weight : (n,) positive weights in the score.
-    folds : (n,) numbers, the same for samples that are held out together; None for each by itself.
+    folds : (n,) numbers, the same for samples that are held out together.
     loss : loss of the machines.
     """
 
@@ -146,12 +146,12 @@ class Sample:
     labels: Labels
     weight: Array
     selection_weight: Array
-    folds: Labels | None
+    folds: Labels
     loss: Loss
 
     def solved(self, K: Array, C: float, start: Machines | None = None) -> Machines:
         """Machines of all pairs, from those at another C."""
-        return solved_pairs(K, self.labels, C, self.weight, start, self.folds, self.loss)
+        return solved_pairs(K, self.labels, C, self.weight, self.folds, start, self.loss)
 
 
 #: Call of `sweep`: the function, its arguments, no keywords.

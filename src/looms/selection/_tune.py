@@ -276,5 +276,5 @@ def _bounds_met(objective: HeldOutCriterion, theta: Array) -> list[BoundMet]:
     ):
         for end, bound, advice in (("lower", low, h.at_lower), ("upper", high, h.at_upper)):
             if advice and low < high and abs(value - bound) < 1e-3:
-                met.append(BoundMet(h.name, end, float(2.0**bound), advice))
+                met.append(BoundMet(h.name, end, float(2.0**bound), advice, h.feature, h.word))
     return met

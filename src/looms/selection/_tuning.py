@@ -19,12 +19,15 @@ class BoundMet:
     side : "lower" or "upper".
     bound : value of the bound.
     advice : what the bound means, and what to do.
+    feature, word : as for a `Hyperparameter` of a kernel.
     """
 
     name: str
     side: str
     bound: float
     advice: str
+    feature: int | None = None
+    word: str = ""
 
     @property
     def remark(self) -> str:

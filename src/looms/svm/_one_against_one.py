@@ -10,7 +10,7 @@ Sources are cited by the keys of docs/references.md.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from typing import Literal, TypeAlias
@@ -67,14 +67,14 @@ class Machines:
     K : (n, n) kernel matrix of all samples.
     labels : (n,) classes 0 to k - 1.
     sample_weight : (n,) weights of the samples in sigmoids.
-    folds : (n,) numbers, equal for samples held out together; None holds out each by itself.
+    folds : (n,) numbers, equal for samples held out together.
     """
 
     machines: tuple[Machine, ...]
     K: Array
     labels: Labels
     sample_weight: Array
-    folds: Labels | None = None
+    folds: Labels
 
     @property
     def coefficients(self) -> Array:
@@ -89,11 +89,6 @@ class Machines:
         """(n_pairs,) intercepts."""
         return np.array([machine.solution.intercept for machine in self.machines])
 
-    @property
-    def numbers(self) -> Labels:
-        """(n,) number of the unit, sample or fold, that each sample is held out with."""
-        return np.arange(len(self.K)) if self.folds is None else self.folds
-
     def outputs(self) -> Array:
         """(n, n_pairs) outputs of all machines for all samples."""
         return self.K @ self.coefficients + self.intercepts
@@ -101,9 +96,6 @@ class Machines:
     @cached_property
     def left_out(self) -> tuple[LeftOut, ...]:
         """Machines of each pair without each sample, or fold, that changes them."""
-        if self.folds is None:
-            alone = [(machine, machine.solution.left_out()) for machine in self.machines]
-            return tuple(replace(one, numbers=m.samples[one.numbers]) for m, one in alone)
         return tuple(m.solution.left_out(self.folds[m.samples]) for m in self.machines)
 
     @cached_property
@@ -111,7 +103,7 @@ class Machines:
         """Outputs of all pairs without each sample, or its fold, (n, n_pairs); read-only."""
         outputs = self.outputs()
         for q, (machine, without) in enumerate(zip(self.machines, self.left_out, strict=True)):
-            own, place = machine.samples, _places(without.numbers, self.numbers)
+            own, place = machine.samples, _places(without.numbers, self.folds)
             others = np.setdiff1d(np.flatnonzero(place >= 0), own)
             coefficients = without.coefficients[place[others]]
             expanded = np.einsum("ij,ij->i", self.K[np.ix_(others, own)], coefficients)
@@ -137,7 +129,7 @@ class Machines:
             coefficients = np.vstack([without.coefficients, machine.solution.alpha * machine.y])
             intercepts = np.append(without.intercepts, machine.solution.intercept)
             f = K[:, machine.samples] @ coefficients.T + intercepts
-            outputs[:, :, q] = f[:, _places(without.numbers, self.numbers)]
+            outputs[:, :, q] = f[:, _places(without.numbers, self.folds)]
         return outputs
 
     def sigmoids(self, fitted_to: FittedTo) -> tuple[Sigmoid, ...]:
@@ -182,7 +174,7 @@ class Machines:
         slopes, intercepts = np.empty((2, len(self.K), len(self.machines)))
         for q, (machine, without) in enumerate(zip(self.machines, self.left_out, strict=True)):
             own, weight = machine.samples, self.sample_weight[machine.samples]
-            numbers, fold = np.unique(self.numbers[own], return_inverse=True)
+            numbers, fold = np.unique(self.folds[own], return_inverse=True)
             if fitted_to == "single":
                 fitted = machine.solution.outputs
                 rows = np.tile(fitted, (len(numbers), 1))
@@ -196,7 +188,7 @@ class Machines:
                 fit(fitted[None], machine.y, weight[None]),
                 fit(rows, machine.y, others),
             )
-            place = _places(numbers, self.numbers)  # -1 is the last
+            place = _places(numbers, self.folds)  # -1 is the last
             slopes[:, q], intercepts[:, q] = (
                 np.append(values, value)[place]
                 for value, values in zip(of_all, of_others, strict=True)
@@ -242,8 +234,8 @@ def solved_pairs(
     labels: Labels,
     C: float,
     sample_weight: Array,
+    folds: Labels,
     start: Machines | None = None,
-    folds: Labels | None = None,
     loss: Loss = "hinge",
 ) -> Machines:
     """Machines of all pairs.
@@ -254,8 +246,8 @@ def solved_pairs(
     labels : (n,) classes 0 to k - 1, each with a sample.
     C : factor of the loss for samples of weight one.
     sample_weight : (n,) positive factors of C, and weights in sigmoids.
+    folds : (n,) numbers, equal for samples held out together.
     start : machines of the same samples at another C, from which to start.
-    folds : (n,) numbers, equal for samples held out together; None holds out each by itself.
     loss : as for `solve`.
 
     Raises

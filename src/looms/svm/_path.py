@@ -175,11 +175,11 @@ class PathEnds:
 
 def rows_of_folds(folds: Indices, numbers: Indices) -> Indices:
     """Samples of each fold, (m, largest), padded by -1."""
-    members = [np.flatnonzero(folds == number) for number in numbers]
-    rows = np.full((len(numbers), max(map(len, members), default=0)), -1)
-    for row, own in zip(rows, members, strict=True):
-        row[: len(own)] = own
-    return rows
+    order = np.argsort(folds, kind="stable")
+    first, end = (np.searchsorted(folds[order], numbers, side) for side in ("left", "right"))
+    place = first[:, None] + np.arange((end - first).max(initial=0))
+    own = place < end[:, None]
+    return np.where(own, order[np.where(own, place, 0)], -1)
 
 
 def follow(problem: Problem, start: Polished, left_out: Indices, table: Tableau) -> PathEnds:

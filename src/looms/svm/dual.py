@@ -121,7 +121,7 @@ class DualSolution:
         after k changes. Memory: (s, n) outputs for s support vectors, a tableau of the samples
         near the margin, and a dozen blocks of a million numbers.
         """
-        without = self.left_out()
+        without = self.left_out(np.arange(len(self.y)))
         own = self.outputs.copy()
         own[without.numbers] = without.outputs[np.arange(len(without.numbers)), without.numbers]
         loo = HeldOut(self.y, own)
@@ -131,13 +131,13 @@ class DualSolution:
         outputs[without.numbers] = without.outputs
         return loo, outputs
 
-    def left_out(self, folds: Indices | None = None) -> LeftOut:
+    def left_out(self, folds: Indices) -> LeftOut:
         """Machines without one sample, or one fold, if they differ from this one.
 
         Parameters
         ----------
-        folds : (n,) numbers, equal for samples that are left out together; each by itself by
-            default. The coefficients of a fold are driven to zero together, in proportion.
+        folds : (n,) numbers, equal for samples that are left out together. The coefficients of a
+            fold are driven to zero together, in proportion.
 
         Raises
         ------
@@ -146,11 +146,8 @@ class DualSolution:
         """
         problem, start = self._problem, self._polished
         # With no free sample the others bound the intercept, those of α_i = 0 among them.
-        numbers = np.flatnonzero(self.alpha if len(self.margin) else self.C)
-        left_out = numbers[:, None]
-        if folds is not None:
-            numbers = np.unique(folds[numbers])
-            left_out = rows_of_folds(folds, numbers)
+        numbers = np.unique(folds[np.flatnonzero(self.alpha if len(self.margin) else self.C)])
+        left_out = rows_of_folds(folds, numbers)
         beta = np.tile(start.beta, (len(numbers), 1))
         outputs, (b, exactness) = np.empty(beta.shape), np.empty((2, len(beta)))
         with blas_threads(len(self.y)):
@@ -162,7 +159,8 @@ class DualSolution:
                 exactness[k] = without.exactness(machine.residual, machine.beta)
                 if not machine.residual <= without.residual_limit(machine.beta):
                     gap = without.duality_gap(machine.beta, machine.outputs)
-                    which = f" without {'sample' if folds is None else 'fold'} {numbers[k]}"
+                    alone = np.count_nonzero(left_out[k] >= 0) == 1
+                    which = f" without {'sample' if alone else 'fold'} {numbers[k]}"
                     errors.append(NotConvergedError(float(exactness[k]), gap, which))
         if errors:
             raise max(errors, key=lambda error: error.kkt_residual)

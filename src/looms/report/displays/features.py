@@ -126,7 +126,7 @@ class ImportanceDisplay(MachineDisplay):
             n_samples = int(np.cbrt(_FLOPS / n_fits))
         rows = sampled_rows(model, n_samples, random_state)
         X, shift = machine.X_fit_[rows], log2_mu_shift(model.n_with_weight, len(rows))
-        together = None if model.groups is None else model.groups[rows]
+        together = model.units.clusters[rows]
 
         def squares(X: Matrix) -> Array:
             """Squared held-out residuals; their mean over several targets."""

@@ -15,7 +15,6 @@ from looms.report._selection import candidate_scores, score_name
 from looms.report.displays.base import MachineDisplay, ink, label_axes, label_ticks
 from looms.report.model import (
     Model,
-    feature_of,
     parameter_name,
     relevances,
     sampled_rows,
@@ -111,7 +110,7 @@ class SearchPathDisplay(MachineDisplay):
         model, machine = selecting_model(estimator, cls.__name__)
         rows = sampled_rows(model, n_samples, random_state)
         objective = training_objective(model, rows)
-        shown = _shown(model, objective.names, along)
+        shown = _shown(model, objective, along)
         first = [k for k, *_ in shown]
         # Ridges of earlier stages, as they would be for all samples.
         best, stages = machine.selection_.theta, machine.selection_.stages
@@ -123,10 +122,10 @@ class SearchPathDisplay(MachineDisplay):
         middle = (both.min(axis=0) + both.max(axis=0)) / 2
         half = np.maximum(np.ptp(both, axis=0) / 2 + _MARGIN, _LEAST_WIDTH / 2)
         axes = list(np.linspace(middle - half, middle + half, resolution, axis=1))
-        names = [parameter_name(model, objective.names[k]) for k in first]
-        scale = feature_of(objective.names[first[0]])
+        tuned = [objective.hyperparameters[k] for k in first]
+        names, scale = [parameter_name(model, h) for h in tuned], tuned[0].feature
         if len(shown[0]) > 1 and scale is not None:
-            names[0] = f"gamma of {model.sources[scale]}"
+            names[0] = f"{tuned[0].word} of {model.sources[scale]}"
         shift = log2_mu_shift(model.n_with_weight, len(rows))
         return cls(
             names=names,
@@ -285,8 +284,9 @@ class CandidatesDisplay(MachineDisplay):
         label_axes(ax, self.score_name)
 
 
-def _shown(model: Model, names: list[str], along: tuple[str, str] | None) -> list[list[int]]:
+def _shown(model: Model, objective: Objective, along: tuple[str, str] | None) -> list[list[int]]:
     """Indices of the hyper-parameters to show, in groups that change together."""
+    names = objective.names
     if along is not None:
         if set(along) - set(names) or len(along) != 2 or along[0] == along[1]:
             raise ValueError(
@@ -295,7 +295,7 @@ def _shown(model: Model, names: list[str], along: tuple[str, str] | None) -> lis
             )
         return [[names.index(name)] for name in sorted(along, key=names.index)]
     relevance, mu = relevances(model), [len(names) - 1]
-    place = {feature_of(name): k for k, name in enumerate(names)}
+    place = {h.feature: k for k, h in enumerate(objective.hyperparameters)}
     if relevance is None or set(place) == {None}:
         return [[0], mu] if len(names) > 1 else [mu]
     # The scales of the most relevant column, the largest first.
