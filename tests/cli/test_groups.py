@@ -65,7 +65,7 @@ def test_the_grid_repeats_the_choice(looms, visits, figures):
     options = ("--groups", "patient", "--cv", "5", "--search", "grid", "-k", "linear")
     result = looms("fit", visits, "-t", "ill", *options, "-o", "m.skops", "--report", "r.html")
     assert result.exit_code == 0, result.stderr
-    assert "the choice was repeated without each fold" in result.stderr
+    assert "the choice was repeated without each of" in result.stderr
     assert "flatter" not in result.stderr
     assert "nested cross-validation" in result.stdout
     machine = load_model("m.skops").model[-1]
@@ -104,7 +104,7 @@ def test_a_grid_of_single_rows(looms, pets):
 def test_a_grid_is_searched_anew_in_folds(looms, pets, options):
     result = looms("fit", pets, "-t", "kind", "--search", "grid", *options, "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
-    assert "for these figures the choice was repeated without each fold" in result.stderr
+    assert "for these figures the choice was repeated without each of" in result.stderr
 
 
 def test_a_gap_among_the_groups_is_refused(fit, visits, one_line):
@@ -217,7 +217,7 @@ def test_the_search_is_repeated_in_folds(looms, visits, figures):
     options = ("-k", "linear", "--groups", "patient", "--nested", "folds", "--report", "r.html")
     result = looms("fit", visits, "-t", "ill", *options, "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
-    assert "the choice was repeated without each fold" in result.stderr
+    assert "the choice was repeated without each of" in result.stderr
     assert "flatter" not in result.stderr
     saved = load_model("m.skops")
     table = pd.read_csv(visits)

@@ -39,7 +39,7 @@ def test_a_stack_is_shown_with_its_weights_and_predicts(looms, fit, table):
         assert f"Largest: {largest}, " in each.stdout
         assert "Stacked: 2 machines" in each.stdout
         assert "Chosen:" not in each.stdout
-    assert "without each fold, and weighed by the other folds" in result.stderr
+    assert "without each of 5 folds, and weighed by the other folds" in result.stderr
     if find_spec("sklearn.callback"):  # what tells of progress came with scikit-learn 1.9
         assert "Tuned 10 machines again, each without an outer fold" in result.stderr  # 2 × 5
     assert looms("score", "m.skops", table).exit_code == 0
@@ -57,9 +57,9 @@ def test_the_best_of_several_is_compared_in_folds(looms, fit, table):
     options = (table, "-t", "y", "--drop", "high", "-k", "linear", "-k", "rbf")
     result = fit(*options)
     assert result.exit_code == 0, result.stderr
-    assert "without each fold, and chosen by the other folds" in result.stderr
+    assert "without each of 5 folds, and chosen by the other folds" in result.stderr
     whole = looms("fit", *options, "--force")  # of few rows
-    assert "the choice was repeated without each fold" in whole.stderr
+    assert "the choice was repeated without each of 5 folds" in whole.stderr
     assert "5-fold RMSE" in result.stdout
     assert "weight" not in result.stdout
     assert "Chosen: " in result.stdout

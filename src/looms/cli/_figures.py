@@ -24,7 +24,6 @@ from looms.model_files._files import SavedModel
 from looms.report._selection import (
     candidate_scores,
     chosen_by,
-    combined_by_rest,
     n_choice_folds,
     on_grid,
     score_name,
@@ -70,11 +69,13 @@ def choice_of(saved: SavedModel) -> str:
             "choice, made for each row by the others; looms assess gives them for more rows"
         )
     model = named(saved.model, machine)
-    if model.repeated:
-        more = "; --nested folds repeats the whole choice" * combined_by_rest(machine)
+    if model.nested and model.repeated:
+        folds = f"each of {model.nested.units.n_units} folds"
+        what = model.repeated.replace("each fold", folds).replace("sample", "row")
+        more = "" if model.nested.whole else "; --nested folds repeats the whole choice"
         return (
-            f"for these figures {model.repeated.replace('sample', 'row')}; what was done to the "
-            f"columns before, such as scaling, was not repeated{more}"
+            f"for these figures {what}; what was done to the columns before, such as scaling, was "
+            f"not repeated{more}"
         )
     time = " --time" * bool(saved.metadata["options"].get("time"))
     outer = "--nested folds and looms assess give"

@@ -290,8 +290,8 @@ class MachineRequest:
 
     def __post_init__(self) -> None:
         """Refuse, before any file is read, what no rows could mend."""
-        self._check_time()
         self._checked(self.task != "regression", maxsize)
+        self._check_time()
 
     def _checked(self, classes: bool, n_rows: int) -> Any:
         """The unfitted estimator; refuses what it refuses whatever the rows."""
