@@ -90,16 +90,6 @@ def test_methods(looms, pets, method):
     assert ("All rows: " in result.stderr) == (method == "bootstrap")
 
 
-def test_options_reach_the_estimator(looms, pets):
-    result = looms(
-        *("assess", pets, "-t", "kind", "-n", 2, "-k", "rbf", "-c", "wmw", "--threshold", "ber"),
-        *("--weight", "balanced", "--max-iter", 7, "--random-state", 3, "--drop", "color"),
-    )
-    assert result.exit_code == 0, result.stderr
-    for said in ("criterion='wmw'", "threshold='ber'", "max_iter=7", "random_state=3", "seed 3"):
-        assert said in result.stdout
-
-
 @pytest.mark.slow
 def test_report(looms, data_folder, tmp_path, monkeypatch):
     file = data_folder / "haberman.csv"
@@ -133,9 +123,9 @@ def test_report(looms, data_folder, tmp_path, monkeypatch):
     ("arguments", "said"),
     [
         (["--method", "kfold", "-n", 7], "not a multiple of the 10 folds"),
-        (["--test-size", 1.5], "test_size must be a share between 0 and 1"),
+        (["--test-size", 1.5], "--test-size must be a share between 0 and 1"),
         (["--jobs", 0], "--jobs 0 would run nothing"),
-        (["-k", "cosine"], "there is no kernel 'cosine'"),
+        (["-k", "cosine"], "Unknown --kernel 'cosine'"),
         (["--store", "."], "the folder is no store and holds other files, such as 'pets.csv'"),
         (["-o", "nowhere/table.csv"], "there is no folder nowhere"),
         (["--report", "nowhere/r.html"], "there is no folder nowhere"),

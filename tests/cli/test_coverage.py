@@ -82,8 +82,8 @@ def test_sets_of_no_label_are_empty():
 @pytest.mark.parametrize(
     ("model", "options", "text"),
     [
-        ("class", ("--coverage", 1), "--coverage must be between 0 and 1, both excluded, not 1"),
-        ("class", ("--coverage", "nan"), "--coverage must be between 0 and 1"),
+        ("class", ("--coverage", 1), "--coverage must be a number between 0 and 1, got 1.0"),
+        ("class", ("--coverage", "nan"), "--coverage must be a number between 0"),
         ("class", ("--coverage", 0.999), "--coverage 0.999: "),
         ("class", ("--coverage", 0.96, "--class-conditional"), "--coverage 0.96: Class 'cat'"),
         ("class", ("--method", "plus"), "--method goes with --coverage"),

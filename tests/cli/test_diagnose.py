@@ -281,7 +281,10 @@ def test_a_support_vector_machine_of_looms_fit(looms, catches, threshold):
             "not for the linear kernel",
         ),
         (("catches.csv", "-t", "found", "-k", "cubic", "--C", "1"), "goes with --gamma"),
-        (("catches.csv", "-t", "found", "--alpha", "1"), "--alpha must be between 0 and 1"),
+        (
+            ("catches.csv", "-t", "found", "--alpha", "1"),
+            "--alpha must be a number between 0 and 1",
+        ),
         (("catches.csv", "-t", "found", "--bootstrap", "9"), "0.05, which takes at least 19 sam"),
         (("catches.csv", "-t", "depth", "-b", "9"), "diagnostics are for classes"),
         (("catches.csv", "-t", "found", "--jobs", "0"), "--jobs 0 would run nothing"),

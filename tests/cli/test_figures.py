@@ -6,12 +6,14 @@ from sklearn import metrics
 
 from looms import SVCCV, LSSVMClassifier, LSSVMRegressor
 from looms.cli._figures import (
+    HEADINGS,
     classification_figures,
     held_out_figures,
     probability_figures,
     regression_figures,
     show_confusion,
 )
+from looms.report.model import named
 
 RNG = np.random.default_rng(0)
 
@@ -22,11 +24,8 @@ def test_two_classes_against_scikit_learn():
     predicted = np.where(decision > 0.3, "b", "a").astype(object)
     figures = classification_figures(y, predicted, decision, np.array(["a", "b"], dtype=object))
     assert figures["error"] == pytest.approx(1 - metrics.accuracy_score(y, predicted))
-    assert figures["BER"] == pytest.approx(1 - metrics.balanced_accuracy_score(y, predicted))
-    assert figures["AUC"] == pytest.approx(metrics.roc_auc_score(y == "b", decision))
-
-
-MEAN_AUC = "mean AUC, each class against the rest"
+    assert figures["ber"] == pytest.approx(1 - metrics.balanced_accuracy_score(y, predicted))
+    assert figures["auc"] == pytest.approx(metrics.roc_auc_score(y == "b", decision))
 
 
 def test_three_classes():
@@ -35,31 +34,31 @@ def test_three_classes():
     predicted = decision.argmax(axis=1)
     figures = classification_figures(y, predicted, decision, np.arange(3))
     areas = [metrics.roc_auc_score(y == k, decision[:, k]) for k in range(3)]
-    assert figures[MEAN_AUC] == pytest.approx(np.mean(areas))
-    assert figures["BER"] == pytest.approx(1 - metrics.balanced_accuracy_score(y, predicted))
+    assert figures["auc"] == pytest.approx(np.mean(areas))
+    assert figures["ber"] == pytest.approx(1 - metrics.balanced_accuracy_score(y, predicted))
 
 
 def test_a_class_that_is_not_there_does_not_count():
     y, decision = np.array([0, 1, 0, 1]), np.eye(3)[[0, 1, 1, 1]]
     figures = classification_figures(y, decision.argmax(axis=1), decision, np.arange(3))
-    assert figures == {"error": 0.25, "BER": 0.25, MEAN_AUC: 0.75}
+    assert figures == {"error": 0.25, "ber": 0.25, "auc": 0.75}
 
 
 def test_one_class_only_has_no_auc():
     figures = classification_figures(
         np.array([1, 1]), np.array([1, 0]), np.array([1.0, -1.0]), np.arange(2)
     )
-    assert figures["error"] == figures["BER"] == 0.5
-    assert np.isnan(figures["AUC"])
+    assert figures["error"] == figures["ber"] == 0.5
+    assert np.isnan(figures["auc"])
 
 
 def test_regression_against_scikit_learn():
     y, predicted = RNG.normal(size=(2, 30))
     figures = regression_figures(y, predicted)
-    assert figures["RMSE"] == pytest.approx(metrics.root_mean_squared_error(y, predicted))
-    assert figures["MAE"] == pytest.approx(metrics.mean_absolute_error(y, predicted))
-    assert figures["R2"] == pytest.approx(metrics.r2_score(y, predicted))
-    assert np.isnan(regression_figures(np.ones(3), np.ones(3))["R2"])
+    assert figures["rmse"] == pytest.approx(metrics.root_mean_squared_error(y, predicted))
+    assert figures["mae"] == pytest.approx(metrics.mean_absolute_error(y, predicted))
+    assert figures["r2"] == pytest.approx(metrics.r2_score(y, predicted))
+    assert np.isnan(regression_figures(np.ones(3), np.ones(3))["r2"])
 
 
 def test_a_confusion_has_counts_and_shares(capsys):
@@ -75,15 +74,14 @@ def test_a_confusion_has_counts_and_shares(capsys):
 def test_figures_of_a_fit_are_its_scores():
     X = RNG.normal(size=(60, 3))
     two, three = X[:, 0] > 0, np.digitize(X[:, 0] + RNG.normal(size=60), [-0.5, 0.5])
-    for y, area in ((two, "AUC"), (three, MEAN_AUC)):
-        machine = LSSVMClassifier().fit(X, y)
-        values, errors = held_out_figures(machine)
-        assert list(values) == list(errors) == ["error", "BER", area, "log loss"]
-        assert list(values.values()) == list(machine.scores_.values())
-        assert list(errors.values()) == list(machine.scores_se_.values())
-    machine = LSSVMRegressor().fit(X, X[:, 1])
-    assert list(held_out_figures(machine)[0]) == ["RMSE", "MAE", "R2"]
-    assert list(held_out_figures(machine)[0].values()) == list(machine.scores_.values())
+    for machine in (
+        LSSVMClassifier().fit(X, two),
+        LSSVMClassifier().fit(X, three),
+        LSSVMRegressor().fit(X, X[:, 1]),
+    ):
+        expected = {"leave-one-out": machine.scores_, "± s.e.": machine.scores_se_}
+        assert held_out_figures(named(machine, machine)) == expected
+        assert machine.scores_.keys() <= HEADINGS.keys()
 
 
 @pytest.mark.filterwarnings("ignore::looms.OptimisticScoresWarning")
@@ -91,11 +89,11 @@ def test_figures_of_a_support_vector_machine_are_of_its_leave_one_out_outputs():
     X = RNG.normal(size=(60, 3))
     y = X[:, 0] + RNG.normal(size=60) > 0
     machine = SVCCV("linear", "error", resolution=4.0).fit(X, y)
-    loo, (values, _) = machine.loo_, held_out_figures(machine)
+    loo, values = machine.loo_, held_out_figures(named(machine, machine))["leave-one-out"]
     predicted = loo.outputs > machine.threshold_
     assert values["error"] == pytest.approx(np.mean(predicted != y))
-    assert values["BER"] == pytest.approx(1 - metrics.balanced_accuracy_score(y, predicted))
-    assert values["AUC"] == machine.scores_["auc"]  # within folds
+    assert values["ber"] == pytest.approx(1 - metrics.balanced_accuracy_score(y, predicted))
+    assert values["auc"] == machine.scores_["auc"]  # within folds
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -104,11 +102,11 @@ def test_probabilities_against_scikit_learn(n_classes):
     y = RNG.choice(classes, size=40)
     p = RNG.dirichlet(np.ones(n_classes), size=40)
     figures = probability_figures(y, p, classes)
-    assert list(figures) == ["log loss", "Brier"]
-    assert figures["log loss"] == pytest.approx(metrics.log_loss(y.astype(str), p))
+    assert list(figures) == ["log_loss", "brier"]
+    assert figures["log_loss"] == pytest.approx(metrics.log_loss(y.astype(str), p))
     truth = (y[:, None] == classes).astype(float)
     brier = ((p - truth) ** 2).sum(axis=1).mean() / (2 if n_classes == 2 else 1)
-    assert figures["Brier"] == pytest.approx(brier)
+    assert figures["brier"] == pytest.approx(brier)
 
 
 def test_a_label_without_a_probability_has_no_log_loss():

@@ -136,8 +136,9 @@ def test_where_the_sample_is_the_table_the_rows_are_kept(looms, large, monkeypat
         (("--rank", 20, "--memory", "much"), "not an amount of memory, such as 2GB"),
         (("--memory", "1GB"), "--memory goes with --rank"),
         (("--rank", 301), "--rank 301 asks for more landmarks than there are rows, 300"),
-        (("--rank", "0"), "--rank 0 is no number of landmarks"),
-        (("--rank", 9, "--nested", "folds"), "--nested folds does not go with --rank"),
+        (("--rank", 9, "--nested", "folds"), "Rows in blocks are not kept, but a stack and --nes"),
+        (("--rank", 9, "-k", "auto"), "fit to rows in memory, or use --combine best and looms as"),
+        (("--rank", 9, "--copies", "together"), "--copies together compares all rows, but these"),
         (("--rank", 9, "--groups", "c", "--memory", "1GB"), "--memory is for rows in blocks"),
     ],
 )
@@ -179,6 +180,30 @@ def test_groups_and_times_of_a_machine_on_landmarks_are_those_of_python(looms, t
         assert not np.allclose(machine.held_out_.outputs, machine.loo_.outputs)
         result = looms("assess", "t.csv", "-t", "y", "--rank", 20, *command, "--splits", 3)
         assert result.exit_code == 0, result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "parameters"),
+    [
+        (("-k", "rbf", "-k", "linear", "--combine", "stack"), {"combine": "stack"}),
+        (("-k", "rbf", "-k", "linear", "--search", "grid", "--cv", "2x3"), {"search": "grid"}),
+    ],
+)
+def test_stacks_and_grids_on_landmarks_are_those_of_python(looms, tmp_path, options, parameters):
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(rng.normal(size=(40, 2)).round(3), columns=["a", "b"])
+    frame["y"] = (np.sin(3 * frame["a"]) + 0.1 * rng.normal(size=40)).round(3)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    fast = ("--rank", 9, "--nested", "none")
+    result = looms("fit", "t.csv", "-t", "y", *fast, *options, "-o", "m.skops")
+    assert result.exit_code == 0, result.stderr
+    machine = load_model("m.skops").model[-1]
+    X = table_preprocessor(frame[["a", "b"]]).fit_transform(frame[["a", "b"]])
+    folds = {"cv": "2x3"} if "--cv" in options else {}
+    expected = LSSVMRegressorCV(["rbf", "linear"], rank=9, nested=None, **parameters, **folds)
+    expected.fit(X, frame["y"])
+    np.testing.assert_allclose(machine.held_out_.outputs, expected.held_out_.outputs)
+    assert machine.scores_ == pytest.approx(expected.scores_)
 
 
 def test_memory_and_time_are_told_before_many_rows_are_fitted(looms, tmp_path, monkeypatch):

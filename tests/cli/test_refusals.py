@@ -25,9 +25,6 @@ from looms.model_files import load_model, save_model
             "name the column to predict with --target ('weight', 'color'",
         ),
         (("fit", "pets.csv", "-t", "Kind"), "Did you mean 'kind'?"),
-        (("fit", "pets.csv", "-t", "kind", "-k", "rfb"), "there is no kernel 'rfb'; known are lin"),
-        (("fit", "pets.csv", "-t", "kind", "-k", "precomputed"), "there is no kernel"),
-        (("fit", "pets.csv", "-t", "kind", "-c", "loss"), "there is no criterion 'loss'; known"),
         (("fit", "pets.csv", "-t", "kind", "--task", "regression"), "must be numbers"),
         (("fit", "pets.csv", "-t", "kind", "-o", "no/m.skops"), "there is no folder no"),
         (("fit", "pets.csv", "-t", "kind", "-o", "."), "is a folder"),
@@ -40,7 +37,7 @@ from looms.model_files import load_model, save_model
         (("fit", "number.csv", "-t", "y", "--threshold", "0"), "--threshold is for classification"),
         (
             ("fit", "three.csv", "-t", "y", "--threshold", "ber"),
-            "--threshold ber is for two classes",
+            "--threshold ber needs two classes, but y has 3",
         ),
         (
             ("fit", "number.csv", "-t", "y", "-c", "wmw"),
@@ -190,7 +187,7 @@ def test_a_linear_machine_takes_a_kernel_matrix_of_many_features_only(fit, monke
 
 
 @pytest.mark.slow
-def test_models_on_landmarks_are_refused_by_name_or_do_without_rows(looms, fit, pets, one_line):
+def test_models_on_landmarks_do_without_rows(looms, fit, pets, one_line):
     assert fit(pets, "-t", "kind", "-o", "m.skops").exit_code == 0
     saved = load_model("m.skops")
     before, machine = saved.model
@@ -202,7 +199,6 @@ def test_models_on_landmarks_are_refused_by_name_or_do_without_rows(looms, fit, 
         assert looms("show", "m.skops").exit_code == 0
         assert looms("score", "m.skops", pets).exit_code == 0
         assert looms("predict", "m.skops", pets).exit_code == 0
-        one_line(looms("diagnose", pets, "--model", "m.skops"), 2, "a machine on 5 landmarks")
         result = looms("predict", "m.skops", pets, "--coverage", "0.8")
         assert result.exit_code == covered
         if covered:

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from looms import SVCCV
+from looms.folds import GapKFold
 from looms.model_files import load_model
 
 pytestmark = pytest.mark.filterwarnings("ignore::looms.BoundWarning")
@@ -31,17 +32,6 @@ def test_fit_show_predict_score(looms, pets, figures):
     assert figures(looms("score", "m.skops", pets).stdout)[:3] == [0.0, 0.0, 1.0]
 
 
-def test_options_reach_the_estimator(looms, pets):
-    options = ("-k", "linear", "-k", "rbf", "-c", "ber", "--threshold", "ber")
-    result = looms("fit", pets, *SVM, *options, "--weight", "balanced", "-o", "m.skops")
-    assert result.exit_code == 0, result.stderr
-    machine = load_model("m.skops").model[-1]
-    assert machine.kernel == ["linear", "rbf"]
-    assert (machine.criterion, machine.threshold) == ("ber", "ber")
-    assert machine.class_weight == "balanced"
-    assert set(machine.cv_results_["kernel"]) == {"linear", "rbf"}
-
-
 @pytest.mark.filterwarnings("ignore::looms.OptimisticScoresWarning")
 def test_groups_and_folds_reach_the_figures(looms, pets, figures, tmp_path):
     table = pd.read_csv(pets)
@@ -59,6 +49,21 @@ def test_groups_and_folds_reach_the_figures(looms, pets, figures, tmp_path):
     ]
     assert "scores are optimistic" not in result.stderr  # a note says so
     assert figures(result.stdout)[:4] == pytest.approx(list(machine.scores_.values()), abs=1e-3)
+
+
+@pytest.mark.filterwarnings("ignore::looms.OptimisticScoresWarning")
+def test_windows_of_time_and_a_grid_are_those_of_python(looms, pets, tmp_path):
+    table = pd.read_csv(pets)
+    table["day"] = np.random.default_rng(0).permutation(len(table))
+    table.to_csv(tmp_path / "days.csv", index=False)
+    options = ("-k", "linear", "--search", "grid", "--time", "day", "--cv", "4")
+    result = looms("fit", "days.csv", *SVM, *options, "-o", "m.skops")
+    assert result.exit_code == 0, result.stderr
+    saved, table = load_model("m.skops"), table.sort_values("day")
+    machine = saved.model[-1]
+    X = saved.model[:-1].transform(table.drop(columns=["day", "kind"]))
+    expected = SVCCV("linear", search="grid", cv=GapKFold(4)).fit(X, table["kind"])
+    np.testing.assert_array_equal(machine.held_out_.outputs, expected.held_out_.outputs)
 
 
 def test_sets_of_labels(looms, pets):
@@ -94,25 +99,9 @@ def test_assess(looms, pets):
     assert table[["C", "loo_ber"]].notna().all(axis=None)
 
 
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        (("--optimizer", "scg"), "--optimizer is for --machine lssvm"),
-        (("--max-iter", "3"), "--max-iter is for --machine lssvm"),
-        (("--prior",), "--prior is for --machine lssvm"),
-        (("-c", "ber", "-c", "error"), "--machine svm takes only one --criterion"),
-        (("-c", "loss"), "there is no criterion 'loss'; known are log_likelihood, error, ber"),
-        (("-k", "ard"), "--kernel ard needs a gradient"),
-        (
-            ("--machine", "lssvm", "-c", "log_likelihood"),
-            "--criterion log_likelihood needs --machine svm",
-        ),
-        (("--task", "regression"), "--machine svm is for classification"),
-    ],
-)
-def test_options_that_do_not_apply_are_refused_by_name(looms, pets, one_line, options, text):
-    one_line(looms("fit", pets, *SVM, *options), 2, text)
-    one_line(looms("assess", pets, *SVM, *options), 2, text)
+def test_a_kernel_of_many_scales_is_refused_by_the_estimator(looms, pets, one_line):
+    text = "without gradient takes 2 at most: hold some by bounds='fixed', or use --machine lssvm"
+    one_line(looms("fit", pets, *SVM, "-k", "ard"), 2, text)
 
 
 def test_the_report_is_of_least_squares_machines(looms, pets, one_line):

@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 
 from looms import LSSVMRegressorCV
-from looms.cli._options import Reading
+from looms.cli._options import Columns, Reading
 from looms.cli._prepare import prepare_file
+from looms.cli._request import MachineRequest
 from looms.folds import GapKFold
 from looms.model_files import load_model
 
@@ -72,12 +73,13 @@ def test_times_are_dates_or_numbers_however_they_are_written(looms, demand, writ
 
 
 def test_rows_keep_their_numbers_in_the_file(demand):
-    prepared = prepare_file(demand, "demand", None, Reading(), "auto", "price", "day")
+    request = MachineRequest(groups="price", time="day")
+    prepared = prepare_file(demand, Columns("demand"), Reading(), request)
     table = pd.read_csv(demand)
     assert (np.diff(prepared.rows) < 0).any()
     assert table["day"][prepared.rows - 1].is_monotonic_increasing
     np.testing.assert_array_equal(table["demand"][prepared.rows - 1], prepared.target.y)
-    prices = prepared.groups.astype(float)
+    prices = prepared.arguments["groups"].astype(float)
     np.testing.assert_array_equal(table["price"][prepared.rows - 1], prices)
 
 
@@ -104,23 +106,38 @@ def test_an_assessment_in_time_tests_later_rows(looms, demand):
 
 
 @pytest.mark.parametrize(
-    ("options", "text"),
+    ("command", "options", "text"),
     [
-        (("--time", "hour"), "no column 'hour' for --time besides the target ('day', 'wind'"),
-        (("--time", "demand"), "there is no column 'demand' for --time besides the target"),
-        (("--time", "name"), "--time name holds 'row 0' in data row 1, which is neither a number"),
-        (("--time", "unclear"), "--time unclear has dates in which either number may be the day"),
-        (("--time", "same"), "--time same is the same in every row; write dates as 2021-12-31"),
-        (("--time", "empty"), "--time empty has no time in 2 rows of 90, first in data row 4;"),
-        (("--gap", 3), "--gap goes with --time"),
-        (("--time", "day", "--groups", "day"), "--groups and --time are both day"),
-        (("--time", "day", "--cv", "5x2"), "--time cuts the rows into windows once, and --cv 5x2"),
-        (("--time", "day", "--cv", 91), "--time day --cv 91: n_splits must be from 2 to"),
-        (("--time", "day", "--gap", 90), "--time day --gap 90: The window from"),
-        (("-m", "svm", "--time", "day"), "--time is for --machine lssvm"),
+        (
+            "assess",
+            ("--time", "hour"),
+            "no column 'hour' for --time besides the target ('day', 'wind'",
+        ),
+        ("fit", ("--time", "demand"), "there is no column 'demand' for --time besides the target"),
+        (
+            "assess",
+            ("--time", "name"),
+            "--time name holds 'row 0' in data row 1, which is neither a number",
+        ),
+        (
+            "fit",
+            ("--time", "unclear"),
+            "--time unclear has dates in which either number may be the day",
+        ),
+        (
+            "assess",
+            ("--time", "same"),
+            "--time same is the same in every row; write dates as 2021-12-31",
+        ),
+        (
+            "fit",
+            ("--time", "empty"),
+            "--time empty has no time in 2 rows of 90, first in data row 4;",
+        ),
+        ("assess", ("--time", "day", "--cv", 91), "--time day --cv 91: n_splits must be from 2 to"),
+        ("fit", ("--time", "day", "--gap", 90), "--time day --gap 90: The window from"),
     ],
 )
-@pytest.mark.parametrize("command", ["fit", "assess"])
 def test_what_cannot_be_is_refused_by_its_option(looms, demand, one_line, command, options, text):
     table = pd.read_csv(demand)
     table["name"] = [f"row {k}" for k in range(N)]

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 
 import numpy as np
 from scipy.linalg import blas
 
-from looms._memory import SEARCH, bytes_needed, check_memory, free_memory, gigabytes
-from looms.cli._output import note, refused
+from looms._memory import GRID, SEARCH, bytes_needed, free_memory, gigabytes
+from looms.cli._output import note
 from looms.cli._progress import duration
-from looms.estimators._search import FULL_ROWS
+from looms.cli._request import MachineRequest
+from looms.estimators._folds import CHOICE_FOLDS, OUTER_FOLDS
+from looms.estimators._search import AUTO_KERNELS, FULL_ROWS
 
 #: Floating-point operations of a fit over n³, at the speed of a matrix product: 3 to 13 in fits to
 #: 2500 and 4000 rows.
@@ -20,25 +21,48 @@ _OPERATIONS = 8.0
 _TIMED = 1000
 
 
-def check_kernel_matrix(path: Path, n_rows: int, n_arrays: float = SEARCH) -> None:
-    """Refuse a table whose kernel matrix takes more memory than is free."""
-    with refused(f"{path}: ", (MemoryError,)):
-        check_memory(n_rows, n_arrays)
+def arrays_of(request: MachineRequest) -> float:
+    """Arrays of the size of a kernel matrix in memory at once; none on landmarks."""
+    if request.rank:
+        return 0.0
+    return GRID if request.search == "grid" else SEARCH
 
 
-def tell_cost(n_rows: int, n_arrays: float, n_fits: float | None) -> None:
+def by_features(request: MachineRequest) -> bool:
+    """True for only a linear machine, which with few features takes no kernel matrix.
+
+    It does take one if rows are held out several times, or if a grid repeats the choice without
+    each row.
+    """
+    linear = request.machine == "lssvm" and set(request.kernel or ()) == {"linear"}
+    repeated = request.gap > 0 or "x" in (request.cv or "")
+    return linear and not repeated and (request.search != "grid" or request.nested == "none")
+
+
+def searches_of(request: MachineRequest) -> float | None:
+    """Searches of all rows that take as long as the fit; None if that is not known."""
+    if request.machine != "lssvm" or request.search == "grid":
+        return None
+    kernels = AUTO_KERNELS if request.kernel == ["auto"] else request.kernel or ["rbf"]
+    n_candidates = len(kernels) * len(request.criterion or ["press"])
+    of_choice = CHOICE_FOLDS * (1 - 1 / CHOICE_FOLDS) ** 3 if n_candidates > 1 else 0.0
+    outer = OUTER_FOLDS * (1 - 1 / OUTER_FOLDS) ** 3 if request.nested == "folds" else 0.0
+    return n_candidates * (1.0 + of_choice) * (1.0 + outer)
+
+
+def tell_cost(request: MachineRequest, n_rows: int, n_arrays: float, n_fits: float = 1.0) -> None:
     """Note memory and time before fits to many rows start.
 
     ``n_arrays`` of the size of a kernel matrix are in memory at once; nothing is noted if there
-    are none. ``n_fits`` is the number of fits, or None if their time is not known.
+    are none.
     """
     if n_rows <= FULL_ROWS or not n_arrays:
         return
-    free = free_memory()
+    free, searches = free_memory(), searches_of(request)
     of_free = "" if free is None else f" (of {gigabytes(free)} free)"
     of_time = ""
-    if n_fits is not None:
-        seconds = n_fits * _OPERATIONS * n_rows**3 / _operations_per_second()
+    if searches is not None:
+        seconds = n_fits * searches * _OPERATIONS * n_rows**3 / _operations_per_second()
         of_time = f" and, very roughly, {duration(seconds)}"
     note(
         f"{n_rows:,} rows: about {gigabytes(bytes_needed(n_rows, n_arrays))} of memory{of_free}"

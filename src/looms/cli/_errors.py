@@ -17,11 +17,37 @@ from looms._files import FileError
 BAD_INPUT = 2
 OTHER = 1
 INTERRUPTED = 130
-#: Python arguments in messages of other packages, which are options here.
-_ARGUMENT = re.compile(
-    r"\b(?:(sep|decimal|encoding|sheet|format|store|copies|threshold|class_weight|groups|search|rank"
-    r"|nested)=(?:\.\.\.|(['\"])([^'\"]+)\2)|(max_bytes)\b)"
+#: Options that are called otherwise than the parameter of Python.
+_OTHERWISE = {"class_weight": "weight", "probability": "calibration", "validation": "cv"}
+#: Parameters that messages name, and options of the same name, up to the hyphens.
+_PARAMETERS = (
+    *("sep", "decimal", "encoding", "sheet", "format", "max_bytes", "store", "test_size"),
+    *("kernel", "criterion", "optimizer", "threshold", "calibration", "max_iter", "random_state"),
+    *("prior", "copies", "groups", "cv", "combine", "search", "rank", "nested", *_OTHERWISE),
+    *("coverage", "alpha", "method"),
 )
+_VALUE = (
+    r"None\b|True\b|False\b|\.\.\.|(?P<quote>['\"])(?P<text>[^'\"]*)(?P=quote)|\d\w*|\w+\([^()]*\)"
+)
+_PARAMETER = re.compile(
+    rf"\b(?P<set>{'|'.join(_PARAMETERS)})=(?P<value>{_VALUE})"
+    rf"|\b(?P<long>{'|'.join(name for name in _PARAMETERS if '_' in name)})\b"
+    rf"|(?:^|(?<=: ))(?P<named>{'|'.join(_PARAMETERS)})(?= must\b)"
+    rf"|(?<=Unknown )(?P<unknown>{'|'.join(_PARAMETERS)})(?= ['\"])"
+)
+#: What Python calls otherwise than the command line.
+_WORDS = {
+    "another kernel": "another kernel (--kernel)",
+    "leave it out.": "leave it out (--drop).",
+    "fit without them": "fit without them (looms fit --drop)",
+    "cv=GapKFold()": "--time",
+    "looms.assess": "looms assess",
+    "LSSVMClassifierCV and LSSVMRegressorCV": "--machine lssvm",
+    "LSSVMClassifierCV(rank='auto')": "--machine lssvm --rank auto",
+    "LSSVMClassifierCV, which": "--machine lssvm, which",
+    "precomputed, one of these": "one of these",
+    "SVCCV holds": "--machine svm holds",
+}
 #: Format characters that only join letters.
 _JOINERS = "\u200c\u200d"
 
@@ -80,14 +106,34 @@ def _drop_output() -> None:
 
 
 def say(message: str) -> None:
-    """Write a line to stderr, with Python arguments replaced by command line options."""
-    line = _ARGUMENT.sub(_option, " ".join(message.split()))
-    typer.echo(visible(line), err=True)
+    """Write a line to stderr, in the words of the command line."""
+    typer.echo(visible(in_options(" ".join(message.split()))), err=True)
 
 
-def _option(argument: re.Match[str]) -> str:
-    name = (argument[1] or argument[4]).removeprefix("class_").replace("_", "-")
-    return f"--{name} {argument[3] or ''}".rstrip()
+def in_options(text: str) -> str:
+    """Text with options in place of the parameters of Python.
+
+    Examples
+    --------
+    >>> in_options("rank=90 asks for more landmarks than rows: use rank=None and nested='folds'.")
+    '--rank 90 asks for more landmarks than rows: use no --rank and --nested folds.'
+    >>> in_options("Error: max_iter must be an integer, give class_weight='balanced'")
+    'Error: --max-iter must be an integer, give --weight balanced'
+    """
+    for word, option in _WORDS.items():
+        text = text.replace(word, option)
+    return _PARAMETER.sub(_option, text)
+
+
+def _option(parameter: re.Match[str]) -> str:
+    name = next(filter(None, map(parameter.group, ("set", "long", "named", "unknown"))))
+    option = f"--{_OTHERWISE.get(name, name).replace('_', '-')}"
+    value = parameter["value"]
+    if value in ("None", "False"):
+        return f"no {option}"
+    if value in (None, "True", "..."):
+        return option
+    return f"{option} {value if parameter['text'] is None else parameter['text']}"
 
 
 def visible(text: str, keep: str = "") -> str:

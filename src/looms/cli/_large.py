@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -15,8 +16,8 @@ from looms._memory import free_memory
 from looms._threads import available_threads
 from looms._words import count
 from looms.cli._errors import InputError
-from looms.cli._options import Reading
-from looms.cli._output import as_messages, note, writing
+from looms.cli._options import Columns, Reading
+from looms.cli._output import as_messages, note, refused, writing
 from looms.cli._prepare import (
     Prepared,
     no_target,
@@ -60,8 +61,7 @@ def memory_of(option: str | None) -> int | None:
 
 def prepare_large(
     path: Path,
-    target: str | None,
-    drop: list[str] | None,
+    columns: Columns,
     reading: Reading,
     request: MachineRequest,
     memory: int | None,
@@ -72,14 +72,14 @@ def prepare_large(
     The matrix is in memory if the sample is the whole table; else it is blocks of rows, for a
     dense table in a file of the ``scratch`` folder. Refuses what takes more memory than allowed.
     """
-    reader = open_file(path, target, reading)
+    reader = open_file(path, columns.target, reading)
     with offering_to_drop(), as_messages():
         first = first_pass(reader)
     for remark in first.notes[len(reader.notes) :]:
         note(f"{path.name}: {remark}")
     if first.y is None:
         raise no_target(path, first.sample.X)
-    sample = without(first.sample.X, drop or (), path)
+    sample = without(first.sample.X, columns.drop or (), path)
     known = target_of(first.y, request.task)
     note(f"{known.task}: {known.reason}")
     prepared = prepare(sample, known)
@@ -89,6 +89,9 @@ def prepare_large(
     size = _SPARSE_SIZE if issparse(sample) else None
     with as_messages():
         blocks = TableBlocks(reader, prepared.preprocessor, first, size)
+    machine: Any = request.estimator(known.task == "classification")
+    with refused():
+        machine._checked_blocks(blocks, np.ones(first.n_rows))
     n_classes = 1 if known.task == "regression" else len(np.unique(known.y))
     n_outputs = 1 if n_classes == 2 else n_classes
     rank = LARGEST_RANK if request.rank == "auto" else int(request.rank or 0)

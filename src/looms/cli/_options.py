@@ -97,6 +97,17 @@ DropMissingOption = Annotated[
     bool,
     typer.Option("--drop-missing-targets", help="Leave out rows whose target is missing."),
 ]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Columns to predict and to leave out."""
+
+    target: TargetOption = None
+    drop: DropOption = None
+    drop_missing_targets: DropMissingOption = False
+
+
 JsonOption = Annotated[
     bool,
     typer.Option("--json", help="Print figures as JSON, and nothing else, on standard output."),

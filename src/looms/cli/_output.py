@@ -31,14 +31,6 @@ if TYPE_CHECKING:
 MOST_NAMES = 5
 #: Width of a terminal below which a table has fewer columns.
 NARROW = 80
-#: Command line wording for Python wording.
-_BY_OPTION = {
-    "another kernel": "another kernel (--kernel)",
-    "in folds: cv=10": "in folds: --cv 10",
-    "leave it out.": "leave it out (--drop).",
-    "fit without them": "fit without them (looms fit --drop)",
-    "cv=GapKFold()": "--time",
-}
 #: Text that a spreadsheet treats as a formula; a sign by itself is a label.
 _FORMULA = re.compile(r"'*(?:[=@\t\r\n]|[+-](?=.)).*", re.DOTALL)
 
@@ -57,7 +49,7 @@ def show_cautions(cautions: Sequence[Caution]) -> None:
     """Write cautions of `looms.report`, the serious ones as warnings."""
     for each in cautions:
         # Isolates around a name, for the order of words in a page; in a line quotes show it.
-        text = _by_option(each["text"].replace("\u2068", "'").replace("\u2069", "'"))
+        text = each["text"].replace("\u2068", "'").replace("\u2069", "'")
         if each["level"] == "serious":
             warning(text)
         else:
@@ -75,7 +67,9 @@ def as_messages(words: Mapping[str, str] | None = None, prefix: str = "") -> Ite
         with refused(prefix):
             yield
     for message in dict.fromkeys(str(w.message) for w in caught):
-        note(_by_option(message, words or {}))
+        for word, option in (words or {}).items():
+            message = message.replace(word, option)
+        note(message)
 
 
 @contextmanager
@@ -88,14 +82,7 @@ def refused(
     except (InputError, np.linalg.LinAlgError):  # the latter is not the fault of the input
         raise
     except faults as error:
-        raise InputError(f"{prefix}{_by_option(str(error))}") from error
-
-
-def _by_option(text: str, words: Mapping[str, str] = _BY_OPTION) -> str:
-    """Text with command line wording instead of Python wording."""
-    for word, option in words.items():
-        text = text.replace(word, option)
-    return text
+        raise InputError(f"{prefix}{error}") from error
 
 
 def to_stdout(text: str) -> None:

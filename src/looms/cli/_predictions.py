@@ -6,29 +6,75 @@ import hashlib
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from pathlib import Path
+from typing import Annotated, Any, Self
 
 import numpy as np
+import typer
 from scipy import sparse
 
-from looms import NonconformityClassifier
+from looms._checks import check_share
 from looms._typing import AnyArray, Matrix
 from looms._words import count, listed
 from looms.cli._column_notes import date_notes
-from looms.cli._coverage_request import CoverageRequest
 from looms.cli._errors import InputError
 from looms.cli._figures import classification_figures, probability_figures, regression_figures
+from looms.cli._options import IntervalMethod
 from looms.cli._output import refused
 from looms.cli._target import Column, Features, numbers, text
 from looms.copies import copy_groups
 from looms.model_files._files import SavedModel
 
+#: What decides, and the method of a machine that gives it.
+_DECIDING = {"decision": "decision_function", "p_value": "p_values"}
 #: Separator of the labels of a set.
 SEPARATOR = "|"
 #: A value is far outside if it exceeds the training range by this share of its width.
 FAR = 0.25
 #: Largest number of notes on columns, and of columns in a note.
 MOST_NOTES = MOST_COLUMNS = 5
+
+
+@dataclass(frozen=True)
+class CoverageRequest:
+    """Intervals or sets to predict; without a coverage, neither."""
+
+    coverage: Annotated[
+        float | None,
+        typer.Option(
+            help="Share of rows to cover, such as 0.9: adds lower and upper, or a set of labels."
+        ),
+    ] = None
+    method: Annotated[
+        IntervalMethod | None,
+        typer.Option(help="Intervals: jackknife+ (default), minmax, or scaled."),
+    ] = None
+    class_conditional: Annotated[
+        bool, typer.Option("--class-conditional", help="Sets that cover this share of every class.")
+    ] = False
+
+    def __post_init__(self) -> None:
+        """Refuse impossible options."""
+        if self.coverage is not None:
+            with refused():
+                check_share(self.coverage, "coverage")
+            return
+        for name in self._given():
+            raise InputError(f"{name} goes with --coverage, such as --coverage 0.9")
+
+    def check_model(self, saved: SavedModel, path: Path) -> None:
+        """Refuse options of the other task."""
+        if self.coverage is None:
+            return
+        regression = saved.metadata["task"] == "regression"
+        other = "--class-conditional" if regression else "--method"
+        if other in self._given():
+            task = "classification" if regression else "regression"
+            raise InputError(f"{other} is for {task}, but {path} is for {saved.metadata['task']}")
+
+    def _given(self) -> list[str]:
+        given = {"--method": self.method, "--class-conditional": self.class_conditional}
+        return [name for name, value in given.items() if value]
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,10 +107,9 @@ class Predictions:
             columns = before[:-1].transform(X)
             matrix = before[-1].transform(columns)
             predicted = decision = machine.predict(matrix)
-            if isinstance(machine, NonconformityClassifier):
-                decision = machine.p_values(matrix)
-            elif saved.metadata["task"] == "classification":
-                decision = machine.decision_function(matrix)
+            for method in _DECIDING.values():
+                if hasattr(machine, method):
+                    decision = getattr(machine, method)(matrix)
             likely = machine.predict_proba(matrix) if hasattr(machine, "predict_proba") else None
         return cls(saved, columns, matrix, predicted, decision, likely)
 
@@ -76,7 +121,7 @@ class Predictions:
             classes = machine.classes_
             decided = classes[1:] if self.decision.ndim == 1 else classes
             values = self.decision.reshape(len(self.predicted), -1)
-            kind = "p_value" if isinstance(machine, NonconformityClassifier) else "decision"
+            (kind,) = (kind for kind, method in _DECIDING.items() if hasattr(machine, method))
             columns |= {f"{kind}_{c}": values[:, k] for k, c in enumerate(decided)}
             if self.probabilities is not None:
                 columns |= {
@@ -89,11 +134,6 @@ class Predictions:
         if request.coverage is None:
             return {}
         machine = self.saved.model[-1]
-        if request.method == "scaled" and machine.members_:
-            raise InputError(
-                f"--method scaled is for one machine, but the model is a stack of "
-                f"{len(machine.members_)}; fit with --combine best"
-            )
         # ValueError: more coverage than the rows of the model can give.
         with refused(f"--coverage {request.coverage:g}: "):
             if self.saved.metadata["task"] == "regression":

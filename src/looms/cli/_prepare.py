@@ -12,15 +12,14 @@ import numpy as np
 from scipy import sparse
 from sklearn.pipeline import Pipeline
 
-from looms._memory import SEARCH
+from looms._memory import SEARCH, check_memory
 from looms._typing import AnyArray, Matrix
 from looms._words import count, listed
 from looms.blocks import RowBlocks
 from looms.cli._column_notes import column_notes, words_among_numbers
-from looms.cli._cost import check_kernel_matrix
 from looms.cli._errors import InputError
-from looms.cli._options import Reading, Task
-from looms.cli._output import as_messages, note, warning
+from looms.cli._options import Columns, Reading
+from looms.cli._output import as_messages, note, refused, warning
 from looms.cli._target import (
     Features,
     Target,
@@ -38,6 +37,8 @@ from looms.tables._transformers import TableColumns
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from looms.cli._request import MachineRequest
 
 
 def read(
@@ -91,23 +92,27 @@ def read_training(
     drop: Sequence[str] | None,
     reading: Reading,
     groups: str | None = None,
-    n_arrays: float = SEARCH,
     drop_missing: bool | None = None,
-) -> tuple[Table, AnyArray | None]:
-    """The table of a file without the columns to drop, and the labels of the column of groups.
+) -> tuple[Table, dict[str, AnyArray]]:
+    """The table of a file without the columns to drop, and ``groups``, if a column has them.
 
-    Refuses a table without a target, or with so many rows that ``n_arrays`` of the size of a kernel
-    matrix take more memory than is free.
+    Refuses a table without a target.
     """
     table = read(path, target, reading, drop_missing=drop_missing)
     table = replace(table, X=without(table.X, drop or (), path))
-    labels = None if groups is None else labels_of_groups(path, table, groups)
-    if groups is not None:
+    arguments = {}
+    if groups:
+        arguments["groups"] = labels_of_groups(path, table, groups)
         table = replace(table, X=table.X.drop(columns=groups))
     if table.y is None:
         raise no_target(path, table.X)
-    check_kernel_matrix(path, table.X.shape[0], n_arrays)
-    return table, labels
+    return table, arguments
+
+
+def check_kernel_matrix(path: Path, n_rows: int, n_arrays: float = SEARCH) -> None:
+    """Refuse a table of which ``n_arrays`` as large as a kernel matrix take more than is free."""
+    with refused(f"{path}: ", (MemoryError,)):
+        check_memory(n_rows, n_arrays)
 
 
 def without(X: Features, names: Sequence[str], path: Path) -> Features:
@@ -177,9 +182,9 @@ class Prepared:
     """Table as it was read (``X``), as floats and text (``columns``), and as the machines take it.
 
     The preprocessor, from `looms.tables`, is fitted to it. A sparse table is sparse in all three.
-    Rows with the same label in ``groups`` are held out together. ``rows`` are the numbers of the
-    rows in the file, from 1. For a table larger than memory, ``X`` and ``columns`` are a sample of
-    the rows, and the matrix is all rows in blocks. ``ranges`` are the ranges of columns of numbers
+    ``arguments`` of `fit` are ``groups``, if rows are held out together. ``rows`` are the numbers
+    of the rows in the file, from 1. For a table larger than memory, ``X`` and ``columns`` are a
+    sample of the rows, and the matrix is all rows in blocks. ``ranges`` are of columns of numbers
     and dates.
     """
 
@@ -190,16 +195,13 @@ class Prepared:
     matrix: Matrix | RowBlocks
     notes: tuple[str, ...]
     rows: AnyArray
-    groups: AnyArray | None = None
+    arguments: dict[str, AnyArray] = field(default_factory=dict)
     ranges: dict[str, list[float]] = field(default_factory=dict)
 
     def in_order(self, times: AnyArray) -> Prepared:
-        """The rows in order of time; without groups, rows of the same time are a group."""
+        """The rows in order of time."""
         assert not isinstance(self.matrix, RowBlocks)
         order = np.argsort(times, kind="stable")
-        groups = self.groups
-        if groups is None and len(np.unique(times)) < len(times):
-            groups = times
         return replace(
             self,
             X=self.X.iloc[order],
@@ -207,45 +209,42 @@ class Prepared:
             columns=self.columns.iloc[order],
             matrix=self.matrix[order],
             rows=self.rows[order],
-            groups=None if groups is None else groups[order],
+            arguments={name: values[order] for name, values in self.arguments.items()},
         )
 
 
 def prepare_file(
     path: Path,
-    target: str | None,
-    drop: Sequence[str] | None,
+    columns: Columns,
     reading: Reading,
-    task: Task,
-    groups: str | None,
-    time: str | None,
+    request: MachineRequest,
     n_arrays: float = SEARCH,
     by_features: bool = False,
-    drop_missing: bool | None = None,
 ) -> Prepared:
     """The table of a file, prepared; notes on how it is understood go to stderr.
 
     ``n_arrays`` of the size of a kernel matrix must fit in memory, none for a machine on landmarks.
     ``by_features`` is for a linear machine: with few features it takes no kernel matrix.
     """
-    table, labels = read_training(
-        path, target, drop, reading, groups, 0.0 if by_features else n_arrays, drop_missing
+    missing, time = columns.drop_missing_targets, request.time
+    table, arguments = read_training(
+        path, columns.target, columns.drop, reading, request.groups, missing
     )
     times = None
     if time is not None:
         times = times_of_rows(path, table, time)
         table = replace(table, X=table.X.drop(columns=time))
-    known = target_of(table.y, task)
+    known = target_of(table.y, request.task)
     note(f"{known.task}: {known.reason}")
-    prepared = replace(prepare(table.X, known), groups=labels)
-    if by_features and not has_few_features(Linear(), prepared.matrix):
+    prepared = replace(prepare(table.X, known), arguments=arguments)
+    if not (by_features and has_few_features(Linear(), prepared.matrix)):
         check_kernel_matrix(path, len(prepared.rows), n_arrays)
     if times is None:
         return prepared
-    prepared = prepared.in_order(times)
-    if labels is None and prepared.groups is not None:
+    if not request.groups and len(np.unique(times)) < len(times):
         note(f"--time {time}: rows of one time are held out together")
-    return prepared
+        prepared = replace(prepared, arguments={"groups": times})
+    return prepared.in_order(times)
 
 
 def prepare(X: Features, target: Target) -> Prepared:

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from looms.assessment._split_run import SplitResult
-from looms.cli._errors import visible
+from looms.cli._errors import in_options, visible
 
 #: Number of rows from which the time of an evaluation grows with its third power.
 CUBIC_FROM = 800
@@ -92,7 +92,7 @@ class Meter:
         left = f", about {duration(pace * (total - done))} left" if done < total else ""
         name = "All rows" if result.index < 0 else f"Split {result.index}"
         if result.error is not None:
-            figures = visible(" ".join(f"raised {result.error}".split()))
+            figures = visible(in_options(" ".join(f"raised {result.error}".split())))
         else:
             loo = {name: f", LOO {score:.4f}" for name, score in result.loo_scores.items()}
             figures = "; ".join(

@@ -1,28 +1,29 @@
-"""The request for a machine, checked before any work."""
+"""The request for a machine: options, and the estimator of Python that they make."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields
+from collections.abc import Callable
+from dataclasses import dataclass
+from inspect import signature
+from sys import maxsize
 from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 import typer
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
+from sklearn.utils import get_tags
 
 from looms import SVCCV, LSSVMClassifierCV, LSSVMRegressorCV, NonconformityClassifier
-from looms._memory import GRID, SEARCH
+from looms._classes import class_targets
 from looms._typing import AnyArray
 from looms.cli._errors import InputError
 from looms.cli._options import Task
-from looms.cli._output import as_messages, warning
+from looms.cli._output import as_messages, refused, warning
 from looms.cli._prepare import Prepared
-from looms.criteria import DIFFERENTIABLE
-from looms.estimators._folds import CHOICE_FOLDS, OUTER_FOLDS
-from looms.estimators._search import AUTO_KERNELS
+from looms.estimators._encoding import check_threshold
 from looms.folds import NUMBER_OF_FOLDS, GapKFold, fold_numbers, group_numbers
-from looms.kernels._names import KERNEL_NAMES, LEARNED_NAMES, is_kernel_name
 from looms.threshold import RULES, Cost, RequiredPrecision, RequiredRecall
 
 Threshold: TypeAlias = float | str | RequiredPrecision | RequiredRecall | Cost | None
@@ -32,11 +33,6 @@ _NUMBER = r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
 
 #: Windows of time that are held out.
 WINDOWS = 10
-#: Criteria of `SVCCV`, by name.
-_SVM_CRITERIA = ["log_likelihood", "error", "ber", *DIFFERENTIABLE]
-#: Options of ``--machine nonconformity``.
-_OF_NONCONFORMITY = {"task", "machine", "random_state", "cv"}
-_KERNELS = [name for name in (*KERNEL_NAMES, *LEARNED_NAMES) if name != "precomputed"]
 
 
 def threshold_of(text: str | None) -> Threshold:
@@ -59,6 +55,87 @@ def threshold_of(text: str | None) -> Threshold:
     except ValueError as error:
         raise InputError(f"--threshold {text}: {error}") from None
     raise InputError(f"--threshold {text} is none of {FORMS}")
+
+
+def kernels_of(names: list[str]) -> str | list[str]:
+    """The kernel, or several; the table has rows of features, not of kernel values."""
+    if "precomputed" in names:
+        raise InputError("--kernel precomputed is for Python; here rows have features")
+    return one_or_all(names)
+
+
+def one_or_all(names: list[str]) -> str | list[str]:
+    """The only name, or all."""
+    return names[0] if len(names) == 1 else names
+
+
+def folds_of(text: str) -> int | str:
+    """A number of folds, or repetitions and folds."""
+    if NUMBER_OF_FOLDS.fullmatch(text) is None:
+        raise InputError(
+            f"--cv {text} is no number of folds, as 10, nor repetitions and folds, as 5x2"
+        )
+    return number_or_text(text)
+
+
+def number_or_text(text: str) -> int | str:
+    """A whole number, or else the text."""
+    return int(text) if text.isdecimal() else text
+
+
+def or_none(text: str) -> str | None:
+    """The text, or None for "none"."""
+    return None if text == "none" else text
+
+
+def probability_of(calibration: str) -> str | None:
+    """What the sigmoids of a support vector machine are fitted to."""
+    if calibration not in ("sigmoid", "none"):
+        raise InputError(
+            f"--calibration {calibration} is for --machine lssvm; svm has sigmoid or none"
+        )
+    return None if calibration == "none" else "loo"
+
+
+def only_one(names: list[str]) -> str:
+    """The only criterion of a support vector machine."""
+    if len(names) > 1:
+        raise InputError("--machine svm takes only one --criterion, by which it compares")
+    return names[0]
+
+
+#: Option, the parameter of the estimator that it sets, and how its value is read.
+PARAMETERS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "kernel": ("kernel", kernels_of),
+    "criterion": ("criterion", one_or_all),
+    "optimizer": ("optimizer", str),
+    "threshold": ("threshold", threshold_of),
+    "calibration": ("calibration", or_none),
+    "weight": ("class_weight", or_none),
+    "max_iter": ("max_iter", int),
+    "prior": ("prior", bool),
+    "copies": ("copies", str),
+    "cv": ("cv", folds_of),
+    "combine": ("combine", str),
+    "search": ("search", str),
+    "rank": ("rank", number_or_text),
+    "nested": ("nested", or_none),
+}
+#: The same where an estimator has other parameters.
+OWN: dict[Any, dict[str, tuple[str, Callable[[Any], Any]]]] = {
+    SVCCV: {
+        "criterion": ("criterion", only_one),
+        "calibration": ("probability", probability_of),
+    },
+    NonconformityClassifier: {"cv": ("validation", folds_of)},
+}
+#: Estimators by machine, and by whether the target has classes.
+ESTIMATORS: dict[tuple[str, bool], Any] = {
+    ("lssvm", True): LSSVMClassifierCV,
+    ("lssvm", False): LSSVMRegressorCV,
+    ("svm", True): SVCCV,
+    ("nonconformity", True): NonconformityClassifier,
+}
 
 
 @dataclass(frozen=True)
@@ -135,9 +212,11 @@ class MachineRequest:
         ),
     ] = False
     copies: Annotated[
-        Literal["apart", "together"],
-        typer.Option(help="Hold out rows that are equal in every feature apart or together."),
-    ] = "apart"
+        Literal["apart", "together"] | None,
+        typer.Option(
+            help="Hold out rows that are equal in every feature apart (default) or together."
+        ),
+    ] = None
     groups: Annotated[
         str | None,
         typer.Option(
@@ -179,14 +258,15 @@ class MachineRequest:
         ),
     ] = None
     search: Annotated[
-        Literal["gradient", "grid"],
+        Literal["gradient", "grid", "pattern"] | None,
         typer.Option(
             help=(
-                "Search by gradients, or on a grid, whose choice is repeated without each row, "
-                "group or fold: honest figures."
+                "Search by gradients (default), or on a grid, whose choice is repeated without "
+                "each row, group or fold: honest figures. For svm by a pattern (default), or a "
+                "grid."
             )
         ),
-    ] = "gradient"
+    ] = None
     rank: Annotated[
         str | None,
         typer.Option(
@@ -209,254 +289,112 @@ class MachineRequest:
     ] = None
 
     def __post_init__(self) -> None:
-        """Refuse unknown names, and options that the machine or the task does not have."""
-        threshold_of(self.threshold)
-        if self.cv is not None and NUMBER_OF_FOLDS.fullmatch(self.cv) is None:
-            raise InputError(
-                f"--cv {self.cv} is no number of folds, as 10, nor repetitions and folds, as 5x2"
-            )
-        if self.machine == "nonconformity":
-            self._check_nonconformity()
+        """Refuse, before any file is read, what no rows could mend."""
+        self._checked(self.task != "regression", maxsize)
         self._check_time()
-        self._check_rank()
-        if self.search == "grid":
-            self._check_grid()
-        self._check_kernels()
-        if self.task == "regression":
-            self._check_regression()
-        self._check_criteria()
-        if self.machine == "svm":
-            self._check_svm()
 
-    def _check_kernels(self) -> None:
-        names = self.kernel or []
-        if "auto" in names:
-            if len(names) > 1:
-                raise InputError("--kernel auto stands for several: give no other kernel")
-            if self.machine == "svm":
-                raise InputError("--kernel auto is for --machine lssvm; name those of svm")
-            return
-        for name in names:
-            if name == "precomputed" or not is_kernel_name(name):
-                raise InputError(
-                    f"there is no kernel {name!r}; known are {', '.join(_KERNELS)}, and "
-                    "polynomial4 and other degrees"
-                )
-
-    def _check_criteria(self) -> None:
-        known = _SVM_CRITERIA if self.machine == "svm" else list(DIFFERENTIABLE)
-        for name in self.criterion or ():
-            if name not in known:
-                if name in _SVM_CRITERIA:
-                    raise InputError(f"--criterion {name} needs --machine svm")
-                raise InputError(f"there is no criterion {name!r}; known are {', '.join(known)}")
-
-    def _check_svm(self) -> None:
-        if len(self.criterion or ()) > 1:
-            raise InputError("--machine svm takes only one --criterion, by which it compares")
-        for name in self.kernel or ():
-            if name.endswith("ard"):
-                raise InputError(f"--kernel {name} needs a gradient, which --machine svm lacks")
-        if self.copies == "together":
-            raise InputError(
-                "--copies together is for --machine lssvm; give --groups, or drop copies"
-            )
-        if self.cv is not None and "x" in self.cv:
-            raise InputError(
-                f"--machine svm holds out each row once, and --cv {self.cv} repeats it; give a "
-                "number of folds"
-            )
-        if self.search == "grid":
-            raise InputError("--search grid is for --machine lssvm: svm has its own grid")
-        if self.combine is not None:
-            raise InputError("--combine is for --machine lssvm: svm compares its kernels by scores")
-        self._check_gradient("--machine lssvm: svm searches without gradients")
-        if self.calibration in ("isotonic", "beta"):
-            raise InputError(
-                f"--calibration {self.calibration} is for --machine lssvm; svm has sigmoid or none"
-            )
-
-    @property
-    def by_features(self) -> bool:
-        """True for only a linear machine, which with few features takes no kernel matrix.
-
-        It does take one if rows are held out several times, or if a grid repeats the choice
-        without each row.
-        """
-        linear = self.machine == "lssvm" and set(self.kernel or ()) == {"linear"}
-        repeated = self.gap > 0 or "x" in (self.cv or "")
-        return linear and not repeated and (self.search == "gradient" or self.nested == "none")
-
-    @property
-    def n_arrays(self) -> float:
-        """Arrays of the size of a kernel matrix in memory at once; none on landmarks."""
-        if self.rank is not None:
-            return 0.0
-        return GRID if self.search == "grid" else SEARCH
-
-    @property
-    def n_fits(self) -> float | None:
-        """Searches of all rows that take as long as this one; None if that is not known."""
-        if self.machine != "lssvm" or self.search == "grid":
-            return None
-        kernels = AUTO_KERNELS if self.kernel == ["auto"] else self.kernel or ["rbf"]
-        n_candidates = len(kernels) * len(self.criterion or ["press"])
-        of_choice = CHOICE_FOLDS * (1 - 1 / CHOICE_FOLDS) ** 3 if n_candidates > 1 else 0.0
-        outer = OUTER_FOLDS * (1 - 1 / OUTER_FOLDS) ** 3 if self.nested == "folds" else 0.0
-        return n_candidates * (1.0 + of_choice) * (1.0 + outer)
-
-    def _check_nonconformity(self) -> None:
-        for field in fields(self):
-            if field.name not in _OF_NONCONFORMITY and getattr(self, field.name) != field.default:
-                option = f"--{field.name.replace('_', '-')}"
-                raise InputError(f"{option} is not for --machine nonconformity, which has --cv")
+    def _checked(self, classes: bool, n_rows: int) -> Any:
+        """The unfitted estimator; refuses what it refuses whatever the rows."""
+        machine: Any = self.estimator(classes)
+        with refused(faults=(ValueError, TypeError)):
+            if hasattr(machine, "kernel"):
+                machine._checked_search()
+                machine._kernels()
+            if hasattr(machine, "rank"):
+                machine._checked_rank(n_rows)
+        return machine
 
     def _check_time(self) -> None:
         if self.time is None:
             if self.gap:
                 raise InputError("--gap goes with --time, the column that orders the rows")
-        elif self.nested == "folds":
-            raise InputError(
-                "--nested folds is for rows without --time: looms assess --time tests on later rows"
-            )
-        elif self.combine == "stack":
-            raise InputError("--combine stack is for rows without --time: give --combine best")
-        elif self.machine == "svm":
-            raise InputError("--time is for --machine lssvm: svm leaves out no windows")
         elif self.time == self.groups:
             raise InputError(
                 f"--groups and --time are both {self.time}: rows of one time are held out together "
                 "without --groups"
             )
-        elif self.cv is not None and "x" in self.cv:
+        elif self.nested == "folds":
             raise InputError(
-                f"--time cuts the rows into windows once, and --cv {self.cv} repeats it; give the "
-                "number of windows"
+                "--nested folds is for rows without --time: looms assess --time tests on later rows"
+            )
+        once = "--time" if self.time else "--machine svm"
+        if "x" in (self.cv or "") and (self.time or self.machine == "svm"):
+            raise InputError(
+                f"{once} holds out each row once, and --cv {self.cv} repeats it; give a number of "
+                "folds"
             )
 
-    def _check_rank(self) -> None:
-        if self.rank is None:
-            return
-        if self.rank != "auto" and (not self.rank.isdecimal() or int(self.rank) == 0):
-            raise InputError(f"--rank {self.rank} is no number of landmarks, nor auto")
-        others = {
-            "--machine": None if self.machine == "lssvm" else self.machine,
-            "--kernel": "auto" if "auto" in (self.kernel or ()) else None,
-            "--copies": None if self.copies == "apart" else self.copies,
-            "--combine": self.combine if self.combine == "stack" else None,
-            "--nested": self.nested if self.nested == "folds" else None,
-        }
-        for option, value in others.items():
-            if value is not None:
-                raise InputError(f"{option} {value} does not go with --rank: leave one of them out")
-
-    def _check_grid(self) -> None:
-        if len(self.criterion or ()) > 1:
-            raise InputError("--search grid compares by one --criterion, but there are several")
-        self._check_gradient("--search gradient, and this is --search grid")
-
-    def _check_gradient(self, wanted: str) -> None:
-        """Refuse the options of a search by gradients, naming what they are for."""
-        for name in ("optimizer", "max_iter", "prior"):
-            if getattr(self, name):
-                raise InputError(f"--{name.replace('_', '-')} is for {wanted}")
-
-    def _check_regression(self) -> None:
-        if self.machine != "lssvm":
+    def estimator(self, classes: bool) -> BaseEstimator:
+        """The unfitted estimator; refuses options that it has no parameter for."""
+        kind = ESTIMATORS.get((self.machine, classes))
+        if kind is None:
             raise InputError(
                 f"--machine {self.machine} is for classification, but this is a regression"
             )
-        for name in ("threshold", "weight", "calibration"):
-            if getattr(self, name) is not None:
-                raise InputError(f"--{name} is for classification, but this is a regression")
-
-    def estimator(self, prepared: Prepared) -> BaseEstimator:
-        """The unfitted estimator for a table; refuses options of others, and impossible folds."""
-        y, classes = prepared.target.y, prepared.target.task == "classification"
-        cv = self._checked_cv(prepared)
-        if not classes:
-            self._check_regression()
-        if self.machine == "nonconformity":
-            if issparse(prepared.matrix):
-                raise InputError("--machine nonconformity is for dense tables; use lssvm")
-            return NonconformityClassifier(
-                validation=self.cv or "split", random_state=self.random_state
-            )
-        kernel = _one_or_list(self.kernel, "rbf")
-        usual = "log_likelihood" if self.machine == "svm" else "press"
-        criterion = _one_or_list(self.criterion, usual)
-        search: dict[str, Any] = {
-            "optimizer": self.optimizer or "lbfgs",
-            "random_state": self.random_state,
-            "prior": self.prior,
-            "copies": self.copies,
-            "cv": cv,
-            "search": self.search,
-            "combine": self.combine or "auto",
-        }
-        if self.rank is not None:
-            if self.rank != "auto" and int(self.rank) > len(y):
-                raise InputError(
-                    f"--rank {self.rank} asks for more landmarks than there are rows, {len(y)}"
-                )
-            search["rank"] = self.rank if self.rank == "auto" else int(self.rank)
-        if self.max_iter is not None:
-            search["max_iter"] = self.max_iter
-        if self.nested is not None:
-            search["nested"] = None if self.nested == "none" else self.nested
-        if not classes:
-            return LSSVMRegressorCV(kernel, criterion, **search)
-        self._check_classes(y)
-        options: dict[str, Any] = {
-            "class_weight": "balanced" if self.weight == "balanced" else None,
-            "threshold": threshold_of(self.threshold),
-        }
-        calibration = None if self.calibration == "none" else self.calibration or "sigmoid"
-        if self.machine == "svm":
-            probability = calibration and "loo"
-            nested = "folds" if self.nested == "folds" else None
-            return SVCCV(
-                kernel, criterion, probability=probability, cv=cv, nested=nested, **options
-            )
-        return LSSVMClassifierCV(kernel, criterion, calibration=calibration, **options, **search)
-
-    def _checked_cv(self, prepared: Prepared) -> Any:
-        """What is held out, in the form that estimators take."""
-        y, groups = prepared.target.y, prepared.groups
-        cv: Any = int(self.cv) if self.cv is not None and self.cv.isdecimal() else self.cv
+        known, values = signature(kind).parameters, dict[str, Any]()
+        for option, (name, read) in (PARAMETERS | OWN.get(kind, {})).items():
+            value = getattr(self, option)
+            if value is None or value is False:
+                continue
+            if name not in known:
+                raise self._not_for(option, name, classes)
+            values[name] = read(value)
+        for option in ("groups", "time"):
+            if getattr(self, option) and "groups" not in signature(kind.fit).parameters:
+                raise self._not_for(option, "cv", classes)
         if self.time is not None:
-            cv = GapKFold(WINDOWS if cv is None else cv, self.gap)
+            values["cv"] = GapKFold(values.get("cv", WINDOWS), self.gap)
+        if "random_state" in known:
+            values["random_state"] = self.random_state
+        estimator: BaseEstimator = kind(**values)
+        return estimator
+
+    def _not_for(self, option: str, parameter: str, classes: bool) -> InputError:
+        """Error for an option that the estimator has no parameter for."""
+        having = [m for (m, _), of in ESTIMATORS.items() if parameter in signature(of).parameters]
+        name = f"--{option.replace('_', '-')}"
+        if not classes and self.machine in having:
+            return InputError(f"{name} is for classification, but this is a regression")
+        names = " or ".join(dict.fromkeys(having))
+        return InputError(f"{name} is for --machine {names}, not for {self.machine}")
+
+    def estimator_for(self, prepared: Prepared) -> Any:
+        """The unfitted estimator for a table; refuses what it would refuse for these rows."""
+        y, classes = prepared.target.y, prepared.target.task == "classification"
+        machine = self._checked(classes, len(y))
+        if issparse(prepared.matrix) and not get_tags(machine).input_tags.sparse:
+            raise InputError(f"--machine {self.machine} is for dense tables; use lssvm")
+        self._check_folds(prepared, getattr(machine, "cv", self.cv))
+        if classes and hasattr(machine, "threshold"):
+            self._check_classes(y, machine.threshold)
+        return machine
+
+    def _check_folds(self, prepared: Prepared, cv: Any) -> None:
+        """Refuse folds that cannot be made, naming the options that ask for them."""
+        y = prepared.target.y
         given = {"--groups": self.groups, "--time": self.time, "--gap": self.gap, "--cv": self.cv}
         prefix = " ".join(f"{name} {value}" for name, value in given.items() if value)
         with as_messages(prefix=f"{prefix}: "):
-            numbers = None if groups is None else group_numbers(groups, len(y))
+            groups = [group_numbers(labels, len(y)) for labels in prepared.arguments.values()]
             labels = y if prepared.target.task == "classification" else None
-            fold_numbers(cv, y, numbers, labels=labels)
-        return cv
+            fold_numbers(cv, y, *groups, labels=labels)
 
-    def _check_classes(self, y: AnyArray) -> None:
-        labels, counts = np.unique(y, return_counts=True)
-        threshold, n_classes = threshold_of(self.threshold), len(labels)
-        if n_classes > 2 and threshold not in (None, 0.0):
-            raise InputError(
-                f"--threshold {self.threshold} is for two classes, but the target has "
-                f"{n_classes}; for classes of unequal size use --weight balanced"
-            )
-        if n_classes == 2 and counts.min() == 1:
+    def _check_classes(self, y: AnyArray, rule: Threshold) -> None:
+        labels, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+        try:
+            check_threshold(rule, class_targets(codes, len(labels)))
+        except ValueError as error:
+            given = f"--threshold {self.threshold}"
+            raise InputError(str(error).replace(f"threshold={rule!r}", given)) from error
+        if len(labels) == 2 and counts.min() == 1:
             raise InputError(
                 f"the class {labels[counts.argmin()]} has only one row, and without that row there "
                 "is no second class to learn; add rows of it, or name another --target"
             )
-        if threshold not in (None, 0.0, "ber") and counts[1] > counts[0]:
+        if rule not in (None, 0.0, "ber") and counts[1] > counts[0]:
             other, positive = labels
             warning(
                 f"--threshold {self.threshold} treats {positive} as the positive class, because it "
                 f"is later in order, but most rows have it. If {other} is to be detected, "
                 "write the labels so that it is later, such as 1, and 0 for the other"
             )
-
-
-def _one_or_list(names: list[str] | None, default: str) -> str | list[str]:
-    """The name or names that were given, or else the default."""
-    names = names or [default]
-    return names[0] if len(names) == 1 else names

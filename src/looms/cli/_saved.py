@@ -29,7 +29,10 @@ from looms.tables._transformers import TableColumns
 if TYPE_CHECKING:
     import pandas as pd
 
-_LEAST_SQUARES = (LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV)
+#: Value of --machine by estimator.
+_KINDS = {SVCCV: "svm", NonconformityClassifier: "nonconformity"} | dict.fromkeys(
+    (LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV), "lssvm"
+)
 
 
 class _Fitted(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -84,8 +87,7 @@ def completed(saved: SavedModel, path: Path) -> SavedModel:
     model = saved.model
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     machine = steps[-1]
-    kinds = {SVCCV: "svm", NonconformityClassifier: "nonconformity"}
-    kind = "lssvm" if isinstance(machine, _LEAST_SQUARES) else kinds.get(type(machine))
+    kind = _KINDS.get(type(machine))
     if kind is None:
         raise InputError(
             f"{path}: the model ends in {type(machine).__name__}, and the command line takes "

@@ -12,17 +12,15 @@ from sklearn.pipeline import Pipeline
 from looms.assessment import AssessmentInterrupted
 from looms.assessment import assess as assess_splits
 from looms.assessment._result import Assessment
-from looms.cli._cost import tell_cost
+from looms.cli._cost import arrays_of, by_features, tell_cost
 from looms.cli._errors import InputError
 from looms.cli._options import (
-    DropMissingOption,
-    DropOption,
+    Columns,
     FileArgument,
     ForceOption,
     JsonOption,
     Reading,
     StoreOption,
-    TargetOption,
     command,
 )
 from looms.cli._output import (
@@ -48,7 +46,7 @@ from looms.report.text import plain
 def assess(
     file: FileArgument,
     *,
-    target: TargetOption = None,
+    columns: Columns,
     splits: Annotated[
         int | None,
         typer.Option(
@@ -72,8 +70,6 @@ def assess(
         int, typer.Option("--jobs", "-j", help="Splits to run in parallel; -1 for one per core.")
     ] = 1,
     request: MachineRequest,
-    drop: DropOption = None,
-    drop_missing_targets: DropMissingOption = False,
     output: Annotated[
         Path | None, typer.Option("--output", "--out", "-o", help="CSV file with a row per split.")
     ] = None,
@@ -87,35 +83,23 @@ def assess(
     """Assess the whole selection on outer splits, whose test rows it never sees."""
     if request.nested:
         raise InputError("--nested is for looms fit: looms assess tunes anew in splits of its own")
-    check_report(report, request, output, "the row a split")
+    check_report(report, False, request, output, "the row a split")
     if request.time is not None and method is not None:
         raise InputError(
             f"--time tests rows after the training rows, which --method {method} mixes; leave one "
             "of these options out"
         )
-    n_arrays, n_splits = request.n_arrays, splits or (100 if request.time is None else 5)
-    n_arrays *= effective_n_jobs(jobs)
-    prepared = prepare_file(
-        file,
-        target,
-        drop,
-        reading,
-        request.task,
-        request.groups,
-        request.time,
-        n_arrays,
-        request.by_features,
-        drop_missing_targets,
-    )
+    n_splits, at_once = splits or (100 if request.time is None else 5), effective_n_jobs(jobs)
+    n_arrays, thin = arrays_of(request) * at_once, by_features(request)
+    prepared = prepare_file(file, columns, reading, request, n_arrays, thin)
     check_can_write(output, force, file, holds="split,n_train,n_test,")
     check_can_write(report, force, file, option="--report", holds=PAGE)
-    machine, y = request.estimator(prepared), prepared.target.y
+    machine, y = request.estimator_for(prepared), prepared.target.y
     if getattr(machine, "threshold", None) not in (None, 0.0):
         note(f"--threshold {request.threshold}: positive is {max(y)}")
     n_train = round((1.0 - test_size) * len(y))
-    if not request.by_features:
-        n_fits = request.n_fits and request.n_fits * n_splits / effective_n_jobs(jobs)
-        tell_cost(n_train, n_arrays, n_fits)
+    if not thin:
+        tell_cost(request, n_train, n_arrays, n_splits / at_once)
     try:
         with as_messages(), Meter("Splits") as meter:
             result = assess_splits(
@@ -129,8 +113,8 @@ def assess(
                 store=store,
                 n_jobs=jobs,
                 random_state=request.random_state,
-                groups=prepared.groups,
-                copies=request.copies,
+                **prepared.arguments,
+                copies=request.copies or "apart",
                 progress=meter.split,
             )
     except AssessmentInterrupted as interrupt:
@@ -142,7 +126,7 @@ def assess(
             write_or_print(output, csv_text(result.table), "a row for each split is in")
         if report is not None:
             model = train(prepared, request).model
-            write_report(report, model, prepared, target, file, result)
+            write_report(report, model, prepared, columns.target, file, result)
     finally:
         show_result(result, json)
     if result.classification:

@@ -11,9 +11,10 @@ import typer
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
-from looms import SVCCV, NonconformityClassifier
+from looms._checks import check_share
 from looms._words import count
 from looms.assessment._experiment import numbered
+from looms.cli._classifier import SVMRequest, classifier_of
 from looms.cli._diagnosis import (
     FIGURES,
     Diagnosis,
@@ -24,7 +25,6 @@ from looms.cli._diagnosis import (
     show,
 )
 from looms.cli._errors import InputError
-from looms.cli._estimator import classifier_of
 from looms.cli._options import (
     DropOption,
     FileArgument,
@@ -38,12 +38,12 @@ from looms.cli._output import (
     check_can_write,
     csv_text,
     note,
+    refused,
     write_or_print,
     write_output,
 )
-from looms.cli._prepare import labels_of_groups, prepare, read_training
+from looms.cli._prepare import check_kernel_matrix, labels_of_groups, prepare, read_training
 from looms.cli._progress import Meter
-from looms.cli._svm_request import SVMRequest
 from looms.cli._target import Target, target_of
 from looms.cli.predict import load, rows_for
 from looms.copies import copy_groups, n_unexpected_copies
@@ -99,8 +99,8 @@ class Plan:
 
     def check(self) -> None:
         """Refuse impossible options, before any work."""
-        if not 0 < self.alpha < 1:
-            raise InputError(f"--alpha must be between 0 and 1, both excluded, not {self.alpha:g}")
+        with refused():
+            check_share(self.alpha, "alpha")
         least = least_replicates(self.alpha)
         if 0 < self.bootstrap < least:
             raise InputError(
@@ -210,7 +210,9 @@ def _of_table(
     plan: Plan,
 ) -> Subject:
     """A classifier, or a support vector machine, tuned on the rows if it is not given."""
-    table, labels = read_training(file, target, drop, reading, groups)
+    table, arguments = read_training(file, target, drop, reading, groups)
+    labels = arguments.get("groups")
+    check_kernel_matrix(file, table.X.shape[0])
     classes = classes_of(table.y, file)
     plan.check()
     prepared = prepare(table.X, classes)
@@ -245,23 +247,6 @@ def _of_model(
         raise InputError(f"{path}: diagnostics take files of looms fit, and this is of save_model")
     if saved.metadata["task"] != "classification":
         raise InputError(f"{path}: it is a regression, but diagnostics are for classes")
-    if isinstance(saved.model[-1], NonconformityClassifier):
-        raise InputError(
-            f"{path}: it has a machine for each row, but diagnostics are for one; use looms fit "
-            "--machine svm"
-        )
-    members = getattr(saved.model[-1], "members_", ())
-    if members:
-        raise InputError(
-            f"{path}: it is a stack of {len(members)} machines, but diagnostics are for one; fit "
-            "with --combine best"
-        )
-    landmarks = getattr(saved.model[-1], "landmarks_", None)
-    if landmarks is not None:
-        raise InputError(
-            f"{path}: it is a machine on {landmarks.shape[0]} landmarks, but diagnostics take the "
-            "whole kernel matrix; fit a machine to fewer rows"
-        )
     if target not in (None, saved.metadata["target"]):
         raise InputError(f"{path}: it predicts {saved.metadata['target']!r}, not {target!r}")
     plan.check()
@@ -275,7 +260,8 @@ def _of_model(
         X = X if name in saved.metadata["columns"] else X.drop(columns=name)
     elif saved.model[-1].units_.grouped:
         note("rows that the fit held out together are left out one at a time here; see --groups")
-    kind = "Support vector" if isinstance(saved.model[-1], SVCCV) else "Least-squares"
+    kinds = {"svm": "Support vector", "lssvm": "Least-squares"}
+    kind = kinds.get(saved.metadata["options"]["machine"], "Nonconformity")
     return Subject(saved.model, X, y, labels, f"{kind} machine of {path}", file.name)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,25 +20,22 @@ from looms import BoundWarning, CopiesWarning, OneClassWarning, ScalesWarning, _
 from looms._memory import CERTIFICATE
 from looms._optional import require
 from looms.assessment._result import Assessment
-from looms.cli._cost import tell_cost
+from looms.cli._cost import arrays_of, by_features, tell_cost
 from looms.cli._errors import InputError
 from looms.cli._figures import (
     choice_of,
     held_out_figures,
-    method_of,
-    show_candidates,
     show_choice,
     show_figures,
+    show_tried,
 )
 from looms.cli._large import ScratchFolder, memory_of, prepare_large
 from looms.cli._options import (
-    DropMissingOption,
-    DropOption,
+    Columns,
     FileArgument,
     ForceOption,
     JsonOption,
     Reading,
-    TargetOption,
     command,
 )
 from looms.cli._output import (
@@ -57,10 +54,10 @@ from looms.cli._request import MachineRequest
 from looms.cli._target import target_of
 from looms.datasets._table import table_name
 from looms.estimators import Certificate
-from looms.estimators._base import KernelMachine
 from looms.model_files import save_model
 from looms.model_files._files import SavedModel
 from looms.report import cautions, summary, write_html
+from looms.report.model import named
 
 #: Beginning of a page of `looms.report`.
 PAGE = r'<!doctype html>[\s\S]*<meta name="generator" content="looms '
@@ -74,10 +71,8 @@ _IN_PYTHON = {"in param_grid": "as param_grid of looms.SVCCV in Python"}
 def fit(
     file: FileArgument,
     *,
-    target: TargetOption = None,
+    columns: Columns,
     request: MachineRequest,
-    drop: DropOption = None,
-    drop_missing_targets: DropMissingOption = False,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -113,16 +108,13 @@ def fit(
     sample of 20,000 rows.
     """
     output = output or Path(f"{table_name(file)}.looms.skops")
-    check_report(report, request, output, "the model")
-    if json and request.machine != "lssvm":
-        raise InputError("--json is for --machine lssvm")
+    check_report(report, json, request, output, "the model")
     if certify and request.machine == "nonconformity":
         raise InputError("--certify is not for --machine nonconformity: it has no refits by row")
-    if memory is not None and request.rank is None:
+    if memory and not request.rank:
         raise InputError("--memory goes with --rank, the number of landmarks")
-    columns = request.groups, request.time
-    whole = request.rank is None or columns != (None, None) or drop_missing_targets
-    if memory is not None and whole:
+    whole = not request.rank or request.groups or request.time or columns.drop_missing_targets
+    if memory and whole:
         raise InputError(
             "--memory is for rows in blocks, but --groups, --time and --drop-missing-targets read "
             "the whole table"
@@ -139,29 +131,20 @@ def fit(
 
     with ExitStack() as stack:
         if whole:  # a wrong --target is told first
-            n_arrays = max(request.n_arrays, CERTIFICATE * certify * (request.rank is None))
-            by_features = request.by_features and not certify  # refits take the matrix
-            prepared = prepare_file(
-                file,
-                target,
-                drop,
-                reading,
-                request.task,
-                *columns,
-                n_arrays,
-                by_features,
-                drop_missing_targets,
-            )
+            n_arrays = max(arrays_of(request), CERTIFICATE * certify * (not request.rank))
+            thin = by_features(request) and not certify  # refits take the matrix
+            prepared = prepare_file(file, columns, reading, request, n_arrays, thin)
             check_paths()
-            if not by_features:
-                tell_cost(len(prepared.rows), n_arrays, request.n_fits)
+            if not thin:
+                tell_cost(request, len(prepared.rows), n_arrays)
         else:  # reading may take long
             check_paths()
             scratch = ScratchFolder(output.parent, stack)
-            prepared = prepare_large(file, target, drop, reading, request, most, scratch)
+            prepared = prepare_large(file, columns, reading, request, most, scratch)
         fitted = train(prepared, request)
-        metadata = {**fitted.metadata, "target": target, "file": file.name}
-        save_model(output, fitted.model, metadata)
+        about = {"target": columns.target, "file": file.name}
+        saved = replace(fitted, metadata=fitted.metadata | about)
+        save_model(output, saved.model, saved.metadata)
         try:
             certificate = certified(fitted.model[-1], prepared.matrix, certify)
         except (KeyboardInterrupt, MemoryError):
@@ -170,16 +153,16 @@ def fit(
     if certificate is not None:
         if certificate.holds:  # otherwise it is among the cautions
             note(str(certificate))
-        save_model(output, fitted.model, metadata)
+        save_model(output, saved.model, saved.metadata)
     if report is not None:  # before anything is printed, to a pipe that may close
-        write_report(report, fitted.model, prepared, target, file)
+        write_report(report, fitted.model, prepared, columns.target, file)
     if json:
-        show_json(summary(fitted.model, **known_of(prepared, target, file)))
+        show_json(summary(fitted.model, **known_of(prepared, columns.target, file)))
     else:
-        show_choice(fitted.model, metadata)
+        show_choice(saved)
     if request.machine != "nonconformity":  # its machines are not left out one by one
         show_cautions(cautions(fitted.model))
-    note(choice_of(fitted.model[-1]))
+    note(choice_of(saved))
     note(f"the model is in {output}")
 
 
@@ -207,12 +190,13 @@ def demo(
     request = MachineRequest("classification", kernel=["linear", "rbf"], random_state=random_state)
     fitted = train(prepare(X_train, target_of(y_train, request.task)), request)
     machine = fitted.model[-1]
-    show_candidates(machine)
+    show_tried(machine)
     with as_messages():
         predictions = Predictions.of(fitted, X_test)
+    (method, figures), _ = held_out_figures(named(fitted.model, machine)).items()
     show_figures(
         {
-            f"{method_of(machine)}, {len(y_train)} rows": held_out_figures(machine)[0],
+            f"{method}, {len(y_train)} rows": figures,
             f"the other half, {len(y_test)} rows": predictions.figures(y_test),
         }
     )
@@ -225,7 +209,7 @@ def demo(
 
 def train(prepared: Prepared, request: MachineRequest) -> SavedModel:
     """The model that was asked for, fitted to a table; progress goes to stderr."""
-    machine = request.estimator(prepared)
+    machine = request.estimator_for(prepared)
     start = time.perf_counter()
     with ExitStack() as stack:
         stack.enter_context(as_messages(_IN_PYTHON))
@@ -237,14 +221,12 @@ def train(prepared: Prepared, request: MachineRequest) -> SavedModel:
             warnings.simplefilter("ignore", ConvergenceWarning)
         if hasattr(machine, "set_callbacks"):  # of scikit-learn since 1.9
             usual = None if request.machine == "svm" else USUAL_EVALUATIONS
-            power = 3 if request.rank is None else 1
+            power = 3 if arrays_of(request) else 1
             meter = Meter("", prepared.matrix.shape[0], usual, power)
             machine.set_callbacks(stack.enter_context(meter))
             stack.callback(machine.set_callbacks)
-        groups = {} if prepared.groups is None else {"groups": prepared.groups}
-        machine.fit(prepared.matrix, prepared.target.y, **groups)
-        if request.machine != "nonconformity":
-            _ = machine.nested_  # tuned in outer folds at the first access
+        machine.fit(prepared.matrix, prepared.target.y, **prepared.arguments)
+        getattr(machine, "nested_", None)  # tuned in outer folds at the first access
     types = ranges = None
     if not issparse(prepared.X):
         types, ranges = {str(n): str(t) for n, t in prepared.X.dtypes.items()}, prepared.ranges
@@ -265,14 +247,15 @@ def train(prepared: Prepared, request: MachineRequest) -> SavedModel:
 
 def certified(machine: Any, X: Any, always: bool) -> Certificate | None:
     """Certificate of a machine, if asked for or cheap compared with the fit; else None."""
-    if not isinstance(machine, KernelMachine):
+    if not hasattr(machine, "certify"):
         return None
     n, landmarks = X.shape[0], getattr(machine, "landmarks_", None)
     cheap = n <= _CHEAP if landmarks is None else n * landmarks.shape[0] ** 2 <= _CHEAP_ON_LANDMARKS
     if not (cheap or always):
         return None
     try:
-        return machine.certify(X=X if machine.X_fit_ is None else None)
+        certificate: Certificate = machine.certify(X=X if machine.X_fit_ is None else None)
+        return certificate
     except MemoryError:
         if always:
             raise
@@ -280,16 +263,17 @@ def certified(machine: Any, X: Any, always: bool) -> Certificate | None:
 
 
 def check_report(
-    report: Path | None, request: MachineRequest, other: Path | None, holds: str
+    report: Path | None, json: bool, request: MachineRequest, other: Path | None, holds: str
 ) -> None:
-    """Refuse, before any work, a report that could not be made afterwards.
+    """Refuse, before any work, a report or summary that could not be made afterwards.
 
     ``other`` is the other file that the command writes, and ``holds`` what is in it.
     """
+    for option, wanted in (("--report", report), ("--json", json)):
+        if wanted and request.machine != "lssvm":
+            raise InputError(f"{option} is for --machine lssvm")
     if report is None:
         return
-    if request.machine != "lssvm":
-        raise InputError("--report is for --machine lssvm")
     if other is not None and report.absolute() == other.absolute():
         raise InputError(f"{report} is to hold {holds}; name another --report")
     for package in ("jinja2", "matplotlib"):
@@ -318,7 +302,7 @@ def known_of(prepared: Prepared, target: str | None, file: Path) -> dict[str, An
     return {
         "X": pandas.DataFrame(index=rows),
         "y": pandas.Series(prepared.target.y, name=target),
-        "groups": prepared.groups,
+        "groups": prepared.arguments.get("groups"),
         "title": f"{target}, {file.name}" if target else file.name,
         "notes": prepared.notes,
     }

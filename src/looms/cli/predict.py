@@ -13,10 +13,8 @@ from scipy import sparse
 from looms import PrevalenceClassifier
 from looms._optional import require
 from looms._words import count, listed
-from looms.cli._coverage_request import CoverageRequest
 from looms.cli._errors import InputError
 from looms.cli._figures import (
-    by_key,
     choice_of,
     show_choice,
     show_confusion,
@@ -41,7 +39,7 @@ from looms.cli._output import (
     show_json,
     without_formulas,
 )
-from looms.cli._predictions import Predictions, Unlike
+from looms.cli._predictions import CoverageRequest, Predictions, Unlike
 from looms.cli._prepare import open_file, read
 from looms.cli._saved import completed
 from looms.cli._target import text
@@ -187,9 +185,10 @@ def score(
     for remark in (*unlike.notes(), *predictions.trained_on()):
         note(remark)
     if json:
-        show_json(plain({"n_rows": table.X.shape[0], "figures": by_key(figures)}))
+        show_json(plain({"n_rows": table.X.shape[0], "figures": figures}))
         return
-    show_figures({f"{count(table.X.shape[0], 'row')} of {file.name}": figures})
+    rows = f"{count(table.X.shape[0], 'row')} of {file.name}"
+    show_figures({rows: figures}, len(getattr(saved.model[-1], "classes_", ())))
     if labels:
         show_confusion(truth, text(predictions.predicted), labels)
 
@@ -214,9 +213,9 @@ def show(
         show_json(summary(saved.model, y=y, title=title))
         return
     show_request(saved.metadata)
-    show_choice(saved.model, saved.metadata)
+    show_choice(saved)
     if hasattr(saved.model[-1], "best_index_") or "date" in saved.metadata:
-        note(choice_of(saved.model[-1]))
+        note(choice_of(saved))
 
 
 def load(path: Path, max_bytes: int) -> SavedModel:

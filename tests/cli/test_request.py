@@ -1,0 +1,124 @@
+"""From options to the estimator, without a fit; what is refused before any file is read."""
+
+from dataclasses import fields
+
+import pytest
+
+from looms import SVCCV, LSSVMClassifierCV, LSSVMRegressorCV, NonconformityClassifier
+from looms.cli._errors import InputError, in_options
+from looms.cli._request import ESTIMATORS, OWN, PARAMETERS, MachineRequest
+from looms.folds import GapKFold
+from looms.threshold import Cost, RequiredRecall
+
+CASES = [
+    ({}, LSSVMClassifierCV()),
+    ({"task": "regression"}, LSSVMRegressorCV()),
+    ({"machine": "svm"}, SVCCV()),
+    ({"machine": "nonconformity"}, NonconformityClassifier(random_state=0)),
+    ({"random_state": 3}, LSSVMClassifierCV(random_state=3)),
+    ({"kernel": ["ard"]}, LSSVMClassifierCV("ard")),
+    ({"kernel": ["linear", "rbf"]}, LSSVMClassifierCV(["linear", "rbf"])),
+    ({"criterion": ["hinge", "wmw"]}, LSSVMClassifierCV(criterion=["hinge", "wmw"])),
+    ({"criterion": ["ber"], "machine": "svm"}, SVCCV(criterion="ber")),
+    ({"optimizer": "scg"}, LSSVMClassifierCV(optimizer="scg")),
+    ({"threshold": "0"}, LSSVMClassifierCV(threshold=0.0)),
+    ({"threshold": "recall=0.9"}, LSSVMClassifierCV(threshold=RequiredRecall(0.9))),
+    ({"threshold": "cost=1:5", "machine": "svm"}, SVCCV(threshold=Cost(1.0, 5.0))),
+    ({"calibration": "beta"}, LSSVMClassifierCV(calibration="beta")),
+    ({"calibration": "none"}, LSSVMClassifierCV(calibration=None)),
+    ({"calibration": "none", "machine": "svm"}, SVCCV(probability=None)),
+    ({"calibration": "sigmoid", "machine": "svm"}, SVCCV(probability="loo")),
+    ({"weight": "balanced"}, LSSVMClassifierCV(class_weight="balanced")),
+    ({"weight": "balanced", "machine": "svm"}, SVCCV(class_weight="balanced")),
+    ({"weight": "none"}, LSSVMClassifierCV()),
+    ({"max_iter": 7}, LSSVMClassifierCV(max_iter=7)),
+    ({"prior": True}, LSSVMClassifierCV(prior=True)),
+    ({"copies": "together"}, LSSVMClassifierCV(copies="together")),
+    ({"cv": "10"}, LSSVMClassifierCV(cv=10)),
+    ({"cv": "5x2", "task": "regression"}, LSSVMRegressorCV(cv="5x2")),
+    ({"cv": "4", "machine": "svm"}, SVCCV(cv=4)),
+    ({"cv": "5x2", "machine": "nonconformity"}, NonconformityClassifier(validation="5x2")),
+    ({"combine": "stack"}, LSSVMClassifierCV(combine="stack")),
+    ({"search": "grid"}, LSSVMClassifierCV(search="grid")),
+    ({"search": "grid", "machine": "svm"}, SVCCV(search="grid")),
+    ({"nested": "folds"}, LSSVMClassifierCV(nested="folds")),
+    ({"nested": "none", "machine": "svm"}, SVCCV()),
+    ({"rank": "20"}, LSSVMClassifierCV(rank=20)),
+    ({"rank": "auto"}, LSSVMClassifierCV(rank="auto")),
+    ({"rank": "20", "kernel": ["auto"]}, LSSVMClassifierCV("auto", rank=20)),
+    ({"rank": "20", "search": "grid"}, LSSVMClassifierCV(rank=20, search="grid")),
+    ({"rank": "20", "nested": "folds"}, LSSVMClassifierCV(rank=20, nested="folds")),
+    ({"rank": "20", "cv": "5x2"}, LSSVMClassifierCV(rank=20, cv="5x2")),
+    ({"rank": "20", "copies": "together"}, LSSVMClassifierCV(rank=20, copies="together")),
+    ({"time": "day"}, LSSVMClassifierCV(cv=GapKFold(10))),
+    ({"time": "day", "machine": "svm"}, SVCCV(cv=GapKFold(10))),
+    ({"time": "day", "gap": 3, "cv": "4"}, LSSVMClassifierCV(cv=GapKFold(4, 3))),
+    ({"time": "day", "kernel": ["auto"]}, LSSVMClassifierCV("auto", cv=GapKFold(10))),
+    ({"time": "day", "combine": "stack"}, LSSVMClassifierCV(combine="stack", cv=GapKFold(10))),
+]
+
+
+@pytest.mark.parametrize(("options", "expected"), CASES)
+def test_options_make_the_estimator(options, expected):
+    estimator = MachineRequest(**options).estimator(options.get("task") != "regression")
+    assert type(estimator) is type(expected)
+    wanted = expected.get_params(deep=False)
+    if "random_state" in wanted:
+        wanted["random_state"] = options.get("random_state", 0)
+    assert repr(estimator.get_params(deep=False)) == repr(wanted)  # splitters have no equality
+
+
+def test_every_option_is_among_the_cases():
+    options = {field.name for field in fields(MachineRequest)}
+    assert {name for case, _ in CASES for name in case} == options - {"groups"}
+    assert set(PARAMETERS) < options
+    assert all(set(own) < set(PARAMETERS) for own in OWN.values())
+    assert set(OWN) < set(ESTIMATORS.values())
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"kernel": ["rfb"]}, "Unknown --kernel 'rfb'; known are linear"),
+        ({"kernel": ["precomputed"]}, "--kernel precomputed is for Python"),
+        ({"kernel": ["auto", "rbf"]}, "'auto' works only with --machine lssvm, and not in a list"),
+        ({"kernel": ["auto"], "machine": "svm"}, "'auto' works only with --machine lssvm"),
+        ({"criterion": ["loss"]}, "Unknown --criterion 'loss'; known are press"),
+        ({"criterion": ["loss"], "machine": "svm"}, "'loss'; known are log_likelihood, error, ber"),
+        ({"criterion": ["wmw"], "task": "regression"}, "judges classes; for regression use"),
+        ({"criterion": ["ber", "error"], "machine": "svm"}, "svm takes only one --criterion"),
+        ({"criterion": ["press", "wmw"], "search": "grid"}, "--search grid compares its candidat"),
+        ({"prior": True, "search": "grid"}, "give one criterion and no --prior"),
+        ({"search": "gradient", "machine": "svm"}, "--search must be 'pattern' or 'grid'"),
+        ({"search": "pattern"}, "Unknown --search 'pattern'; known are gradient, grid"),
+        ({"machine": "svm", "task": "regression"}, "--machine svm is for classification"),
+        ({"threshold": "0", "task": "regression"}, "--threshold is for classification, but this"),
+        ({"weight": "none", "task": "regression"}, "--weight is for classification, but this"),
+        ({"optimizer": "scg", "machine": "svm"}, "--optimizer is for --machine lssvm, not for svm"),
+        ({"max_iter": 3, "machine": "svm"}, "--max-iter is for --machine lssvm, not for svm"),
+        ({"copies": "together", "machine": "svm"}, "--copies is for --machine lssvm, not for svm"),
+        ({"combine": "best", "machine": "svm"}, "--combine is for --machine lssvm, not for svm"),
+        ({"rank": "9", "machine": "svm"}, "--rank is for --machine lssvm, not for svm"),
+        ({"calibration": "beta", "machine": "svm"}, "svm has sigmoid or none"),
+        ({"weight": "none", "machine": "nonconformity"}, "is for --machine lssvm or svm, not for"),
+        ({"groups": "a", "machine": "nonconformity"}, "--groups is for --machine lssvm or svm"),
+        ({"time": "a", "machine": "nonconformity"}, "--time is for --machine lssvm or svm"),
+        ({"rank": "0"}, "--rank must be a positive integer, 'auto' or None, got 0"),
+        ({"rank": "many"}, "--rank must be a positive integer, 'auto' or None, got 'many'"),
+        ({"cv": "many"}, "--cv many is no number of folds, as 10, nor repetitions and folds"),
+        ({"cv": "5x2", "machine": "svm"}, "--machine svm holds out each row once, and --cv 5x2"),
+        ({"cv": "5x2", "time": "day"}, "--time holds out each row once, and --cv 5x2 repeats it"),
+        ({"gap": 3}, "--gap goes with --time"),
+        ({"time": "day", "groups": "day"}, "--groups and --time are both day"),
+        ({"time": "day", "nested": "folds"}, "--nested folds is for rows without --time"),
+    ],
+)
+def test_what_no_rows_could_mend_is_refused_by_its_option(options, text):
+    with pytest.raises(InputError) as refused:
+        MachineRequest(**options)
+    assert text in in_options(f"Error: {refused.value}")
+
+
+@pytest.mark.parametrize("command", ["fit", "assess"])
+def test_it_is_refused_before_the_file_is_read(looms, command, one_line):
+    one_line(looms(command, "nowhere.csv", "-k", "rfb"), 2, "Unknown --kernel 'rfb'")
