@@ -34,11 +34,13 @@ ESTIMATORS = [
 #: What runs other code; without probabilities nothing but the choice is an exception.
 VARIANTS = [
     LSSVMClassifier("linear", class_weight="balanced", calibration=None),
-    LSSVMClassifierCV(["linear", "rbf"], optimizer="scg", calibration=None, combine="stack"),
+    LSSVMClassifierCV(
+        ["linear", "rbf"], optimizer="scg", calibration=None, combine="stack", nested=None
+    ),
     LSSVMClassifierCV("linear", search="grid", cv=3, calibration="isotonic"),
     LSSVMRegressorCV(cv="2x3"),
     TransformedTargetRegressorCV(),
-    SVCCV("linear", "ber", param_grid={"C": [1.0]}, search="grid", probability=None),
+    SVCCV("linear", "ber", param_grid={"C": [0.01]}, search="grid", probability=None),
 ]
 
 # Some checks fit random labels and constant features: the search then ends at a bound, and the
