@@ -127,15 +127,3 @@ def test_landmarks_of_many_rows_have_nested_scores_if_asked_for():
     model = LSSVMRegressorCV("linear", rank=3).fit(rows, y)
     assert model.nested_ is None
     assert LSSVMRegressorCV("linear", rank=3, nested="folds").fit(rows, y).nested_ is not None
-
-
-@pytest.mark.slow
-def test_landmarks_of_noise_are_no_better_than_a_guess():
-    draws = []
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        noise, y = rng.normal(size=(60, 4)), rng.permutation(np.arange(60) < 30)
-        draws.append(LSSVMClassifierCV(rank=8, threshold="ber").fit(noise, y).scores_)
-    for name in ("auc", "ber"):
-        values = np.array([scores[name] for scores in draws])
-        assert abs(values.mean() - 0.5) < 3 * values.std(ddof=1) / np.sqrt(len(values))
