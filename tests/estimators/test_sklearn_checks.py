@@ -33,13 +33,13 @@ ESTIMATORS = [
 
 #: What runs other code; without probabilities nothing but the choice is an exception.
 VARIANTS = [
-    LSSVMClassifier("linear", class_weight="balanced", calibration=None),
     LSSVMClassifierCV(
-        ["linear", "rbf"], optimizer="scg", calibration=None, combine="stack", nested=None
+        ["linear", "quadratic"], search="grid", calibration=None, combine="stack", nested=None
     ),
-    LSSVMClassifierCV("linear", search="grid", cv=3, calibration="isotonic"),
-    LSSVMRegressorCV(cv="2x3"),
-    TransformedTargetRegressorCV(),
+    LSSVMClassifierCV(
+        "linear", optimizer="scg", cv=3, class_weight="balanced", calibration="isotonic"
+    ),
+    TransformedTargetRegressorCV(LSSVMRegressorCV("linear", cv="2x3")),
     SVCCV("linear", "ber", param_grid={"C": [0.01]}, search="grid", probability=None),
 ]
 

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from looms.cli._app import app as looms_app
 from papers.__main__ import app as papers_app
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parent
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 TERMINAL = {"COLUMNS": "80", "NO_COLOR": "1"}
 REDIRECTED = [["1", ">"], ["2", ">"], ["2", ">&"]]
