@@ -33,9 +33,7 @@ ESTIMATORS = [
 
 #: What runs other code; without probabilities nothing but the choice is an exception.
 VARIANTS = [
-    LSSVMClassifierCV(
-        ["linear", "quadratic"], search="grid", calibration=None, combine="stack", nested=None
-    ),
+    LSSVMRegressorCV(["linear", "quadratic"], search="grid", combine="stack", nested=None),
     LSSVMClassifierCV(
         "linear", optimizer="scg", cv=3, class_weight="balanced", calibration="isotonic"
     ),
