@@ -253,3 +253,30 @@ def test_groups_reach_a_machine_with_given_values():
     assert_allclose(model.machine_.held_out_.outputs, machine.held_out_.outputs)
     alone = Transformed(FIXED, "log", nested=None).fit(X, Y)
     assert abs(model.scores_["mae"] - alone.scores_["mae"]) > 1e-3
+
+
+def test_rows_leave_and_join_under_the_same_transform():
+    rows = np.array([3, 11, 40])
+    rest = np.delete(np.arange(N), rows)
+    for statistic in ("mean", "median"):
+        whole = Transformed(FIXED, "log", nested=None, statistic=statistic).fit(X, Y)
+        ours = whole.without(rows)
+        anew = LSSVMRegressor("linear", mu=ours.machine_.mu_)
+        theirs = Transformed(anew, "log", nested=None, statistic=statistic).fit(X[rest], Y[rest])
+        assert_allclose(ours.predict(X_NEW), theirs.predict(X_NEW))
+        assert_allclose(ours.held_out_.outputs, theirs.held_out_.outputs)
+        assert ours.scores_ == pytest.approx(theirs.scores_)
+        assert_allclose(ours.predict_interval(X_NEW), theirs.predict_interval(X_NEW))
+        again = ours.with_rows(X[rows], Y[rows])
+        assert_allclose(again.predict(X_NEW), whole.predict(X_NEW))
+        assert again.certify(2).relative < 1e-8
+    with pytest.raises(ValueError, match="'log' does not admit all targets"):
+        ours.with_rows(X[:1], [-1.0])
+
+
+@pytest.mark.parametrize("method", ["plus", "minmax", "scaled"])
+def test_methods_of_intervals_are_those_of_the_machine(method):
+    model = Transformed(FIXED, "log", nested=None).fit(X, Y)
+    machine = clone(FIXED).fit(X, np.log(Y))
+    ends = model.predict_interval(X_NEW, 0.8, method)
+    assert_allclose(ends, np.exp(machine.predict_interval(X_NEW, 0.8, method)))

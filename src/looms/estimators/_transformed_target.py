@@ -16,6 +16,7 @@ from looms._scores import Scores, number_scores
 from looms._typing import Array, Matrix
 from looms.conformal._jackknife import intervals_of_ends, required_rank
 from looms.estimators._base import checked_sample_weight, one_or_many
+from looms.estimators._certificate import Certificate
 from looms.estimators._folds import (
     as_rest_of,
     fold_rows,
@@ -234,11 +235,12 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
             return self._transform.inverse(outputs)
         return smeared_means(self._transform, outputs, self.machine_.held_out_)
 
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> Array:
+    def predict_interval(self, X: Any, coverage: float = 0.9, method: str = "plus") -> Array:
         """Prediction interval for each sample, from models that leave out training samples.
 
         The ends are those of intervals on the transformed scale, transformed back. With
-        ``nested_`` each fold uses the machine and the transform that were chosen without it.
+        ``nested_`` and "plus" each fold uses the machine and the transform that were chosen without
+        it.
 
         Parameters
         ----------
@@ -246,6 +248,8 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
             New samples.
         coverage : float, default=0.9
             Nominal share of new targets inside, between 0 and 1.
+        method : {"plus", "minmax", "scaled"}, default="plus"
+            As for `LSSVMRegressor.predict_interval`, on the transformed scale.
 
         Returns
         -------
@@ -260,8 +264,9 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
         """
         X = self._checked_new_data(X)
         nested = self.nested_
-        if nested is None:
-            return self._transform.inverse(self.machine_.predict_interval(X, coverage))
+        if nested is None or method != "plus":
+            ends = self.machine_.predict_interval(X, coverage, method)
+            return self._transform.inverse(ends)
         required_rank(coverage, len(nested.rows))  # an error before any work
         lower, upper = np.empty((2, X.shape[0], len(nested.rows)))
         for out, model in zip(fold_rows(nested.folds), nested.machines, strict=True):
@@ -272,6 +277,79 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
             f = model.machine_.predict(as_rest_of(self, X, rest))[:, None]
             lower[:, out], upper[:, out] = transform.inverse(f - half), transform.inverse(f + half)
         return intervals_of_ends(lower, upper, coverage)
+
+    def certify(self, n_rows: int = 10, X: Any = None) -> Certificate:
+        """Comparison of the machine of the transformed target with refits.
+
+        Parameters
+        ----------
+        n_rows, X : as for `LSSVMRegressor.certify`.
+
+        Returns
+        -------
+        certificate : Certificate
+            On the transformed scale; also stored in ``machine_``.
+        """
+        check_is_fitted(self, "machine_")
+        return self.machine_.certify(n_rows, X)
+
+    def without(self, rows: Any, certify: bool = True) -> TransformedTargetRegressorCV:
+        """The machine without some rows, with the same transform and hyper-parameters.
+
+        Parameters
+        ----------
+        rows, certify : as for `LSSVMRegressor.without`.
+
+        Returns
+        -------
+        machine : TransformedTargetRegressorCV
+            A new machine without ``nested_``; this one does not change.
+        """
+        check_is_fitted(self, "machine_")
+        return self._of(self.machine_.without(rows, certify))
+
+    def with_rows(
+        self, X: Any, y: Any, sample_weight: Any = None, certify: bool = True
+    ) -> TransformedTargetRegressorCV:
+        """The machine with rows added after its own, with the same transform.
+
+        Parameters
+        ----------
+        X, sample_weight, certify : as for `LSSVMRegressor.with_rows`.
+        y : array-like of shape (n_rows,)
+            Targets, on the scale of the fit.
+
+        Returns
+        -------
+        machine : TransformedTargetRegressorCV
+            As for `without`.
+
+        Raises
+        ------
+        ValueError
+            If the transform does not admit the targets.
+        """
+        X, y = self._checked_new_data(X), np.asarray(y, dtype=np.float64)
+        if not self._transform.takes(y):
+            raise ValueError(
+                f"The transform {self.transform_!r} does not admit all targets, the smallest of "
+                f"which is {y.min():.3g}: fit anew to all rows."
+            )
+        z = self._transform.forward(y)
+        return self._of(self.machine_.with_rows(X, z, sample_weight, certify))
+
+    def _of(self, machine: Regressor) -> TransformedTargetRegressorCV:
+        """The same transform of another machine."""
+        one, transform = copy(self), self._transform
+        one.machine_, one.n_features_in_ = machine, machine.n_features_in_
+        y = transform.inverse(machine.loo_.y)
+        one.loo_ = one._predictions(machine.loo_, y)
+        one.held_out_ = one._predictions(machine.held_out_, y)
+        outputs = machine._outputs_by_repetition()
+        one._repeated = one._predicted_by_repetition(transform, outputs, machine)
+        one._nested = one._unfitted = None
+        one.__dict__.pop("_said_optimistic", None)
+        return one
 
     @property
     def nested_(self) -> Nested | None:
