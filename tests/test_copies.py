@@ -162,8 +162,7 @@ def test_intervals_come_from_machines_that_saw_no_copy():
     ours = machine.predict_interval(new, coverage=0.8)
     assert_allclose(ours, interval(Units.of_numbers(AGAIN)), rtol=1e-8)
     assert not np.allclose(ours, interval(Units.rows(len(AGAIN))), rtol=1e-3)
-    with pytest.raises(ValueError, match="copies='apart'"):
-        machine.predict_interval(new, method="scaled")
+    assert np.isfinite(machine.predict_interval(new, method="scaled")).all()
 
 
 def test_an_unknown_word_is_refused():

@@ -242,8 +242,7 @@ def test_they_are_made_once_and_again_after_another_fit(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("threshold", [None, "ber"])
-@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize(("grouped", "threshold"), [(False, "ber"), (True, None)])
 def test_of_noise_they_are_chance(grouped, threshold):
     """Labels drawn for rows, or for groups of rows that are alike, in equal numbers."""
     rng = np.random.default_rng(3)

@@ -244,6 +244,13 @@ class Units:
         number[:, rows], tested[:, rows] = self.number, self.tested
         return Units(number, tested, np.unique(clusters, return_inverse=True)[1])
 
+    def only(self, ids: AnyArray) -> Units:
+        """Some of the units, numbered in their order; rows of the others stay."""
+        place = np.full(self.n_units + 1, -1)
+        place[ids] = np.arange(len(ids))
+        number = place[self.number]
+        return Units(number, self.tested & (number >= 0), self.clusters)
+
     def only_tested(self, values: Array) -> Array:
         """``values``, (n_repetitions, n, ...), with NaN for rows that are not tested."""
         mask = self.tested.reshape(*self.shape, *(1 for _ in values.shape[2:]))

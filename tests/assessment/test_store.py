@@ -339,8 +339,8 @@ from sklearn.preprocessing import StandardScaler
 import looms
 if __name__ == "__main__":
     X, y = load_breast_cancer(return_X_y=True)
-    model = make_pipeline(StandardScaler(), looms.LSSVMClassifierCV("rbf", threshold="ber"))
-    result = looms.assess(model, X[::3], y[::3], 40, store=sys.argv[1], random_state=0,
+    model = make_pipeline(StandardScaler(), looms.LSSVMClassifierCV("linear", threshold="ber"))
+    result = looms.assess(model, X[::6], y[::6], 40, store=sys.argv[1], random_state=0,
                           n_jobs=int(sys.argv[3]))
     with open(sys.argv[2], "w") as file:
         file.write(result.table.to_csv())

@@ -1,6 +1,7 @@
 """Running the command line in this process."""
 
 import re
+import shutil
 
 import pandas as pd
 import pytest
@@ -30,8 +31,7 @@ def fit(looms):
     return run
 
 
-@pytest.fixture
-def pets(tmp_path):
+def _pets(path):
     """A small table of two classes, mixed columns and gaps."""
     n = 40
     frame = pd.DataFrame(
@@ -43,9 +43,30 @@ def pets(tmp_path):
         }
     )
     frame.loc[3, "weight"] = None
-    path = tmp_path / "pets.csv"
     frame.to_csv(path, index=False)
     return path
+
+
+@pytest.fixture
+def pets(tmp_path):
+    """A small table of two classes, mixed columns and gaps."""
+    return _pets(tmp_path / "pets.csv")
+
+
+@pytest.fixture(scope="session")
+def pets_fitted(tmp_path_factory):
+    """A folder with that table and its model: fitted once, and only read."""
+    folder = tmp_path_factory.mktemp("pets")
+    path, model = _pets(folder / "pets.csv"), folder / "pets.looms.skops"
+    arguments = ["fit", path, "-t", "kind", "--nested", "none", "-o", model]
+    assert CliRunner().invoke(app, [str(each) for each in arguments]).exit_code == 0
+    return folder
+
+
+@pytest.fixture
+def pets_model(pets_fitted, pets):
+    """The model of ``pets``, copied beside the table."""
+    return shutil.copy(pets_fitted / "pets.looms.skops", pets.parent)
 
 
 @pytest.fixture(scope="session")

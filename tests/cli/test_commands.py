@@ -68,9 +68,8 @@ def test_fit_and_score_regression(looms, fit, data_folder, figures):
     assert "Confusion" not in result.stdout
 
 
-def test_predict_to_standard_output_can_be_piped(looms, fit, pets):
-    fit(pets, "-t", "kind")
-    result = looms("predict", "pets.looms.skops", pets, "--digits", 17)
+def test_predict_to_standard_output_can_be_piped(looms, pets, pets_model):
+    result = looms("predict", pets_model, pets, "--digits", 17)
     assert result.exit_code == 0, result.stderr
     assert result.stderr == ""
     predictions = pd.read_csv(io.StringIO(result.stdout))
@@ -83,7 +82,7 @@ def test_predict_to_standard_output_can_be_piped(looms, fit, pets):
     ]
     assert len(predictions) == 40
     columns = ["probability_cat", "probability_dog"]
-    model = load_model("pets.looms.skops").model
+    model = load_model(pets_model).model
     expected = model.predict_proba(pd.read_csv(pets).drop(columns="kind"))
     assert predictions[columns].to_numpy() == pytest.approx(expected)
     says_dog = predictions["decision_dog"] > 0
@@ -112,32 +111,29 @@ def test_predict_regression_has_one_column(looms, fit, data_folder):
     assert result.stdout.splitlines()[0] == "row,prediction"
 
 
-def test_predict_to_a_file(looms, fit, pets, one_line):
-    fit(pets, "-t", "kind")
-    result = looms("predict", "pets.looms.skops", pets, "-o", "out.csv")
+def test_predict_to_a_file(looms, pets, pets_model, one_line):
+    result = looms("predict", pets_model, pets, "-o", "out.csv")
     assert result.stdout == ""
     assert "40 predictions in out.csv" in result.stderr
     first = pd.read_csv("out.csv")
-    one_line(looms("predict", "pets.looms.skops", pets, "-o", "out.csv"), 2, "out.csv exists")
-    assert looms("predict", "pets.looms.skops", pets, "-o", "out.csv", "--force").exit_code == 0
+    one_line(looms("predict", pets_model, pets, "-o", "out.csv"), 2, "out.csv exists")
+    assert looms("predict", pets_model, pets, "-o", "out.csv", "--force").exit_code == 0
     pd.testing.assert_frame_equal(pd.read_csv("out.csv"), first)
 
 
-def test_score_counts_by_hand(looms, fit, pets, figures):
-    fit(pets, "-t", "kind")
-    machine_says = pd.read_csv(io.StringIO(looms("predict", "pets.looms.skops", pets).stdout))
+def test_score_counts_by_hand(looms, pets, pets_model, figures):
+    machine_says = pd.read_csv(io.StringIO(looms("predict", pets_model, pets).stdout))
     wrong = (machine_says["prediction"] != pd.read_csv(pets)["kind"]).mean()
-    result = looms("score", "pets.looms.skops", pets)
+    result = looms("score", pets_model, pets)
     assert figures(result.stdout.partition("Confusion")[0])[0] == pytest.approx(wrong, abs=1e-4)
     assert re.search(r"cat +20 +0 +50.0% *\n", result.stdout)
 
 
-def test_score_with_labels_that_are_new(looms, fit, pets, figures):
-    fit(pets, "-t", "kind")
+def test_score_with_labels_that_are_new(looms, pets, pets_model, figures):
     frame = pd.read_csv(pets)
     frame.loc[0, "kind"] = "ferret"
     frame.to_csv("new.csv", index=False)
-    result = looms("score", "pets.looms.skops", "new.csv")
+    result = looms("score", pets_model, "new.csv")
     assert "labels that the model does not know count as errors: ferret" in result.stderr
     assert figures(result.stdout.partition("Confusion")[0])[0] >= 1 / 40
     assert re.search(r"ferret +1 +0 +0", result.stdout)
@@ -279,15 +275,14 @@ def predictions_of(result):
     return pd.read_csv(io.StringIO(result.stdout), dtype=str)
 
 
-def test_predictions_can_be_joined_to_their_rows(looms, fit, pets, one_line):
-    fit(pets, "-t", "kind")
+def test_predictions_can_be_joined_to_their_rows(looms, pets, pets_model, one_line):
     frame = pd.read_csv(pets)
     frame["chip"] = [123456789.0 + i for i in range(39)] + [None]
     frame.to_csv("new.csv", index=False)
-    numbered = predictions_of(looms("predict", "pets.looms.skops", "new.csv"))
+    numbered = predictions_of(looms("predict", pets_model, "new.csv"))
     assert numbered["row"].tolist() == [str(i + 1) for i in range(40)]
     options = ("--id", "chip", "--keep", "kind", "--keep", "weight")
-    result = looms("predict", "pets.looms.skops", "new.csv", *options)
+    result = looms("predict", pets_model, "new.csv", *options)
     named = predictions_of(result)
     assert result.stderr == ""
     assert list(named)[:4] == ["chip", "kind", "weight", "prediction"]
@@ -295,26 +290,25 @@ def test_predictions_can_be_joined_to_their_rows(looms, fit, pets, one_line):
     assert named["kind"].tolist() == frame["kind"].tolist()
     frame["chip"] = [str(2**53 + i) for i in range(38)] + [None, "007"]
     frame.to_csv("new.csv", index=False)
-    named = predictions_of(looms("predict", "pets.looms.skops", "new.csv", "--id", "chip"))
+    named = predictions_of(looms("predict", pets_model, "new.csv", "--id", "chip"))
     assert named["chip"].tolist()[:2] == ["9007199254740992", "9007199254740993"]
     assert named["chip"].tolist()[-1] == "007"
-    result = looms("predict", "pets.looms.skops", "new.csv", "--keep", "size")
+    result = looms("predict", pets_model, "new.csv", "--keep", "size")
     one_line(result, 2, "there is no column 'size'")
     frame.rename(columns={"chip": "prediction"}).to_csv("new.csv", index=False)
-    result = looms("predict", "pets.looms.skops", "new.csv", "--keep", "prediction")
+    result = looms("predict", pets_model, "new.csv", "--keep", "prediction")
     one_line(result, 2, "writes a column 'prediction' of its own")
 
 
-def test_digits_of_predictions(looms, fit, pets):
-    fit(pets, "-t", "kind")
+def test_digits_of_predictions(looms, pets, pets_model):
     six, three, all_of_them = (
-        predictions_of(looms("predict", "pets.looms.skops", pets, *options))["decision_dog"]
+        predictions_of(looms("predict", pets_model, pets, *options))["decision_dog"]
         for options in ((), ("--digits", 3), ("--digits", 17))
     )
     exact = all_of_them.astype(float)
     assert six.tolist() == [f"{value:.6g}" for value in exact]
     assert three.tolist() == [f"{value:.3g}" for value in exact]
-    model = load_model("pets.looms.skops").model
+    model = load_model(pets_model).model
     frame = pd.read_csv(pets).drop(columns="kind")
     assert (exact == model.decision_function(frame)).all()
 

@@ -112,8 +112,7 @@ def test_empty_sets_are_counted(looms, fit, pets):
     assert f"Note: {n} sets of 40 are empty: at coverage 0.3 such a row is typical" in result.stderr
 
 
-def test_rows_are_preprocessed_once(looms, fit, pets, monkeypatch):
-    assert fit(pets, "-t", "kind", "-o", "m.skops").exit_code == 0
+def test_rows_are_preprocessed_once(looms, pets, pets_model, monkeypatch):
     passes = []
     for step in (TableColumns, ColumnTransformer):
 
@@ -122,7 +121,7 @@ def test_rows_are_preprocessed_once(looms, fit, pets, monkeypatch):
             return transform(self, X)
 
         monkeypatch.setattr(step, "transform", counted)
-    predictions(looms("predict", "m.skops", pets, "--coverage", 0.8, "--keep", "weight"))
+    predictions(looms("predict", pets_model, pets, "--coverage", 0.8, "--keep", "weight"))
     assert passes == [TableColumns, ColumnTransformer]
-    assert looms("score", "m.skops", pets).exit_code == 0
+    assert looms("score", pets_model, pets).exit_code == 0
     assert passes == 2 * [TableColumns, ColumnTransformer]

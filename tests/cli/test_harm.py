@@ -126,16 +126,15 @@ def test_predictions_hold_no_formulas_and_a_note_says_so(looms, fit, pets):
     assert looms("predict", "m.skops", "f.csv").stdout == Path("p.csv").read_text()
 
 
-def test_force_overwrites_only_what_the_command_writes(looms, fit, pets, one_line):
-    fit(pets, "-t", "kind", "-o", "m.skops")
-    looms("predict", "m.skops", pets, "-o", "p.csv")
+def test_force_overwrites_only_what_the_command_writes(looms, fit, pets, pets_model, one_line):
+    looms("predict", pets_model, pets, "-o", "p.csv")
     for name in ("wine.csv", "wine.skops", "wine.html"):
         pd.read_csv(pets).to_csv(name, index=False)
     before = Path("wine.csv").read_text()
     refused = [
         ("fit", pets, "-t", "kind", "-f", "-o", "wine.skops"),
-        ("fit", pets, "-t", "kind", "-f", "-o", "m.skops", "--report", "wine.html"),
-        ("predict", "m.skops", pets, "-f", "-o", "wine.csv"),
+        ("fit", pets, "-t", "kind", "-f", "-o", pets_model, "--report", "wine.html"),
+        ("predict", pets_model, pets, "-f", "-o", "wine.csv"),
         ("assess", pets, "-t", "kind", "-f", "-o", "wine.csv"),
         ("diagnose", pets, "-t", "kind", "-f", "-o", "wine.csv"),
         ("assess", pets, "-t", "kind", "-f", "-o", "p.csv"),
@@ -144,9 +143,9 @@ def test_force_overwrites_only_what_the_command_writes(looms, fit, pets, one_lin
         one_line(looms(*command), 2, "is not a file that this command writes")
     for name in ("wine.csv", "wine.skops", "wine.html"):
         assert Path(name).read_text() == before
-    assert looms("predict", "m.skops", pets, "-f", "-o", "p.csv").exit_code == 0
-    assert fit(pets, "-t", "kind", "-f", "-o", "m.skops").exit_code == 0
-    load_model("m.skops")
+    assert looms("predict", pets_model, pets, "-f", "-o", "p.csv").exit_code == 0
+    assert fit(pets, "-t", "kind", "-f", "-o", pets_model).exit_code == 0
+    load_model(pets_model)
 
 
 @pytest.mark.parametrize(
@@ -157,26 +156,24 @@ def test_force_overwrites_only_what_the_command_writes(looms, fit, pets, one_lin
         ("page.html", "<!doctype html>\n<title>mine</title>\n"),
     ],
 )
-def test_what_only_looks_alike_is_not_overwritten(looms, fit, pets, one_line, name, text):
-    fit(pets, "-t", "kind", "-o", "m.skops")
+def test_what_only_looks_alike_is_not_overwritten(looms, pets, pets_model, one_line, name, text):
     Path(name).write_text(text)
-    command = ("predict", "m.skops", pets, "-f", "-o", name)
+    command = ("predict", pets_model, pets, "-f", "-o", name)
     if name.endswith("html"):
-        command = ("fit", pets, "-t", "kind", "-f", "-o", "m.skops", "--report", name)
+        command = ("fit", pets, "-t", "kind", "-f", "-o", pets_model, "--report", name)
     one_line(looms(*command), 2, "is not a file that this command writes")
     assert Path(name).read_text() == text
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes and links of POSIX")
-def test_links_stay_and_pipes_are_refused(looms, fit, pets, one_line):
-    fit(pets, "-t", "kind", "-o", "m.skops")
+def test_links_stay_and_pipes_are_refused(looms, pets, pets_model, one_line):
     os.mkfifo("pipe")
-    one_line(looms("predict", "m.skops", pets, "-f", "-o", "pipe"), 2, "is not a regular file")
+    one_line(looms("predict", pets_model, pets, "-f", "-o", "pipe"), 2, "is not a regular file")
     with pytest.raises(OSError, match="no regular file"):
         write_whole(Path("pipe"), b"")
     Path("real.csv").touch()
     Path("link.csv").symlink_to("real.csv")
-    assert looms("predict", "m.skops", pets, "-f", "-o", "link.csv").exit_code == 0
+    assert looms("predict", pets_model, pets, "-f", "-o", "link.csv").exit_code == 0
     assert Path("link.csv").is_symlink()
     assert len(pd.read_csv("real.csv")) == len(pd.read_csv(pets))
 
@@ -199,6 +196,5 @@ def test_a_model_is_named_as_one(fit, pets, one_line, name):
     one_line(fit(pets, "-t", "kind", "-f", "-o", name), 2, "ends in .skops")
 
 
-def test_the_limit_of_a_model_s_size_is_an_option(looms, fit, pets, one_line):
-    fit(pets, "-t", "kind", "-o", "m.skops")
-    one_line(looms("show", "m.skops", "--max-bytes", 1000), 2, "allow more by --max-bytes")
+def test_the_limit_of_a_model_s_size_is_an_option(looms, pets, pets_model, one_line):
+    one_line(looms("show", pets_model, "--max-bytes", 1000), 2, "allow more by --max-bytes")

@@ -125,9 +125,9 @@ def test_interrupt_of_an_assessment(tmp_path, jobs):
     rng = np.random.default_rng(0)
     table = np.column_stack([rng.normal(size=(60, 3)), rng.integers(2, size=60)])
     np.savetxt(tmp_path / "t.csv", table, delimiter=",", header="a,b,c,y", comments="")
-    arguments = ("assess", "t.csv", "-t", "y", "-n", 2000, "--store", "kept", "--jobs", jobs)
+    arguments = ("assess", "t.csv", "-t", "y", "-k", "linear", "-n", 2000, "--jobs", jobs)
     with subprocess.Popen(
-        command(*arguments),
+        command(*arguments, "--store", "kept"),
         cwd=tmp_path,
         env=ENVIRONMENT,
         stdout=subprocess.PIPE,
@@ -149,14 +149,19 @@ def test_interrupt_of_an_assessment(tmp_path, jobs):
     assert f"{done} random splits, seed 0" in shown
 
 
+@pytest.fixture
+def model(fit, tmp_path):
+    """A model of looms fit, made in this process."""
+    (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{i / 7},{i % 2}\n" for i in range(30)))
+    assert fit("t.csv", "-t", "y", "-k", "linear").exit_code == 0
+    return "t.looms.skops"
+
+
 @pytest.mark.skipif(os.name != "posix", reason="pipes of POSIX")
-def test_a_reader_that_had_enough(tmp_path):
-    table = "x,y\n" + "".join(f"{i / 7},{i % 2}\n" for i in range(300))
-    (tmp_path / "t.csv").write_text(table)
-    (tmp_path / "long.csv").write_text("x\n" + "".join(f"{i % 300 / 7}\n" for i in range(50_000)))
-    assert run("fit", "t.csv", "-t", "y", cwd=tmp_path).returncode == 0
+def test_a_reader_that_had_enough(model, tmp_path):
+    (tmp_path / "long.csv").write_text("x\n" + "".join(f"{i % 300 / 7}\n" for i in range(9000)))
     with subprocess.Popen(
-        command("predict", "t.looms.skops", "long.csv"),
+        command("predict", model, "long.csv"),
         cwd=tmp_path,
         env=ENVIRONMENT,
         stdout=subprocess.PIPE,
@@ -176,8 +181,9 @@ def test_a_reader_that_had_enough(tmp_path):
 def test_files_are_written_though_the_reader_had_enough(tmp_path, command_of_files):
     (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{i / 7},{i % 2}\n" for i in range(60)))
     arguments = ["t.csv", "-t", "y", "-k", "linear", "--report", "page.html", "--json"]
-    if command_of_files == "assess":
-        arguments += ["--splits", "2", "-o", "splits.csv"]
+    arguments += {"fit": ["--nested", "none"], "assess": ["--splits", "2", "-o", "splits.csv"]}[
+        command_of_files
+    ]
     with subprocess.Popen(
         command(command_of_files, *arguments),
         cwd=tmp_path,
@@ -195,10 +201,8 @@ def test_files_are_written_though_the_reader_had_enough(tmp_path, command_of_fil
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
-def test_output_that_cannot_be_written(tmp_path):
-    (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{i / 7},{i % 2}\n" for i in range(30)))
-    assert run("fit", "t.csv", "-t", "y", cwd=tmp_path).returncode == 0
-    for arguments in (("predict", "t.looms.skops", "t.csv"), ("show", "t.looms.skops")):
+def test_output_that_cannot_be_written(model, tmp_path):
+    for arguments in (("predict", model, "t.csv"), ("show", model)):
         with open("/dev/full", "w") as full:
             done = subprocess.run(
                 command(*arguments),

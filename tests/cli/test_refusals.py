@@ -1,6 +1,7 @@
 """What the commands refuse, and how they end."""
 
 import os
+import shutil
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +14,24 @@ from looms import LSSVMClassifierCV, _memory
 from looms._memory import bytes_needed
 from looms.blocks import ArrayBlocks
 from looms.model_files import load_model, save_model
+
+
+@pytest.fixture(scope="module")
+def bad_files(tmp_path_factory, pets_fitted):
+    """A folder with a table and its model, and files that are no use for either."""
+    folder = tmp_path_factory.mktemp("bad")
+    shutil.copy(pets_fitted / "pets.looms.skops", folder / "m.skops")
+    shutil.copy(pets_fitted / "pets.csv", folder)
+    save_model(folder / "other.skops", LSSVMClassifierCV(), {})
+    tables = {
+        "one": pd.read_csv(folder / "pets.csv").assign(kind="cat"),
+        "flat": pd.DataFrame({"a": [1, 1, 1], "y": ["p", "q", "p"]}),
+        "number": pd.DataFrame({"a": range(9), "y": np.arange(9) / 2}),
+        "three": pd.DataFrame({"a": range(9), "y": [1, 2, 3] * 3}),
+    }
+    for name, table in tables.items():
+        table.to_csv(folder / f"{name}.csv", index=False)
+    return folder
 
 
 @pytest.mark.parametrize(
@@ -53,14 +72,8 @@ from looms.model_files import load_model, save_model
         (("predict", "m.skops", "pets.csv", "-o", "no/p.csv"), "there is no folder no"),
     ],
 )
-def test_bad_input_is_one_line_and_code_2(looms, fit, pets, arguments, text, one_line):
-    fit(pets, "-t", "kind", "-o", "m.skops")
-    save_model("other.skops", LSSVMClassifierCV(), {})
-    frame = pd.read_csv(pets)
-    frame.assign(kind="cat").to_csv("one.csv", index=False)
-    pd.DataFrame({"a": [1, 1, 1], "y": ["p", "q", "p"]}).to_csv("flat.csv", index=False)
-    pd.DataFrame({"a": range(9), "y": np.arange(9) / 2}).to_csv("number.csv", index=False)
-    pd.DataFrame({"a": range(9), "y": [1, 2, 3] * 3}).to_csv("three.csv", index=False)
+def test_bad_input_is_one_line_and_code_2(looms, bad_files, monkeypatch, arguments, text, one_line):
+    monkeypatch.chdir(bad_files)
     before = sorted(os.listdir())
     one_line(looms(*arguments), 2, text)
     assert sorted(os.listdir()) == before
@@ -73,11 +86,10 @@ def test_wrong_usage_is_code_2(looms, arguments):
     assert "Usage: " in result.stderr
 
 
-def test_columns_that_are_ignored_are_noted(looms, fit, pets):
-    fit(pets, "-t", "kind")
+def test_columns_that_are_ignored_are_noted(looms, pets, pets_model):
     extra = {f"extra{j}": 0 for j in range(12)}
     pd.read_csv(pets).assign(**extra).to_csv("more.csv", index=False)
-    result = looms("predict", "pets.looms.skops", "more.csv")
+    result = looms("predict", pets_model, "more.csv")
     assert result.exit_code == 0
     assert result.stderr.startswith(
         "Note: 12 columns ignored, because the model does not know them: 'extra0"
@@ -187,22 +199,21 @@ def test_a_linear_machine_takes_a_kernel_matrix_of_many_features_only(fit, monke
 
 
 @pytest.mark.slow
-def test_models_on_landmarks_do_without_rows(looms, fit, pets, one_line):
-    assert fit(pets, "-t", "kind", "-o", "m.skops").exit_code == 0
-    saved = load_model("m.skops")
+def test_models_on_landmarks_do_without_rows(looms, fit, pets, pets_model, one_line):
+    saved = load_model(pets_model)
     before, machine = saved.model
     X, y = before.transform(pd.read_csv(pets)), machine.classes_[np.arange(40) % 2]
     for rows, covered in ((X, 0), (ArrayBlocks(X), 2)):
         machine = LSSVMClassifierCV(rank=5, nested=None).fit(rows, y)
         model = Pipeline([("table", before), ("machine", machine)])
-        save_model("m.skops", model, saved.metadata)
-        assert looms("show", "m.skops").exit_code == 0
-        assert looms("score", "m.skops", pets).exit_code == 0
-        assert looms("predict", "m.skops", pets).exit_code == 0
-        result = looms("predict", "m.skops", pets, "--coverage", "0.8")
+        save_model(pets_model, model, saved.metadata)
+        assert looms("show", pets_model).exit_code == 0
+        assert looms("score", pets_model, pets).exit_code == 0
+        assert looms("predict", pets_model, pets).exit_code == 0
+        result = looms("predict", pets_model, pets, "--coverage", "0.8")
         assert result.exit_code == covered
         if covered:
-            one_line(result, 2, "--coverage 0.8: Intervals, sets and case deletion need")
+            one_line(result, 2, "--coverage 0.8: Intervals, sets, case deletion and removal of rows need")
 
 
 @pytest.mark.parametrize("label", ["nein", "yes"])

@@ -14,23 +14,26 @@ X_NEW[0] = X[3]
 PAIRS = RNG.normal(size=(N, N))
 
 
-def by_definition(distances, model, k):
+def by_definition(distances, model, k, number):
     """Scale by one model at a point with these distances to the samples."""
-    others = [j for j in np.argsort(distances) if j != model]
+    others = [j for j in np.argsort(distances) if number[j] != model]
     residuals = np.abs(PAIRS[:, model])
     mean = residuals[others].mean()
     return (residuals[others[:k]].sum() + 0.1 * mean) / (k + 0.1)
 
 
+@pytest.mark.parametrize("number", [np.arange(N), np.arange(N) % 5, np.arange(N) // 7])
 @pytest.mark.parametrize("kernel", [RBF(0.3), Linear()], ids=["rbf", "linear"])
-def test_definition(kernel):
-    ours = LocalScale(PAIRS, kernel(X))
+def test_definition(kernel, number):
+    n_units = number.max() + 1
+    ours = LocalScale(PAIRS[:, :n_units], kernel(X), number)
     k = 9  # ⌈2 √17⌉; both kernels order samples by their distance
     apart = np.linalg.norm(X_NEW[:, None] - X, axis=2)
-    expected = [[by_definition(apart[t], i, k) for i in range(N)] for t in range(M)]
+    expected = [[by_definition(apart[t], i, k, number) for i in range(n_units)] for t in range(M)]
     assert_allclose(ours.at(kernel(X_NEW, X)), expected, rtol=1e-12)
     apart = np.linalg.norm(X[:, None] - X, axis=2)
-    assert_allclose(ours.loo, [by_definition(apart[i], i, k) for i in range(N)], rtol=1e-12)
+    expected = [by_definition(apart[j], number[j], k, number) for j in range(N)]
+    assert_allclose(ours.loo, expected, rtol=1e-12)
 
 
 def test_a_model_never_sees_its_own_sample():
@@ -45,7 +48,7 @@ def test_a_model_never_sees_its_own_sample():
 def test_three_samples_are_enough_and_two_are_not():
     ours = LocalScale(PAIRS[:3, :3], np.eye(3))
     assert (ours.loo > 0).all()
-    with pytest.raises(ValueError, match="three samples or more, got 2"):
+    with pytest.raises(ValueError, match="three samples or groups, or more, got 2"):
         LocalScale(PAIRS[:2, :2], np.eye(2))
 
 

@@ -105,7 +105,7 @@ def test_held_out_deviances_of_labels_from_held_out_probabilities(machine):
     assert found.apparent == pytest.approx(-2 * of_sample.fitted.sum())
     assert found.eic > found.apparent
     p = np.exp(np.where(y == "yes", of_sample.left_out, np.log(-np.expm1(of_sample.left_out))))
-    for k, seed in enumerate(np.random.RandomState(0).randint(2**31 - 1, size=19)):
+    for k, seed in enumerate(np.random.RandomState(0).randint(2**31 - 1, size=19)[:6]):
         random = np.random.RandomState(seed)
         while True:
             labels = np.where(random.uniform(size=(24, 1)) > 1 - p[:, None], "yes", "no")[:, 0]
@@ -116,7 +116,7 @@ def test_held_out_deviances_of_labels_from_held_out_probabilities(machine):
 
 
 def test_several_classes():
-    X, _ = sample(n=24)
+    X, _ = sample(n=15)
     y = np.digitize(X[:, 0], [-0.5, 0.5])
     for machine in (SVC(), LogisticRegression()):
         for resampling in ("pairs", "labels", "held-out"):

@@ -121,15 +121,16 @@ def middle(y):
     return y[half - 6 : half + 6] if len(y) % 2 else []
 
 
-@pytest.mark.slow
-def test_the_p_value_of_rows_in_no_order_is_uniform():
+def test_the_p_value_of_rows_in_no_order_is_uniform(monkeypatch):
+    """Of a fifth of the partitions, in a fifth of the time."""
+    monkeypatch.setattr(_row_order, "N_RANDOM", 39)
     y = NUMBERS > 0.5
     p = []
     for seed in range(80):
         some = np.random.default_rng(seed).permutation(N)
         p.append(row_order(LSSVMClassifier(mu=0.02).fit(X[some], y[some])).p_value)
     assert kstest(p, "uniform").pvalue > 0.05
-    assert min(p) >= 1 / (N_RANDOM + 1)
+    assert min(p) >= 1 / 40
 
 
 def draw(seed, n, classes):

@@ -287,21 +287,32 @@ class TestIntervals:
             alone = LSSVMRegressor(RBF(0.3)).fit(X, TARGETS["two"][:, k])
             assert_allclose(both[:, k], alone.predict_interval(X_NEW, 0.8, method), rtol=1e-9)
 
-    def test_scaled_is_the_jackknife_plus_on_local_scales(self):
+    @pytest.mark.parametrize("groups", [None, np.arange(N) // 3])
+    def test_scaled_is_the_jackknife_plus_on_local_scales(self, groups):
         k = RBF(0.3)
-        model = LSSVMRegressor(k, mu=MU).fit(X, NOISY)
-        rows, R = Units.rows(N), np.empty((N, N))
-        for ids, F in model.left_out().everywhere(rows, inner=rows):
-            R[:, ids] = NOISY[:, None] - F[:, :, 0].T
-        local = LocalScale(R, k(X))
+        model = LSSVMRegressor(k, mu=MU).fit(X, NOISY, groups=groups)
+        number = np.arange(N) if groups is None else groups
+        units = Units.of_numbers(number)
+        R, F_new = np.empty((N, units.n_units)), np.empty((M, units.n_units))
+
+        def refitted(rest):
+            return LSSVMRegressor(k, mu=MU * N / rest.sum()).fit(X[rest], NOISY[rest])
+
+        for i, rows in enumerate(units):
+            out = np.isin(np.arange(N), rows)
+            F_new[:, i] = refitted(~out).predict(X_NEW)
+            for inner in units:
+                rest = ~out & ~np.isin(np.arange(N), inner)
+                R[inner, i] = NOISY[inner] - refitted(rest).predict(X[inner])
+        local, (number,) = LocalScale(R, k(X), units.number[0]), units.number
         theirs = jackknife_plus(
-            model.loo_.residuals,
-            model.left_out().at(X_NEW, rows)[:, :, 0],
+            R[np.arange(N), number],
+            F_new[:, number],
             0.8,
             loo_scales=local.loo,
-            scales=local.at(k(X_NEW, X)),
+            scales=local.at(k(X_NEW, X))[:, number],
         )
-        assert_allclose(model.predict_interval(X_NEW, 0.8, "scaled"), theirs, rtol=1e-9)
+        assert_allclose(model.predict_interval(X_NEW, 0.8, "scaled"), theirs, rtol=1e-7)
         plain = model.predict_interval(X_NEW, 0.8)
         assert np.abs(theirs - plain).max() > 0.05
 

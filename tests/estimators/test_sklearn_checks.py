@@ -33,12 +33,12 @@ ESTIMATORS = [
 
 #: What runs other code; without probabilities nothing but the choice is an exception.
 VARIANTS = [
-    LSSVMClassifier("linear", class_weight="balanced", calibration=None),
-    LSSVMClassifierCV(["linear", "rbf"], optimizer="scg", calibration=None, combine="stack"),
-    LSSVMClassifierCV("linear", search="grid", cv=3, calibration="isotonic"),
-    LSSVMRegressorCV(cv="2x3"),
-    TransformedTargetRegressorCV(),
-    SVCCV("linear", "ber", param_grid={"C": [1.0]}, search="grid", probability=None),
+    LSSVMRegressorCV(["linear", "quadratic"], search="grid", combine="stack", nested=None),
+    LSSVMClassifierCV(
+        "linear", optimizer="scg", cv=3, class_weight="balanced", calibration="isotonic"
+    ),
+    TransformedTargetRegressorCV(LSSVMRegressorCV("linear", cv="2x3")),
+    SVCCV("linear", "ber", param_grid={"C": [0.01]}, search="grid", probability=None),
 ]
 
 # Some checks fit random labels and constant features: the search then ends at a bound, and the

@@ -15,7 +15,8 @@ from looms import (
     LSSVMRegressorCV,
     OptimisticScoresWarning,
 )
-from looms.kernels import RBF
+from looms.blocks import ArrayBlocks
+from looms.kernels import RBF, Polynomial
 from looms.lssvm.updates import Bordered
 from looms.model_files import load_model, save_model
 from looms.units import Units
@@ -148,6 +149,58 @@ def test_a_precomputed_kernel_loses_rows_and_columns_but_gains_none():
     assert_allclose(ours.predict(K[:4, rest]), theirs.predict(K[:4, rest]), atol=1e-10)
     with pytest.raises(ValueError, match="precomputed"):
         whole.with_rows(K[:2], Y[:2])
+
+
+#: Machines of several members, or on landmarks, none of which moves.
+TWO = [RBF(0.5, "fixed"), Polynomial(c=1.0)]
+SUMS = {
+    "landmarks": {"kernel": TWO[0], "rank": 20},
+    "stack": {"kernel": TWO, "combine": "stack"},
+    "stack on landmarks": {"kernel": TWO, "combine": "stack", "rank": 20},
+}
+
+
+def refitted(whole, rows, new):
+    """Outputs of ``new`` by the members fitted to some rows with w, Z and n μ / ζ_i as in all."""
+    train = np.flatnonzero(whole.fit_weight_)
+    y, zeta, f = whole.loo_.y[rows], whole.fit_weight_[rows], 0.0
+    for one in whole._members:
+        Z = X[rows] if one.landmarks is None else one.landmarks
+        phi, phi_new = (np.c_[one.kernel(S, Z), np.ones(len(S))] for S in (X[rows], new))
+        A = phi.T * zeta @ phi
+        A[:-1, :-1] += len(train) * one.mu * one.kernel(Z)
+        f = f + one.weight * phi_new @ np.linalg.lstsq(A, phi.T * zeta @ y, rcond=None)[0]
+    return f
+
+
+@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["ones", "weights"])
+@pytest.mark.parametrize("name", SUMS)
+def test_rows_leave_and_join_stacks_and_machines_on_landmarks(name, weight, tmp_path):
+    whole = LSSVMRegressorCV(nested=None, **SUMS[name]).fit(X, Y, sample_weight=weight)
+    assert len(whole._members) == (1 if name == "landmarks" else 2)
+    rest = np.delete(np.arange(N), ROWS)
+    ours = whole.without(ROWS)
+    train, new = rest[ours.fit_weight_ > 0], X[:9] + 0.3
+    assert_allclose(ours.predict(new), refitted(whole, train, new), rtol=1e-5, atol=1e-6)
+    for place in (0, 11):
+        others = np.delete(train, place)
+        f = refitted(whole, others, X[train[place]][None])
+        assert_allclose(ours.loo_.outputs[ours.fit_weight_ > 0][place], f, rtol=1e-5, atol=1e-6)
+    assert ours.certificate_.relative < 1e-6
+    again = ours.with_rows(X[ROWS], Y[ROWS], None if weight is None else weight[ROWS])
+    assert_allclose(again.predict(new), whole.predict(new), rtol=1e-6)
+    order = np.argsort(np.append(rest, ROWS))
+    assert_allclose(again.loo_.outputs[order], whole.loo_.outputs, rtol=1e-6, atol=1e-8)
+    save_model(tmp_path / "m.skops", ours, {})
+    for one in (load_model(tmp_path / "m.skops").model, pickle.loads(pickle.dumps(ours))):
+        assert_allclose(one.predict_interval(new), ours.predict_interval(new))
+
+
+def test_rows_in_blocks_are_not_kept_to_be_removed():
+    whole = LSSVMRegressorCV(nested=None, rank=20).fit(ArrayBlocks(X), Y)
+    for update in (lambda: whole.without(ROWS), lambda: whole.with_rows(X[:1], Y[:1])):
+        with pytest.raises(ValueError, match="fit it to rows in memory"):
+            update()
 
 
 @pytest.mark.parametrize("options", [{}, {"cv": 4}])

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from pairwise import pairwise
 
 from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV, report
 from looms.report.figures import figure, plus_minus
@@ -235,18 +236,21 @@ def test_figures():
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("search", ["gradient", "grid"])
-@pytest.mark.parametrize("numbers", [False, True])
 @pytest.mark.parametrize(
-    ("options", "method", "unit"),
-    [
-        ({}, "leave-one-out", "sample"),
-        ({"groups": np.arange(60) // 3}, "leave-one-group-out", "group"),
-        ({"cv": 5}, "cross-validation", "fold"),
-    ],
+    ("search", "numbers", "held_out"),
+    pairwise(
+        ["gradient", "grid"],
+        [False, True],
+        [
+            ({}, "leave-one-out", "sample"),
+            ({"groups": np.arange(60) // 3}, "leave-one-group-out", "group"),
+            ({"cv": 5}, "cross-validation", "fold"),
+        ],
+    ),
 )
 @pytest.mark.slow
-def test_a_page_names_how_samples_were_held_out(search, numbers, options, method, unit):
+def test_a_page_names_how_samples_were_held_out(search, numbers, held_out):
+    options, method, unit = held_out
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
     y = X[:, 0] + rng.normal(size=60)

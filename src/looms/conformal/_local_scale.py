@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy import sparse
 
@@ -16,29 +18,31 @@ class LocalScale:
 
     s_ti = (Σ_j |R_ji| + c mean_j |R_ji|) / (k + c),    c = 0.1
 
-    The sum is over the k samples j ≠ i nearest to point t, with k = ⌈2 √n⌉ but at most n − 2.
+    The sum is over the k samples j outside of unit i nearest to point t, with k = ⌈2 √n⌉ but at
+    most n − 1 − s for units of up to s samples. A unit is a sample, or a group of them.
     The second term is a fraction of a neighbor with average residual, so no scale is zero
     among samples that the models fit exactly. Fewer neighbors would follow the noise more
     closely, but make all intervals wider, as their scale is noisy itself. R_ji is the
-    leave-one-out residual of sample j under model i, so sample i does not influence the scale
-    of its own model. Hence the guarantee of the jackknife+ holds for the scaled intervals; with
+    held-out residual of sample j under model i, so no sample influences the scale of its own
+    model. Hence the guarantee of the jackknife+ holds for the scaled intervals; with
     scales fitted to the ordinary leave-one-out residuals it would not.
 
     The distance is that of the kernel, K_tt + K_jj − 2 K_tj.
 
     Parameters
     ----------
-    pair_residuals : (n, n) R; R_ii is the leave-one-out residual.
+    pair_residuals : (n, n_units) R; those of unit i are without a part in scale i.
     K : (n, n) kernel matrix of the samples.
+    number : (n,) unit of each sample; by default each is its own.
 
     Attributes
     ----------
-    loo : (n,) scale at each sample under the model trained without it.
+    loo : (n,) scale at each sample under the model trained without its unit.
 
     Raises
     ------
     ValueError
-        If there are fewer than three samples.
+        If there are fewer than three units.
 
     Notes
     -----
@@ -60,22 +64,28 @@ class LocalScale:
     True
     """
 
-    def __init__(self, pair_residuals: Array, K: Array) -> None:
-        n = len(K)
-        if n < 3:
-            raise ValueError(f"Locally scaled intervals need three samples or more, got {n}.")
-        self._k = min(int(np.ceil(2.0 * np.sqrt(n))), n - 2)
+    def __init__(self, pair_residuals: Array, K: Array, number: AnyArray | None = None) -> None:
+        n, n_units = pair_residuals.shape
+        if n_units < 3:
+            raise ValueError(
+                f"Locally scaled intervals need three samples or groups, or more, got {n_units}."
+            )
+        self._number = np.arange(n) if number is None else number
+        sizes = np.bincount(self._number)
+        self._most = int(sizes.max())
+        self._k = max(1, min(int(np.ceil(2.0 * np.sqrt(n))), n - 1 - self._most))
         self._diagonal = K.diagonal().copy()
         self._residuals = np.abs(pair_residuals)
-        np.fill_diagonal(self._residuals, 0.0)
-        self._means = self._residuals.sum(axis=0) / (n - 1)
+        self._residuals[np.arange(n), self._number] = 0.0
+        self._means = self._residuals.sum(axis=0) / (n - sizes)
         distance = self._distance(K)
-        np.fill_diagonal(distance, np.inf)
+        distance[self._number[:, None] == self._number] = np.inf
         others = _smallest(distance, self._k)
-        self.loo = self._scale(self._residuals[others, np.arange(n)[:, None]].sum(axis=1))
+        total = self._residuals[others, self._number[:, None]].sum(axis=1)
+        self.loo = self._scale(total, self._number)
 
     def at(self, K_new: Array) -> Array:
-        """Scales at m new points under every model, (m, n).
+        """Scales at m new points under every model, (m, n_units).
 
         Parameters
         ----------
@@ -86,23 +96,27 @@ class LocalScale:
         O(m n (k + log n)).
         """
         m, n = K_new.shape
-        nearest = _smallest(self._distance(K_new), self._k + 1)
-        near, reserve = nearest[:, :-1].ravel(), np.repeat(nearest[:, -1], self._k)
+        nearest = _smallest(self._distance(K_new), self._k + self._most)
+        near, reserve = nearest[:, : self._k], nearest[:, self._k :]
         rows = np.repeat(np.arange(m), self._k)
-        W = sparse.csr_array((np.ones(m * self._k), (rows, near)), shape=(m, n))
+        W = sparse.csr_array((np.ones(m * self._k), (rows, near.ravel())), shape=(m, n))
         total = np.asarray(W @ self._residuals)
-        # A model that has not seen one of the k takes the next in its place.
-        total[rows, near] += self._residuals[reserve, near]
+        # A model that has not seen some of the k takes as many of the next in their place.
+        unseen = rows * len(self._means) + self._number[near.ravel()]
+        places, n_unseen = np.unique(unseen, return_counts=True)
+        point, unit = np.divmod(places, len(self._means))
+        others = self._number[reserve[point]] != unit[:, None]
+        taken = others & (np.cumsum(others, axis=1) <= n_unseen[:, None])
+        total[point, unit] += (self._residuals[reserve[point], unit[:, None]] * taken).sum(axis=1)
         return self._scale(total)
 
     def _distance(self, K: Array) -> Array:
         # K_tt is the same for all samples j, so that it does not change which are near.
         return np.asarray(self._diagonal - 2.0 * K)
 
-    def _scale(self, total: Array) -> Array:
-        return np.asarray(
-            np.maximum((total + _AVERAGE * self._means) / (self._k + _AVERAGE), _TINY)
-        )
+    def _scale(self, total: Array, units: Any = slice(None)) -> Array:
+        mean = self._means[units]
+        return np.asarray(np.maximum((total + _AVERAGE * mean) / (self._k + _AVERAGE), _TINY))
 
 
 def _smallest(values: Array, k: int) -> AnyArray:

@@ -76,6 +76,39 @@ class Member:
         return replace(self, dual_coef=dual_coef)
 
 
+def sum_of(weights: Sequence[float], members: Sequence[Linear]) -> Linear | Sum:
+    """The only member, or the weighted sum of several."""
+    return members[0] if len(members) == 1 else Sum(weights, members)
+
+
+def summed(shares: Sequence[float], fits: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Fitted attributes of a stack of fits, or of the only one.
+
+    A stack has kernel, coefficients and intercept of its largest member.
+    """
+    fitted = dict(fits[int(np.argmax(shares))])
+    if len(fits) == 1:
+        return fitted
+    for name in ("loo_", "held_out_"):
+        y, _, weight = fitted[name]
+        outputs = sum(share * one[name].outputs for share, one in zip(shares, fits, strict=True))
+        fitted[name] = HeldOut(y, np.asarray(outputs), weight)
+    fitted["members_"] = tuple(
+        Member(
+            float(share),
+            one["kernel_"],
+            one["mu_"],
+            one["dual_coef_"],
+            one["intercept_"],
+            one.get("coef_"),
+            one.get("landmarks_"),
+        )
+        for share, one in zip(shares, fits, strict=True)
+    )
+    fitted["_tie"] = max(one["_tie"] for one in fits)
+    return fitted
+
+
 def output_of(members: Sequence[Member], X: Matrix, X_fit: Matrix) -> Array:
     """Output of a stack, or of one machine, for validated samples."""
     return reduce(np.add, (one.outputs(X, X_fit) for one in members))
@@ -106,7 +139,7 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
     def _set_fitted(self, **attributes: Any) -> None:
         super()._set_fitted(fit_intercept_=bool(self.fit_intercept), **attributes)
 
-    def left_out(self) -> LeftOut:
+    def left_out(self) -> Linear | Sum:
         """The machine, or stack, without any of the rows of its fit.
 
         A fit keeps coefficients only: the system that these machines need has up to n² numbers,
@@ -120,12 +153,11 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
             Of the rows with positive weight, in their order; targets and outputs in columns.
         """
         check_is_fitted(self, "dual_coef_")
-        cached: LeftOut | None = vars(self).get("_left_out")
+        cached: Linear | Sum | None = vars(self).get("_left_out")
         if cached is None:
             members = self._members
             each = [Linear(self._projection(one.kernel, one.mu, one.landmarks)) for one in members]
-            weights = [one.weight for one in members]
-            cached = self._left_out = each[0] if weights == [1.0] else Sum(weights, each)
+            cached = self._left_out = sum_of([one.weight for one in members], each)
         return cached
 
     @property
@@ -148,15 +180,20 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
                 "combine='best'."
             )
 
-    def _projection(self, kernel: Kernel, mu: float, landmarks: Matrix | None = None) -> Projection:
-        """Solved system with a kernel and μ on the rows of the fit, or on landmarks."""
+    @property
+    def _kept_rows(self) -> Matrix:
+        """All rows of the fit; ValueError if they were in blocks."""
         if self.X_fit_ is None:
             raise ValueError(
-                "Intervals, sets and case deletion need the training rows, but a machine fitted to "
-                "rows in blocks does not keep them: fit it to rows in memory."
+                "Intervals, sets, case deletion and removal of rows need the training rows, but a "
+                "machine fitted to rows in blocks does not keep them: fit it to rows in memory."
             )
+        return self.X_fit_
+
+    def _projection(self, kernel: Kernel, mu: float, landmarks: Matrix | None = None) -> Projection:
+        """Solved system with a kernel and μ on the rows of the fit, or on landmarks."""
         train = np.flatnonzero(self.fit_weight_)
-        X = training_rows(self.X_fit_, train, kernel.pairwise)
+        X = training_rows(self._kept_rows, train, kernel.pairwise)
         y, zeta = self.loo_.y[train], self.fit_weight_[train]
         return projection_of(kernel, X, y, mu, zeta, self.fit_intercept_, landmarks)
 

@@ -26,7 +26,6 @@ from looms.estimators._warnings import warn_of_search
 from looms.held_out import HeldOut
 from looms.kernels._samples import training_rows
 from looms.selection._candidates import Score
-from looms.units import Units
 
 METHODS = ("plus", "minmax", "scaled")
 
@@ -132,11 +131,11 @@ class Regressor(RegressorMixin, UpdatableMachine):  # type: ignore[misc]
         check_known(method, "method", METHODS)
         n = int(np.count_nonzero(self.fit_weight_))
         required_rank(coverage, n)  # an error before any work
-        if method == "scaled" and n < 3:
-            raise ValueError(f"method='scaled' needs three samples of non-zero weight, got {n}.")
-        if method == "scaled" and not self._units.draws.alone:
+        n_units = self._units.draws.n_units
+        if method == "scaled" and n_units < 3:
+            word = "groups" if self._units.grouped else "samples"
             raise ValueError(
-                "method='scaled' holds out single rows: it needs copies='apart' and no groups."
+                f"method='scaled' needs three {word} of non-zero weight, got {n_units}."
             )
         r, blocks = self._models_without_rows(X) if method != "scaled" else self._without_each(X)
         ends = np.empty((X.shape[0], *r.shape[1:], 2))
@@ -159,17 +158,19 @@ class Regressor(RegressorMixin, UpdatableMachine):  # type: ignore[misc]
         cross = cross_of(self.kernel_, training_rows(self.X_fit_, train, self.kernel_.pairwise))
         cached: list[LocalScale] | None = vars(self).get("_local_scales")
         if cached is None:
-            left_out, rows = self.left_out(), Units.rows(len(train))
-            R = np.empty((len(train), *left_out.y.shape))
+            left_out, units = self.left_out(), self._units.draws
+            R = np.empty((units.n_units, *left_out.y.shape))
             with blas_threads(len(train)):
-                for ids, F in left_out.everywhere(rows, inner=rows):
+                for ids, F in left_out.everywhere(units, inner=units):
                     R[ids] = left_out.y - F
                 K = cross(training_rows(self.X_fit_, train, self.kernel_.pairwise))
             each = (np.ascontiguousarray(residuals.T) for residuals in np.moveaxis(R, 2, 0))
-            cached = self._local_scales = [LocalScale(residuals, K) for residuals in each]
+            (number,) = units.number
+            cached = self._local_scales = [LocalScale(r, K, number) for r in each]
         K = cross(X[:, train] if self.kernel_.pairwise else X)
         loo = np.stack([scale.loo for scale in cached], axis=-1)
-        new = np.stack([scale.at(K) for scale in cached], axis=-1)
+        number = self._units.draws.number[0]
+        new = np.stack([scale.at(K)[:, number] for scale in cached], axis=-1)
         return {"loo_scales": loo.reshape(shape[1:]), "scales": new.reshape(shape)}
 
     def _validated(

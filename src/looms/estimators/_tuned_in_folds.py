@@ -13,7 +13,7 @@ from looms._typing import AnyArray, Array, Matrix
 from looms.calibration._calibrators import Calibrator
 from looms.estimators._fits import fitted_machine
 from looms.estimators._folds import fold_rows, predicted_without
-from looms.estimators._least_squares import Member
+from looms.estimators._least_squares import Member, summed
 from looms.estimators._rows_of_fit import RowsOfFit
 from looms.held_out import HeldOut
 from looms.selection._candidates import Choice
@@ -123,36 +123,21 @@ class TunedInFolds:
 def stack_of(rows: RowsOfFit, choice: Choice, tuned: TunedInFolds | None) -> dict[str, Any]:
     """Fitted attributes of the chosen machine, or of a stack, on the samples of positive weight.
 
-    A stack has kernel, coefficients and intercept of its largest member. With ``tuned`` the
-    held-out outputs come from machines that were tuned without the fold of the row.
+    With ``tuned`` the held-out outputs come from machines that were tuned without the fold of the
+    row.
     """
-    best, (X, weight, targets) = choice.best, (rows.X, rows.weight, rows.targets)
-    fitted = fitted_machine(X, weight, targets, best.kernel, best.mu, choice.fit)
-    if choice.weights is not None:
-        members, outputs, ties = [], np.zeros(targets.shape), []
-        for k in np.flatnonzero(choice.weights):
-            share, candidate = float(choice.weights[k]), choice.candidates[k]
-            one, (_, fit) = fitted, choice.machines[k]
-            if candidate is not best:
-                assert fit is not None
-                one = fitted_machine(X, weight, targets, candidate.kernel, candidate.mu, fit)
-            members.append(
-                Member(
-                    share,
-                    one["kernel_"],
-                    one["mu_"],
-                    one["dual_coef_"],
-                    one["intercept_"],
-                    one.get("coef_"),
-                    one.get("landmarks_"),
-                )
-            )
-            outputs += share * one["loo_"].outputs
-            ties.append(one["_tie"])
-        fitted["loo_"], fitted["members_"] = HeldOut(targets, outputs, weight), tuple(members)
-        fitted["_tie"] = max(ties)
+    data = rows.X, rows.weight, rows.targets
+    best = [choice.candidates.index(choice.best)]
+    taken = best if choice.weights is None else np.flatnonzero(choice.weights).tolist()
+    fits = []
+    for k in taken:
+        one, fit = choice.candidates[k], choice.fit if [k] == best else choice.machines[k][1]
+        assert fit is not None
+        fits.append(fitted_machine(*data, one.kernel, one.mu, fit))
+    shares = [1.0] if choice.weights is None else choice.weights[taken].tolist()
+    fitted = summed(shares, fits)
     if tuned is not None:
         outputs = fitted["loo_"].outputs.copy()
-        outputs[np.flatnonzero(weight)] = tuned.outputs
-        fitted["held_out_"] = HeldOut(targets, outputs, weight)
+        outputs[rows.train] = tuned.outputs
+        fitted["held_out_"] = HeldOut(rows.targets, outputs, rows.weight)
     return fitted

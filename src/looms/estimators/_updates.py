@@ -8,6 +8,7 @@ and after [docs/references.md, Rows removed and added].
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,14 +21,19 @@ from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.estimators._base import check_flag, checked_sample_weight
 from looms.estimators._certificate import Certificate
-from looms.estimators._fits import cross_of, fitted_machine
-from looms.estimators._least_squares import GivenMachine, LeastSquaresMachine
+from looms.estimators._fits import cross_of, fitted_machine, projection_of
+from looms.estimators._least_squares import (
+    GivenMachine,
+    LeastSquaresMachine,
+    Member,
+    sum_of,
+    summed,
+)
 from looms.kernels._samples import Pairs, Samples, center_of, check_scale, training_rows
-from looms.lssvm import refit_loo
 from looms.lssvm._system import check_finite, targets_as_columns
-from looms.lssvm.conditioning import condition_of, rounding_bound
 from looms.lssvm.fit import Fit
 from looms.lssvm.left_out import Linear
+from looms.lssvm.projection import Projection
 from looms.lssvm.updates import Bordered
 from looms.units import Units
 
@@ -58,7 +64,7 @@ class UpdatableMachine(LeastSquaresMachine):
         rows : array-like of int, or of bool of shape (n_samples,)
             Indices of the rows to remove, from 0, or a mask of them.
         certify : bool, default=True
-            Whether to compare the outputs of three rows with a refit without the three.
+            Whether to compare the outputs of three rows with refits without each, by `certify`.
 
         Returns
         -------
@@ -82,9 +88,10 @@ class UpdatableMachine(LeastSquaresMachine):
         Notes
         -----
         k rows cost k n² flops, after n³ for the inverse at the first call, which
-        `left_out` keeps; the new machine has its own, of n² numbers. The refit
-        costs 2n³/3 more. The new machine does not contain the removed rows, but it keeps what
-        they helped to choose, such as ``kernel_``.
+        `left_out` keeps; the new machine has its own, of n² numbers. The refits of three rows
+        cost 2n³/3 each. On m landmarks, which stay, a pass over the rows costs n m² flops, and the
+        members of a stack cost as much each; their weights stay. The new machine does not contain
+        the removed rows, but it keeps what they helped to choose, such as ``kernel_``.
 
         Examples
         --------
@@ -101,17 +108,23 @@ class UpdatableMachine(LeastSquaresMachine):
         """
         check_is_fitted(self, "dual_coef_")
         check_flag("certify", certify)
-        n = len(self.fit_weight_)
+        n, X = len(self.fit_weight_), self._kept_rows
         rows = _checked_rows(rows, n)
         rest = np.delete(np.arange(n), rows)
         self._check_enough(rest)
-        train, system = np.flatnonzero(self.fit_weight_), self._system()
-        with blas_threads(len(train)):
-            system = system.without(np.flatnonzero(np.isin(train, rows)))
-        pairwise = self.kernel_.pairwise
+        train, pairwise = np.flatnonzero(self.fit_weight_), self.kernel_.pairwise
+        places = np.flatnonzero(np.isin(train, rows))
+        y, stay = self.loo_.y[train], np.delete(np.arange(len(train)), places)
+
+        def others(member: Member, projection: Projection) -> Projection:
+            if member.landmarks is None:
+                return Bordered.of(projection).without(places)
+            zeta = np.delete(projection.zeta, places)
+            return self._on_landmarks(member, projection, X[train[stay]], y[stay], zeta)
+
         return self._updated(
-            system,
-            training_rows(self.X_fit_, rest, pairwise),
+            others,
+            training_rows(X, rest, pairwise),
             self.loo_.y[rest],
             self.loo_.sample_weight[rest],
             self.units_.clusters[rest],
@@ -181,42 +194,51 @@ class UpdatableMachine(LeastSquaresMachine):
             np.concatenate([self.loo_.sample_weight, weight]), len(self.fit_weight_) + len(weight)
         )
         zeta = weight * self._weight_factors()[self._class_indices(targets)]
-        if sp.issparse(self.X_fit_):
+        if sp.issparse(self._kept_rows):
             X_all = sp.vstack([self.X_fit_, X_new], format="csr")
         else:
             X_all = np.vstack([self.X_fit_, X_new.toarray() if sp.issparse(X_new) else X_new])
         check_scale(X_all)
-        system, added = self._system(), np.flatnonzero(weight)
-        train = np.flatnonzero(self.fit_weight_)
-        with blas_threads(len(train)):
-            new = Samples(X_all[self.X_fit_.shape[0] + added], center=center_of(X_all))
+        added, train = np.flatnonzero(weight), np.flatnonzero(self.fit_weight_)
+        all_targets = np.concatenate([self.loo_.y, targets])
+        X_added, Y_added = X_all[len(self.fit_weight_) + added], targets_as_columns(targets)[added]
+
+        def more(member: Member, projection: Projection) -> Projection:
+            if member.landmarks is not None:
+                together = np.append(train, len(self.fit_weight_) + added)
+                zetas = np.append(projection.zeta, zeta[added])
+                rows = X_all[together], all_targets[together]
+                return self._on_landmarks(member, projection, *rows, zetas)
+            new = Samples(X_added, center=center_of(X_all))
             old = Samples(self.X_fit_[train], center=new.center)
             with np.errstate(over="ignore", invalid="ignore"):
-                K_own = self.kernel_.values(Pairs(new, new))
-                K_new = self.kernel_.values(Pairs(new, old))
+                K_own = member.kernel.values(Pairs(new, new))
+                K_new = member.kernel.values(Pairs(new, old))
             for K in (K_own, K_new):
                 check_finite("The kernel matrix of the rows to add", K)
-            system = system.with_rows(K_new, K_own, targets_as_columns(targets)[added], zeta[added])
+            return Bordered.of(projection).with_rows(K_new, K_own, Y_added, zeta[added])
+
         return self._updated(
-            system,
+            more,
             X_all,
-            np.concatenate([self.loo_.y, targets]),
+            all_targets,
             weights,
             np.arange(len(weights)),
             np.arange(self.n_features_in_),
             certify,
         )
 
-    def _system(self) -> Bordered:
-        """System of the machine, whose rows may be removed and added."""
-        self._check_single()
-        left_out = self.left_out()
-        assert isinstance(left_out, Linear)
-        return Bordered.of(left_out.projection)
+    def _on_landmarks(
+        self, member: Member, projection: Projection, X: Matrix, y: Array, zeta: Array
+    ) -> Projection:
+        """System of other rows on the same landmarks, with the ridges of those that stay."""
+        total = float(zeta.sum())
+        mu, zeta = projection.mu * len(projection.zeta) / total, zeta * (len(zeta) / total)
+        return projection_of(member.kernel, X, y, mu, zeta, self.fit_intercept_, member.landmarks)
 
     def _updated(
         self,
-        system: Bordered,
+        change: Callable[[Member, Projection], Projection],
         X: Matrix,
         y: Array,
         weight: Array,
@@ -224,19 +246,26 @@ class UpdatableMachine(LeastSquaresMachine):
         features: AnyArray,
         certify: bool,
     ) -> GivenMachine:
-        """Fitted machine of a system of the rows of positive weight."""
-        train = np.flatnonzero(weight)
-        system.check_leverage()
-        factors, kernel = self._weight_factors(), self.kernel_
-        rows = training_rows(X, train, kernel.pairwise)
-        system.cross = cross_of(kernel, rows)
-        left_out = Linear(system)
-        units = Units.of_numbers(groups[train], groups[train])
-        fit = Fit.of(system, left_out.outputs(units), y[train], self._tie)  # much the same
-        attributes = fitted_machine(X, weight, y, kernel, system.mu, fit)
+        """Machine of the systems that ``change`` makes of those of the members."""
+        train, members, factors = np.flatnonzero(weight), self._members, self._weight_factors()
+        rows, units = (
+            training_rows(X, train, self.kernel_.pairwise),
+            Units.of_numbers(groups[train]),
+        )
+        systems, fits = [], []
+        with blas_threads(len(train)):
+            for member, known in zip(members, self.left_out().members, strict=True):
+                assert isinstance(known, Linear)
+                system = change(member, known.projection)
+                if member.landmarks is None:
+                    system.cross = cross_of(member.kernel, rows)
+                outputs = Linear(system).outputs(units)
+                fit = Fit.of(system, outputs, y[train], self._tie)  # much the same
+                fits.append(fitted_machine(X, weight, y, member.kernel, system.mu, fit))
+                systems.append(Linear(system))
+        weights = [member.weight for member in members]
+        attributes = summed(weights, fits)
         attributes["units_"] = units.spread(train, groups)
-        if certify:
-            attributes["certificate_"] = _certificate(system, rows, train)
         attributes["n_features_in_"] = len(features)
         if hasattr(self, "feature_names_in_"):
             attributes["feature_names_in_"] = self.feature_names_in_[features]
@@ -244,9 +273,11 @@ class UpdatableMachine(LeastSquaresMachine):
             attributes["classes_"] = self.classes_
         if self._tuned_before or getattr(self, "nested", None) is not None:
             attributes["_tuned_before"] = True
-        machine = self._given(system.mu, factors)
+        machine = self._given(attributes["mu_"], factors)
         machine._set_given(attributes)
-        machine._left_out = left_out
+        machine._left_out = sum_of(weights, systems)
+        if certify:
+            _check(machine.certify(_REFITTED), attributes["mu_"])
         return machine
 
     def _class_indices(self, targets: Array) -> AnyArray:
@@ -304,36 +335,8 @@ def _checked_rows(rows: Any, n: int) -> AnyArray:
     return values
 
 
-def _certificate(system: Bordered, rows: Matrix, train: AnyArray) -> Certificate:
-    """Outputs of a few rows compared with a refit without all of them.
-
-    RuntimeError if rounding cannot explain the difference.
-    """
-    n, mu = len(train), system.mu
-    G = np.random.default_rng(0).choice(n, min(_REFITTED, n - 1), replace=False)
-    folds = np.full(n, -1)
-    folds[G] = 0
-    assert system.cross is not None
-    with blas_threads(n):
-        K = system.cross(rows)
-        refitted = refit_loo(
-            K,
-            system.y,
-            mu,
-            sample_weight=system.zeta,
-            fit_intercept=bool(system.corner),
-            folds=folds,
-        ).residuals[G]
-        ours = np.linalg.solve(system.P[np.ix_(G, G)], system.alpha[G])
-        K[np.diag_indices(n)] += system.ridge
-        condition = condition_of(K)
-    certificate = Certificate.of(
-        train[G],
-        np.abs(ours - refitted),
-        system.y,
-        condition=condition,
-        bound=rounding_bound(condition, Linear(system).loo),
-    )
+def _check(certificate: Certificate, mu: float) -> None:
+    """RuntimeError if rounding cannot explain a difference from refits."""
     if not certificate.relative <= _WRONG:
         raise RuntimeError(
             "Held-out outputs differ from those of a refit by "
@@ -342,4 +345,3 @@ def _certificate(system: Bordered, rows: Matrix, train: AnyArray) -> Certificate
             "inverse has lost too many digits. Fit the machine anew to these rows, or use a "
             "larger mu."
         )
-    return certificate

@@ -124,6 +124,7 @@ class Linear(LeftOut):
 
     def __init__(self, projection: Projection) -> None:
         self.projection, self.y, self.weight = projection, projection.y, projection.zeta
+        self.members: list[LeftOut] = [self]
         self.shape: tuple[int, ...] = projection.y.shape
         self._inner: tuple[Units, InnerUnits] | None = None
 
@@ -239,10 +240,10 @@ class Chosen(LeftOut):
         self.y, self.weight = self.candidates[0].y, self.candidates[0].weight
 
     def outputs(self, units: Units) -> Array:
-        chosen = np.append(self.chosen, -1)[units.number]
         F = np.full((*units.shape, self.y.shape[1]), np.nan)
-        for c in np.unique(chosen[chosen >= 0]):
-            F[chosen == c] = self.candidates[c].outputs(units)[chosen == c]
+        for c in np.unique(self.chosen):
+            some = units.only(np.flatnonzero(self.chosen == c))
+            F[some.tested] = self.candidates[c].outputs(some)[some.tested]
         return F
 
     def fitted(self) -> Array:
@@ -261,7 +262,8 @@ class Chosen(LeftOut):
     def at(self, X: Matrix, units: Units) -> Array:
         F = np.empty((X.shape[0], len(self.chosen), self.y.shape[1]))
         for c in np.unique(self.chosen):
-            F[:, self.chosen == c] = self.candidates[c].at(X, units)[:, self.chosen == c]
+            own = np.flatnonzero(self.chosen == c)
+            F[:, own] = self.candidates[c].at(X, units.only(own))
         return F
 
 

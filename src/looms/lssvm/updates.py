@@ -83,13 +83,6 @@ class Bordered(Projection):
         least = len(self.P) * np.finfo(np.float64).eps * np.diagonal(blocks, axis1=1, axis2=2)
         return inverses(blocks, least, batch.rows, self.mu)
 
-    def check_leverage(self) -> None:
-        """LeverageError if the machine without some row is singular in double precision."""
-        own = self.diagonal() + (self.share**2 / self.corner if self.corner else 0.0)  # of M⁻¹
-        safe = self.diagonal() > len(self.P) * np.finfo(np.float64).eps * own
-        if not safe.all():
-            raise LeverageError(self.mu, int(np.argmin(safe)))
-
     def without(self, rows: AnyArray) -> Bordered:
         """The system of the other rows, at their ridges.
 
@@ -115,14 +108,18 @@ class Bordered(Projection):
         e = scipy.linalg.cho_solve(factor, self.alpha[rows])
         v = scipy.linalg.cho_solve(factor, self.share[rows])
         left = self.zeta[rest].sum()
-        return Bordered(
-            self.P[np.ix_(rest, rest)] - P_GR.T @ taken,
-            self.share[rest] - P_GR.T @ v,
-            self.corner + float(self.share[rows] @ v),
-            Machine(self.alpha[rest] - P_GR.T @ e, self.machine.intercept - self.share[rows] @ e),
-            self.y[rest],
-            self.zeta[rest] * (len(rest) / left),
-            self.mu * float(len(self.zeta) / left),
+        return _checked(
+            Bordered(
+                self.P[np.ix_(rest, rest)] - P_GR.T @ taken,
+                self.share[rest] - P_GR.T @ v,
+                self.corner + float(self.share[rows] @ v),
+                Machine(
+                    self.alpha[rest] - P_GR.T @ e, self.machine.intercept - self.share[rows] @ e
+                ),
+                self.y[rest],
+                self.zeta[rest] * (len(rest) / left),
+                self.mu * float(len(self.zeta) / left),
+            )
         )
 
     def with_rows(self, K_new: Array, K_own: Array, Y: Array, zeta: Array) -> Bordered:
@@ -161,12 +158,24 @@ class Bordered(Projection):
         v = scipy.linalg.cho_solve(factor, t)
         own = scipy.linalg.cho_solve(factor, np.eye(len(Y)))
         weights = np.append(self.zeta, zeta)
-        return Bordered(
-            np.block([[self.P + T @ W, -W.T], [-W, own]]),
-            np.append(self.share + T @ v, -v),
-            self.corner - float(t @ v),
-            Machine(np.vstack([self.alpha - T @ e, e]), self.machine.intercept - t @ e),
-            np.vstack([self.y, Y]),
-            weights * (len(weights) / weights.sum()),
-            self.mu * float(len(self.zeta) / weights.sum()),
+        return _checked(
+            Bordered(
+                np.block([[self.P + T @ W, -W.T], [-W, own]]),
+                np.append(self.share + T @ v, -v),
+                self.corner - float(t @ v),
+                Machine(np.vstack([self.alpha - T @ e, e]), self.machine.intercept - t @ e),
+                np.vstack([self.y, Y]),
+                weights * (len(weights) / weights.sum()),
+                self.mu * float(len(self.zeta) / weights.sum()),
+            )
         )
+
+
+def _checked(system: Bordered) -> Bordered:
+    """The system; LeverageError if that without some row is singular in double precision."""
+    diagonal = system.diagonal()
+    own = diagonal + (system.share**2 / system.corner if system.corner else 0.0)  # of M⁻¹
+    safe = diagonal > len(system.P) * np.finfo(np.float64).eps * own
+    if not safe.all():
+        raise LeverageError(system.mu, int(np.argmin(safe)))
+    return system

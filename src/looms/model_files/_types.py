@@ -30,7 +30,7 @@ _SELECTED = (
     "choice_units_ cv_results_ landmarks_ members_ n_iter_ selection_ "
     "selection_weight_"
 )
-_UPDATED = "_tuned_before"
+_UPDATED = "_tuned_before landmarks_ members_"
 _CLASSIFIER = f"{_REGRESSOR} calibrator_ classes_ threshold_"
 _SVM = (
     f"{_FEATURES} C_ X_fit_ best_index_ calibrators_ certificate_ classes_ cv_results_ "

@@ -2,17 +2,26 @@
 
 import doctest
 import importlib.util
-import os
 import re
+import shlex
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-DOCS = Path(__file__).parents[1] / "docs"
+from looms.cli._app import app as looms_app
+from papers.__main__ import app as papers_app
+
+DOCS = Path(__file__).parent
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+TERMINAL = {"COLUMNS": "80", "NO_COLOR": "1"}
+REDIRECTED = [["1", ">"], ["2", ">"], ["2", ">&"]]
 BLOCK = re.compile(r"^( *)```(pycon|console)\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
 
 
@@ -33,27 +42,50 @@ def commands(block: str) -> Iterator[tuple[str, str]]:
         yield "".join(lines[:length]), "".join(lines[length:])
 
 
-def run(command: str, folder: Path) -> str:
-    """Output of a command in the folder, with the programs of this environment first.
+def words_of(command: str) -> list[str]:
+    """The program and its arguments, up to a pipe, a redirection or another command."""
+    lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    words = list(lexer)
+    end = next((i for i, word in enumerate(words) if set(word) <= set("|&;<>")), len(words))
+    return words[: end - (end < len(words) and words[end - 1 : end + 1] in REDIRECTED)]
 
-    As in the root of a clone, ``python -m papers`` is found.
+
+def run(command: str, folder: Path) -> str:
+    """Output of a command in the folder; looms, papers and Python run in this process.
+
+    A pipe, a redirection or another command behind it is the shell's, which finds what was said.
     """
-    environment = os.environ | {
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": os.pathsep.join(
-            filter(None, [str(DOCS.parent), os.environ.get("PYTHONPATH")])
-        ),
-        "COLUMNS": "80",
-        "NO_COLOR": "1",
-    }
+    command = command.replace("\\\n", "")
+    words = words_of(command)
+    if words[0] == "looms":
+        done = CliRunner().invoke(looms_app, words[1:], env=TERMINAL, prog_name="looms")
+    elif words[:3] == ["python", "-m", "papers"]:
+        done = CliRunner().invoke(papers_app, words[3:], env=TERMINAL, prog_name="papers")
+    elif words[:2] == ["python", "-c"]:
+        with redirect_stdout(StringIO()) as said, warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)  # of one line that ends
+            exec(words[2], {"__name__": "__main__"})
+        return said.getvalue()
+    else:
+        return shell(command, folder)
+    if words == shlex.split(command):
+        return done.output
+    for name, said in (("out", done.stdout), ("err", done.stderr)):
+        (folder / f".{name}").write_text(said, encoding="utf-8")
+    return shell(
+        f"{words[0]}() {{ cat .err >&2; cat .out; return {done.exit_code}; }}; {command}", folder
+    )
+
+
+def shell(command: str, folder: Path) -> str:
     done = subprocess.run(
         ["bash", "-c", command],
         cwd=folder,
-        env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=300,
+        timeout=60,
     )
     return done.stdout
 

@@ -1,0 +1,471 @@
+"""Every machine with every use: what works, what has no meaning, what is refused.
+
+The outcomes are those of a committed table, which is a page of the documentation, too. Whoever
+fills a cell writes both anew:
+
+    python tests/test_every_use.py
+
+Works means here that the use runs and gives what it is for; the tests named in `SHOWN` compare with
+refits.
+"""
+
+import csv
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import chdir
+from dataclasses import dataclass
+from functools import cache, partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from typer.testing import CliRunner
+
+from looms import SVCCV, LSSVMClassifierCV, LSSVMRegressorCV, TransformedTargetRegressorCV
+from looms.blocks import ArrayBlocks
+from looms.cli import _large
+from looms.cli._app import app
+from looms.diagnostics import case_deletion
+from looms.folds import GapKFold
+from looms.kernels import RBF
+from looms.model_files import load_model, save_model
+from looms.report import cautions, summary
+
+TABLE = Path(__file__).parents[1] / "benchmarks" / "results" / "machines_and_uses.csv"
+PAGE = TABLE.parents[2] / "docs" / "reference" / "machines_and_uses.md"
+N = 24
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(N, 2))
+SIGNAL = X[:, 0] + np.sin(3 * X[:, 1]) + 0.3 * RNG.normal(size=N)
+NUMBERS = np.exp(SIGNAL)
+CLASSES = np.where(SIGNAL > 0, "yes", "no")
+GROUPS = np.arange(N) // 3
+NEW = RNG.normal(size=(4, 2))
+
+# Machines -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Estimators for classes and for numbers, the rows they take, and how to tell them."""
+
+    classifier: Callable[..., Any] | None
+    regressor: Callable[..., Any] | None
+    rows: Callable[[np.ndarray], Any] = np.asarray
+    is_it: Callable[[Any], bool] = lambda model: True
+    command: tuple[str, ...] | None = ()
+
+
+def least_squares(kernel: Any = "rbf", **fixed: Any) -> tuple[Callable[..., Any], ...]:
+    return tuple(
+        lambda cls=cls, **options: cls(**{"kernel": kernel, "nested": None, **fixed, **options})
+        for cls in (LSSVMClassifierCV, LSSVMRegressorCV)
+    )
+
+
+def svm(**options: Any) -> SVCCV:
+    return SVCCV(**{"param_grid": {"C": [1.0, 8.0], "gamma": [0.3]}, **options})
+
+
+def transformed(nested: Any = None, **options: Any) -> TransformedTargetRegressorCV:
+    machine = LSSVMRegressorCV("linear", nested=None, **options)
+    return TransformedTargetRegressorCV(machine, transforms=["none", "log"], nested=nested)
+
+
+def dask_blocks(rows: np.ndarray) -> Any:
+    import dask.array
+
+    return dask.array.from_array(rows, chunks=(16, 2))
+
+
+def on_landmarks(model: Any) -> bool:
+    return model.landmarks_ is not None
+
+
+def streamed(model: Any) -> bool:
+    return on_landmarks(model) and model.X_fit_ is None
+
+
+def stacked(model: Any) -> bool:
+    return model.combine == "stack" and model.nested_ is not None  # else the best was taken
+
+
+STACK = {"kernel": ["linear", "rbf"], "combine": "stack"}
+WITH_SKLEARN = {"kernel": ["rbf", LinearRegression()], "combine": "stack"}
+RANK = {"rank": 8}
+MACHINES = {
+    "full kernel": Machine(*least_squares()),
+    "kernel matrix": Machine(
+        *least_squares("precomputed"), rows=lambda rows: RBF(0.5)(rows, X), command=None
+    ),
+    "linear, by features": Machine(*least_squares("linear"), command=("-k", "linear")),
+    "landmarks in memory": Machine(
+        *least_squares(**RANK), is_it=on_landmarks, command=("--rank", "8")
+    ),
+    "landmarks, rows in blocks": Machine(
+        *least_squares(**RANK), ArrayBlocks, streamed, ("--rank", "8", "--memory", "1GB")
+    ),
+    "landmarks, dask": Machine(*least_squares(**RANK), dask_blocks, streamed, None),
+    "grid": Machine(
+        *least_squares(search="grid"),
+        is_it=lambda model: model.search == "grid",
+        command=("--search", "grid"),
+    ),
+    "stack": Machine(
+        *least_squares(**STACK),
+        is_it=stacked,
+        command=("-k", "linear", "-k", "rbf", "--combine", "stack"),
+    ),
+    "stack on landmarks": Machine(
+        *least_squares(**STACK, **RANK),
+        is_it=lambda model: stacked(model) and on_landmarks(model),
+        command=("-k", "linear", "-k", "rbf", "--combine", "stack", "--rank", "8"),
+    ),
+    "stack with an estimator of scikit-learn": Machine(
+        least_squares(kernel=["rbf", LogisticRegression()], combine="stack")[0],
+        least_squares(kernel=["rbf", LinearRegression()], combine="stack")[1],
+        is_it=stacked,
+        command=("-k", "rbf", "-k", "LinearRegression", "--combine", "stack"),
+    ),
+    "support vector machine": Machine(svm, None, command=("-m", "svm", "-k", "linear")),
+    "transformed target": Machine(None, transformed, command=None),
+}
+
+
+def estimator_of(name: str, kind: str, **options: Any) -> Any:
+    machine = MACHINES[name]
+    make = machine.classifier if kind == "classes" else machine.regressor
+    if make is None:
+        raise NotImplementedError(f"not for {kind}")
+    return make(**options)
+
+
+def kind_of(name: str) -> str:
+    """What the machine is fitted to where a use is for both."""
+    return "numbers" if MACHINES[name].classifier is None else "classes"
+
+
+@cache
+def fitted(name: str, kind: str | None = None, groups: bool = False, **options: Any) -> Any:
+    """A machine, fitted once for all tests, which only read it."""
+    kind = kind or kind_of(name)
+    model = estimator_of(name, kind, **options)
+    y = CLASSES if kind == "classes" else NUMBERS
+    more = {"groups": GROUPS} if groups else {}
+    model.fit(MACHINES[name].rows(X), y, **more)
+    assert MACHINES[name].is_it(model), "another machine was fitted"
+    return model
+
+
+# Uses -----------------------------------------------------------------------------
+
+
+def criterion(name: str) -> None:
+    """Of numbers there is one."""
+    options = {"criterion": "squared_hinge"} if kind_of(name) == "classes" else {}
+    assert np.isfinite(fitted(name, **options).held_out_.outputs).all()
+
+
+def gradient(name: str) -> None:
+    model = fitted(name, search="gradient")
+    assert np.isfinite(getattr(model, "machine_", model).selection_.value)
+
+
+def grid(name: str) -> None:
+    fitted(name, search="grid")
+
+
+def units_differ(name: str, **options: Any) -> None:
+    """Rows are held out as asked: the outputs are others than row by row."""
+    kind = "classes" if name == SVM else "numbers"
+    outputs, alone = (fitted(name, kind, **o).held_out_.outputs for o in (options, {}))
+    assert np.isfinite(outputs).all()
+    assert not np.allclose(outputs, alone)
+
+
+def groups(name: str) -> None:
+    units_differ(name, groups=True)
+
+
+def folds(name: str) -> None:
+    units_differ(name, cv=5)
+
+
+def repeated_folds(name: str) -> None:
+    units_differ(name, cv="2x3")
+
+
+def gaps(name: str) -> None:
+    units_differ(name, cv=GAPS)
+
+
+def nested(name: str) -> None:
+    model = fitted(name, nested="folds")
+    assert model.nested_ is not None
+    assert all(np.isfinite(value) for value in model.scores_.values())
+
+
+def threshold(name: str) -> None:
+    assert fitted(name, "classes", threshold="f1").threshold_ != fitted(name).threshold_
+
+
+def probabilities(name: str) -> None:
+    p = fitted(name, "classes").predict_proba(MACHINES[name].rows(NEW))
+    np.testing.assert_allclose(np.asarray(p).sum(axis=1), 1)
+
+
+def area(name: str) -> None:
+    assert 0.5 < fitted(name, "classes").scores_["auc"] <= 1
+
+
+def intervals(name: str, **options: Any) -> None:
+    ends = fitted(name, "numbers").predict_interval(new_rows(name), 0.8, **options)
+    assert (ends[:, 0] < ends[:, 1]).all()
+
+
+def scaled(name: str) -> None:
+    intervals(name, method="scaled")
+
+
+def sets(name: str) -> None:
+    assert fitted(name, "classes").predict_set(new_rows(name), 0.8).shape == (4, 2)
+
+
+def deletion(name: str) -> None:
+    assert np.isfinite(case_deletion(fitted(name)).rms_change).all()
+
+
+def removal(name: str) -> None:
+    assert fitted(name).without([0, 7]).loo_.n_samples == N - 2
+
+
+def addition(name: str) -> None:
+    y = CLASSES if kind_of(name) == "classes" else NUMBERS
+    if name == "kernel matrix":
+        rows = RBF(0.5)(NEW, np.vstack([X, NEW]))
+    else:
+        rows = MACHINES[name].rows(NEW)
+    assert fitted(name).with_rows(rows, y[:4]).loo_.n_samples == N + 4
+
+
+def certificate(name: str) -> None:
+    assert fitted(name).certify(X=MACHINES[name].rows(X)).holds
+
+
+def doubts(name: str) -> None:
+    assert all(caution["text"] for caution in cautions(fitted(name)))
+
+
+def report(name: str) -> None:
+    """The page shows this, as `tests/report/test_html.py` has it."""
+    assert summary(fitted(name))["loo"]["figures"]
+
+
+def model_file(name: str) -> None:
+    model = fitted(name)
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
+        save_model("m.skops", model)
+        again = load_model("m.skops").model
+    np.testing.assert_array_equal(again.predict(new_rows(name)), model.predict(new_rows(name)))
+
+
+def onnx(name: str) -> None:
+    from onnxruntime import InferenceSession
+    from skl2onnx import to_onnx
+
+    from looms.onnx import register_converters
+
+    register_converters()
+    model = fitted(name, "classes" if name == SVM else "numbers")
+    graph = to_onnx(model, NEW[:1], options=None if name != SVM else {"zipmap": False})
+    outputs = InferenceSession(graph.SerializeToString()).run(None, {"X": NEW})[0]
+    expected = model.predict(NEW)
+    assert (outputs.ravel() == expected).all() or np.allclose(outputs.ravel(), expected)
+
+
+def blocks(name: str) -> None:
+    model = fitted(name)
+    expected = model.predict(MACHINES[name].rows(NEW))
+    np.testing.assert_array_equal(model.predict(ArrayBlocks(new_rows(name), size=3)), expected)
+
+
+def command_line(name: str) -> None:
+    options = MACHINES[name].command
+    if options is None:
+        raise NotImplementedError("no option")
+    few = partial(_large.first_pass, n_sample=20)  # of larger tables rows are read in blocks
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        chdir(folder),
+        mock.patch.object(_large, "first_pass", few if "blocks" in name else _large.first_pass),
+    ):
+        table = pd.DataFrame(X, columns=["a", "b"]).assign(y=CLASSES)
+        table.to_csv("t.csv", index=False)
+        for arguments in (
+            ("fit", "t.csv", "-t", "y", *options, "--nested", "none", "-o", "m.skops"),
+            ("predict", "m.skops", "t.csv"),
+        ):
+            result = CliRunner().invoke(app, arguments)
+            if result.exit_code:
+                raise RuntimeError(result.stderr.strip().splitlines()[-1])
+        assert MACHINES[name].is_it(load_model("m.skops").model[-1]), "another machine was fitted"
+
+
+def new_rows(name: str) -> np.ndarray:
+    """Rows in memory."""
+    return RBF(0.5)(NEW, X) if name == "kernel matrix" else NEW
+
+
+SVM, TRANSFORMED = "support vector machine", "transformed target"
+GAPS = GapKFold(4, gap=2)
+USES = {
+    "criterion": criterion,
+    "gradient": gradient,
+    "grid": grid,
+    "groups": groups,
+    "folds": folds,
+    "repeated folds": repeated_folds,
+    "gaps": gaps,
+    "nested": nested,
+    "threshold": threshold,
+    "probabilities": probabilities,
+    "AUC": area,
+    "intervals": intervals,
+    "scaled intervals": scaled,
+    "sets": sets,
+    "case deletion": deletion,
+    "removal": removal,
+    "addition": addition,
+    "certificate": certificate,
+    "cautions": doubts,
+    "report": report,
+    "model file": model_file,
+    "ONNX": onnx,
+    "prediction in blocks": blocks,
+    "command line": command_line,
+}
+
+#: Tests that compare each use with refits, or with what the machine gives otherwise.
+SHOWN = {
+    "criterion": "selection/test_objective.py",
+    "gradient": "selection/test_objective.py",
+    "grid": "selection/test_grid.py",
+    "groups": "lssvm/test_left_out.py",
+    "folds": "lssvm/test_left_out.py",
+    "repeated folds": "lssvm/test_left_out.py",
+    "gaps": "lssvm/test_left_out.py",
+    "nested": "estimators/test_refits.py",
+    "threshold": "estimators/test_nested_choice.py",
+    "probabilities": "estimators/test_refits.py",
+    "AUC": "test_scores.py",
+    "intervals": "estimators/test_intervals.py",
+    "scaled intervals": "estimators/test_intervals.py",
+    "sets": "estimators/test_nested_choice.py",
+    "case deletion": "diagnostics/test_case_deletion.py",
+    "removal": "estimators/test_updates.py",
+    "addition": "estimators/test_updates.py",
+    "certificate": "estimators/test_certificate.py",
+    "cautions": "report/test_cautions.py",
+    "report": "report/test_summary.py",
+    "model file": "test_model_files.py",
+    "ONNX": "test_onnx.py",
+    "prediction in blocks": "test_dask_blocks.py",
+    "command line": "cli/test_fit.py",
+}
+
+# What has no meaning, and what costs too much -------------------------------------
+
+OF_CLASSES = dict.fromkeys(["threshold", "probabilities", "AUC", "sets"], "it is for classes")
+OF_NUMBERS = dict.fromkeys(["intervals", "scaled intervals"], "it is for numbers")
+NO_MEANING = {
+    **{(TRANSFORMED, use): f"{why}, and the target is a number" for use, why in OF_CLASSES.items()},
+    **{(SVM, use): f"{why}, and the machine is of classes" for use, why in OF_NUMBERS.items()},
+    (SVM, "gradient"): "its outputs are not smooth in C and the kernel",
+    ("grid", "gradient"): "it is the other search",
+    ("kernel matrix", "addition"): "a new row has a kernel value with every row: fit them all",
+    ("kernel matrix", "ONNX"): "a graph takes features, not kernel values",
+    ("kernel matrix", "command line"): "a table has features, not kernel values",
+    ("landmarks, dask", "command line"): "it reads files in blocks by itself",
+}
+COST: dict[tuple[str, str], str] = {}
+NEEDS = {"landmarks, dask": "dask", "ONNX": "onnxruntime"}
+
+
+def outcome(name: str, use: str) -> str:
+    """What a cell says; it runs in any case."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            USES[use](name)
+        found = "works"
+    except Exception as error:
+        text = " ".join(str(error).split()) or type(error).__name__
+        found = f"refused: {text.partition('. ')[0][:150]}"
+    for declared, word in ((NO_MEANING, "no meaning"), (COST, "cost")):
+        if (name, use) in declared:
+            assert found != "works", f"{use} of {name} works: it has a meaning"
+            return f"{word}: {declared[name, use]}"
+    return found
+
+
+def table() -> Iterator[list[str]]:
+    yield ["machine", *USES]
+    for name in MACHINES:
+        yield [name, *(outcome(name, use) for use in USES)]
+
+
+def committed() -> dict[tuple[str, str], str]:
+    with TABLE.open(encoding="utf-8", newline="") as file:
+        next(file)  # the command
+        return {(row["machine"], use): row[use] for row in csv.DictReader(file) for use in USES}
+
+
+def page() -> str:
+    """The page of the documentation, from the committed table."""
+    said = committed()
+    signs = {"works": "+", "no meaning": "", "cost": "cost", "refused": "–"}
+    lines = [HEAD, f"| | {' | '.join(MACHINES)} | compared with refits in |"]
+    lines.append("|---" * (len(MACHINES) + 2) + "|")
+    for use, test in SHOWN.items():
+        cells = (signs[said[name, use].partition(":")[0]] for name in MACHINES)
+        lines.append(f"| {use} | {' | '.join(cells)} | {test} |")
+    reasons = [f"- {name}, {use}: {why}." for (name, use), why in (NO_MEANING | COST).items()]
+    return "\n".join([*lines, "", "Empty cells have no meaning:", "", *reasons, ""])
+
+
+HEAD = """# Machines and uses
+
+What each machine can be used for: `+` works, `–` is refused. `python tests/test_every_use.py` makes
+this table and `benchmarks/results/machines_and_uses.csv`, which has the messages of the refusals; a
+test fails if a cell changes.
+"""
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_every_use_is_as_the_table_says(name: str) -> None:
+    """The words of a refusal may change, and are those of the table when it was written."""
+    said, found = committed(), {}
+    for use in USES:
+        needed = NEEDS.get(name) or NEEDS.get(use)
+        if needed is None or find_spec(needed):
+            found[use] = outcome(name, use)
+    kind = {use: text.partition(":")[0] for use, text in found.items()}
+    assert kind == {use: said[name, use].partition(":")[0] for use in found}, found
+
+
+def test_the_page_is_made_of_the_table() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page()
+
+
+if __name__ == "__main__":
+    rows = [*table()]
+    with TABLE.open("w", encoding="utf-8", newline="") as file:
+        file.write("# python tests/test_every_use.py\n")
+        csv.writer(file, lineterminator="\n").writerows(rows)
+    PAGE.write_text(page(), encoding="utf-8")
