@@ -213,7 +213,7 @@ def test_models_on_landmarks_do_without_rows(looms, fit, pets, pets_model, one_l
         result = looms("predict", pets_model, pets, "--coverage", "0.8")
         assert result.exit_code == covered
         if covered:
-            one_line(result, 2, "--coverage 0.8: Intervals, sets, case deletion and removal of rows need")
+            one_line(result, 2, "--coverage 0.8: Intervals, sets, case deletion and removal")
 
 
 @pytest.mark.parametrize("label", ["nein", "yes"])
