@@ -258,7 +258,7 @@ def _of_model(
         name = groups or of_fit
         labels = labels_of_groups(file, table, name)
         X = X if name in saved.metadata["columns"] else X.drop(columns=name)
-    elif saved.model[-1].units_.grouped:
+    elif hasattr(saved.model[-1], "units_") and saved.model[-1].units_.grouped:
         note("rows that the fit held out together are left out one at a time here; see --groups")
     kinds = {"svm": "Support vector", "lssvm": "Least-squares"}
     kind = kinds.get(saved.metadata["options"]["machine"], "Nonconformity")
