@@ -49,6 +49,7 @@ def test_a_stack_is_shown_with_its_weights_and_predicts(looms, fit, table):
     assert "--combine best" in refused.stderr.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_diagnostics_of_a_stack_are_refused(looms, fit, table, one_line):
     assert fit(table, "-t", "high", "--drop", "y", *STACK).exit_code == 0
     assert len(load_model("m.skops").model[-1].members_) == 2

@@ -31,6 +31,7 @@ def test_fit_show_predict_score(looms, pets, figures):
     assert figures(looms("score", "m.skops", pets).stdout)[:3] == [0.0, 0.0, 1.0]
 
 
+@pytest.mark.slow
 def test_options_reach_the_estimator(looms, pets):
     options = ("-k", "linear", "-k", "rbf", "-c", "ber", "--threshold", "ber")
     result = looms("fit", pets, *SVM, *options, "--weight", "balanced", "-o", "m.skops")
@@ -83,6 +84,7 @@ def test_several_classes(looms, tmp_path):
     assert predicted.startswith("row,prediction,decision_x,decision_y,decision_z,probability_")
 
 
+@pytest.mark.slow
 def test_assess(looms, pets):
     result = looms("assess", pets, *SVM, "-k", "linear", "-n", "2", "-o", "splits.csv")
     assert result.exit_code == 0, result.stderr

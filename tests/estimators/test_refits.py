@@ -93,6 +93,7 @@ def test_numbers_and_intervals_are_of_machines_tuned_without_the_fold(options, t
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     ["landmarks", "landmarks, weights", "landmarks, stack", "grid, repeated folds", "grid, stack"],

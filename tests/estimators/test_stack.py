@@ -85,6 +85,7 @@ def test_held_out_outputs_are_of_machines_tuned_without_the_fold(target, combine
     assert_allclose([by_kernel.get(k, 0.0) for k in KERNELS], shares, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 def test_outputs_of_a_stack_are_the_weighted_outputs_of_its_members(target):
     weight = np.where(np.arange(len(X)) < 5, 0.0, 1.0)
@@ -125,6 +126,7 @@ def test_weights_are_of_the_least_loss():
     assert_allclose(w, best[:3] / best[:3].sum(), atol=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Every training sample")
 def test_a_machine_that_only_fits_its_criterion_is_not_chosen():
     rng = np.random.default_rng(0)
@@ -135,6 +137,7 @@ def test_a_machine_that_only_fits_its_criterion_is_not_chosen():
     assert type(model.kernel_).__name__ == "RBF"
 
 
+@pytest.mark.slow
 def test_of_equal_candidates_the_simplest():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 2)), np.repeat([0, 1], 30)
@@ -191,6 +194,7 @@ def test_of_few_rows_the_whole_choice_is_repeated(nested):
     assert (intervals[:, 0] < intervals[:, 1]).all()
 
 
+@pytest.mark.slow
 def test_intervals_are_of_the_stacks_without_each_fold():
     model = machine("numbers", combine="stack").fit(X, Y)
     residuals, blocks = model._models_without_rows(X)
