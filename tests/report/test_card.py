@@ -1,8 +1,8 @@
 """The model card has the figures of the machine, in Markdown that no name breaks."""
 
 import numpy as np
-import pytest
 import pandas as pd
+import pytest
 from sklearn.datasets import load_iris
 
 import looms
