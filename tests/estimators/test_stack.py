@@ -126,6 +126,17 @@ def test_weights_are_of_the_least_loss():
     assert_allclose(w, best[:3] / best[:3].sum(), atol=0.02)
 
 
+@pytest.mark.parametrize("labeled", [False, True])
+def test_a_row_of_weight_two_counts_in_a_stack_as_two_rows(labeled):
+    F, zeta = RNG.normal(size=(3, 30)), RNG.integers(1, 4, 30)
+    y = np.sign(F.sum(axis=0) + RNG.normal(size=30)) if labeled else RNG.normal(size=30)
+    ours = stacking_weights(y, F, zeta.astype(float), labeled=labeled)
+    copies = np.repeat(np.arange(30), zeta)
+    theirs = stacking_weights(y[copies], F[:, copies], np.ones(len(copies)), labeled=labeled)
+    assert_allclose(ours, theirs, atol=1e-4)
+    assert np.count_nonzero(ours) > 1
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Every training sample")
 def test_a_machine_that_only_fits_its_criterion_is_not_chosen():
