@@ -65,3 +65,18 @@ def one_line():
         assert result.stdout == ""
 
     return check
+
+
+@pytest.fixture
+def few_partitions(request, monkeypatch):
+    """The test of the order of rows draws a fifth of its partitions, and no order is significant.
+
+    It is a third of what a report takes; tests that are about it use ``all_partitions``.
+    """
+    if "all_partitions" not in request.fixturenames:
+        monkeypatch.setattr("looms.diagnostics._row_order.N_RANDOM", 39)
+
+
+@pytest.fixture
+def all_partitions():
+    """Name for `few_partitions`."""

@@ -20,14 +20,11 @@ def pairwise(*axes):
         for a, b in product(places[i], places[j])
     }
 
-    def pairs(case):
-        return set(combinations(enumerate(case), 2))
-
     cases = []
-    candidates = list(product(*places))
+    candidates = {case: set(combinations(enumerate(case), 2)) for case in product(*places)}
     while missing:
-        best = max(candidates, key=lambda case: len(missing & pairs(case)))
-        missing -= pairs(best)
+        best = max(candidates, key=lambda case: len(missing & candidates[case]))
+        missing -= candidates[best]
         cases.append(tuple(axis[place] for axis, place in zip(map(list, axes), best, strict=True)))
     return cases
 

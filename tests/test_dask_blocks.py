@@ -98,6 +98,7 @@ def test_partitions_of_any_length_are_cut_into_blocks(table):
     assert np.array_equal(first, X[:, 0] - 1)
 
 
+@pytest.mark.slow
 def test_groups_that_partitions_hold_are_in_one_block(table, monkeypatch):
     X, _ = table
     work = Moments(np.zeros(5))

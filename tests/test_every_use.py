@@ -447,6 +447,7 @@ test fails if a cell changes.
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MACHINES)
 def test_every_use_is_as_the_table_says(name: str) -> None:
     """The words of a refusal may change, and are those of the table when it was written."""

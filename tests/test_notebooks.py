@@ -84,6 +84,7 @@ def test_held_out_outputs_show_figures():
     assert remark in repr(loo)
 
 
+@pytest.mark.slow
 def test_candidates_are_a_list_and_a_table(tmp_path):
     machine = LSSVMClassifierCV(["linear", "rbf"], search="grid").fit(X[:100], Y[:100])
     rows = rows_of(machine.candidates_)

@@ -285,6 +285,7 @@ def test_pooled_outputs_that_differ_by_rounding_are_ties():
     assert pooled_auc(y, 0.3 + 1e-12 * y, np.ones(20))[0] == 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [(50, 50), (20, 20), (100, 10)], ids=str)
 def test_an_area_of_one_is_no_certainty(sizes):
     """By as much as its standard error does the truth fall short, on the average over machines."""

@@ -130,6 +130,7 @@ def scores_in_order(X, y, folds, mu, order):
     return scores, held_out.outputs[back], p[back]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("log2_mu", [-24, -12, -4, 4])
 def test_order_of_rows_and_threads_of_blas_change_no_tie(log2_mu):
     """Three folds, of which no pairs are drawn, of rows with many copies."""

@@ -97,6 +97,7 @@ def test_loo_scores_mean_the_same(two_classes):
         assert (row["mu"], row["kernel"], row["criterion"]) == (machine.mu_, "linear", "press")
 
 
+@pytest.mark.slow
 def test_error_rates_of_leave_one_out_do_not_lean_where_nothing_can_be_learned():
     """Of single rows left out this machine is wrong on eight in ten."""
     rates = []
@@ -132,6 +133,7 @@ def test_loo_scores_of_a_regression(a_line):
     assert result.optimism["rmse"] == pytest.approx(difference.mean())
 
 
+@pytest.mark.slow
 def test_optimism_is_said_with_its_corrected_error(two_classes):
     _, y = two_classes
     wide = np.random.default_rng(0).normal(size=(60, 40))  # nothing to learn, much to choose
@@ -260,6 +262,7 @@ def test_workers_give_the_same(two_classes, backend):
     assert together.to_csv() == alone.to_csv()
 
 
+@pytest.mark.slow
 def test_kinds_of_data(two_classes):
     X, y = two_classes
     expected = looms.assess(looms.LSSVMClassifier("linear"), X, y, 3, random_state=0).mean
@@ -373,6 +376,7 @@ def test_random_state_objects(two_classes):
 # Comparison ----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_comparison_by_hand(two_classes):
     models = {"machine": MACHINE, "logistic": LogisticRegression(), "majority": DummyClassifier()}
     found = compare(models, *two_classes, n_splits=10, random_state=0)

@@ -73,6 +73,7 @@ def resamples(y, n, stratified=True):
     return [split.rows(y) for split in plan(y, method="bootstrap", **options)][1:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("task", ["classes", "values"])
 def test_out_of_bag_error_is_a_mean_over_rows(two_classes, a_line, task, weighted):
@@ -159,6 +160,7 @@ def test_estimators_without_weights_get_the_copies_and_a_warning(two_classes, mo
     assert "held copies of rows" in repr(result)
 
 
+@pytest.mark.slow
 def test_selection_by_leave_one_out_is_not_misled(data_folder):
     """Ripley's split of the Pima data: random splits and the test set give 0.25 to 0.28."""
     table = pd.read_csv(data_folder / "pima_tr.csv")

@@ -84,6 +84,7 @@ def test_a_store_tells_both_apart(thrice, tmp_path):
     assert assess(NEAREST, *thrice, copies="together", **options).mean["error"] > 0.3
 
 
+@pytest.mark.slow
 def test_warnings_of_splits_that_differ_in_numbers_are_one(thrice):
     X, y = thrice
     model = LSSVMClassifierCV("linear")

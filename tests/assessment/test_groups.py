@@ -54,6 +54,7 @@ def patients():
     return X, y, np.array([f"patient {k}" for k in range(40)]).repeat(8)[order]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.filterwarnings("ignore:KNeighborsClassifier cannot be given sample_weight")
 def test_what_remembers_patients_is_no_better_than_a_guess(patients, method):
@@ -206,6 +207,7 @@ def test_a_comparison_keeps_groups_together(patients):
         compare(models, X, y, method="forward", **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["shuffle", "kfold"])
 def test_a_comparison_in_a_store_tells_groups_apart(patients, tmp_path, method):
     X, y, groups = patients

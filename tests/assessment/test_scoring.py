@@ -66,6 +66,7 @@ def test_directions_are_told_or_not(two_classes):
     assert "Leave-one-out is higher by 1 ± 0 (always)." in str(result)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["shuffle", "bootstrap"])
 def test_figures_are_those_of_the_tables(two_classes, method):
     result = looms.assess(looms.LSSVMClassifier(), *two_classes, 20, random_state=0, method=method)

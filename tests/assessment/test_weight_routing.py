@@ -46,6 +46,7 @@ def weighted(model, X, y, weight, n=4, **options):
     return looms.assess(model, X, y, n, random_state=0, sample_weight=weight, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [
     LogisticRegression(tol=1e-10, max_iter=1000),
     make_pipeline(sklearn.preprocessing.FunctionTransformer(), LogisticRegression(tol=1e-10)),
@@ -90,6 +91,7 @@ def test_defaults_of_an_ensemble(two_classes):
         assert split.scores["auc"] == roc_auc_score(y[test], p, sample_weight=W60[test])
 
 
+@pytest.mark.slow
 def test_the_whole_selection_and_leave_one_out_by_hand(two_classes):
     X, y = two_classes
     model = make_pipeline(StandardScaler(), looms.LSSVMClassifierCV("linear", threshold="ber"))
@@ -226,6 +228,7 @@ def test_workers_give_the_same(two_classes, backend):
     assert (by_name[0]["neg_log_loss"] != routed[0]["neg_log_loss"]).all()
 
 
+@pytest.mark.slow
 def test_metadata_routing(two_classes, tmp_path):
     """As `cross_validate` routes them; every part that could take weights says whether it does."""
     X, y = two_classes

@@ -79,3 +79,8 @@ def figures():
         return [float(value.replace("–", "nan")) for value in rows[-1].split()]
 
     return read
+
+
+@pytest.fixture(autouse=True)
+def _few_partitions(few_partitions):
+    """In every test of this room."""

@@ -270,6 +270,7 @@ def test_the_bar_counts_splits_from_those_in_the_store(looms, pets, monkeypatch)
     assert np.isfinite(float(re.search(r"ber +([\d.]+)", result.stdout)[1]))
 
 
+@pytest.mark.slow
 def test_the_bar_counts_candidates_and_shows_the_search(looms, pets, monkeypatch):
     pytest.importorskip("sklearn.callback")
     arguments = ("fit", pets, "-t", "kind", "-k", "linear", "-k", "rbf", "--nested", "none")

@@ -17,6 +17,7 @@ from looms.model_files import load_model
 # The main job --------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_fit_classification(looms, fit, pets, figures):
     result = fit(pets, "--target", "kind", "-k", "linear", "-k", "rbf", "-c", "press")
     assert result.exit_code == 0, result.stderr
@@ -44,6 +45,7 @@ def test_fit_classification(looms, fit, pets, figures):
     assert {"date", "looms_version", "sklearn_version", "seconds"} <= saved.metadata.keys()
 
 
+@pytest.mark.slow
 def test_progress_names_the_candidates(fit, pets):
     pytest.importorskip("sklearn.callback")
     result = fit(pets, "-t", "kind", "-k", "linear", "-k", "rbf", "-c", "wmw")
@@ -51,6 +53,7 @@ def test_progress_names_the_candidates(fit, pets):
     assert lines in result.stderr
 
 
+@pytest.mark.slow
 def test_fit_and_score_regression(looms, fit, data_folder, figures):
     result = fit(data_folder / "yacht.csv", "-t", "target", "-k", "rbf")
     assert result.exit_code == 0, result.stderr
@@ -68,6 +71,7 @@ def test_fit_and_score_regression(looms, fit, data_folder, figures):
     assert "Confusion" not in result.stdout
 
 
+@pytest.mark.slow
 def test_predict_to_standard_output_can_be_piped(looms, pets, pets_model):
     result = looms("predict", pets_model, pets, "--digits", 17)
     assert result.exit_code == 0, result.stderr
@@ -90,6 +94,7 @@ def test_predict_to_standard_output_can_be_piped(looms, pets, pets_model):
     assert (predictions["prediction"] == pd.read_csv(pets)["kind"]).mean() > 0.9
 
 
+@pytest.mark.slow
 def test_predict_several_classes(looms, fit, data_folder):
     fit(data_folder / "liver.csv", "-t", "target")
     result = looms("predict", "liver.looms.skops", data_folder / "liver.csv", "--digits", 17)
@@ -152,6 +157,7 @@ def test_score_with_labels_read_as_numbers(looms, fit, pets, figures):
     assert figures(result.stdout.partition("Confusion")[0])[0] < 0.2
 
 
+@pytest.mark.slow
 def test_show(looms, pets):
     fitted = looms("fit", pets, "-t", "kind", "-k", "ard", "--weight", "balanced")
     result = looms("show", "pets.looms.skops")
@@ -207,6 +213,7 @@ def test_options_reach_the_estimator(looms, pets):
     assert parameters == expected
 
 
+@pytest.mark.slow
 def test_figures_are_at_the_threshold(looms, fit, data_folder, figures):
     result = fit(data_folder / "haberman.csv", "-t", "target", "--threshold", "ber")
     machine = load_model("haberman.looms.skops").model[-1]
@@ -244,6 +251,7 @@ def test_format_and_output_name(looms, fit, pets, tmp_path):
     assert result.exit_code == 0, result.stderr
 
 
+@pytest.mark.slow
 def test_force_replaces_the_model(looms, fit, pets, one_line):
     fit(pets, "-t", "kind", "-k", "linear")
     one_line(fit(pets, "-t", "kind"), 2, "pets.looms.skops exists; use --force")
@@ -319,6 +327,7 @@ def test_out_is_output(looms, fit, pets):
     assert len(pd.read_csv("p.csv")) == 40
 
 
+@pytest.mark.slow
 def test_the_area_of_several_classes_is_called_a_mean(looms, fit, pets):
     frame = pd.read_csv(pets)
     frame["kind"] = np.where(frame["weight"] > 28, "bear", frame["kind"])

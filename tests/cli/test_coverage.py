@@ -54,6 +54,7 @@ def test_wider_for_more(looms, fit, heights):
     assert ((wide["upper"] - wide["lower"]) > (narrow["upper"] - narrow["lower"])).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("conditional", [False, True])
 def test_sets(looms, fit, data_folder, conditional):
     file = data_folder / "haberman.csv"
@@ -79,6 +80,7 @@ def test_sets_of_no_label_are_empty():
         assert joined(members, ["a|b", "b", "c"]).tolist() == ["a|b|c", ""]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "options", "text"),
     [

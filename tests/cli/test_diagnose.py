@@ -54,6 +54,7 @@ def row(output, name):
     return [float(v) for v in re.search(rf"^ *{name} +([\d. -]+)$", output, re.M)[1].split()]
 
 
+@pytest.mark.slow
 def test_figures(looms, catches):
     given = ("-k", "linear", "--C", 0.5, "--bootstrap", 39, "--alpha", 0.1, "--random-state", 3)
     result = looms("diagnose", catches, "-t", "found", *given)
@@ -224,6 +225,7 @@ def test_nothing_is_overwritten(looms, catches, one_line):
     assert looms(*options, "--plot", "figures", "--force").exit_code == 0
 
 
+@pytest.mark.slow
 def test_a_model_of_looms_fit(looms, fit, catches):
     assert fit(catches, "-t", "found", "-o", "m.skops").exit_code == 0
     result = looms("diagnose", catches, "--model", "m.skops", "--bootstrap", 19)
@@ -344,6 +346,7 @@ def test_three_classes(looms, fit):
     assert "Leave-one-out refits: 40 of 40" in result.stderr
 
 
+@pytest.mark.slow
 def test_copies_are_noted(looms, fit, catches):
     frame = pd.read_csv(catches)
     pd.concat([frame, frame[:20]]).to_csv(catches, index=False)
@@ -355,6 +358,7 @@ def test_copies_are_noted(looms, fit, catches):
     assert "decides at output 0" in stderr
 
 
+@pytest.mark.slow
 def test_any_classifier_of_scikit_learn(looms, catches):
     options = ("--estimator", "LogisticRegression(C=0.5)", "--cv", "5", "-b", "39")
     result = looms("diagnose", catches, "-t", "found", *options)

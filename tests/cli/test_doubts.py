@@ -54,12 +54,14 @@ def test_a_copy_of_the_target_is_named(fit, rare, machine):
     )
 
 
+@pytest.mark.slow
 def test_an_option_of_the_search_that_met_a_bound_is_said_once(fit, rare):
     rare.to_csv("t.csv", index=False)
     lines = said(fit("t.csv", "-t", "event", "-k", "rbf", "--max-iter", 1))
     assert sum("max_iter" in line for line in lines) <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["predict", "score"])
 def test_rows_unlike_those_of_training_are_counted(looms, fit, rare, command):
     fit("rare.csv", "-t", "event", "-k", "linear")
@@ -79,6 +81,7 @@ def test_rows_unlike_those_of_training_are_counted(looms, fit, rare, command):
     ]
 
 
+@pytest.mark.slow
 def test_rows_outside_in_several_columns_have_one_note(looms, fit, rare):
     fit("rare.csv", "-t", "event", "-k", "linear")
     assert said(looms("predict", "rare.looms.skops", "rare.csv")) == []
@@ -88,6 +91,7 @@ def test_rows_outside_in_several_columns_have_one_note(looms, fit, rare):
     assert ", furthest 50 and 'c' is far outside its training range, " in line
 
 
+@pytest.mark.slow
 def test_a_column_without_a_value_is_named(looms, fit, rare):
     fit("rare.csv", "-t", "event", "-k", "linear")
     rare.head(9).assign(a=np.nan).to_csv("new.csv", index=False)
@@ -109,6 +113,7 @@ def test_scoring_rows_of_training_is_said_to_flatter(looms, fit, rare, machine):
     assert "the figures flatter the model" in line
 
 
+@pytest.mark.slow
 def test_dates_out_of_range_are_shown_as_dates(looms, fit, rare):
     rare["day"] = pd.date_range("2020-01-01", periods=600).strftime("%d.%m.%Y")
     rare.to_csv("t.csv", index=False)
@@ -120,6 +125,7 @@ def test_dates_out_of_range_are_shown_as_dates(looms, fit, rare):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("all_partitions")
 def test_rows_along_a_track_are_warned_of_and_their_shuffle_is_not(fit, tmp_path):
     rng = np.random.default_rng(0)
     series = np.cumsum(rng.normal(size=(200, 4)), axis=0)

@@ -27,6 +27,7 @@ def test_the_input_is_never_overwritten(fit, replicates, one_line):
     assert replicates.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_predictions_overwrite_neither_model_nor_table(looms, fit, replicates, one_line):
     assert fit(replicates, "--target", "c", "-o", "m.skops").exit_code == 0
     for name in ("m.skops", replicates):
@@ -35,6 +36,7 @@ def test_predictions_overwrite_neither_model_nor_table(looms, fit, replicates, o
     load_model("m.skops")
 
 
+@pytest.mark.slow
 def test_copies_are_pointed_out_where_they_are_no_accident(fit, replicates):
     result = fit(replicates, "--target", "c", "-o", "m.skops")
     assert "copies" not in result.stderr  # of few discrete values

@@ -55,6 +55,7 @@ def test_prediction_takes_no_notice_of_the_groups(looms, fit, visits):
     assert "column" not in looms("score", "m.skops", visits).stderr
 
 
+@pytest.mark.slow
 def test_rows_that_belong_together_are_suspected(fit, visits):
     result = fit(visits, "-t", "ill", "--drop", "patient", "-o", "m.skops")
     assert "as repeats or samples of one patient, hold them out together: --groups" in result.stderr
@@ -80,6 +81,7 @@ def test_the_grid_repeats_the_choice(looms, visits, figures):
     assert "flatter" not in text
 
 
+@pytest.mark.slow
 def test_repetitions_of_folds_reach_the_estimator(fit, pets, data_folder):
     result = fit(pets, "-t", "kind", "--cv", "5x2", "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
@@ -90,6 +92,7 @@ def test_repetitions_of_folds_reach_the_estimator(fit, pets, data_folder):
     assert "CV RMSE" in result.stdout
 
 
+@pytest.mark.slow
 def test_a_grid_of_single_rows(looms, pets):
     result = looms("fit", pets, "-t", "kind", "--search", "grid", "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
@@ -97,6 +100,7 @@ def test_a_grid_of_single_rows(looms, pets):
     assert "nested leave-one-out" in result.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [("--cv", "2x5"), ("--nested", "folds"), ("-k", "linear", "-k", "rbf", "--combine", "stack")],

@@ -126,6 +126,7 @@ def test_predictions_hold_no_formulas_and_a_note_says_so(looms, fit, pets):
     assert looms("predict", "m.skops", "f.csv").stdout == Path("p.csv").read_text()
 
 
+@pytest.mark.slow
 def test_force_overwrites_only_what_the_command_writes(looms, fit, pets, pets_model, one_line):
     looms("predict", pets_model, pets, "-o", "p.csv")
     for name in ("wine.csv", "wine.skops", "wine.html"):

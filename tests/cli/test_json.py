@@ -20,6 +20,7 @@ def summaries(fit, looms, pets):
     return json.loads(fitted.stdout), json.loads(looms("show", "pets.skops", "--json").stdout)
 
 
+@pytest.mark.slow
 def test_fit_and_show_print_the_summary(summaries):
     fitted, shown = summaries
     assert fitted["title"] == shown["title"] == "kind, pets.csv"
@@ -31,6 +32,7 @@ def test_fit_and_show_print_the_summary(summaries):
     assert "counted from 1" in fitted["samples"]["named_by"]
 
 
+@pytest.mark.slow
 def test_score_prints_figures_by_key(summaries, looms, pets):
     result = looms("score", "pets.skops", pets, "--json")
     values = json.loads(result.stdout)

@@ -38,6 +38,7 @@ def large(tmp_path, monkeypatch):
     return frame
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["pets.csv", "pets.parquet"])
 @pytest.mark.parametrize("options", [(), ("--id", "name", "--keep", "color", "--coverage", 0.9)])
 def test_predictions_block_by_block_are_those_of_the_whole_file(
@@ -117,6 +118,7 @@ def test_a_sparse_table_in_blocks(looms, large, tmp_path):
     assert looms("predict", "m.skops", "t.svm").exit_code == 0
 
 
+@pytest.mark.slow
 def test_where_the_sample_is_the_table_the_rows_are_kept(looms, large, monkeypatch, tmp_path):
     monkeypatch.undo()
     monkeypatch.chdir(tmp_path)
@@ -157,6 +159,7 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(looms, large, one_line, tmp_
     assert {path.name for path in tmp_path.iterdir()} == {"t.csv", "t.parquet"}
 
 
+@pytest.mark.slow
 def test_groups_and_times_of_a_machine_on_landmarks_are_those_of_python(looms, tmp_path):
     """Whole groups, and windows of time, are held out, as by the estimator."""
     rng = np.random.default_rng(0)
@@ -206,6 +209,7 @@ def test_stacks_and_grids_on_landmarks_are_those_of_python(looms, tmp_path, opti
     assert machine.scores_ == pytest.approx(expected.scores_)
 
 
+@pytest.mark.slow
 def test_memory_and_time_are_told_before_many_rows_are_fitted(looms, tmp_path, monkeypatch):
     monkeypatch.setattr(_cost, "FULL_ROWS", 250)
     monkeypatch.setattr(_cost, "free_memory", lambda: 8 * 10**9)
@@ -228,6 +232,7 @@ def test_memory_and_time_are_told_before_many_rows_are_fitted(looms, tmp_path, m
     assert "Note: 270 rows: about 0.002 GB of memory" in assess.stderr
 
 
+@pytest.mark.slow
 def test_groups_of_any_size_go_with_landmarks(looms, tmp_path, monkeypatch):
     monkeypatch.setattr("looms.lssvm.landmarks._WITHIN_BLOCK", 5)
     rng = np.random.default_rng(0)

@@ -32,6 +32,7 @@ def test_the_error_names_the_option(looms, gaps, one_line, command, options):
     one_line(result, 2, f"{text}not known. Or leave them out by {OPTION}.")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("--rank", 9)])
 def test_a_fit_and_a_score_without_them(looms, fit, gaps, one_line, options):
     fitted = fit("t.csv", "-t", "y", OPTION, "-k", "linear", "-o", "m.skops", *options)
@@ -50,6 +51,7 @@ def test_a_fit_and_a_score_without_them(looms, fit, gaps, one_line, options):
     assert len(looms("predict", "m.skops", "t.csv").stdout.splitlines()) == 61
 
 
+@pytest.mark.slow
 def test_an_assessment_without_them(looms, gaps):
     same = ("-t", "y", "-k", "linear", "--splits", 3)
     result = looms("assess", "t.csv", OPTION, *same)
@@ -58,6 +60,7 @@ def test_an_assessment_without_them(looms, gaps):
     assert result.stdout == looms("assess", "whole.csv", *same).stdout
 
 
+@pytest.mark.slow
 def test_rows_keep_their_numbers(looms, fit, gaps, tmp_path, one_line):
     result = fit("t.csv", "-t", "y", OPTION, "--json", "-k", "linear")
     names = {int(row["name"]) for row in json.loads(result.stdout)["samples"]["rows"]}

@@ -10,6 +10,7 @@ from looms.model_files import load_model
 OURS = ("--target", "kind", "--machine", "nonconformity")
 
 
+@pytest.mark.slow
 def test_fit_show_predict_score(looms, pets, figures):
     fitted = looms("fit", pets, *OURS, "-o", "m.skops")
     assert fitted.exit_code == 0, fitted.stderr
@@ -66,6 +67,7 @@ def test_what_does_not_apply_is_refused_by_name(looms, pets, one_line, options, 
     one_line(looms("fit", pets, *OURS, *options), 2, text)
 
 
+@pytest.mark.slow
 def test_other_tables_are_refused_by_name(looms, pets, one_line, tmp_path):
     (tmp_path / "s.svm").write_text("1 1:1 3:2\n-1 2:1\n" * 6)
     one_line(looms("fit", "s.svm", *OURS[2:]), 2, "--machine nonconformity is for dense tables")

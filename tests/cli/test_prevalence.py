@@ -19,6 +19,7 @@ def fitted(looms, data_folder):
     return file
 
 
+@pytest.mark.slow
 def test_probabilities_and_predictions_are_those_of_the_prevalence(looms, fitted):
     machine = load_model("m.skops").model
     rare = str(machine[-1].classes_[1])
@@ -43,6 +44,7 @@ def test_probabilities_and_predictions_are_those_of_the_prevalence(looms, fitted
     assert written["prediction"].astype(str).tolist() == model.predict(X).astype(str).tolist()
 
 
+@pytest.mark.slow
 def test_prevalences_that_are_none_are_refused(looms, fitted, one_line):
     for option, message in (
         ("maybe=0.1", "--prevalence: prevalence has ['maybe'], which are not classes"),
@@ -53,6 +55,7 @@ def test_prevalences_that_are_none_are_refused(looms, fitted, one_line):
         one_line(looms("predict", "m.skops", fitted, "--prevalence", option), 2, message)
 
 
+@pytest.mark.slow
 def test_it_is_for_models_with_probabilities(looms, data_folder, one_line):
     common = ("-t", "target", "-k", "linear", "--nested", "none")
     haberman, yacht = data_folder / "haberman.csv", data_folder / "yacht.csv"

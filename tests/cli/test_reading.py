@@ -55,6 +55,7 @@ def test_every_command_takes_the_options(looms, fit, euro, command):
     assert "read with separator '~', decimal \",\", encoding cp1252" in result.stderr
 
 
+@pytest.mark.slow
 def test_a_sheet_by_name_and_by_number(looms, euro):
     pytest.importorskip("openpyxl")
     with pd.ExcelWriter("book.xlsx") as book:

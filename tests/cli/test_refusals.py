@@ -177,6 +177,7 @@ def test_limits_of_a_file(looms, fit, monkeypatch, one_line):
     assert looms("assess", "t.csv", "-t", "y", *small).exit_code == 0
 
 
+@pytest.mark.slow
 def test_a_linear_machine_takes_a_kernel_matrix_of_many_features_only(fit, monkeypatch, one_line):
     rng = np.random.default_rng(0)
     for name, n_features in (("few.csv", 3), ("wide.csv", 101)):

@@ -91,6 +91,7 @@ def test_several_classes(looms, tmp_path):
     assert predicted.startswith("row,prediction,decision_x,decision_y,decision_z,probability_")
 
 
+@pytest.mark.slow
 def test_assess(looms, pets):
     result = looms("assess", pets, *SVM, "-k", "linear", "-n", "2", "-o", "splits.csv")
     assert result.exit_code == 0, result.stderr

@@ -127,6 +127,7 @@ def test_a_positive_class_of_most_rows_is_warned_of(fit, pets):
         assert "positive class" not in result.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["beta", "none"])
 def test_calibration(looms, fit, pets, name):
     result = fit(pets, "-t", "kind", "--calibration", name, "-o", "m.skops")

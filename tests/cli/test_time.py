@@ -95,6 +95,7 @@ def test_rows_of_one_time_are_held_out_together(looms, demand):
     assert np.bincount(machine.units_.clusters).tolist() == [31, 30, 29]
 
 
+@pytest.mark.slow
 def test_an_assessment_in_time_tests_later_rows(looms, demand):
     options = ("--time", "day", "--gap", 3, "-o", "s.csv")
     result = looms("assess", demand, "-t", "demand", *options)

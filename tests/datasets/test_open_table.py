@@ -200,6 +200,7 @@ def test_the_first_pass_counts_and_samples(tmp_path, frame):
     assert counts.max() < 20  # 6 expected
 
 
+@pytest.mark.slow
 def test_blocks_of_a_file_are_those_of_its_prepared_matrix(tmp_path, frame):
     reader = open_table(write(frame, tmp_path / "t.csv"), "y")
     first = first_pass(reader)

@@ -61,6 +61,7 @@ def test_replicates_equal_fits_to_repeated_rows(name):
     assert found.deviance == pytest.approx(platt_deviance(clone(machine).fit(X, y), X, y), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_a_held_scaler_is_that_of_the_sample():
     X, y = sample()
     X[:5] *= 20
@@ -94,6 +95,7 @@ def test_labels_are_drawn_from_the_probabilities():
     assert abs(pairs.bootstrapped.mean() - found.bootstrapped.mean()) > 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "machine", [SVC(gamma=0.5, tol=1e-8), LogisticRegression(tol=1e-10), MACHINES["repeated rows"]]
 )
@@ -115,6 +117,7 @@ def test_held_out_deviances_of_labels_from_held_out_probabilities(machine):
         assert found.bootstrapped[k] == pytest.approx(expected, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_several_classes():
     X, _ = sample(n=15)
     y = np.digitize(X[:, 0], [-0.5, 0.5])
@@ -203,6 +206,7 @@ def test_bad_options(options, message):
         goodness_of_fit(SVC(), *sample(), **options)
 
 
+@pytest.mark.slow
 def test_the_smallest_numbers_of_replicates_pass():
     for n_bootstrap, alpha in ((19, 0.05), (99, 0.01), (9, 0.1), (2, 1 / 3), (6, 0.15)):
         goodness_of_fit(LogisticRegression(), *sample(), n_bootstrap, alpha=alpha, random_state=0)

@@ -93,6 +93,7 @@ MACHINES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MACHINES)
 def test_statistics_equal_refits(name):
     machine, k = MACHINES[name]

@@ -121,6 +121,7 @@ def middle(y):
     return y[half - 6 : half + 6] if len(y) % 2 else []
 
 
+@pytest.mark.slow
 def test_the_p_value_of_rows_in_no_order_is_uniform(monkeypatch):
     """Of a fifth of the partitions, in a fifth of the time."""
     monkeypatch.setattr(_row_order, "N_RANDOM", 39)
@@ -161,6 +162,7 @@ def track(n, seed=0):
     return series[:, :3], np.sin(series[:, 0]) + series[:, 3]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "machine",
     [
@@ -209,6 +211,7 @@ def test_groups_are_exchanged_whole():
     assert_array_equal(order.folds, np.tile(np.repeat(np.arange(10), 8), 2))
 
 
+@pytest.mark.slow
 def test_what_is_not_tested(monkeypatch):
     X, y = track(60)
     assert row_order(LSSVMRegressor().fit(X[:19], y[:19])) is None

@@ -40,6 +40,7 @@ def criterion_of_refits(model, criterion, group, rows):
     return as_criterion(criterion).evaluate(y[rows], held_out[rows], weight[rows]).value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("groups", GROUPS)
 @pytest.mark.parametrize("machine", [LSSVMRegressorCV, LSSVMClassifierCV])
 def test_case_deletion_of_a_stack_equals_refits(machine, groups):

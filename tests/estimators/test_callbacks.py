@@ -56,6 +56,7 @@ def fitted(recorder, estimator=None):
     return estimator.set_callbacks(recorder).fit(X, Y if "Reg" in repr(estimator) else Y > 0)
 
 
+@pytest.mark.slow
 def test_tasks_begin_and_end_in_pairs():
     recorder = Recorder()
     model = fitted(recorder)
@@ -91,6 +92,7 @@ def test_stopping_an_iteration_ends_the_search_of_its_candidate():
     assert model.selection_.value == pytest.approx(np.mean(model.loo_.residuals**2))
 
 
+@pytest.mark.slow
 def test_stopping_a_candidate_ends_the_selection():
     recorder = Recorder(stop=lambda context: depth(context) == CANDIDATE and context.task_id == 1)
     model = fitted(recorder)
@@ -99,6 +101,7 @@ def test_stopping_a_candidate_ends_the_selection():
     assert_allclose(model.predict(X), two.predict(X), rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::looms.BoundWarning")
 @pytest.mark.parametrize(
     "options",

@@ -186,6 +186,7 @@ def test_html_of_a_certificate(fitted):
     assert "<b>" not in other._repr_html_()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rows", "svm"])
 def test_model_files_carry_it(name, fitted, tmp_path):
     pytest.importorskip("skops")

@@ -88,6 +88,7 @@ def test_fits_side_by_side_are_those_one_after_the_other():
             assert side_by_side == one_by_one
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kernel", "options"),
     [

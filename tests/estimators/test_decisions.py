@@ -174,6 +174,7 @@ def rare(n, n_classes, seed=0):
     return X, y
 
 
+@pytest.mark.slow
 @quietly
 @pytest.mark.filterwarnings("ignore::looms.OneClassWarning")
 @pytest.mark.parametrize(

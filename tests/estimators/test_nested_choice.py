@@ -131,6 +131,7 @@ CASES = sparing(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("target", "together", "weight", "criterion", "class_weight"), CASES)
 def test_outputs_intervals_and_sets_are_of_models_chosen_without_the_rows(
     target, together, weight, criterion, class_weight
@@ -168,6 +169,7 @@ def test_outputs_intervals_and_sets_are_of_models_chosen_without_the_rows(
         assert_array_equal(model.predict_set(NEW, share), prediction_sets(own, margins, share))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("target", "together", "weight", "class_weight", "threshold"),
     sparing(

@@ -250,6 +250,7 @@ class TestWhatScikitLearnRefuses:
             refused.fit(X, TWO)
         assert LSSVMClassifier("linear").fit(X, TWO).predict_proba(X).shape == (N, 2)
 
+    @pytest.mark.slow
     @pytest.mark.filterwarnings("ignore::UserWarning")  # it has many, of test splits of one class
     def test_threshold(self):
         model = LSSVMClassifier("linear", calibration=None)
@@ -264,6 +265,7 @@ def test_with_scorers_of_scikit_learn():
     assert (scores > -0.69).all()
 
 
+@pytest.mark.slow
 def test_log_loss_leaving_one_out_is_that_of_refits_on_real_data(data_folder):
     """Of whole pipelines, calibration and all, refitted without each of fifty samples."""
     table = pd.read_csv(data_folder / "haberman.csv")

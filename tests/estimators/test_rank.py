@@ -44,6 +44,7 @@ def test_a_machine_on_landmarks_is_nearly_as_good_as_on_all_rows():
     assert rank[0] > rank[1] > rank[2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["ard", ["linear", "rbf"], "weighted_matern12", "ranked_rbf"])
 def test_kernels_and_candidates(kernel):
     model = regressor(kernel=kernel).fit(X[:N], NUMBERS[:N])
@@ -180,6 +181,7 @@ def test_outputs_that_lean_away_from_their_class_are_no_errors(seed):
     assert model.scores_["ber"] < 0.5 + 2 * model.scores_se_["ber"]
 
 
+@pytest.mark.slow
 def test_without_folds_that_have_both_classes_there_is_no_area():
     y = np.where(np.arange(N) < 2, "yes", "no")
     model = classifier(threshold="ber").fit(ArrayBlocks(X[:N]), y)

@@ -79,6 +79,7 @@ def test_a_search_passes_groups_to_folds_and_machines():
     assert blind.best_score_ > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", ["groups", "sample_weight"])
 def test_cross_validation_passes_the_part_of_each_fold(asked):
     passed = {"groups": GROUPS, "sample_weight": WEIGHT}
@@ -99,6 +100,7 @@ def test_cross_validation_passes_the_part_of_each_fold(asked):
         assert not np.allclose(model[-1].held_out_.outputs, machine_fitted(train).held_out_.outputs)
 
 
+@pytest.mark.slow
 def test_calibration_passes_groups_and_weights():
     model = CalibratedClassifierCV(pipeline(groups=True, sample_weight=True), cv=FOLDS)
     model.fit(X, Y, groups=GROUPS, sample_weight=WEIGHT)

@@ -192,6 +192,7 @@ def test_each_option_changes_what_the_choice_is_made_by(target, search, options)
         assert other.selection_.value != pytest.approx(without.selection_.value, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_the_seed_draws_repetitions_and_search_takes_another_way():
     def fitted(**options):
         return machine("two classes", cv="2x3", **options).fit(X, TARGETS["two classes"])
@@ -361,6 +362,7 @@ def test_clones_fit_the_same_and_pickles_keep_what_was_held_out(target, options)
             assert other.nested_ is model.nested_ is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("target", "groups", "weight", "cv"),
     pairwise(["numbers", "two targets"], [None, GROUPS], WEIGHTS, [None, 4]),

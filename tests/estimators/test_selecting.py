@@ -116,6 +116,7 @@ class TestWhatIsChosen:
         ]
         return min(values)
 
+    @pytest.mark.slow
     def test_ard_finds_the_features_that_matter(self):
         rng = np.random.default_rng(7)
         X = rng.normal(size=(150, 8)) * [1, 100, 1, 1, 0.01, 1, 1, 1]
@@ -143,6 +144,7 @@ class TestWhatIsChosen:
 
 
 class TestCandidates:
+    @pytest.mark.slow
     def test_table(self):
         kernels, criteria = ["linear", "rbf"], ["press", "wmw"]
         model = LSSVMClassifierCV(kernels, criteria).fit(X, LABELS)
@@ -465,6 +467,7 @@ class TestScales:
             clone(model).fit(X, y)
         return [str(each.message) for each in caught if each.category is ScalesWarning]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("model", machines, ids=["one", "two", "svm"])
     def test_a_column_that_drowns_the_others_is_named(self, model):
         (text,) = self.warned(model, self.X, self.y)

@@ -85,6 +85,7 @@ def test_held_out_outputs_are_of_machines_tuned_without_the_fold(target, combine
     assert_allclose([by_kernel.get(k, 0.0) for k in KERNELS], shares, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 def test_outputs_of_a_stack_are_the_weighted_outputs_of_its_members(target):
     weight = np.where(np.arange(len(X)) < 5, 0.0, 1.0)
@@ -125,6 +126,18 @@ def test_weights_are_of_the_least_loss():
     assert_allclose(w, best[:3] / best[:3].sum(), atol=0.02)
 
 
+@pytest.mark.parametrize("labeled", [False, True])
+def test_a_row_of_weight_two_counts_in_a_stack_as_two_rows(labeled):
+    F, zeta = RNG.normal(size=(3, 30)), RNG.integers(1, 4, 30)
+    y = np.sign(F.sum(axis=0) + RNG.normal(size=30)) if labeled else RNG.normal(size=30)
+    ours = stacking_weights(y, F, zeta.astype(float), labeled=labeled)
+    copies = np.repeat(np.arange(30), zeta)
+    theirs = stacking_weights(y[copies], F[:, copies], np.ones(len(copies)), labeled=labeled)
+    assert_allclose(ours, theirs, atol=1e-4)
+    assert np.count_nonzero(ours) > 1
+
+
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Every training sample")
 def test_a_machine_that_only_fits_its_criterion_is_not_chosen():
     rng = np.random.default_rng(0)
@@ -135,6 +148,7 @@ def test_a_machine_that_only_fits_its_criterion_is_not_chosen():
     assert type(model.kernel_).__name__ == "RBF"
 
 
+@pytest.mark.slow
 def test_of_equal_candidates_the_simplest():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 2)), np.repeat([0, 1], 30)
@@ -191,6 +205,7 @@ def test_of_few_rows_the_whole_choice_is_repeated(nested):
     assert (intervals[:, 0] < intervals[:, 1]).all()
 
 
+@pytest.mark.slow
 def test_intervals_are_of_the_stacks_without_each_fold():
     model = machine("numbers", combine="stack").fit(X, Y)
     residuals, blocks = model._models_without_rows(X)

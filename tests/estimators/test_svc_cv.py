@@ -254,6 +254,7 @@ class TestScores:
         assert_allclose(model.loo_score_, score, rtol=1e-6)
         assert C < np.abs(model.dual_coef_).max() <= 5 * C
 
+    @pytest.mark.slow
     @pytest.mark.filterwarnings("ignore::looms.OneClassWarning")
     def test_class_weights_of_three_classes_count_in_the_sigmoids(self):
         factor = np.where(THREE == 2, 30.0, 1.0)
@@ -440,6 +441,7 @@ class TestSearch:
         assert_allclose(model.loo_score_, best.loo_score_)
         assert type(model.kernel_) is type(best.kernel_)
 
+    @pytest.mark.slow
     def test_values_that_a_kernel_holds(self):
         model = SVCCV(RBF(0.3, gamma_bounds="fixed")).fit(X, TWO)
         assert model.kernel_.gamma == 0.3

@@ -156,6 +156,7 @@ def test_rows_of_weight_zero_have_the_output_of_the_machine():
     assert_allclose(model.held_out_.outputs[~zero], part.held_out_.outputs, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_kernel_matrix_and_sparse_samples_have_groups_too():
     options = {"threshold": 0.0, "nested": "folds", "search": "grid"}
     plain = SVCCV(RBF(GAMMA, gamma_bounds="fixed"), param_grid={"C": C}, **options)
@@ -258,6 +259,7 @@ class TestScores:
         loss = -np.log(p[np.arange(N), labels])
         assert scores["log_loss"] == pytest.approx(np.average(loss, weights=WEIGHT))
 
+    @pytest.mark.slow
     def test_the_area_of_noise_is_a_half_however_smooth_the_machine(self):
         smooth = {"param_grid": {"C": [0.05], "gamma": [0.1]}, "search": "grid"}
         areas = []
@@ -286,6 +288,7 @@ class TestScores:
 
 
 class TestSets:
+    @pytest.mark.slow
     @pytest.mark.parametrize("groups", [None, GROUPS], ids=["rows", "groups"])
     @pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
     def test_they_are_of_machines_without_each_row_or_its_group(self, y, groups):

@@ -78,6 +78,7 @@ def test_a_fit_is_that_of_the_transformed_target_and_loo_is_that_of_refits():
     assert_allclose(model.predict_interval(X_NEW, 0.8), ends)
 
 
+@pytest.mark.slow
 def test_without_a_transform_it_is_the_machine_itself():
     model = Transformed(LSSVMRegressorCV(), "none", statistic="median").fit(X, Y)
     machine = LSSVMRegressorCV().fit(X, Y)
@@ -129,6 +130,7 @@ def test_each_repetition_is_scored_and_not_the_mean_of_their_outputs():
     assert_allclose(model.candidates_[0].log_likelihood, expected, rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cv", [None, "5x2"])
 def test_rows_of_weight_zero_take_no_part(cv):
     used = np.arange(N) >= 6
@@ -205,6 +207,7 @@ def test_counts_get_predictions_that_are_not_negative():
     assert Transformed(FIXED, "none", nested=None).fit(X, counts).predict(far).min() < 0
 
 
+@pytest.mark.slow
 def test_groups_and_kernel_matrices_reach_the_machine():
     groups = np.arange(N) // 3
     model = Transformed(transforms="log").fit(X, Y, groups=groups)

@@ -296,6 +296,7 @@ def test_a_machine_of_an_update_is_saved_with_what_it_has(Machine, tmp_path):
     assert loaded.certificate_.relative == model.certificate_.relative
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", ["without", "with rows", "twice"])
 def test_scores_of_a_tuned_machine_are_called_optimistic_after_a_change(change, tmp_path):
     whole = LSSVMRegressorCV("ard").fit(X, Y)

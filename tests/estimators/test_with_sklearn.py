@@ -63,6 +63,7 @@ def test_saved_and_loaded(estimator, through, tmp_path):
         assert len(loaded.candidates_) == len(model.candidates_)
 
 
+@pytest.mark.slow
 @each_estimator
 def test_clone_and_set_params(estimator):
     model = fitted(estimator)

@@ -43,6 +43,7 @@ def test_weights_are_one_where_the_targets_are_constant():
     assert_array_equal(Weighted(RBF()).learned(RBF(1.0), samples, np.zeros(60)).weights, np.ones(3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["weighted_rbf", "weighted_matern32"])
 def test_a_machine_learns_weights_in_two_rounds(name):
     plain, machine = (LSSVMRegressorCV(k, nested=None).fit(X, Y) for k in (name[9:], name))
@@ -69,6 +70,7 @@ def test_each_criterion_has_its_own_weights_and_so_has_each_outer_fold():
     assert len({tuple(k.weights) for k in kernels}) == len(kernels) > 1
 
 
+@pytest.mark.slow
 def test_a_model_file_holds_the_weights(tmp_path):
     machine = LSSVMRegressorCV("weighted_matern52", nested=None).fit(X, Y)
     save_model(tmp_path / "m.skops", machine, {})

@@ -88,3 +88,8 @@ def hostile():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return model.fit(X, y.to_numpy()), X, y
+
+
+@pytest.fixture(autouse=True)
+def _few_partitions(few_partitions):
+    """In every test of this room."""

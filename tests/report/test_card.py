@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 from sklearn.datasets import load_iris
 
 import looms
@@ -12,6 +13,7 @@ X, Y = load_iris(return_X_y=True)
 HARMFUL = "a|b <script>x</script> [c](javascript:1)\n\n# d\r\n| e"
 
 
+@pytest.mark.slow
 def test_figures_with_errors_and_what_is_left_to_be_written():
     machine = LSSVMClassifier().fit(X, Y)
     text = card(machine).render()
@@ -28,6 +30,7 @@ def test_the_certificate_is_said_in_words():
         assert f"{words} refits" in results.select("Model description/Evaluation Results").content
 
 
+@pytest.mark.slow
 def test_outer_splits_come_first():
     machine = LSSVMClassifier().fit(X, Y)
     assessment = looms.assess(machine, X, Y, n_splits=3, random_state=0)

@@ -99,6 +99,7 @@ def test_given_hyperparameters_were_not_chosen(points):
     assert titles(LSSVMClassifier().fit(*points)) == {}
 
 
+@pytest.mark.slow
 def test_failed_splits(points):
     X, y = points
 
@@ -202,6 +203,7 @@ def test_no_better_than_a_guess(points):
     assert "the mean of the targets predicts as well" in found["No better than a guess"][1]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::looms.BoundWarning")
 def test_probabilities_worse_than_a_guess():
     rng = np.random.default_rng(2)
@@ -245,6 +247,7 @@ def test_intervals(points):
     assert "fixed beforehand" in found["Intervals"][1]
 
 
+@pytest.mark.slow
 def test_an_assessment_of_something_else(points):
     X, y = points
     model = quietly(LSSVMClassifierCV("linear", nested=None), X, y)
@@ -293,6 +296,7 @@ def rare(n_positive=36, n=600):
     return rng.normal(size=(n, 3)) + 2.0 * y[:, None], y
 
 
+@pytest.mark.slow
 def test_one_class_for_all_names_the_remedy():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 2)), rng.random(200) < 0.1
@@ -393,6 +397,7 @@ def test_a_feature_that_alone_gives_the_target_is_named(points, kind):
     assert "A feature gives the target" not in titles(model, X=frame)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer, load_diabetes])
 def test_strong_features_are_no_leak(load):
     X, y = load(return_X_y=True)
@@ -453,6 +458,7 @@ def patients(n_patients=40, n_repeats=8, noise=0.3):
     return X, rng.permutation(np.arange(n_patients) % 2)[number], number
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("Estimator", [LSSVMClassifierCV, LSSVMRegressorCV])
 def test_repeats_that_no_groups_hold_out_together_are_pointed_out(Estimator):
     X, y, number = patients()
@@ -495,6 +501,7 @@ def test_few_groups_are_named_as_the_cause(n_groups, few):
         assert found["No better than a guess"][1].endswith(why)
 
 
+@pytest.mark.slow
 def test_a_choice_repeated_without_each_sample_is_no_caution(points):
     X, y = points
     model = quietly(LSSVMClassifierCV("linear", search="grid"), X, y)
@@ -522,6 +529,7 @@ def test_a_smooth_function_of_single_samples_makes_no_repeats():
     assert "Samples like repeats of others" not in {each["title"] for each in found}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("Estimator", "sizes", "noise"),
     pairwise([LSSVMClassifierCV, LSSVMRegressorCV], [(12, 20), (10, 8)], [0.03, 0.1]),
@@ -534,6 +542,8 @@ def test_few_patients_of_many_repeats_are_clusters(Estimator, sizes, noise):
     assert "Samples like repeats of others" not in titles(quietly(model, X, y, groups=number))
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("all_partitions")
 @pytest.mark.parametrize("Estimator", [LSSVMClassifier, LSSVMRegressor])
 def test_rows_in_an_order_are_pointed_out_once(Estimator, monkeypatch):
     rng = np.random.default_rng(0)

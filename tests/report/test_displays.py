@@ -319,6 +319,7 @@ def test_reliability_of_many_samples_is_of_one_calibrator(several, monkeypatch):
     )
 
 
+@pytest.mark.slow
 def test_dollars_in_names_of_scores_and_criteria_are_dollars():
     shown = [
         OptimismDisplay(loo=np.ones(2), outer=np.ones(2), score="$\\x$", smaller_is_better=None),
@@ -355,6 +356,7 @@ def test_beta_calibration_of_many_samples_is_of_one_calibrator(binary):
     assert n**2 <= most["beta"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mu", [1.0, 100.0])
 def test_curves_of_noise_do_not_lean(mu):
     areas, expected = [], []

@@ -138,6 +138,7 @@ def test_samples_count_by_their_weight(weighted):
     assert precision.shares["1"] == pytest.approx(np.average(y, weights=weight[rows]))
 
 
+@pytest.mark.slow
 def test_samples_of_weight_zero_take_no_part(weighted):
     _, X, y, weight = weighted
     seen = weight > 0

@@ -27,6 +27,7 @@ def test_surface_is_that_of_machines_fitted_there(several):
         assert shown.surface[i, j] == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_weights_of_classes_count(binary):
     _, X, y, _ = binary
     X = (X - X.mean()) / X.std()

@@ -25,6 +25,7 @@ def best():
     return LSSVMRegressorCV(KERNELS, nested=None).fit(X, Y)
 
 
+@pytest.mark.slow
 def test_members_are_named_with_their_weights_the_largest_first(stack):
     report = summary(stack)
     chosen, members = report["chosen"], report["chosen"]["members"]
@@ -97,6 +98,7 @@ def test_cautions_are_of_every_machine_in_the_stack(stack):
     assert counted[0].startswith(f"{n} hyper-parameters")
 
 
+@pytest.mark.slow
 def test_an_assessment_records_the_members_of_each_split():
     model = LSSVMRegressorCV(["linear", "rbf"], combine="stack", nested=None)
     assessment = assess(model, X, Y, n_splits=2, random_state=0)

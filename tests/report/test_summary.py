@@ -47,6 +47,7 @@ def test_headline_is_the_outer_estimate_of_a_machine_chosen_by_its_figures(binar
     assert alone["low"] < alone["value"] < alone["high"]
 
 
+@pytest.mark.slow
 def test_headline_of_a_nested_choice_and_outer_splits_is_that_of_smaller_error(binary, monkeypatch):
     model, _, _, assessment = binary
     assert model[-1].nested_ is not None
@@ -74,6 +75,7 @@ def test_headline_of_a_nested_choice_and_outer_splits_is_that_of_smaller_error(b
     assert "of 4 splits: the figures to quote" in page
 
 
+@pytest.mark.slow
 def test_the_title_is_of_the_scores_shown(by_loo):
     assert '<p class="kicker">Leave-one-out report</p>' in render(by_loo)
     X, y = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 2
@@ -82,6 +84,7 @@ def test_the_title_is_of_the_scores_shown(by_loo):
     assert '<p class="kicker">Leave-one-group-out report</p>' in render(model)
 
 
+@pytest.mark.slow
 def test_a_negative_rise_is_explained_where_there_is_one():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
@@ -157,6 +160,7 @@ def test_without_feature_names(several):
     }
 
 
+@pytest.mark.slow
 def test_many_classes_and_features_are_cut():
     rng = np.random.default_rng(0)
     y = np.arange(120) % 40

@@ -51,6 +51,7 @@ def faults(values):
     return [f"{list(error.path)}: {error.message}" for error in validator.iter_errors(values)]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("kind", FITS)
 def test_a_summary_is_as_the_schema_says(kind):

@@ -50,6 +50,7 @@ def test_a_machine_of_few_features_is_that_of_its_kernel_matrix(machine):
     assert_allclose(ours.loo_.outputs, given.loo_.outputs, rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_many_rows_take_no_matrix_of_rows():
     many = RNG.normal(size=(40_000, 3))  # 12 GB if it did
     y = many[:, 0] + RNG.normal(size=len(many)) > 0

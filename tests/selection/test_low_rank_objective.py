@@ -30,6 +30,7 @@ def objective(criterion="press", kernel="ard", rank=30, **options):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("criterion", ["press", "cross_entropy", "wmw"])
 @pytest.mark.parametrize("how", HOW)
 def test_gradient_is_that_of_differences(criterion, how):

@@ -49,6 +49,7 @@ def candidates_of(kernels, y, criterion, options):
                 yield objective, objective.theta0 + shift
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kernels", "target", "cv", "weight", "criterion", "intercept"),
     pairwise(KERNELS, TARGETS, CVS, WEIGHTS, ["press", "wmw", "squared_hinge"], [True, False]),

@@ -232,6 +232,7 @@ class TestSteppingOver:
         assert min(seen) >= 1.0 - 1e-12
         assert max(seen) <= 1.1 + 1e-12
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("criterion", ["hinge", "press"])
     def test_without_tolerance(self, small_stages, criterion):
         y = np.where(Y - np.median(Y) > 0, 1.0, -1.0)
@@ -329,6 +330,7 @@ class TestLandmarks:
         assert len(fit.alpha) == N
 
 
+@pytest.mark.slow
 def test_memory_is_that_of_one_kernel_matrix():
     n = 1600
     X = np.random.default_rng(0).normal(size=(n, 3))
@@ -340,6 +342,7 @@ def test_memory_is_that_of_one_kernel_matrix():
     assert peak < 1.3 * 8 * n**2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "seed"), [(400, 2), (900, 1)])
 def test_a_search_goes_on_while_gains_are_sure(n, seed):
     """20 features of which 8 tell, a twentieth of the labels drawn anew: many small sure gains.

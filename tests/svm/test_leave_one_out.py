@@ -125,6 +125,7 @@ def test_degenerate_problems(name, kkt_residual):
     np.testing.assert_allclose(outputs, expected, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_paths_get_to_their_ends_by_themselves(random_problem, monkeypatch):
     def solved_anew(*arguments):
         raise AssertionError("a path did not get to its end")
