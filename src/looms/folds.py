@@ -75,7 +75,7 @@ def fold_numbers(
     groups = group_numbers(None, n, cv) if groups is None else np.asarray(groups)
     if cv is None:
         folds = groups[None]
-        if len(np.unique(groups)) == n:
+        if not is_grouped(groups):
             return folds
     elif isinstance(cv, np.ndarray):
         folds = np.atleast_2d(cv)
@@ -150,6 +150,11 @@ def group_numbers(groups: Any, n: int, cv: Any = None) -> AnyArray:
     return np.asarray(numbers)
 
 
+def is_grouped(numbers: AnyArray) -> bool:
+    """True if some row shares the number of its group with another."""
+    return bool(np.bincount(numbers).max() > 1)
+
+
 def joined_groups(a: AnyArray, b: AnyArray) -> AnyArray:
     """Group number of every row, (n,), where rows that share ``a`` or ``b`` are in one group.
 
@@ -173,8 +178,7 @@ def _splits_groups(cv: Any) -> bool:
 
 def _splits(cv: Any, y: Array, groups: AnyArray, classes: bool, random_state: int) -> Iterable[Any]:
     """Training and test rows of every split."""
-    X, n_units = np.zeros((len(y), 1)), len(np.unique(groups))
-    grouped = n_units < len(y)
+    X, grouped = np.zeros((len(y), 1)), is_grouped(groups)
     if hasattr(cv, "split") and not isinstance(cv, str):
         wanted = grouped or _splits_groups(cv)
         splits: Iterable[Any] = cv.split(X, y, groups if wanted else None)
@@ -187,7 +191,7 @@ def _splits(cv: Any, y: Array, groups: AnyArray, classes: bool, random_state: in
             "cv must be None, a number of folds, repetitions and folds as '5x2', a scikit-learn "
             f"splitter or its splits, got {cv!r}."
         )
-    n_folds = int(match[2])
+    n_folds, n_units = int(match[2]), len(np.unique(groups))
     if not 2 <= n_folds <= n_units or match[1] == "0":
         unit = "groups" if grouped else "rows"
         raise ValueError(f"cv must be from 2 folds to the number of {unit}, {n_units}, got {cv}.")

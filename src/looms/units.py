@@ -166,8 +166,8 @@ class Units:
     @property
     def unit(self) -> str:
         """Word for what is held out at a time: "sample", "group" or "fold"."""
-        draws = np.unique(self.clusters[self.number[0] >= 0])
-        if self.shape[0] > 1 or len(draws) != self.n_units:
+        n_draws = np.count_nonzero(np.bincount(self.clusters[self.number[0] >= 0]))
+        if self.shape[0] > 1 or n_draws != self.n_units:
             return "fold"
         return "group" if self.grouped else "sample"
 

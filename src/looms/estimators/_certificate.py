@@ -27,6 +27,7 @@ from looms.kernels._samples import Samples, center_of, training_rows
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm.conditioning import rounding_bound, spread_of
 from looms.lssvm.landmarks import Landmarks
+from looms.lssvm.left_out import LeftOut
 from looms.lssvm.refit import SystemOnLandmarks, WholeSystem
 from looms.svm import NotConvergedError
 
@@ -259,6 +260,10 @@ class CertifiedSystem(CertifiedMachine):
     def _outputs(self, X: Matrix) -> Array:
         """Outputs at validated samples."""
 
+    @abstractmethod
+    def left_out(self) -> LeftOut:
+        """The machine, or stack, without any of the rows of its fit."""
+
     def _compared(self, places: AnyArray, train: AnyArray, X: Any) -> Certificate:
         passes, y = self._passes(places, train), self.loo_.y[train]
         # Outputs, and the differences from them that errors of kernel values explain.
@@ -287,6 +292,25 @@ class CertifiedSystem(CertifiedMachine):
         moved = np.concatenate([moved for *_, moved in compared])
         bound += float((targets_as_columns(moved) / spread_of(y)).max())
         return Certificate.of(train[places], differences, y, condition=condition, bound=bound)
+
+    def _compared_together(self, n_rows: int) -> Certificate:
+        """Certificate of some rows, all of which one refit leaves out."""
+        train = np.flatnonzero(self.fit_weight_)
+        n, y = len(train), self.loo_.y[train]
+        G = np.random.default_rng(0).choice(n, min(n_rows, n - 1), replace=False)
+        labels = np.full(n, -1)
+        labels[G] = 0
+        blocks = None if self.landmarks_ is None else self._blocks_of_fit(train, None)
+        refitted, condition = np.zeros((2, *y[G].shape)), 0.0
+        with blas_threads(n):
+            for weight, system, *_ in self._systems(train, blocks):
+                refitted += weight * np.array(system.refitted(labels))[:, G]
+                condition = max(condition, system.condition)
+            ours = self.left_out().of_own(G[None])[0].reshape(y[G].shape)
+        bound = rounding_bound(condition, HeldOut(y, self.loo_.outputs[train]))
+        bound += float((targets_as_columns(refitted[1]) / spread_of(y)).max())
+        differences = np.abs(ours - refitted[0])
+        return Certificate.of(train[G], differences, y, condition=condition, bound=bound)
 
     def _systems(
         self, train: AnyArray, blocks: RowBlocks | None

@@ -15,7 +15,7 @@ from sklearn.utils import get_tags
 from looms._classes import class_factors
 from looms._typing import AnyArray, Array, Matrix
 from looms.estimators._warnings import kept_warnings
-from looms.folds import NUMBER_OF_FOLDS, check_rest, fold_numbers
+from looms.folds import NUMBER_OF_FOLDS, check_rest, fold_numbers, is_grouped
 from looms.kernels._samples import training_rows
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm.left_out import Refits
@@ -74,7 +74,7 @@ def outer_folds(
 
     ValueError if there are fewer than three folds, or too few rows outside some fold for ``cv``.
     """
-    grouped = len(np.unique(groups)) < len(groups)
+    grouped = is_grouped(groups)
     unit = "group" if grouped else "sample"
     codes = (
         np.zeros(len(groups), dtype=int)

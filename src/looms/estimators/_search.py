@@ -43,7 +43,7 @@ from looms.estimators._least_squares import LeastSquaresMachine
 from looms.estimators._rows_of_fit import RowsOfFit
 from looms.estimators._tuned_in_folds import TunedInFolds, stack_of
 from looms.estimators._warnings import warn_of_copies, warn_of_scales
-from looms.folds import group_numbers, joined_groups
+from looms.folds import group_numbers, is_grouped, joined_groups
 from looms.kernels import Kernel
 from looms.kernels._names import as_kernel
 from looms.kernels._samples import training_rows
@@ -281,7 +281,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         copies = copy_groups(X)
         if self.copies == "together":
             return joined_groups(numbers, copies)
-        if len(np.unique(numbers)) == len(numbers):
+        if not is_grouped(numbers):
             remedy = "Drop them, or hold them out together: copies='together'."
             warn_of_copies(X[train], copies[train], remedy)
         return numbers

@@ -64,7 +64,7 @@ class UpdatableMachine(LeastSquaresMachine):
         rows : array-like of int, or of bool of shape (n_samples,)
             Indices of the rows to remove, from 0, or a mask of them.
         certify : bool, default=True
-            Whether to compare the outputs of three rows with refits without each, by `certify`.
+            Whether to compare the outputs of three rows with a refit without the three.
 
         Returns
         -------
@@ -88,8 +88,8 @@ class UpdatableMachine(LeastSquaresMachine):
         Notes
         -----
         k rows cost k n² flops, after n³ for the inverse at the first call, which
-        `left_out` keeps; the new machine has its own, of n² numbers. The refits of three rows
-        cost 2n³/3 each. On m landmarks, which stay, a pass over the rows costs n m² flops, and the
+        `left_out` keeps; the new machine has its own, of n² numbers. The refit
+        costs 2n³/3 more. On m landmarks, which stay, a pass over the rows costs n m² flops, and the
         members of a stack cost as much each; their weights stay. The new machine does not contain
         the removed rows, but it keeps what they helped to choose, such as ``kernel_``.
 
@@ -277,7 +277,8 @@ class UpdatableMachine(LeastSquaresMachine):
         machine._set_given(attributes)
         machine._left_out = sum_of(weights, systems)
         if certify:
-            _check(machine.certify(_REFITTED), attributes["mu_"])
+            machine.certificate_ = machine._compared_together(_REFITTED)
+            _check(machine.certificate_, attributes["mu_"])
         return machine
 
     def _class_indices(self, targets: Array) -> AnyArray:
