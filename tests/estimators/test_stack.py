@@ -215,15 +215,6 @@ def test_intervals_are_of_the_stacks_without_each_fold():
 
 
 @pytest.mark.slow
-def test_what_is_of_one_machine_is_refused():
-    model = machine("numbers", combine="stack").fit(X, Y)
-    for call in (lambda: model.without([0]), lambda: model.with_rows(X[:1], Y[:1])):
-        with pytest.raises(ValueError, match="combine='best'"):
-            call()
-    single = model.set_params(combine="best").fit(X, Y)
-    assert single.without([0]).loo_.outputs.shape == (len(X) - 1,)
-
-
 def test_errors():
     with pytest.raises(ValueError, match="combine"):
         machine("numbers", combine="mean").fit(X, Y)

@@ -124,9 +124,13 @@ class Linear(LeftOut):
 
     def __init__(self, projection: Projection) -> None:
         self.projection, self.y, self.weight = projection, projection.y, projection.zeta
-        self.members: list[LeftOut] = [self]
         self.shape: tuple[int, ...] = projection.y.shape
         self._inner: tuple[Units, InnerUnits] | None = None
+
+    @property
+    def members(self) -> list[LeftOut]:
+        """Itself, as the only member of a sum."""
+        return [self]  # a property, for a machine that held itself would be freed late
 
     @property
     def loo(self) -> HeldOut:
