@@ -248,10 +248,8 @@ class UpdatableMachine(LeastSquaresMachine):
     ) -> GivenMachine:
         """Machine of the systems that ``change`` makes of those of the members."""
         train, members, factors = np.flatnonzero(weight), self._members, self._weight_factors()
-        rows, units = (
-            training_rows(X, train, self.kernel_.pairwise),
-            Units.of_numbers(groups[train]),
-        )
+        rows = training_rows(X, train, self.kernel_.pairwise)
+        units = Units.of_numbers(groups[train])
         systems, fits = [], []
         with blas_threads(len(train)):
             for member, known in zip(members, self.left_out().members, strict=True):
