@@ -99,6 +99,16 @@ class LeftOutFits:
             raise ValueError("These fits have no likelihood: make them with likelihood=True.")
         return self._likelihood
 
+    @property
+    def word(self) -> str:
+        """What is left out: "sample" or "group"."""
+        return "sample" if self.groups is None else "group"
+
+    @property
+    def units(self) -> AnyArray:
+        """Names of what is left out: of the samples, or labels of the groups."""
+        return self.names if self.groups is None else self.groups
+
     def table(self, **columns: AnyArray) -> pd.DataFrame:
         """Table of the class and the given columns, with a row per sample, by name."""
         pandas = require("pandas", "A table of samples")
