@@ -267,12 +267,6 @@ def test_a_kernel_matrix_has_no_landmarks():
         regressor(kernel="precomputed", rank=9).fit(X[:30] @ X[:30].T, NUMBERS[:30])
 
 
-def test_what_is_of_the_whole_kernel_matrix_is_refused_by_name():
-    model = regressor().fit(X[:N], NUMBERS[:N])
-    with pytest.raises(ValueError, match="the machine has 60 landmarks: fit with rank=None"):
-        model.without([0])
-
-
 def test_intervals_are_scaled_on_landmarks():
     S, y = X[:60], NUMBERS[:60]
     low = regressor(kernel="matern12", rank=60).fit(S, y)
