@@ -121,10 +121,11 @@ def test_a_threshold_counts_where_the_machine_is_refitted():
     ).any()
 
 
-def test_a_stack_is_refused():
+@pytest.mark.parametrize("preprocessing", ["held", "refitted"])
+def test_a_stack_is_diagnosed_with_its_members_in_a_pipeline(preprocessing):
     X, y = sample(seed=1)
-    model = LSSVMClassifierCV(["linear", "rbf"], combine="stack", nested=None).fit(X, y)
-    assert len(model.members_) == 2
-    for statistic in (deviance, excess_error, influence):
-        with pytest.raises(ValueError, match="2 are stacked: fit with combine='best'"):
-            statistic(model, X, y)
+    stack = LSSVMClassifierCV(["linear", "rbf"], combine="stack", nested=None)
+    model = make_pipeline(StandardScaler(), stack).fit(X, y)
+    assert len(model[-1].members_) == 2
+    found = excess_error(model, X, y, preprocessing=preprocessing)
+    np.testing.assert_array_equal(found.fits.predicted, model.predict(X))

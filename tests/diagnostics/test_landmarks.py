@@ -5,11 +5,14 @@ from functools import partial
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.base import clone
 
 from looms import LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
 from looms.blocks import ArrayBlocks
 from looms.criteria import as_criterion
-from looms.diagnostics import _case_deletion, case_deletion, influence
+from looms.diagnostics import _case_deletion, case_deletion, deviance, influence, left_out_fits
+from looms.diagnostics._left_out import least_squares_outputs, likelihood_of_outputs
+from looms.diagnostics._problem import pose
 from looms.lssvm import landmarks, left_out
 
 RNG = np.random.default_rng(0)
@@ -106,13 +109,35 @@ def test_more_samples_than_can_be_paired_have_no_change_of_criterion(monkeypatch
     assert "criterion" not in repr(many)
 
 
-def test_what_needs_all_rows_is_refused_in_one_line():
-    model = LSSVMClassifierCV("matern12", rank=M, nested=None).fit(X, CLASSES)
+def test_rows_that_are_not_kept_are_refused_in_one_line():
     blocks = LSSVMClassifierCV("matern12", rank=M, nested=None).fit(ArrayBlocks(X), CLASSES)
-    for call, message in (
-        (lambda: case_deletion(blocks), "fitted to rows in blocks does not keep them"),
-        (lambda: influence(model, X, CLASSES), "the machine has 12 landmarks"),
-    ):
-        with pytest.raises(ValueError, match=message) as caught:
-            call()
-        assert "\n" not in str(caught.value)
+    with pytest.raises(ValueError, match="fitted to rows in blocks does not keep them") as caught:
+        case_deletion(blocks)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("groups", GROUPS)
+@pytest.mark.parametrize(
+    "options",
+    [{"kernel": "matern12", "rank": M}, {"kernel": ["linear", "matern12"], "combine": "stack"}],
+)
+def test_deviance_and_influence_are_those_of_refits_with_the_members_held(options, groups):
+    y, group = (CLASSES > 0).astype(int), np.unique(GROUPS[groups], return_inverse=True)[1]
+    model = LSSVMClassifierCV(**options, nested=None).fit(X, y)
+    machine = clone(pose(model, X, y, "auto").machine).fit(X, y)
+    assert_allclose(machine._outputs(X), model._outputs(X), atol=1e-8)
+    outputs, rows = least_squares_outputs(machine, group)
+    for k, f in enumerate(rows):
+        rest, expected = np.flatnonzero(group != k), 0.0
+        for one in machine._members:
+            basis = X[rest] if one.landmarks is None else one.landmarks
+            phi, m = np.c_[one.kernel(X, basis), np.ones(N)], len(basis)
+            A = phi[rest].T @ phi[rest]
+            A[:m, :m] += N * one.mu * one.kernel(basis)
+            theta = np.linalg.lstsq(A, phi[rest].T @ (2.0 * y[rest] - 1), rcond=1e-14)[0]
+            expected = expected + one.weight * phi @ theta
+        assert_allclose(f, expected, atol=1e-5)
+    fits = left_out_fits(model, X, y, groups=None if groups == "apart" else GROUPS[groups])
+    terms = likelihood_of_outputs(outputs, rows, y, group)
+    assert_allclose(deviance(fits).cv_score, -2 * terms.left_out.sum())
+    assert_allclose(influence(fits).values, -2 * (terms.fitted.sum() - terms.rest))

@@ -274,13 +274,7 @@ def case_deletion(
         )
     check_is_fitted(machine, "dual_coef_")
     n, classifier = machine.loo_.n_samples, is_classifier(machine)
-    names = names.index if hasattr(names, "iloc") else names
-    names = np.arange(n) if names is None else np.asarray(names)
-    if names.shape != (n,):
-        raise ValueError(
-            f"names must have one name for each of the {n} training samples, but has shape "
-            f"{names.shape}."
-        )
+    names = _names_of(names, n)
     criterion = chosen_criterion(machine) if criterion is None else criterion
     chosen = as_criterion(criterion)
     if chosen.needs_labels and not classifier:
@@ -328,6 +322,18 @@ def case_deletion(
         criterion=str(criterion) if len(train) <= MOST_PAIRED else None,
         **values,
     )
+
+
+def _names_of(names: Any, n: int) -> AnyArray:
+    """Names of n samples, by default positions; ValueError for another number of them."""
+    names = names.index if hasattr(names, "iloc") else names
+    names = np.arange(n) if names is None else np.asarray(names)
+    if names.shape != (n,):
+        raise ValueError(
+            f"names must have one name for each of the {n} training samples, but has shape "
+            f"{names.shape}."
+        )
+    return np.asarray(names)
 
 
 def _groups_of(machine: LeastSquaresMachine, groups: Any) -> tuple[AnyArray, AnyArray | None]:

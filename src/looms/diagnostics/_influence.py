@@ -113,7 +113,7 @@ class Influence:
     @property
     def names(self) -> AnyArray:
         """Names of the cases: names of the samples, or labels of the groups."""
-        return self.fits.names if self.fits.groups is None else self.fits.groups
+        return self.fits.units
 
     @property
     def critical_values(self) -> Array:
@@ -156,8 +156,7 @@ class Influence:
                 fontsize="small",
                 parse_math=False,
             )
-        unit = "Sample" if self.fits.groups is None else "Group"
-        ax.set(xlabel=unit, ylabel="Change of deviance when deleted")
+        ax.set(xlabel=self.fits.word.capitalize(), ylabel="Change of deviance when deleted")
         ax.legend()
         return ax
 
@@ -171,18 +170,16 @@ class Influence:
 
     def __repr__(self) -> str:
         fits, values, rows = self.fits, self.values, self._flagged()
-        n, units = len(values), "samples" if fits.groups is None else "groups"
-        beyond = f"above the {1 - self.alpha:g} quantile of chi-squared"
+        n, quantile = len(values), f"the {1 - self.alpha:g} quantile of chi-squared"
+        beyond = f"above {quantile} with as many degrees of freedom as samples"
+        second = self.n_samples
         if fits.groups is None:
-            critical = self.critical_values[0]
-            beyond = f"above {critical:.2f}, the {1 - self.alpha:g} quantile of chi-squared"
-        freedom = "1 degree" if fits.groups is None else "as many degrees"
-        freedom += " of freedom" + (" as samples" if fits.groups is not None else "")
+            beyond = f"above {self.critical_values[0]:.2f}, {quantile} with 1 degree of freedom"
+            second = fits.y
         lines = [
-            f"Influence on the deviance {self.deviance:.2f} of {n} {units}",
-            f"{len(rows)} {beyond} with {freedom} ({self.alpha * n:.3g} expected by chance)",
+            f"Influence on the deviance {self.deviance:.2f} of {n} {fits.word}s",
+            f"{len(rows)} {beyond} ({self.alpha * n:.3g} expected by chance)",
         ]
-        second = fits.y if fits.groups is None else self.n_samples
         lines += [f"  {self.names[i]!s:<12} {second[i]!s:<12} {values[i]:8.3f}" for i in rows[:10]]
         if len(rows) > 10:
             lines.append(f"  and {len(rows) - 10} more")

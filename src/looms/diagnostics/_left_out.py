@@ -15,7 +15,7 @@ from looms._classes import class_indices
 from looms._optional import require
 from looms._typing import AnyArray, Array
 from looms.calibration._sigmoid import fit_sigmoids
-from looms.diagnostics._problem import Problem, pose
+from looms.diagnostics._problem import GivenMembers, Problem, pose
 from looms.diagnostics._refits import (
     LARGEST,
     Likelihood,
@@ -99,6 +99,16 @@ class LeftOutFits:
             raise ValueError("These fits have no likelihood: make them with likelihood=True.")
         return self._likelihood
 
+    @property
+    def word(self) -> str:
+        """What is left out: "sample" or "group"."""
+        return "sample" if self.groups is None else "group"
+
+    @property
+    def units(self) -> AnyArray:
+        """Names of what is left out: of the samples, or labels of the groups."""
+        return self.names if self.groups is None else self.groups
+
     def table(self, **columns: AnyArray) -> pd.DataFrame:
         """Table of the class and the given columns, with a row per sample, by name."""
         pandas = require("pandas", "A table of samples")
@@ -137,7 +147,8 @@ def left_out_fits(
         Hyper-parameters are held fixed: ``gamma="scale"``, the "balanced" weights of an SVC, and
         the choice of a search, an `LSSVMClassifierCV` or an `SVCCV` (which is replaced by the SVC
         that it chose) are taken from the fitted estimator or from a fit to all samples, also at
-        the end of a pipeline. Other estimators that choose while they are fitted, such as
+        the end of a pipeline; a stack keeps its weights, and a machine on landmarks the landmarks.
+        Other estimators that choose while they are fitted, such as
         `LogisticRegressionCV`, choose again in every refit. Every sample counts once, because an
         estimator does not keep the sample weights that it was fitted with.
     X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
@@ -238,7 +249,7 @@ def machines_without(
     """Classes by the machine of all samples and by those without each group; their likelihood."""
     classes, terms = problem.classes, None
     single = np.array_equal(group, np.arange(problem.n_samples))
-    if type(problem.machine) is LSSVMClassifier:
+    if type(problem.machine) in (LSSVMClassifier, GivenMembers):
         machine = clone(problem.machine).fit(problem.X, problem.y)
         predicted = predict(problem, machine, problem.X)
         held_out = held_out_by_group(machine, group)

@@ -22,9 +22,15 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from looms._classes import class_indices
-from looms._typing import AnyArray, Array
+from looms._typing import AnyArray, Array, Matrix
 from looms.estimators import SVCCV, LSSVMClassifier, LSSVMClassifierCV
+from looms.estimators._fits import fitted_machine, projection_of
 from looms.estimators._in_pipelines import parts_of
+from looms.estimators._least_squares import Member, summed
+from looms.kernels._samples import training_rows
+from looms.lssvm.fit import Fit
+from looms.lssvm.left_out import Linear
+from looms.units import Units
 
 PREPROCESSING = ("auto", "held", "refitted")
 
@@ -171,14 +177,60 @@ def _(fitted: SVC | NuSVC) -> Any:
     return machine
 
 
+class GivenMembers(LSSVMClassifier):
+    """Stack, or machine on landmarks, with given members: kernels, μ, weights and landmarks."""
+
+    def __init__(
+        self,
+        kernel: Any = "rbf",
+        *,
+        mu: float = 1e-3,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        threshold: Any = None,
+        calibration: str | None = "sigmoid",
+        members: tuple[Member, ...] = (),
+    ) -> None:
+        super().__init__(
+            kernel,
+            mu=mu,
+            fit_intercept=fit_intercept,
+            class_weight=class_weight,
+            threshold=threshold,
+            calibration=calibration,
+        )
+        self.members = members
+
+    def _fitted(
+        self,
+        X: Matrix,
+        targets: Array,
+        weight: Array,
+        fit_weight: Array,
+        groups: Any,
+        labels: AnyArray | None = None,
+    ) -> dict[str, Any]:
+        train = np.flatnonzero(fit_weight)
+        y, zeta = targets[train], fit_weight[train] * (len(train) / fit_weight[train].sum())
+        rows = training_rows(X, train, self.members[0].kernel.pairwise)
+        units, fits = Units.rows(len(train)), []
+        for one in self.members:
+            of = one.mu, zeta, self.fit_intercept, one.landmarks
+            projection = projection_of(one.kernel, rows, y, *of)
+            fit = Fit.of(projection, Linear(projection).outputs(units), y)
+            fits.append(fitted_machine(X, weight, targets, one.kernel, one.mu, fit))
+        shares = [one.weight for one in self.members]
+        return summed(shares, fits) | {"units_": units.spread(train, np.arange(len(targets)))}
+
+
 @frozen.register
 def _(fitted: LSSVMClassifier | LSSVMClassifierCV) -> Any:
+    options = {name: getattr(fitted, name) for name in ("fit_intercept", "class_weight")}
+    machine = LSSVMClassifier(mu=fitted.mu_, **options)
     if isinstance(fitted, LSSVMClassifier):
         machine = clone(fitted)
-    else:
-        fitted._check_single()
-        options = {name: getattr(fitted, name) for name in ("fit_intercept", "class_weight")}
-        machine = LSSVMClassifier(mu=fitted.mu_, **options)
+    if fitted.members_ or fitted.landmarks_ is not None:
+        machine = GivenMembers(mu=fitted.mu_, members=fitted._members, **options)
     # The sigmoid of T11 serves two classes. The machine's own probabilities are for new samples:
     # calibrated on leave-one-out outputs, they are no likelihood of the training samples.
     calibration = fitted.calibration if len(fitted.classes_) > 2 else None

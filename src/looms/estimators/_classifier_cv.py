@@ -121,8 +121,7 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
         weight.
     members_ : tuple of members
         For a stack, ``weight``, ``kernel``, ``mu``, ``dual_coef`` and ``intercept`` of each member;
-        empty for a single machine. Methods that need a single machine, such as `without`, are not
-        available for a stack.
+        empty for a single machine.
     landmarks_ : ndarray or sparse matrix of shape (rank, n_features), or None
         Landmarks, whose coefficients are then ``dual_coef_``; fewer than `rank` if these span all
         samples. None without `rank`.

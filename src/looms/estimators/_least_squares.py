@@ -166,20 +166,6 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
         one = self.kernel_, self.mu_, self.dual_coef_, self.intercept_, self.coef_
         return self.members_ or (Member(1.0, *one, self.landmarks_),)
 
-    def _check_single(self) -> None:
-        """ValueError for a stack, and for a machine on landmarks."""
-        if self.landmarks_ is not None:
-            raise ValueError(
-                "This needs the whole kernel matrix, but the machine has "
-                f"{self.landmarks_.shape[0]} landmarks: fit with rank=None, on fewer rows if there "
-                "are too many."
-            )
-        if self.members_:
-            raise ValueError(
-                f"This is for a single machine, but {len(self.members_)} are stacked: fit with "
-                "combine='best'."
-            )
-
     @property
     def _kept_rows(self) -> Matrix:
         """All rows of the fit; ValueError if they were in blocks."""
@@ -228,8 +214,13 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
     def _chosen_without(self, nested: Nested) -> LeftOut:
         """Machines that were chosen without each fold: points of a grid, or tuned anew."""
         if isinstance(nested.machines[0], Setting):
-            each = [Linear(self._projection(one.kernel, one.mu)) for one in nested.machines]
-            return Chosen(each, nested.units, nested.machine)
+            y, _, weight = nested.held_out
+
+            def candidate(k: int) -> LeftOut:
+                one = nested.machines[k]
+                return Linear(self._projection(one.kernel, one.mu))
+
+            return Chosen(candidate, nested.units, nested.machine, targets_as_columns(y), weight)
         X_fit = training_rows(self.X_fit_, nested.rows, self.kernel_.pairwise)
 
         def outputs_of(machine: Any, rest: AnyArray, X: Matrix) -> Array:

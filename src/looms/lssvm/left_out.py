@@ -234,20 +234,28 @@ class Chosen(LeftOut):
 
     Parameters
     ----------
-    candidates : fixed beforehand, machines of the same rows.
+    candidate : by its number; fixed beforehand, machines of the same rows. It is made when it is
+        needed, and not kept, so that one of them is in memory at a time.
     units : the only units that these machines are without.
     chosen : (n_units,) number of the candidate that was chosen without each unit.
+    y, weight : as for `LeftOut`.
     """
 
-    def __init__(self, candidates: Sequence[LeftOut], units: Units, chosen: AnyArray) -> None:
-        self.candidates, self.units, self.chosen = list(candidates), units, chosen
-        self.y, self.weight = self.candidates[0].y, self.candidates[0].weight
+    def __init__(
+        self,
+        candidate: Callable[[int], LeftOut],
+        units: Units,
+        chosen: AnyArray,
+        y: Array,
+        weight: Array,
+    ) -> None:
+        self.candidate, self.units, self.chosen = candidate, units, chosen
+        self.y, self.weight = y, weight
 
     def outputs(self, units: Units) -> Array:
         F = np.full((*units.shape, self.y.shape[1]), np.nan)
-        for c in np.unique(self.chosen):
-            some = units.only(np.flatnonzero(self.chosen == c))
-            F[some.tested] = self.candidates[c].outputs(some)[some.tested]
+        for _, own, one in self._each(units):
+            F[own.tested] = one.outputs(own)[own.tested]
         return F
 
     def fitted(self) -> Array:
@@ -257,18 +265,38 @@ class Chosen(LeftOut):
         raise ValueError("The choice was made without other rows: choose anew without these.")
 
     def of_rows(self, batch: Batch, units: Units, inner: Units | None = None) -> Array:
-        chosen = self.chosen[batch.ids]
-        F = np.empty((len(chosen), *self.y.shape))
-        for c in np.unique(chosen):
-            F[chosen == c] = self.candidates[c].of_rows(batch.some(chosen == c), units, inner)
+        F = np.empty((len(batch.ids), *self.y.shape))
+        for ids, own, one in self._each(units, batch.ids):
+            which = np.isin(batch.ids, ids)
+            F[which] = one.of_rows(batch.some(which), own, inner)
         return F
+
+    def everywhere(
+        self, units: Units, inner: Units | None = None
+    ) -> Iterator[tuple[AnyArray, Array]]:
+        for ids, own, one in self._each(units):
+            for some, F in one.everywhere(own, inner):
+                yield ids[some], F
 
     def at(self, X: Matrix, units: Units) -> Array:
         F = np.empty((X.shape[0], len(self.chosen), self.y.shape[1]))
-        for c in np.unique(self.chosen):
-            own = np.flatnonzero(self.chosen == c)
-            F[:, own] = self.candidates[c].at(X, units.only(own))
+        for ids, own, one in self._each(units):
+            F[:, ids] = one.at(X, own)
         return F
+
+    def parts(self, n: int) -> Iterator[slice]:
+        """As many new rows at a time as there are rows, as the candidates are made for each."""
+        step = max(len(self.y), _NUMBERS // self.y.size)
+        return (slice(start, min(start + step, n)) for start in range(0, n, step))
+
+    def _each(
+        self, units: Units, ids: AnyArray | None = None
+    ) -> Iterator[tuple[AnyArray, Units, LeftOut]]:
+        """For each candidate chosen, numbers of its units, these units alone, and the candidate."""
+        ids = np.arange(units.n_units) if ids is None else ids
+        for c in np.unique(self.chosen[ids]):
+            own = ids[self.chosen[ids] == c]
+            yield own, units.only(own), self.candidate(c)
 
 
 class Refits(LeftOut):
