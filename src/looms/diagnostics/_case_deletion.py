@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.utils.validation import check_is_fitted
 
 from looms._classes import class_indices
 from looms._optional import require
@@ -18,7 +17,7 @@ from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
 from looms.criteria import WMW, Criterion, as_criterion
 from looms.diagnostics._margins import margins_of
-from looms.estimators._in_pipelines import parts_of
+from looms.diagnostics._problem import machine_without_rows
 from looms.estimators._search import chosen_criterion
 from looms.folds import group_numbers
 from looms.held_out import HeldOut
@@ -270,7 +269,7 @@ def case_deletion(
     >>> case_deletion(model, groups=np.repeat(["Mon", "Tue", "Wed", "Thu", "Fri"], 6))
     CaseDeletion(n_samples=30, n_groups=5, criterion='press', most_influential='Thu')
     """
-    machine = _machine_of(model)
+    machine = machine_without_rows(model, "Case deletion in closed form")
     n = machine.loo_.n_samples
     names = names.index if hasattr(names, "iloc") else names
     names = np.arange(n) if names is None else np.asarray(names)
@@ -315,20 +314,6 @@ def case_deletion(
         **{name: _spread(each[place], present, len(labels)) for name, each in of_units.items()},
         **_of_classes(machine, held_out),
     )
-
-
-def _machine_of(model: Any) -> Any:
-    """The machine of looms in a model, which can be left out of its fit row by row."""
-    machine = parts_of(model).last
-    if not hasattr(machine, "left_out"):
-        raise TypeError(
-            "Case deletion in closed form needs a fitted LSSVMClassifier, LSSVMRegressor, a CV "
-            f"version, or a pipeline or search that ends in one; got {type(model).__name__}. "
-            "looms.diagnostics.influence takes other classifiers; with transformed targets, fit "
-            "the regressor to the targets transformed beforehand."
-        )
-    check_is_fitted(machine, "dual_coef_")
-    return machine
 
 
 def _units_of(machine: Any, names: AnyArray, groups: Any) -> tuple[str, AnyArray, AnyArray]:

@@ -183,8 +183,11 @@ def left_out_fits(
     ------
     ValueError
         For a single class, a class with one member or with all members in one group, values that
-        are not finite, or repeated folds. With `likelihood` also for an estimator without decision
-        values and probabilities, or one that gives a training sample's class probability zero.
+        are not finite, or repeated folds. For a stack, and for a machine on landmarks: no machine
+        with fixed weights of members, or fixed landmarks, can be fitted to other samples;
+        `case_deletion` has what leaving out each of their own samples changes. With `likelihood`
+        also for an estimator without decision values and probabilities, or one that gives a
+        training sample's class probability zero.
 
     Warns
     -----
