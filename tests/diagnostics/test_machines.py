@@ -82,6 +82,7 @@ def criterion_of_refits(model, criterion, group, rows):
     return as_criterion(criterion).evaluate(y[rows], held_out[rows], weight[rows]).value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("groups", GROUPS)
 @pytest.mark.parametrize("machine", MACHINES)
 def test_case_deletion_equals_refits(machine, groups, monkeypatch):
