@@ -88,9 +88,9 @@ def check(model, criterion, groups):
     present = np.unique(own[seen])
     assert_array_equal(found.group, own)
     if groups == "apart":
-        assert found.groups is None
+        assert (found.unit, found.labels.tolist()) == ("sample", found.names.tolist())
     else:
-        assert_array_equal(found.groups, labels)
+        assert_array_equal(found.labels, labels)
     assert_allclose(found.residual[seen], residual, rtol=1e-8, atol=1e-10)
     assert found.table.shape[0] == len(labels)
     for place, k in enumerate(present):
@@ -158,7 +158,7 @@ def test_a_group_apart_from_the_others_changes_the_machine_most():
     numbered = case_deletion(model)  # the machine knows numbers only
     assert_allclose(numbered.rms_change, found.rms_change)
     assert (
-        numbered.groups[numbered.rms_change.argmax()]
+        numbered.labels[numbered.rms_change.argmax()]
         == model.units_.clusters[patient == "patient 7"][0]
     )
 
@@ -359,7 +359,7 @@ def test_of_a_machine_that_holds_out_groups_residuals_are_without_the_group():
     assert_allclose(found.residual, t - held_out, rtol=1e-8)
     assert_allclose(found.margin, t * (held_out - model.threshold_), rtol=1e-8)
     assert np.abs(held_out - model.loo_.outputs).max() > 0.01
-    assert_array_equal(found.groups, np.unique(model.units_.clusters))
+    assert_array_equal(found.labels, np.unique(model.units_.clusters))
     # So are the changes of a machine that was given its values.
     given = LSSVMClassifier(model.kernel_, mu=model.mu_).fit(X, y)
     expected = case_deletion(given, groups=number, criterion="press").criterion_change

@@ -428,7 +428,7 @@ def test_groups_are_left_out_together(name):
     expected = found.deviance - np.array(rest)
     np.testing.assert_allclose(found.values, expected, **(tolerance | {"atol": 1e-6}))
     assert fits.predicted_without.tolist() == predicted.tolist()
-    assert fits.groups.tolist() == wards.tolist()
+    assert fits.labels.tolist() == wards.tolist()
     assert found.table.index.tolist() == wards.tolist()
     assert found.table.n_samples.tolist() == [5] * 8
     assert "of 8 groups" in repr(found)

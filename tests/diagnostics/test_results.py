@@ -1,7 +1,6 @@
 """Text, tables and figures of the results."""
 
 import sys
-from dataclasses import replace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -126,7 +125,7 @@ def test_samples_stand_on_the_axis_where_their_names_count(names, places):
 
 def test_names_of_flagged_cases_agree_with_the_axis(hauls):
     fits = left_out_fits(SVC(kernel="linear"), *hauls)
-    found = influence(replace(fits, names=np.arange(1, len(hauls[1]) + 1)))
+    found = influence(fits.named(np.arange(1, len(hauls[1]) + 1)))
     ax = found.plot(Figure().subplots())
     assert [text.xy[0] for text in ax.texts] == found.flagged.tolist()
     assert all(text.get_text() == str(text.xy[0]) for text in ax.texts)

@@ -66,7 +66,7 @@ def show(diagnosis: Diagnosis) -> None:
     fits, n = spread.fits, len(diagnosis.subject.y)
     unit = {"leave-one-out": "row", "leave-one-group-out": "group"}.get(fits.method, "fold")
     echo = console().print
-    of_groups = "" if fits.groups is None else f" in {count(len(fits.groups), unit)}"
+    of_groups = "" if unit == "row" else f" in {count(len(fits.labels), unit)}"
     echo(f"{diagnosis.subject.description}; {diagnosis.subject.name}, {n} rows{of_groups}")
     shown = table("Error rate", ["class"], ["rows", "apparent", fits.method, "excess"])
     for label, rows, *rates in diagnosis.errors.table.itertuples():
@@ -109,7 +109,7 @@ def rows_of(diagnosis: Diagnosis) -> Any:
     """A data frame with a row per sample, numbered from 1."""
     fits, spread, changes = diagnosis.errors.fits, diagnosis.deviance, diagnosis.influence
     of_cases = changes.table.iloc[fits.group]
-    more = {} if fits.groups is None else {"group": fits.groups[fits.group]}
+    more = {} if fits.unit == "sample" else {fits.unit: fits.labels[fits.group]}
     return fits.table(
         **more,
         predicted=fits.predicted,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -293,7 +293,7 @@ def diagnosed(subject: Subject, plan: Plan) -> Diagnosis:
             "progress": meter.refit,
         }
         fits = left_out_fits(model, X, y, **options)
-        fits = replace(fits, names=rows)
+        fits = fits.named(rows)
         errors, spread = excess_error(fits), deviance(fits)
         changes = influence(fits, alpha=plan.alpha)
     if not plan.bootstrap:

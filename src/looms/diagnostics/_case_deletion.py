@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.utils.validation import check_is_fitted
 
 from looms._classes import class_indices
 from looms._optional import require
@@ -18,8 +17,7 @@ from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
 from looms.criteria import WMW, Criterion, as_criterion
 from looms.diagnostics._margins import margins_of
-from looms.estimators._in_pipelines import parts_of
-from looms.estimators._least_squares import LeastSquaresMachine
+from looms.diagnostics._problem import machine_without_rows
 from looms.estimators._search import chosen_criterion
 from looms.folds import group_numbers
 from looms.held_out import HeldOut
@@ -44,9 +42,9 @@ class CaseDeletion:
     Attributes
     ----------
     names : (n,) names of the samples.
-    groups : (m,) labels of the groups that are left out; None if each sample is left out by
-        itself, and then m = n.
-    group : (n,) place of each sample's group in ``groups``; without groups, of the sample itself.
+    unit : what is left out at a time, "sample" or "group".
+    labels : (m,) names of the samples, or labels of the groups, that are left out.
+    group : (n,) place of each sample's unit in ``labels``.
     residual : (n,) or (n, t) residual of the machine without the sample, or its group, in units of
         the targets; ±1 for classes. For a machine that holds out folds but no groups, the residual
         and the margin are those without the fold.
@@ -63,7 +61,7 @@ class CaseDeletion:
         minus that of the machine trained on all, with each sample, or group, held out by itself.
         It is negative if the criterion would be better without the sample or group, and NaN if
         undefined, such as "wmw" without the only member of a class.
-    criterion : name of the criterion. None for more than 10,000 samples, of which the largest
+    criterion : name of the criterion. None for more than 5000 samples, of which the largest
         change and the change of criterion are NaN, because they take every pair of samples.
     margin : (n,) held-out margin, the output for the sample's own class minus the largest of
         the others (t (f − threshold) for two classes); None for regression.
@@ -80,7 +78,8 @@ class CaseDeletion:
     """
 
     names: AnyArray
-    groups: AnyArray | None
+    unit: str
+    labels: AnyArray
     group: AnyArray
     residual: Array
     leverage: Array
@@ -103,37 +102,48 @@ class CaseDeletion:
         margin and classes, the number of samples with a negative margin, ``n_contradicted``.
         """
         pandas = require("pandas", "The table of case deletions")
-        of_samples = {"own_change": self.own_change, "residual": self.residual}
-        leverage, names = self.leverage, pandas.Index(self.names, name="sample")
-        more: dict[str, Any] = {}
-        if self.groups is not None:
-            names, taking = pandas.Index(self.groups, name="group"), np.isfinite(self.leverage)
-            group, m = self.group[taking], len(self.groups)
-            sizes = np.bincount(group, minlength=m)
-
-            def mean(values: Array) -> Array:
-                totals = np.bincount(group, values[taking], m)
-                means: Array = np.divide(totals, sizes, out=np.full(m, np.nan), where=sizes > 0)
-                return means
-
-            leverage = mean(leverage)
-            of_samples = {k: np.sqrt(mean(_norm(v) ** 2)) for k, v in of_samples.items()}
-            more["n_samples"] = sizes
-            if self.margin is not None:
-                against = self.margin[taking] < 0
-                more["n_contradicted"] = np.bincount(group[against], minlength=m)
-        elif self.margin is not None:
-            more = {"margin": self.margin, "label": self.label, "predicted": self.predicted}
+        own = self._of_groups() if self.unit == "group" else self._of_samples()
         columns: dict[str, Any] = {
             "rms_change": self.rms_change,
             "largest_change": self.largest_change,
-            "own_change": _norm(of_samples["own_change"]),
+            "own_change": own.pop("own_change"),
             "criterion_change": self.criterion_change,
-            "leverage": leverage,
-            "residual": _norm(of_samples["residual"]),
+            "leverage": own.pop("leverage"),
+            "residual": own.pop("residual"),
             "surprise": self.surprise,
         }
-        return pandas.DataFrame(columns | more, index=names)
+        return pandas.DataFrame(columns | own, pandas.Index(self.labels, name=self.unit))
+
+    def _of_samples(self) -> dict[str, AnyArray]:
+        """Columns that each sample has of its own."""
+        columns = {
+            "own_change": _norm(self.own_change),
+            "leverage": self.leverage,
+            "residual": _norm(self.residual),
+        }
+        of_classes = {"margin": self.margin, "label": self.label, "predicted": self.predicted}
+        return columns | {name: each for name, each in of_classes.items() if each is not None}
+
+    def _of_groups(self) -> dict[str, AnyArray]:
+        """Columns that sum up the samples of non-zero weight of each group."""
+        taking, m = np.isfinite(self.leverage), len(self.labels)
+        group = self.group[taking]
+        sizes = np.bincount(group, minlength=m)
+
+        def mean(values: Array) -> Array:
+            totals = np.bincount(group, values[taking], m)
+            return np.asarray(np.divide(totals, sizes, out=np.full(m, np.nan), where=sizes > 0))
+
+        columns = {
+            "own_change": np.sqrt(mean(_norm(self.own_change) ** 2)),
+            "leverage": mean(self.leverage),
+            "residual": np.sqrt(mean(_norm(self.residual) ** 2)),
+            "n_samples": sizes,
+        }
+        if self.margin is not None:
+            against = self.margin[taking] < 0
+            columns["n_contradicted"] = np.bincount(group[against], minlength=m)
+        return columns
 
     def most_influential(self, n: int = 10) -> pd.DataFrame:
         """The `n` samples, or groups, that change the outputs of the others most."""
@@ -164,29 +174,21 @@ class CaseDeletion:
             raise ValueError("A regressor has no labels; see most_surprising() for its samples.")
         order = _order(self.margin)
         chosen = order[self.margin[order] < 0][:n]
-        if self.groups is None:
+        if self.unit == "sample":
             return self.table.iloc[chosen]
         pandas = require("pandas", "The table of case deletions")
-        columns = {
-            "group": self.groups[self.group],
-            "residual": _norm(self.residual),
-            "margin": self.margin,
-            "label": self.label,
-            "predicted": self.predicted,
-        }
+        columns = {"group": self.labels[self.group]} | self._of_samples()
+        columns = {k: v for k, v in columns.items() if k not in ("own_change", "leverage")}
         return pandas.DataFrame(columns, pandas.Index(self.names, name="sample")).iloc[chosen]
 
     def __repr__(self) -> str:
-        parts = [f"n_samples={len(self.names)}"]
-        units = self.names
-        if self.groups is not None:
-            units = self.groups
-            parts.append(f"n_groups={len(units)}")
+        sizes = {"n_samples": len(self.names), f"n_{self.unit}s": len(self.labels)}
+        parts = [f"{name}={size}" for name, size in sizes.items()]
         if self.criterion is not None:
             parts.append(f"criterion={self.criterion!r}")
         order = _order(-self.rms_change)
         if len(order):
-            parts.append(f"most_influential={units[order[:1]].tolist()[0]!r}")
+            parts.append(f"most_influential={self.labels[order[:1]].tolist()[0]!r}")
         if self.margin is not None:
             parts.append(f"n_contradicted={int((self.margin < 0).sum())}")
         return f"CaseDeletion({', '.join(parts)})"
@@ -235,7 +237,8 @@ def case_deletion(
     Raises
     ------
     TypeError
-        If the model is none of these machines.
+        If the model is none of these machines. `influence` takes other classifiers, such as SVCCV;
+        with transformed targets, fit the regressor to the targets transformed beforehand.
     ValueError
         If the number of names or groups is not the number of samples; if there are fewer than three
         samples or groups; if the criterion is one of classes for a regressor; or if the machine was
@@ -266,66 +269,8 @@ def case_deletion(
     >>> case_deletion(model, groups=np.repeat(["Mon", "Tue", "Wed", "Thu", "Fri"], 6))
     CaseDeletion(n_samples=30, n_groups=5, criterion='press', most_influential='Thu')
     """
-    machine: Any = parts_of(model).last
-    if not isinstance(machine, LeastSquaresMachine):
-        raise TypeError(
-            "Case deletion in closed form needs a fitted LSSVMClassifier, LSSVMRegressor, a CV "
-            f"version, or a pipeline or search that ends in one; got {type(model).__name__}."
-        )
-    check_is_fitted(machine, "dual_coef_")
-    n, classifier = machine.loo_.n_samples, is_classifier(machine)
-    names = _names_of(names, n)
-    criterion = chosen_criterion(machine) if criterion is None else criterion
-    chosen = as_criterion(criterion)
-    if chosen.needs_labels and not classifier:
-        raise ValueError(f"Criterion {criterion!r} judges classes; for regression use 'press'.")
-    group, labels = _groups_of(machine, groups)
-    train = np.flatnonzero(machine.fit_weight_)
-    present, of_train = np.unique(group[train], return_inverse=True)
-    if len(present) < 3:
-        what = "samples" if labels is None else "groups"
-        raise ValueError(
-            f"Case deletion needs three {what} of non-zero weight or more, got {len(present)}."
-        )
-    sizes = np.bincount(of_train)
-    y, _, weight = (each[train] for each in machine.loo_)
-    left_out, sets = machine.left_out(), Units.of_numbers(of_train)
-    unit = sets.number[0, np.unique(of_train, return_index=True)[1]]
-    with blas_threads(len(train)):
-        leverage, fitted = left_out.leverage(), left_out.y - left_out.fitted()
-        residuals = left_out.y - left_out.outputs(sets)[0]
-        changes = _changes(left_out, sets, chosen, y, weight)
-        energy = left_out.energies(sets)[unit]  # e_Gᵀ P_GG e_G, of which only ratios count
-    of_units = {name: values[unit] for name, values in changes.items()}
-    usual = energy.sum(axis=0) / len(y) + np.finfo(np.float64).tiny  # all may be zero
-    of_units["surprise"] = np.sqrt(np.mean(energy / sizes[:, None] / usual, axis=1))
-    values: dict[str, Any] = {
-        "leverage": _spread(leverage, train, n),
-        "own_change": _spread((fitted - residuals).reshape(y.shape), train, n),
-        **{k: _spread(v, present, int(group.max()) + 1) for k, v in of_units.items()},
-    }
-    held_out = machine.held_out_
-    if labels is not None:
-        outputs = machine.loo_.outputs.copy()
-        outputs[train] = y - residuals.reshape(y.shape)
-        held_out = HeldOut(held_out.y, outputs, held_out.sample_weight)
-    if classifier:
-        margins, label = margins_of(held_out, machine.threshold_), class_indices(machine.loo_.y)
-        values["margin"] = margins[np.arange(n), label]
-        values["label"] = machine.classes_[label]
-        values["predicted"] = machine.classes_[margins.argmax(axis=1)]
-    return CaseDeletion(
-        names=names,
-        groups=labels,
-        group=group,
-        residual=held_out.residuals,
-        criterion=str(criterion) if len(train) <= MOST_PAIRED else None,
-        **values,
-    )
-
-
-def _names_of(names: Any, n: int) -> AnyArray:
-    """Names of n samples, by default positions; ValueError for another number of them."""
+    machine = machine_without_rows(model, "Case deletion in closed form")
+    n = machine.loo_.n_samples
     names = names.index if hasattr(names, "iloc") else names
     names = np.arange(n) if names is None else np.asarray(names)
     if names.shape != (n,):
@@ -333,20 +278,72 @@ def _names_of(names: Any, n: int) -> AnyArray:
             f"names must have one name for each of the {n} training samples, but has shape "
             f"{names.shape}."
         )
-    return np.asarray(names)
+    criterion = chosen_criterion(machine) if criterion is None else criterion
+    chosen = as_criterion(criterion)
+    if chosen.needs_labels and not is_classifier(machine):
+        raise ValueError(f"Criterion {criterion!r} judges classes; for regression use 'press'.")
+    unit, labels, group = _units_of(machine, names, groups)
+    train = np.flatnonzero(machine.fit_weight_)
+    present, first = np.unique(group[train], return_index=True)
+    if len(present) < 3:
+        raise ValueError(
+            f"Case deletion needs three {unit}s of non-zero weight or more, got {len(present)}."
+        )
+    y, _, weight = (each[train] for each in machine.loo_)
+    left_out, sets = machine.left_out(), Units.of_numbers(group[train])
+    with blas_threads(len(train)):
+        leverage, own = left_out.leverage(), left_out.outputs(sets)[0]
+        own_change = own - left_out.fitted()
+        of_units = _changes(left_out, sets, chosen, y, weight)
+        of_units["surprise"] = _surprise(left_out, sets)
+    place = sets.number[0, first]  # of the units, in the order of their labels
+    held_out = machine.held_out_
+    if unit == "group":
+        outputs = machine.loo_.outputs.copy()
+        outputs[train] = own.reshape(y.shape)
+        held_out = HeldOut(held_out.y, outputs, held_out.sample_weight)
+    return CaseDeletion(
+        names=names,
+        unit=unit,
+        labels=labels,
+        group=group,
+        residual=held_out.residuals,
+        leverage=_spread(leverage, train, n),
+        own_change=_spread(own_change.reshape(y.shape), train, n),
+        criterion=str(criterion) if len(train) <= MOST_PAIRED else None,
+        **{name: _spread(each[place], present, len(labels)) for name, each in of_units.items()},
+        **_of_classes(machine, held_out),
+    )
 
 
-def _groups_of(machine: LeastSquaresMachine, groups: Any) -> tuple[AnyArray, AnyArray | None]:
-    """Place of each sample's group, (n,), and labels of the groups, given or of the machine.
-
-    Without groups each sample is its own group, and there are no labels.
-    """
-    n = machine.loo_.n_samples
-    own = machine.units_.clusters if groups is None else group_numbers(groups, n)
+def _units_of(machine: Any, names: AnyArray, groups: Any) -> tuple[str, AnyArray, AnyArray]:
+    """Word for what is left out, labels of the units, and place of each sample's unit in them."""
     if groups is None and not machine.units_.grouped:
-        return np.arange(n), None
-    numbers, first, group = np.unique(own, return_index=True, return_inverse=True)
-    return group, numbers if groups is None else np.asarray(groups)[first]
+        return "sample", names, np.arange(len(names))
+    each = machine.units_.clusters if groups is None else groups
+    numbers = group_numbers(each, len(names))
+    _, first, group = np.unique(numbers, return_index=True, return_inverse=True)
+    return "group", np.asarray(each)[first], group
+
+
+def _of_classes(machine: Any, held_out: HeldOut) -> dict[str, AnyArray]:
+    """Held-out margin, class and predicted class of each sample; nothing for regression."""
+    if not is_classifier(machine):
+        return {}
+    margins, label = margins_of(held_out, machine.threshold_), class_indices(machine.loo_.y)
+    return {
+        "margin": margins[np.arange(len(label)), label],
+        "label": machine.classes_[label],
+        "predicted": machine.classes_[margins.argmax(axis=1)],
+    }
+
+
+def _surprise(left_out: LeftOut, units: Units) -> Array:
+    """Standardized residual of each unit, (n_units,)."""
+    energy = left_out.energies(units)  # e_Gᵀ P_GG e_G, of which only ratios count
+    usual = energy.sum(axis=0) / len(left_out.y) + np.finfo(np.float64).tiny  # all may be zero
+    sizes = np.bincount(units.number[0])
+    return np.asarray(np.sqrt(np.mean(energy / sizes[:, None] / usual, axis=1)))
 
 
 def _changes(

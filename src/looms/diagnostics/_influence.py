@@ -113,7 +113,7 @@ class Influence:
     @property
     def names(self) -> AnyArray:
         """Names of the cases: names of the samples, or labels of the groups."""
-        return self.fits.units
+        return self.fits.labels
 
     @property
     def critical_values(self) -> Array:
@@ -128,16 +128,14 @@ class Influence:
     @property
     def table(self) -> pd.DataFrame:
         """Table of class (or n_samples), influence, p_value and flagged, a row per case by name."""
+        pandas, (name, about) = require("pandas", "A table of samples"), self.fits.about
         columns = {
+            name: about,
             "influence": self.values,
             "p_value": self._p_values,
             "flagged": self.values > self.critical_values,
         }
-        if self.fits.groups is None:
-            return self.fits.table(**columns)
-        pandas = require("pandas", "A table of groups")
-        index = pandas.Index(self.names, name="group")
-        return pandas.DataFrame({"n_samples": self.n_samples, **columns}, index=index)
+        return pandas.DataFrame(columns, pandas.Index(self.names, name=self.fits.unit))
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Index plot of the changes, with the flagged cases named; returns the axes."""
@@ -156,7 +154,7 @@ class Influence:
                 fontsize="small",
                 parse_math=False,
             )
-        ax.set(xlabel=self.fits.word.capitalize(), ylabel="Change of deviance when deleted")
+        ax.set(xlabel=self.fits.unit.capitalize(), ylabel="Change of deviance when deleted")
         ax.legend()
         return ax
 
@@ -170,17 +168,16 @@ class Influence:
 
     def __repr__(self) -> str:
         fits, values, rows = self.fits, self.values, self._flagged()
-        n, quantile = len(values), f"the {1 - self.alpha:g} quantile of chi-squared"
-        beyond = f"above {quantile} with as many degrees of freedom as samples"
-        second = self.n_samples
-        if fits.groups is None:
-            beyond = f"above {self.critical_values[0]:.2f}, {quantile} with 1 degree of freedom"
-            second = fits.y
+        quantile, critical = f"the {1 - self.alpha:g} quantile", self.critical_values
+        beyond = f"{quantile} of chi-squared with as many degrees of freedom as samples"
+        if self.n_samples.max() == 1:
+            beyond = f"{critical[0]:.2f}, {quantile} of chi-squared with 1 degree of freedom"
+        about, by_chance = fits.about[1], self.alpha * len(values)
         lines = [
-            f"Influence on the deviance {self.deviance:.2f} of {n} {fits.word}s",
-            f"{len(rows)} {beyond} ({self.alpha * n:.3g} expected by chance)",
+            f"Influence on the deviance {self.deviance:.2f} of {len(values)} {fits.unit}s",
+            f"{len(rows)} above {beyond} ({by_chance:.3g} expected by chance)",
         ]
-        lines += [f"  {self.names[i]!s:<12} {second[i]!s:<12} {values[i]:8.3f}" for i in rows[:10]]
+        lines += [f"  {self.names[i]!s:<12} {about[i]!s:<12} {values[i]:8.3f}" for i in rows[:10]]
         if len(rows) > 10:
             lines.append(f"  and {len(rows) - 10} more")
         return "\n".join(lines)

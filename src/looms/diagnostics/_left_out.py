@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
@@ -66,11 +66,12 @@ class LeftOutFits:
         "none", "held" or "refitted".
     method : str
         Name of the way in which samples are left out, such as "leave-one-group-out" or "10-fold".
-    groups : ndarray of shape (n_groups,), or None
-        Labels of the groups, or numbers of the folds, that are left out; None if each sample is
-        left out by itself.
+    unit : str
+        What is left out at a time: "sample", or "group", which may be a fold.
+    labels : ndarray of shape (n_units,)
+        Names of the samples, labels of the groups or numbers of the folds that are left out.
     group : ndarray of shape (n_samples,)
-        Place of each sample's group in ``groups``; without groups, of the sample itself.
+        Place of each sample's unit in ``labels``.
 
     Examples
     --------
@@ -88,7 +89,8 @@ class LeftOutFits:
     names: AnyArray
     preprocessing: str
     method: str
-    groups: AnyArray | None
+    unit: str
+    labels: AnyArray
     group: AnyArray
     _likelihood: Likelihood | None
 
@@ -100,14 +102,15 @@ class LeftOutFits:
         return self._likelihood
 
     @property
-    def word(self) -> str:
-        """What is left out: "sample" or "group"."""
-        return "sample" if self.groups is None else "group"
+    def about(self) -> tuple[str, AnyArray]:
+        """Column that describes the units: class of a sample, or number of samples of a group."""
+        if self.unit == "sample":
+            return "class", self.y
+        return "n_samples", np.bincount(self.group)
 
-    @property
-    def units(self) -> AnyArray:
-        """Names of what is left out: of the samples, or labels of the groups."""
-        return self.names if self.groups is None else self.groups
+    def named(self, names: AnyArray) -> LeftOutFits:
+        """The same fits, with other names of the samples."""
+        return replace(self, names=names, labels=names if self.unit == "sample" else self.labels)
 
     def table(self, **columns: AnyArray) -> pd.DataFrame:
         """Table of the class and the given columns, with a row per sample, by name."""
@@ -116,8 +119,9 @@ class LeftOutFits:
         return pandas.DataFrame({"class": self.y, **columns}, index=index)
 
     def __repr__(self) -> str:
-        groups = "" if self.groups is None else f", n_groups={len(self.groups)}"
-        return f"LeftOutFits(n_samples={len(self.y)}{groups}, preprocessing={self.preprocessing!r})"
+        sizes = {"n_samples": len(self.y), f"n_{self.unit}s": len(self.labels)}
+        counts = ", ".join(f"{name}={size}" for name, size in sizes.items())
+        return f"LeftOutFits({counts}, preprocessing={self.preprocessing!r})"
 
 
 def left_out_fits(
@@ -211,17 +215,17 @@ def left_out_fits(
     if likelihood:
         check_likelihood(problem)
     n = problem.n_samples
-    labels, group, method = None, np.arange(n), "leave-one-out"
+    unit, labels, group, method = "sample", problem.names, np.arange(n), "leave-one-out"
     numbers = None if groups is None else group_numbers(groups, n)
     if cv is not None:
         folds = np.asarray(fold_numbers(cv, problem.labels + 0.0, numbers, labels=problem.labels))
         if len(folds) > 1:
             raise ValueError(f"Each sample is left out once, and cv={cv!r} repeats it.")
         labels, group = np.unique(folds[0], return_inverse=True)
-        method = f"{len(labels)}-fold"
+        unit, method = "group", f"{len(labels)}-fold"
     elif numbers is not None:
         _, first, group = np.unique(numbers, return_index=True, return_inverse=True)
-        labels, method = np.asarray(groups)[first], "leave-one-group-out"
+        unit, labels, method = "group", np.asarray(groups)[first], "leave-one-group-out"
         check_rest(group[None], problem.y, "group")
     predicted, predicted_without, terms = machines_without(
         problem, group, likelihood, n_jobs, progress
@@ -233,6 +237,7 @@ def left_out_fits(
         problem.names,
         problem.preprocessing,
         method,
+        unit,
         labels,
         group,
         terms,

@@ -121,6 +121,20 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
     return Problem(pipeline, X, y, labels, classes, names, "refitted", threshold)
 
 
+def machine_without_rows(model: Any, what: str) -> Any:
+    """The fitted machine of looms in a model that has its machines without any rows."""
+    machine = parts_of(model).last
+    if not hasattr(machine, "left_out"):
+        raise TypeError(
+            f"{what} needs a fitted LSSVMClassifier, LSSVMRegressor, a CV version, or a pipeline "
+            f"or search that ends in one; got {type(model).__name__}. "
+            "looms.diagnostics.influence takes other classifiers; with transformed targets, fit "
+            "the regressor to the targets transformed beforehand."
+        )
+    check_is_fitted(machine, "dual_coef_")
+    return machine
+
+
 def classes_and_labels(y: AnyArray) -> tuple[AnyArray, AnyArray]:
     """The classes, and each sample's class index; ValueError for too few classes or members."""
     classes, labels, members = np.unique(y, return_inverse=True, return_counts=True)

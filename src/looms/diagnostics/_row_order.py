@@ -8,14 +8,12 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.utils.validation import check_is_fitted
 
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array
 from looms._words import with_error
 from looms.diagnostics._held_out_folds import residuals_of_folds, scores_of_folds
-from looms.estimators._in_pipelines import parts_of
-from looms.estimators._least_squares import LeastSquaresMachine
+from looms.diagnostics._problem import machine_without_rows
 from looms.folds import GapKFold
 from looms.held_out import HeldOut
 
@@ -138,13 +136,7 @@ def row_order(model: Any) -> RowOrder | None:
     >>> row_order(LSSVMRegressor(mu=1e-3).fit(X[some], y[some])).p_value > 0.01
     True
     """
-    machine: Any = parts_of(model).last
-    if not isinstance(machine, LeastSquaresMachine):
-        raise TypeError(
-            "The test of row order needs a fitted LSSVMClassifier, LSSVMRegressor, a CV version, "
-            f"or a pipeline or search that ends in one; got {type(model).__name__}."
-        )
-    check_is_fitted(machine, "dual_coef_")
+    machine = machine_without_rows(model, "The test of row order")
     if machine.loo_ not in _KNOWN:
         try:
             _KNOWN[machine.loo_] = _tested(machine)

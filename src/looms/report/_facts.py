@@ -122,7 +122,7 @@ def _deletion(model: Model, groups: Any, names: list[str]) -> CaseDeletion | Non
     if isinstance(as_criterion(criterion), WMW):
         criterion = "press"  # a criterion of pairs costs n² for each of the n samples
     deletion = case_deletion(model.machine, groups=groups, criterion=criterion)
-    if groups is None and deletion.groups is not None:
-        firsts = np.unique(deletion.group, return_index=True)[1]
-        deletion = replace(deletion, groups=np.array([names[k] for k in firsts]))
-    return deletion
+    if groups is not None:
+        return deletion
+    firsts = np.unique(deletion.group, return_index=True)[1]
+    return replace(deletion, labels=np.array([names[k] for k in firsts]))

@@ -24,7 +24,7 @@ def samples(
     loo, n = model.held_out, model.n_with_weight
     size = residual_sizes(model)
     shown = np.argsort(-size, kind="stable")[: min(MOST_SURPRISING, n)].tolist()
-    of_each = deletion if deletion is not None and deletion.groups is None else None
+    of_each = deletion if deletion is not None and deletion.unit == "sample" else None
     if of_each is not None:
         by_change = np.argsort(-of_each.rms_change, kind="stable")[: min(MOST_INFLUENTIAL, n)]
         shown += [k for k in by_change.tolist() if k not in shown]
@@ -58,7 +58,7 @@ def samples(
 
 def groups_left_out(deletion: CaseDeletion | None) -> dict[str, Any] | None:
     """The groups that change the machine most; None if none are left out."""
-    if deletion is None or deletion.groups is None:
+    if deletion is None or deletion.unit == "sample":
         return None
     most = deletion.most_influential(MOST_INFLUENTIAL)
     columns = ["n_samples", "residual", "surprise", "rms_change", "criterion_change"]

@@ -360,10 +360,8 @@ def _of_samples(facts: Facts, report: dict[str, Any]) -> dict[str, Picture]:
         )
     }
     if facts.deletion is not None:
-        value, unit = facts.deletion.rms_change, "sample"
-        names: Sequence[Any] = facts.names
-        if facts.deletion.groups is not None:
-            names, unit = [clean(name) for name in facts.deletion.groups.tolist()], "group"
+        value, unit = facts.deletion.rms_change, facts.deletion.unit
+        names = [clean(name) for name in facts.deletion.labels.tolist()]
         largest = ", ".join(names[k] for k in np.argsort(-value, kind="stable")[:6])
         drawn["influence"] = picture(
             CaseDeletionDisplay(

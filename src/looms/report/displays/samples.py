@@ -93,8 +93,8 @@ class CaseDeletionDisplay(MachineDisplay):
             value = np.asarray(getattr(deletion, kind))
             if deletion.criterion is None and kind in ("largest_change", "criterion_change"):
                 raise ValueError(f"{kind} takes every pair of samples, too many: use rms_change.")
-            if kind != "leverage" and deletion.groups is not None:
-                unit, labels = "group", deletion.groups.tolist()
+            if kind != "leverage":
+                unit, labels = deletion.unit, deletion.labels.tolist()
         names = labels if names is None else names
         names = [str(k) for k in range(len(value))] if names is None else list(names)
         if len(names) != len(value):
