@@ -286,6 +286,16 @@ def test_candidates(binary):
     assert "5-fold cross-validation balanced error rate" in shown.score_name
 
 
+@pytest.mark.parametrize(
+    ("combine", "name"),
+    [("best", "press"), ("stack", "5-fold cross-validation balanced error rate")],
+)
+def test_candidates_of_a_grid_are_compared_by_the_criterion_or_in_folds(binary, combine, name):
+    X, y = binary[1:3]
+    model = LSSVMClassifierCV(["rbf", "linear"], search="grid", combine=combine, nested=None)
+    assert name in CandidatesDisplay.from_estimator(model.fit(X, y)).score_name
+
+
 @pytest.mark.parametrize("n", [5, 100, 101, 5000])
 def test_spread_out_keeps_the_largest(n):
     size = np.random.default_rng(0).normal(size=n) ** 2

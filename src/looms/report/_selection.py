@@ -59,7 +59,10 @@ def candidate_scores(machine: SelectingMachine) -> Array:
 
 
 def on_grid(machine: Any) -> bool:
-    """True if candidates are points of a grid, which are compared by the criterion itself."""
+    """True if the hyper-parameters are points of a grid.
+
+    Candidates are then compared by the criterion itself, unless folds compare them.
+    """
     tuning = getattr(machine, "selection_", None)
     return tuning is not None and tuning.outcome is Outcome.GRID
 
@@ -69,7 +72,7 @@ def score_name(machine: Any) -> tuple[str, str]:
     if not is_classifier(machine):
         return "root mean square error", "rmse"
     threshold = machine.threshold
-    if on_grid(machine):
+    if on_grid(machine) and not n_choice_folds(machine):
         return str(chosen_criterion(machine)), ""
     if threshold in (None, "ber") or isinstance(threshold, Real | BalancedError):
         return "balanced error rate", "ber"
