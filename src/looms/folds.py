@@ -128,8 +128,9 @@ def group_numbers(groups: Any, n: int, cv: Any = None) -> AnyArray:
     missing = np.array(
         [
             label is None or type(label).__name__ == "NAType" or label != label
-            for label in each.tolist()
-        ]
+            for label in (() if labels.dtype.kind in "biu" else each.tolist())
+        ],
+        dtype=bool,
     )
     if missing.any():
         raise ValueError(

@@ -15,7 +15,7 @@ from pyarrow import interchange, ipc, parquet
 from looms._files import reading
 from looms.datasets._bytes import read_bytes, too_large
 from looms.datasets._columns import first_rounded
-from looms.datasets._numbers import left_as_text
+from looms.datasets._numbers import left_as_text, text_of
 from looms.datasets._rows import Source
 from looms.datasets._table import Columns, TableError, check_columns, first_line
 
@@ -159,7 +159,7 @@ def _columns(path: Path, table: pa.Table, first: int) -> Columns:
 
     def text(name: str) -> list[str | None]:
         cells = table[name].to_pylist()
-        return [None if cell is None else str(cell).removesuffix(".0") for cell in cells]
+        return [None if cell is None else text_of(cell) for cell in cells]
 
     notes = []
     for field in table.schema:

@@ -10,6 +10,7 @@ import pandas
 from scipy import sparse
 
 from looms._typing import AnyArray
+from looms.datasets._numbers import text_of
 from looms.datasets._rows import RowReader
 from looms.datasets._sparse import whole_target
 from looms.datasets._table import Table, check_target, no_rows, table_name
@@ -154,7 +155,7 @@ def _joined(parts: list[Any], n_features: int) -> Any:
 
 def _as_text(cells: pandas.Series) -> pandas.Series:
     """Cells as text, whole numbers without a decimal point; gaps stay."""
-    text = [None if cell != cell else str(cell).removesuffix(".0") for cell in cells.tolist()]
+    text = [None if cell != cell else text_of(cell) for cell in cells.tolist()]
     return pandas.Series(text, dtype=object)
 
 

@@ -54,6 +54,11 @@ def left_as_text(name: str, row: int, cell: str, reason: object) -> str:
     return f"column {name!r} is read as text, because {shown!r} (data row {row + 1}) {reason}"
 
 
+def text_of(cell: object) -> str:
+    """A cell as text, a whole number without a decimal point."""
+    return str(cell).removesuffix(".0")
+
+
 def index(token: str) -> int:
     """Index of a sparse row; ValueError with the reason if it is not valid."""
     if not _INDEX.fullmatch(token) or int(token) >= 2**31 - 1:

@@ -6,6 +6,7 @@ from the data to set a hyper-parameter is learned once, from all samples.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
@@ -22,15 +23,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from looms._classes import class_indices
-from looms._typing import AnyArray, Array, Matrix
+from looms._typing import AnyArray, Array
 from looms.estimators import SVCCV, LSSVMClassifier, LSSVMClassifierCV
-from looms.estimators._fits import fitted_machine, projection_of
 from looms.estimators._in_pipelines import parts_of
-from looms.estimators._least_squares import Member, summed
-from looms.kernels._samples import training_rows
-from looms.lssvm.fit import Fit
-from looms.lssvm.left_out import Linear
-from looms.units import Units
+from looms.estimators._least_squares import Given, Member
+from looms.kernels import Kernel
 
 PREPROCESSING = ("auto", "held", "refitted")
 
@@ -215,26 +212,8 @@ class GivenMembers(LSSVMClassifier):
         )
         self.members = members
 
-    def _fitted(
-        self,
-        X: Matrix,
-        targets: Array,
-        weight: Array,
-        fit_weight: Array,
-        groups: Any,
-        labels: AnyArray | None = None,
-    ) -> dict[str, Any]:
-        train = np.flatnonzero(fit_weight)
-        y, zeta = targets[train], fit_weight[train] * (len(train) / fit_weight[train].sum())
-        rows = training_rows(X, train, self.members[0].kernel.pairwise)
-        units, fits = Units.rows(len(train)), []
-        for one in self.members:
-            of = one.mu, zeta, self.fit_intercept, one.landmarks
-            projection = projection_of(one.kernel, rows, y, *of)
-            fit = Fit.of(projection, Linear(projection).outputs(units), y)
-            fits.append(fitted_machine(X, weight, targets, one.kernel, one.mu, fit))
-        shares = [one.weight for one in self.members]
-        return summed(shares, fits) | {"units_": units.spread(train, np.arange(len(targets)))}
+    def _given_members(self, kernel: Kernel, mu: float) -> Sequence[Given | Member]:
+        return self.members
 
 
 @frozen.register

@@ -23,8 +23,10 @@ def outputs_of_choice(
     without some fold cannot be fitted.
     """
     fit, best = choice.fit, choice.best
-    folds = folds_of_area(class_indices(fit.y), units.clusters)
-    if units.unit == "fold" or folds is None:
+    folds = None
+    if units.unit != "fold":
+        folds = folds_of_area(class_indices(fit.y), units.clusters)
+    if folds is None:
         return units, fit.mean_held_out.outputs
     weights = best.mu, fit.sample_weight
     projection = projection_of(best.kernel, blocks, fit.y, *weights, fit_intercept, fit.landmarks)

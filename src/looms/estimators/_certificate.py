@@ -288,9 +288,7 @@ class CertifiedSystem(CertifiedMachine):
         ]
         compared += [(self._outputs(rows), *whole), (expanded, *whole)]
         differences = np.concatenate([np.abs(ours - others) for ours, others, _ in compared])
-        bound = rounding_bound(condition, HeldOut(y, self.loo_.outputs[train]))
-        moved = np.concatenate([moved for *_, moved in compared])
-        bound += float((targets_as_columns(moved) / spread_of(y)).max())
+        bound = self._bound(condition, train, np.concatenate([moved for *_, moved in compared]))
         return Certificate.of(train[places], differences, y, condition=condition, bound=bound)
 
     def _compared_together(self, n_rows: int) -> Certificate:
@@ -307,10 +305,15 @@ class CertifiedSystem(CertifiedMachine):
                 refitted += weight * np.array(system.refitted(labels))[:, G]
                 condition = max(condition, system.condition)
             ours = self.left_out().of_own(G[None])[0].reshape(y[G].shape)
-        bound = rounding_bound(condition, HeldOut(y, self.loo_.outputs[train]))
-        bound += float((targets_as_columns(refitted[1]) / spread_of(y)).max())
+        bound = self._bound(condition, train, refitted[1])
         differences = np.abs(ours - refitted[0])
         return Certificate.of(train[G], differences, y, condition=condition, bound=bound)
+
+    def _bound(self, condition: float, train: AnyArray, moved: Array) -> float:
+        """Difference from a refit that rounding explains, with errors of kernel values, `moved`."""
+        y, outputs = self.loo_.y[train], self.loo_.outputs[train]
+        of_values = float((targets_as_columns(moved) / spread_of(y)).max())
+        return rounding_bound(condition, HeldOut(y, outputs)) + of_values
 
     def _systems(
         self, train: AnyArray, blocks: RowBlocks | None

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -35,6 +35,15 @@ from looms.scores import Scored, area_within, held_out_decisions
 from looms.selection._decisions import Decided, Decisions
 from looms.selection._nested import Nested, Setting
 from looms.units import Units
+
+
+class Given(NamedTuple):
+    """Values of a machine before it is fitted, named as those of a `Member`."""
+
+    weight: float
+    kernel: Kernel
+    mu: float
+    landmarks: Matrix | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +85,13 @@ class Member:
         return replace(self, dual_coef=dual_coef)
 
 
+def member_of(weight: float, fitted: Mapping[str, Any]) -> Member:
+    """A fit as a member of a stack, from its fitted attributes."""
+    names = ("kernel_", "mu_", "dual_coef_", "intercept_", "coef_", "landmarks_")
+    values: list[Any] = [fitted.get(name) for name in names]
+    return Member(float(weight), *values)
+
+
 def sum_of(weights: Sequence[float], members: Sequence[Linear]) -> Linear | Sum:
     """The only member, or the weighted sum of several."""
     return members[0] if len(members) == 1 else Sum(weights, members)
@@ -93,18 +109,7 @@ def summed(shares: Sequence[float], fits: Sequence[dict[str, Any]]) -> dict[str,
         y, _, weight = fitted[name]
         outputs = sum(share * one[name].outputs for share, one in zip(shares, fits, strict=True))
         fitted[name] = HeldOut(y, np.asarray(outputs), weight)
-    fitted["members_"] = tuple(
-        Member(
-            float(share),
-            one["kernel_"],
-            one["mu_"],
-            one["dual_coef_"],
-            one["intercept_"],
-            one.get("coef_"),
-            one.get("landmarks_"),
-        )
-        for share, one in zip(shares, fits, strict=True)
-    )
+    fitted["members_"] = tuple(map(member_of, shares, fits))
     fitted["_tie"] = max(one["_tie"] for one in fits)
     return fitted
 
@@ -127,7 +132,7 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
     coef_: Array | None = None
     #: True for a machine made from a tuned one by adding or removing rows.
     _tuned_before: bool = False
-    #: Units, and outputs without them, that scores are of if the machines cannot be had again.
+    #: Units, and outputs without them, that scores are of if the rows, in blocks, are not kept.
     _scored_in: tuple[Units, Array] | None = None
     #: Difference up to which held-out outputs for labels are equal up to rounding.
     _tie: float = 0.0
@@ -163,8 +168,7 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
     @property
     def _members(self) -> tuple[Member, ...]:
         """Members of a stack, or the machine as the only one."""
-        one = self.kernel_, self.mu_, self.dual_coef_, self.intercept_, self.coef_
-        return self.members_ or (Member(1.0, *one, self.landmarks_),)
+        return self.members_ or (member_of(1.0, vars(self)),)
 
     @property
     def _kept_rows(self) -> Matrix:
@@ -265,11 +269,14 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
         """Decisions on held-out outputs at the values chosen, and the area of `_area`."""
         train, rule = np.flatnonzero(self.fit_weight_), (self.threshold_, self.calibrator_)
         y = self.loo_.y[train]
-        if self._scored_in is None:
+        kept = self._scored_in
+        if self.choice_units_ is not None:  # by machines tuned anew, which are not kept
+            kept = self.choice_units_.among(train), self.held_out_.outputs[train]
+        if kept is None:
             with blas_threads(len(train)):
                 left_out = self.left_out()
                 return held_out_decisions(left_out, self._units, weight, *rule, y.shape, self._tie)
-        units, outputs = self._scored_in
+        units, outputs = kept
         decided = Decided.of(np.arange(len(y)), outputs, *rule, self._tie)
         area = area_within(HeldOut(y, outputs, weight), units, self._tie)
         return Decisions.of([decided], class_indices(y)), area
@@ -327,10 +334,18 @@ class GivenMachine(LeastSquaresMachine):
         if not has_few_features(kernel, X_train):
             check_memory(n, GIVEN, f"{type(self).__name__}CV(rank='auto'), a machine on landmarks")
         kernel = kernel.started(Samples(X_train, center=center_of(X_train), weight=zeta))
-        projection = projection_of(kernel, X_train, targets[train], mu, zeta, self.fit_intercept)
-        fit = Fit.of(projection, Linear(projection).outputs(units), targets[train])
-        fitted = fitted_machine(X, weight, targets, kernel, mu, fit)
+        members, y, fits = self._given_members(kernel, mu), targets[train], []
+        for one in members:
+            options = zeta, self.fit_intercept, one.landmarks
+            projection = projection_of(one.kernel, X_train, y, one.mu, *options)
+            fit = Fit.of(projection, Linear(projection).outputs(units), y)
+            fits.append(fitted_machine(X, weight, targets, one.kernel, one.mu, fit))
+        fitted = summed([one.weight for one in members], fits)
         return fitted | {"units_": units.spread(train, numbers)}
+
+    def _given_members(self, kernel: Kernel, mu: float) -> Sequence[Given | Member]:
+        """Values of the machines that are summed; here of one."""
+        return [Given(1.0, kernel, mu)]
 
     def _set_given(self, fitted: dict[str, Any]) -> None:
         """Set the attributes of a fit, and what follows from its held-out outputs."""

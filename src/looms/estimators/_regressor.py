@@ -154,22 +154,21 @@ class Regressor(RegressorMixin, UpdatableMachine):  # type: ignore[misc]
 
         Near are rows in the space of the kernel, of a stack that of its largest member.
         """
-        train = np.flatnonzero(self.fit_weight_)
+        train, units = np.flatnonzero(self.fit_weight_), self._units.draws
+        (number,) = units.number
         cross = cross_of(self.kernel_, training_rows(self.X_fit_, train, self.kernel_.pairwise))
         cached: list[LocalScale] | None = vars(self).get("_local_scales")
         if cached is None:
-            left_out, units = self.left_out(), self._units.draws
+            left_out = self.left_out()
             R = np.empty((units.n_units, *left_out.y.shape))
             with blas_threads(len(train)):
                 for ids, F in left_out.everywhere(units, inner=units):
                     R[ids] = left_out.y - F
                 K = cross(training_rows(self.X_fit_, train, self.kernel_.pairwise))
             each = (np.ascontiguousarray(residuals.T) for residuals in np.moveaxis(R, 2, 0))
-            (number,) = units.number
             cached = self._local_scales = [LocalScale(r, K, number) for r in each]
         K = cross(X[:, train] if self.kernel_.pairwise else X)
         loo = np.stack([scale.loo for scale in cached], axis=-1)
-        number = self._units.draws.number[0]
         new = np.stack([scale.at(K)[:, number] for scale in cached], axis=-1)
         return {"loo_scales": loo.reshape(shape[1:]), "scales": new.reshape(shape)}
 

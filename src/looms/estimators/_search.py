@@ -170,8 +170,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         later = repeated and (nested is None or few or self.nested == "folds")
         compared = scored_in = None
         if tuned is not None:
-            folds = Units.of_numbers(tuned.folds, units.clusters)
-            compared, scored_in = folds.spread(train, rows.groups), (folds, tuned.outputs)
+            compared = Units.partition(tuned.folds, units.clusters).spread(train, rows.groups)
         elif isinstance(X, RowBlocks) and rows.labels is not None:
             scored_in = outputs_of_choice(X, choice, units, fit_intercept=self.fit_intercept)
         return choice, {

@@ -126,16 +126,16 @@ def stack_of(rows: RowsOfFit, choice: Choice, tuned: TunedInFolds | None) -> dic
     With ``tuned`` the held-out outputs come from machines that were tuned without the fold of the
     row.
     """
-    data = rows.X, rows.weight, rows.targets
-    best = [choice.candidates.index(choice.best)]
-    taken = best if choice.weights is None else np.flatnonzero(choice.weights).tolist()
+    shares = {choice.candidates.index(choice.best): 1.0}
+    if choice.weights is not None:
+        shares = {k: share for k, share in enumerate(choice.weights.tolist()) if share}
     fits = []
-    for k in taken:
-        one, fit = choice.candidates[k], choice.fit if [k] == best else choice.machines[k][1]
+    for k in shares:
+        one, (_, fit) = choice.candidates[k], choice.machines[k]
         assert fit is not None
+        data = rows.X, rows.weight, rows.targets
         fits.append(fitted_machine(*data, one.kernel, one.mu, fit))
-    shares = [1.0] if choice.weights is None else choice.weights[taken].tolist()
-    fitted = summed(shares, fits)
+    fitted = summed([*shares.values()], fits)
     if tuned is not None:
         outputs = fitted["loo_"].outputs.copy()
         outputs[rows.train] = tuned.outputs

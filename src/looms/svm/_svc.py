@@ -96,10 +96,8 @@ def leave_one_out(
     """
     problem = dual_problem(svc, X, y, sample_weight)
     solution = problem.solve(loss)
-    without, to = (
-        solution.left_out(np.arange(len(solution.y))),
-        np.full(len(solution.y), solution.exactness),
-    )
+    n = len(solution.y)
+    without, to = solution.left_out(np.arange(n)), np.full(n, solution.exactness)
     outputs, out = solution.outputs.copy(), without.numbers
     outputs[out], to[out] = without.outputs[np.arange(len(out)), out], without.exactness
     if to.max() > KKT_TOLERANCE:
