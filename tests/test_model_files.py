@@ -59,7 +59,6 @@ from looms.calibration._isotonic import Isotonic
 from looms.calibration._sigmoid import Sigmoid
 from looms.criteria import Criterion
 from looms.datasets._table import Table
-from looms.estimators._least_squares import Member
 from looms.folds import GapKFold
 from looms.kernels import (
     ARD,
@@ -75,6 +74,7 @@ from looms.kernels import (
     Weighted,
 )
 from looms.kernels._names import as_kernel
+from looms.lssvm.fit import KernelMember
 from looms.model_files import ModelFileError, _files, _types, _values, load_model, save_model
 from looms.optimize import Outcome
 from looms.selection._nested import Setting
@@ -653,30 +653,30 @@ def machine(name):
 
 
 TAMPERED = [
-    ("two classes", "dual_coef_", np.ones(5)),
-    ("two classes", "dual_coef_", np.full(12, np.nan)),
-    ("two classes", "dual_coef_", np.array(["x"] * 12)),
-    ("two classes", "dual_coef_", np.array([None] * 12, dtype=object)),
+    ("two classes._leading", "dual_coef", np.ones(5)),
+    ("two classes._leading", "dual_coef", np.full(12, np.nan)),
+    ("two classes._leading", "dual_coef", np.array(["x"] * 12)),
+    ("two classes._leading", "dual_coef", np.array([None] * 12, dtype=object)),
     ("two classes", "X_fit_", np.zeros(3)),
     ("two classes", "X_fit_", np.zeros((12, 5))),
     ("two classes", "X_fit_", np.full((12, 2), np.inf)),
     ("two classes", "X_fit_", None),
-    ("two classes", "intercept_", "b"),
-    ("two classes", "intercept_", np.ones(3)),
-    ("two classes", "kernel_", None),
-    ("two classes", "kernel_", RBF(gamma=-1.0)),
-    ("two classes", "kernel_", RBF(gamma=np.nan)),
-    ("two classes", "kernel_", RBF()),
-    ("two classes", "kernel_", Polynomial(degree=10**9, c=1.0)),
-    ("two classes", "kernel_", Columns(RBF(gamma=1.0), [7])),
-    ("two classes", "kernel_", Ranked(RBF(gamma=1.0), np.zeros((2, 3, 1)))),
-    ("two classes", "kernel_", Ranked(RBF(gamma=1.0), "scores")),
-    ("two classes", "kernel_", Weighted(RBF(gamma=1.0), np.ones(7))),
-    ("two classes", "kernel_", Matern(nu=1.0, gamma=1.0)),
-    ("two classes", "kernel_", PowerExponential(power=2.5, gamma=1.0)),
-    ("two classes", "kernel_", Sum(RBF(gamma=1.0), 3)),
-    ("two classes", "mu_", 0.0),
-    ("two classes", "mu_", np.inf),
+    ("two classes._leading", "intercept", "b"),
+    ("two classes._leading", "intercept", np.ones(3)),
+    ("two classes._leading", "kernel", None),
+    ("two classes._leading", "kernel", RBF(gamma=-1.0)),
+    ("two classes._leading", "kernel", RBF(gamma=np.nan)),
+    ("two classes._leading", "kernel", RBF()),
+    ("two classes._leading", "kernel", Polynomial(degree=10**9, c=1.0)),
+    ("two classes._leading", "kernel", Columns(RBF(gamma=1.0), [7])),
+    ("two classes._leading", "kernel", Ranked(RBF(gamma=1.0), np.zeros((2, 3, 1)))),
+    ("two classes._leading", "kernel", Ranked(RBF(gamma=1.0), "scores")),
+    ("two classes._leading", "kernel", Weighted(RBF(gamma=1.0), np.ones(7))),
+    ("two classes._leading", "kernel", Matern(nu=1.0, gamma=1.0)),
+    ("two classes._leading", "kernel", PowerExponential(power=2.5, gamma=1.0)),
+    ("two classes._leading", "kernel", Sum(RBF(gamma=1.0), 3)),
+    ("two classes._leading", "mu", 0.0),
+    ("two classes._leading", "mu", np.inf),
     ("two classes", "threshold_", "0"),
     ("two classes", "threshold_", np.nan),
     ("two classes", "classes_", np.array(["only"])),
@@ -712,8 +712,8 @@ TAMPERED = [
     ("nested.nested_", "machines", ((),) * 9),
     ("nested.nested_", "machines", (Setting(Linear(), "x"),) * 9),
     ("nested.nested_", "machines", (Setting(Linear(), -1.0),) * 9),
-    ("nested.nested_", "machines", ((Member(1.0, Linear(), 1.0, np.ones(5), 0.0),),) * 9),
-    ("nested.nested_", "machines", ((Member(1.0, Linear(), 1.0, 0, 0.0, np.ones(3)),),) * 9),
+    ("nested.nested_", "machines", ((KernelMember(1.0, Linear(), 1.0, np.ones(5), 0.0),),) * 9),
+    ("nested.nested_", "machines", ((KernelMember(1.0, Linear(), 1.0, 0, 0.0, np.ones(3)),),) * 9),
     ("nested.nested_.decisions", "predicted", np.full(12, 2)),
     ("nested.nested_.decisions", "probabilities", np.ones(5)),
     ("nested.nested_.decisions", "wrong", np.ones(5)),
@@ -725,15 +725,15 @@ TAMPERED = [
     ("two classes", "best_index_", 7),
     ("two classes", "calibrator_", 3),
     ("two classes", "calibrator_", Sigmoid(np.nan, 0.0)),
-    ("three classes", "kernel_", ARD(gammas=np.ones(5))),
-    ("three classes", "intercept_", np.ones(2)),
+    ("three classes._leading", "kernel", ARD(gammas=np.ones(5))),
+    ("three classes._leading", "intercept", np.ones(2)),
     ("three classes", "calibrator_", Isotonic([0.0, 1.0], [0.5])),
     ("three classes", "calibrator_", Softmax(1.0, [0.0, 0.0])),
     ("three classes", "calibrator_", Softmax(-1.0, [0.0, 0.0, 0.0])),
     ("three classes", "threshold_", np.zeros(2)),
     ("two classes", "calibrator_", Softmax(1.0, [0.0, 0.0])),
-    ("regression", "dual_coef_", np.ones((6, 2))),
-    ("regression", "mu_", -1.0),
+    ("regression._leading", "dual_coef", np.ones((6, 2))),
+    ("regression._leading", "mu", -1.0),
     ("stack", "members_", 3),
     ("stack", "members_", ("rbf", "linear")),
     ("stack", "choice_units_", Units.rows(5)),

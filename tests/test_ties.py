@@ -9,6 +9,7 @@ from threadpoolctl import threadpool_limits
 
 from looms import LSSVMClassifierCV
 from looms.calibration._isotonic import fit_isotonic
+from looms.kernels import Linear
 from looms.lssvm import solve
 from looms.lssvm.fit import Fit
 from looms.scores import class_scores, held_out_decisions
@@ -121,7 +122,7 @@ def scores_in_order(X, y, folds, mu, order):
     X, y, folds = X[order], y[order], folds[order]
     K, t = np.exp(X @ X.T), 2.0 * y - 1
     machine, units = solve(K, t, mu), Units.of_numbers(folds)
-    fit = Fit.of(machine.projection, machine.outputs(units), t)
+    fit = Fit.of(machine.projection, machine.outputs(units), t, Linear())
     options = np.ones(len(y)), 0.0, None, t.shape, fit.tie
     decisions, auc = held_out_decisions(machine, units, *options)
     held_out, back = fit.decided, np.argsort(order)

@@ -51,6 +51,16 @@ def check_memory(
         )
 
 
+def check_rows(n_rows: int, n_columns: int) -> None:
+    """MemoryError if two arrays of n_rows × n_columns numbers take more memory than is free."""
+    needed, free = 16 * n_rows * n_columns, free_memory()
+    if free is not None and needed > free:
+        raise MemoryError(
+            f"this needs all {n_rows:,} rows in memory, about {gigabytes(needed)}, but "
+            f"{gigabytes(free)} are free. Fit to a sample of the rows, or with fewer landmarks."
+        )
+
+
 def free_memory() -> int | None:
     """Bytes that this process may still take; None where the system does not tell.
 

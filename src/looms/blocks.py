@@ -176,6 +176,11 @@ class ArrayBlocks(RowBlocks):
                 )
 
 
+def as_blocks(X: Matrix | RowBlocks) -> RowBlocks:
+    """Rows in blocks; a matrix becomes blocks."""
+    return X if isinstance(X, RowBlocks) else ArrayBlocks(X)
+
+
 def in_threads(
     function: Callable[[Any], T], arguments: Iterable[Any], n_threads: int | None = None
 ) -> Iterator[T]:

@@ -48,7 +48,7 @@ def by_refits(model, folds):
     for fold in np.unique(folds[folds >= 0]):
         rows = np.flatnonzero((folds != fold) & (model.fit_weight_ > 0))
         outputs = sum(
-            one.weight * refitted(model, one.kernel, one.mu, rows) for one in model._members
+            one.weight * refitted(model, one.kernel, one.mu, rows) for one in model.members_
         )
         own = folds == fold
         residuals[own] = (model.loo_.y.reshape(N, -1) - outputs)[own]

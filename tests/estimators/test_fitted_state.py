@@ -104,7 +104,7 @@ def test_a_refit_that_fails_leaves_the_machine_before(Estimator, wrong):
     after = {name: value for name, value in vars(model).items() if name.endswith("_")}
     assert after.keys() == before.keys()
     assert all(after[name] is before[name] for name in before if name != "n_features_in_")
-    assert_array_equal(model.dual_coef_, values["dual_coef_"])
+    assert_array_equal(model.dual_coef_, values["members_"][0].dual_coef)
 
 
 @pytest.mark.parametrize("Estimator", SELECTING)

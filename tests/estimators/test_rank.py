@@ -231,7 +231,7 @@ def test_groups_of_any_size_are_held_out():
     half = np.arange(N) // (N // 2)
     low = regressor().fit(X[:N], NUMBERS[:N], groups=half)
     intervals = low.predict_interval(X[N:])
-    without = low._projection(low.kernel_, low.mu_, low.landmarks_).machines(Units.of_numbers(half))
+    without = low.left_out().projection.machines(Units.of_numbers(half))
     K = low.kernel_(X[N:], low.landmarks_)
     F = np.stack([K @ one.coefficients[:, 0] + one.intercept[0] for one in without], axis=1)
     assert_allclose(intervals, jackknife_plus(low.held_out_.residuals, F[:, half], 0.9))

@@ -262,7 +262,7 @@ class TestSplits:
         model = LSSVMClassifierCV(cv=cv)
         with pytest.raises(ValueError, match=message):
             model.fit(X, TARGETS["two classes"], groups=groups)
-        assert "kernel_" not in vars(model)
+        assert not hasattr(model, "kernel_")
 
     def test_a_grid_is_chosen_from_by_one_criterion_without_a_prior(self):
         for options in ({"prior": True}, {"criterion": ["press", "press"]}):

@@ -58,7 +58,7 @@ def test_a_search_goes_on_from_the_sample_and_ends_lower():
     on_landmarks = objective()
     tuning, fit = tune(on_landmarks)
     assert tuning.value < on_landmarks(on_landmarks.theta0)[0]
-    assert fit.landmarks.shape == (30, 3)
+    assert fit.member.landmarks.shape == (30, 3)
     part = on_landmarks.subset(np.arange(0, N, 2))
     assert part.n_samples == N // 2
     assert_allclose(2.0 ** part.theta0[-1] * N / 2, 2.0 ** on_landmarks.theta0[-1] * N)

@@ -94,7 +94,7 @@ def test_it_is_the_choice_made_anew_without_each_fold(
         objective, theta = candidates[k]
         fit = machines[k]
         K = objective.kernel_at(theta)(X)
-        theirs = K[np.ix_(fold, rest)] @ fit.alpha + fit.intercept
+        theirs = K[np.ix_(fold, rest)] @ fit.member.dual_coef + fit.member.intercept
         ours = choice.outputs[r].reshape(y.shape)
         assert_allclose(ours[fold], theirs, rtol=1e-8, atol=1e-9)
         assert_allclose(ours[rest], fit.held_out[0], rtol=1e-8, atol=1e-9)
@@ -164,7 +164,9 @@ def test_points_that_cannot_be_solved_are_not_taken(monkeypatch):
     seen = []
     _, fit = scan(objective, evaluated=lambda _, point: seen.append(point.value))
     assert_array_equal(np.isfinite(seen), [False, True, True])
-    assert_array_equal(fit.alpha, objective.fit(points[int(np.argmin(seen))]).alpha)
+    assert_array_equal(
+        fit.member.dual_coef, objective.fit(points[int(np.argmin(seen))]).member.dual_coef
+    )
     monkeypatch.setattr(_scan, "grid_points", _on(points[:1]))
     assert scan(objective)[1] is None
     monkeypatch.setattr(_scan, "grid_points", _on(points))
@@ -174,7 +176,7 @@ def test_points_that_cannot_be_solved_are_not_taken(monkeypatch):
     )
     seen.clear()
     _, fit = scan(objective, evaluated=lambda _, point: seen.append(point.value))
-    assert_array_equal(fit.alpha, objective.fit(points[1]).alpha)
+    assert_array_equal(fit.member.dual_coef, objective.fit(points[1]).member.dual_coef)
     assert seen[0] == np.inf
     assert seen[1] == objective.evaluate(points[1], gradient=False).value
 

@@ -406,8 +406,8 @@ def test_bad_input_is_refused(options, message):
 def test_fit_is_of_the_whole_machine():
     objective = Objective(X, THREE, kernel=RBF(0.3))
     fit = objective.fit(objective.theta0)
-    assert fit.alpha.shape == THREE.shape
+    assert fit.member.dual_coef.shape == THREE.shape
     assert isinstance(fit.loo, HeldOut)
-    f = objective.kernel_at(objective.theta0)(X) @ fit.alpha + fit.intercept
+    f = objective.kernel_at(objective.theta0)(X) @ fit.member.dual_coef + fit.member.intercept
     mu = objective.mu_at(objective.theta0)
-    assert_allclose(f + N * mu * fit.alpha, THREE, rtol=1e-9, atol=1e-9)
+    assert_allclose(f + N * mu * fit.member.dual_coef, THREE, rtol=1e-9, atol=1e-9)

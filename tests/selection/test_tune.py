@@ -97,7 +97,7 @@ class TestTuning:
         objective = Objective(X, Y, sample_weight=WEIGHT)
         tuning, fit = tune(objective)
         again = objective.fit(tuning.theta)
-        np.testing.assert_allclose(fit.alpha, again.alpha, rtol=1e-9)
+        np.testing.assert_allclose(fit.member.dual_coef, again.member.dual_coef, rtol=1e-9)
         evaluation = objective.criterion_of(fit.held_out)
         assert tuning.value == pytest.approx(evaluation.value)
         assert tuning.standard_error == pytest.approx(evaluation.standard_error)
@@ -157,7 +157,7 @@ class TestTuning:
         tuning, fit = tune(Objective(X, Y, kernel="ard"), progress=lambda *_: True)
         assert tuning.outcome is Outcome.CALLBACK
         assert [search.n_iterations for _, search in tuning.stages] == [1, 0]
-        assert len(fit.alpha) == N
+        assert len(fit.member.dual_coef) == N
 
     def test_random_state_draws_the_subsamples(self, small_stages):
         objective = Objective(X, Y)
@@ -286,7 +286,9 @@ class TestLandmarks:
         assert tuning.outcome is on_landmarks.outcome is Outcome.WITHIN_NOISE
         assert tuning.n_iterations == on_landmarks.n_iterations > 0
         assert tuning.value == pytest.approx(objective.evaluate(tuning.theta).value)
-        np.testing.assert_allclose(fit.alpha, objective.fit(tuning.theta).alpha)
+        np.testing.assert_allclose(
+            fit.member.dual_coef, objective.fit(tuning.theta).member.dual_coef
+        )
         exact, _ = tune(objective, tolerance=0.0)
         assert exact.n_landmarks is None
         assert tuning.value < exact.value + 0.1 * exact.standard_error
@@ -327,7 +329,7 @@ class TestLandmarks:
         )
         assert tuning.outcome is Outcome.CALLBACK
         assert [search.n_iterations for _, search in tuning.stages[1:]] == [1, 0]
-        assert len(fit.alpha) == N
+        assert len(fit.member.dual_coef) == N
 
 
 @pytest.mark.slow

@@ -311,7 +311,7 @@ def show_choice(saved: SavedModel) -> None:
 def _show_chosen(model: Model) -> None:
     """Print the hyper-parameters, and the threshold of two classes."""
     machine: Any = model.machine
-    how, stack = "Given", getattr(machine, "members_", ())
+    how, stack = "Given", getattr(machine, "members_", ())[1:]
     if hasattr(machine, "best_index_"):
         how, values = "Chosen", dict(machine.cv_results_["params"][machine.best_index_])
     else:
@@ -328,7 +328,7 @@ def _show_chosen(model: Model) -> None:
     if stack:
         how = "Largest"
         chosen = [machine.candidates_[machine.best_index_].name, *chosen]
-        console().print(f"Stacked: {len(stack)} machines, by the weights above")
+        console().print(f"Stacked: {len(stack) + 1} machines, by the weights above")
     console().print(f"{how}: {', '.join(chosen)}")
     if scales:
         order = np.argsort(-np.array(scales))[:MOST_SCALES]

@@ -26,8 +26,8 @@ from looms._classes import class_indices
 from looms._typing import AnyArray, Array
 from looms.estimators import SVCCV, LSSVMClassifier, LSSVMClassifierCV
 from looms.estimators._in_pipelines import parts_of
-from looms.estimators._least_squares import Given, Member
 from looms.kernels import Kernel
+from looms.lssvm.fit import Member
 
 PREPROCESSING = ("auto", "held", "refitted")
 
@@ -128,7 +128,7 @@ def machine_without_rows(model: Any, what: str) -> Any:
             "looms.diagnostics.influence takes other classifiers; with transformed targets, fit "
             "the regressor to the targets transformed beforehand."
         )
-    check_is_fitted(machine, "dual_coef_")
+    check_is_fitted(machine, "fit_weight_")
     return machine
 
 
@@ -212,18 +212,14 @@ class GivenMembers(LSSVMClassifier):
         )
         self.members = members
 
-    def _given_members(self, kernel: Kernel, mu: float) -> Sequence[Given | Member]:
+    def _given_members(self, kernel: Kernel, mu: float) -> Sequence[Member]:
         return self.members
 
 
 @frozen.register
 def _(fitted: LSSVMClassifier | LSSVMClassifierCV) -> Any:
     options = {name: getattr(fitted, name) for name in ("fit_intercept", "class_weight")}
-    machine = LSSVMClassifier(mu=fitted.mu_, **options)
-    if isinstance(fitted, LSSVMClassifier):
-        machine = clone(fitted)
-    if fitted.members_ or fitted.landmarks_ is not None:
-        machine = GivenMembers(mu=fitted.mu_, members=fitted._members, **options)
+    machine = GivenMembers(mu=fitted.mu_, members=fitted.members_, **options)
     # The sigmoid of T11 serves two classes. The machine's own probabilities are for new samples:
     # calibrated on leave-one-out outputs, they are no likelihood of the training samples.
     calibration = fitted.calibration if len(fitted.classes_) > 2 else None

@@ -5,10 +5,8 @@ from __future__ import annotations
 from looms._classes import class_indices
 from looms._typing import Array
 from looms.blocks import RowBlocks
-from looms.estimators._fits import projection_of
 from looms.estimators._folds import folds_of_area
 from looms.lssvm import NotPositiveDefiniteError
-from looms.lssvm.left_out import Linear
 from looms.selection._candidates import Choice
 from looms.units import Units
 
@@ -22,17 +20,16 @@ def outputs_of_choice(
     under one machine, they are ten folds, unless a class has too few rows for that, or the machine
     without some fold cannot be fitted.
     """
-    fit, best = choice.fit, choice.best
+    fit = choice.fit
     folds = None
     if units.unit != "fold":
         folds = folds_of_area(class_indices(fit.y), units.clusters)
     if folds is None:
         return units, fit.mean_held_out.outputs
-    weights = best.mu, fit.sample_weight
-    projection = projection_of(best.kernel, blocks, fit.y, *weights, fit_intercept, fit.landmarks)
+    left_out = fit.member.left_out(blocks, fit.y, fit.sample_weight, fit_intercept)
     tens = Units.of_numbers(folds, units.clusters)
     try:
-        outputs = Linear(projection).outputs(tens)
+        outputs = left_out.outputs(tens)
     except NotPositiveDefiniteError:
         return units, fit.mean_held_out.outputs
     return tens, outputs[0].reshape(fit.y.shape)

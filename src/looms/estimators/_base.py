@@ -42,8 +42,10 @@ _MADE_AGAIN = (
     "_held_out_scores",
     "_said_optimistic",
 )
+#: Attributes that are neither pickled nor saved.
+_NOT_SAVED = (*_MADE_AGAIN, "_blocks")
 #: Attributes that only some fits set.
-_OF_SOME_FITS = ("coef_", "certificate_", "landmarks_", "members_", "_tuned_before")
+_OF_SOME_FITS = ("certificate_", "_tuned_before", "_blocks")
 
 
 class KernelMachine(CertifiedMachine):
@@ -134,10 +136,10 @@ class KernelMachine(CertifiedMachine):
     def __getstate__(self) -> dict[str, Any]:
         """State without what can be made again from it."""
         state = super().__getstate__()
-        return {name: value for name, value in state.items() if name not in _MADE_AGAIN}
+        return {name: value for name, value in state.items() if name not in _NOT_SAVED}
 
     def _checked_new_data(self, X: Any) -> Matrix:
-        check_is_fitted(self, "dual_coef_")  # a fit that failed may have left other attributes
+        check_is_fitted(self, "fit_weight_")  # a fit that failed may have left other attributes
         if isinstance(X, RowBlocks):
             if X.shape[1] != self.n_features_in_:
                 raise ValueError(
@@ -211,7 +213,7 @@ class KernelMachine(CertifiedMachine):
 
     def _scored(self) -> Scored:
         """``scores_``, their standard errors and the decisions that they rest on."""
-        check_is_fitted(self, "dual_coef_")
+        check_is_fitted(self, "fit_weight_")
         cached: Scored | None = vars(self).get("_held_out_scores")
         if cached is None:
             cached = self._held_out_scores = self._scored_anew()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Literal, Self
@@ -13,22 +13,17 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from looms import _html
-from looms._memory import CERTIFICATE, check_memory
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms._words import count
-from looms.blocks import ArrayBlocks, RowBlocks
-from looms.estimators._fits import kernel_blocks
+from looms.blocks import RowBlocks, as_blocks
 from looms.folds import left_out_with
 from looms.held_out import HeldOut
-from looms.kernels import Kernel
-from looms.kernels._gram import GramBlocks, gram_into
-from looms.kernels._samples import Samples, center_of, training_rows
+from looms.kernels._samples import training_rows
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm.conditioning import rounding_bound, spread_of
-from looms.lssvm.landmarks import Landmarks
+from looms.lssvm.fit import Member
 from looms.lssvm.left_out import LeftOut
-from looms.lssvm.refit import SystemOnLandmarks, WholeSystem
 from looms.svm import NotConvergedError
 
 #: Largest bound, in standard deviations of the targets, of outputs that have digits left.
@@ -198,7 +193,7 @@ class CertifiedMachine(BaseEstimator):  # type: ignore[misc]
         >>> certificate.verdict, len(certificate.rows), certificate.relative < certificate.bound
         ('agrees', 3, True)
         """
-        check_is_fitted(self, "dual_coef_")
+        check_is_fitted(self, "fit_weight_")
         train = np.flatnonzero(self.fit_weight_)
         if isinstance(n_rows, bool) or not (isinstance(n_rows, Integral) and n_rows >= 1):
             raise ValueError(f"n_rows must be a positive integer, got {n_rows!r}.")
@@ -243,18 +238,18 @@ class CertifiedMachine(BaseEstimator):  # type: ignore[misc]
 class CertifiedSystem(CertifiedMachine):
     """Refits of the least-squares machines."""
 
-    X_fit_: Matrix
-    dual_coef_: Array
-    intercept_: Any
+    members_: tuple[Member, ...]
     fit_intercept_: bool
-    kernel_: Kernel
-    mu_: float
-    landmarks_: Matrix | None
 
     @property
     @abstractmethod
-    def _members(self) -> tuple[Any, ...]:
-        """Machines of a stack, or the only one."""
+    def _rows_of_fit(self) -> Matrix | RowBlocks:
+        """All rows of the fit, which may be in blocks."""
+
+    @property
+    @abstractmethod
+    def _pairwise(self) -> bool:
+        """True if it takes kernel values instead of features."""
 
     @abstractmethod
     def _outputs(self, X: Matrix) -> Array:
@@ -269,24 +264,21 @@ class CertifiedSystem(CertifiedMachine):
         # Outputs, and the differences from them that errors of kernel values explain.
         refitted = [np.zeros((2, len(labels), *y.shape)) for _, labels in passes]
         whole, expanded = np.zeros((2, len(places), *y.shape[1:])), np.zeros(())
-        blocks = None if self.landmarks_ is None else self._blocks_of_fit(train, X)
-        if blocks is None:
-            check_memory(len(train), CERTIFICATE)
-        condition = 0.0
+        rows, condition = self._rows_to_refit(X), 0.0
         with blas_threads(len(train)):
-            for weight, system, dual_coef, intercept in self._systems(train, blocks):
+            for one, system in self._refits(self.members_, rows, train):
                 for sums, (_, labels) in zip(refitted, passes, strict=True):
                     each = [system.refitted(numbers) for numbers in labels]
-                    sums += weight * np.array(each).swapaxes(0, 1)
-                whole += weight * np.array(system.outputs(places))
-                expanded = expanded + weight * system.expanded(dual_coef, intercept, places)
+                    sums += one.weight * np.array(each).swapaxes(0, 1)
+                whole += one.weight * np.array(system.outputs(places))
+                expanded = expanded + one.weight * one.expanded(system, train, places)
                 condition = max(condition, system.condition)
-        rows = self.X_fit_[train[places]] if blocks is None else blocks.rows(places)
+        own = self._outputs(as_blocks(rows).rows(train[places]))
         compared = [
             (held_out.outputs[train[places]], *np.nanmean(sums[:, :, places], axis=1))
             for sums, (held_out, _) in zip(refitted, passes, strict=True)
         ]
-        compared += [(self._outputs(rows), *whole), (expanded, *whole)]
+        compared += [(own, *whole), (expanded, *whole)]
         differences = np.concatenate([np.abs(ours - others) for ours, others, _ in compared])
         bound = self._bound(condition, train, np.concatenate([moved for *_, moved in compared]))
         return Certificate.of(train[places], differences, y, condition=condition, bound=bound)
@@ -298,13 +290,13 @@ class CertifiedSystem(CertifiedMachine):
         G = np.random.default_rng(0).choice(n, min(n_rows, n - 1), replace=False)
         labels = np.full(n, -1)
         labels[G] = 0
-        blocks = None if self.landmarks_ is None else self._blocks_of_fit(train, None)
-        refitted, condition = np.zeros((2, *y[G].shape)), 0.0
+        refitted, condition, ours = np.zeros((2, *y[G].shape)), 0.0, np.zeros(y[G].shape)
+        left_out = dict(zip(self.members_, self.left_out().members, strict=True))
         with blas_threads(n):
-            for weight, system, *_ in self._systems(train, blocks):
-                refitted += weight * np.array(system.refitted(labels))[:, G]
+            for one, system in self._refits(self.members_, self._rows_of_fit, train):
+                refitted += one.weight * np.array(system.refitted(labels))[:, G]
                 condition = max(condition, system.condition)
-            ours = self.left_out().of_own(G[None])[0].reshape(y[G].shape)
+                ours += one.weight * left_out[one].of_own(G[None])[0].reshape(ours.shape)
         bound = self._bound(condition, train, refitted[1])
         differences = np.abs(ours - refitted[0])
         return Certificate.of(train[G], differences, y, condition=condition, bound=bound)
@@ -315,37 +307,16 @@ class CertifiedSystem(CertifiedMachine):
         of_values = float((targets_as_columns(moved) / spread_of(y)).max())
         return rounding_bound(condition, HeldOut(y, outputs)) + of_values
 
-    def _systems(
-        self, train: AnyArray, blocks: RowBlocks | None
-    ) -> Iterator[tuple[float, WholeSystem | SystemOnLandmarks, Array, Any]]:
-        """Weights, systems, dual coefficients and intercepts of the machine, or its members."""
-        y, zeta, fit_intercept = self.loo_.y[train], self.fit_weight_[train], self.fit_intercept_
-        for one in self._members:
-            kernel, mu = one.kernel, one.mu
-            if blocks is not None:
-                landmarks = Landmarks(
-                    kernel, Samples(one.landmarks, center=center_of(one.landmarks))
-                )
-                system = SystemOnLandmarks(landmarks, blocks, y, mu, zeta, fit_intercept)
-                yield one.weight, system, one.dual_coef, one.intercept
-                continue
-            basis = Samples(self.X_fit_, center=center_of(self.X_fit_))
-            of_all = [K for _, K in kernel_blocks(kernel, self.X_fit_, basis, train)]
-            K = np.vstack(of_all)[train]
-            of_fit, X_train = np.empty(K.shape, order="F"), self.X_fit_
-            X_train = training_rows(X_train, train, kernel.pairwise)
-            gram_into(of_fit, kernel, GramBlocks(X_train, frozenset()))
-            whole = WholeSystem(K, y, mu, zeta, fit_intercept, np.abs(np.tril(K - of_fit)))
-            yield one.weight, whole, one.dual_coef[train], one.intercept
+    def _refits(
+        self, members: Sequence[Member], rows: Matrix | RowBlocks, train: AnyArray
+    ) -> Iterator[tuple[Member, Any]]:
+        """Members and their refits, one after the other."""
+        own = training_rows(rows, train, self._pairwise)
+        data = own, self.loo_.y[train], self.fit_weight_[train], self.fit_intercept_
+        return ((one, one.refits(*data)) for one in members)
 
-    def _blocks_of_fit(self, train: AnyArray, X: Any) -> RowBlocks:
-        """Rows of positive weight of a machine on landmarks."""
-        if X is None and self.X_fit_ is None:
-            raise ValueError(
-                "certify needs the training rows, but a machine fitted to rows in blocks does not "
-                "keep them: pass them as X."
-            )
+    def _rows_to_refit(self, X: Any) -> Matrix | RowBlocks:
+        """All rows of the fit, or those that are passed in their place."""
         if X is None:
-            return ArrayBlocks(training_rows(self.X_fit_, train, False))
-        X, _, _ = self._validated(X, self.loo_.y, None, reset=False, multi_output=True)
-        return X if isinstance(X, RowBlocks) else ArrayBlocks(training_rows(X, train, False))
+            return self._rows_of_fit
+        return self._validated(X, self.loo_.y, None, reset=False, multi_output=True)[0]

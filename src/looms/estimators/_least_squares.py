@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from looms._classes import class_indices
-from looms._memory import GIVEN, check_memory
+from looms._memory import GIVEN, check_memory, check_rows
 from looms._scores import class_scores, number_scores
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks
 from looms.estimators._base import KernelMachine, check_flag
 from looms.estimators._certificate import CertifiedSystem
-from looms.estimators._fits import fitted_machine, outputs, projection_of
+from looms.estimators._fits import fitted_machine
 from looms.estimators._folds import refits_of, units_of_fit
 from looms.folds import group_numbers
 from looms.held_out import HeldOut
@@ -28,118 +27,86 @@ from looms.kernels import Kernel
 from looms.kernels._samples import Samples, center_of, check_scale, training_rows
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm.features import has_few_features
-from looms.lssvm.fit import Fit
+from looms.lssvm.fit import KernelMember, Member
 from looms.lssvm.left_out import Chosen, LeftOut, Linear, Sum
-from looms.lssvm.projection import Projection
 from looms.scores import Scored, area_within, held_out_decisions
 from looms.selection._decisions import Decided, Decisions
 from looms.selection._nested import Nested, Setting
 from looms.units import Units
 
 
-class Given(NamedTuple):
-    """Values of a machine before it is fitted, named as those of a `Member`."""
-
-    weight: float
-    kernel: Kernel
-    mu: float
-    landmarks: Matrix | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Member:
-    """A least-squares machine in a stack, whose output is the weighted sum of its members' outputs.
-
-    Attributes
-    ----------
-    weight : positive weight of its outputs; the weights of all members sum to one.
-    kernel, mu : kernel with its values, and regularization.
-    dual_coef : (n,) or (n, t) coefficients of the training samples.
-    intercept : float or (t,)
-    coef : (n_features,) or (n_features, t) feature weights of a linear machine that was solved for
-        them, otherwise None.
-    landmarks : (m, n_features) samples that the coefficients belong to; None if these are
-        the training samples.
-    """
-
-    weight: float
-    kernel: Kernel
-    mu: float
-    dual_coef: Array
-    intercept: Any
-    coef: Array | None = None
-    landmarks: Matrix | None = None
-
-    def outputs(self, X: Matrix, X_fit: Matrix) -> Array:
-        """w f(x) for validated samples; ``X_fit`` are the training samples."""
-        basis = X_fit if self.landmarks is None else self.landmarks
-        f = outputs(self.kernel, X, basis, self.dual_coef, self.intercept, self.coef)
-        return np.asarray(self.weight * f)
-
-    def among(self, rest: AnyArray, n: int) -> Member:
-        """The machine of the rows ``rest`` of n samples, with coefficients of all n."""
-        if self.landmarks is not None:
-            return self
-        dual_coef = np.zeros((n, *self.dual_coef.shape[1:]))
-        dual_coef[rest] = self.dual_coef
-        return replace(self, dual_coef=dual_coef)
-
-
-def member_of(weight: float, fitted: Mapping[str, Any]) -> Member:
-    """A fit as a member of a stack, from its fitted attributes."""
-    names = ("kernel_", "mu_", "dual_coef_", "intercept_", "coef_", "landmarks_")
-    values: list[Any] = [fitted.get(name) for name in names]
-    return Member(float(weight), *values)
-
-
-def sum_of(weights: Sequence[float], members: Sequence[Linear]) -> Linear | Sum:
+def sum_of(weights: Sequence[float], members: Sequence[LeftOut]) -> Linear | Sum:
     """The only member, or the weighted sum of several."""
-    return members[0] if len(members) == 1 else Sum(weights, members)
-
-
-def summed(shares: Sequence[float], fits: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Fitted attributes of a stack of fits, or of the only one.
-
-    A stack has kernel, coefficients and intercept of its largest member.
-    """
-    fitted = dict(fits[int(np.argmax(shares))])
-    if len(fits) == 1:
-        return fitted
-    for name in ("loo_", "held_out_"):
-        y, _, weight = fitted[name]
-        outputs = sum(share * one[name].outputs for share, one in zip(shares, fits, strict=True))
-        fitted[name] = HeldOut(y, np.asarray(outputs), weight)
-    fitted["members_"] = tuple(map(member_of, shares, fits))
-    fitted["_tie"] = max(one["_tie"] for one in fits)
-    return fitted
+    only = members[0]
+    return only if len(members) == 1 and isinstance(only, Linear) else Sum(weights, members)
 
 
 def output_of(members: Sequence[Member], X: Matrix, X_fit: Matrix) -> Array:
-    """Output of a stack, or of one machine, for validated samples."""
+    """Output of a machine, the sum of its members, for validated samples."""
     return reduce(np.add, (one.outputs(X, X_fit) for one in members))
 
 
 class LeastSquaresMachine(CertifiedSystem, KernelMachine):
     """Base class of the least-squares machines: the fitted machine and its outputs."""
 
-    #: Members of a stack; empty for a single machine.
-    members_: tuple[Member, ...] = ()
+    #: Machines whose weighted outputs are summed; of a single machine only this.
+    members_: tuple[Member, ...]
     #: Folds without which candidates were tuned anew, to be compared; None if by ``units_``.
     choice_units_: Units | None = None
-    #: Samples that the coefficients belong to; None if these are all samples.
-    landmarks_: Matrix | None = None
-    #: Feature weights of a linear machine that was solved for them.
-    coef_: Array | None = None
     #: True for a machine made from a tuned one by adding or removing rows.
     _tuned_before: bool = False
     #: Units, and outputs without them, that scores are of if the rows, in blocks, are not kept.
     _scored_in: tuple[Units, Array] | None = None
     #: Difference up to which held-out outputs for labels are equal up to rounding.
     _tie: float = 0.0
+    #: Rows in blocks that the machine was fitted to; they are neither copied nor saved.
+    _blocks: RowBlocks | None = None
     fit_intercept: bool
-    mu_: float
-    intercept_: Any
     fit_intercept_: bool
+
+    @property
+    def _kernel_members(self) -> list[KernelMember]:
+        """The members that have a kernel."""
+        return [one for one in vars(self).get("members_", ()) if isinstance(one, KernelMember)]
+
+    @property
+    def _leading(self) -> KernelMember:
+        """The kernel machine with the largest weight."""
+        if not self._kernel_members:
+            raise AttributeError(f"This {type(self).__name__} has no kernel machine.")
+        return max(self._kernel_members, key=lambda one: one.weight)
+
+    @property
+    def kernel_(self) -> Kernel:  # type: ignore[override]
+        return self._leading.kernel
+
+    @property
+    def mu_(self) -> float:
+        return self._leading.mu
+
+    @property
+    def dual_coef_(self) -> Array:  # type: ignore[override]
+        return self._leading.dual_coef
+
+    @property
+    def intercept_(self) -> Any:
+        return self._leading.intercept
+
+    @property
+    def coef_(self) -> Array:
+        coef = self._leading.coef
+        if coef is None:
+            raise AttributeError("Only machines solved for their feature weights have coef_.")
+        return coef
+
+    @property
+    def landmarks_(self) -> Matrix | None:
+        return self._leading.landmarks
+
+    @property
+    def _pairwise(self) -> bool:
+        """True if it takes kernel values instead of features."""
+        return self.members_[0].pairwise
 
     def _set_fitted(self, **attributes: Any) -> None:
         super()._set_fitted(fit_intercept_=bool(self.fit_intercept), **attributes)
@@ -157,35 +124,37 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
         left_out : looms.lssvm.left_out.LeftOut
             Of the rows with positive weight, in their order; targets and outputs in columns.
         """
-        check_is_fitted(self, "dual_coef_")
+        check_is_fitted(self, "members_")
         cached: Linear | Sum | None = vars(self).get("_left_out")
         if cached is None:
-            members = self._members
-            each = [Linear(self._projection(one.kernel, one.mu, one.landmarks)) for one in members]
-            cached = self._left_out = sum_of([one.weight for one in members], each)
+            each = [self._solved(one) for one in self.members_]
+            cached = self._left_out = sum_of([one.weight for one in self.members_], each)
         return cached
 
     @property
-    def _members(self) -> tuple[Member, ...]:
-        """Members of a stack, or the machine as the only one."""
-        return self.members_ or (member_of(1.0, vars(self)),)
+    def _rows_of_fit(self) -> Matrix | RowBlocks:
+        rows = self._blocks if self.X_fit_ is None else self.X_fit_
+        if rows is None:
+            raise ValueError(
+                "This needs the training rows, but a saved machine does not hold those that were "
+                "in blocks: use the machine before it is saved, or fit it to rows in memory."
+            )
+        return rows
 
     @property
     def _kept_rows(self) -> Matrix:
-        """All rows of the fit; ValueError if they were in blocks."""
-        if self.X_fit_ is None:
-            raise ValueError(
-                "Intervals, sets, case deletion and removal of rows need the training rows, but a "
-                "machine fitted to rows in blocks does not keep them: fit it to rows in memory."
-            )
-        return self.X_fit_
+        """All rows of the fit, in memory."""
+        rows = self._rows_of_fit
+        if not isinstance(rows, RowBlocks):
+            return rows
+        check_rows(*rows.shape)
+        return rows.rows(np.arange(rows.shape[0]))
 
-    def _projection(self, kernel: Kernel, mu: float, landmarks: Matrix | None = None) -> Projection:
-        """Solved system with a kernel and μ on the rows of the fit, or on landmarks."""
+    def _solved(self, member: Member) -> LeftOut:
+        """Machines of a member without any of the rows of the fit."""
         train = np.flatnonzero(self.fit_weight_)
-        X = training_rows(self._kept_rows, train, kernel.pairwise)
-        y, zeta = self.loo_.y[train], self.fit_weight_[train]
-        return projection_of(kernel, X, y, mu, zeta, self.fit_intercept_, landmarks)
+        X = training_rows(self._rows_of_fit, train, member.pairwise)
+        return member.left_out(X, self.loo_.y[train], self.fit_weight_[train], self.fit_intercept_)
 
     def _models_without_rows(self, X: Matrix) -> tuple[Array, Iterator[tuple[slice, Array]]]:
         if self.landmarks_ is not None and isinstance(X, RowBlocks):
@@ -209,7 +178,7 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
     ) -> Iterator[tuple[slice, Array]]:
         """Some new samples at a time, and their output by the machine without each row's unit."""
         train, shape = np.flatnonzero(self.fit_weight_), self.loo_.y.shape[1:]
-        columns = X[:, train] if self.kernel_.pairwise else X
+        columns = X[:, train] if self._pairwise else X
         for rows in left_out.parts(X.shape[0]):
             with blas_threads(len(train)):
                 F = left_out.at(columns[rows], units)
@@ -222,10 +191,10 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
 
             def candidate(k: int) -> LeftOut:
                 one = nested.machines[k]
-                return Linear(self._projection(one.kernel, one.mu))
+                return self._solved(KernelMember(1.0, one.kernel, one.mu))
 
             return Chosen(candidate, nested.units, nested.machine, targets_as_columns(y), weight)
-        X_fit = training_rows(self.X_fit_, nested.rows, self.kernel_.pairwise)
+        X_fit = training_rows(self._kept_rows, nested.rows, self._pairwise)
 
         def outputs_of(machine: Any, rest: AnyArray, X: Matrix) -> Array:
             return targets_as_columns(output_of(machine, X, X_fit))
@@ -283,7 +252,7 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
 
     def _outputs(self, X: Matrix) -> Array:
         """f(x) = Σ_j α_j k(x_j, x) + b for validated samples, or the weighted sum of a stack."""
-        return output_of(self._members, X, self.X_fit_)
+        return output_of(self.members_, X, self.X_fit_)
 
 
 class GivenMachine(LeastSquaresMachine):
@@ -334,18 +303,16 @@ class GivenMachine(LeastSquaresMachine):
         if not has_few_features(kernel, X_train):
             check_memory(n, GIVEN, f"{type(self).__name__}CV(rank='auto'), a machine on landmarks")
         kernel = kernel.started(Samples(X_train, center=center_of(X_train), weight=zeta))
-        members, y, fits = self._given_members(kernel, mu), targets[train], []
-        for one in members:
-            options = zeta, self.fit_intercept, one.landmarks
-            projection = projection_of(one.kernel, X_train, y, one.mu, *options)
-            fit = Fit.of(projection, Linear(projection).outputs(units), y)
-            fits.append(fitted_machine(X, weight, targets, one.kernel, one.mu, fit))
-        fitted = summed([one.weight for one in members], fits)
+        members, y = self._given_members(kernel, mu), targets[train]
+        fits = [
+            one.fit(one.left_out(X_train, y, zeta, self.fit_intercept), units, y) for one in members
+        ]
+        fitted = fitted_machine(X, weight, targets, [one.weight for one in members], fits)
         return fitted | {"units_": units.spread(train, numbers)}
 
-    def _given_members(self, kernel: Kernel, mu: float) -> Sequence[Given | Member]:
+    def _given_members(self, kernel: Kernel, mu: float) -> Sequence[Member]:
         """Values of the machines that are summed; here of one."""
-        return [Given(1.0, kernel, mu)]
+        return [KernelMember(1.0, kernel, mu)]
 
     def _set_given(self, fitted: dict[str, Any]) -> None:
         """Set the attributes of a fit, and what follows from its held-out outputs."""

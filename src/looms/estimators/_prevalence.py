@@ -99,7 +99,7 @@ class PrevalenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
                 f"training_prevalence must be given: {type(self.classifier).__name__} does not "
                 "know at which shares of the classes its probabilities are right."
             )
-        check_is_fitted(machine, "dual_coef_")
+        check_is_fitted(machine, "fit_weight_")
         totals = np.bincount(class_indices(machine.loo_.y), weights=machine.loo_.sample_weight)
         return np.asarray(totals / totals.sum())
 

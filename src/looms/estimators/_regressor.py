@@ -17,7 +17,6 @@ from looms.criteria import PRESS
 from looms.dask._blocks import in_blocks
 from looms.dask._predict import lazy_for_dask
 from looms.estimators._callbacks import CallbackWatcher, with_callbacks
-from looms.estimators._fits import cross_of
 from looms.estimators._least_squares import GivenMachine
 from looms.estimators._rows_of_fit import RowsOfFit
 from looms.estimators._search import SelectingMachine
@@ -25,6 +24,7 @@ from looms.estimators._updates import UpdatableMachine
 from looms.estimators._warnings import warn_of_search
 from looms.held_out import HeldOut
 from looms.kernels._samples import training_rows
+from looms.lssvm.fit import cross_of
 from looms.selection._candidates import Score
 
 METHODS = ("plus", "minmax", "scaled")
@@ -156,7 +156,8 @@ class Regressor(RegressorMixin, UpdatableMachine):  # type: ignore[misc]
         """
         train, units = np.flatnonzero(self.fit_weight_), self._units.draws
         (number,) = units.number
-        cross = cross_of(self.kernel_, training_rows(self.X_fit_, train, self.kernel_.pairwise))
+        X_fit = training_rows(self._kept_rows, train, self._pairwise)
+        cross = cross_of(self.kernel_, X_fit)
         cached: list[LocalScale] | None = vars(self).get("_local_scales")
         if cached is None:
             left_out = self.left_out()
@@ -164,10 +165,10 @@ class Regressor(RegressorMixin, UpdatableMachine):  # type: ignore[misc]
             with blas_threads(len(train)):
                 for ids, F in left_out.everywhere(units, inner=units):
                     R[ids] = left_out.y - F
-                K = cross(training_rows(self.X_fit_, train, self.kernel_.pairwise))
+                K = cross(X_fit)
             each = (np.ascontiguousarray(residuals.T) for residuals in np.moveaxis(R, 2, 0))
             cached = self._local_scales = [LocalScale(r, K, number) for r in each]
-        K = cross(X[:, train] if self.kernel_.pairwise else X)
+        K = cross(X[:, train] if self._pairwise else X)
         loo = np.stack([scale.loo for scale in cached], axis=-1)
         new = np.stack([scale.at(K)[:, number] for scale in cached], axis=-1)
         return {"loo_scales": loo.reshape(shape[1:]), "scales": new.reshape(shape)}

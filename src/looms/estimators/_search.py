@@ -112,7 +112,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
 
         Unless the fit did, the first access computes them, at the cost of ten fits.
         """
-        check_is_fitted(self, "dual_coef_")
+        check_is_fitted(self, "fit_weight_")
         if self._unfitted is not None:
             self._nested, self._unfitted = self._tuned_in_folds() or self._nested, None
         return self._nested

@@ -23,7 +23,6 @@ from looms.calibration._sigmoid import Sigmoid
 from looms.dask._predict import lazy_for_dask
 from looms.estimators._certificate import Certificate
 from looms.estimators._encoding import ThresholdedClassifier
-from looms.estimators._fits import kernel_blocks, outputs
 from looms.estimators._folds import (
     as_rest_of,
     fold_rows,
@@ -39,6 +38,7 @@ from looms.folds import left_out_with
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._samples import Samples, center_of, training_rows
+from looms.lssvm.fit import kernel_blocks, outputs
 from looms.scores import Scored, area_within
 from looms.selection import _svm_search as svm_search
 from looms.selection._decisions import Decided, Decisions

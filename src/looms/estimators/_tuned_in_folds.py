@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,9 @@ from looms._typing import AnyArray, Array, Matrix
 from looms.calibration._calibrators import Calibrator
 from looms.estimators._fits import fitted_machine
 from looms.estimators._folds import fold_rows, predicted_without
-from looms.estimators._least_squares import Member, summed
 from looms.estimators._rows_of_fit import RowsOfFit
 from looms.held_out import HeldOut
+from looms.lssvm.fit import Member
 from looms.selection._candidates import Choice
 from looms.selection._decisions import Decided
 from looms.selection._nested import Nested
@@ -50,7 +50,7 @@ class TunedInFolds:
             machines, folds, X, train, lambda one, X: with_ties(one._outputs(X), one._tie)
         )
         members = [
-            tuple(one.among(np.flatnonzero(folds != k), len(folds)) for one in machine._members)
+            tuple(one.among(np.flatnonzero(folds != k), len(folds)) for one in machine.members_)
             for k, machine in enumerate(machines)
         ]
         own = tuple(with_ties(one.held_out_.outputs, one._tie) for one in machines)
@@ -64,7 +64,7 @@ class TunedInFolds:
         of_rows = weights[folds].T.reshape(outputs.shape[:2] + (1,) * (outputs.ndim - 2))
         members = (
             tuple(
-                replace(member, weight=w * member.weight)
+                member.weighing(w * member.weight)
                 for w, candidate in zip(weights[k], candidates, strict=True)
                 for member in candidate.members[k]
                 if w > 0
@@ -129,13 +129,8 @@ def stack_of(rows: RowsOfFit, choice: Choice, tuned: TunedInFolds | None) -> dic
     shares = {choice.candidates.index(choice.best): 1.0}
     if choice.weights is not None:
         shares = {k: share for k, share in enumerate(choice.weights.tolist()) if share}
-    fits = []
-    for k in shares:
-        one, (_, fit) = choice.candidates[k], choice.machines[k]
-        assert fit is not None
-        data = rows.X, rows.weight, rows.targets
-        fits.append(fitted_machine(*data, one.kernel, one.mu, fit))
-    fitted = summed([*shares.values()], fits)
+    fits = [fit for _, fit in (choice.machines[k] for k in shares) if fit is not None]
+    fitted = fitted_machine(rows.X, rows.weight, rows.targets, [*shares.values()], fits)
     if tuned is not None:
         outputs = fitted["loo_"].outputs.copy()
         outputs[rows.train] = tuned.outputs

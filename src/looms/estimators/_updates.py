@@ -19,22 +19,14 @@ from sklearn.utils.validation import check_is_fitted
 from looms._classes import class_indices
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
+from looms.blocks import as_blocks
 from looms.estimators._base import check_flag, checked_sample_weight
 from looms.estimators._certificate import Certificate
-from looms.estimators._fits import cross_of, fitted_machine, projection_of
-from looms.estimators._least_squares import (
-    GivenMachine,
-    LeastSquaresMachine,
-    Member,
-    sum_of,
-    summed,
-)
-from looms.kernels._samples import Pairs, Samples, center_of, check_scale, training_rows
-from looms.lssvm._system import check_finite, targets_as_columns
-from looms.lssvm.fit import Fit
-from looms.lssvm.left_out import Linear
-from looms.lssvm.projection import Projection
-from looms.lssvm.updates import Bordered
+from looms.estimators._fits import fitted_machine
+from looms.estimators._least_squares import GivenMachine, LeastSquaresMachine, sum_of
+from looms.kernels._samples import check_scale, training_rows
+from looms.lssvm.fit import Member
+from looms.lssvm.left_out import LeftOut
 from looms.units import Units
 
 _REFITTED = 3  # rows
@@ -106,21 +98,18 @@ class UpdatableMachine(LeastSquaresMachine):
         >>> bool(np.abs(again.loo_.outputs - others.loo_.outputs).max() < 1e-8)
         True
         """
-        check_is_fitted(self, "dual_coef_")
+        check_is_fitted(self, "fit_weight_")
         check_flag("certify", certify)
         n, X = len(self.fit_weight_), self._kept_rows
         rows = _checked_rows(rows, n)
         rest = np.delete(np.arange(n), rows)
         self._check_enough(rest)
-        train, pairwise = np.flatnonzero(self.fit_weight_), self.kernel_.pairwise
+        train, pairwise = np.flatnonzero(self.fit_weight_), self._pairwise
         places = np.flatnonzero(np.isin(train, rows))
-        y, stay = self.loo_.y[train], np.delete(np.arange(len(train)), places)
 
-        def others(member: Member, projection: Projection) -> Projection:
-            if member.landmarks is None:
-                return Bordered.of(projection).without(places)
-            zeta = np.delete(projection.zeta, places)
-            return self._on_landmarks(member, projection, X[train[stay]], y[stay], zeta)
+        def others(member: Member, known: LeftOut, X: Matrix, y: Array) -> LeftOut:
+            zeta = np.delete(known.weight, places)
+            return member.without(known, places, X, y, zeta, self.fit_intercept_)
 
         return self._updated(
             others,
@@ -174,9 +163,9 @@ class UpdatableMachine(LeastSquaresMachine):
         >>> len(more.X_fit_), more.certificate_.relative < 1e-8
         (50, True)
         """
-        check_is_fitted(self, "dual_coef_")
+        check_is_fitted(self, "fit_weight_")
         check_flag("certify", certify)
-        if self.kernel_.pairwise:
+        if self._pairwise:
             raise ValueError(
                 "with_rows needs samples with features, but this kernel is precomputed: fit a "
                 f"machine to the larger kernel matrix, with mu = {self.mu_:.6g} times the sum of "
@@ -194,51 +183,31 @@ class UpdatableMachine(LeastSquaresMachine):
             np.concatenate([self.loo_.sample_weight, weight]), len(self.fit_weight_) + len(weight)
         )
         zeta = weight * self._weight_factors()[self._class_indices(targets)]
-        if sp.issparse(self._kept_rows):
-            X_all = sp.vstack([self.X_fit_, X_new], format="csr")
+        X, X_new = self._kept_rows, as_blocks(X_new).rows(np.arange(len(y)))
+        if sp.issparse(X):
+            X_all = sp.vstack([X, X_new], format="csr")
         else:
-            X_all = np.vstack([self.X_fit_, X_new.toarray() if sp.issparse(X_new) else X_new])
+            X_all = np.vstack([X, X_new.toarray() if sp.issparse(X_new) else X_new])
         check_scale(X_all)
-        added, train = np.flatnonzero(weight), np.flatnonzero(self.fit_weight_)
-        all_targets = np.concatenate([self.loo_.y, targets])
-        X_added, Y_added = X_all[len(self.fit_weight_) + added], targets_as_columns(targets)[added]
+        added = np.flatnonzero(weight)
 
-        def more(member: Member, projection: Projection) -> Projection:
-            if member.landmarks is not None:
-                together = np.append(train, len(self.fit_weight_) + added)
-                zetas = np.append(projection.zeta, zeta[added])
-                rows = X_all[together], all_targets[together]
-                return self._on_landmarks(member, projection, *rows, zetas)
-            new = Samples(X_added, center=center_of(X_all))
-            old = Samples(self.X_fit_[train], center=new.center)
-            with np.errstate(over="ignore", invalid="ignore"):
-                K_own = member.kernel.values(Pairs(new, new))
-                K_new = member.kernel.values(Pairs(new, old))
-            for K in (K_own, K_new):
-                check_finite("The kernel matrix of the rows to add", K)
-            return Bordered.of(projection).with_rows(K_new, K_own, Y_added, zeta[added])
+        def more(member: Member, known: LeftOut, X: Matrix, y: Array) -> LeftOut:
+            zetas = np.append(known.weight, zeta[added])
+            return member.with_rows(known, X, y, zetas, self.fit_intercept_)
 
         return self._updated(
             more,
             X_all,
-            all_targets,
+            np.concatenate([self.loo_.y, targets]),
             weights,
             np.arange(len(weights)),
             np.arange(self.n_features_in_),
             certify,
         )
 
-    def _on_landmarks(
-        self, member: Member, projection: Projection, X: Matrix, y: Array, zeta: Array
-    ) -> Projection:
-        """System of other rows on the same landmarks, with the ridges of those that stay."""
-        total = float(zeta.sum())
-        mu, zeta = projection.mu * len(projection.zeta) / total, zeta * (len(zeta) / total)
-        return projection_of(member.kernel, X, y, mu, zeta, self.fit_intercept_, member.landmarks)
-
     def _updated(
         self,
-        change: Callable[[Member, Projection], Projection],
+        change: Callable[..., LeftOut],
         X: Matrix,
         y: Array,
         weight: Array,
@@ -247,22 +216,18 @@ class UpdatableMachine(LeastSquaresMachine):
         certify: bool,
     ) -> GivenMachine:
         """Machine of the systems that ``change`` makes of those of the members."""
-        train, members, factors = np.flatnonzero(weight), self._members, self._weight_factors()
-        rows = training_rows(X, train, self.kernel_.pairwise)
+        train, factors = np.flatnonzero(weight), self._weight_factors()
+        rows = training_rows(X, train, self._pairwise), y[train]
         units = Units.of_numbers(groups[train])
-        systems, fits = [], []
         with blas_threads(len(train)):
-            for member, known in zip(members, self.left_out().members, strict=True):
-                assert isinstance(known, Linear)
-                system = change(member, known.projection)
-                if member.landmarks is None:
-                    system.cross = cross_of(member.kernel, rows)
-                outputs = Linear(system).outputs(units)
-                fit = Fit.of(system, outputs, y[train], self._tie)  # much the same
-                fits.append(fitted_machine(X, weight, y, member.kernel, system.mu, fit))
-                systems.append(Linear(system))
-        weights = [member.weight for member in members]
-        attributes = summed(weights, fits)
+            pairs = zip(self.members_, self.left_out().members, strict=True)
+            systems = [change(one, known, *rows) for one, known in pairs]
+            fits = [
+                one.fit(system, units, y[train], self._tie)  # much the same
+                for one, system in zip(self.members_, systems, strict=True)
+            ]
+        weights = [one.weight for one in self.members_]
+        attributes = fitted_machine(X, weight, y, weights, fits)
         attributes["units_"] = units.spread(train, groups)
         attributes["n_features_in_"] = len(features)
         if hasattr(self, "feature_names_in_"):
@@ -271,12 +236,13 @@ class UpdatableMachine(LeastSquaresMachine):
             attributes["classes_"] = self.classes_
         if self._tuned_before or getattr(self, "nested", None) is not None:
             attributes["_tuned_before"] = True
-        machine = self._given(attributes["mu_"], factors)
+        machine = self._given(self.mu_, factors)
         machine._set_given(attributes)
+        machine.mu = machine.mu_
         machine._left_out = sum_of(weights, systems)
         if certify:
             machine.certificate_ = machine._compared_together(_REFITTED)
-            _check(machine.certificate_, attributes["mu_"])
+            _check(machine.certificate_, machine.mu_)
         return machine
 
     def _class_indices(self, targets: Array) -> AnyArray:

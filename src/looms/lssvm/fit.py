@@ -1,50 +1,77 @@
-"""Fitted machine of a solved linear system, with its held-out outputs."""
+"""Members of a fitted machine, and their fits with held-out outputs.
+
+A machine is a weighted sum of members, mostly of one. A `Member` has its outputs for new rows, and
+solves for its machines without any rows, also where rows were removed or added.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from looms._classes import with_ties
-from looms._typing import Array, Matrix
+from looms._memory import CERTIFICATE, check_memory
+from looms._threads import blas_threads
+from looms._typing import AnyArray, Array, Matrix
+from looms.blocks import RowBlocks, as_blocks
 from looms.held_out import HeldOut
+from looms.kernels import Kernel
+from looms.kernels._gram import (
+    GramBlocks,
+    check_finite_lower,
+    expansion,
+    finite_values,
+    gram_into,
+)
+from looms.kernels._samples import Pairs, Samples, center_of
+from looms.lssvm._system import check_finite, targets_as_columns
 from looms.lssvm.conditioning import tie_of
+from looms.lssvm.dense import Dense
+from looms.lssvm.features import decompose_features, has_few_features
+from looms.lssvm.landmarks import Landmarks, Streamed, outputs_on
+from looms.lssvm.left_out import LeftOut, Linear
 from looms.lssvm.projection import Projection
+from looms.lssvm.refit import SystemOnLandmarks, WholeSystem
+from looms.lssvm.updates import Bordered
+from looms.units import Units
+
+_NUMBERS = 1 << 20  # in an array of a block
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """Fitted least-squares SVM, f(x) = Σ_i α_i k(x_i, x) + b.
+    """A fitted machine with its held-out outputs.
 
     Attributes
     ----------
-    alpha : (n,) or (n, t) dual coefficients, shaped like the targets.
-    intercept : float or (t,) b; zero without an intercept.
-    y, outputs : targets, and the exact leave-one-out output of each row.
+    member : the machine.
+    y, outputs : targets, and the leave-one-out output of each row.
     sample_weight : (n,) ζ.
     held_out : (n_repetitions, n) or (n_repetitions, n, t) outputs of machines trained without
         the fold of the row; NaN if the row is in no fold.
-    landmarks : (m, n_features) landmarks, if the coefficients, (m,) or (m, t), belong to these;
-        None if they belong to the n rows.
-    coef : (n_features,) or (n_features, t) weights w of a linear machine f(x) = w·x + b, if the
-        system was solved for w; None if it was solved for α.
     tie : difference up to which outputs for labels are equal up to rounding.
     """
 
-    alpha: Array
-    intercept: Any
+    member: Member
     y: Array
     outputs: Array
     sample_weight: Array
     held_out: Array
-    landmarks: Matrix | None = None
-    coef: Array | None = None
     tie: float = 0.0
 
     @classmethod
-    def of(cls, projection: Projection, held_out: Array, y: Array, tie: float | None = None) -> Fit:
+    def of(
+        cls,
+        projection: Projection,
+        held_out: Array,
+        y: Array,
+        kernel: Kernel,
+        tie: float | None = None,
+    ) -> Fit:
         """Fit of a solved system.
 
         Parameters
@@ -52,19 +79,26 @@ class Fit:
         projection : P of the system.
         held_out : (n_repetitions, n, t) outputs without the unit of each row.
         y : (n,) or (n, t) targets, whose shape the outputs and coefficients take.
+        kernel : of the system.
         tie : as for the class; by default that of the system.
         """
         machine, t = projection.machine, y.shape[1:]
         b, w = machine.intercept, machine.weights
-        return cls(
+        member = KernelMember(
+            1.0,
+            kernel,
+            projection.mu,
             np.ascontiguousarray(machine.coefficients).reshape(-1, *t),
             b if t else float(b[0]),
+            None if w is None else w.reshape(-1, *t),
+            machine.landmarks,
+        )
+        return cls(
+            member,
             y,
             (projection.y - projection.loo_residuals).reshape(y.shape),
             projection.zeta,
             held_out.reshape(-1, *y.shape),
-            machine.landmarks,
-            None if w is None else w.reshape(-1, *t),
             tie_of(y, projection.size, projection.alpha) if tie is None else tie,
         )
 
@@ -83,3 +117,264 @@ class Fit:
         """`mean_held_out`, for thresholds and calibration: outputs that tie are equal."""
         y, outputs, weight = self.mean_held_out
         return HeldOut(y, with_ties(outputs, self.tie), weight)
+
+
+class Member(ABC):
+    """One of the machines whose weighted outputs are summed.
+
+    Attributes
+    ----------
+    weight : nonnegative weight of its outputs; the weights of all members sum to one.
+    """
+
+    weight: float
+    kernel: Any
+
+    @abstractmethod
+    def outputs(self, X: Matrix | RowBlocks, X_fit: Any) -> Array:
+        """w f(x) for validated samples, (b,) or (b, t); ``X_fit`` are the training samples."""
+
+    @abstractmethod
+    def left_out(self, X: Matrix, y: Array, zeta: Array, fit_intercept: bool) -> LeftOut:
+        """Its machines without any of the rows ``X``, solved anew with the same values.
+
+        ``y``, (n,) or (n, t), are targets; ``zeta``, (n,), are weights of mean one.
+        """
+
+    @abstractmethod
+    def fit(self, left_out: Any, units: Units, y: Array, tie: float | None = None) -> Fit:
+        """Fit of its `left_out`, with outputs without the units, shaped like ``y``."""
+
+    def without(
+        self, known: Any, places: AnyArray, X: Matrix, y: Array, zeta: Array, fit_intercept: bool
+    ) -> LeftOut:
+        """Its machines after the rows ``places`` are removed, which leaves X and y.
+
+        ``known`` is its `left_out` before; ``zeta`` are the weights there, whose ridges stay.
+        """
+        return self.left_out(X, y, zeta * (len(zeta) / zeta.sum()), fit_intercept)
+
+    def with_rows(
+        self, known: Any, X: Matrix, y: Array, zeta: Array, fit_intercept: bool
+    ) -> LeftOut:
+        """Its machines after rows are added, which makes X and y; as for `without`."""
+        return self.left_out(X, y, zeta * (len(zeta) / zeta.sum()), fit_intercept)
+
+    @abstractmethod
+    def refits(self, X: Matrix | RowBlocks, y: Array, zeta: Array, fit_intercept: bool) -> Any:
+        """Its refits without some rows, by another route than `left_out`; `looms.lssvm.refit`."""
+
+    @abstractmethod
+    def expanded(self, refits: Any, train: AnyArray, places: AnyArray) -> Array:
+        """f(x) of some rows of its refits, by its coefficients of the rows ``train``."""
+
+    def among(self, rest: AnyArray, n: int) -> Member:
+        """The machine of the rows ``rest`` as one of n samples."""
+        return self
+
+    @abstractmethod
+    def weighing(self, weight: float) -> Member:
+        """The same machine with another weight."""
+
+    @property
+    def pairwise(self) -> bool:
+        """True if it takes kernel values instead of features."""
+        return False
+
+
+@dataclass(frozen=True, eq=False)
+class KernelMember(Member):
+    """A least-squares machine, f(x) = Σ_i α_i k(x_i, x) + b.
+
+    Attributes
+    ----------
+    weight : as for `Member`.
+    kernel, mu : kernel with its values, and regularization.
+    dual_coef : (n,) or (n, t) coefficients of the training samples; empty before a fit.
+    intercept : float or (t,)
+    coef : (n_features,) or (n_features, t) feature weights of a linear machine that was solved for
+        them, otherwise None.
+    landmarks : (m, n_features) samples that the coefficients belong to; None if these are
+        the training samples.
+    """
+
+    weight: float
+    kernel: Kernel
+    mu: float
+    dual_coef: Array = field(default_factory=lambda: np.empty(0))
+    intercept: Any = 0.0
+    coef: Array | None = None
+    landmarks: Matrix | None = None
+
+    @property
+    def pairwise(self) -> bool:
+        return self.kernel.pairwise
+
+    def basis(self, X_fit: Any) -> Matrix:
+        """Samples that the coefficients belong to."""
+        return X_fit if self.landmarks is None else self.landmarks
+
+    def outputs(self, X: Matrix | RowBlocks, X_fit: Any) -> Array:
+        f = outputs(self.kernel, X, self.basis(X_fit), self.dual_coef, self.intercept, self.coef)
+        return np.asarray(self.weight * f)
+
+    def left_out(self, X: Matrix, y: Array, zeta: Array, fit_intercept: bool) -> Linear:
+        options = zeta, fit_intercept, self.landmarks
+        return Linear(projection_of(self.kernel, X, y, self.mu, *options))
+
+    def fit(self, left_out: Linear, units: Units, y: Array, tie: float | None = None) -> Fit:
+        return Fit.of(left_out.projection, left_out.outputs(units), y, self.kernel, tie)
+
+    def without(
+        self,
+        known: Linear,
+        places: AnyArray,
+        X: Matrix,
+        y: Array,
+        zeta: Array,
+        fit_intercept: bool,
+    ) -> Linear:
+        if self.landmarks is not None:
+            return self._solved_anew(known, X, y, zeta, fit_intercept)
+        return self._bordered(Bordered.of(known.projection).without(places), X)
+
+    def with_rows(
+        self, known: Linear, X: Matrix, y: Array, zeta: Array, fit_intercept: bool
+    ) -> Linear:
+        if self.landmarks is not None:
+            return self._solved_anew(known, X, y, zeta, fit_intercept)
+        n = len(known.y)
+        old = Samples(X[:n], center=center_of(X))
+        new = Samples(X[n:], center=old.center)
+        with np.errstate(over="ignore", invalid="ignore"):
+            K_own = self.kernel.values(Pairs(new, new))
+            K_new = self.kernel.values(Pairs(new, old))
+        for K in (K_own, K_new):
+            check_finite("The kernel matrix of the rows to add", K)
+        before = Bordered.of(known.projection)
+        after = before.with_rows(K_new, K_own, targets_as_columns(y[n:]), zeta[n:])
+        return self._bordered(after, X)
+
+    def refits(
+        self, X: Matrix | RowBlocks, y: Array, zeta: Array, fit_intercept: bool
+    ) -> WholeSystem | SystemOnLandmarks:
+        if self.landmarks is not None:
+            on = Landmarks(self.kernel, Samples(self.landmarks, center=center_of(self.landmarks)))
+            return SystemOnLandmarks(on, as_blocks(X), y, self.mu, zeta, fit_intercept)
+        check_memory(len(y), CERTIFICATE)
+        basis, every = Samples(X, center=center_of(X)), np.arange(len(y))
+        K = np.vstack([block for _, block in kernel_blocks(self.kernel, X, basis, every)])
+        of_fit = np.empty(K.shape, order="F")
+        gram_into(of_fit, self.kernel, GramBlocks(X, frozenset()))
+        errors = np.abs(np.tril(K - of_fit))
+        return WholeSystem(K, y, self.mu, zeta, fit_intercept, errors)
+
+    def expanded(
+        self, refits: WholeSystem | SystemOnLandmarks, train: AnyArray, places: AnyArray
+    ) -> Array:
+        dual_coef = self.dual_coef[train] if self.landmarks is None else self.dual_coef
+        return refits.expanded(dual_coef, self.intercept, places)
+
+    def among(self, rest: AnyArray, n: int) -> KernelMember:
+        """The machine of the rows ``rest`` of n samples, with coefficients of all n."""
+        if self.landmarks is not None or len(rest) == n:
+            return self
+        dual_coef = np.zeros((n, *self.dual_coef.shape[1:]))
+        dual_coef[rest] = self.dual_coef
+        return replace(self, dual_coef=dual_coef)
+
+    def weighing(self, weight: float) -> KernelMember:
+        return replace(self, weight=float(weight))
+
+    def _bordered(self, system: Projection, X: Matrix) -> Linear:
+        system.cross = cross_of(self.kernel, X)
+        return Linear(system)
+
+    def _solved_anew(
+        self, known: Linear, X: Matrix, y: Array, zeta: Array, fit_intercept: bool
+    ) -> Linear:
+        """On the same landmarks, with the ridges of the rows that stay."""
+        total = float(zeta.sum())
+        mu = known.projection.mu * len(known.y) / total
+        return replace(self, mu=mu).left_out(X, y, zeta * (len(zeta) / total), fit_intercept)
+
+
+def projection_of(
+    kernel: Kernel,
+    X: Matrix,
+    y: Array,
+    mu: float,
+    zeta: Array,
+    fit_intercept: bool,
+    landmarks: Matrix | None = None,
+) -> Projection:
+    """Solved system for a kernel with all its values, on landmarks, or by the features if few.
+
+    Parameters
+    ----------
+    kernel, mu : values of the machine.
+    X : rows, or `RowBlocks` of them if there are landmarks.
+    y : (n,) or (n, t) targets.
+    zeta : (n,) weights.
+    fit_intercept : whether the machine has an intercept.
+    landmarks : (m, n_features), or None for the whole kernel matrix.
+    """
+    n, Y = len(y), targets_as_columns(y)
+    with blas_threads(n):
+        if landmarks is not None:
+            on = Landmarks(kernel, Samples(landmarks, center=center_of(landmarks)))
+            return Streamed(as_blocks(X), Y, mu, zeta, on, fit_intercept=fit_intercept)
+        if has_few_features(kernel, X):
+            return decompose_features(X, zeta, fit_intercept=fit_intercept).solve(Y, mu)
+        K = np.empty((n, n), order="F")
+        gram_into(K, kernel, GramBlocks(X, frozenset()))
+        check_finite_lower(K, kernel)
+        cross = cross_of(kernel, X)
+        return Dense(K, Y, mu, zeta, fit_intercept=fit_intercept, cross=cross)
+
+
+def cross_of(kernel: Kernel, X: Matrix) -> Callable[[Matrix], Array]:
+    """Function of new rows that gives their kernel values with the rows ``X``, (b, n)."""
+    basis = Samples(X, center=center_of(X))
+    return lambda new: kernel.values(Pairs(Samples(new, center=basis.center), basis))
+
+
+def kernel_blocks(
+    kernel: Kernel, X: Matrix, basis: Samples, train: AnyArray
+) -> Iterator[tuple[slice, Array]]:
+    """Rows of ``X`` and their kernel values with some samples of the basis, (rows, n_train).
+
+    Blocks have so many rows that an array of rows × samples has 2²⁰ numbers.
+    """
+    step = max(1, _NUMBERS // basis.n_samples)
+    for start in range(0, X.shape[0], step):
+        rows = Samples(X[start : start + step], start=start, center=basis.center)
+        K = finite_values(kernel, Pairs(rows, basis))
+        yield slice(start, start + step), K if K.shape[1] == len(train) else K[:, train]
+
+
+def as_expansion(X_fit: Matrix, dual_coef: Array, coef: Array | None) -> tuple[Matrix, Array]:
+    """Samples and coefficients of an expansion; with ``coef``, w·x is the kernel of w and x."""
+    if coef is None:
+        return X_fit, dual_coef
+    W = np.atleast_2d(coef.T)
+    return W, np.eye(len(W)) if coef.ndim > 1 else np.ones(1)
+
+
+def outputs(
+    kernel: Kernel,
+    X: Matrix | RowBlocks,
+    X_fit: Matrix,
+    dual_coef: Array,
+    intercept: Any,
+    coef: Array | None = None,
+) -> Array:
+    """f(x) = Σ_j α_j k(x_j, x) + b for validated samples, or w·x + b with ``coef``."""
+    X_fit, dual_coef = as_expansion(X_fit, dual_coef, coef)
+    # For a precomputed kernel X_fit is the kernel matrix, of which only the size counts.
+    basis = Samples(X_fit, center=center_of(X_fit))
+    if isinstance(X, RowBlocks):
+        return outputs_on(X, Landmarks(kernel, basis), dual_coef, intercept)
+    with blas_threads(max(len(dual_coef), X.shape[0])):
+        expanded = expansion(kernel, X, basis, dual_coef)
+    return np.asarray(expanded + intercept)

@@ -33,6 +33,11 @@ class LeftOut(ABC):
     y: Array
     weight: Array
 
+    @property
+    def members(self) -> Sequence[LeftOut]:
+        """The machines whose weighted outputs are summed; itself, if it is no sum."""
+        return [self]  # a property, for a machine that held itself would be freed late
+
     @abstractmethod
     def outputs(self, units: Units) -> Array:
         """Output of each row by the machine without its unit, (n_repetitions, n, t).
@@ -128,11 +133,6 @@ class Linear(LeftOut):
         self._inner: tuple[Units, InnerUnits] | None = None
 
     @property
-    def members(self) -> list[LeftOut]:
-        """Itself, as the only member of a sum."""
-        return [self]  # a property, for a machine that held itself would be freed late
-
-    @property
     def loo(self) -> HeldOut:
         """Leave-one-out outputs of single rows, with targets and weights."""
         outputs = self.y - self.projection.loo_residuals
@@ -200,8 +200,12 @@ class Sum(LeftOut):
     """
 
     def __init__(self, weights: Sequence[float], members: Sequence[LeftOut]) -> None:
-        self.weights, self.members = list(weights), list(members)
-        self.y, self.weight = self.members[0].y, self.members[0].weight
+        self.weights, self._members = list(weights), list(members)
+        self.y, self.weight = members[0].y, members[0].weight
+
+    @property
+    def members(self) -> Sequence[LeftOut]:
+        return self._members
 
     def outputs(self, units: Units) -> Array:
         return self._sum(member.outputs(units) for member in self.members)

@@ -15,11 +15,11 @@ from looms.calibration._isotonic import Isotonic
 from looms.calibration._sigmoid import Sigmoid
 from looms.calibration._softmax import Softmax
 from looms.estimators._certificate import Certificate
-from looms.estimators._least_squares import Member
 from looms.estimators._svc import SupportVectorClassifier
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._samples import Samples
+from looms.lssvm.fit import KernelMember
 from looms.model_files._values import index, indices, numbers, positive, require
 from looms.selection._candidates import Candidate
 from looms.selection._decisions import Decisions
@@ -103,49 +103,33 @@ def _nested_of(owner: Any, name: str) -> None:
         require(np.array_equal(nested.rows, train), f"{name} is not of the rows fitted")
 
 
-def _stacked(machine: Any) -> None:
-    """Check members of a stack, each a machine on the samples of the largest one."""
-    _members(machine, machine.members_, len(machine.fit_weight_))
-    require(len(machine.members_) > 1, "members_ are not several")
-
-
 def _members(machine: Any, members: Any, n: int) -> None:
-    """Check a machine, or members of a stack, on ``n`` samples or on landmarks."""
-    proper = isinstance(members, tuple) and all(isinstance(one, Member) for one in members)
+    """Check the machines that are summed, on ``n`` samples or on landmarks."""
+    proper = isinstance(members, tuple) and all(isinstance(one, KernelMember) for one in members)
     require(proper and len(members) > 0, "members_ are not machines")
-    shape = machine.loo_.y.shape[1:]
+    shape, intercepts = machine.loo_.y.shape[1:], np.shape(members[0].intercept)
     for one in members:
         on_landmarks = one.landmarks is not None
-        _kernel_of(one.kernel, one.landmarks if on_landmarks else machine.X_fit_)
-        require(one.kernel.pairwise == machine.kernel_.pairwise, "members_ take other samples")
-        for name in ("weight", "mu"):
-            positive(one, name)
+        require(not (on_landmarks and one.pairwise), "landmarks are of a kernel matrix")
+        _kernel_of(one.kernel, one.basis(machine.X_fit_))
+        require(one.pairwise == members[0].pairwise, "members_ take other samples")
+        positive(one, "weight")
+        positive(one, "mu")
         m = _samples(one, "landmarks", machine.n_features_in_)[0] if on_landmarks else n
         numbers(one, "dual_coef", m, *shape)
         if one.coef is not None:
             numbers(one, "coef", machine.n_features_in_, *shape)
-        numbers(one, "intercept", *np.shape(machine.intercept_))
+        numbers(one, "intercept", *intercepts)
     require(abs(sum(one.weight for one in members) - 1) < 1e-6, "the weights do not sum to one")
 
 
 def least_squares(machine: Any) -> None:
-    if "dual_coef_" not in vars(machine):
+    if "members_" not in vars(machine):
         return
     n = len(machine.fit_weight_) if machine.X_fit_ is None else _samples(machine, "X_fit_")[0]
-    if machine.landmarks_ is None:
-        _expansion(machine, n)
-    else:
-        _expansion(machine, _samples(machine, "landmarks_")[0])
-        require(not machine.kernel_.pairwise, "landmarks_ are of a kernel matrix")
-    basis = machine.X_fit_ if machine.landmarks_ is None else machine.landmarks_
-    _kernel_of(machine.kernel_, basis)
-    positive(machine, "mu_")
-    if machine.coef_ is not None:
-        numbers(machine, "coef_", machine.n_features_in_, *machine.dual_coef_.shape[1:])
-    if machine.members_ != ():
-        _stacked(machine)
+    _members(machine, machine.members_, n)
     for name in ("loo_", "held_out_"):
-        _held_out(machine, name, (n, *machine.dual_coef_.shape[1:]))
+        _held_out(machine, name, (n, *machine.members_[0].dual_coef.shape[1:]))
     require(isinstance(machine._tie, float) and 0 <= machine._tie < 1, "_tie is no small number")
     _weights(machine, n)
     _together(machine, n)
@@ -195,7 +179,7 @@ def certificate(certificate: Any) -> None:
 
 
 def classifier(machine: Any) -> None:
-    if "dual_coef_" not in vars(machine):
+    if "members_" not in vars(machine):
         return
     least_squares(machine)
     n_classes = _classes(machine)

@@ -22,15 +22,14 @@ _FEATURES = "n_features_in_ feature_names_in_"
 #: Attributes of every estimator of scikit-learn; the version is removed again on reading.
 _SKLEARN = f"{_FEATURES} _sklearn_version"
 _REGRESSOR = (
-    f"{_FEATURES} X_fit_ _tie certificate_ coef_ dual_coef_ fit_intercept_ fit_weight_ held_out_ "
-    "intercept_ kernel_ loo_ mu_ units_"
+    f"{_FEATURES} X_fit_ _tie certificate_ fit_intercept_ fit_weight_ held_out_ loo_ members_ "
+    "units_"
 )
 _SELECTED = (
     "_nested _outer_seed _scored_in _unfitted best_index_ candidate_weights_ candidates_ "
-    "choice_units_ cv_results_ landmarks_ members_ n_iter_ selection_ "
-    "selection_weight_"
+    "choice_units_ cv_results_ n_iter_ selection_ selection_weight_"
 )
-_UPDATED = "_tuned_before landmarks_ members_"
+_UPDATED = "_tuned_before"
 _CLASSIFIER = f"{_REGRESSOR} calibrator_ classes_ threshold_"
 _SVM = (
     f"{_FEATURES} C_ X_fit_ best_index_ calibrators_ certificate_ classes_ cv_results_ "
@@ -79,7 +78,7 @@ TYPES = {
     "looms.criteria._differentiable.SquaredHinge": Held(),
     "looms.criteria._differentiable.WMW": Held(),
     "looms.estimators._certificate.Certificate": Held(machines.certificate),
-    "looms.estimators._least_squares.Member": Held(),
+    "looms.lssvm.fit.KernelMember": Held(),
     "looms.estimators._classifier.LSSVMClassifier": Held(
         machines.classifier, f"{_CLASSIFIER} {_UPDATED}"
     ),

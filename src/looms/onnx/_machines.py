@@ -22,10 +22,9 @@ from looms.estimators import (
     LSSVMRegressor,
     LSSVMRegressorCV,
 )
-from looms.estimators._fits import as_expansion
-from looms.estimators._least_squares import Member
 from looms.kernels._samples import dense
 from looms.lssvm._system import targets_as_columns
+from looms.lssvm.fit import KernelMember, as_expansion
 from looms.onnx._graph import Graph
 from looms.onnx._kernels import Pairs, expansion
 
@@ -180,14 +179,13 @@ def _outputs(g: Graph, X: str, machine: Any) -> str:
     """Outputs of a machine, (m, t), before thresholds; for an SVM, those of its class pairs."""
     if isinstance(machine, SVCCV):
         values = machine.kernel_, machine.C_, machine.dual_coef_, machine.intercept_
-        members: tuple[Member, ...] = (Member(1.0, *values),)
+        members: tuple[Any, ...] = (KernelMember(1.0, *values),)
         basis = machine.support_vectors_
     else:
-        members, basis = machine._members, machine.X_fit_
+        members, basis = machine.members_, machine.X_fit_
     parts = []
     for one in members:
-        Z = dense(basis if one.landmarks is None else one.landmarks)
-        Z, coefficients = as_expansion(Z, one.dual_coef, one.coef)
+        Z, coefficients = as_expansion(dense(one.basis(basis)), one.dual_coef, one.coef)
         alpha = one.weight * targets_as_columns(coefficients)
         counts = alpha.any(axis=1)  # not samples of weight zero
         parts.append(expansion(one.kernel, Pairs(g, X, Z[counts]), alpha[counts]))

@@ -148,7 +148,7 @@ def _of_fit(model: Model) -> Iterator[Caution]:
                 f"{together if hasattr(model.machine, 'copies') else ''}.",
             )
     if model.selecting is not None:
-        kernels = [one.kernel for one in model.machine._members]
+        kernels = [one.kernel for one in model.machine._kernel_members]
         names = [isolated(name) for name in model.features]
         remark = None if X is None else remark_on_scales(X, kernels, names)
         if remark is not None:

@@ -70,7 +70,7 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
     if machine is None:
         return
     n_candidates = len(machine.candidates_)
-    n_parameters = sum(len(one.kernel.theta) + 1 for one in machine._members)
+    n_parameters = sum(len(one.kernel.theta) + 1 for one in machine._kernel_members)
     tuned = count(n_parameters, "hyper-parameter")
     folds = n_choice_folds(machine) > 0
     tuned = (

@@ -11,9 +11,9 @@ from scipy.spatial.distance import squareform
 from looms._classes import class_indices
 from looms._scores import mean_and_error
 from looms._typing import AnyArray, Array
-from looms.estimators._fits import cross_of
 from looms.kernels._samples import training_rows
 from looms.lssvm.dense import Dense
+from looms.lssvm.fit import cross_of
 from looms.report.model import Model
 from looms.units import Units
 

@@ -138,7 +138,7 @@ class Model:
     @property
     def stacked(self) -> bool:
         """True for a stack of machines; ``kernel_`` is then that of the largest."""
-        return bool(self.machine.members_)
+        return len(self.machine.members_) > 1
 
     @property
     def n_landmarks(self) -> int | None:
@@ -197,7 +197,7 @@ def model_of(estimator: Any) -> Model:
             f"A report shows least-squares machines of looms, such as LSSVMClassifierCV, and "
             f"pipelines that end in one; got {type(estimator).__name__}."
         )
-    check_is_fitted(machine, "dual_coef_")
+    check_is_fitted(machine, "fit_weight_")
     return named(estimator, machine)
 
 

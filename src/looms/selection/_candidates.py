@@ -19,7 +19,7 @@ from looms.held_out import HeldOut
 from looms.kernels import Kernel, Weighted
 from looms.kernels._names import KernelLike, as_kernel, kernel_name
 from looms.lssvm import NotPositiveDefiniteError
-from looms.lssvm.fit import Fit
+from looms.lssvm.fit import Fit, KernelMember
 from looms.optimize import Outcome, Point
 from looms.selection._held_out_criterion import HeldOutCriterion
 from looms.selection._tuning import BoundMet, Tuning
@@ -236,8 +236,9 @@ def choose(
         tuning, fit = search(objective)
         if learns and fit is not None:
             before = tuning.n_evaluations, tuning.n_failures
+            assert isinstance(fit.member, KernelMember)
             weighted = opened.learned(
-                objective.kernel_at(tuning.theta), objective.samples, fit.alpha
+                objective.kernel_at(tuning.theta), objective.samples, fit.member.dual_coef
             )
             objective = None
             objective = objective_of(kernel=weighted, criterion=criterion)
@@ -246,7 +247,7 @@ def choose(
         score = Score(np.inf) if fit is None else scorer(fit.decided)
         candidate = Candidate(
             kernel_name=kernel_name(kernel),
-            kernel=objective.kernel_at(tuning.theta),
+            kernel=objective.kernel_at(tuning.theta) if fit is None else fit.member.kernel,
             mu=objective.mu_at(tuning.theta),
             criterion=criterion,
             value=tuning.value,

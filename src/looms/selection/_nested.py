@@ -226,7 +226,8 @@ class Rounds:
             self._least[rounds], self.chosen[rounds] = inner, len(self.settings) - 1
             self.ties[rounds] = tie_of(self.y, projection.size, projection.alpha)
             self.outputs[rounds] = f
-        return Point(theta, value, error, model=Fit.of(projection, outputs, self.y))
+        fit = Fit.of(projection, outputs, self.y, self.settings[-1].kernel)
+        return Point(theta, value, error, model=fit)
 
     def _better(
         self, objective: HeldOutCriterion, left_out: Linear

@@ -122,7 +122,7 @@ class ImportanceDisplay(MachineDisplay):
             worth = model.variances if worth is None else worth
             names = sorted(names, key=lambda name: -float(worth[columns[name]].sum()))[:max_columns]
         if n_samples is None:
-            n_fits = (1 + len(names)) * len(machine._members)
+            n_fits = (1 + len(names)) * len(machine._kernel_members)
             n_samples = int(np.cbrt(_FLOPS / n_fits))
         rows = sampled_rows(model, n_samples, random_state)
         X, shift = machine.X_fit_[rows], log2_mu_shift(model.n_with_weight, len(rows))
@@ -131,7 +131,7 @@ class ImportanceDisplay(MachineDisplay):
         def squares(X: Matrix) -> Array:
             """Squared held-out residuals; their mean over several targets."""
             residuals = np.zeros(machine.loo_.y[rows].shape)
-            for one in machine._members:
+            for one in machine._kernel_members:
                 theta = np.append(one.kernel.theta, np.log2(one.mu) + shift)
                 objective = training_objective(model, rows, X, one.kernel)
                 try:
