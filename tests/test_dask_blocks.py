@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from clusters import quiet_clusters
+from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
@@ -110,7 +111,7 @@ def test_groups_that_partitions_hold_are_in_one_block(table, monkeypatch):
         assert np.array_equal(first, X[rows, 0])
     assert np.array_equal(blocks.sweep(work)[1][0], X[:, 0])
     monkeypatch.setattr("looms.dask._blocks.ROWS_HERE", 100)
-    part = blocks.part(np.arange(100, 700))
+    part = blocks[np.arange(100, 700)]
     assert part.places() == [slice(*pair) for pair in pairwise(part.stops)]
     assert np.array_equal(part.sweep(work)[1][0], X[100:700, 0])
     y = X[:, 0] + groups % 10 + np.random.default_rng(1).normal(size=1000)
@@ -259,9 +260,9 @@ def test_a_large_subset_stays_in_partitions(table, monkeypatch):
     X, _ = table
     places = np.array([3, 4, 200, 201, 202, 700, 999])
     blocks = DaskBlocks(with_gaps_between(X), size=2)
-    assert isinstance(blocks.part(places), ArrayBlocks)
+    assert isinstance(blocks[places], ArrayBlocks)
     monkeypatch.setattr("looms.dask._blocks.ROWS_HERE", 6)
-    part = blocks.part(places)
+    part = blocks[places]
     assert isinstance(part, DaskBlocks)
     assert part.shape == (7, 5)
     assert part.stops.tolist() == [0, 2, 4, 5, 6, 7]
@@ -291,17 +292,25 @@ def test_machines_fitted_to_collections_are_those_of_arrays(table, collection):
 
 
 @pytest.mark.parametrize(
-    ("machine", "message"),
+    "machine",
     [
-        (LSSVMClassifier(), "LSSVMClassifier takes all rows in memory"),
-        (LSSVMClassifierCV(), "Rows in blocks need landmarks: give rank"),
-        (LSSVMClassifierCV(rank=2000), "more landmarks than there are rows, 1000"),
+        LSSVMClassifier(),
+        LSSVMClassifierCV(nested=None),
+        SVCCV("linear", param_grid={"C": [1.0]}),
     ],
 )
-def test_machines_that_take_all_rows_at_once_refuse_collections(table, machine, message):
+def test_machines_of_all_rows_at_once_read_collections(table, machine):
+    X, y = table[0][:300], table[1][:300]
+    machine.fit(COLLECTIONS["chunks"](X), da.from_array(y, chunks=100))
+    expected = clone(machine).fit(X, y)
+    np.testing.assert_array_equal(machine.held_out_.outputs, expected.held_out_.outputs)
+    np.testing.assert_array_equal(machine.X_fit_, X)
+
+
+def test_more_landmarks_than_rows_are_refused(table):
     X, y = table
-    with pytest.raises(ValueError, match=message):
-        machine.fit(COLLECTIONS["chunks"](X), da.from_array(y, chunks=100))
+    with pytest.raises(ValueError, match="more landmarks than there are rows, 1000"):
+        LSSVMClassifierCV(rank=2000).fit(COLLECTIONS["chunks"](X), da.from_array(y, chunks=100))
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -17,6 +17,7 @@ from typing import Any, Self, TypeAlias, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
+from looms._memory import check_rows
 from looms._threads import available_threads, one_blas_thread
 from looms._typing import AnyArray, Array, Matrix
 
@@ -98,7 +99,7 @@ class RowBlocks(ABC):
         """The same rows, with all rows of one label in one block, as far as they can be moved."""
         return self
 
-    def part(self, rows: AnyArray) -> RowBlocks:
+    def __getitem__(self, rows: AnyArray) -> RowBlocks:
         """Blocks of some rows, held in memory."""
         return ArrayBlocks(self.rows(rows))
 
@@ -160,7 +161,7 @@ class ArrayBlocks(RowBlocks):
         X = self.X[rows]
         return X.astype(np.float64, copy=False) if sp.issparse(X) else np.asarray(X, np.float64)
 
-    def part(self, rows: AnyArray) -> ArrayBlocks:
+    def __getitem__(self, rows: AnyArray) -> ArrayBlocks:
         return ArrayBlocks(self.rows(rows), self.size, self.n_threads)
 
     def check_finite(self) -> None:
@@ -179,6 +180,14 @@ class ArrayBlocks(RowBlocks):
 def as_blocks(X: Matrix | RowBlocks) -> RowBlocks:
     """Rows in blocks; a matrix becomes blocks."""
     return X if isinstance(X, RowBlocks) else ArrayBlocks(X)
+
+
+def rows_in_memory(X: Matrix | RowBlocks) -> Matrix:
+    """All rows as a matrix; MemoryError if they take more memory than is free."""
+    if not isinstance(X, RowBlocks):
+        return X
+    check_rows(*X.shape)
+    return X.rows(np.arange(X.shape[0]))
 
 
 def in_threads(

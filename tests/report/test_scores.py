@@ -1,5 +1,7 @@
 """Figures of merit and their standard errors."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.dummy import DummyRegressor
@@ -190,7 +192,7 @@ def test_figures_of_samples_entered_three_times_and_held_out_together_are_those_
     thrice = [np.repeat(each, 3, axis=0) for each in (X, y, weight)]
     together = Estimator("linear", copies="together", nested=None).fit(*thrice)
     # The machine that was chosen once; searches agree to their tolerance only.
-    together.mu_ = once.mu_
+    together.members_ = (replace(together.members_[0], mu=once.mu_),)
     together.held_out_ = HeldOut(
         *(np.repeat(each, 3) for each in (once.loo_.y, once.loo_.outputs, weight))
     )

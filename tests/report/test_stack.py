@@ -73,7 +73,7 @@ def test_importance_is_of_the_whole_stack(stack):
     mean = X.copy()
     mean[:, 3] = X[:, 3].mean()
     fixed = [
-        one.weight * _with(stack, mean)._projection(one.kernel, one.mu).loo_residuals[:, 0]
+        one.weight * _with(stack, mean)._solved(one).projection.loo_residuals[:, 0]
         for one in stack.members_
     ]
     rise = np.mean(np.sum(fixed, axis=0) ** 2) - display.press

@@ -137,7 +137,7 @@ class DaskBlocks(RowBlocks):
         parts, _ = self._taken(places)
         return computed(dask_module().delayed(_stacked)(parts), self.client)
 
-    def part(self, rows: AnyArray) -> RowBlocks:
+    def __getitem__(self, rows: AnyArray) -> RowBlocks:
         if len(rows) <= ROWS_HERE:
             return ArrayBlocks(self.rows(rows), self.size)
         part = copy(self)

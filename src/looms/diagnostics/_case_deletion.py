@@ -241,8 +241,8 @@ def case_deletion(
         with transformed targets, fit the regressor to the targets transformed beforehand.
     ValueError
         If the number of names or groups is not the number of samples; if there are fewer than three
-        samples or groups; if the criterion is one of classes for a regressor; or if the machine was
-        fitted to rows in blocks, which it does not keep.
+        samples or groups; if the criterion is one of classes for a regressor; or if a saved machine
+        was fitted to rows in blocks, which are not saved with it.
     sklearn.exceptions.NotFittedError
         If the model is not fitted.
 

@@ -1,4 +1,4 @@
-"""Held-out outputs that scores compare, of a machine whose rows are not kept."""
+"""Held-out outputs that scores compare, of a machine of rows in blocks."""
 
 from __future__ import annotations
 

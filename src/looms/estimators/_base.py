@@ -17,7 +17,7 @@ from looms._kernel_matrix import check_kernel_matrix
 from looms._scores import Scores
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
-from looms.blocks import ArrayBlocks, RowBlocks
+from looms.blocks import ArrayBlocks, RowBlocks, rows_in_memory
 from looms.dask._blocks import in_blocks
 from looms.estimators._certificate import CertifiedMachine
 from looms.estimators._warnings import warn_of_optimistic_scores
@@ -63,6 +63,11 @@ class KernelMachine(CertifiedMachine):
     #: Predictions by machines chosen without the sample; machines with given values have none.
     nested_: Any = None
 
+    @property
+    def _whole_matrix(self) -> bool:
+        """True if the machine takes all rows at once, by their kernel matrix."""
+        return True
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -86,14 +91,12 @@ class KernelMachine(CertifiedMachine):
                 "Precomputed kernels and kernels of features cannot be candidates for the same X."
             )
         X, y, sample_weight = in_blocks(X, y, sample_weight)
-        if isinstance(X, np.memmap) and X.ndim == 2 and getattr(self, "rank", None) is not None:
+        if isinstance(X, np.memmap) and X.ndim == 2:
             X = ArrayBlocks(X)
+        names = getattr(X, "feature_names", None)
+        if self._whole_matrix:
+            X = rows_in_memory(X)
         if isinstance(X, RowBlocks):
-            if not hasattr(self, "rank"):
-                raise ValueError(
-                    f"{type(self).__name__} takes all rows in memory. LSSVMClassifierCV and "
-                    "LSSVMRegressorCV with rank='auto' take them in blocks or dask collections."
-                )
             y = self._validated_targets(X, y, **options)
             return X, y, checked_sample_weight(sample_weight, len(y))
         X, y = validate_data(
@@ -106,6 +109,8 @@ class KernelMachine(CertifiedMachine):
             **{"ensure_min_samples": 2, **options},
         )
         X = as_matrix(X)
+        if names is not None and options.get("reset", True):
+            self.feature_names_in_ = np.array(names, dtype=object)
         weight = checked_sample_weight(sample_weight, len(y))
         if pairwise == {True}:
             with blas_threads(len(y)):
@@ -173,7 +178,7 @@ class KernelMachine(CertifiedMachine):
         or the ten fits of ``nested_``.
 
         "auc" compares two rows under one machine that has seen neither: leave-pair-out. `SVCCV`,
-        and machines that were fitted to rows in blocks, which are not kept, compare rows within the
+        and machines that were fitted to rows in blocks, compare rows within the
         folds of `cv`, or within ten folds made for this, whose outputs the other scores of the
         latter are of as well; "auc" is then NaN if some class has fewer than three rows, or groups.
         After a choice among several candidates, rows are compared within its folds.

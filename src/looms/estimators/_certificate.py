@@ -158,8 +158,8 @@ class CertifiedMachine(BaseEstimator):  # type: ignore[misc]
             Number of rows to hold out, at most all: the one with the largest residual, and others
             drawn at random, the same at every call.
         X : array-like, sparse matrix, dask collection or RowBlocks, default=None
-            The training samples, needed only for a machine on landmarks that was fitted to rows
-            in blocks, which it does not keep.
+            The training samples, needed only for a saved machine that was fitted to rows in
+            blocks, which are not saved with it.
 
         Returns
         -------

@@ -85,7 +85,7 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
         starting at 64, the number is doubled, up to 2048 or a quarter of the samples, while one
         doubling or two lower the criterion, tuned anew, by 1 % and by the standard error of the
         gain. In outer folds, of `nested` or of a stack, landmarks are drawn anew. Rows in blocks
-        are not kept, so that they have neither.
+        are not saved with the machine; what needs them all reads them into memory.
     search : {"gradient", "grid"}, default="gradient"
         Search by gradients, or on a fixed grid of 63 points around the start, where the
         parameters of one kernel move together. On landmarks the start is the best point of the
@@ -119,9 +119,9 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
     kernel_, mu_ : the chosen kernel with its hyper-parameters, and the chosen regularization; for
         a stack these, ``dual_coef_`` and ``intercept_`` are those of the member with the largest
         weight.
-    members_ : tuple of members
-        For a stack, ``weight``, ``kernel``, ``mu``, ``dual_coef`` and ``intercept`` of each member;
-        empty for a single machine.
+    members_ : tuple of looms.lssvm.fit.KernelMember
+        ``weight``, ``kernel``, ``mu``, ``dual_coef`` and ``intercept`` of each machine of a stack,
+        or of the only one.
     landmarks_ : ndarray or sparse matrix of shape (rank, n_features), or None
         Landmarks, whose coefficients are then ``dual_coef_``; fewer than `rank` if these span all
         samples. None without `rank`.

@@ -14,6 +14,7 @@ from sklearn.utils import get_tags
 
 from looms._classes import class_factors
 from looms._typing import AnyArray, Array, Matrix
+from looms.blocks import as_blocks
 from looms.estimators._warnings import kept_warnings
 from looms.folds import NUMBER_OF_FOLDS, check_rest, fold_numbers, is_grouped
 from looms.kernels._samples import training_rows
@@ -229,7 +230,7 @@ def predicted_without(
     """Outputs of the rows ``train``, (m, ...), each by the machine tuned without its fold."""
     parts = fold_rows(folds)
     values = [
-        outputs(machine, as_rest_of(machine, X[train[out]], np.delete(train, out)))
+        outputs(machine, as_rest_of(machine, as_blocks(X).rows(train[out]), np.delete(train, out)))
         for machine, out in zip(machines, parts, strict=True)
     ]
     return np.concatenate(values)[np.argsort(np.concatenate(parts))]

@@ -12,11 +12,11 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from looms._classes import class_indices
-from looms._memory import GIVEN, check_memory, check_rows
+from looms._memory import GIVEN, check_memory
 from looms._scores import class_scores, number_scores
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
-from looms.blocks import RowBlocks
+from looms.blocks import RowBlocks, as_blocks, rows_in_memory
 from looms.estimators._base import KernelMachine, check_flag
 from looms.estimators._certificate import CertifiedSystem
 from looms.estimators._fits import fitted_machine
@@ -55,7 +55,7 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
     choice_units_: Units | None = None
     #: True for a machine made from a tuned one by adding or removing rows.
     _tuned_before: bool = False
-    #: Units, and outputs without them, that scores are of if the rows, in blocks, are not kept.
+    #: Units, and outputs without them, that scores are of if the rows are in blocks.
     _scored_in: tuple[Units, Array] | None = None
     #: Difference up to which held-out outputs for labels are equal up to rounding.
     _tie: float = 0.0
@@ -137,18 +137,15 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
         if rows is None:
             raise ValueError(
                 "This needs the training rows, but a saved machine does not hold those that were "
-                "in blocks: use the machine before it is saved, or fit it to rows in memory."
+                "in blocks: use the machine before it is saved, or fit it to rows in memory (only "
+                "certify takes them anew: pass them as X)."
             )
         return rows
 
     @property
     def _kept_rows(self) -> Matrix:
         """All rows of the fit, in memory."""
-        rows = self._rows_of_fit
-        if not isinstance(rows, RowBlocks):
-            return rows
-        check_rows(*rows.shape)
-        return rows.rows(np.arange(rows.shape[0]))
+        return rows_in_memory(self._rows_of_fit)
 
     def _solved(self, member: Member) -> LeftOut:
         """Machines of a member without any of the rows of the fit."""
@@ -157,8 +154,6 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
         return member.left_out(X, self.loo_.y[train], self.fit_weight_[train], self.fit_intercept_)
 
     def _models_without_rows(self, X: Matrix) -> tuple[Array, Iterator[tuple[slice, Array]]]:
-        if self.landmarks_ is not None and isinstance(X, RowBlocks):
-            raise ValueError("Intervals and sets need samples in memory, not rows in blocks.")
         nested: Nested | None = self.nested_
         if nested is None:
             return self._without_each(X)
@@ -178,10 +173,11 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
     ) -> Iterator[tuple[slice, Array]]:
         """Some new samples at a time, and their output by the machine without each row's unit."""
         train, shape = np.flatnonzero(self.fit_weight_), self.loo_.y.shape[1:]
-        columns = X[:, train] if self._pairwise else X
+        blocks = as_blocks(X)
         for rows in left_out.parts(X.shape[0]):
+            some = blocks.rows(np.arange(rows.start, rows.stop))
             with blas_threads(len(train)):
-                F = left_out.at(columns[rows], units)
+                F = left_out.at(some[:, train] if self._pairwise else some, units)
             yield rows, F[:, units.number[0]].reshape(len(F), -1, *shape)
 
     def _chosen_without(self, nested: Nested) -> LeftOut:

@@ -11,6 +11,7 @@ from sklearn.utils import Tags
 from looms._checks import check_known
 from looms._threads import blas_threads
 from looms._typing import Array, Matrix
+from looms.blocks import as_blocks
 from looms.conformal import LocalScale, jackknife_minmax, jackknife_plus
 from looms.conformal._jackknife import required_rank
 from looms.criteria import PRESS
@@ -141,7 +142,8 @@ class Regressor(RegressorMixin, UpdatableMachine):  # type: ignore[misc]
         ends = np.empty((X.shape[0], *r.shape[1:], 2))
         if method == "scaled":
             for rows, F in blocks:
-                scales = self._scales(X[rows], F.shape)
+                some = as_blocks(X).rows(np.arange(rows.start, rows.stop))
+                scales = self._scales(some, F.shape)
                 ends[rows] = jackknife_plus(r, F, coverage, **scales)
             return ends
         interval = jackknife_plus if method == "plus" else jackknife_minmax

@@ -20,7 +20,7 @@ from looms._checks import check_known
 from looms._classes import class_indices
 from looms._memory import GRID, SEARCH, check_memory
 from looms._typing import AnyArray, Array, Matrix
-from looms.blocks import ArrayBlocks, RowBlocks
+from looms.blocks import ArrayBlocks, RowBlocks, as_blocks, rows_in_memory
 from looms.copies import copy_groups
 from looms.criteria import Criterion, as_criterion
 from looms.dask._blocks import gathered
@@ -138,7 +138,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         rank = self._checked_rank(n)
         closed = self.search == "grid" and self.nested == "auto" and rank is None
         closed = closed and not self._is_stack and Rounds.can_take(units)
-        repeated = not closed and not isinstance(X, RowBlocks)
+        repeated = not closed and (self.nested == "folds" or not isinstance(X, RowBlocks))
         repeated = repeated and takes_outer_folds(self, self.cv, n, rows.outer_folds)
         kernels = self._candidate_kernels(sp.issparse(X))
         X_train = training_rows(X, train, self._kernels()[0].pairwise)
@@ -194,7 +194,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         """The rows, with numbers of their groups and a seed."""
         X, n = rows.X, len(rows.train)
         if isinstance(X, RowBlocks):
-            X = self._checked_blocks(X, rows.weight)
+            X = self._checked_blocks(X)
         groups = self._checked_groups(X, rows.groups, rows.train)
         if n < 3:
             raise ValueError(
@@ -217,29 +217,22 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         }
         if rank is None:
             return partial(objective_of, X, rows.own(rows.targets), **options)
-        blocks = X if isinstance(X, RowBlocks) else ArrayBlocks(X)
+        blocks = as_blocks(X)
         options |= {"rank": rank, "tuned": self._tune(), "random_state": rows.seed}
         return partial(low_rank_objective, blocks, rows.own(rows.targets), **options)
 
-    def _checked_blocks(self, blocks: RowBlocks, weight: Array) -> Matrix | RowBlocks:
-        """Rows in blocks that a machine can be tuned on, as a matrix if it takes them all."""
-        if self.rank is None:
-            raise ValueError("Rows in blocks need landmarks: give rank, such as rank='auto'.")
-        if not weight.all():
-            raise ValueError("Rows in blocks need positive weights: leave out rows of weight zero.")
-        if self.copies == "together":
-            raise ValueError("copies='together' compares all rows, but these are in blocks.")
+    def _checked_blocks(self, blocks: RowBlocks) -> Matrix | RowBlocks:
+        """Rows in blocks, as a matrix if the machine takes the whole kernel matrix."""
         if isinstance(blocks, ArrayBlocks):
             blocks.check_finite()
         n = blocks.shape[0]
         if self.rank == "auto" and n <= FULL_ROWS:
-            return blocks.rows(np.arange(n))
-        if self._is_stack or self.nested == "folds":
-            raise ValueError(
-                "Rows in blocks are not kept, but a stack and nested='folds' tune machines anew on "
-                "some of them: fit to rows in memory, or use combine='best' and looms.assess."
-            )
+            return rows_in_memory(blocks)
         return blocks
+
+    @property
+    def _whole_matrix(self) -> bool:
+        return self.rank is None
 
     def _checked_rank(self, n: int) -> int | str | None:
         """Number of landmarks for ``n`` rows, or "auto"; None for the whole kernel matrix.
@@ -275,12 +268,10 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
     def _checked_groups(self, X: Matrix, groups: Any, train: AnyArray) -> AnyArray:
         """Numbers of the groups, joined with copies if these are held out together."""
         numbers = group_numbers(gathered(groups), X.shape[0], self.cv)
-        if isinstance(X, RowBlocks):  # whose rows are not looked at together
-            return numbers
-        copies = copy_groups(X)
         if self.copies == "together":
-            return joined_groups(numbers, copies)
-        if not is_grouped(numbers):
+            return joined_groups(numbers, copy_groups(rows_in_memory(X)))
+        if not (is_grouped(numbers) or isinstance(X, RowBlocks)):
+            copies = copy_groups(X)
             remedy = "Drop them, or hold them out together: copies='together'."
             warn_of_copies(X[train], copies[train], remedy)
         return numbers
@@ -293,7 +284,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         if self.choice_units_ is not None:  # others than those that compared the candidates
             most, seed = CHOICE_FOLDS, seed + 1
         weights = weight, self.fit_weight_, self.selection_weight_
-        data = self.X_fit_, targets, *weights, self.units_.clusters, labels
+        data = self._rows_of_fit, targets, *weights, self.units_.clusters, labels
         rows = RowsOfFit(*data, lambda *_: Score(0.0), seed=seed)
         try:
             folds = rows.outer_folds(self._unfitted.cv, most)
@@ -303,7 +294,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         rules = None
         if labels is not None:
             rules = [(machine.threshold_, machine.calibrator_) for machine in machines]
-        tuned = TunedInFolds.of(machines, folds, self.X_fit_, rows.train)
+        tuned = TunedInFolds.of(machines, folds, self._rows_of_fit, rows.train)
         return tuned.nested(rows, rows.own(targets), rules, whole=True)
 
     @property

@@ -19,7 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 from looms._classes import class_indices
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
-from looms.blocks import as_blocks
+from looms.blocks import rows_in_memory
+from looms.dask._blocks import in_blocks
 from looms.estimators._base import check_flag, checked_sample_weight
 from looms.estimators._certificate import Certificate
 from looms.estimators._fits import fitted_machine
@@ -176,14 +177,16 @@ class UpdatableMachine(LeastSquaresMachine):
                 "with_rows does not know the groups of new rows, but this machine holds out groups "
                 "of rows: fit it anew to all rows with their groups."
             )
-        X_new, y, weight = self._validated(X, y, sample_weight, reset=False, ensure_min_samples=1)
+        X, y, sample_weight = in_blocks(X, y, sample_weight)
+        data = rows_in_memory(X), y, sample_weight
+        X_new, y, weight = self._validated(*data, reset=False, ensure_min_samples=1)
         targets = self._as_targets(y)
         # Weights of several orders of magnitude are refused together as each by itself.
         weights = checked_sample_weight(
             np.concatenate([self.loo_.sample_weight, weight]), len(self.fit_weight_) + len(weight)
         )
         zeta = weight * self._weight_factors()[self._class_indices(targets)]
-        X, X_new = self._kept_rows, as_blocks(X_new).rows(np.arange(len(y)))
+        X = self._kept_rows
         if sp.issparse(X):
             X_all = sp.vstack([X, X_new], format="csr")
         else:

@@ -341,8 +341,10 @@ def dense(X: Matrix) -> Array:
     return np.asarray(X.toarray() if sp.issparse(X) else X)
 
 
-def training_rows(X: Matrix, rows: AnyArray, pairwise: bool) -> Matrix:
+def training_rows(X: Any, rows: AnyArray, pairwise: bool) -> Any:
     """Samples ``rows`` of a training set; for a kernel matrix, these rows and columns.
+
+    Of rows in blocks they are in blocks, too.
 
     Returns ``X`` itself, not a copy, if these are all of its rows in order.
     """

@@ -281,8 +281,7 @@ def sampled_rows(model: Model, size: int, random_state: int) -> AnyArray:
     """
     if model.rows is None:
         raise ValueError(
-            "This needs the training rows, but a machine fitted to rows in blocks does not keep "
-            "them."
+            "This needs the training rows in memory, but the machine was fitted to rows in blocks."
         )
     weighted = np.flatnonzero(model.has_weight)
     if len(weighted) <= size:

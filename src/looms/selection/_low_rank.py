@@ -108,7 +108,7 @@ class LowRankObjective(HeldOutCriterion):
     def subset(self, rows: AnyArray) -> LowRankObjective:
         shift = np.log2(self.n_samples / len(rows))
         return LowRankObjective(
-            self.blocks.part(rows),
+            self.blocks[rows],
             self.y[rows],
             landmarks=self._landmarks.X,
             kernel=self.kernel,
