@@ -312,23 +312,23 @@ UNCERTAIN = MANY[:, 0] + RNG.normal(size=1001)
 
 
 @pytest.mark.parametrize(
-    ("model", "nested"),
+    "model",
     [
-        (LSSVMClassifierCV(rank=20), True),
-        (LSSVMRegressorCV(rank=20), True),
-        (LSSVMRegressorCV("linear"), True),  # of more than 1000 rows
-        (LSSVMClassifierCV("linear", cv=np.arange(1001) % 5), False),
-        (SVCCV("linear", param_grid={"C": [1.0]}), True),
-        (TransformedTargetRegressorCV(LSSVMRegressorCV("linear"), "none"), True),
+        LSSVMClassifierCV(rank=20),
+        LSSVMRegressorCV(rank=20),
+        LSSVMRegressorCV("linear"),  # of more than 1000 rows
+        LSSVMClassifierCV("linear", cv=np.arange(1001) % 5),
+        SVCCV("linear", param_grid={"C": [1.0]}),
+        TransformedTargetRegressorCV(LSSVMRegressorCV("linear"), "none"),
     ],
     ids=["landmarks", "numbers on landmarks", "many rows", "splits", "svm", "transformed"],
 )
-def test_scores_of_the_rows_that_chose_say_so_once(model, nested):
+def test_scores_of_the_rows_that_chose_say_so_once(model):
     n = 120 if isinstance(model, SVCCV) else 1001
     y = UNCERTAIN > 0 if isinstance(model, LSSVMClassifierCV | SVCCV) else UNCERTAIN
     model.fit(MANY[:n], y[:n])
     assert "scores_" not in model._repr_html_()
-    remedy = "fit with nested='folds', or use looms.assess" if nested else "ones use looms.assess"
+    remedy = "fit with nested='folds', or use looms.assess"
     for again in range(3):
         machine = pickle.loads(pickle.dumps(model)) if again == 0 else model
         machine = model.fit(MANY[:n], y[:n]) if again == 2 else machine

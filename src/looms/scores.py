@@ -107,7 +107,5 @@ def area_within(held_out: HeldOut, units: Units, tie: float | None = None) -> tu
     The units test each row once; single rows and groups are no folds.
     """
     y, f, weight = (targets_as_columns(each) for each in held_out)
-    sets: list[AnyArray] = []
-    if units.unit == "fold":
-        sets = [G[units.tested[k, G]] for G, k in zip(units, units.repetition, strict=True)]
+    sets = units.tested_by if units.unit == "fold" else []
     return pair_auc(y, f, sets, [], [], weight[:, 0], tie)

@@ -176,6 +176,25 @@ class Units:
         """The rows, or groups, that count as one draw, each held out by itself."""
         return Units.of_numbers(self.clusters, self.clusters)
 
+    @cached_property
+    def own(self) -> AnyArray:
+        """(n,) number of the unit that tests each row, of the first repetition that does."""
+        number: AnyArray = self.number[self.tested.argmax(axis=0), np.arange(self.shape[1])]
+        return number
+
+    @property
+    def once(self) -> Units:
+        """The units of the first pass over the rows; ValueError if it does not test every row."""
+        repetitions, rows = self.passes[0]
+        if len(rows) < self.shape[1]:
+            raise ValueError("The first repetition of cv does not test every row.")
+        return self.only(np.unique(self.number[repetitions, rows]))
+
+    @property
+    def tested_by(self) -> list[AnyArray]:
+        """Rows that each unit tests, if each row is tested once."""
+        return [np.flatnonzero(self.own == k) for k in range(self.n_units)]
+
     @property
     def codes(self) -> AnyArray:
         """Numbers as `of_numbers` takes them: -2 - k for a row that leaves with unit k untested."""

@@ -1,5 +1,7 @@
 """Several candidates, by rows that each was tuned without: the best, or a stack of them."""
 
+import pickle
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -10,6 +12,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import KFold
 
 from looms import LSSVMClassifierCV, LSSVMRegressorCV
+from looms.folds import GapKFold
 from looms.kernels import ARD, RBF
 from looms.selection._stack import stacking_weights
 
@@ -174,12 +177,45 @@ def test_auto_is_a_stack_of_named_kernels():
 @pytest.mark.parametrize("splits", [False, True])
 def test_without_folds_the_best_is_taken_with_a_warning(splits):
     y = np.where(np.arange(len(X)) < (40 if splits else 2), 0, 1)
-    cv = KFold(5, shuffle=True, random_state=0) if splits else None
+    cv = KFold(2, shuffle=True, random_state=0) if splits else None
     model = LSSVMClassifierCV(["linear", "rbf"], combine="stack", cv=cv)
-    with pytest.warns(UserWarning, match="are not stacked, since .* (splits|fewer than 3)"):
+    with pytest.warns(UserWarning, match="are not stacked, since .* fewer than 3"):
         model.fit(X, y)
     assert len(model.members_) == 1
     assert model.nested_ is None
+
+
+@pytest.mark.parametrize("cv", [GapKFold(6, gap=2), KFold(4, shuffle=True, random_state=1)])
+@pytest.mark.parametrize("nested", [None, "folds"])
+def test_splits_are_the_folds_that_candidates_are_tuned_without(cv, nested):
+    kernels = ["linear", "rbf"]
+    stack = LSSVMRegressorCV(kernels, combine="stack", cv=cv, nested=nested).fit(X, Y)
+    outer, outputs = stack.choice_units_, np.empty((2, len(Y)))
+    for rows, tested in zip(outer, outer.tested_by, strict=True):
+        rest = np.delete(np.arange(len(Y)), rows)
+        inner = outer.among(rest).codes
+        for k, kernel in enumerate(kernels):
+            alone = LSSVMRegressorCV(kernel, cv=inner, nested=None).fit(X[rest], Y[rest])
+            outputs[k, tested] = alone.predict(X[tested])
+    own = stack.candidates_
+    errors = [np.mean((Y - f) ** 2) for f in outputs]
+    assert_allclose([each.score for each in own], errors, rtol=1e-6)
+    weights = stacking_weights(Y, outputs, np.ones(len(Y)), labeled=False)
+    shares = stack.candidate_weights_
+    if shares is None:  # of a single machine
+        shares = np.eye(2)[stack.best_index_]
+    assert_allclose(shares, weights, atol=1e-5)
+    if nested == "folds":
+        rows, tested = next(iter(outer)), outer.tested_by[0]
+        rest = np.delete(np.arange(len(Y)), rows)
+        inner = outer.among(rest).codes
+        alone = LSSVMRegressorCV(kernels, combine="stack", cv=inner, nested=None)
+        alone.fit(X[rest], Y[rest])
+        nested = stack.nested_
+        assert nested.whole
+        assert_allclose(nested.held_out.outputs[tested], alone.predict(X[tested]), rtol=1e-6)
+        save_and_load = pickle.loads(pickle.dumps(stack))
+        assert save_and_load.scores_ == pytest.approx(stack.scores_)
 
 
 def test_a_metric_without_weights():

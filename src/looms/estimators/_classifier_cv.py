@@ -94,7 +94,8 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
         How the whole choice is repeated without the samples that it is scored on, for ``nested_``
         and everything derived from it: ``scores_``, intervals and sets. With "folds" the search is
         repeated without each of ten folds (five after several candidates in folds), or of as many
-        as the rarest class has samples, or groups: that many fits at the first access, which
+        as the rarest class has samples, or groups, or without each fold of a splitter `cv`: that
+        many fits at the first access, which
         `joblib.parallel_config` runs in parallel. "auto" is "folds" for up to 1000 samples (200
         with several candidates), if `cv` is None or a number and there can be three folds or more.
         Beyond that, several candidates reuse the machines of the folds that compare them, chosen
@@ -108,9 +109,10 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
         rows of these folds. "best" takes the one with the smallest loss, and among equal ones the
         one with the fewest hyper-parameters; "stack" weights the outputs of all, with the
         nonnegative weights of the smallest log loss or squared error. "auto" stacks the kernels
-        of ``kernel="auto"``, and otherwise takes the best. If three folds cannot be made, as with
-        a splitter for `cv`, and for the best with search="grid" or a rank, the best is taken by
-        the outputs that the candidates were tuned on.
+        of ``kernel="auto"``, and otherwise takes the best. A splitter, splits or
+        fold numbers for `cv` are these folds themselves. If three cannot be made, and for the best
+        with search="grid" or a rank, the best is taken by the outputs that the candidates were
+        tuned on.
     random_state : int, RandomState instance or None, default=0
         Draws the subsamples, of up to a quarter of the samples, on which searches begin.
 

@@ -12,7 +12,6 @@ from looms._classes import class_factors, class_indices
 from looms._typing import AnyArray, Array
 from looms.estimators._folds import (
     CHOICE_FOLDS,
-    is_number_of_folds,
     tuned_without,
     unfitted,
 )
@@ -22,29 +21,26 @@ from looms.estimators._warnings import warn_of_no_stack
 from looms.held_out import HeldOut
 from looms.selection._candidates import Choice
 from looms.selection._stack import stacking_weights
+from looms.units import Units
 
 
-def folds_of_choice(machine: Any, choice: Choice, rows: RowsOfFit) -> AnyArray | None:
+def folds_of_choice(machine: Any, choice: Choice, rows: RowsOfFit) -> Units | None:
     """Folds for the choice among several candidates; None if three cannot be made."""
     if sum(fit is not None for _, fit in choice.machines) < 2:
         return None
-    if not is_number_of_folds(machine.cv):
-        reason = "cv gives splits, which are made for all rows"
-    else:
-        try:
-            return rows.outer_folds(machine.cv, CHOICE_FOLDS)
-        except ValueError as error:
-            reason = str(error).rstrip(".")
-    if machine._is_stack:
-        warn_of_no_stack(reason)
-    return None
+    try:
+        return rows.outer_units(machine.cv, CHOICE_FOLDS)
+    except ValueError as error:
+        if machine._is_stack:
+            warn_of_no_stack(str(error).rstrip("."))
+        return None
 
 
 def combined(
     machine: Any,
     choice: Choice,
     tried: Sequence[tuple[Any, Any]],
-    folds: AnyArray,
+    outer: Units,
     rows: RowsOfFit,
 ) -> tuple[Choice, TunedInFolds]:
     """The best candidate, or a stack, by rows that each candidate was tuned without.
@@ -58,8 +54,10 @@ def combined(
         for k in evaluated
     ]
     candidates = [
-        TunedInFolds.of(each, folds, rows.X, rows.train)
-        for each in tuned_without(machine, machines, folds, rows.train, rows.data)
+        TunedInFolds.of(each, outer, rows.X, rows.train)
+        for each in tuned_without(
+            machine, machines, outer, rows.train, rows.data, rows.inner_units(machine.cv)
+        )
     ]
     y, outputs = choice.fit.y, np.array([candidate.outputs for candidate in candidates])
     sizes = [len(choice.candidates[k].kernel.theta) for k in evaluated]
@@ -79,7 +77,7 @@ def combined(
             shares[min(range(len(losses)), key=lambda k: (losses[k], sizes[k]))] = 1.0
         return shares, np.array(losses)
 
-    of_folds = [compared(np.flatnonzero(folds != k))[0] for k in range(int(folds.max()) + 1)]
+    of_folds = [compared(np.flatnonzero(own))[0] for own in outer.stays(np.arange(outer.n_units))]
     tuned = TunedInFolds.stacked(candidates, np.array(of_folds))
     weights, losses = np.zeros((2, len(choice.candidates)))
     losses += np.inf

@@ -106,7 +106,7 @@ def outer_folds(
     return np.asarray(numbers)
 
 
-def asked_for(folds: Callable[..., AnyArray], *arguments: Any) -> AnyArray:
+def asked_for(folds: Callable[..., Any], *arguments: Any) -> Any:
     """`outer_folds` that nested='folds' asks for."""
     try:
         return folds(*arguments)
@@ -125,17 +125,15 @@ def folds_of_area(labels: AnyArray, groups: AnyArray) -> AnyArray | None:
         return None
 
 
-def takes_outer_folds(machine: Any, cv: Any, n: int, folds: Callable[[Any], AnyArray]) -> bool:
+def takes_outer_folds(machine: Any, cv: Any, n: int, folds: Callable[[Any], Any]) -> bool:
     """True if the ``nested`` of a machine calls for tuning in outer folds of n rows.
 
     ``cv`` is that of the search. ValueError if ``folds`` of it are asked for but cannot be made.
     """
-    numbered = is_number_of_folds(cv)
     if machine.nested == "folds":
-        if not numbered:
-            raise ValueError("nested='folds' needs cv=None, a number of folds, or a cv like '5x2'.")
         asked_for(folds, cv)
-    return machine.nested == "folds" or (machine.nested == "auto" and numbered and n <= MOST_NESTED)
+        return True
+    return bool(machine.nested == "auto" and is_number_of_folds(cv) and n <= MOST_NESTED)
 
 
 def unfitted(machine: Any, **parameters: Any) -> Any:
@@ -148,28 +146,36 @@ def unfitted(machine: Any, **parameters: Any) -> Any:
 def tuned_without(
     estimator: Any,
     machines: Sequence[Any],
-    folds: AnyArray,
+    outer: Units,
     train: AnyArray,
     data: tuple[Matrix, AnyArray, Array, AnyArray],
+    inner: Units | None = None,
     n_jobs: int | None = None,
 ) -> list[list[Any]]:
-    """Each of some machines, tuned anew without each of the outer folds.
+    """Each of some machines, tuned anew without each of the outer units.
 
     Parameters
     ----------
     estimator : its callbacks with a method ``on_outer_fold`` are told the estimator, the number of
         machines tuned, and their total.
     machines : from `unfitted`.
-    folds : (m,) number of the fold, from 0, of each row ``train``.
+    outer : units of the rows ``train``.
     data : X, y, weights and groups of all rows.
+    inner : what the machines hold out of the rows ``train``; None if their ``cv`` says so of any
+        rows.
     n_jobs : number of machines tuned at once.
     """
-    n_folds = int(folds.max()) + 1
+    n_folds = outer.n_units
     n_machines = n_folds * len(machines)
+    stay = [np.flatnonzero(rows) for rows in outer.stays(np.arange(n_folds))]
+
+    def for_rows(machine: Any, rows: AnyArray) -> Any:
+        return machine if inner is None else clone(machine).set_params(cv=inner.among(rows).codes)
+
     run = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_machine_without)(machine, train[folds != number], *data)
+        delayed(_machine_without)(for_rows(machine, rows), train[rows], *data)
         for machine in machines
-        for number in range(n_folds)
+        for rows in stay
     )
     tuned: list[Any] = []
     for one in run:
@@ -210,11 +216,6 @@ def _machine_without(
         )
 
 
-def fold_rows(folds: AnyArray) -> list[AnyArray]:
-    """Rows of each fold, by number."""
-    return [np.flatnonzero(folds == k) for k in range(int(folds.max()) + 1)]
-
-
 def as_rest_of(machine: Any, X: Matrix, rest: AnyArray) -> Matrix:
     """Samples as a machine of the rows ``rest`` takes them: kernel values at these columns."""
     return X[:, rest] if get_tags(machine).input_tags.pairwise else X
@@ -222,16 +223,16 @@ def as_rest_of(machine: Any, X: Matrix, rest: AnyArray) -> Matrix:
 
 def predicted_without(
     machines: Sequence[Any],
-    folds: AnyArray,
+    outer: Units,
     X: Matrix,
     train: AnyArray,
     outputs: Callable[[Any, Matrix], Array],
 ) -> Array:
-    """Outputs of the rows ``train``, (m, ...), each by the machine tuned without its fold."""
-    parts = fold_rows(folds)
+    """Outputs of the rows ``train``, (m, ...), each by the machine tuned without its unit."""
+    parts, blocks = outer.tested_by, as_blocks(X)
     values = [
-        outputs(machine, as_rest_of(machine, as_blocks(X).rows(train[out]), np.delete(train, out)))
-        for machine, out in zip(machines, parts, strict=True)
+        outputs(machine, as_rest_of(machine, blocks.rows(train[out]), np.delete(train, left)))
+        for machine, out, left in zip(machines, parts, outer, strict=True)
     ]
     return np.concatenate(values)[np.argsort(np.concatenate(parts))]
 
@@ -248,11 +249,12 @@ def refits_of(
     outputs : of a machine, the rows it was tuned on and new samples, (b, t).
     """
     y, _, weight = nested.held_out
-    every = np.arange(len(nested.machines))
+    every = np.arange(len(y))
+    machines = zip(nested.units, nested.machines, strict=True)
+    without = {np.delete(every, rows).tobytes(): machine for rows, machine in machines}
 
     def fit(rest: AnyArray) -> Callable[[Matrix], Array]:
-        (k,) = np.setdiff1d(every, nested.folds[rest])
-        return partial(outputs, nested.machines[k], rest)
+        return partial(outputs, without[rest.tobytes()], rest)
 
     return Refits(fit, X, targets_as_columns(y), weight)
 

@@ -178,7 +178,7 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
             some = blocks.rows(np.arange(rows.start, rows.stop))
             with blas_threads(len(train)):
                 F = left_out.at(some[:, train] if self._pairwise else some, units)
-            yield rows, F[:, units.number[0]].reshape(len(F), -1, *shape)
+            yield rows, F[:, units.own].reshape(len(F), -1, *shape)
 
     def _chosen_without(self, nested: Nested) -> LeftOut:
         """Machines that were chosen without each fold: points of a grid, or tuned anew."""

@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 
 from looms._typing import AnyArray, Array, Matrix
-from looms.estimators._folds import OUTER_FOLDS, outer_folds, units_of_fit
+from looms.estimators._folds import (
+    LEAST_OUTER_FOLDS,
+    OUTER_FOLDS,
+    is_number_of_folds,
+    outer_folds,
+    units_of_fit,
+)
 from looms.held_out import HeldOut
 from looms.selection._candidates import Score
 from looms.units import Units
@@ -61,10 +67,24 @@ class RowsOfFit:
         """Those of the rows that take part, which ``cv`` holds out together."""
         return units_of_fit(cv, self.targets, self.groups, self.labels, self.train, self.seed)
 
-    def outer_folds(self, cv: Any, most: int = OUTER_FOLDS) -> AnyArray:
-        """`looms.estimators._folds.outer_folds` of the rows that take part."""
+    def outer_units(self, cv: Any, most: int = OUTER_FOLDS) -> Units:
+        """Outer folds of the rows that take part; those of ``cv`` if it is made for these rows.
+
+        ValueError if there are fewer than three, or too few rows outside some fold.
+        """
         targets, groups, labels = map(self.own, (self.targets, self.groups, self.labels))
-        return outer_folds(cv, targets, groups, labels, self.seed, most)
+        if is_number_of_folds(cv):
+            return Units.partition(
+                outer_folds(cv, targets, groups, labels, self.seed, most), groups
+            )
+        units = self.units(cv).once
+        if units.n_units < LEAST_OUTER_FOLDS:
+            raise ValueError(f"cv has fewer than {LEAST_OUTER_FOLDS} folds: give more.")
+        return units
+
+    def inner_units(self, cv: Any) -> Units | None:
+        """What ``cv`` holds out of the rows that take part, if it is made for these rows."""
+        return None if is_number_of_folds(cv) else self.units(cv)
 
     def score(
         self, held_out: HeldOut, rows: AnyArray | slice = slice(None), factor: Any = 1.0

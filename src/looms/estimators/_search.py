@@ -32,7 +32,6 @@ from looms.estimators._cv_results import candidates_table
 from looms.estimators._folds import (
     CHOICE_FOLDS,
     OUTER_FOLDS,
-    is_number_of_folds,
     remedy_of_optimism,
     takes_outer_folds,
     takes_weight,
@@ -121,7 +120,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
     def _remedy_of_optimism(self) -> str | None:
         if self.nested is None or self.nested_ is not None:
             return None
-        return remedy_of_optimism(self.X_fit_ is not None and is_number_of_folds(self.cv))
+        return remedy_of_optimism(True)
 
     def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
         """Table of fitted attributes, without those that take ten fits."""
@@ -139,7 +138,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         closed = self.search == "grid" and self.nested == "auto" and rank is None
         closed = closed and not self._is_stack and Rounds.can_take(units)
         repeated = not closed and (self.nested == "folds" or not isinstance(X, RowBlocks))
-        repeated = repeated and takes_outer_folds(self, self.cv, n, rows.outer_folds)
+        repeated = repeated and takes_outer_folds(self, self.cv, n, rows.outer_units)
         kernels = self._candidate_kernels(sp.issparse(X))
         X_train = training_rows(X, train, self._kernels()[0].pairwise)
         if rank is None and not all(has_few_features(one, X_train) for one in self._kernels()):
@@ -170,7 +169,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         later = repeated and (nested is None or few or self.nested == "folds")
         compared = scored_in = None
         if tuned is not None:
-            compared = Units.partition(tuned.folds, units.clusters).spread(train, rows.groups)
+            compared = tuned.outer.spread(train, rows.groups)
         elif isinstance(X, RowBlocks) and rows.labels is not None:
             scored_in = outputs_of_choice(X, choice, units, fit_intercept=self.fit_intercept)
         return choice, {
@@ -287,14 +286,15 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         data = self._rows_of_fit, targets, *weights, self.units_.clusters, labels
         rows = RowsOfFit(*data, lambda *_: Score(0.0), seed=seed)
         try:
-            folds = rows.outer_folds(self._unfitted.cv, most)
+            outer = rows.outer_units(self._unfitted.cv, most)
         except ValueError:  # of "auto", which takes what can be had
             return None
-        (machines,) = tuned_without(self, [self._unfitted], folds, rows.train, rows.data)
+        inner = rows.inner_units(self._unfitted.cv)
+        (machines,) = tuned_without(self, [self._unfitted], outer, rows.train, rows.data, inner)
         rules = None
         if labels is not None:
             rules = [(machine.threshold_, machine.calibrator_) for machine in machines]
-        tuned = TunedInFolds.of(machines, folds, self._rows_of_fit, rows.train)
+        tuned = TunedInFolds.of(machines, outer, self._rows_of_fit, rows.train)
         return tuned.nested(rows, rows.own(targets), rules, whole=True)
 
     @property

@@ -25,7 +25,6 @@ from looms.estimators._certificate import Certificate
 from looms.estimators._encoding import ThresholdedClassifier
 from looms.estimators._folds import (
     as_rest_of,
-    fold_rows,
     folds_of_area,
     is_number_of_folds,
     predicted_without,
@@ -68,12 +67,12 @@ def nested_machines(
 ) -> Nested:
     """Machines chosen as by the ``estimator`` without each fold, and their predictions."""
     alone, data = unfitted(estimator, n_jobs=None), (X, y, weight, groups)
-    (machines,) = tuned_without(estimator, [alone], folds, rows, data, estimator.n_jobs)
-    values = predicted_without(machines, folds, X, rows, lambda one, X: one._decision(X))
-    parts = zip(machines, fold_rows(folds), strict=True)
+    units = Units.partition(folds, groups[rows])
+    (machines,) = tuned_without(estimator, [alone], units, rows, data, n_jobs=estimator.n_jobs)
+    values = predicted_without(machines, units, X, rows, lambda one, X: one._decision(X))
+    parts = zip(machines, units.tested_by, strict=True)
     rounds = [machine._decided(out, values[out]) for machine, out in parts]
     held_out = HeldOut(targets[rows], values, weight[rows])
-    units = Units.partition(folds, groups[rows])
     return Nested.of_folds(rows, units, held_out, rounds, machines)
 
 

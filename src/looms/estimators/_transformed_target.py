@@ -19,7 +19,6 @@ from looms.estimators._base import checked_sample_weight, one_or_many
 from looms.estimators._certificate import Certificate
 from looms.estimators._folds import (
     as_rest_of,
-    fold_rows,
     is_number_of_folds,
     outer_folds,
     predicted_without,
@@ -269,7 +268,7 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
             return self._transform.inverse(ends)
         required_rank(coverage, len(nested.rows))  # an error before any work
         lower, upper = np.empty((2, X.shape[0], len(nested.rows)))
-        for out, model in zip(fold_rows(nested.folds), nested.machines, strict=True):
+        for out, model in zip(nested.units.tested_by, nested.machines, strict=True):
             rest, transform = np.delete(nested.rows, out), model._transform
             own = as_rest_of(self, self.machine_.X_fit_[nested.rows[out]], rest)
             z = transform.forward(nested.held_out.y[out])
@@ -462,10 +461,10 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
             folds = outer_folds(cv, y[train], groups[train], None, self._outer_seed)
         except ValueError:  # of "auto", which takes what can be had
             return None
-        (machines,) = tuned_without(self, [self._unfitted], folds, train, (X, y, weight, groups))
-        outputs = predicted_without(machines, folds, X, train, lambda one, X: one.predict(X))
-        held_out = HeldOut(y[train], outputs, weight[train])
         units = Units.partition(folds, groups[train])
+        (machines,) = tuned_without(self, [self._unfitted], units, train, (X, y, weight, groups))
+        outputs = predicted_without(machines, units, X, train, lambda one, X: one.predict(X))
+        held_out = HeldOut(y[train], outputs, weight[train])
         return Nested.of_folds(train, units, held_out, None, machines)
 
     def _scored(self) -> Scores:

@@ -216,7 +216,8 @@ def nested(nested: Any) -> None:
     proper = bool(((own >= 0) & (own < len(nested.machines))).all())
     require(proper, f"machine points beyond {len(nested.machines)}")
     require(isinstance(nested.units, Units), "units are invalid")
-    once = nested.units.number.shape == (1, n) and bool((nested.units.number >= 0).all())
+    tested = nested.units.tested
+    once = tested.shape[1] == n and bool((tested.sum(axis=0) == 1).all())
     require(once and nested.units.n_units == len(own), f"units are not {len(own)} of {n} rows")
 
 

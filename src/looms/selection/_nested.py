@@ -111,14 +111,14 @@ class Nested:
         if rounds is not None:
             decisions = Decisions.of(rounds, class_indices(held_out.y))
             Y, f, weight = (targets_as_columns(each) for each in held_out)
-            auc = pair_auc(Y, f, list(units), [], [], weight[:, 0], tie)
+            auc = pair_auc(Y, f, units.tested_by, [], [], weight[:, 0], tie)
         numbers = np.arange(len(machines))
         return cls(rows, units, held_out, decisions, auc, tuple(machines), numbers, whole)
 
     @property
     def folds(self) -> AnyArray:
         """(m,) number of the fold with which each row was left out."""
-        return np.asarray(self.units.number[0])
+        return self.units.own
 
     @property
     def of_classes(self) -> tuple[Decisions, tuple[float, Array]] | None:
