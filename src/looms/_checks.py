@@ -17,3 +17,8 @@ def check_share(value: Any, name: str) -> None:
     """Raise ValueError unless ``value`` is a number between 0 and 1, both excluded."""
     if not (isinstance(value, Real) and 0 < float(value) < 1):
         raise ValueError(f"{name} must be a number between 0 and 1, got {value!r}.")
+
+
+def one_or_many(parameter: Any) -> list[Any]:
+    """The members of a list or tuple, or the one thing that is not a list."""
+    return list(parameter) if isinstance(parameter, (list, tuple)) else [parameter]

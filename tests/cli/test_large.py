@@ -86,7 +86,7 @@ def test_a_machine_on_landmarks_of_a_table_in_blocks(looms, large, tmp_path, nam
         f"{name}: 300 rows in blocks; columns are prepared by a sample of 100 rows" in result.stderr
     )
     assert (
-        "Note: rows in blocks are not kept, so looms predict will have no --coverage"
+        "Note: rows in blocks are not saved, so looms predict will have no --coverage"
         in result.stderr
     )
     assert "20 landmarks" in result.stdout
@@ -105,7 +105,7 @@ def test_a_machine_on_landmarks_of_a_table_in_blocks(looms, large, tmp_path, nam
     assert np.mean(np.array(rows) == large["y"]) > 0.9
     assert looms("score", "m.skops", name).exit_code == 0
     assert "300 rows, 3 features" in looms("show", "m.skops").stdout
-    text = "the training rows, but a machine fitted to rows in blocks does not keep them"
+    text = "a saved machine does not hold those that were in blocks"
     assert text in looms("predict", "m.skops", name, "--coverage", 0.9).stderr
 
 
@@ -131,6 +131,22 @@ def test_where_the_sample_is_the_table_the_rows_are_kept(looms, large, monkeypat
 
 
 @pytest.mark.parametrize(
+    "options",
+    [
+        ("--nested", "folds"),
+        ("-k", "linear", "-k", "rbf", "--combine", "stack"),
+        ("--copies", "together", "--nested", "none"),
+    ],
+    ids=["nested", "stack", "copies"],
+)
+def test_rows_in_blocks_are_tuned_anew_and_compared(looms, large, tmp_path, options):
+    result = looms("fit", "t.csv", "-t", "y", "--rank", 9, *options, "-o", "m.skops")
+    assert result.exit_code == 0, result.stderr
+    nested = load_model(tmp_path / "m.skops").model[-1].nested_
+    assert (nested is None) == ("none" in options)
+
+
+@pytest.mark.parametrize(
     ("options", "text"),
     [
         (("--rank", 20, "--memory", "1MB"), "no rank fits: allow more by --memory"),
@@ -138,9 +154,6 @@ def test_where_the_sample_is_the_table_the_rows_are_kept(looms, large, monkeypat
         (("--rank", 20, "--memory", "much"), "not an amount of memory, such as 2GB"),
         (("--memory", "1GB"), "--memory goes with --rank"),
         (("--rank", 301), "--rank 301 asks for more landmarks than there are rows, 300"),
-        (("--rank", 9, "--nested", "folds"), "Rows in blocks are not kept, but a stack and --nes"),
-        (("--rank", 9, "-k", "auto"), "fit to rows in memory, or use --combine best and looms as"),
-        (("--rank", 9, "--copies", "together"), "--copies together compares all rows, but these"),
         (("--rank", 9, "--groups", "c", "--memory", "1GB"), "--memory is for rows in blocks"),
     ],
 )

@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -17,7 +16,7 @@ from looms._threads import available_threads
 from looms._words import count
 from looms.cli._errors import InputError
 from looms.cli._options import Columns, Reading
-from looms.cli._output import as_messages, note, refused, writing
+from looms.cli._output import as_messages, note, writing
 from looms.cli._prepare import (
     Prepared,
     no_target,
@@ -89,9 +88,6 @@ def prepare_large(
     size = _SPARSE_SIZE if issparse(sample) else None
     with as_messages():
         blocks = TableBlocks(reader, prepared.preprocessor, first, size)
-    machine: Any = request.estimator(known.task == "classification")
-    with refused():
-        machine._checked_blocks(blocks, np.ones(first.n_rows))
     n_classes = 1 if known.task == "regression" else len(np.unique(known.y))
     n_outputs = 1 if n_classes == 2 else n_classes
     rank = LARGEST_RANK if request.rank == "auto" else int(request.rank or 0)
@@ -111,7 +107,7 @@ def prepare_large(
         + (f" and, meanwhile, {on_disk / 1e9:.2g} GB next to the model" if on_disk else "")
     )
     note(
-        "rows in blocks are not kept, so looms predict will have no --coverage; for intervals or "
+        "rows in blocks are not saved, so looms predict will have no --coverage; for intervals or "
         f"sets, fit a sample of up to {SAMPLE:,} rows"
     )
     ranges = {name: first.ranges.get(name, own) for name, own in prepared.ranges.items()}

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from sklearn.utils import Tags, check_array, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from looms._checks import one_or_many
 from looms._kernel_matrix import check_kernel_matrix
 from looms._scores import Scores
 from looms._threads import blas_threads
@@ -249,11 +250,6 @@ def check_flag(name: str, value: Any) -> None:
     """ValueError unless ``value`` is True or False: a string such as "no" would count as true."""
     if not isinstance(value, (bool, np.bool_)):
         raise ValueError(f"{name} must be True or False, got {value!r}.")
-
-
-def one_or_many(parameter: Any) -> list[Any]:
-    """The members of a list or tuple, or the one thing that is not a list."""
-    return list(parameter) if isinstance(parameter, (list, tuple)) else [parameter]
 
 
 def checked_sample_weight(sample_weight: Any, n: int) -> Array:

@@ -292,8 +292,9 @@ class CertifiedSystem(CertifiedMachine):
         labels[G] = 0
         refitted, condition, ours = np.zeros((2, *y[G].shape)), 0.0, np.zeros(y[G].shape)
         left_out = dict(zip(self.members_, self.left_out().members, strict=True))
+        closed = [one for one in self.members_ if one.closed]
         with blas_threads(n):
-            for one, system in self._refits(self.members_, self._rows_of_fit, train):
+            for one, system in self._refits(closed, self._rows_of_fit, train):
                 refitted += one.weight * np.array(system.refitted(labels))[:, G]
                 condition = max(condition, system.condition)
                 ours += one.weight * left_out[one].of_own(G[None])[0].reshape(ours.shape)

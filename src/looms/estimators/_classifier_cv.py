@@ -23,11 +23,13 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
 
     Parameters
     ----------
-    kernel : str, looms.kernels.Kernel, callable or list of these, default="rbf"
-        As for `LSSVMClassifier`; several are candidates. "auto" stands for a stack of "linear",
-        "rbf", "ranked_laplacian" (dense samples only) and "weighted_matern12": the smallest error
-        on most tables, at some twenty times the cost of "rbf". The search starts at the values
-        given in a kernel object; ``gamma_bounds="fixed"`` and the like hold them fixed.
+    kernel : str, looms.kernels.Kernel, callable, classifier or list of these, default="rbf"
+        As for `LSSVMClassifier`; several are candidates. Any classifier of scikit-learn may be
+        among them, to be chosen or stacked; it is refitted in folds where kernels have
+        closed forms. "auto" stands for a stack of "linear", "rbf", "ranked_laplacian" (dense
+        samples only) and "weighted_matern12": the smallest error on most tables, at some twenty
+        times the cost of "rbf". The search starts at the values given in a kernel object;
+        ``gamma_bounds="fixed"`` and the like hold them fixed.
         "weighted_rbf", "weighted_powexp", "weighted_matern52" and so on weight the features by the
         gradients of the machine without weights, and are tuned twice: `looms.kernels.Weighted`.
     criterion : str, looms.criteria.Criterion or list of these, default="press"
@@ -121,16 +123,18 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
     kernel_, mu_ : the chosen kernel with its hyper-parameters, and the chosen regularization; for
         a stack these, ``dual_coef_`` and ``intercept_`` are those of the member with the largest
         weight.
-    members_ : tuple of looms.lssvm.fit.KernelMember
-        ``weight``, ``kernel``, ``mu``, ``dual_coef`` and ``intercept`` of each machine of a stack,
-        or of the only one.
+    members_ : tuple of members
+        Machines of a stack, or the only one: ``weight``, ``kernel``, ``mu``, ``dual_coef`` and
+        ``intercept`` of a kernel machine; ``weight`` and the fitted ``estimator`` of another. A
+        machine without kernels has no ``kernel_``, ``mu_``, ``dual_coef_`` and ``intercept_``.
     landmarks_ : ndarray or sparse matrix of shape (rank, n_features), or None
         Landmarks, whose coefficients are then ``dual_coef_``; fewer than `rank` if these span all
         samples. None without `rank`.
     loo_ : HeldOut
         Exact leave-one-out outputs of the chosen machine, or of the stack with its weights, before
-        the threshold; targets ±1, one column per class for more than two. The hyper-parameters
-        were chosen on them, so errors counted on them are optimistic.
+        the threshold (of an estimator of scikit-learn those without each of five folds); targets
+        ±1, one column per class for more than two. The hyper-parameters were chosen on them, so
+        errors counted on them are optimistic.
     selection_ : looms.selection.Tuning
         How the hyper-parameters of the chosen candidate were found: the criterion with its
         standard error, the history, the reason for stopping.

@@ -60,7 +60,7 @@ def combined(
         )
     ]
     y, outputs = choice.fit.y, np.array([candidate.outputs for candidate in candidates])
-    sizes = [len(choice.candidates[k].kernel.theta) for k in evaluated]
+    sizes = [len(choice.candidates[k].params) or np.inf for k in evaluated]
     probable = getattr(machine, "calibration", None) is not None
 
     def compared(some: AnyArray) -> tuple[Array, Array]:

@@ -15,7 +15,7 @@ def candidates_table(candidates: list[Candidate]) -> dict[str, Any]:
     """``cv_results_`` of tuned candidates."""
     scores = np.array([candidate.score for candidate in candidates])
     return results_table(
-        [{h.name: h.value for h in c.kernel.hyperparameters} | {"mu": c.mu} for c in candidates],
+        [candidate.params for candidate in candidates],
         scores,
         rankdata(scores, method="min").astype(int),
         kernel=[candidate.kernel_name for candidate in candidates],

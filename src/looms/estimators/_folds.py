@@ -10,13 +10,17 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone, is_classifier
+from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
+from sklearn.utils.validation import has_fit_parameter
 
+from looms._checks import one_or_many
 from looms._classes import class_factors
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import as_blocks
 from looms.estimators._warnings import kept_warnings
 from looms.folds import NUMBER_OF_FOLDS, check_rest, fold_numbers, is_grouped
+from looms.kernels._names import is_estimator
 from looms.kernels._samples import training_rows
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm.left_out import Refits
@@ -259,7 +263,16 @@ def refits_of(
     return Refits(fit, X, targets_as_columns(y), weight)
 
 
+def takes_sample_weight(estimator: Any) -> bool:
+    """True if the estimator, or the last step of a pipeline, can weigh samples."""
+    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    return bool(has_fit_parameter(last, "sample_weight"))
+
+
 def takes_weight(machine: Any) -> bool:
-    """False for a machine whose threshold is set by a metric that takes no weights."""
-    rule = getattr(machine, "threshold", None)
+    """False for a machine with a metric, for its threshold, or an estimator without weights."""
+    rule, kernels = getattr(machine, "threshold", None), getattr(machine, "kernel", None)
+    estimators = [one for one in one_or_many(kernels) if is_estimator(one)]
+    if not all(map(takes_sample_weight, estimators)):
+        return False
     return rule is None or isinstance(rule, Real) or as_rule(rule).takes_weight

@@ -137,8 +137,8 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
         if rows is None:
             raise ValueError(
                 "This needs the training rows, but a saved machine does not hold those that were "
-                "in blocks: use the machine before it is saved, or fit it to rows in memory (only "
-                "certify takes them anew: pass them as X)."
+                "in blocks: use the machine before it is saved, or fit it to rows in memory; to "
+                "certify it, pass them as X."
             )
         return rows
 

@@ -284,10 +284,10 @@ class LSSVMRegressorCV(Regressor, SelectingMachine):
 
     Parameters
     ----------
-    kernel : str, looms.kernels.Kernel, callable or list of these, default="rbf"
-        As for `LSSVMRegressor`; several are candidates, and "auto" stands for a stack of some, as
-        for `LSSVMClassifierCV`. The search starts at the values given in a kernel object;
-        ``gamma_bounds="fixed"`` and the like hold them fixed.
+    kernel : str, looms.kernels.Kernel, callable, regressor or list of these, default="rbf"
+        As for `LSSVMRegressor`; several are candidates, also any regressor of scikit-learn, and
+        "auto" stands for a stack of some, as for `LSSVMClassifierCV`. The search starts at the
+        values given in a kernel object; ``gamma_bounds="fixed"`` and the like hold them fixed.
     criterion : {"press"} or looms.criteria.PRESS, default="press"
         Other criteria are for classes.
     fit_intercept : bool, default=True

@@ -16,7 +16,7 @@ from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from looms._checks import check_known
+from looms._checks import check_known, one_or_many
 from looms._classes import class_indices
 from looms._memory import GRID, SEARCH, check_memory
 from looms._typing import AnyArray, Array, Matrix
@@ -25,10 +25,15 @@ from looms.copies import copy_groups
 from looms.criteria import Criterion, as_criterion
 from looms.dask._blocks import gathered
 from looms.estimators._area import outputs_of_choice
-from looms.estimators._base import check_flag, one_or_many
+from looms.estimators._base import check_flag
 from looms.estimators._callbacks import CallbackSupportMixin, CallbackWatcher
 from looms.estimators._combination import combined, folds_of_choice
 from looms.estimators._cv_results import candidates_table
+from looms.estimators._estimator_member import (
+    RefittedCriterion,
+    as_it_is,
+    check_estimators,
+)
 from looms.estimators._folds import (
     CHOICE_FOLDS,
     OUTER_FOLDS,
@@ -44,7 +49,7 @@ from looms.estimators._tuned_in_folds import TunedInFolds, stack_of
 from looms.estimators._warnings import warn_of_copies, warn_of_scales
 from looms.folds import group_numbers, is_grouped, joined_groups
 from looms.kernels import Kernel
-from looms.kernels._names import as_kernel
+from looms.kernels._names import as_kernel, is_estimator
 from looms.kernels._samples import training_rows
 from looms.lssvm.features import has_few_features
 from looms.lssvm.fit import Fit
@@ -135,22 +140,28 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         train, n, X = rows.train, len(rows.train), rows.X
         units = rows.units(self.cv)
         rank = self._checked_rank(n)
+        kernels = self._candidate_kernels(sp.issparse(X))
+        estimators = [one for one in kernels if is_estimator(one)]
+        check_estimators(estimators, is_classifier(self))
         closed = self.search == "grid" and self.nested == "auto" and rank is None
-        closed = closed and not self._is_stack and Rounds.can_take(units)
+        closed = closed and not (self._is_stack or estimators) and Rounds.can_take(units)
         repeated = not closed and (self.nested == "folds" or not isinstance(X, RowBlocks))
         repeated = repeated and takes_outer_folds(self, self.cv, n, rows.outer_units)
-        kernels = self._candidate_kernels(sp.issparse(X))
-        X_train = training_rows(X, train, self._kernels()[0].pairwise)
+        tried = [
+            (kernel, criterion)
+            for kernel, criterion in product(kernels, criteria)
+            if criterion is criteria[0] or not is_estimator(kernel)
+        ]
+        X_train = training_rows(X, train, any(one.pairwise for one in self._kernels()))
         if rank is None and not all(has_few_features(one, X_train) for one in self._kernels()):
             check_memory(n, SEARCH if self.search == "gradient" else GRID)
         rounds = Rounds(rows.targets[train], units) if closed else None
         warn_of_scales(X_train, self._kernels(), getattr(self, "feature_names_in_", None))
-        watcher.begins(len(kernels) * len(criteria))
+        watcher.begins(len(tried))
         choice = choose(
-            kernels,
-            criteria,
+            tried,
             objective_of=self._objective_of(rows, X_train, units, rank),
-            tuned=self._tune() if rounds is None else partial(scan, rounds=rounds),
+            tuned=as_it_is(self._tune() if rounds is None else partial(scan, rounds=rounds)),
             scorer=rows.score,
             watcher=watcher,
             random_state=rows.seed,
@@ -161,7 +172,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         if self._is_stack or (self.search == "gradient" and rank is None):
             outer = folds_of_choice(self, choice, rows)
         if outer is not None:
-            choice, tuned = combined(self, choice, list(product(kernels, criteria)), outer, rows)
+            choice, tuned = combined(self, choice, tried, outer, rows)
             rules = None if rows.labels is None else tuned.rules(choice.fit.y, rows)
             nested = tuned.nested(rows, choice.fit.y, rules, whole=False)
         # A choice by folds of few rows tells of the rows that it predicts.
@@ -214,11 +225,20 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             "units": units,
             "prior": self.prior,
         }
-        if rank is None:
-            return partial(objective_of, X, rows.own(rows.targets), **options)
-        blocks = as_blocks(X)
-        options |= {"rank": rank, "tuned": self._tune(), "random_state": rows.seed}
-        return partial(low_rank_objective, blocks, rows.own(rows.targets), **options)
+        y = rows.own(rows.targets)
+        of_kernel: Callable[..., Any] = partial(objective_of, X, y, **options)
+        if rank is not None:
+            options |= {"rank": rank, "tuned": self._tune(), "random_state": rows.seed}
+            of_kernel = partial(low_rank_objective, as_blocks(X), y, **options)
+        classes = None if rows.labels is None else np.unique(rows.own(rows.labels))
+        given = {name: options[name] for name in ("sample_weight", "selection_weight", "units")}
+
+        def of_candidate(kernel: Any, criterion: Any) -> Any:
+            if is_estimator(kernel):
+                return RefittedCriterion(X, y, kernel, criterion, classes=classes, **given)
+            return of_kernel(kernel=kernel, criterion=criterion)
+
+        return of_candidate
 
     def _checked_blocks(self, blocks: RowBlocks) -> Matrix | RowBlocks:
         """Rows in blocks, as a matrix if the machine takes the whole kernel matrix."""
@@ -311,7 +331,8 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         return [kernel for kernel in AUTO_KERNELS if not (sparse and kernel.startswith("ranked"))]
 
     def _kernels(self) -> list[Kernel]:
-        return [as_kernel(kernel) for kernel in self._candidate_kernels()]
+        given = self._candidate_kernels()
+        return [as_kernel(kernel) for kernel in given if not is_estimator(kernel)]
 
     def _checked_search(self) -> list[str | Criterion]:
         """Criteria to try; ValueError for invalid parameters of the search."""

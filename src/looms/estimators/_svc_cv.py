@@ -10,12 +10,12 @@ from typing import Any, Self
 import numpy as np
 from joblib import Parallel
 
+from looms._checks import one_or_many
 from looms._memory import SEARCH, check_memory
 from looms._typing import Array
 from looms.calibration._sigmoid import Sigmoid
 from looms.copies import copy_groups
 from looms.criteria import balanced_error_rate, error_rate
-from looms.estimators._base import one_or_many
 from looms.estimators._callbacks import CallbackSupportMixin, CallbackWatcher, with_callbacks
 from looms.estimators._cv_results import results_table
 from looms.estimators._encoding import (

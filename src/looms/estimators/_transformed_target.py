@@ -11,11 +11,11 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from looms._checks import check_known
+from looms._checks import check_known, one_or_many
 from looms._scores import Scores, number_scores
 from looms._typing import Array, Matrix
 from looms.conformal._jackknife import intervals_of_ends, required_rank
-from looms.estimators._base import checked_sample_weight, one_or_many
+from looms.estimators._base import checked_sample_weight
 from looms.estimators._certificate import Certificate
 from looms.estimators._folds import (
     as_rest_of,

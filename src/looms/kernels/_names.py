@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -181,6 +181,12 @@ def as_kernel(kernel: KernelLike) -> Kernel:
         "A kernel must be a name, a looms.kernels object or a function of two matrices, "
         f"got {kernel!r}."
     )
+
+
+def is_estimator(kernel: Any) -> bool:
+    """True for an estimator of scikit-learn in the place of a kernel."""
+    known = hasattr(kernel, "fit") and hasattr(kernel, "predict")
+    return known and not isinstance(kernel, (type, Kernel))
 
 
 def kernel_name(kernel: KernelLike) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -176,13 +176,16 @@ class Member(ABC):
     def weighing(self, weight: float) -> Member:
         """The same machine with another weight."""
 
+    #: True if its machines without any rows are in closed form.
+    closed: ClassVar[bool] = True
+
     @property
     def pairwise(self) -> bool:
         """True if it takes kernel values instead of features."""
         return False
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class KernelMember(Member):
     """A least-squares machine, f(x) = Σ_i α_i k(x_i, x) + b.
 
@@ -205,6 +208,9 @@ class KernelMember(Member):
     intercept: Any = 0.0
     coef: Array | None = None
     landmarks: Matrix | None = None
+
+    def __repr__(self) -> str:
+        return f"KernelMember({self.kernel!r}, mu={self.mu:.3g}, weight={self.weight:.3g})"
 
     @property
     def pairwise(self) -> bool:

@@ -19,7 +19,7 @@ from looms.estimators._svc import SupportVectorClassifier
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._samples import Samples
-from looms.lssvm.fit import KernelMember
+from looms.lssvm.fit import KernelMember, Member
 from looms.model_files._values import index, indices, numbers, positive, require
 from looms.selection._candidates import Candidate
 from looms.selection._decisions import Decisions
@@ -105,22 +105,29 @@ def _nested_of(owner: Any, name: str) -> None:
 
 def _members(machine: Any, members: Any, n: int) -> None:
     """Check the machines that are summed, on ``n`` samples or on landmarks."""
-    proper = isinstance(members, tuple) and all(isinstance(one, KernelMember) for one in members)
+    proper = isinstance(members, tuple) and all(isinstance(one, Member) for one in members)
     require(proper and len(members) > 0, "members_ are not machines")
-    shape, intercepts = machine.loo_.y.shape[1:], np.shape(members[0].intercept)
     for one in members:
-        on_landmarks = one.landmarks is not None
-        require(not (on_landmarks and one.pairwise), "landmarks are of a kernel matrix")
-        _kernel_of(one.kernel, one.basis(machine.X_fit_))
+        require(bool(numbers(one, "weight") >= 0), "weight is negative")
         require(one.pairwise == members[0].pairwise, "members_ take other samples")
-        positive(one, "weight")
-        positive(one, "mu")
-        m = _samples(one, "landmarks", machine.n_features_in_)[0] if on_landmarks else n
-        numbers(one, "dual_coef", m, *shape)
-        if one.coef is not None:
-            numbers(one, "coef", machine.n_features_in_, *shape)
-        numbers(one, "intercept", *intercepts)
+        if isinstance(one, KernelMember):
+            _kernel_member(machine, one, n)
+        else:
+            require(one.shape == machine.loo_.y.shape[1:], f"shape {one.shape} is of others")
+            numbers(one, "held_out", None, *one.shape)
     require(abs(sum(one.weight for one in members) - 1) < 1e-6, "the weights do not sum to one")
+
+
+def _kernel_member(machine: Any, one: KernelMember, n: int) -> None:
+    shape, on_landmarks = machine.loo_.y.shape[1:], one.landmarks is not None
+    require(not (on_landmarks and one.pairwise), "landmarks are of a kernel matrix")
+    _kernel_of(one.kernel, one.basis(machine.X_fit_))
+    positive(one, "mu")
+    m = _samples(one, "landmarks", machine.n_features_in_)[0] if on_landmarks else n
+    numbers(one, "dual_coef", m, *shape)
+    if one.coef is not None:
+        numbers(one, "coef", machine.n_features_in_, *shape)
+    numbers(one, "intercept", *shape)
 
 
 def least_squares(machine: Any) -> None:
@@ -129,7 +136,7 @@ def least_squares(machine: Any) -> None:
     n = len(machine.fit_weight_) if machine.X_fit_ is None else _samples(machine, "X_fit_")[0]
     _members(machine, machine.members_, n)
     for name in ("loo_", "held_out_"):
-        _held_out(machine, name, (n, *machine.members_[0].dual_coef.shape[1:]))
+        _held_out(machine, name, (n, *machine.loo_.y.shape[1:]))
     require(isinstance(machine._tie, float) and 0 <= machine._tie < 1, "_tie is no small number")
     _weights(machine, n)
     _together(machine, n)
@@ -183,10 +190,8 @@ def classifier(machine: Any) -> None:
         return
     least_squares(machine)
     n_classes = _classes(machine)
-    require(
-        np.shape(machine.intercept_) == (() if n_classes == 2 else (n_classes,)),
-        f"intercept_ has shape {np.shape(machine.intercept_)}, and there are {n_classes} classes",
-    )
+    shape = machine.loo_.y.shape[1:]
+    require(shape == (() if n_classes == 2 else (n_classes,)), f"targets have shape {shape}")
     calibrator = getattr(machine, "calibrator_", None)
     if isinstance(calibrator, Softmax):
         proper = n_classes > 2 and np.shape(calibrator.constants) == (n_classes,)

@@ -23,15 +23,16 @@ class Graph:
     ----------
     scope, container : scope and container of skl2onnx.
     dtype : type of the arithmetic, "float64" or "float32".
+    source : variable of skl2onnx with the rows.
     """
 
-    def __init__(self, scope: Any, container: Any, dtype: str) -> None:
+    def __init__(self, scope: Any, container: Any, dtype: str, source: Any = None) -> None:
         if container.target_opset < LEAST_OPSET:
             raise ValueError(
                 f"Machines of looms need the operators of ONNX {LEAST_OPSET} or later, got "
                 f"target_opset={container.target_opset}."
             )
-        self.scope = scope
+        self.scope, self.source = scope, source
         self.container = container
         self.dtype = np.dtype(dtype)
 

@@ -22,6 +22,7 @@ from looms.estimators import (
     LSSVMRegressor,
     LSSVMRegressorCV,
 )
+from looms.estimators._estimator_member import EstimatorMember
 from looms.kernels._samples import dense
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm.fit import KernelMember, as_expansion
@@ -164,7 +165,7 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
 def _graph_and_rows(scope: Any, operator: Any, container: Any) -> tuple[Graph, str]:
     machine = operator.raw_operator
     double = container.get_options(machine, {"float64": True})["float64"]
-    g = Graph(scope, container, "float64" if double else "float32")
+    g = Graph(scope, container, "float64" if double else "float32", operator.inputs[0])
     return g, g.cast(operator.inputs[0].full_name, g.dtype)
 
 
@@ -185,12 +186,42 @@ def _outputs(g: Graph, X: str, machine: Any) -> str:
         members, basis = machine.members_, machine.X_fit_
     parts = []
     for one in members:
+        if isinstance(one, EstimatorMember):
+            parts.append(_of_estimator(g, one))
+            continue
         Z, coefficients = as_expansion(dense(one.basis(basis)), one.dual_coef, one.coef)
         alpha = one.weight * targets_as_columns(coefficients)
         counts = alpha.any(axis=1)  # not samples of weight zero
         parts.append(expansion(one.kernel, Pairs(g, X, Z[counts]), alpha[counts]))
     f = g("Sum", *parts) if len(parts) > 1 else parts[0]
-    return g("Add", f, sum(one.weight * np.atleast_1d(one.intercept) for one in members))
+    kernels = [one for one in members if isinstance(one, KernelMember)]
+    intercepts = (one.weight * np.atleast_1d(one.intercept) for one in kernels)
+    return g("Add", f, sum(intercepts, np.zeros(1)))
+
+
+def _of_estimator(g: Graph, one: EstimatorMember) -> str:
+    """Weighted outputs of an estimator of scikit-learn, (m, t), by its own converter."""
+    known = require("skl2onnx._supported_operators", "ONNX", extra="onnx")
+    types = require("skl2onnx.common.data_types", "ONNX", extra="onnx")
+    kind = known.sklearn_operator_name_map.get(type(one.estimator))
+    if kind is None:
+        raise ValueError(f"{one.estimator!r} has no converter in skl2onnx.")
+    operator = g.scope.declare_local_operator(kind, one.estimator)
+    operator.inputs.append(g.source)
+    double = isinstance(g.source.type, types.DoubleTensorType)
+    results = {"values": types.DoubleTensorType() if double else types.FloatTensorType()}
+    if one.classes is not None:
+        results = {"label": types.Int64TensorType(), **results}
+        if one.classes.dtype.kind in "OU":
+            results["label"] = types.StringTensorType()
+    for name, kind in results.items():
+        operator.outputs.append(g.scope.declare_local_variable(f"looms_{name}", kind))
+    values = g.cast(operator.outputs[-1].onnx_name, g.dtype)
+    if one.classes is None:
+        return g("Mul", values, one.weight)
+    if len(one.classes) == 2:
+        values = g("Gather", values, np.array([1]), axis=1)
+    return g("Mul", g("Sub", g("Mul", values, 2.0), 1.0), one.weight)
 
 
 def _log_odds(g: Graph, f: str, slope: float | Array, intercept: float | Array) -> str:

@@ -34,6 +34,7 @@ class Outcome(Enum):
     )
     CALLBACK = "a callback asked to stop"
     GRID = "all points of the grid were evaluated"
+    GIVEN = "nothing was searched: an estimator is fitted as it is"
     NEVER_EVALUATED = (
         "no point could be evaluated, not even the start: the kernel matrix plus ridge was never "
         "positive definite; check that the kernel is positive semi-definite, or scale the features"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -16,8 +15,8 @@ from looms._words import count, with_error
 from looms.calibration._calibrators import Calibrator
 from looms.criteria import Criterion
 from looms.held_out import HeldOut
-from looms.kernels import Kernel, Weighted
-from looms.kernels._names import KernelLike, as_kernel, kernel_name
+from looms.kernels import Weighted
+from looms.kernels._names import KernelLike, as_kernel, is_estimator, kernel_name
 from looms.lssvm import NotPositiveDefiniteError
 from looms.lssvm.fit import Fit, KernelMember
 from looms.optimize import Outcome, Point
@@ -27,13 +26,15 @@ from looms.selection._tuning import BoundMet, Tuning
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A kernel tuned under a criterion. A list of candidates makes a pandas DataFrame.
+    """A kernel tuned under a criterion, or an estimator of scikit-learn as it is.
+
+    A list of candidates makes a pandas DataFrame.
 
     Attributes
     ----------
     kernel_name : name of the kernel as passed, or the repr of an object.
-    kernel : kernel with the tuned hyper-parameters.
-    mu : tuned regularization.
+    kernel : kernel with the tuned hyper-parameters, or the fitted estimator.
+    mu : tuned regularization; NaN for an estimator.
     criterion : name or object as passed.
     value, standard_error : value of the criterion, and its standard error.
     score : score by which candidates are compared, smaller is better: the balanced error rate for
@@ -48,7 +49,7 @@ class Candidate:
     """
 
     kernel_name: str
-    kernel: Kernel
+    kernel: Any
     mu: float
     criterion: str | Criterion
     value: float
@@ -60,6 +61,13 @@ class Candidate:
     seconds: float
     outcome: Outcome
     at_bounds: tuple[BoundMet, ...]
+
+    @property
+    def params(self) -> dict[str, float]:
+        """Tuned hyper-parameters by name; none of an estimator."""
+        if is_estimator(self.kernel):
+            return {}
+        return {h.name: h.value for h in self.kernel.hyperparameters} | {"mu": self.mu}
 
     @property
     def name(self) -> str:
@@ -174,17 +182,16 @@ class Watcher(Protocol):
 
 
 def choose(
-    kernels: Sequence[KernelLike],
-    criteria: Sequence[str | Criterion],
+    tried: Sequence[tuple[KernelLike, str | Criterion]],
     *,
-    objective_of: Callable[..., HeldOutCriterion],
+    objective_of: Callable[..., Any],
     tuned: Callable[..., tuple[Tuning, Fit | None]],
     scorer: Scorer,
     watcher: Watcher,
     random_state: int,
     by_value: bool = False,
 ) -> Choice:
-    """Candidate with the smallest score, among all kernels tuned under all criteria.
+    """Candidate with the smallest score, among kernels tuned under criteria, and estimators.
 
     The first of equally good candidates is chosen. If ``watcher`` stops the selection after a
     candidate, the rest are skipped, provided that one could be evaluated. Feature weights that
@@ -192,7 +199,7 @@ def choose(
 
     Parameters
     ----------
-    kernels, criteria : kernels and criteria of the candidates.
+    tried : kernel, or estimator, and criterion of each candidate.
     objective_of : `Objective` of samples and options, without kernel and criterion.
     tuned : `tune` or `scan` with its options, without the objective, its callbacks and random
         state.
@@ -209,10 +216,10 @@ def choose(
     candidates: list[Candidate] = []
     machines: list[tuple[Tuning, Fit | None]] = []
     best: tuple[Candidate, Score, Tuning, Fit] | None = None
-    objective: HeldOutCriterion | None = None
+    objective: Any = None
     reason = ""
 
-    def search(objective: HeldOutCriterion) -> tuple[Tuning, Fit | None]:
+    def search(objective: Any) -> tuple[Tuning, Fit | None]:
         return tuned(
             objective,
             random_state=np.random.RandomState(random_state),
@@ -221,11 +228,14 @@ def choose(
             begun=watcher.stage_begins,
         )
 
-    for k, (kernel, criterion) in enumerate(product(kernels, criteria)):
-        opened, before = as_kernel(kernel), (0, 0)
+    last: object = None
+    for kernel, criterion in tried:
+        opened: Any = kernel if is_estimator(kernel) else as_kernel(kernel)
+        before = 0, 0
         learns = isinstance(opened, Weighted) and opened.weights is None and not by_value
-        if learns or k % len(criteria) == 0:
+        if learns or kernel is not last:
             objective = None  # the matrices of a kernel go before those of the next come
+        last = kernel
         watcher.candidate_begins(candidate_name(kernel, criterion))
         began = time.perf_counter()
         if objective is None:
@@ -273,7 +283,7 @@ def choose(
     return Choice(candidates, *best, machines)
 
 
-def _failure(objective: HeldOutCriterion, tuning: Tuning) -> str:
+def _failure(objective: Any, tuning: Tuning) -> str:
     """Message about a tuning that ended without a machine or a finite criterion."""
     try:
         objective.fit(tuning.theta)

@@ -1,0 +1,236 @@
+"""Estimators of scikit-learn as members of a machine, and how well they do.
+
+Whatever has no closed form is refitted: held-out outputs of an estimator are of at most a few
+folds, and its models without single rows are as many fits as there are rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
+
+from looms._classes import class_indices
+from looms._typing import AnyArray, Array, Matrix
+from looms.blocks import RowBlocks, rows_in_memory
+from looms.criteria import Criterion, as_criterion
+from looms.estimators._folds import outer_folds, takes_sample_weight
+from looms.lssvm._system import targets_as_columns
+from looms.lssvm.fit import Fit, Member
+from looms.lssvm.left_out import Refits
+from looms.optimize import Outcome, Point
+from looms.optimize._search import Search
+from looms.selection._tuning import Tuning
+from looms.units import Units
+
+#: Folds for held-out outputs of single rows or groups.
+FOLDS = 5
+
+
+def check_estimators(estimators: list[Any], classes: bool) -> None:
+    """ValueError for an estimator that cannot stand among the kernels of a machine."""
+    for estimator in estimators:
+        if is_classifier(estimator) != classes:
+            wanted = "classifier" if classes else "regressor"
+            raise ValueError(f"{estimator!r} is no {wanted}: give one, or leave it out.")
+        if classes and not any(hasattr(estimator, name) for name in _VALUES):
+            raise ValueError(
+                f"{estimator!r} has neither predict_proba nor decision_function: leave it out, or "
+                "wrap it in sklearn.calibration.CalibratedClassifierCV."
+            )
+        if get_tags(estimator).input_tags.pairwise:
+            raise ValueError(f"{estimator!r} takes kernel values: give it features.")
+
+
+_VALUES = ("predict_proba", "decision_function")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class EstimatorMember(Member):
+    """An estimator of scikit-learn.
+
+    Its output is the prediction of a number; of classes 2 p − 1, with the probability p of each, or
+    the decision values if it has no probabilities.
+
+    Attributes
+    ----------
+    weight : as for `Member`.
+    estimator : fitted; not yet before a fit.
+    classes : (n_classes,) sorted labels; None for numbers.
+    shape : () or (t,), of the target of a row.
+    held_out : (n,) or (n, t) outputs of the rows of the fit by estimators without their fold; None
+        before a fit.
+    """
+
+    closed = False
+    weight: float
+    estimator: Any
+    classes: AnyArray | None
+    shape: tuple[int, ...]
+    held_out: Array | None = None
+
+    def __repr__(self) -> str:
+        return f"EstimatorMember({self.estimator!r}, weight={self.weight:.3g})"
+
+    @property
+    def kernel(self) -> Any:
+        """The estimator, where candidates name their kernels."""
+        return self.estimator
+
+    def outputs(self, X: Matrix | RowBlocks, X_fit: Any) -> Array:
+        if isinstance(X, RowBlocks):
+            _, (f,) = X.sweep(lambda rows: ((), (self.values(rows),)))
+        else:
+            f = self.values(X)
+        return self.weight * f.reshape(len(f), *self.shape)
+
+    def values(self, X: Matrix) -> Array:
+        """Outputs in columns, (b, t), of the fitted estimator."""
+        if self.classes is None:
+            return targets_as_columns(np.asarray(self.estimator.predict(X), dtype=np.float64))
+        likely = hasattr(self.estimator, "predict_proba")
+        values = getattr(self.estimator, _VALUES[not likely])(X)
+        values = targets_as_columns(np.asarray(values, dtype=np.float64))
+        if likely:
+            values = 2.0 * values - 1.0
+        known = np.searchsorted(self.classes, self.estimator.classes_)
+        if len(known) == 2 and values.shape[1] == 1:
+            values = np.hstack([-values, values])
+        every = np.full((len(values), len(self.classes)), values.min(initial=-1.0))
+        every[:, known] = values
+        return every[:, 1:] if len(self.classes) == 2 else every
+
+    def left_out(self, X: Matrix, y: Array, zeta: Array, fit_intercept: bool) -> Refits:
+        X = rows_in_memory(X)
+
+        def without(rest: AnyArray) -> Callable[[Matrix], Array]:
+            return self.trained(X[rest], y[rest], zeta[rest]).values
+
+        return Refits(without, X, targets_as_columns(y), zeta)
+
+    def trained(self, X: Matrix, y: Array, zeta: Array) -> EstimatorMember:
+        """A clone of the estimator, fitted to some rows."""
+        weights = {}
+        if np.ptp(zeta) > 0:
+            if not takes_sample_weight(self.estimator):
+                raise ValueError(
+                    f"{self.estimator!r} takes no sample_weight: leave weights out, or take "
+                    "another estimator."
+                )
+            in_pipeline = isinstance(self.estimator, Pipeline)
+            step = f"{self.estimator.steps[-1][0]}__" if in_pipeline else ""
+            weights = {f"{step}sample_weight": zeta}
+        target = y if self.classes is None else self.classes[class_indices(y)]
+        return replace(self, estimator=clone(self.estimator).fit(X, target, **weights))
+
+    def fit(self, left_out: Refits, units: Units, y: Array, tie: float | None = None) -> Fit:
+        """The outputs are of five folds, stratified by class, unless the units are folds."""
+        folds = units if units.unit == "fold" else self._folds(units, y)
+        F = left_out.outputs(folds).reshape(-1, *y.shape)
+        held_out = np.nanmean(F, axis=0)
+        whole = self.trained(left_out.X, y, left_out.weight)
+        return Fit(replace(whole, held_out=held_out), y, held_out, left_out.weight, F, 0.0)
+
+    def _folds(self, units: Units, y: Array) -> Units:
+        labels = None if self.classes is None else class_indices(y)
+        try:
+            numbers = outer_folds(None, y, units.clusters, labels, 0, FOLDS)
+        except ValueError:  # too few rows, or groups, of some class
+            return units
+        return Units.partition(numbers, units.clusters)
+
+    def refits(
+        self, X: Matrix | RowBlocks, y: Array, zeta: Array, fit_intercept: bool
+    ) -> KeptOutputs:
+        assert self.held_out is not None
+        return KeptOutputs(self, X, self.held_out)
+
+    def expanded(self, refits: KeptOutputs, train: AnyArray, places: AnyArray) -> Array:
+        return refits.outputs(places)[0]
+
+    def weighing(self, weight: float) -> EstimatorMember:
+        return replace(self, weight=float(weight))
+
+
+@dataclass(frozen=True, eq=False)
+class KeptOutputs:
+    """Outputs of an estimator where those of closed forms are compared with refits.
+
+    Its held-out outputs are refits already, and not all estimators give the same twice.
+    """
+
+    member: EstimatorMember
+    X: Matrix | RowBlocks
+    held_out: Array
+    condition: float = 0.0
+
+    def refitted(self, labels: AnyArray) -> tuple[Array, Array]:
+        """Outputs of rows with a number, and differences from them that rounding explains."""
+        out = np.full(self.held_out.shape, np.nan)
+        out[labels >= 0] = self.held_out[labels >= 0]
+        return out, np.zeros(out.shape)
+
+    def outputs(self, rows: AnyArray) -> tuple[Array, Array]:
+        """Outputs of the estimator of all rows, and the same differences."""
+        f = self.member.values(rows_in_memory(self.X)[rows]).reshape(-1, *self.member.shape)
+        return f, np.zeros(f.shape)
+
+
+class RefittedCriterion:
+    """Criterion of an estimator as it is, in the place of an `Objective`.
+
+    Parameters
+    ----------
+    X, y : rows and their targets.
+    kernel : the estimator.
+    criterion, sample_weight, selection_weight, units : as for `looms.selection.Objective`.
+    classes : (n_classes,) labels; None for numbers.
+    """
+
+    def __init__(
+        self,
+        X: Matrix | RowBlocks,
+        y: Array,
+        kernel: Any,
+        criterion: str | Criterion,
+        *,
+        sample_weight: Array,
+        selection_weight: Array,
+        units: Units,
+        classes: AnyArray | None,
+    ) -> None:
+        self.member = EstimatorMember(1.0, kernel, classes, y.shape[1:])
+        self.X, self.y, self.units, self.criterion = X, y, units, as_criterion(criterion)
+        self.weight, self.selection_weight = sample_weight, selection_weight
+
+    def tuned(self) -> tuple[Tuning, Fit]:
+        """The criterion of the estimator, and its fit."""
+        zeta = self.weight * (len(self.y) / self.weight.sum())
+        fit = self.member.fit(self.member.left_out(self.X, self.y, zeta, True), self.units, self.y)
+        value, error, *_ = self.criterion.evaluate(
+            self.y, fit.outputs, self.selection_weight, self.units.clusters
+        )
+        search = Search(Point(np.empty(0), value, error), Outcome.GIVEN, (), 0)
+        stages = ((len(self.y), search),)
+        return Tuning(np.empty(0), value, error, Outcome.GIVEN, stages, 0, ()), fit
+
+    def kernel_at(self, theta: Array) -> Any:
+        return self.member.estimator
+
+    def mu_at(self, theta: Array) -> float:
+        return float("nan")
+
+
+def as_it_is(tuned: Callable[..., tuple[Tuning, Fit | None]]) -> Callable[..., Any]:
+    """The search ``tuned`` of objectives; a `RefittedCriterion` has nothing to search."""
+
+    def either(objective: Any, **options: Any) -> tuple[Tuning, Fit | None]:
+        given = isinstance(objective, RefittedCriterion)
+        return objective.tuned() if given else tuned(objective, **options)
+
+    return either

@@ -1,0 +1,185 @@
+"""Estimators of scikit-learn as candidates and members of a stack, against refits by hand."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+
+from looms import LSSVMClassifierCV, LSSVMRegressorCV
+from looms.blocks import ArrayBlocks
+from looms.conformal import jackknife_plus
+from looms.diagnostics import case_deletion, influence
+from looms.lssvm.fit import KernelMember
+from looms.selection._stack import stacking_weights
+
+N = 60
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(N, 2))
+Y = X[:, 0] + np.sign(X[:, 1]) + 0.3 * RNG.normal(size=N)
+TWO, THREE = np.where(Y > 0, "yes", "no"), np.digitize(Y, [-1.0, 1.0])
+NEW = RNG.normal(size=(7, 2))
+FOREST = RandomForestRegressor(20, random_state=0)
+
+
+def stack(estimator, **options):
+    kind = LSSVMClassifierCV if hasattr(estimator, "predict_proba") else LSSVMRegressorCV
+    options = {"combine": "stack", "nested": None, **options}
+    return kind(["linear", estimator], **options)
+
+
+def codes(estimator, rows, y):
+    """Outputs of a fitted classifier by hand."""
+    p = 2 * estimator.predict_proba(rows) - 1
+    return p[:, 1] if len(np.unique(y)) == 2 else p
+
+
+@pytest.mark.parametrize("groups", [None, np.arange(N) // 2], ids=["rows", "groups"])
+def test_a_stack_weighs_outputs_of_refits_without_folds(groups):
+    model = stack(FOREST).fit(X, Y, groups=groups)
+    outer, outputs = model.choice_units_, np.empty((2, N))
+    for out in outer:
+        rest = np.delete(np.arange(N), out)
+        kernel = LSSVMRegressorCV("linear", nested=None)
+        kernel.fit(X[rest], Y[rest], groups=None if groups is None else groups[rest])
+        forest = clone(FOREST).fit(X[rest], Y[rest])
+        outputs[:, out] = kernel.predict(X[out]), forest.predict(X[out])
+    weights = stacking_weights(Y, outputs, np.ones(N), labeled=False)
+    assert (weights > 0).all()
+    assert_allclose(model.candidate_weights_, weights, atol=1e-6)
+    whole = weights[0] * LSSVMRegressorCV("linear", nested=None).fit(X, Y, groups=groups).predict(
+        NEW
+    ) + weights[1] * clone(FOREST).fit(X, Y).predict(NEW)
+    for rows in (NEW, ArrayBlocks(NEW, size=3)):
+        assert_allclose(model.predict(rows), whole, rtol=1e-6)
+    assert_allclose(pickle.loads(pickle.dumps(model)).predict(NEW), model.predict(NEW))
+    assert model.candidates_[1].params == {}
+    assert isinstance(model.members_[0], KernelMember)
+    assert model.kernel_ is model.members_[0].kernel
+
+
+@pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
+@pytest.mark.parametrize(
+    "estimator", [LogisticRegression(), KNeighborsClassifier()], ids=["logistic", "neighbors"]
+)
+def test_outputs_of_classes_are_those_of_their_probabilities(y, estimator):
+    model = LSSVMClassifierCV(estimator, nested=None).fit(X, y)
+    alone = clone(estimator).fit(X, y)
+    assert_allclose(model._outputs(NEW), codes(alone, NEW, y))
+    (member,) = model.members_
+    folds = member._folds(model.units_, model.loo_.y)
+    assert folds.n_units == 5
+    for out in folds:
+        rest = np.delete(np.arange(N), out)
+        f = codes(clone(estimator).fit(X[rest], y[rest]), X[out], y)
+        assert_allclose(model.held_out_.outputs[out], f)
+    assert model.scores_["auc"] > 0.7
+    with pytest.raises(AttributeError):
+        _ = model.kernel_
+
+
+def test_decision_values_and_classes_that_some_rows_lack():
+    model = LSSVMClassifierCV(RidgeClassifier(), nested=None).fit(X, TWO)
+    assert_allclose(model._outputs(NEW), RidgeClassifier().fit(X, TWO).decision_function(NEW))
+    (member,) = LSSVMClassifierCV(LogisticRegression(), nested=None).fit(X, THREE).members_
+    codes = 2.0 * (THREE[:, None] == np.arange(3)) - 1
+    rest = THREE > 0
+    values = member.trained(X[rest], codes[rest], np.ones(rest.sum())).values(NEW)
+    assert (values[:, 0] == -1).all()
+    assert_allclose(values[:, 1] + values[:, 2], 0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [LinearRegression(), make_pipeline(StandardScaler(), LinearRegression())],
+    ids=["alone", "in a pipeline"],
+)
+def test_weights_reach_the_estimator(estimator):
+    weight = RNG.integers(0, 4, N).astype(float)
+    model = LSSVMRegressorCV(estimator, nested=None).fit(X, Y, sample_weight=weight)
+    own = LinearRegression().fit(X, Y, sample_weight=weight)
+    assert_allclose(model.predict(NEW), own.predict(NEW))
+    assert_allclose(model.loo_.outputs[weight == 0], own.predict(X[weight == 0]))
+
+
+@pytest.mark.parametrize("name", ["removed", "added"])
+def test_intervals_and_updates_are_of_refits(name):
+    model = stack(LinearRegression()).fit(X, Y)
+    kernel, estimator = model.members_
+    rows, y = X, Y
+    if name == "removed":
+        rows, y, model = X[2:], Y[2:], model.without([0, 1])
+    else:
+        rows, y = np.vstack([X, NEW]), np.append(Y, np.zeros(7))
+        model = model.with_rows(NEW, np.zeros(7))
+
+    def outputs(rest, new):
+        """The kernel machine keeps its ridges."""
+        K = rows[rest] @ rows[rest].T + N * kernel.mu * np.eye(len(rest))
+        M = np.block([[K, np.ones((len(rest), 1))], [np.ones(len(rest)), np.zeros(1)]])
+        solved = np.linalg.solve(M, np.append(y[rest], 0.0))
+        f = new @ rows[rest].T @ solved[:-1] + solved[-1]
+        other = LinearRegression().fit(rows[rest], y[rest]).predict(new)
+        return kernel.weight * f + estimator.weight * other
+
+    every = np.arange(len(rows))
+    assert_allclose(model.predict(NEW), outputs(every, NEW), rtol=1e-7, atol=1e-9)
+    without = [np.delete(every, i) for i in every]
+    residuals = np.array([y[i] - outputs(G, rows[i : i + 1])[0] for i, G in enumerate(without)])
+    F = np.stack([outputs(G, NEW) for G in without], axis=1)
+    assert_allclose(model.predict_interval(NEW, 0.8), jackknife_plus(residuals, F, 0.8), rtol=1e-6)
+
+
+def test_what_is_nested_and_diagnosed():
+    model = stack(LogisticRegression(), nested="folds").fit(X, TWO)
+    nested = model.nested_
+    out = np.flatnonzero(nested.folds == 0)
+    rest = np.delete(np.arange(N), out)
+    alone = stack(LogisticRegression()).fit(X[rest], TWO[rest])
+    assert_allclose(nested.held_out.outputs[out], alone._outputs(X[out]), rtol=0.05, atol=0.02)
+    assert influence(model, X, TWO).values.shape == (N,)
+    changes = case_deletion(stack(LinearRegression()).fit(X, Y)).rms_change
+    assert np.isfinite(changes).all()
+
+
+@pytest.mark.parametrize("options", [{}, {"search": "grid"}, {"rank": 10}, {"cv": "2x3"}])
+def test_options_of_the_search_leave_estimators_as_they_are(options):
+    model = stack(FOREST, **options).fit(X, Y)
+    assert model.candidates_[1].outcome.name == "GIVEN"
+    assert model.certify().holds
+    both = LSSVMRegressorCV(["linear", FOREST], nested=None, **options).fit(X, Y)
+    assert both.best_index_ == 1
+    assert len(both.members_) == 1
+    assert_allclose(both.predict(NEW), clone(FOREST).fit(X, Y).predict(NEW))
+
+
+@pytest.mark.parametrize(
+    ("machine", "y", "message"),
+    [
+        (LSSVMClassifierCV(LinearRegression()), TWO, r"LinearRegression\(\) is no classifier"),
+        (LSSVMRegressorCV(LogisticRegression()), Y, r"LogisticRegression\(\) is no regressor"),
+        (LSSVMRegressorCV(KernelRidge(kernel="precomputed")), Y, "takes kernel values"),
+        (LSSVMRegressorCV(KNeighborsRegressor()), Y, "takes no sample_weight"),
+    ],
+)
+def test_estimators_that_cannot_be_members(machine, y, message):
+    with pytest.raises(ValueError, match=message):
+        machine.fit(X, y, sample_weight=1.0 + np.arange(N))
+
+
+def test_an_estimator_wins_where_it_is_better():
+    rows = RNG.uniform(-1, 1, size=(150, 3))
+    steps = np.where((rows[:, 0] > 0.3) ^ (rows[:, 1] > -0.2), "a", "b")
+    forest = RandomForestClassifier(20, random_state=0)
+    model = LSSVMClassifierCV(["rbf", forest, SVC(C=10.0)], nested=None).fit(rows, steps)
+    assert model.candidates_[model.best_index_].kernel_name.startswith("RandomForest")
+    assert model.nested_ is not None
+    assert model.scores_["error"] < 0.15
