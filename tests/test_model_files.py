@@ -53,6 +53,7 @@ from looms import (
     LSSVMRegressor,
     LSSVMRegressorCV,
     NonconformityClassifier,
+    TransformedTargetRegressorCV,
 )
 from looms.calibration import Softmax
 from looms.calibration._isotonic import Isotonic
@@ -295,8 +296,8 @@ def test_names_of_what_a_file_may_hold_are_right(name):
     assert f"{value.__module__}.{value.__qualname__}" == name
 
 
-#: A function may be any code; machines of a transformed target are pickled, or loaded as trusted.
-NOT_IN_FILES = (looms.kernels.Function, looms.TransformedTargetRegressorCV)
+#: A function may be any code.
+NOT_IN_FILES = (looms.kernels.Function,)
 
 
 def test_every_kernel_and_criterion_of_looms_may_be_in_a_file():
@@ -633,6 +634,9 @@ MACHINES = {
         POINTS,
         POINTS[:, 0] + np.abs(POINTS[:, 1]) + 0.4 * np.random.default_rng(1).normal(size=12),
     ),
+    "transformed": lambda: TransformedTargetRegressorCV(
+        LSSVMRegressorCV("linear"), ["none", "log"], nested="folds"
+    ).fit(POINTS, np.exp(POINTS[:, 0])),
     "svm": lambda: SVCCV("linear").fit(POINTS, LABELS),
     "nested svm": lambda: SVCCV("linear", param_grid={"C": [1.0]}, nested="folds").fit(
         POINTS, LABELS
@@ -752,6 +756,12 @@ TAMPERED = [
     ("svm", "calibrators_", ()),
     ("svm", "cv_results_", {"params": [], "score": [1]}),
     ("svm", "C_", 0.0),
+    ("transformed", "transform_", "cube"),
+    ("transformed", "machine_", 3),
+    ("transformed", "loo_", HeldOut(np.ones(3), np.ones(3))),
+    ("transformed", "_repeated", np.ones(3)),
+    ("transformed", "candidates_", None),
+    ("transformed", "_nested", 3),
     ("svm", "fit_weight_", np.ones(5)),
     ("svm", "selection_weight_", -np.ones(12)),
     ("svm", "X_fit_", np.zeros((12, 5))),

@@ -11,9 +11,17 @@ from skl2onnx import to_onnx
 from skl2onnx.common.data_types import FloatTensorType
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
-from looms import SVCCV, LSSVMClassifier, LSSVMRegressor, LSSVMRegressorCV
+from looms import (
+    SVCCV,
+    LSSVMClassifier,
+    LSSVMClassifierCV,
+    LSSVMRegressor,
+    LSSVMRegressorCV,
+    TransformedTargetRegressorCV,
+)
 from looms.kernels import (
     RBF,
     Columns,
@@ -46,6 +54,24 @@ def test_graphs_give_what_machines_give(name):
     assert others == 0
     largest, others = differences(model, "float32")
     assert largest < 1e-6
+    assert others == 0
+
+
+@pytest.mark.parametrize("transform", ["none", "sqrt", "log", "log1p"])
+@pytest.mark.parametrize("statistic", ["mean", "median"])
+def test_transformed_targets_are_transformed_back(transform, statistic):
+    y = np.exp(X[:, 0] + 0.1 * np.sin(9 * X[:, 1]))
+    machine = LSSVMRegressor("rbf", mu=1e-2)
+    model = TransformedTargetRegressorCV(machine, transform, statistic=statistic)
+    largest, _ = differences(model.fit(X, y, sample_weight=np.arange(len(y)) % 3), "float64")
+    assert largest < 1e-9
+
+
+@pytest.mark.parametrize("y", [TWO, CLASSES], ids=["two", "three"])
+def test_stacks_of_classes_with_an_estimator_are_converted_with_it(y):
+    stack = LSSVMClassifierCV(["linear", LogisticRegression()], combine="stack", nested=None)
+    largest, others = differences(stack.fit(X, y), "float64")
+    assert largest < 1e-9
     assert others == 0
 
 

@@ -120,13 +120,13 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
 
 def machine_without_rows(model: Any, what: str) -> Any:
     """The fitted machine of looms in a model that has its machines without any rows."""
-    machine = parts_of(model).last
+    parts = parts_of(model)
+    machine = getattr(parts.last, "machine_", parts.last)
     if not hasattr(machine, "left_out"):
         raise TypeError(
             f"{what} needs a fitted LSSVMClassifier, LSSVMRegressor, a CV version, or a pipeline "
             f"or search that ends in one; got {type(model).__name__}. "
-            "looms.diagnostics.influence takes other classifiers; with transformed targets, fit "
-            "the regressor to the targets transformed beforehand."
+            "looms.diagnostics.influence takes other classifiers."
         )
     check_is_fitted(machine, "fit_weight_")
     return machine

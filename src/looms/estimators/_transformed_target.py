@@ -14,7 +14,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from looms._checks import check_known, one_or_many
 from looms._scores import Scores, number_scores
 from looms._typing import Array, Matrix
+from looms.blocks import RowBlocks
 from looms.conformal._jackknife import intervals_of_ends, required_rank
+from looms.dask._predict import lazy_for_dask
 from looms.estimators._base import checked_sample_weight
 from looms.estimators._certificate import Certificate
 from looms.estimators._folds import (
@@ -98,7 +100,7 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
     -----
     It takes as many fits as there are transforms. To minimize squared errors, choose by held-out
     squared errors rather than by the likelihood, which prefers the transform whose noise is even
-    and normal. Files of `looms.model_files` do not hold it unless it is ``trusted``.
+    and normal.
 
     References
     ----------
@@ -215,13 +217,15 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
             warn(message, category)
         return self
 
+    @lazy_for_dask
     def predict(self, X: Any) -> Array:
         """Mean, or median, of the target of each sample.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            New samples.
+            New samples, also as `looms.blocks.RowBlocks`. For a dask collection the predictions
+            are a dask array.
 
         Returns
         -------
@@ -428,6 +432,8 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
 
     def _checked_new_data(self, X: Any) -> Matrix:
         check_is_fitted(self, "machine_")
+        if isinstance(X, RowBlocks):
+            return self.machine_._checked_new_data(X)
         return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
 
     def _predictions(self, outputs: HeldOut, y: Array) -> HeldOut:

@@ -15,6 +15,7 @@ from looms.calibration._isotonic import Isotonic
 from looms.calibration._sigmoid import Sigmoid
 from looms.calibration._softmax import Softmax
 from looms.estimators._certificate import Certificate
+from looms.estimators._regressor import Regressor
 from looms.estimators._svc import SupportVectorClassifier
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
@@ -24,6 +25,7 @@ from looms.model_files._values import index, indices, numbers, positive, require
 from looms.selection._candidates import Candidate
 from looms.selection._decisions import Decisions
 from looms.selection._nested import Nested, Setting
+from looms.selection._target_transforms import TARGET_TRANSFORMS, TransformCandidate
 from looms.units import Units
 
 #: Highest degree of a polynomial, because powers are multiplied out one by one.
@@ -174,6 +176,28 @@ def _scores_of(machine: Any) -> None:
     shape = (n, *machine.loo_.y.shape[1:])
     require(isinstance(given[1], np.ndarray) and given[1].shape == shape, "_scored_in: outputs")
     require(given[1].dtype == np.float64, "_scored_in: outputs")
+
+
+def transformed(machine: Any) -> None:
+    if "machine_" not in vars(machine):
+        return
+    inner = machine.machine_
+    require(isinstance(inner, Regressor) and "members_" in vars(inner), "machine_ is no machine")
+    require(machine.transform_ in TARGET_TRANSFORMS, "transform_ is not known")
+    require(inner.n_features_in_ == machine.n_features_in_, "machine_ is of other features")
+    shape = inner.loo_.y.shape
+    for name in ("loo_", "held_out_"):
+        _held_out(machine, name, shape)
+    numbers(machine, "_repeated", None, int(np.count_nonzero(inner.fit_weight_)))
+    proper = isinstance(machine.candidates_, list) and all(
+        isinstance(one, TransformCandidate) for one in machine.candidates_
+    )
+    require(proper, "candidates_ is not a list of candidates")
+    nested = machine._nested
+    if nested is not None:
+        require(isinstance(nested, Nested), "_nested holds no nested predictions")
+        same = all(isinstance(one, type(machine)) for one in nested.machines)
+        require(same, "_nested is not of such machines")
 
 
 def certificate(certificate: Any) -> None:

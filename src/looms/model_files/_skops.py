@@ -31,7 +31,11 @@ _SCALARS |= {"numpy.bool", "numpy.bool_"}  # one type; its name depends on the v
 #: Names by kind of node.
 ADMITTED: dict[str, set[str]] = {
     "DictNode": {"builtins.dict"},
-    "ListNode": {"builtins.list", "looms.selection._candidates.Candidates"},
+    "ListNode": {
+        "builtins.list",
+        "looms.selection._candidates.Candidates",
+        "looms.selection._target_transforms.TransformCandidates",
+    },
     "TupleNode": {"builtins.tuple"},
     "SetNode": {"builtins.set"},
     "SliceNode": {"builtins.slice"},

@@ -17,6 +17,7 @@ from looms.model_files import _machines as machines
 from looms.model_files import _transformers as transformers
 from looms.model_files._values import require, type_name
 from looms.selection._candidates import Candidates
+from looms.selection._target_transforms import TransformCandidates
 
 _FEATURES = "n_features_in_ feature_names_in_"
 #: Attributes of every estimator of scikit-learn; the version is removed again on reading.
@@ -39,6 +40,10 @@ _SVM = (
 _SCORED = (
     f"{_FEATURES} _held_out _labels_by_others _neighbors _pool _seed _validation_labels classes_ "
     "deciding_ pool_ validation_ validation_scores_"
+)
+_TRANSFORMED = (
+    f"{_FEATURES} _nested _outer_seed _repeated _unfitted candidates_ held_out_ loo_ machine_ "
+    "transform_"
 )
 _ONE_HOT = (
     "_default_to_infrequent_mappings _drop_idx_after_grouping _infrequent_enabled "
@@ -96,6 +101,9 @@ TYPES = {
         machines.least_squares, f"{_REGRESSOR} {_SELECTED}"
     ),
     "looms.estimators._svc_cv.SVCCV": Held(machines.support_vector_machine, _SVM),
+    "looms.estimators._transformed_target.TransformedTargetRegressorCV": Held(
+        machines.transformed, _TRANSFORMED
+    ),
     "looms.estimators._svm_grid.SVMGrid": Held(machines.grid),
     "looms.folds.GapKFold": Held(),
     "looms.kernels._base.Constant": Held(),
@@ -128,6 +136,7 @@ TYPES = {
     "looms.selection._prior.HyperPrior": Held(),
     "looms.selection._tuning.BoundMet": Held(),
     "looms.selection._tuning.Tuning": Held(),
+    "looms.selection._target_transforms.TransformCandidate": Held(),
     "looms.tables._transformers.PairScaler": Held(transformers.scaler, f"{_FEATURES} mean_ scale_"),
     "looms.tables._transformers.SparseColumns": Held(
         transformers.sparse_columns, f"{_FEATURES} columns_"
@@ -178,7 +187,7 @@ def attributes(name: str) -> frozenset[str]:
     return frozenset(own.union(TYPES[name].fitted.split()))
 
 
-_CONTAINERS = (list, tuple, set, Candidates)
+_CONTAINERS = (list, tuple, set, Candidates, TransformCandidates)
 _PLAIN = (str, int, float, bool, type(None), slice, np.generic, np.dtype)
 _SPARSE = (sparse.csr_array, sparse.csr_matrix)
 #: Attributes that hold a type or a function, which the check of their owner knows.

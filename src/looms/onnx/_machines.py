@@ -21,6 +21,7 @@ from looms.estimators import (
     LSSVMClassifierCV,
     LSSVMRegressor,
     LSSVMRegressorCV,
+    TransformedTargetRegressorCV,
 )
 from looms.estimators._estimator_member import EstimatorMember
 from looms.kernels._samples import dense
@@ -34,8 +35,9 @@ def register_converters() -> None:
     """Teach skl2onnx the machines of looms.
 
     ``skl2onnx.to_onnx`` then converts `LSSVMClassifier`, `LSSVMClassifierCV`, `LSSVMRegressor` and
-    `LSSVMRegressorCV` (including stacks) and `SVCCV`, alone and in pipelines. Classifiers have the
-    options of scikit-learn's classifiers: ``zipmap``, ``output_class_labels``, ``nocl`` and
+    `LSSVMRegressorCV` (including stacks), `TransformedTargetRegressorCV` and `SVCCV`, alone and in
+    pipelines. Classifiers have the options of scikit-learn's classifiers: ``zipmap``,
+    ``output_class_labels``, ``nocl`` and
     ``raw_scores`` (`decision_function`; for two classes one column each, the first negated).
     Rows in float64 need ``zipmap=False``: the dicts that skl2onnx makes by default, also for
     scikit-learn's classifiers, hold only float32, and a runtime refuses the graph. Without
@@ -74,6 +76,13 @@ def register_converters() -> None:
             _convert_regressor,
             options=precision,
         )
+    skl2onnx.update_registered_converter(
+        TransformedTargetRegressorCV,
+        "LoomsTransformedTargetRegressorCV",
+        _regressor_shapes,
+        _convert_transformed,
+        options=precision,
+    )
     of_classes = {
         "zipmap": [True, False, "columns"],
         "output_class_labels": [False, True],
@@ -124,6 +133,32 @@ def _convert_regressor(scope: Any, operator: Any, container: Any) -> None:
     g, X = _graph_and_rows(scope, operator, container)
     f = _outputs(g, X, operator.raw_operator)
     _give(g, f, operator.outputs[0])
+
+
+def _convert_transformed(scope: Any, operator: Any, container: Any) -> None:
+    """Median or smeared mean, as `looms.selection._target_transforms.smeared_means`."""
+    model = operator.raw_operator
+    g, X = _graph_and_rows(scope, operator, container)
+    f = _outputs(g, X, model.machine_)
+    if model.statistic == "median":
+        _give(g, _untransformed(g, f, model.transform_), operator.outputs[0])
+        return
+    _, _, weight = held_out = model.machine_.held_out_
+    used = weight > 0
+    spread = g("Add", f, held_out.residuals[used][None])
+    share = (weight[used] / weight[used].sum())[:, None]
+    _give(g, g("MatMul", _untransformed(g, spread, model.transform_), share), operator.outputs[0])
+
+
+def _untransformed(g: Graph, z: str, transform: str) -> str:
+    """Targets of transformed ones."""
+    if transform == "none":
+        return z
+    if transform == "sqrt":
+        root = g("Max", z, 0.0)
+        return g("Mul", root, root)
+    values = g("Exp", g("Min", z, float(np.log(np.finfo(g.dtype).max))))
+    return values if transform == "log" else g("Max", g("Sub", values, 1.0), 0.0)
 
 
 def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:

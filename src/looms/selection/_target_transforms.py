@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -68,7 +67,8 @@ TARGET_TRANSFORMS = {
 }
 
 
-class TransformCandidate(NamedTuple):
+@dataclass(frozen=True)
+class TransformCandidate:
     """Held-out figures of a transform.
 
     Attributes
