@@ -104,6 +104,7 @@ def test_here_it_is_a_positive_number():
 @pytest.fixture
 def little(monkeypatch):
     """Memory for a search on 99 rows, not on 100."""
+    monkeypatch.setattr(_memory, "_LITTLE", 0)
     monkeypatch.setattr(_memory, "free_memory", lambda: bytes_needed(100) - 1)
 
 
