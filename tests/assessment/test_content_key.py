@@ -158,9 +158,10 @@ print(*(key(make()) for name, make in THINGS.items() if name not in ("lambda", "
 def test_keys_are_the_same_in_every_process(monkeypatch):
     """Whatever their hashes of texts begin with."""
     folder = os.path.dirname(__file__)
+    seed = "1" if os.environ.get("PYTHONHASHSEED") == "0" else "0"
     other = subprocess.run(
         [sys.executable, "-c", CODE, folder],
-        env={**os.environ, "PYTHONHASHSEED": "1" if os.environ.get("PYTHONHASHSEED") == "0" else "0"},
+        env={**os.environ, "PYTHONHASHSEED": seed},
         capture_output=True,
         text=True,
         check=True,
