@@ -95,9 +95,8 @@ def test_weights_count_as_copies_and_zero_as_absence():
 
 @pytest.mark.slow
 def test_rows_in_blocks_give_what_a_matrix_gives(tmp_path):
-    S, y = X[:300], NUMBERS[:300]
-    blocks = ArrayBlocks(S)
-    model, other = regressor().fit(blocks, y), regressor().fit(S, y)
+    blocks = ArrayBlocks(X[:N])
+    model, other = regressor().fit(blocks, NUMBERS[:N]), regressor().fit(X[:N], NUMBERS[:N])
     assert_allclose(model.predict(X[N:]), other.predict(X[N:]), rtol=1e-12)
     assert model.X_fit_ is None
     save_model(tmp_path / "m.skops", model, {})
@@ -108,36 +107,36 @@ def test_rows_in_blocks_give_what_a_matrix_gives(tmp_path):
         again.predict(ArrayBlocks(X[N:, :3]))
     with pytest.raises(ValueError, match="a machine fitted to rows in blocks does not keep them"):
         again.predict_interval(X[N:])
-    single = ArrayBlocks(S.astype(np.float32))
+    single = ArrayBlocks(X[:N].astype(np.float32))
     assert_allclose(
-        regressor().fit(single, y).predict(X[N:]),
+        regressor().fit(single, NUMBERS[:N]).predict(X[N:]),
         other.predict(X[N:]),
         rtol=0.01,
         atol=0.01,
     )
-    np.save(tmp_path / "X.npy", S)
-    mapped = regressor().fit(np.load(tmp_path / "X.npy", mmap_mode="r"), y)
+    np.save(tmp_path / "X.npy", X[:N])
+    mapped = regressor().fit(np.load(tmp_path / "X.npy", mmap_mode="r"), NUMBERS[:N])
     assert_allclose(mapped.predict(X[N:]), other.predict(X[N:]), rtol=1e-12)
     assert mapped.X_fit_ is None
-    gap = S.copy()
+    gap = X[:N].copy()
     gap[7, 1] = np.nan
     with pytest.raises(ValueError, match="X contains NaN or infinity in row 7"):
-        regressor().fit(ArrayBlocks(gap), y)
-    whole = regressor(rank="auto").fit(blocks, y)
+        regressor().fit(ArrayBlocks(gap), NUMBERS[:N])
+    whole = regressor(rank="auto").fit(blocks, NUMBERS[:N])
     assert whole.landmarks_ is None
     blocks.feature_names = list("abcd")
-    assert list(regressor().fit(blocks, y).feature_names_in_) == list("abcd")
+    assert list(regressor().fit(blocks, NUMBERS[:N]).feature_names_in_) == list("abcd")
     for options, weight, message in (
         ({"rank": None}, None, "Rows in blocks need landmarks: give rank"),
         ({"copies": "together"}, None, "copies='together' compares all rows"),
-        ({}, np.arange(len(y)), "Rows in blocks need positive weights"),
+        ({}, np.arange(N), "Rows in blocks need positive weights"),
         ({"nested": "folds"}, None, "nested='folds' tune machines anew"),
         ({"kernel": "auto"}, None, "Rows in blocks are not kept, but a stack"),
     ):
         with pytest.raises(ValueError, match=message):
-            regressor(**options).fit(blocks, y, sample_weight=weight)
-    with pytest.raises(ValueError, match="X has 300 rows, and y has 5"):
-        regressor().fit(blocks, y[:5])
+            regressor(**options).fit(blocks, NUMBERS[:N], sample_weight=weight)
+    with pytest.raises(ValueError, match="X has 900 rows, and y has 5"):
+        regressor().fit(blocks, NUMBERS[:5])
 
 
 @pytest.mark.parametrize("grouped", [False, True])
