@@ -119,6 +119,13 @@ def test_the_message_has_the_numbers_and_the_remedy(little):
         check_memory(100)
 
 
+def test_a_megabyte_is_not_asked_for(monkeypatch):
+    monkeypatch.setattr(_memory, "free_memory", lambda: 0)
+    check_memory(193)
+    with pytest.raises(MemoryError):
+        check_memory(194)
+
+
 rng = np.random.default_rng(0)
 X = rng.normal(size=(200, 3))
 NUMBERS, LABELS = X[:, 0] + rng.normal(size=200), (X[:, 0] > 0).astype(int)
