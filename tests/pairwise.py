@@ -14,17 +14,18 @@ def pairwise(*axes):
     9
     """
     places = [range(len(axis)) for axis in axes]
-    missing = {
-        ((i, a), (j, b))
-        for i, j in combinations(range(len(axes)), 2)
-        for a, b in product(places[i], places[j])
-    }
+    bits: dict[tuple[int, ...], int] = {}  # a set of pairs is a number with a bit for each
 
+    def pairs(case):
+        met = ((i, j, case[i], case[j]) for i, j in combinations(range(len(axes)), 2))
+        return sum(1 << bits.setdefault(pair, len(bits)) for pair in met)
+
+    candidates = {case: pairs(case) for case in product(*places)}
+    missing = (1 << len(bits)) - 1
     cases = []
-    candidates = {case: set(combinations(enumerate(case), 2)) for case in product(*places)}
     while missing:
-        best = max(candidates, key=lambda case: len(missing & candidates[case]))
-        missing -= candidates[best]
+        best = max(candidates, key=lambda case: (missing & candidates[case]).bit_count())
+        missing &= ~candidates[best]
         cases.append(tuple(axis[place] for axis, place in zip(map(list, axes), best, strict=True)))
     return cases
 

@@ -96,7 +96,7 @@ def stacked(model: Any) -> bool:
     return model.combine == "stack" and model.nested_ is not None  # else the best was taken
 
 
-STACK = {"kernel": ["linear", "rbf"], "combine": "stack"}
+STACK = {"kernel": ["linear", RBF(0.5, gamma_bounds="fixed")], "combine": "stack"}
 WITH_SKLEARN = "stack with an estimator of scikit-learn"
 RANK = {"rank": 8}
 MACHINES = {

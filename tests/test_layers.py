@@ -3,6 +3,7 @@
 import ast
 import re
 import sys
+from functools import cache
 from itertools import chain
 from pathlib import Path
 
@@ -61,9 +62,8 @@ MODULES = sorted(ROOT.rglob("*.py"))
 BESIDE = {"papers", "benchmarks", "tests"}
 
 
-def imports_of(source, package):
+def imports_of(tree, package):
     """Dotted names of what the source imports, and whether it does so inside a function."""
-    tree = ast.parse(source)
     late = {
         id(node)
         for function in ast.walk(tree)
@@ -81,9 +81,14 @@ def imports_of(source, package):
                 yield f"{base}.{alias.name}", id(node) in late
 
 
+@cache
+def tree_of(module):
+    return ast.parse(module.read_text(encoding="utf-8"))
+
+
+@cache
 def imports_of_module(module):
-    package = path_of(module).rpartition(".")[0]
-    return list(imports_of(module.read_text(encoding="utf-8"), package))
+    return list(imports_of(tree_of(module), path_of(module).rpartition(".")[0]))
 
 
 def up_or_across(room, imported):
@@ -161,10 +166,9 @@ def test_the_core_imports_its_own_at_the_top():
 def test_the_core_neither_prints_nor_reads_nor_logs():
     offenders = []
     for module in CORE_MODULES:
-        tree = ast.parse(module.read_text(encoding="utf-8"))
         called = {
             node.func.id
-            for node in ast.walk(tree)
+            for node in ast.walk(tree_of(module))
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
         }
         imported = {name.split(".")[0] for name, _ in imports_of_module(module)}
@@ -177,7 +181,7 @@ def test_the_core_neither_prints_nor_reads_nor_logs():
 
 def test_the_rules_see_what_they_forbid():
     source = "import logging\nfrom ..selection import _tune\ndef f():\n    import looms.cli.run\n"
-    found = list(imports_of(source, "looms.kernels"))
+    found = list(imports_of(ast.parse(source), "looms.kernels"))
     assert found == [
         ("logging", False),
         ("looms.selection._tune", False),

@@ -104,6 +104,7 @@ def test_here_it_is_a_positive_number():
 @pytest.fixture
 def little(monkeypatch):
     """Memory for a search on 99 rows, not on 100."""
+    monkeypatch.setattr(_memory, "_LITTLE", 0)
     monkeypatch.setattr(_memory, "free_memory", lambda: bytes_needed(100) - 1)
 
 
@@ -116,6 +117,13 @@ def test_the_message_has_the_numbers_and_the_remedy(little):
         MemoryError, match=rf"^{re.escape(expected)} of memory, but .* are free\. Use rank='auto'"
     ):
         check_memory(100)
+
+
+def test_a_megabyte_is_not_asked_for(monkeypatch):
+    monkeypatch.setattr(_memory, "free_memory", lambda: 0)
+    check_memory(193)
+    with pytest.raises(MemoryError):
+        check_memory(194)
 
 
 rng = np.random.default_rng(0)

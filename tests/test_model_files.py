@@ -910,9 +910,9 @@ def with_size_in_directory(data, n_bytes):
 
 
 HUGE = {
-    "as its directory says": lambda: bomb("schema.json", 60),
-    "and its directory lies": lambda: with_size_in_directory(bomb("schema.json", 60), 60_000),
-    "in a zip file in it": lambda: zipped(**{"a_npz": bomb("data.npy", 60), "schema_json": "{}"}),
+    "as its directory says": lambda: bomb("schema.json", 15),
+    "and its directory lies": lambda: with_size_in_directory(bomb("schema.json", 15), 60_000),
+    "in a zip file in it": lambda: zipped(**{"a_npz": bomb("data.npy", 15), "schema_json": "{}"}),
 }
 
 

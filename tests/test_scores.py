@@ -295,8 +295,8 @@ def test_an_area_of_one_is_no_certainty(sizes):
     assert auc[0] == pytest.approx(1)
     error = class_scores((y > 0).astype(int), np.zeros(len(y)), auc, one)["auc"][1]
     rng, short = np.random.default_rng(0), []
-    for area in rng.uniform(0.8, 1.0, 20_000):
-        distance = np.sqrt(2) * norm.ppf(area)
+    areas = rng.uniform(0.8, 1.0, 20_000)
+    for area, distance in zip(areas, np.sqrt(2) * norm.ppf(areas), strict=True):
         if (distance + rng.normal(size=sizes[0])).min() > rng.normal(size=sizes[1]).max():
             short.append(1 - area)
     assert 0.3 * error < np.sqrt(np.mean(np.square(short))) <= error

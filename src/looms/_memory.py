@@ -11,6 +11,8 @@ from pathlib import Path
 #: gradient, distances); the peak of fits to 6000 rows was 3.4, to 3000 rows 3.7. The others are
 #: of a search on a grid, a fit with given values and the refits of a certificate, to 2000 rows.
 SEARCH, GRID, GIVEN, CERTIFICATE = 3.5, 6.5, 1.5, 5.5
+#: Bytes that are taken without asking the system, which takes as long as a fit to 50 rows.
+_LITTLE = 1 << 20
 _SYSTEM = Path("/")
 
 
@@ -42,7 +44,10 @@ def check_memory(
     n_arrays : number of such arrays that are in memory at once.
     remedy : what takes less memory, for the message.
     """
-    needed, free = bytes_needed(n_rows, n_arrays), free_memory()
+    needed = bytes_needed(n_rows, n_arrays)
+    if needed <= _LITTLE:
+        return
+    free = free_memory()
     if free is not None and needed > free:
         raise MemoryError(
             f"the kernel matrix of {n_rows:,} rows, and arrays of its size beside it, take about "

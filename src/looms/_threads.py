@@ -23,10 +23,12 @@ _SMALL = 800
 
 
 @cache
-def _controller() -> ThreadpoolController:
+def _libraries() -> dict[str, Any]:
+    """Every BLAS of the process, by the path of its file."""
     import scipy.linalg  # noqa: F401  (its BLAS must be loaded to be found)
 
-    return ThreadpoolController().select(user_api="blas")
+    controller = ThreadpoolController().select(user_api="blas")
+    return {library.filepath: library for library in controller.lib_controllers}
 
 
 @contextmanager
@@ -37,7 +39,7 @@ def blas_threads(n_samples: int) -> Iterator[None]:
     to the process: if contexts overlap in several Python threads, the first one in
     lowers it and the last one out restores it, library by library.
     """
-    paths = [info["filepath"] for info in _controller().info()]
+    paths = [*_libraries()]
     if n_samples >= _SMALL:
         idle = [path for path in paths if not _is_scipys(path)]
         # A BLAS that SciPy shares with others, as conda's, is the only one there is.
@@ -56,9 +58,8 @@ def blas_threads(n_samples: int) -> Iterator[None]:
 
 def available_threads() -> int:
     """Number of threads that SciPy's BLAS may use now: the cores, or fewer if a limit is set."""
-    infos = _controller().info()
-    own = [info for info in infos if _is_scipys(info["filepath"])] or infos
-    return max((int(info["num_threads"]) for info in own), default=1)
+    own = [path for path in _libraries() if _is_scipys(path)] or [*_libraries()]
+    return max((int(_libraries()[path].get_num_threads()) for path in own), default=1)
 
 
 def one_blas_thread() -> AbstractContextManager[None]:
@@ -73,7 +74,7 @@ _HELD: dict[str, tuple[list[int], int]] = {}
 
 def _hold(path: str, holder: int) -> None:
     if path not in _HELD:
-        _HELD[path] = [], _library(path).get_num_threads()
+        _HELD[path] = [], _libraries()[path].get_num_threads()
         _set_threads(path, 1)
     _HELD[path][0].append(holder)
 
@@ -110,16 +111,11 @@ def _set_threads(path: str, n_threads: int) -> None:
     With OpenBLAS, threadpoolctl obeys only the first Python thread that sets a limit,
     and silently ignores others until that one is cleared.
     """
-    library = _library(path)
+    library = _libraries()[path]
     clear = getattr(library, "clear_controlling_thread", lambda force: None)
     clear(force=True)
     library.set_num_threads(n_threads)
     clear(force=True)
-
-
-def _library(path: str) -> Any:
-    (library,) = _controller().select(filepath=path).lib_controllers
-    return library
 
 
 def _is_scipys(path: str) -> bool:

@@ -245,7 +245,7 @@ def test_standard_errors_are_those_of_new_data(names):
         y = X[:, 0] + X[:, 1] + rng.normal(size=50)
         model = Ridge() if "r2" in names else GaussianNB()
         y = y if "r2" in names else y > 0
-        result = assess(model, X, y, 25, scoring=names, method="bootstrap", random_state=seed)
+        result = assess(model, X, y, 20, scoring=names, method="bootstrap", random_state=seed)
         estimates.append(result.mean)
         errors.append(result.standard_error)
     ratio = np.sqrt(np.mean(np.square(errors), axis=0)) / np.std(estimates, axis=0)

@@ -53,9 +53,11 @@ def numbered():
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-def test_a_worker_of_loky_dies_once(numbered, tmp_path):
+def test_a_worker_dies_once(numbered, tmp_path):
+    """A pool of multiprocessing would wait for ever: loky's processes are taken in its place."""
     model = Deadly(os.getpid(), str(tmp_path / "killed"))
-    result = looms.assess(model, *numbered, 6, scoring="ber", random_state=16, n_jobs=2)
+    with joblib.parallel_config("multiprocessing", n_jobs=2):
+        result = looms.assess(model, *numbered, 6, scoring="ber", random_state=16)
     assert (tmp_path / "killed").exists()
     assert result.failures == {}
     assert result.table["ber"].tolist() == [0.5] * 6
@@ -68,15 +70,6 @@ def test_a_split_that_kills_its_worker_is_recorded(numbered):
     result = looms.assess(model, *numbered, 6, scoring="ber", random_state=16, n_jobs=2)
     assert set(result.failures) == {0}  # the one split of these whose training part lacks row 0
     assert all(reason.startswith("TerminatedWorkerError") for reason in result.failures.values())
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-def test_a_pool_of_multiprocessing_does_not_wait_for_ever(numbered):
-    model = Deadly(os.getpid())
-    with joblib.parallel_config("multiprocessing", n_jobs=2):
-        result = looms.assess(model, *numbered, 6, scoring="ber", random_state=16)
-    assert set(result.failures) == {0}
 
 
 ORPHANS = """

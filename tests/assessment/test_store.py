@@ -337,31 +337,42 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 import looms
-if __name__ == "__main__":
+def table(store, n_jobs):
     X, y = load_breast_cancer(return_X_y=True)
     model = make_pipeline(StandardScaler(), looms.LSSVMClassifierCV("linear", threshold="ber"))
-    result = looms.assess(model, X[::6], y[::6], 40, store=sys.argv[1], random_state=0,
-                          n_jobs=int(sys.argv[3]))
-    with open(sys.argv[2], "w") as file:
-        file.write(result.table.to_csv())
+    result = looms.assess(model, X[::6], y[::6], 40, store=store, random_state=0, n_jobs=n_jobs)
+    return result.table.to_csv()
+if __name__ == "__main__":
+    print(table(sys.argv[1], int(sys.argv[2])))
 """
+
+
+def table_here(store):
+    """Table of the script, made in this process."""
+    names = {"__name__": "script"}
+    exec(SCRIPT, names)
+    return names["table"](store, 1)
 
 
 @pytest.fixture
 def process(tmp_path):
-    """Start the script on a store, in a group of its own."""
+    """Start the script on the store, in a group of its own; it goes on once a split is stored."""
     environment = {**os.environ, "PYTHONPATH": str(Path(looms.__file__).parents[1])}
     (tmp_path / "script.py").write_text(SCRIPT)
 
-    def start(store, table, n_jobs=1):
-        return subprocess.Popen(
-            [sys.executable, "script.py", store, table, str(n_jobs)],
+    def start(n_jobs=1):
+        run = subprocess.Popen(
+            [sys.executable, "script.py", "store", str(n_jobs)],
             cwd=tmp_path,
             env=environment,
             start_new_session=True,
+            stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
+        while not split_files(tmp_path) and run.poll() is None:
+            time.sleep(0.005)
+        return run
 
     return start
 
@@ -373,28 +384,20 @@ def test_killed_with_its_workers(process, tmp_path):
 
     `tests/test_faults.py` ends one process at every operation of the store.
     """
-    quiet = process("quiet", "quiet.csv")
-    assert quiet.wait(timeout=120) == 0, quiet.stderr.read()
-    quiet.stderr.close()
-    with process("store", "table.csv", 2) as run:
-        while not split_files(tmp_path) and run.poll() is None:
-            time.sleep(0.005)
+    with process(n_jobs=2) as run:
         os.killpg(run.pid, signal.SIGKILL)
     assert 0 < len(split_files(tmp_path)) < 40
-    with process("store", "table.csv", 2) as run:
-        assert run.wait(timeout=120) == 0, run.stderr.read()
-    assert (tmp_path / "table.csv").read_bytes() == (tmp_path / "quiet.csv").read_bytes()
+    assert table_here(tmp_path / "store") == table_here(tmp_path / "quiet")
 
 
 @pytest.mark.slow
 def test_two_processes_on_one_store(process, tmp_path):
-    runs = [process("store", f"{name}.csv") for name in "ab"]
-    for run in runs:
-        assert run.wait(timeout=120) == 0, run.stderr.read()
-        run.stderr.close()
-    tables = [(tmp_path / f"{name}.csv").read_bytes() for name in "ab"]
-    assert tables[0] == tables[1]
-    assert tables[0].count(b"\n") == 41
+    with process() as other:
+        here = table_here(tmp_path / "store")
+        there, error = other.communicate(timeout=120)
+    assert other.returncode == 0, error
+    assert there == here + "\n"
+    assert here.count("\n") == 41
     for path in split_files(tmp_path):
         assert json.loads(path.read_bytes())["result"]["error"] is None
     assert not list((tmp_path / "store").rglob("*.part"))

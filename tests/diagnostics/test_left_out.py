@@ -445,7 +445,7 @@ def test_the_only_group_of_a_class_is_not_left_out():
 @pytest.mark.slow
 def test_an_svccv_of_the_squared_hinge_keeps_its_loss_and_its_choice(classes):
     X, y = load_iris(return_X_y=True)
-    X, y = X[np.isin(y, classes)][::5, 2:], y[np.isin(y, classes)][::5]
+    X, y = X[np.isin(y, classes)][::7, 2:], y[np.isin(y, classes)][::7]
     machine = SVCCV(loss="squared_hinge", param_grid={"gamma": 0.7, "C": 2.0}).fit(X, y)
     fits = left_out_fits(machine, X, y)
     held = SVCCV(

@@ -54,21 +54,33 @@ def refitted(model, rows, y=None):
     return sum(one.weight * refitted_member(model, one, rows, y) for one in model.members_)
 
 
+_KERNELS = {}
+
+
+def grams(one):
+    """Kernel matrix with all rows or with the landmarks, and that of the landmarks; kept."""
+    if id(one.kernel) not in _KERNELS:
+        own = None if one.landmarks is None else one.kernel(one.landmarks, one.landmarks)
+        _KERNELS[id(one.kernel)] = one.kernel, one.kernel(X, one.landmarks), own
+    return _KERNELS[id(one.kernel)][1:]
+
+
 def refitted_member(model, one, rows, y):
     """The same of a single machine, by its normal equations or its whole kernel matrix."""
     weight = model.fit_weight_
     ridge, bias = one.mu * weight.sum(), np.ones((N, int(model.fit_intercept_)))
+    K, own = grams(one)
     if one.landmarks is None:
-        K = np.hstack([one.kernel(X)[:, rows], bias])
+        K = np.hstack([K[:, rows], bias])
         system = np.zeros((K.shape[1],) * 2)
         system[: len(rows)] = K[rows]
         system[: len(rows), : len(rows)] += np.diag(ridge / weight[rows])
         system[len(rows) :, : len(rows)] = bias[rows].T
         targets = np.vstack([y[rows], np.zeros((bias.shape[1], y.shape[1]))])
         return K @ np.linalg.solve(system, targets)
-    phi, m = np.hstack([one.kernel(X, one.landmarks), bias]), one.landmarks.shape[0]
+    phi, m = np.hstack([K, bias]), one.landmarks.shape[0]
     penalty = np.zeros((phi.shape[1],) * 2)
-    penalty[:m, :m] = ridge * one.kernel(one.landmarks, one.landmarks)
+    penalty[:m, :m] = ridge * own
     weighted = weight[rows, None] * phi[rows]
     # of a linear kernel, landmarks are linearly dependent
     solution = np.linalg.pinv(phi[rows].T @ weighted + penalty, hermitian=True, rcond=1e-13)

@@ -143,7 +143,9 @@ def draw(seed, n, classes):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("classes", [True, False])
-def test_a_table_sorted_by_its_target_is_in_no_order(classes):
+def test_a_table_sorted_by_its_target_is_in_no_order(classes, monkeypatch):
+    if not classes:  # no partition is another
+        monkeypatch.setattr(_row_order, "N_RANDOM", 39)
     p = []
     for seed in range(30):
         X, y = draw(seed, 70, classes)

@@ -34,10 +34,7 @@ MACHINES = {
     "classifier that tunes": (LSSVMClassifierCV([RBF(), Linear()], nested=None), CLASSES),
     "regressor that tunes": (LSSVMRegressorCV("ard"), Y),
     "regressor on landmarks": (LSSVMRegressorCV(rank=20, random_state=0), Y),
-    "support vector machine": (
-        SVCCV(param_grid={"C": [0.1, 1.0, 10.0, 100.0]}, nested=None),
-        CLASSES,
-    ),
+    "support vector machine": (SVCCV(param_grid=GRID, nested=None), CLASSES),
 }
 
 

@@ -17,11 +17,12 @@ from looms.conformal._sets import class_margins
 from looms.criteria import as_criterion
 from looms.held_out import HeldOut
 from looms.kernels import RBF, Linear
-from looms.lssvm import refit_loo, solve
+from looms.lssvm import left_out, solve
 from looms.selection import Objective
 from looms.selection._fold_pairs import fold_pairs
 from looms.selection._starts import grid_points
 from looms.threshold import find_threshold
+from looms.units import Units
 
 N = 17
 RNG = np.random.default_rng(2)
@@ -91,17 +92,11 @@ class Anew:
     def without(self, *numbers):
         """Rows outside some folds, the best point there, and its held-out outputs."""
         rest = np.flatnonzero(~np.isin(self.number, numbers))
+        units = Units.of_numbers(self.number[rest])
         values, held_out = [], []
-        for (_, mu), K in zip(self.points, self.grams, strict=True):
-            held_out.append(
-                refit_loo(
-                    K[np.ix_(rest, rest)],
-                    self.y[rest],
-                    mu * len(self.rows) / len(rest),
-                    sample_weight=self.w[rest],
-                    folds=self.number[rest],
-                ).outputs
-            )
+        for k in range(len(self.points)):
+            outputs = left_out.Linear(self.projection(k, rest)).outputs(units)
+            held_out.append(outputs.reshape(self.y[rest].shape))
             values.append(
                 self.criterion.evaluate(
                     self.y[rest], held_out[-1], self.selection_weight[rest]
@@ -110,17 +105,18 @@ class Anew:
         best = int(np.argmin(values))
         return SimpleNamespace(rest=rest, point=best, outputs=held_out[best])
 
+    def projection(self, point, rest):
+        """Solved system of one point on some rows."""
+        mu = self.points[point][1] * len(self.rows) / len(rest)
+        K = self.grams[point][np.ix_(rest, rest)]
+        return solve(K, self.y[rest], mu, sample_weight=self.w[rest]).projection
+
     def outputs(self, point, numbers, at):
         """Outputs at rows, or new samples, of a machine without some folds."""
-        kernel, mu = self.points[point]
+        kernel, _ = self.points[point]
         rest = np.flatnonzero(~np.isin(self.number, numbers))
         K = self.grams[point]
-        machine = solve(
-            K[np.ix_(rest, rest)],
-            self.y[rest],
-            mu * len(self.rows) / len(rest),
-            sample_weight=self.w[rest],
-        ).projection.machine
+        machine = self.projection(point, rest).machine
         between = K[at] if at.ndim == 1 else kernel(at, X[self.rows])
         outputs = between[:, rest] @ machine.coefficients + machine.intercept
         return outputs.reshape(len(outputs), *self.y.shape[1:])

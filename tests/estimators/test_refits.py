@@ -9,6 +9,7 @@ from looms import LSSVMClassifierCV, LSSVMRegressorCV
 from looms._classes import class_factors
 from looms.conformal import jackknife_plus
 from looms.folds import GapKFold
+from looms.kernels import Matern
 from looms.model_files import load_model, save_model
 
 N = 45
@@ -18,7 +19,11 @@ NEW = RNG.normal(size=(5, 3))
 SIGNAL = np.sin(2 * X[:, 0]) + X[:, 1] + 0.5 * RNG.normal(size=N)
 GROUPS = np.arange(N) // 2
 #: Of five groups there are five folds: a stack without one of them has four of its own.
-STACK = {"kernel": ["linear", "matern12"], "combine": "stack", "groups": np.arange(N) // 9}
+STACK = {
+    "kernel": ["linear", Matern(0.5, 0.3, gamma_bounds="fixed")],
+    "combine": "stack",
+    "groups": np.arange(N) // 9,
+}
 
 OPTIONS = {
     "landmarks": {"rank": 12},

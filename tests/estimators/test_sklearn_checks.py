@@ -33,7 +33,7 @@ ESTIMATORS = [
 
 #: What runs other code; without probabilities nothing but the choice is an exception.
 VARIANTS = [
-    LSSVMRegressorCV(["linear", "quadratic"], search="grid", combine="stack", nested=None),
+    LSSVMRegressorCV(["linear", "normalized_linear"], search="grid", combine="stack", nested=None),
     LSSVMClassifierCV(
         "linear", optimizer="scg", cv=3, class_weight="balanced", calibration="isotonic"
     ),

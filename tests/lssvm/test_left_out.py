@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from pairwise import pairwise
-from sklearn.neighbors import KNeighborsRegressor
 
 from looms.blocks import ArrayBlocks, RowBlocks
 from looms.folds import GapKFold
@@ -24,6 +23,9 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(N, 3))
 X[3] = X[7]  # a duplicate
 NEW = RNG.normal(size=(4, 3))
+ALL = np.vstack([X, NEW])  # refits have rows by their number
+NUMBERS = np.arange(N)
+NEW_NUMBERS = np.arange(N, len(ALL))
 SIGNAL = np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * RNG.normal(size=N)
 TARGETS = {
     "one": SIGNAL[:, None],
@@ -67,18 +69,18 @@ class Problem:
 
     def refits(self, cross, theta):
         """Refits with a kernel, at the ridges of all rows."""
-        ridge = N * 2.0 ** theta[-1] / self.zeta
+        ridge, K = N * 2.0 ** theta[-1] / self.zeta, cross(ALL, ALL)
 
         def fit(rows):
             m, border = len(rows), float(self.fit_intercept)
             C = np.zeros((m + 1, m + 1))
-            C[:m, :m] = cross(X[rows], X[rows]) + np.diag(ridge[rows])
+            C[:m, :m] = K[np.ix_(rows, rows)] + np.diag(ridge[rows])
             C[m, :m] = C[:m, m] = border
             C[m, m] = 1.0 - border
             s = np.linalg.solve(C, np.vstack([self.y[rows], np.zeros((1, self.y.shape[1]))]))
-            return lambda new: cross(new, X[rows]) @ s[:m] + s[m]
+            return lambda new: K[np.ix_(new, rows)] @ s[:m] + s[m]
 
-        return Refits(fit, X, self.y, self.zeta)
+        return Refits(fit, NUMBERS, self.y, self.zeta)
 
 
 def dense(problem, theta):
@@ -143,12 +145,20 @@ PROJECTIONS = {
 }
 
 
-def neighbors(problem, units):
-    def fit(rows):
-        model = KNeighborsRegressor(2).fit(X[rows], problem.y[rows])
-        return lambda new: model.predict(new).reshape(len(new), -1)
+def neighbors(rows_of, samples):
+    """Mean of the two nearest rows; new rows are given as those of ``samples`` are."""
 
-    return Refits(fit, X, problem.y, problem.zeta)
+    def of(problem, units):
+        def fit(rows):
+            def mean(new):
+                d = np.square(rows_of(new)[:, None] - X[rows]).sum(axis=2)
+                return problem.y[rows[np.argsort(d, axis=1, kind="stable")[:, :2]]].mean(axis=1)
+
+            return mean
+
+        return Refits(fit, samples, problem.y, problem.zeta)
+
+    return of
 
 
 def both(name):
@@ -161,10 +171,8 @@ def both(name):
 
 
 def stack(*members):
-    pairs = [
-        (lambda p, units: neighbors(p, THETA),) * 2 if m == "neighbors" else both(m)
-        for m in members
-    ]
+    twice = neighbors(np.asarray, X), neighbors(ALL.__getitem__, NUMBERS)
+    pairs = [twice if m == "neighbors" else both(m) for m in members]
     weights = np.arange(1.0, 1 + len(members))
     return tuple(
         lambda p, units, k=k: Sum(weights, [pair[k](p, units) for pair in pairs]) for k in range(2)
@@ -231,7 +239,7 @@ def test_equals_refits(monkeypatch, name, units, targets, weights, fit_intercept
     assert_allclose(of_rows(ours, units, INNER), of_rows(refits, units, INNER), **closely)
     alone = UNITS["rows"]
     assert_allclose(of_rows(ours, units, alone), of_rows(refits, units, alone), **closely)
-    assert_allclose(ours.at(NEW, units), refits.at(NEW, units), **closely)
+    assert_allclose(ours.at(NEW, units), refits.at(NEW_NUMBERS, units), **closely)
     if name != "chosen":  # its machine of all rows is another question
         assert_allclose(ours.fitted(), refits.fitted(), **closely)
         changes = refits.mean_square_changes(units)
@@ -308,7 +316,7 @@ def test_machines_without_each_unit_give_its_outputs(name, units):
     problem = Problem(TARGETS["two"], WEIGHTS["uneven"], True)
     solve, cross = PROJECTIONS[name]
     projection, units = solve(problem, THETA), UNITS[units]
-    refits = problem.refits(cross(problem, THETA), THETA).at(NEW, units)
+    refits = problem.refits(cross(problem, THETA), THETA).at(NEW_NUMBERS, units)
     for k, machine in enumerate(projection.machines(units)):
         basis = X if machine.landmarks is None else machine.landmarks
         K = problem.kernel(THETA)(NEW, basis) if name != "features" else NEW @ X.T

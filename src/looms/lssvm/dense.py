@@ -213,8 +213,21 @@ def _add_square(P: Array, units: Units, e: Array, v: Array, C: Array) -> Array:
     -----
     B is a sum of ± x xᵀ, at most 2t for each unit. Each takes n² flops, so single rows take n³.
     """
-    vectors = [(batch.rows, *_squares(e[batch.places], v[batch.places])) for batch in units.batches]
+    alone, vectors = np.zeros(len(P)), []
+    for batch in units.batches:
+        if batch.rows.shape[1] == 1:
+            products = (e[batch.places] * v[batch.places]).sum(axis=(1, 2))
+            np.add.at(alone, batch.rows[:, 0], products)
+        else:
+            vectors.append((batch.rows, *_squares(e[batch.places], v[batch.places])))
     for sign in (1.0, -1.0):
+        rows = np.flatnonzero(sign * alone > 0)
+        for start in range(0, len(rows), _COLUMNS):
+            some = rows[start : start + _COLUMNS]
+            Z = P.T[some] * np.sqrt(np.abs(alone[some]))[:, None]  # as P lies in memory
+            C = blas.dsyrk(sign, Z.T, beta=1.0, c=C, lower=1, overwrite_c=1)
+        if not vectors:
+            continue
         X = _sparse_rows(len(P), [(G, x, signs == sign) for G, x, signs in vectors])
         for start in range(0, X.shape[0], _COLUMNS):
             some = X[start : start + _COLUMNS]

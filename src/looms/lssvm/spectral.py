@@ -99,11 +99,16 @@ class Spectral(Projection):
         if not safe.all():
             raise LeverageError(mu, int(np.argmin(safe)))
         self._matrix: Array | None = None
-        self.size = np.square(V / self.zeta[:, None]) @ spectrum.eigenvalues + self.ridge
+        self._eigenvalues = spectrum.eigenvalues
 
     @property
     def machine(self) -> Machine:
         return Machine(self.alpha, self._intercept)
+
+    @property
+    def size(self) -> Array:  # type: ignore[override]
+        weights = self._vectors / self.zeta[:, None]
+        return np.asarray(np.square(weights) @ self._eigenvalues + self.ridge)
 
     def diagonal(self) -> Array:
         return self._p

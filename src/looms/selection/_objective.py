@@ -17,6 +17,8 @@ from looms.lssvm.dense import Dense
 from looms.lssvm.projection import Projection
 from looms.selection._scanned_criterion import ScannedCriterion
 
+_COLUMNS = 64  # of a kernel matrix, summed at a time
+
 
 class Objective(ScannedCriterion):
     """Held-out criterion of a machine with a whole kernel matrix.
@@ -129,7 +131,8 @@ def feature_space_variance(K: Array, centered: bool) -> float:
     diagonal = K.diagonal()
     with np.errstate(over="ignore", invalid="ignore"):
         total = float(diagonal.mean())
-        below = sum(float(K[j + 1 :, j].sum()) for j in range(n)) if centered else 0.0
+        starts = range(0, n, _COLUMNS) if centered else ()
+        below = sum(float(np.tril(K[j:, j : j + _COLUMNS], -1).sum()) for j in starts)
     if not (0 < total < np.inf and np.isfinite(below)):
         return 1.0
     if centered:
