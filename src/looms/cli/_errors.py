@@ -18,7 +18,10 @@ BAD_INPUT = 2
 OTHER = 1
 INTERRUPTED = 130
 #: Options that are called otherwise than the parameter of Python.
-_OTHERWISE = {"class_weight": "weight", "probability": "calibration", "validation": "cv"}
+_OTHERWISE = {
+    **{"class_weight": "weight", "probability": "calibration", "validation": "cv"},
+    "transforms": "target-transform",
+}
 #: Parameters that messages name, and options of the same name, up to the hyphens.
 _PARAMETERS = (
     *("sep", "decimal", "encoding", "sheet", "format", "max_bytes", "store", "test_size"),
@@ -41,6 +44,7 @@ _WORDS = {
     "leave it out.": "leave it out (--drop).",
     "fit without them": "fit without them (looms fit --drop)",
     "cv=GapKFold()": "--time",
+    " with criterion='error' does not admit": " does not admit",
     "looms.assess": "looms assess",
     "LSSVMClassifierCV and LSSVMRegressorCV": "--machine lssvm",
     "LSSVMClassifierCV(rank='auto')": "--machine lssvm --rank auto",

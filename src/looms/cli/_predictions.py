@@ -158,7 +158,8 @@ class Predictions:
 
     def trained_on(self) -> Iterator[str]:
         """A note on rows equal to training rows."""
-        known, new = self.saved.model[-1].X_fit_, self.matrix
+        machine = self.saved.model[-1]
+        known, new = getattr(machine, "machine_", machine).X_fit_, self.matrix
         if known is None:  # of a table in blocks, which is not kept
             return
         if sparse.issparse(new):

@@ -15,7 +15,13 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 
-from looms import SVCCV, LSSVMClassifierCV, LSSVMRegressorCV, NonconformityClassifier
+from looms import (
+    SVCCV,
+    LSSVMClassifierCV,
+    LSSVMRegressorCV,
+    NonconformityClassifier,
+    TransformedTargetRegressorCV,
+)
 from looms._classes import class_targets
 from looms._typing import AnyArray
 from looms.cli._errors import InputError
@@ -288,14 +294,33 @@ class MachineRequest:
         ),
     ] = None
 
+    target_transform: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=(
+                "For numbers that are skewed or never negative: none, sqrt, log or log1p, to fit "
+                "to this transform of the target and predict its mean; repeat it to compare "
+                "several, or give auto for all that the targets admit."
+            ),
+            metavar="NAME",
+        ),
+    ] = None
+
     def __post_init__(self) -> None:
         """Refuse, before any file is read, what no rows could mend."""
-        self._checked(self.task != "regression", maxsize)
+        numbers = self.task == "regression" or (self.task == "auto" and self.target_transform)
+        self._checked(not numbers, maxsize)
         self._check_time()
 
+    @property
+    def in_memory(self) -> bool:
+        """True if all rows are looked at together, so that they are not read in blocks."""
+        return bool(self.groups or self.time or self.target_transform)
+
     def _checked(self, classes: bool, n_rows: int) -> Any:
-        """The unfitted estimator; refuses what it refuses whatever the rows."""
-        machine: Any = self.estimator(classes)
+        """The unfitted estimator, or that in it; refuses what it refuses whatever the rows."""
+        whole = self.estimator(classes)
+        machine: Any = getattr(whole, "regressor", whole)
         with refused(faults=(ValueError, TypeError)):
             if hasattr(machine, "kernel"):
                 machine._checked_search()
@@ -347,7 +372,14 @@ class MachineRequest:
         if "random_state" in known:
             values["random_state"] = self.random_state
         estimator: BaseEstimator = kind(**values)
-        return estimator
+        if self.target_transform is None:
+            return estimator
+        if classes:
+            raise InputError(
+                "--target-transform is for regression, but this is a classification; see --task"
+            )
+        transforms, nested = one_or_all([*self.target_transform]), values.get("nested", "auto")
+        return TransformedTargetRegressorCV(estimator, transforms, nested=nested)
 
     def _not_for(self, option: str, parameter: str, classes: bool) -> InputError:
         """Error for an option that the estimator has no parameter for."""
@@ -367,7 +399,7 @@ class MachineRequest:
         self._check_folds(prepared, getattr(machine, "cv", self.cv))
         if classes and hasattr(machine, "threshold"):
             self._check_classes(y, machine.threshold)
-        return machine
+        return self.estimator(classes)
 
     def _check_folds(self, prepared: Prepared, cv: Any) -> None:
         """Refuse folds that cannot be made, naming the options that ask for them."""

@@ -14,6 +14,7 @@ from looms.assessment import assess as assess_splits
 from looms.assessment._result import Assessment
 from looms.cli._cost import arrays_of, by_features, tell_cost
 from looms.cli._errors import InputError
+from looms.cli._figures import facts_of
 from looms.cli._options import (
     Columns,
     FileArgument,
@@ -83,7 +84,7 @@ def assess(
     """Assess the whole selection on outer splits, whose test rows it never sees."""
     if request.nested:
         raise InputError("--nested is for looms fit: looms assess tunes anew in splits of its own")
-    check_report(report, False, request, output, "the row a split")
+    check_report(report, request, output, "the row a split")
     if request.time is not None and method is not None:
         raise InputError(
             f"--time tests rows after the training rows, which --method {method} mixes; leave one "
@@ -125,8 +126,10 @@ def assess(
         if output is not None:
             write_or_print(output, csv_text(result.table), "a row for each split is in")
         if report is not None:
-            model = train(prepared, request).model
-            write_report(report, model, prepared, columns.target, file, result)
+            fitted = train(prepared, request, target=columns.target, file=file.name)
+            facts = facts_of(fitted, prepared, result)
+            assert facts is not None  # by `check_report`
+            write_report(report, facts)
     finally:
         show_result(result, json)
     if result.classification:

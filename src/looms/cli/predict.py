@@ -16,6 +16,8 @@ from looms._words import count, listed
 from looms.cli._errors import InputError
 from looms.cli._figures import (
     choice_of,
+    confusion_of,
+    facts_of,
     show_choice,
     show_confusion,
     show_figures,
@@ -46,7 +48,6 @@ from looms.cli._target import text
 from looms.datasets._table import Table, no_rows
 from looms.model_files import load_model
 from looms.model_files._files import SavedModel
-from looms.report import summary
 from looms.report.text import plain
 
 #: Metadata of a model of looms fit.
@@ -190,7 +191,7 @@ def score(
     rows = f"{count(table.X.shape[0], 'row')} of {file.name}"
     show_figures({rows: figures}, len(getattr(saved.model[-1], "classes_", ())))
     if labels:
-        show_confusion(truth, text(predictions.predicted), labels)
+        show_confusion(confusion_of(truth, text(predictions.predicted), labels), labels)
 
 
 @command
@@ -202,20 +203,16 @@ def show(
 ) -> None:
     """Show the options, the choice, the candidates and the leave-one-out figures."""
     saved = load(model, max_bytes)
+    facts = facts_of(saved)
     if json:
-        if saved.metadata["options"].get("machine") != "lssvm":
-            raise InputError(f"--json is for --machine lssvm, but {model} has another machine")
-        target, file = saved.metadata["target"], saved.metadata["file"]
-        pandas = require("pandas", "--json")
-        # Of the targets only the name counts.
-        y = pandas.Series(range(saved.metadata["n_rows"]), name=target)
-        title = f"{target}, {file}" if target else file
-        show_json(summary(saved.model, y=y, title=title))
+        if facts is None:
+            raise InputError(f"--json is not for the machines of {model}, chosen for each row")
+        show_json(facts.summary)
         return
     show_request(saved.metadata)
-    show_choice(saved)
-    if hasattr(saved.model[-1], "best_index_") or "date" in saved.metadata:
-        note(choice_of(saved))
+    show_choice(saved, facts)
+    if "date" in saved.metadata or (facts is not None and facts.model.results):
+        note(choice_of(saved, facts))
 
 
 def load(path: Path, max_bytes: int) -> SavedModel:

@@ -8,9 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from looms._optional import require
 from looms.assessment._result import Assessment
-from looms.report._summary import summary
-from looms.report.figures import figure, plus_minus
-from looms.report.text import certified, clean, count, day, number, sentence
+from looms.report.facts import Facts
+from looms.report.text import (
+    certified,
+    clean,
+    count,
+    day,
+    figure,
+    number,
+    plus_minus,
+    sentence,
+)
 
 if TYPE_CHECKING:
     from skops.card import Card
@@ -64,9 +72,7 @@ def card(
     Classification of target, by a kernel machine of looms ..., fitted to 150 samples of 4 ...
     """
     cards = require("skops.card", "A model card")
-    report = summary(
-        estimator, X=X, y=y, groups=groups, assessment=assessment, title=title, notes=notes
-    )
+    report = Facts(estimator, X, y, groups, assessment, title, notes).summary
     sections = {
         "Model description": _description(report),
         "Model description/Intended uses & limitations": [

@@ -1,10 +1,11 @@
-"""The fitted machine in an estimator: names, held-out predictions, its training problem."""
+"""A fitted machine as its reports read it: names, held-out predictions, its training problem."""
 
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -15,36 +16,45 @@ from sklearn.utils.validation import check_is_fitted
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array, Matrix
 from looms.diagnostics import loo_margins
-from looms.estimators._in_pipelines import parts_of
-from looms.estimators._least_squares import LeastSquaresMachine
-from looms.estimators._search import SelectingMachine, chosen_criterion
+from looms.estimators._folds import is_number_of_folds
+from looms.estimators._in_pipelines import machine_of, parts_of
 from looms.held_out import HeldOut
 from looms.kernels import Kernel, Weighted
 from looms.kernels._hyperparameters import Hyperparameter
 from looms.kernels._samples import training_rows, variances
+from looms.optimize import Outcome
 from looms.report._feature_names import feature_names
-from looms.report._selection import METHODS, chosen_by, combined_by_rest, n_choice_folds, unit_of
+from looms.report.text import FIGURES
 from looms.scores import Scored
 from looms.selection import Objective
 from looms.selection._nested import Nested
-from looms.selection._tuning import BoundMet
+from looms.selection._tuning import BoundMet, Tuning
+from looms.threshold import BalancedError
 from looms.units import Units
 
+#: Names of the methods, by what is held out at a time.
+METHODS = {
+    "sample": "leave-one-out",
+    "group": "leave-one-group-out",
+    "fold": "cross-validation",
+}
 #: So many samples of every class are kept, if there are as many.
 _FEW = 5
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A fitted machine with names for its features.
+    """A fitted machine with names for its features; what it does not have is None or empty.
 
     Attributes
     ----------
-    machine : the last step.
+    machine : the kernel machine; with a transformed target, on the scale of the transform.
+    whole : what predicts: the machine, or the regressor around it that transforms the target.
     features, sources, named : names of its features, as `feature_names` gives them.
     """
 
-    machine: LeastSquaresMachine
+    machine: Any
+    whole: Any
     features: list[str]
     sources: list[str]
     named: bool
@@ -56,7 +66,8 @@ class Model:
     @property
     def held_out(self) -> HeldOut:
         """Output for every sample by the machine without its fold, its group or itself."""
-        return self.machine.held_out_
+        held_out: HeldOut = self.whole.held_out_
+        return held_out
 
     @cached_property
     def predictions(self) -> HeldOut:
@@ -66,10 +77,8 @@ class Model:
         if the choice was repeated without the sample, those of the machines so chosen. n³ flops.
         Of rows in blocks, without folds of ``cv``, those of the machines without one of ten folds.
         """
-        held_out, nested, decisions = self.held_out, self.nested, None
+        held_out, nested, decisions = self.held_out, self.nested, self.scored.decisions
         outputs = held_out.outputs.copy()
-        if self.classification:
-            decisions = self.scored.decisions
         if decisions is not None:
             outputs[self.scored.rows] = decisions.outputs
         elif nested is not None:
@@ -78,8 +87,9 @@ class Model:
 
     @cached_property
     def scored(self) -> Scored:
-        """Figures to quote, and the predictions that they rest on."""
-        return scored(self.machine)
+        """Scores to quote with their errors, and the decisions that they rest on."""
+        made = self.whole._scored()
+        return Scored(made, np.flatnonzero(self.has_weight), None) if type(made) is dict else made
 
     @property
     def has_weight(self) -> AnyArray:
@@ -94,18 +104,19 @@ class Model:
     @property
     def units(self) -> Units:
         """Samples that the criterion held out together; those of weight zero stay."""
-        return self.machine.units_
+        units: Units = self.machine.units_
+        return units
 
     @property
     def nested(self) -> Nested | None:
         """Predictions by machines that were chosen without the sample; None without."""
-        nested: Nested | None = self.machine.nested_
+        nested: Nested | None = self.whole.nested_
         return nested
 
     @property
     def unit(self) -> str:
         """What is held out at a time: "sample", "group" or "fold"."""
-        return unit_of(self.machine)
+        return (self.nested or self).units.unit
 
     @property
     def method(self) -> str:
@@ -115,12 +126,21 @@ class Model:
     @property
     def chosen_by(self) -> str:
         """Name of the method by which the criterion held samples out."""
-        return METHODS[chosen_by(self.machine)]
+        return METHODS[self.units.unit]
+
+    @property
+    def n_choice_folds(self) -> int:
+        """Number of folds that compare candidates, each tuned without them; 0 if none do.
+
+        Candidates are then compared by the held-out outputs that the criterion judged.
+        """
+        compared: Units | None = getattr(self.machine, "choice_units_", None)
+        return int(compared.n_units) if compared else 0
 
     @property
     def candidates_by(self) -> str:
         """Name of the method by which the candidates' score held samples out."""
-        n_folds = n_choice_folds(self.machine)
+        n_folds = self.n_choice_folds
         return f"{n_folds}-fold {METHODS['fold']}" if n_folds else self.chosen_by
 
     @property
@@ -130,20 +150,43 @@ class Model:
             return None
         of_groups = self.unit == "fold" and self.units.grouped
         each = f"{self.unit} of whole groups" if of_groups else self.unit
-        if combined_by_rest(self.machine):
+        if not self.nested.whole:
             verb = "weighed" if self.stacked else "chosen"
             return f"candidates were tuned anew without each {each}, and {verb} by the other folds"
         return f"the choice was repeated without each {each}"
 
     @property
+    def transform(self) -> str | None:
+        """Name of the transform of the target; None without."""
+        name: str | None = getattr(self.whole, "transform_", None)
+        return name
+
+    @property
+    def transforms(self) -> list[Any]:
+        """Transforms of the target that were compared; none without."""
+        return [] if self.transform is None else self.whole.candidates_
+
+    @property
+    def on_scale(self) -> Model:
+        """The machine by itself, with targets and outputs on the scale of the transform."""
+        return replace(self, whole=self.machine)
+
+    @property
+    def members(self) -> tuple[Any, ...]:
+        """Members of a stack, or the machine as the only one, with ``kernel``, ``mu``, ``weight``;
+        none for other machines than sums of least-squares machines."""
+        members: tuple[Any, ...] = getattr(self.machine, "_members", ())
+        return members
+
+    @property
     def stacked(self) -> bool:
         """True for a stack of machines; ``kernel_`` is then that of the largest."""
-        return bool(self.machine.members_)
+        return len(self.members) > 1
 
     @property
     def n_landmarks(self) -> int | None:
         """Number of landmarks; None if the coefficients belong to all samples."""
-        landmarks: Matrix | None = self.machine.landmarks_
+        landmarks: Matrix | None = getattr(self.machine, "landmarks_", None)
         return None if landmarks is None else landmarks.shape[0]
 
     @property
@@ -163,17 +206,17 @@ class Model:
         return bool(self.machine.kernel_.pairwise)
 
     @property
+    def leaves_out(self) -> bool:
+        """True if the machine has `left_out`, its training rows, and so the effect of each row."""
+        return hasattr(self.machine, "left_out") and self.rows is not None
+
+    @property
     def columns(self) -> dict[str, list[int]]:
         """Features by the column of the table that they were made from."""
         columns: dict[str, list[int]] = {}
         for k, source in enumerate(self.sources):
             columns.setdefault(source, []).append(k)
         return columns
-
-    @property
-    def selecting(self) -> SelectingMachine | None:
-        """The machine if it chose its hyper-parameters itself."""
-        return self.machine if isinstance(self.machine, SelectingMachine) else None
 
     @property
     def classes(self) -> list[str]:
@@ -184,48 +227,124 @@ class Model:
         threshold: float | Array = getattr(self.machine, "threshold_", 0.0)
         return threshold
 
+    # What was chosen ------------------------------------------------------------
+
+    @property
+    def results(self) -> dict[str, Any]:
+        """``cv_results_``, a row for each candidate; empty for given hyper-parameters."""
+        return getattr(self.machine, "cv_results_", {})
+
+    @property
+    def honest_by(self) -> str:
+        """What gives scores that are not optimistic: subject and verb."""
+        folds = self.rows is not None and is_number_of_folds(getattr(self.machine, "cv", None))
+        return "nested='folds' and looms.assess give" if folds else "looms.assess gives"
+
+    @property
+    def ranked(self) -> list[int]:
+        """Places of the candidates, the best first."""
+        order = np.argsort(self.results.get("rank_loo_score", []), kind="stable")
+        return [int(k) for k in order]
+
+    @property
+    def candidates(self) -> list[Any]:
+        """Candidates that were each tuned; empty if they are points, or there are none."""
+        return getattr(self.machine, "candidates_", [])
+
+    @property
+    def shares(self) -> Array | None:
+        """Weights of the candidates in a stack; None if one of them was taken."""
+        shares: Array | None = getattr(self.machine, "candidate_weights_", None)
+        return shares
+
+    @property
+    def tuning(self) -> Tuning | None:
+        """Record of the search that ended at the hyper-parameters, of a stack of the largest."""
+        tuning: Tuning | None = getattr(self.machine, "selection_", None)
+        return tuning
+
+    @property
+    def prior(self) -> bool | None:
+        """True if a prior restrained the hyper-parameters; None where there is no such option."""
+        prior: bool | None = getattr(self.machine, "prior", None)
+        return prior
+
+    @property
+    def kernels(self) -> list[Kernel]:
+        """Kernels with their values: those of a stack, or the only one."""
+        return [one.kernel for one in self.members] or [self.machine.kernel_]
+
+    @property
+    def n_tuned(self) -> int:
+        """Number of hyper-parameters that were chosen, of all machines of a stack."""
+        return sum(len(kernel.theta) + 1 for kernel in self.kernels) if self.results else 0
+
+    @property
+    def criterion(self) -> Any:
+        """Criterion of the chosen candidate; "press" for given hyper-parameters."""
+        if self.candidates:
+            return self.candidates[self.machine.best_index_].criterion
+        return self.machine.criterion if self.results else "press"
+
+    @property
+    def candidate_scores(self) -> Array:
+        """The score by which candidates were compared, in the units of `score`."""
+        scores = np.asarray(self.results["loo_score"])
+        return scores if self.classification else np.sqrt(scores)
+
+    @property
+    def score(self) -> tuple[str, str]:
+        """Name of the candidates' score, and its key among the figures, if it has one.
+
+        Points are compared by the criterion itself, unless folds compare them.
+        """
+        if not self.classification:
+            return FIGURES["rmse"].name, "rmse"
+        points = self.tuning is None or self.tuning.outcome is Outcome.GRID
+        if self.results and points and not self.n_choice_folds:
+            name = str(self.criterion)
+            if name in FIGURES:
+                return FIGURES[name].name, name
+            return "deviance" if name == "log_likelihood" else name, ""
+        threshold = self.machine.threshold
+        if threshold in (None, "ber") or isinstance(threshold, Real | BalancedError):
+            return FIGURES["ber"].name, "ber"
+        rule = threshold if isinstance(threshold, str) else getattr(threshold, "__name__", None)
+        return f"loss of {rule or repr(threshold)}", ""
+
 
 def model_of(estimator: Any) -> Model:
-    """The least-squares machine in a fitted estimator; TypeError or NotFittedError without one.
+    """The machine of looms in a fitted estimator; TypeError or NotFittedError without one.
 
-    The estimator is the machine, a pipeline that ends in it, or a search with such a
-    ``best_estimator_``.
+    The estimator is the machine, a regressor of a transformed target around it, a pipeline that
+    ends in one of them, or a search with such a ``best_estimator_``.
     """
-    machine = parts_of(estimator).last
-    if not isinstance(machine, LeastSquaresMachine):
-        raise TypeError(
-            f"A report shows least-squares machines of looms, such as LSSVMClassifierCV, and "
-            f"pipelines that end in one; got {type(estimator).__name__}."
-        )
+    machine, parts = machine_of(estimator), parts_of(estimator)
     check_is_fitted(machine, "dual_coef_")
-    return named(estimator, machine)
+    _ = parts.last.nested_  # which takes ten fits, and stays with the user's own
+    own = whole = _copied(machine)
+    if parts.last is not machine:
+        whole = _copied(parts.last)
+        whole.machine_ = own
+    return Model(own, whole, *feature_names(Pipeline(parts.steps), whole))
 
 
-def scored(machine: Any) -> Scored:
-    """``scores_`` of a machine with their errors and the decisions that they rest on."""
-    figures: Scored = machine._scored()
-    return figures
-
-
-def named(estimator: Any, machine: Any) -> Model:
-    """A fitted looms machine with the feature names of the estimator around it."""
-    _ = machine.nested_  # which takes ten fits, and stays with the user's own
-    # What else is computed of it on the way, such as an n×n matrix, does not.
+def _copied(machine: Any) -> Any:
+    """A copy that keeps to itself what is computed of it, such as an n×n matrix."""
     known, machine = vars(machine), copy(machine)
     vars(machine).update(known)
-    return Model(machine, *feature_names(Pipeline(parts_of(estimator).steps), machine))
+    return machine
 
 
-def selecting_model(estimator: Any, purpose: str) -> tuple[Model, SelectingMachine]:
-    """`model_of` and its machine; TypeError unless that chose its hyper-parameters itself."""
+def searched_model(estimator: Any, purpose: str) -> tuple[Model, Tuning]:
+    """`model_of` and its search; TypeError if there is none on record."""
     model = model_of(estimator)
-    if model.selecting is None:
-        name = type(model.machine).__name__
+    if model.tuning is None:
         raise TypeError(
-            f"{purpose} shows how hyper-parameters were chosen, but {name} was given them; fit "
-            f"{name}CV."
+            f"{purpose} shows a search, but {type(model.machine).__name__} has no record of one: "
+            "fit LSSVMClassifierCV or LSSVMRegressorCV."
         )
-    return model, model.selecting
+    return model, model.tuning
 
 
 def parameter_name(model: Model, tuned: Hyperparameter | BoundMet) -> str:
@@ -314,7 +433,7 @@ def training_objective(
         training_rows(machine.X_fit_, rows, model.pairwise) if X is None else X,
         loo.y[rows],
         kernel=machine.kernel_ if kernel is None else kernel,
-        criterion=chosen_criterion(machine),
+        criterion=model.criterion,
         sample_weight=machine.fit_weight_[rows],
         selection_weight=selection_weight[rows],
         units=model.units.among(rows),
