@@ -151,7 +151,7 @@ def _of_fit(model: Model) -> Iterator[Caution]:
         remark = remark_on_scales(X, model.kernels, names)
         if remark is not None:
             yield serious("Columns of other scales", remark)
-    if hasattr(model.machine, "left_out"):
+    if model.members:
         if model.results and not model.units.grouped and not n:
             yield from _near_rows(model.on_scale)
         yield from _row_order(model.on_scale)

@@ -193,7 +193,8 @@ class Facts:
     @cached_property
     def importance(self) -> ImportanceDisplay | None:
         """Importance of the columns; None for a kernel matrix, or if rows are not kept."""
-        known = self.model.leaves_out and not self.model.pairwise
+        model = self.model
+        known = model.members and model.rows is not None and not model.pairwise
         return ImportanceDisplay.compute(self.estimator) if known else None
 
     @property
@@ -207,7 +208,7 @@ class Facts:
     def deletion(self) -> CaseDeletion | None:
         """Effect of leaving out each sample, or group; None for many, or fewer than three."""
         model, groups = self.model, self.groups
-        if not (self._few and model.leaves_out):
+        if not (self._few and model.members):
             return None
         labels = model.units.clusters if groups is None else np.asarray(groups)
         if len(set(labels[model.has_weight].tolist())) < 3:

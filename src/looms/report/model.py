@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -42,15 +42,31 @@ METHODS = {
 _FEW = 5
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Model:
-    """A fitted machine with names for its features; what it does not have is None or empty.
+    """A fitted machine as plain values; what it does not have is None or empty.
 
     Attributes
     ----------
     machine : the kernel machine; with a transformed target, on the scale of the transform.
     whole : what predicts: the machine, or the regressor around it that transforms the target.
     features, sources, named : names of its features, as `feature_names` gives them.
+    classes, threshold : labels of the classes, and the threshold of two.
+    held_out : output for every sample by the machine without its fold, its group or itself.
+    nested : predictions by machines that were chosen without the sample.
+    units : samples that the criterion held out together; those of weight zero stay.
+    choice_units : folds without which candidates were tuned anew, to be compared.
+    rows : samples that the machine was fitted to; None for rows in blocks, which are not kept.
+    pairwise : True if the samples are rows of a kernel matrix, without features.
+    n_landmarks : number of landmarks; None if the coefficients belong to all samples.
+    members : members of a stack, or the machine as the only one, with kernel, mu and weight; none
+        for other than least-squares machines.
+    results : ``cv_results_``, a row for each candidate; empty for given hyper-parameters.
+    candidates : candidates that were each tuned; empty if they are points, or there are none.
+    shares : weights of the candidates in a stack; None if one of them was taken.
+    tuning : record of the search of the machine, of a stack of the largest.
+    prior : True if a prior restrained the hyper-parameters; None where there is no such option.
+    transform, transforms : the transform of the target, and those that were compared.
     """
 
     machine: Any
@@ -58,16 +74,71 @@ class Model:
     features: list[str]
     sources: list[str]
     named: bool
+    classification: bool
+    classes: list[str]
+    threshold: float | Array
+    held_out: HeldOut
+    nested: Nested | None
+    units: Units
+    choice_units: Units | None
+    rows: Matrix | None
+    pairwise: bool
+    n_landmarks: int | None
+    members: tuple[Any, ...]
+    results: dict[str, Any]
+    candidates: list[Any]
+    shares: Array | None
+    tuning: Tuning | None
+    prior: bool | None
+    transform: str | None
+    transforms: list[Any]
+
+    @classmethod
+    def of(
+        cls, machine: Any, whole: Any, features: list[str], sources: list[str], named: bool
+    ) -> Self:
+        """The values of a machine, and of what predicts by it."""
+
+        def own(name: str, default: Any = None) -> Any:
+            return getattr(machine, name, default)
+
+        transform, landmarks = getattr(whole, "transform_", None), own("landmarks_")
+        return cls(
+            machine=machine,
+            whole=whole,
+            features=features,
+            sources=sources,
+            named=named,
+            classification=is_classifier(machine),
+            classes=[str(label) for label in own("classes_", [])],
+            threshold=own("threshold_", 0.0),
+            held_out=whole.held_out_,
+            nested=whole.nested_,
+            units=machine.units_,
+            choice_units=own("choice_units_"),
+            rows=machine.X_fit_,
+            pairwise=machine.kernel_.pairwise,
+            n_landmarks=None if landmarks is None else landmarks.shape[0],
+            members=own("_members", ()),
+            results=own("cv_results_", {}),
+            candidates=own("candidates_", []),
+            shares=own("candidate_weights_"),
+            tuning=own("selection_"),
+            prior=own("prior"),
+            transform=transform,
+            transforms=[] if transform is None else whole.candidates_,
+        )
 
     @property
-    def classification(self) -> bool:
-        return bool(is_classifier(self.machine))
+    def on_scale(self) -> Model:
+        """The machine by itself, with targets and outputs on the scale of the transform."""
+        return self.of(self.machine, self.machine, self.features, self.sources, self.named)
 
-    @property
-    def held_out(self) -> HeldOut:
-        """Output for every sample by the machine without its fold, its group or itself."""
-        held_out: HeldOut = self.whole.held_out_
-        return held_out
+    @cached_property
+    def scored(self) -> Scored:
+        """Scores to quote with their errors, and the decisions that they rest on."""
+        made = self.whole._scored()
+        return Scored(made, np.flatnonzero(self.has_weight), None) if type(made) is dict else made
 
     @cached_property
     def predictions(self) -> HeldOut:
@@ -85,12 +156,6 @@ class Model:
             outputs[nested.rows] = nested.held_out.outputs
         return HeldOut(held_out.y, outputs, held_out.sample_weight)
 
-    @cached_property
-    def scored(self) -> Scored:
-        """Scores to quote with their errors, and the decisions that they rest on."""
-        made = self.whole._scored()
-        return Scored(made, np.flatnonzero(self.has_weight), None) if type(made) is dict else made
-
     @property
     def has_weight(self) -> AnyArray:
         """True for samples of positive weight: others take no part in the fit or the figures."""
@@ -102,16 +167,17 @@ class Model:
         return int(np.count_nonzero(self.has_weight))
 
     @property
-    def units(self) -> Units:
-        """Samples that the criterion held out together; those of weight zero stay."""
-        units: Units = self.machine.units_
-        return units
+    def variances(self) -> Array:
+        """(n_features,) variances over the samples, or the landmarks if samples are not kept."""
+        return variances(self.machine.landmarks_ if self.rows is None else self.rows)
 
     @property
-    def nested(self) -> Nested | None:
-        """Predictions by machines that were chosen without the sample; None without."""
-        nested: Nested | None = self.whole.nested_
-        return nested
+    def columns(self) -> dict[str, list[int]]:
+        """Features by the column of the table that they were made from."""
+        columns: dict[str, list[int]] = {}
+        for k, source in enumerate(self.sources):
+            columns.setdefault(source, []).append(k)
+        return columns
 
     @property
     def unit(self) -> str:
@@ -134,8 +200,7 @@ class Model:
 
         Candidates are then compared by the held-out outputs that the criterion judged.
         """
-        compared: Units | None = getattr(self.machine, "choice_units_", None)
-        return int(compared.n_units) if compared else 0
+        return self.choice_units.n_units if self.choice_units else 0
 
     @property
     def candidates_by(self) -> str:
@@ -156,118 +221,15 @@ class Model:
         return f"the choice was repeated without each {each}"
 
     @property
-    def transform(self) -> str | None:
-        """Name of the transform of the target; None without."""
-        name: str | None = getattr(self.whole, "transform_", None)
-        return name
-
-    @property
-    def transforms(self) -> list[Any]:
-        """Transforms of the target that were compared; none without."""
-        return [] if self.transform is None else self.whole.candidates_
-
-    @property
-    def on_scale(self) -> Model:
-        """The machine by itself, with targets and outputs on the scale of the transform."""
-        return replace(self, whole=self.machine)
-
-    @property
-    def members(self) -> tuple[Any, ...]:
-        """Members of a stack, or the machine as the only one, with ``kernel``, ``mu``, ``weight``;
-        none for other machines than sums of least-squares machines."""
-        members: tuple[Any, ...] = getattr(self.machine, "_members", ())
-        return members
-
-    @property
-    def stacked(self) -> bool:
-        """True for a stack of machines; ``kernel_`` is then that of the largest."""
-        return len(self.members) > 1
-
-    @property
-    def n_landmarks(self) -> int | None:
-        """Number of landmarks; None if the coefficients belong to all samples."""
-        landmarks: Matrix | None = getattr(self.machine, "landmarks_", None)
-        return None if landmarks is None else landmarks.shape[0]
-
-    @property
-    def rows(self) -> Matrix | None:
-        """Samples that the machine was fitted to; None for rows in blocks, which are not kept."""
-        rows: Matrix | None = self.machine.X_fit_
-        return rows
-
-    @property
-    def variances(self) -> Array:
-        """(n_features,) variances over the samples, or the landmarks if samples are not kept."""
-        return variances(self.machine.landmarks_ if self.rows is None else self.rows)
-
-    @property
-    def pairwise(self) -> bool:
-        """True if the samples are rows of a kernel matrix, without features."""
-        return bool(self.machine.kernel_.pairwise)
-
-    @property
-    def leaves_out(self) -> bool:
-        """True if the machine has `left_out`, its training rows, and so the effect of each row."""
-        return hasattr(self.machine, "left_out") and self.rows is not None
-
-    @property
-    def columns(self) -> dict[str, list[int]]:
-        """Features by the column of the table that they were made from."""
-        columns: dict[str, list[int]] = {}
-        for k, source in enumerate(self.sources):
-            columns.setdefault(source, []).append(k)
-        return columns
-
-    @property
-    def classes(self) -> list[str]:
-        return [str(label) for label in getattr(self.machine, "classes_", [])]
-
-    @property
-    def threshold(self) -> float | Array:
-        threshold: float | Array = getattr(self.machine, "threshold_", 0.0)
-        return threshold
-
-    # What was chosen ------------------------------------------------------------
-
-    @property
-    def results(self) -> dict[str, Any]:
-        """``cv_results_``, a row for each candidate; empty for given hyper-parameters."""
-        return getattr(self.machine, "cv_results_", {})
-
-    @property
     def honest_by(self) -> str:
         """What gives scores that are not optimistic: subject and verb."""
         folds = self.rows is not None and is_number_of_folds(getattr(self.machine, "cv", None))
         return "nested='folds' and looms.assess give" if folds else "looms.assess gives"
 
     @property
-    def ranked(self) -> list[int]:
-        """Places of the candidates, the best first."""
-        order = np.argsort(self.results.get("rank_loo_score", []), kind="stable")
-        return [int(k) for k in order]
-
-    @property
-    def candidates(self) -> list[Any]:
-        """Candidates that were each tuned; empty if they are points, or there are none."""
-        return getattr(self.machine, "candidates_", [])
-
-    @property
-    def shares(self) -> Array | None:
-        """Weights of the candidates in a stack; None if one of them was taken."""
-        shares: Array | None = getattr(self.machine, "candidate_weights_", None)
-        return shares
-
-    @property
-    def tuning(self) -> Tuning | None:
-        """Record of the search that ended at the hyper-parameters, of a stack of the largest."""
-        tuning: Tuning | None = getattr(self.machine, "selection_", None)
-        return tuning
-
-    @property
-    def prior(self) -> bool | None:
-        """True if a prior restrained the hyper-parameters; None where there is no such option."""
-        prior: bool | None = getattr(self.machine, "prior", None)
-        return prior
+    def stacked(self) -> bool:
+        """True for a stack of machines; ``kernel_`` is then that of the largest."""
+        return len(self.members) > 1
 
     @property
     def kernels(self) -> list[Kernel]:
@@ -285,6 +247,12 @@ class Model:
         if self.candidates:
             return self.candidates[self.machine.best_index_].criterion
         return self.machine.criterion if self.results else "press"
+
+    @property
+    def ranked(self) -> list[int]:
+        """Places of the candidates, the best first."""
+        order = np.argsort(self.results.get("rank_loo_score", []), kind="stable")
+        return [int(k) for k in order]
 
     @property
     def candidate_scores(self) -> Array:
@@ -326,7 +294,7 @@ def model_of(estimator: Any) -> Model:
     if parts.last is not machine:
         whole = _copied(parts.last)
         whole.machine_ = own
-    return Model(own, whole, *feature_names(Pipeline(parts.steps), whole))
+    return Model.of(own, whole, *feature_names(Pipeline(parts.steps), whole))
 
 
 def _copied(machine: Any) -> Any:
