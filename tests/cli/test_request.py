@@ -120,8 +120,6 @@ def test_every_option_is_among_the_cases():
         ({"rank": "0"}, "--rank must be a positive integer, 'auto' or None, got 0"),
         ({"rank": "many"}, "--rank must be a positive integer, 'auto' or None, got 'many'"),
         ({"cv": "many"}, "--cv many is no number of folds, as 10, nor repetitions and folds"),
-        ({"cv": "5x2", "machine": "svm"}, "--machine svm holds out each row once, and --cv 5x2"),
-        ({"cv": "5x2", "time": "day"}, "--time holds out each row once, and --cv 5x2 repeats it"),
         ({"gap": 3}, "--gap goes with --time"),
         ({"time": "day", "groups": "day"}, "--groups and --time are both day"),
         ({"time": "day", "nested": "folds"}, "--nested folds is for rows without --time"),

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-import typer
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
@@ -25,14 +24,7 @@ from looms.cli._diagnosis import (
     show,
 )
 from looms.cli._errors import InputError
-from looms.cli._options import (
-    DropOption,
-    FileArgument,
-    ForceOption,
-    Reading,
-    TargetOption,
-    command,
-)
+from looms.cli._options import Bounds, Reading, command
 from looms.cli._output import (
     as_messages,
     check_can_write,
@@ -68,34 +60,30 @@ _BY_OPTION = {
 
 @dataclass(frozen=True)
 class Plan:
-    """Options of the statistics."""
+    """Options of the statistics.
 
-    bootstrap: Annotated[
-        int, typer.Option("--bootstrap", "-b", min=0, help="Bootstrap samples; 0 for none.")
-    ] = 400
-    resampling: Annotated[
-        Literal["labels", "held-out", "pairs"],
-        typer.Option(
-            "--resampling",
-            help="Draw labels by fitted or held-out probabilities, or rows (pairs).",
-        ),
-    ] = "labels"
-    alpha: Annotated[float, typer.Option("--alpha", help="Level of the tests.")] = 0.05
-    random_state: Annotated[
-        int, typer.Option("--random-state", min=0, help="Seed of the bootstrap.")
-    ] = 0
-    jobs: Annotated[
-        int, typer.Option("--jobs", "-j", help="Refits to run in parallel; -1 for one per core.")
-    ] = 1
-    cv: Annotated[
-        int | None,
-        typer.Option(
-            "--cv",
-            min=2,
-            metavar="FOLDS",
-            help="Folds to leave out instead of single rows or groups; one refit per fold.",
-        ),
-    ] = None
+    Parameters
+    ----------
+    bootstrap
+        Bootstrap samples; 0 for none.
+    resampling
+        Draw labels by fitted or held-out probabilities, or rows (pairs).
+    alpha
+        Level of the tests.
+    random_state
+        Seed of the bootstrap.
+    jobs
+        Refits to run in parallel; -1 for one per core.
+    cv
+        Folds to leave out instead of single rows or groups; one refit per fold.
+    """
+
+    bootstrap: Annotated[int, Bounds(0)] = 400
+    resampling: Literal["labels", "held-out", "pairs"] = "labels"
+    alpha: float = 0.05
+    random_state: Annotated[int, Bounds(0)] = 0
+    jobs: int = 1
+    cv: Annotated[int | None, Bounds(2)] = None
 
     def check(self) -> None:
         """Refuse impossible options, before any work."""
@@ -111,50 +99,40 @@ class Plan:
 
 @command
 def diagnose(
-    file: FileArgument,
+    file: Path,
     *,
-    target: TargetOption = None,
-    model: Annotated[
-        Path | None,
-        typer.Option("--model", help="Model file of looms fit; without it, a tuned SVM."),
-    ] = None,
-    estimator: Annotated[
-        str | None,
-        typer.Option(
-            help=(
-                "Classifier of scikit-learn instead of the SVM, with its options as in Python: "
-                "'RandomForestClassifier(n_estimators=50, random_state=0)'."
-            ),
-            metavar="CLASSIFIER",
-        ),
-    ] = None,
+    target: str | None = None,
+    model: Path | None = None,
+    estimator: str | None = None,
     request: SVMRequest,
     plan: Plan,
-    drop: DropOption = None,
-    groups: Annotated[
-        str | None,
-        typer.Option(
-            help=(
-                "Column, such as the patient: rows with the same label are left out together. By "
-                "default that of the fit, if FILE has it."
-            ),
-            metavar="COLUMN",
-        ),
-    ] = None,
-    plot: Annotated[
-        Path | None, typer.Option("--plot", help="Folder for the figures, as PNG files.")
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "--out", "-o", help="CSV file with a row per sample.")
-    ] = None,
+    drop: list[str] | None = None,
+    groups: str | None = None,
+    plot: Path | None = None,
+    output: Path | None = None,
     reading: Reading,
-    force: ForceOption = False,
+    force: bool = False,
 ) -> None:
     """Diagnose a classifier: excess error, deviance, goodness of fit, influential rows.
 
     Without --model it diagnoses a support vector machine with probabilities by Platt's sigmoid; if
     --C or --gamma is not given, it is chosen by leave-one-out. A model of looms fit, or a
     classifier by --estimator, is refitted to the rows of FILE with fixed hyper-parameters.
+
+    Parameters
+    ----------
+    model
+        Model file of looms fit; without it, a tuned SVM.
+    estimator
+        Classifier of scikit-learn instead of the SVM, with its options as in Python:
+        'RandomForestClassifier(n_estimators=50, random_state=0)'.
+    groups
+        Column, such as the patient: rows with the same label are left out together. By default that
+        of the fit, if FILE has it.
+    plot
+        Folder for the figures, as PNG files.
+    output
+        CSV file with a row per sample.
     """
     given = [*request.given(), *([] if estimator is None else ["--estimator"])]
     if len(given) > 1 and estimator is not None:

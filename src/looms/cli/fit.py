@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from scipy.sparse import issparse
 from sklearn import __version__ as sklearn_version
 from sklearn.exceptions import ConvergenceWarning
@@ -37,14 +36,7 @@ from looms.cli._figures import (
     show_tried,
 )
 from looms.cli._large import ScratchFolder, memory_of, prepare_large
-from looms.cli._options import (
-    Columns,
-    FileArgument,
-    ForceOption,
-    JsonOption,
-    Reading,
-    command,
-)
+from looms.cli._options import Bounds, Columns, Reading, command
 from looms.cli._output import (
     as_messages,
     check_can_write,
@@ -77,43 +69,34 @@ _IN_PYTHON = {"in param_grid": "as param_grid of looms.SVCCV in Python"}
 
 @command
 def fit(
-    file: FileArgument,
+    file: Path,
     *,
     columns: Columns,
     request: MachineRequest,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "--out",
-            "-o",
-            help="Model file, by default the name of FILE + .looms.skops.",
-        ),
-    ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(help="HTML page on the choice, how good it is, and what to distrust."),
-    ] = None,
+    output: Path | None = None,
+    report: Path | None = None,
     reading: Reading,
-    memory: Annotated[
-        str | None,
-        typer.Option(help="Most memory to use with --rank, such as 2GB; by default all there is."),
-    ] = None,
-    json: JsonOption = False,
-    certify: Annotated[
-        bool,
-        typer.Option(
-            "--certify",
-            help="Compare three held-out outputs with refits; done anyway if that is cheap.",
-        ),
-    ] = False,
-    force: ForceOption = False,
+    memory: str | None = None,
+    json: bool = False,
+    certify: bool = False,
+    force: bool = False,
 ) -> None:
     """Fit a kernel machine to a table, chosen by exact leave-one-out, and save it.
 
-    With --rank the table may be larger than memory, except with --groups, --time or
-    --drop-missing-targets. It is read in blocks, and its columns are prepared according to a
-    sample of 20,000 rows.
+    With --rank the table may be larger than memory, except with --groups, --time,
+    --target-transform or --drop-missing-targets. It is read in blocks, and its columns are prepared
+    according to a sample of 20,000 rows.
+
+    Parameters
+    ----------
+    output
+        Model file, by default the name of FILE + .looms.skops.
+    report
+        HTML page on the choice, how good it is, and what to distrust.
+    memory
+        Most memory to use with --rank, such as 2GB; by default all there is.
+    certify
+        Compare three held-out outputs with refits; done anyway if that is cheap.
     """
     output = output or Path(f"{table_name(file)}.looms.skops")
     check_report(report, request, output, "the model", json, certify)
@@ -172,11 +155,15 @@ def fit(
 
 @command
 def demo(
-    random_state: Annotated[
-        int, typer.Option(min=0, help="Seed of the split and the subsamples.")
-    ] = 0,
+    random_state: Annotated[int, Bounds(0)] = 0,
 ) -> None:
-    """Fit half of a real data set, and compare leave-one-out with the other half."""
+    """Fit half of a real data set, and compare leave-one-out with the other half.
+
+    Parameters
+    ----------
+    random_state
+        Seed of the split and the subsamples.
+    """
     from sklearn.datasets import load_breast_cancer
     from sklearn.model_selection import train_test_split
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from scipy import sparse
 
 from looms import PrevalenceClassifier
@@ -23,15 +22,7 @@ from looms.cli._figures import (
     show_figures,
     show_request,
 )
-from looms.cli._options import (
-    DropMissingOption,
-    ForceOption,
-    JsonOption,
-    MaxBytesOption,
-    ModelArgument,
-    Reading,
-    command,
-)
+from looms.cli._options import Bounds, Reading, command
 from looms.cli._output import (
     as_messages,
     check_can_write,
@@ -63,38 +54,17 @@ _ENTRIES, _MOST_COLUMNS = 2**24, 2**14
 
 @command
 def predict(
-    model: ModelArgument,
-    file: Annotated[Path, typer.Argument(help="The rows to predict.", metavar="FILE")],
+    model: Path,
+    file: Path,
     *,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "--out", "-o", help="CSV file to write; without it, standard output."
-        ),
-    ] = None,
+    output: Path | None = None,
     request: CoverageRequest,
-    id: Annotated[
-        str | None,
-        typer.Option(
-            help="Column of FILE that names the rows; by default they are numbered from 1."
-        ),
-    ] = None,
-    keep: Annotated[
-        list[str] | None, typer.Option(help="Column of FILE to write too; may be repeated.")
-    ] = None,
-    prevalence: Annotated[
-        list[str] | None,
-        typer.Option(
-            help=(
-                "Share of a class among the rows to predict, such as ill=0.01; may be repeated. "
-                "Classes that are not named share the rest."
-            ),
-            metavar="CLASS=SHARE",
-        ),
-    ] = None,
-    digits: Annotated[int, typer.Option(min=1, max=17, help="Significant digits; 17 for all.")] = 6,
+    id: str | None = None,
+    keep: list[str] | None = None,
+    prevalence: list[str] | None = None,
+    digits: Annotated[int, Bounds(1, 17)] = 6,
     reading: Reading,
-    force: ForceOption = False,
+    force: bool = False,
 ) -> None:
     """Predict rows: write a CSV with predictions, decision values and probabilities.
 
@@ -112,6 +82,22 @@ def predict(
     --prevalence gives probabilities and predictions for rows among which a class is rarer, or
     more common, than in the fit, but looks the same: Bayes' rule. decision_CLASS is then the log
     odds or, for several classes, the log probability.
+
+    Parameters
+    ----------
+    file
+        The rows to predict.
+    output
+        CSV file to write; without it, standard output.
+    id
+        Column of FILE that names the rows; by default they are numbered from 1.
+    keep
+        Column of FILE to write too; may be repeated.
+    prevalence
+        Share of a class among the rows to predict, such as ill=0.01; may be repeated. Classes that
+        are not named share the rest.
+    digits
+        Significant digits; 17 for all.
     """
     check_can_write(output, force, file, model, holds=_HEADER)
     saved = load(model, reading.max_bytes)
@@ -161,14 +147,20 @@ def predict(
 
 @command
 def score(
-    model: ModelArgument,
-    file: Annotated[Path, typer.Argument(help="Rows with the target.", metavar="FILE")],
+    model: Path,
+    file: Path,
     *,
-    drop_missing_targets: DropMissingOption = False,
-    json: JsonOption = False,
+    drop_missing_targets: bool = False,
+    json: bool = False,
     reading: Reading,
 ) -> None:
-    """Score the model on rows whose target is known."""
+    """Score the model on rows whose target is known.
+
+    Parameters
+    ----------
+    file
+        Rows with the target.
+    """
     saved = load(model, reading.max_bytes)
     table = rows_for(saved, file, reading, with_target=True, drop_missing=drop_missing_targets)
     unlike = Unlike(saved)
@@ -196,10 +188,10 @@ def score(
 
 @command
 def show(
-    model: ModelArgument,
+    model: Path,
     *,
-    json: JsonOption = False,
-    max_bytes: MaxBytesOption = Reading.max_bytes,
+    json: bool = False,
+    max_bytes: Annotated[int, Bounds(1)] = Reading.max_bytes,
 ) -> None:
     """Show the options, the choice, the candidates and the leave-one-out figures."""
     saved = load(model, max_bytes)
