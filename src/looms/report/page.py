@@ -38,6 +38,7 @@ from looms.report.text import (
     clean,
     count,
     day,
+    escaped,
     figure,
     number,
     percent,
@@ -138,26 +139,32 @@ def write_page(facts: Facts, path: str | os.PathLike[str]) -> None:
 
 def render(facts: Facts) -> str:
     """The page as text."""
-    jinja2 = require("jinja2", "A report", "report")
-    environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_text),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    for function in (number, figure, plus_minus, percent, sentence, count, day, clean, certified):
-        environment.filters[function.__name__] = function
     script = _text("report.js")
     # By its hash the page's content security policy knows its own script.
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    page: str = environment.get_template("report.html").render(
-        report=facts.summary,
+    return rendered(
+        "report.html",
+        facts,
         pictures=_of_search(facts) | _of_outputs(facts) | _of_samples(facts),
         style=_text("report.css"),
         script=script,
         script_hash=f"sha256-{digest}",
     )
+
+
+def rendered(template: str, facts: Facts, **more: Any) -> str:
+    """A template filled with the summary, and with the functions of `looms.report.text`."""
+    jinja2 = require("jinja2", "A report", "report")
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_text),
+        autoescape=template.endswith(".html"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    filters = (certified, clean, count, day, escaped, figure, number, percent, plus_minus, sentence)
+    environment.filters |= {function.__name__: function for function in filters}
+    page: str = environment.get_template(template).render(report=facts.summary, **more)
     return page
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
@@ -126,6 +127,11 @@ def signed(text: str) -> str:
 def isolated(text: Any) -> str:
     """A name within a sentence, isolated so that it does not change the direction of the text."""
     return f"\u2068{clean(text)}\u2069"
+
+
+def escaped(text: object) -> str:
+    """Text on one line of Markdown, with its marks and those of HTML escaped."""
+    return re.sub(r"([\\`*_\[\]<>|#$&~])", r"\\\1", clean(text))
 
 
 def short(text: Any, longest: int = _LONGEST_NAME) -> str:
