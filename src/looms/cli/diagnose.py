@@ -47,7 +47,6 @@ from looms.diagnostics import (
     left_out_fits,
 )
 from looms.diagnostics._goodness_of_fit import least_replicates
-from looms.diagnostics._left_out import FitOptions
 from looms.diagnostics._problem import classes_and_labels
 
 #: Advice of the search, in terms of options; C is the first of its two.
@@ -85,7 +84,7 @@ class Plan:
     jobs: int = 1
     cv: Annotated[int | None, Bounds(2)] = None
 
-    def check(self) -> None:
+    def __post_init__(self) -> None:
         """Refuse impossible options, before any work."""
         with refused():
             check_share(self.alpha, "alpha")
@@ -148,11 +147,11 @@ def diagnose(
         check_figures(plot, names, force)
     if model is None:
         machine = request if estimator is None else classifier_of(estimator)
-        subject = _of_table(file, target, drop, groups, reading, machine, plan)
+        subject = _of_table(file, target, drop, groups, reading, machine, plan.jobs)
     elif drop:
         raise InputError("--drop is for an SVM; a model knows its columns")
     else:
-        subject = _of_model(file, target, model, groups, reading, plan)
+        subject = _of_model(file, target, model, groups, reading)
     X = numbered(subject.X)
     n_copies = n_unexpected_copies(X, copy_groups(X))
     if n_copies and subject.groups is None:
@@ -185,14 +184,13 @@ def _of_table(
     groups: str | None,
     reading: Reading,
     machine: SVMRequest | BaseEstimator,
-    plan: Plan,
+    n_jobs: int,
 ) -> Subject:
     """A classifier, or a support vector machine, tuned on the rows if it is not given."""
     table, arguments = read_training(file, target, drop, reading, groups)
     labels = arguments.get("groups")
     check_kernel_matrix(file, table.X.shape[0])
     classes = classes_of(table.y, file)
-    plan.check()
     prepared = prepare(table.X, classes)
     steps = [("table", prepared.preprocessor)]
     if not isinstance(machine, SVMRequest):
@@ -201,7 +199,7 @@ def _of_table(
     request, chosen = machine, machine.open()
     if chosen:
         with as_messages(_BY_OPTION):
-            request = request.tuned(prepared.matrix, classes.y, plan.jobs)
+            request = request.tuned(prepared.matrix, classes.y, n_jobs)
         note(
             f"{' and '.join(chosen)} {'was' if len(chosen) == 1 else 'were'} chosen on these rows "
             "by leave-one-out, so the errors flatter the machine; looms assess gives honest ones"
@@ -217,7 +215,6 @@ def _of_model(
     path: Path,
     groups: str | None,
     reading: Reading,
-    plan: Plan,
 ) -> Subject:
     """The machine of a model file, to be refitted to the rows."""
     saved = load(path, reading.max_bytes)
@@ -227,8 +224,7 @@ def _of_model(
         raise InputError(f"{path}: it is a regression, but diagnostics are for classes")
     if target not in (None, saved.metadata["target"]):
         raise InputError(f"{path}: it predicts {saved.metadata['target']!r}, not {target!r}")
-    plan.check()
-    table = rows_for(saved, file, reading, with_target=True, kept=[groups] if groups else [])
+    table = rows_for(saved, file, reading, [groups] if groups else [])
     y = classes_of(table.y, file).y
     note(f"the machine of {path} is refitted to these rows with fixed hyper-parameters")
     of_fit, labels, X = saved.metadata["options"].get("groups"), None, table.X
@@ -261,31 +257,17 @@ def classes_of(column: Any, file: Path) -> Target:
 
 def diagnosed(subject: Subject, plan: Plan) -> Diagnosis:
     """All statistics of a subject; progress goes to stderr."""
-    model, X, y = subject.model, subject.X, subject.y
-    rows = np.arange(1, len(y) + 1)
+    data = subject.model, subject.X, subject.y
+    options: dict[str, Any] = {"cv": plan.cv, "groups": subject.groups, "n_jobs": plan.jobs}
     with as_messages(), Meter("Leave-one-out refits") as meter:
-        options: FitOptions = {
-            "cv": plan.cv,
-            "groups": subject.groups,
-            "n_jobs": plan.jobs,
-            "progress": meter.refit,
-        }
-        fits = left_out_fits(model, X, y, **options)
-        fits = fits.named(rows)
+        fits = left_out_fits(*data, progress=meter.refit, **options)
+        fits = fits.named(np.arange(1, len(subject.y) + 1))
         errors, spread = excess_error(fits), deviance(fits)
         changes = influence(fits, alpha=plan.alpha)
     if not plan.bootstrap:
         return Diagnosis(subject, errors, spread, changes, None)
+    options = {name: getattr(plan, name) for name in ("alpha", "resampling", "random_state")}
     with as_messages(), Meter("Bootstrap") as meter:
-        fit = goodness_of_fit(
-            model,
-            X,
-            y,
-            plan.bootstrap,
-            alpha=plan.alpha,
-            resampling=plan.resampling,
-            random_state=plan.random_state,
-            n_jobs=plan.jobs,
-            progress=meter.refit,
-        )
+        options |= {"n_jobs": plan.jobs, "progress": meter.refit}
+        fit = goodness_of_fit(*data, plan.bootstrap, **options)
     return Diagnosis(subject, errors, spread, changes, fit)

@@ -61,8 +61,8 @@ from looms.report.page import write_page
 
 #: Beginning of a page of `looms.report`.
 PAGE = r'<!doctype html>[\s\S]*<meta name="generator" content="looms '
-#: Number of rows up to which the refits take about a second; on m landmarks, n m².
-_CHEAP, _CHEAP_ON_LANDMARKS = 2000, 3e9
+#: Number of rows up to which the refits take about a second; on m landmarks n m² counts, not n³.
+_CHEAP = 2000
 #: No option sets the values to search.
 _IN_PYTHON = {"in param_grid": "as param_grid of looms.SVCCV in Python"}
 
@@ -245,9 +245,9 @@ def certified(machine: Any, X: Any, always: bool) -> Certificate | None:
     if not hasattr(machine, "certify"):
         return None
     machine = machine_of(machine)
-    n, landmarks = X.shape[0], getattr(machine, "landmarks_", None)
-    cheap = n <= _CHEAP if landmarks is None else n * landmarks.shape[0] ** 2 <= _CHEAP_ON_LANDMARKS
-    if not (cheap or always):
+    basis = getattr(machine, "landmarks_", None)
+    m = (X if basis is None else basis).shape[0]
+    if not always and X.shape[0] * m**2 > _CHEAP**3:
         return None
     try:
         certificate: Certificate = machine.certify(X=X if machine.X_fit_ is None else None)

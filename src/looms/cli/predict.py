@@ -162,7 +162,7 @@ def score(
         Rows with the target.
     """
     saved = load(model, reading.max_bytes)
-    table = rows_for(saved, file, reading, with_target=True, drop_missing=drop_missing_targets)
+    table = rows_for(saved, file, reading, drop_missing=drop_missing_targets)
     unlike = Unlike(saved)
     with as_messages():
         predictions = Predictions.of(saved, table.X)
@@ -243,24 +243,21 @@ def rows_for(
     saved: SavedModel,
     path: Path,
     reading: Reading,
-    *,
-    with_target: bool,
     kept: Sequence[str] = (),
     drop_missing: bool | None = None,
 ) -> Table:
-    """The rows of a file in the form that the model takes, with the target if it is asked for.
+    """The rows of a file in the form that the model takes, with the target.
 
     A note lists the columns that the model does not know, except those ``kept`` and those of the
     groups and times of its fit.
     """
-    target = saved.metadata["target"]
-    table = read(path, target if with_target else None, reading, kept, drop_missing)
-    if with_target and table.y is None and "date" not in saved.metadata:  # of save_model
+    table = read(path, saved.metadata["target"], reading, kept, drop_missing)
+    if table.y is None and "date" not in saved.metadata:  # of save_model
         raise InputError(
             f"{path}: the model does not name its target; save it with the metadata "
             "{'target': ...}, the name of the column"
         )
-    if with_target and table.y is None:
+    if table.y is None:
         raise InputError(f"{path}: no labels are beside it; put them there, or use looms predict")
     note_ignored(saved, table, kept)
     return fitting(saved, table, path)

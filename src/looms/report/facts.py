@@ -32,9 +32,9 @@ from looms.report.text import clean, plain, words
 
 #: Version of summary.schema.json; it increases if a key changes its meaning or is removed.
 SCHEMA = 3
-#: Most samples for which the effect of each is computed: n³ flops and some n×n arrays; on m
-#: landmarks the largest n m², some seconds.
-MOST_DELETIONS, MOST_ON_LANDMARKS = 1500, 3e9
+#: Most samples for which the effect of each is computed: n³ flops and some n×n arrays. On m
+#: landmarks n m² counts.
+MOST_DELETIONS = 1500
 #: Largest numbers of rows in the tables.
 MOST_CLASSES, MOST_CANDIDATES, MOST_PARAMETERS = 30, 50, 15
 MOST_FEATURES = 60
@@ -200,8 +200,8 @@ class Facts:
     @property
     def _few(self) -> bool:
         """True if the rows are kept, and few enough for what is computed of each."""
-        n, m = self.model.n_with_weight, self.model.n_landmarks
-        few = n <= MOST_DELETIONS if m is None else n * m**2 <= MOST_ON_LANDMARKS
+        n = self.model.n_with_weight
+        few = n * (self.model.n_landmarks or n) ** 2 <= MOST_DELETIONS**3
         return few and self.model.rows is not None
 
     @cached_property
