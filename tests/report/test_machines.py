@@ -7,7 +7,13 @@ import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from looms import SVCCV, LSSVMRegressorCV, TransformedTargetRegressorCV, machine_of
+from looms import (
+    SVCCV,
+    LSSVMRegressor,
+    LSSVMRegressorCV,
+    TransformedTargetRegressorCV,
+    machine_of,
+)
 from looms.estimators import BoundWarning
 from looms.report import RocDisplay, card, cautions, summary, summary_schema
 from looms.report.facts import Facts
@@ -92,3 +98,14 @@ def test_curves_of_a_support_vector_machine_have_the_area_of_its_outputs():
     f, right = machine.held_out_.outputs, SIGNAL > 0
     wins = np.mean(f[right][:, None] > f[~right])
     assert RocDisplay.compute(machine).areas["True"] == pytest.approx(wins)
+
+
+def test_a_transform_that_was_chosen_counts_as_a_choice():
+    """Also if the machine has given hyper-parameters."""
+    for transforms, chosen in (("auto", True), ("log", False)):
+        machine = TransformedTargetRegressorCV(LSSVMRegressor("linear"), transforms, nested=None)
+        told = summary(machine.fit(X, np.exp(SIGNAL)))
+        texts = [c["text"] for c in told["cautions"] if c["title"] == "No outer estimate"]
+        assert [text.partition(", so")[0] for text in texts] == (
+            ["Leave-one-out chose a transform of the target"] * chosen
+        )

@@ -65,19 +65,19 @@ def search_cautions(model: Model) -> Iterator[Caution]:
 
 def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
     """Caution that the samples of the figures also chose the machine, or the optimism found."""
-    if not model.results:
+    n_parameters, transforms = model.n_tuned, len(model.transforms)
+    if not model.results and transforms < 2:
         return
-    n_candidates = len(model.candidates) or len(set(model.results["kernel"]))
-    n_parameters = model.n_tuned
-    tuned = count(n_parameters, "hyper-parameter")
+    n_candidates = len(model.candidates) or len(set(model.results.get("kernel", ())))
     folds = model.n_choice_folds > 0
-    tuned = (
-        f"among {n_candidates} candidates and {tuned}" if n_candidates > 1 and not folds else tuned
-    )
+    named = [count(n_parameters, "hyper-parameter")] * bool(model.results)
+    if n_candidates > 1 and not folds:
+        named = [f"among {n_candidates} candidates", *named]
     if not isinstance(getattr(model.machine, "threshold", None), Real | None):
-        tuned += " and a threshold"
-    if len(model.transforms) > 1:
-        tuned += " and a transform of the target"
+        named.append("a threshold")
+    if transforms > 1:
+        named.append("a transform of the target")
+    tuned = " and ".join(named)
     if assessment is None and model.nested is None:
         yield serious(
             "No outer estimate",
