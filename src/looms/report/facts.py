@@ -314,32 +314,28 @@ class Facts:
         relevance, columns = None if model.pairwise else relevances(model), model.columns
         if importance is None and relevance is None:
             return None
-        shares = dict.fromkeys(columns, None)
+        shares = dict.fromkeys(columns, np.nan)
         if relevance is not None:
             shares = {name: relevance[columns[name]].sum() for name in columns}
-        rows: list[dict[str, Any]] = []
-        if importance is None:
-            names = sorted(columns, key=lambda name: -(shares[name] or 0.0))
-            values = ("importance", "standard_error", "relative", "relative_error")
-            rows = [{"name": name} | dict.fromkeys(values) for name in names]
-        else:
+        names = sorted(columns, key=lambda name: -shares[name])
+        value = error = np.full(len(names), np.nan)
+        press, n_samples = np.nan, model.n_landmarks or 0
+        if importance is not None:
+            names, value, error = importance.names, importance.value, importance.standard_error
             press = importance.press if importance.press > 0 else np.nan
-            of_each = importance.names, importance.value, importance.standard_error
-            rows = [
-                {
-                    "name": name,
-                    "importance": value,
-                    "standard_error": error,
-                    "relative": value / press,
-                    "relative_error": error / press,
-                }
-                for name, value, error in zip(*of_each, strict=True)
-            ]
-        return {
-            "rows": [row | {"relevance": shares[row["name"]]} for row in rows[:MOST_FEATURES]],
-            "n_features": len(columns),
-            "n_samples": importance.n_samples if importance else model.n_landmarks or 0,
-        }
+            n_samples = importance.n_samples
+        rows = [
+            {
+                "name": name,
+                "importance": value[k],
+                "standard_error": error[k],
+                "relative": value[k] / press,
+                "relative_error": error[k] / press,
+                "relevance": shares[name],
+            }
+            for k, name in enumerate(names[:MOST_FEATURES])
+        ]
+        return {"rows": rows, "n_features": len(columns), "n_samples": n_samples}
 
     @property
     def _certificate(self) -> dict[str, Any] | None:
