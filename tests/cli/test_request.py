@@ -119,7 +119,6 @@ def test_every_option_is_among_the_cases():
         ({"time": "a", "machine": "nonconformity"}, "--time is for --machine lssvm or svm"),
         ({"rank": "0"}, "--rank must be a positive integer, 'auto' or None, got 0"),
         ({"rank": "many"}, "--rank must be a positive integer, 'auto' or None, got 'many'"),
-        ({"cv": "many"}, "--cv many is no number of folds, as 10, nor repetitions and folds"),
         ({"gap": 3}, "--gap goes with --time"),
         ({"time": "day", "groups": "day"}, "--groups and --time are both day"),
         ({"time": "day", "nested": "folds"}, "--nested folds is for rows without --time"),

@@ -28,7 +28,7 @@ from looms.cli._options import Bounds, Task
 from looms.cli._output import as_messages, refused, warning
 from looms.cli._prepare import Prepared
 from looms.estimators._encoding import check_threshold
-from looms.folds import NUMBER_OF_FOLDS, GapKFold, fold_numbers, group_numbers
+from looms.folds import GapKFold, fold_numbers, group_numbers
 from looms.threshold import RULES, Cost, RequiredPrecision, RequiredRecall
 
 Threshold: TypeAlias = float | str | RequiredPrecision | RequiredRecall | Cost | None
@@ -74,15 +74,6 @@ def one_or_all(names: list[str]) -> str | list[str]:
     return names[0] if len(names) == 1 else names
 
 
-def folds_of(text: str) -> int | str:
-    """A number of folds, or repetitions and folds."""
-    if NUMBER_OF_FOLDS.fullmatch(text) is None:
-        raise InputError(
-            f"--cv {text} is no number of folds, as 10, nor repetitions and folds, as 5x2"
-        )
-    return number_or_text(text)
-
-
 def number_or_text(text: str) -> int | str:
     """A whole number, or else the text."""
     return int(text) if text.isdecimal() else text
@@ -120,7 +111,7 @@ PARAMETERS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "max_iter": ("max_iter", int),
     "prior": ("prior", bool),
     "copies": ("copies", str),
-    "cv": ("cv", folds_of),
+    "cv": ("cv", number_or_text),
     "combine": ("combine", str),
     "search": ("search", str),
     "rank": ("rank", number_or_text),
@@ -132,7 +123,7 @@ OWN: dict[Any, dict[str, tuple[str, Callable[[Any], Any]]]] = {
         "criterion": ("criterion", only_one),
         "calibration": ("probability", probability_of),
     },
-    NonconformityClassifier: {"cv": ("validation", folds_of)},
+    NonconformityClassifier: {"cv": ("validation", number_or_text)},
 }
 #: Estimators by machine, and by whether the target has classes.
 ESTIMATORS: dict[tuple[str, bool], Any] = {
