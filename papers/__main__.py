@@ -15,7 +15,7 @@ import typer
 from looms._optional import require
 from looms.cli._app import Command
 from looms.cli._errors import InputError
-from looms.cli._options import ForceOption, StoreOption, command
+from looms.cli._options import command
 from looms.cli._output import (
     as_messages,
     check_can_write,
@@ -169,7 +169,7 @@ def run(
     data: DataOption,
     *,
     plan: PlanOptions,
-    store: StoreOption = None,
+    store: Path | None = None,
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", help="Splits to run in parallel; -1 for one per core.")
     ] = 1,
@@ -208,7 +208,7 @@ def table(
     output: TableOption = None,
     plot: Annotated[Path | None, typer.Option(help="File for a plot: .png, .svg or .pdf.")] = None,
     source: DataOptions,
-    force: ForceOption = False,
+    force: bool = False,
 ) -> None:
     """Compare what a store has with the papers' results; nothing is run."""
     for path in (output, plot):
@@ -259,7 +259,7 @@ def overall(
     *,
     form: FormOption = "markdown",
     output: TableOption = None,
-    force: ForceOption = False,
+    force: bool = False,
 ) -> None:
     """Means and ranks over several data sets, named by their files."""
     check_can_write(output, force)

@@ -134,7 +134,9 @@ MACHINES = {
         command=None,
     ),
     "support vector machine": Machine(svm, None, command=("-m", "svm", "-k", "linear")),
-    "transformed target": Machine(None, transformed, command=None),
+    "transformed target": Machine(
+        None, transformed, command=("--task", "regression", "--target-transform", "log")
+    ),
 }
 
 
@@ -306,7 +308,8 @@ def command_line(name: str) -> None:
         chdir(folder),
         mock.patch.object(_large, "first_pass", few if "blocks" in name else _large.first_pass),
     ):
-        table = pd.DataFrame(X, columns=["a", "b"]).assign(y=CLASSES)
+        y = CLASSES if kind_of(name) == "classes" else NUMBERS
+        table = pd.DataFrame(X, columns=["a", "b"]).assign(y=y)
         table.to_csv("t.csv", index=False)
         for arguments in (
             ("fit", "t.csv", "-t", "y", *options, "--nested", "none", "-o", "m.skops"),

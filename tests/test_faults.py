@@ -21,7 +21,7 @@ from looms.blocks import ArrayBlocks, RowBlocks
 from looms.cli._errors import InputError
 from looms.cli._output import output_in_parts, write_output
 from looms.model_files import ModelFileError, load_model, save_model
-from looms.report import page, write_html
+from looms.report import page
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(24, 2))
@@ -57,7 +57,7 @@ def mu_in(path):
 
 def write_report(path, number):
     with mock.patch.object(page, "render", return_value=f"<p>{number}</p>"):
-        write_html(None, path)
+        page.write_page(None, path)
 
 
 def write_predictions(path, number):

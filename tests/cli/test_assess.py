@@ -131,7 +131,7 @@ def test_report(looms, data_folder, tmp_path, monkeypatch):
         (["--report", "nowhere/r.html"], "there is no folder nowhere"),
         (["--report", "r.html", "-o", "r.html"], "is to hold the row a split; name another"),
         (["--report", "pets.csv"], "is an input and would be lost; name another --report"),
-        (["--machine", "svm", "--report", "r.html"], "--report is for --machine lssvm"),
+        (["-m", "nonconformity", "--report", "r.html"], "--report is not for --machine noncon"),
     ],
 )
 def test_refusals(looms, pets, one_line, arguments, said):

@@ -288,7 +288,7 @@ def test_a_support_vector_machine_of_looms_fit(looms, catches, threshold):
             "--alpha must be a number between 0 and 1",
         ),
         (("catches.csv", "-t", "found", "--bootstrap", "9"), "0.05, which takes at least 19 sam"),
-        (("catches.csv", "-t", "depth", "-b", "9"), "diagnostics are for classes"),
+        (("catches.csv", "-t", "depth", "-b", "9"), "0.05, which takes at least 19 sam"),
         (("catches.csv", "-t", "found", "--jobs", "0"), "--jobs 0 would run nothing"),
         (("catches.csv", "-t", "found", "--plot", "no/figures"), "there is no folder no"),
         (("catches.csv", "-t", "found", "--plot", "catches.csv"), "catches.csv is not a folder"),

@@ -8,12 +8,13 @@ from looms import SVCCV, LSSVMClassifier, LSSVMRegressor
 from looms.cli._figures import (
     HEADINGS,
     classification_figures,
+    confusion_of,
     held_out_figures,
     probability_figures,
     regression_figures,
     show_confusion,
 )
-from looms.report.model import named
+from looms.report.facts import Facts
 
 RNG = np.random.default_rng(0)
 
@@ -64,7 +65,8 @@ def test_regression_against_scikit_learn():
 def test_a_confusion_has_counts_and_shares(capsys):
     y = np.array(["a", "b", "c", "a", "z"], dtype=object)
     predicted = np.array(["a", "a", "c", "b", "c"], dtype=object)
-    show_confusion(y, predicted, ["a", "b", "c", "z"])
+    labels = ["a", "b", "c", "z"]
+    show_confusion(confusion_of(y, predicted, labels), labels)
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["a", "1", "1", "0", "0", "40.0%"] in rows
     assert ["z", "0", "0", "1", "0", "20.0%"] in rows
@@ -80,7 +82,7 @@ def test_figures_of_a_fit_are_its_scores():
         LSSVMRegressor().fit(X, X[:, 1]),
     ):
         expected = {"leave-one-out": machine.scores_, "± s.e.": machine.scores_se_}
-        assert held_out_figures(named(machine, machine)) == expected
+        assert held_out_figures(Facts(machine)) == expected
         assert machine.scores_.keys() <= HEADINGS.keys()
 
 
@@ -89,7 +91,7 @@ def test_figures_of_a_support_vector_machine_are_of_its_leave_one_out_outputs():
     X = RNG.normal(size=(60, 3))
     y = X[:, 0] + RNG.normal(size=60) > 0
     machine = SVCCV("linear", "error", resolution=4.0).fit(X, y)
-    loo, values = machine.loo_, held_out_figures(named(machine, machine))["leave-one-out"]
+    loo, values = machine.loo_, held_out_figures(Facts(machine))["leave-one-out"]
     predicted = loo.outputs > machine.threshold_
     assert values["error"] == pytest.approx(np.mean(predicted != y))
     assert values["ber"] == pytest.approx(1 - metrics.balanced_accuracy_score(y, predicted))

@@ -84,7 +84,7 @@ def test_a_machine_without_certain_digits_is_warned_of(fit, replicates, monkeypa
 
 @pytest.mark.slow
 def test_a_table_goes_through_each_room_in_turn(fit, pets):
-    """The rooms that the command line calls; a model is saved before and after its certificate."""
+    """The rooms that the command line calls, each once."""
     stations = ("cli", "datasets", "tables", "estimators", "model_files", "report")
     walk = []
 
@@ -112,7 +112,7 @@ def test_a_table_goes_through_each_room_in_turn(fit, pets):
     assert walk.pop(0) == "estimators"  # which refuses options before any file is read
     prepared = walk[: walk.index("estimators")]  # the readers say what looks like a number, too
     assert set(prepared) == {"datasets", "tables"}
-    assert tuple(walk[len(prepared) :]) == (*stations[3:-1], "estimators", "model_files", "report")
+    assert tuple(walk[len(prepared) :]) == stations[3:]
 
 
 @pytest.mark.parametrize(

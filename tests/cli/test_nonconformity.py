@@ -59,7 +59,7 @@ def test_assess(looms, pets):
     ("options", "text"),
     [
         (("--cv", "1"), "from 2 folds to the number of rows, 40, got 1"),
-        (("--report", "page.html"), "--report is for --machine lssvm"),
+        (("--report", "page.html"), "--report is not for --machine nonconformity"),
         (("--certify",), "--certify is not for --machine nonconformity"),
     ],
 )

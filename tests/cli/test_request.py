@@ -4,7 +4,13 @@ from dataclasses import fields
 
 import pytest
 
-from looms import SVCCV, LSSVMClassifierCV, LSSVMRegressorCV, NonconformityClassifier
+from looms import (
+    SVCCV,
+    LSSVMClassifierCV,
+    LSSVMRegressorCV,
+    NonconformityClassifier,
+    TransformedTargetRegressorCV,
+)
 from looms.cli._errors import InputError, in_options
 from looms.cli._request import ESTIMATORS, OWN, PARAMETERS, MachineRequest
 from looms.folds import GapKFold
@@ -50,6 +56,14 @@ CASES = [
     ({"rank": "20", "nested": "folds"}, LSSVMClassifierCV(rank=20, nested="folds")),
     ({"rank": "20", "cv": "5x2"}, LSSVMClassifierCV(rank=20, cv="5x2")),
     ({"rank": "20", "copies": "together"}, LSSVMClassifierCV(rank=20, copies="together")),
+    (
+        {"task": "regression", "target_transform": ["auto"], "nested": "none", "cv": "5"},
+        TransformedTargetRegressorCV(LSSVMRegressorCV(cv=5, nested=None), nested=None),
+    ),
+    (
+        {"task": "regression", "target_transform": ["sqrt", "log"]},
+        TransformedTargetRegressorCV(LSSVMRegressorCV(), ["sqrt", "log"]),
+    ),
     ({"time": "day"}, LSSVMClassifierCV(cv=GapKFold(10))),
     ({"time": "day", "machine": "svm"}, SVCCV(cv=GapKFold(10))),
     ({"time": "day", "gap": 3, "cv": "4"}, LSSVMClassifierCV(cv=GapKFold(4, 3))),
@@ -105,9 +119,6 @@ def test_every_option_is_among_the_cases():
         ({"time": "a", "machine": "nonconformity"}, "--time is for --machine lssvm or svm"),
         ({"rank": "0"}, "--rank must be a positive integer, 'auto' or None, got 0"),
         ({"rank": "many"}, "--rank must be a positive integer, 'auto' or None, got 'many'"),
-        ({"cv": "many"}, "--cv many is no number of folds, as 10, nor repetitions and folds"),
-        ({"cv": "5x2", "machine": "svm"}, "--machine svm holds out each row once, and --cv 5x2"),
-        ({"cv": "5x2", "time": "day"}, "--time holds out each row once, and --cv 5x2 repeats it"),
         ({"gap": 3}, "--gap goes with --time"),
         ({"time": "day", "groups": "day"}, "--groups and --time are both day"),
         ({"time": "day", "nested": "folds"}, "--nested folds is for rows without --time"),

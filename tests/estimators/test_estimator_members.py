@@ -19,6 +19,9 @@ from looms.blocks import ArrayBlocks
 from looms.conformal import jackknife_plus
 from looms.diagnostics import case_deletion, influence
 from looms.lssvm.fit import KernelMember
+from looms.report import summary
+from looms.report.facts import Facts
+from looms.report.page import render
 from looms.selection._stack import stacking_weights
 
 N = 60
@@ -183,3 +186,13 @@ def test_an_estimator_wins_where_it_is_better():
     assert model.candidates_[model.best_index_].kernel_name.startswith("RandomForest")
     assert model.nested_ is not None
     assert model.scores_["error"] < 0.15
+
+
+@pytest.mark.parametrize("combine", ["best", "stack"])
+def test_a_report_shows_what_an_estimator_has(combine):
+    model = LSSVMRegressorCV(["linear", FOREST], combine=combine, nested=None).fit(X, Y)
+    facts = summary(model)
+    assert {each["kernel"] for each in facts["candidates"]} == {"linear", repr(FOREST)}
+    assert facts["chosen"]["parameters"] == []
+    assert facts["chosen"]["mu"] is None
+    assert repr(FOREST) in render(Facts(model))

@@ -38,8 +38,9 @@ from looms.kernels import RBF
 from looms.report import cautions, summary
 from looms.report._choice import near_guess
 from looms.report._near_rows import rise_without_near
-from looms.report.figures import figure, guess_log_loss
+from looms.report.figures import guess_log_loss
 from looms.report.model import model_of
+from looms.report.text import figure
 from looms.tables import table_preprocessor
 
 WORSE = "Probabilities worse than a guess"

@@ -12,9 +12,9 @@ import pytest
 from pairwise import pairwise
 
 from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV, report
-from looms.report.figures import figure, plus_minus
+from looms.report.facts import Facts
 from looms.report.page import _text, render
-from looms.report.text import count, number, thousands
+from looms.report.text import count, figure, number, plus_minus, thousands
 
 VOID = {"meta", "br", "hr", "img", "input", "link", "source"}
 
@@ -52,11 +52,11 @@ class Page(HTMLParser):
 def pages(binary, several, regression, hostile):
     model, X, y, assessment = binary
     return {
-        "binary": render(model, X=X, y=y, assessment=assessment),
-        "several": render(several[0], y=several[2], title="Irises"),
-        "regression": render(regression[0], X=regression[1], y=regression[2]),
-        "hostile": render(hostile[0], X=hostile[1], y=hostile[2]),
-        "given": render(LSSVMClassifier().fit(several[1], several[2])),
+        "binary": render(Facts(model, X=X, y=y, assessment=assessment)),
+        "several": render(Facts(several[0], y=several[2], title="Irises")),
+        "regression": render(Facts(regression[0], X=regression[1], y=regression[2])),
+        "hostile": render(Facts(hostile[0], X=hostile[1], y=hostile[2])),
+        "given": render(Facts(LSSVMClassifier().fit(several[1], several[2]))),
     }
 
 
@@ -157,7 +157,7 @@ def test_tables_that_are_cut_say_so():
     rng = np.random.default_rng(0)
     y = np.arange(120) % 40
     X = rng.normal(size=(120, 90)) + y[:, None]
-    text = " ".join(Page(render(LSSVMClassifier().fit(X, y))).text)
+    text = " ".join(Page(render(Facts(LSSVMClassifier().fit(X, y)))).text)
     assert "the 30 largest of 40" in text
     assert "The first 60 of 90 columns" in text
     assert "without feature names: fit it to a data frame" in text
@@ -179,7 +179,7 @@ def test_one_number_of_evaluations_in_a_page(monkeypatch, tmp_path):
 
 def test_several_targets(regression):
     _, X, y = regression
-    page = render(LSSVMRegressor(mu=0.1).fit(X, np.column_stack([y, -y])))
+    page = render(Facts(LSSVMRegressor(mu=0.1).fit(X, np.column_stack([y, -y]))))
     assert "Only the first target is shown." in page
 
 
@@ -202,7 +202,8 @@ def test_file_is_written_whole(several, tmp_path):
 
 def test_templates_are_in_the_package():
     folder = files("looms.report").joinpath("templates")
-    assert {f.name for f in folder.iterdir()} == {"report.html", "report.css", "report.js"}
+    templates = {"card.md", "report.html", "report.css", "report.js"}
+    assert {f.name for f in folder.iterdir()} == templates
     assert "innerHTML" not in _text("report.js")
     assert "http" not in _text("report.css") + _text("report.js")
 
@@ -259,7 +260,7 @@ def test_a_page_names_how_samples_were_held_out(search, numbers, held_out):
     nested = "auto" if search == "grid" else None
     estimator = Estimator(cv=options.pop("cv", None), search=search, nested=nested)
     model = estimator.fit(X, y if numbers else y > 0, **options)
-    page = render(model)
+    page = render(Facts(model))
     assert f"{method.capitalize()} figures" in page
     assert ("an optimistic figure" in page) == (search == "gradient")
     assert (f"the choice was repeated without each {unit}" in page) == (search == "grid")
@@ -275,4 +276,4 @@ def test_a_search_of_one_evaluation_has_no_plot_of_it():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2))
     model = LSSVMClassifierCV("linear", nested=None).fit(X, X[:, 0] + rng.normal(size=40) > 0)
-    assert "and the best so far in each stage" not in render(model)
+    assert "and the best so far in each stage" not in render(Facts(model))

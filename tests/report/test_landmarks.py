@@ -19,6 +19,7 @@ from looms.report import (
     cautions,
     summary,
 )
+from looms.report.facts import Facts
 from looms.report.page import render
 
 RNG = np.random.default_rng(0)
@@ -30,14 +31,14 @@ CLASSES = np.where(SIGNAL > 0, "a", "b")
 @pytest.fixture(scope="module")
 def with_rows():
     model = LSSVMRegressorCV(rank=30, nested=None).fit(X, SIGNAL)
-    return model, summary(model), render(model)
+    return model, summary(model), render(Facts(model))
 
 
 @pytest.fixture(scope="module")
 def without_rows():
     model = LSSVMClassifierCV("ard", rank=30, nested=None).fit(ArrayBlocks(X), CLASSES)
     model = pickle.loads(pickle.dumps(model))  # without its rows
-    return model, summary(model), render(model)
+    return model, summary(model), render(Facts(model))
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ from sklearn.datasets import make_friedman1
 
 from looms import LSSVMRegressorCV, assess
 from looms.report import ImportanceDisplay, cautions, summary
+from looms.report.facts import Facts
 from looms.report.page import render
 
 KERNELS = ["linear", "rbf", "ard"]
@@ -45,7 +46,7 @@ def test_members_are_named_with_their_weights_the_largest_first(stack):
 
 @pytest.mark.slow
 def test_the_page_of_a_stack_tells_what_is_of_its_largest_machine(stack):
-    page = re.sub("<[^>]*>", "", render(stack, X=X, y=Y))
+    page = re.sub("<[^>]*>", "", render(Facts(stack, X=X, y=Y)))
     assert f"stack of {len(stack.members_)} machines" in page
     assert page.count("Shown for the largest machine of the stack.") == 2  # path and history
     assert "without each fold, and weighed by the other folds" in page
@@ -57,7 +58,7 @@ def test_the_page_of_a_stack_tells_what_is_of_its_largest_machine(stack):
 
 @pytest.mark.slow
 def test_the_page_of_the_best_tells_how_candidates_were_compared(best):
-    page, report = re.sub("<[^>]*>", "", render(best)), summary(best)
+    page, report = re.sub("<[^>]*>", "", render(Facts(best))), summary(best)
     assert report["chosen"]["members"] == []
     assert "root mean square error in 5 folds, each predicted by machines tuned without it" in page
     assert report["score"]["method"] == "5-fold cross-validation"

@@ -11,7 +11,8 @@ import pytest
 from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV, assess
 from looms.calibration import brier_score, loo_probabilities
 from looms.diagnostics import case_deletion
-from looms.report import _facts, summary, summary_schema
+from looms.report import facts, summary, summary_schema
+from looms.report.facts import Facts
 from looms.report.page import render
 from looms.threshold import FBeta
 
@@ -56,7 +57,7 @@ def test_headline_of_a_nested_choice_and_outer_splits_is_that_of_smaller_error(b
     assert few["headline"] == alone["headline"]
     assert (few["headline"]["honest"], few["headline"]["outer"]) == (True, False)
     assert not quotes(few)
-    page = render(model, assessment=assessment)
+    page = render(Facts(model, assessment=assessment))
     assert '<p class="kicker">Nested cross-validation report</p>' in page
     assert "figure of the outer splits has a larger standard error" in page
     assert "the figures to quote" not in page
@@ -70,18 +71,18 @@ def test_headline_of_a_nested_choice_and_outer_splits_is_that_of_smaller_error(b
     assert many["headline"]["outer"] is True
     assert many["headline"]["value"] == pytest.approx(assessment.mean["ber"])
     assert quotes(many)
-    page = render(model, assessment=assessment)
+    page = render(Facts(model, assessment=assessment))
     assert '<p class="kicker">Report on outer splits</p>' in page
     assert "of 4 splits: the figures to quote" in page
 
 
 @pytest.mark.slow
 def test_the_title_is_of_the_scores_shown(by_loo):
-    assert '<p class="kicker">Leave-one-out report</p>' in render(by_loo)
+    assert '<p class="kicker">Leave-one-out report</p>' in render(Facts(by_loo))
     X, y = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 2
     groups = np.arange(40) // 4
     model = LSSVMClassifierCV("linear", nested=None).fit(X, y, groups=groups)
-    assert '<p class="kicker">Leave-one-group-out report</p>' in render(model)
+    assert '<p class="kicker">Leave-one-group-out report</p>' in render(Facts(model))
 
 
 @pytest.mark.slow
@@ -93,7 +94,7 @@ def test_a_negative_rise_is_explained_where_there_is_one():
         model = LSSVMRegressor("linear").fit(X, y)
         rises = [row["importance"] for row in summary(model)["features"]["rows"]]
         assert (min(rises) < 0) == negative
-        assert (text in render(model)) == negative
+        assert (text in render(Facts(model))) == negative
 
 
 def test_chosen_and_candidates(binary):
@@ -132,7 +133,7 @@ def test_samples_are_named_by_the_index(binary):
 
 
 def test_influence_of_many_samples_is_left_out(several, monkeypatch):
-    monkeypatch.setattr(_facts, "MOST_DELETIONS", 149)
+    monkeypatch.setattr(facts, "MOST_DELETIONS", 149)
     found = summary(several[0])["samples"]
     assert found["criterion"] is None
     assert all(row["rms_change"] is None for row in found["rows"])
@@ -202,7 +203,7 @@ def test_candidates_compete_by_what_the_threshold_is_set_for(binary):
     assert found["score"] == {"name": "loss of FBeta(beta=2.0)", "key": "", "method": method}
     assert "loss of FBeta(beta=2.0)" in found["chosen"]["reason"]
     assert "The choice is not settled" not in {c["title"] for c in found["cautions"]}
-    assert "Loss of FBeta(beta=2.0)" in render(model)
+    assert "Loss of FBeta(beta=2.0)" in render(Facts(model))
     assert summary(binary[0])["score"] == {
         "name": "balanced error rate",
         "key": "ber",
@@ -222,7 +223,7 @@ def test_every_index_names_samples(several):
     frame.index.name = "row of the file"
     assert summary(model, X=frame)["samples"]["named_by"].endswith("by their row of the file.")
     assert "numbered from 0" in summary(model)["samples"]["named_by"]
-    assert "by their row of the file" in render(model, X=frame)
+    assert "by their row of the file" in render(Facts(model, X=frame))
 
 
 def test_the_target_is_no_column_of_a_table(regression):
@@ -253,7 +254,7 @@ def test_nothing_is_left_on_the_machine(several):
 
 @pytest.mark.slow
 def test_classes_are_counted_in_english(several):
-    assert ", 3 classes ·" in render(several[0])
+    assert ", 3 classes ·" in render(Facts(several[0]))
 
 
 def test_an_assessment_of_the_other_task(several, binary, regression):
@@ -282,7 +283,7 @@ def test_groups_that_matter_are_named():
     assert [row["name"] for row in groups["rows"]] == most.index.tolist()
     assert [row["rms_change"] for row in groups["rows"]] == most.rms_change.tolist()
     assert groups["n_groups"] == 12
-    assert most.index[0] in render(model, X=frame, groups=patient)
+    assert most.index[0] in render(Facts(model, X=frame, groups=patient))
     # Without labels a group is called by its first sample.
     firsts = [f"visit {5 * int(name.split()[1])}" for name in most.index]
     report = summary(model, X=frame)

@@ -12,7 +12,7 @@ import looms
 from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
 from looms.blocks import ArrayBlocks
 from looms.report import summary, summary_schema
-from looms.report._summary import SCHEMA
+from looms.report.facts import SCHEMA
 
 jsonschema = pytest.importorskip("jsonschema")
 

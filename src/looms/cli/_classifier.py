@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-import typer
 from sklearn.base import BaseEstimator
 from sklearn.svm import SVC
 from sklearn.utils.discovery import all_estimators
@@ -27,17 +26,20 @@ class SVMRequest:
     """Support vector machine to diagnose; None means chosen by the leave-one-out error.
 
     The polynomial kernels are (gamma x·x' + 1)^degree.
+
+    Parameters
+    ----------
+    kernel
+        Kernel of the SVM, default rbf.
+    C
+        Cost of errors of the SVM; chosen by default.
+    gamma
+        Inverse squared kernel width; chosen by default.
     """
 
-    kernel: Annotated[
-        SVMKernel | None, typer.Option("--kernel", "-k", help="Kernel of the SVM, default rbf.")
-    ] = None
-    C: Annotated[
-        float | None, typer.Option("--C", help="Cost of errors of the SVM; chosen by default.")
-    ] = None
-    gamma: Annotated[
-        float | None, typer.Option(help="Inverse squared kernel width; chosen by default.")
-    ] = None
+    kernel: SVMKernel | None = None
+    C: float | None = None
+    gamma: float | None = None
 
     def __post_init__(self) -> None:
         """Refuse values that no machine takes."""

@@ -45,9 +45,10 @@ def searches_of(request: MachineRequest) -> float | None:
         return None
     kernels = AUTO_KERNELS if request.kernel == ["auto"] else request.kernel or ["rbf"]
     n_candidates = len(kernels) * len(request.criterion or ["press"])
+    transforms = len(request.target_transform or ["none"])
     of_choice = CHOICE_FOLDS * (1 - 1 / CHOICE_FOLDS) ** 3 if n_candidates > 1 else 0.0
     outer = OUTER_FOLDS * (1 - 1 / OUTER_FOLDS) ** 3 if request.nested == "folds" else 0.0
-    return n_candidates * (1.0 + of_choice) * (1.0 + outer)
+    return transforms * n_candidates * (1.0 + of_choice) * (1.0 + outer)
 
 
 def tell_cost(request: MachineRequest, n_rows: int, n_arrays: float, n_fits: float = 1.0) -> None:

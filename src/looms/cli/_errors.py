@@ -18,7 +18,10 @@ BAD_INPUT = 2
 OTHER = 1
 INTERRUPTED = 130
 #: Options that are called otherwise than the parameter of Python.
-_OTHERWISE = {"class_weight": "weight", "probability": "calibration", "validation": "cv"}
+_OTHERWISE = {
+    **{"class_weight": "weight", "probability": "calibration", "validation": "cv"},
+    "transforms": "target-transform",
+}
 #: Parameters that messages name, and options of the same name, up to the hyphens.
 _PARAMETERS = (
     *("sep", "decimal", "encoding", "sheet", "format", "max_bytes", "store", "test_size"),
@@ -41,6 +44,7 @@ _WORDS = {
     "leave it out.": "leave it out (--drop).",
     "fit without them": "fit without them (looms fit --drop)",
     "cv=GapKFold()": "--time",
+    " with criterion='error' does not admit": " does not admit",
     "looms.assess": "looms assess",
     "LSSVMClassifierCV and LSSVMRegressorCV": "--machine lssvm",
     "LSSVMClassifierCV(rank='auto')": "--machine lssvm --rank auto",
@@ -75,29 +79,28 @@ def reported() -> Iterator[None]:
         say(f"Interrupted. {interrupt}".strip())
         raise typer.Exit(INTERRUPTED) from None
     except Exception as error:
-        if error.__cause__ is not None and os.environ.get("LOOMS_TRACEBACK"):
+        traceback, code = os.environ.get("LOOMS_TRACEBACK"), OTHER
+        if error.__cause__ is not None and traceback:
             raise
-        if isinstance(error, InputError | FileError):
-            say(f"Error: {error}")
-            raise typer.Exit(BAD_INPUT) from None
-        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
-            _drop_output()
-            say(f"Error: the output cannot be written: {error.strerror}")
-            raise typer.Exit(OTHER) from None
-        if isinstance(error, MemoryError):
-            say(f"Error: {error or 'out of memory'}")
-            raise typer.Exit(OTHER) from None
-        if isinstance(error, ModuleNotFoundError):
-            say(f'Error: {error.name} is not installed: pip install "looms[cli]"')
-            raise typer.Exit(OTHER) from None
-        if isinstance(error, ImportError):
-            say(f"Error: {error}")
-            raise typer.Exit(OTHER) from None
-        if os.environ.get("LOOMS_TRACEBACK"):
-            raise
-        what = f"unexpected {type(error).__name__}: {error}"
-        say(f"Error: {what} (set LOOMS_TRACEBACK=1 to see where)")
-        raise typer.Exit(OTHER) from None
+        match error:
+            case InputError() | FileError():
+                message, code = str(error), BAD_INPUT
+            case OSError(errno=errno.ENOSPC | errno.EDQUOT | errno.EIO):
+                _drop_output()
+                message = f"the output cannot be written: {error.strerror}"
+            case MemoryError():
+                message = str(error) or "out of memory"
+            case ModuleNotFoundError():
+                message = f'{error.name} is not installed: pip install "looms[cli]"'
+            case ImportError():
+                message = str(error)
+            case _ if traceback:
+                raise
+            case _:
+                what = f"unexpected {type(error).__name__}: {error}"
+                message = f"{what} (set LOOMS_TRACEBACK=1 to see where)"
+        say(f"Error: {message}")
+        raise typer.Exit(code) from None
 
 
 def _drop_output() -> None:

@@ -1,44 +1,35 @@
-"""Figures of merit and the choice among candidates, as tables on stdout."""
+"""Facts of a fitted machine, and scores of predictions, as tables on stdout."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import confusion_matrix, f1_score, precision_score, recall_score
+from sklearn.metrics import confusion_matrix
 
-from looms import SVCCV, NonconformityClassifier
-from looms._classes import class_indices
+from looms._optional import require
 from looms._scores import number_scores, pooled_auc
 from looms._typing import AnyArray
 from looms._words import count
+from looms.assessment._result import Assessment
 from looms.calibration import brier_score, log_loss
 from looms.cli._output import NARROW, console, figure, table
+from looms.cli._prepare import Prepared
 from looms.cli._request import Threshold
 from looms.criteria import mean_class_error
-from looms.estimators._search import SelectingMachine
 from looms.held_out import HeldOut
 from looms.model_files._files import SavedModel
-from looms.report._selection import (
-    candidate_scores,
-    chosen_by,
-    n_choice_folds,
-    on_grid,
-    score_name,
-)
-from looms.report.model import Model, named
+from looms.report.facts import Facts, candidates, chosen
+from looms.report.text import sentence
 from looms.threshold import Cost, RequiredPrecision, RequiredRecall
 
 #: Number of scales shown, the largest, for a kernel with a scale for every feature.
 MOST_SCALES = 8
-#: Number of settings of a support vector machine shown, the best.
+#: Number of points of a search shown, the best.
 MOST_POINTS = 8
-#: Largest number of classes for which the confusion is shown.
-MOST_CONFUSED = 10
-#: Prefix of a candidate's score, by what is held out at a time.
-_SHORT = {"sample": "LOO", "group": "LOGO", "fold": "CV"}
+#: Prefix of a candidate's score, by how it was held out.
+_SHORT = {"leave-one-out": "LOO", "leave-one-group-out": "LOGO", "cross-validation": "CV"}
 #: Headings of figures by key.
 HEADINGS = {
     **{"error": "error", "ber": "BER", "auc": "AUC", "log_loss": "log loss", "brier": "Brier"},
@@ -46,29 +37,48 @@ HEADINGS = {
 }
 #: Heading of the area under the ROC curve of several classes.
 MEAN_AREA = "mean AUC, each class against the rest"
-#: Headings of columns that are not called like the option.
-_HEADS = {"log_likelihood": "deviance"}
 
 
-def held_out_figures(model: Model) -> dict[str, dict[str, float]]:
-    """Figures to quote for a machine on its training rows by key, and their standard errors."""
-    nested = "nested " * (model.nested is not None)
-    rows: dict[str, dict[str, float]] = {f"{nested}{model.method}": {}, "± s.e.": {}}
-    for key, pair in model.scored.scores.items():
-        for row, value in zip(rows.values(), pair, strict=True):
-            row[key] = value
-    return rows
+def facts_of(
+    saved: SavedModel, prepared: Prepared | None = None, assessment: Assessment | None = None
+) -> Facts | None:
+    """Facts of a model, with what is known of its rows after a fit; None for a pool of machines."""
+    if not hasattr(saved.model[-1], "held_out_"):
+        return None
+    pandas, about = require("pandas", "A report"), dict[str, Any]()
+    target, file = saved.metadata["target"], saved.metadata["file"]
+    y: Any = range(saved.metadata["n_rows"])  # of which only the name counts
+    if prepared is not None:
+        # People count the rows of a file from 1; only the names of the samples matter here.
+        rows = pandas.Index(prepared.rows, name="row in the file, counted from 1 after any header")
+        y, about = prepared.target.y, {"X": pandas.DataFrame(index=rows), "notes": prepared.notes}
+        about["groups"] = prepared.arguments.get("groups")
+    return Facts(
+        saved.model,
+        y=pandas.Series(y, name=target),
+        assessment=assessment,
+        title=f"{target}, {file}" if target else file,
+        **about,
+    )
 
 
-def choice_of(saved: SavedModel) -> str:
-    """A sentence about what the choice of the machine means for its figures."""
-    machine = saved.model[-1]
-    if not hasattr(machine, "held_out_"):  # of a pool
+def held_out_figures(facts: Facts) -> dict[str, dict[str, float]]:
+    """Scores to quote for a machine on its training rows by key, and their standard errors."""
+    nested, figures = "nested " * facts.loo["nested"], facts.loo["figures"]
+    return {
+        f"{nested}{facts.loo['method']}": {each["key"]: each["value"] for each in figures},
+        "± s.e.": {each["key"]: each["standard_error"] for each in figures},
+    }
+
+
+def choice_of(saved: SavedModel, facts: Facts | None) -> str:
+    """A sentence about what the choice of the machine means for its scores."""
+    if facts is None:  # of a pool
         return (
             "the smallest of many validation errors flatters its machine; quote the figures of the "
             "choice, made for each row by the others; looms assess gives them for more rows"
         )
-    model = named(saved.model, machine)
+    model = facts.model
     if model.nested and model.repeated:
         folds = f"each of {model.nested.units.n_units} folds"
         what = model.repeated.replace("each fold", folds).replace("sample", "row")
@@ -77,11 +87,10 @@ def choice_of(saved: SavedModel) -> str:
             f"for these figures {what}; what was done to the columns before, such as scaling, was "
             f"not repeated{more}"
         )
-    time = " --time" * bool(saved.metadata["options"].get("time"))
-    outer = "--nested folds and looms assess give"
-    if machine.X_fit_ is None or not isinstance(machine.cv, int | str | None):
-        outer = f"looms assess{time} gives"
-    return f"{model.method} chose this machine, so its figures flatter it; {outer} honest ones"
+    honest = model.honest_by
+    if saved.metadata["options"].get("time"):
+        honest = honest.replace("assess", "assess --time")
+    return f"{model.method} chose this machine, so its figures flatter it; {honest} honest ones"
 
 
 def classification_figures(
@@ -117,21 +126,22 @@ def probability_figures(
     return {"log_loss": log_loss(truth, probabilities), "brier": brier_score(truth, probabilities)}
 
 
-def threshold_figures(positive: AnyArray, taken: AnyArray, rule: Threshold) -> dict[str, float]:
-    """Figures that a threshold rule is about; every sample counts as one.
+def threshold_figures(counts: Sequence[Sequence[int]], rule: Threshold) -> dict[str, float]:
+    """Figures that a threshold rule is about, from the confusion of two classes.
 
     These are recall and precision of the positive class (NaN if no sample is predicted positive),
     preceded by F1 or the cost per row if the rule is about that.
     """
+    (negative, alarms), (missed, found) = counts
     figures = {
-        "recall": recall_score(positive, taken),
-        "precision": precision_score(positive, taken, zero_division=np.nan),
+        "recall": found / (found + missed),
+        "precision": found / (found + alarms) if found + alarms else float("nan"),
     }
     if rule == "f1":
-        return {"F1": f1_score(positive, taken)} | figures
+        return {"F1": 2 * found / (2 * found + alarms + missed)} | figures
     if isinstance(rule, Cost):
-        alarms, missed = np.mean(taken & ~positive), np.mean(positive & ~taken)
-        return {"cost": alarms * rule.false_positive + missed * rule.false_negative} | figures
+        cost = alarms * rule.false_positive + missed * rule.false_negative
+        return {"cost": cost / (negative + alarms + missed + found)} | figures
     return figures
 
 
@@ -151,17 +161,19 @@ def show_figures(figures: Mapping[str, Mapping[str, float]], n_classes: int = 2)
     console().print(shown)
 
 
-def show_confusion(
-    y: AnyArray, predicted: AnyArray, labels: Sequence[object], title: str = "Confusion"
-) -> None:
+def show_confusion(counts: Any, labels: Sequence[object], title: str = "Confusion") -> None:
     """Print counts of each label (row) predicted as each (column), and the shares of both."""
-    counts = confusion_matrix(y, predicted, labels=labels)
-    names = [str(label) for label in labels]
+    counts, names = np.asarray(counts), [str(label) for label in labels]
     shown = table(title, ["true \\ predicted"], [*names, "share"])
     for name, row in zip(names, counts, strict=True):
         shown.add_row(name, *map(str, row), f"{row.sum() / counts.sum():.1%}")
     shown.add_row("share", *(f"{n / counts.sum():.1%}" for n in counts.sum(axis=0)), "")
     console().print(shown)
+
+
+def confusion_of(y: AnyArray, predicted: AnyArray, labels: Sequence[object]) -> AnyArray:
+    """Counts of each label (row) predicted as each (column)."""
+    return np.asarray(confusion_matrix(y, predicted, labels=labels))
 
 
 def show_request(metadata: Mapping[str, Any]) -> None:
@@ -197,68 +209,118 @@ def loss_name(rule: Threshold) -> str:
     return "1 - F1" if rule == "f1" else "BER"
 
 
-@singledispatch
-def show_tried(machine: Any) -> None:
+def show_tried(facts: Facts) -> None:
     """Print what was tried, with an arrow at what was taken; nothing for values that were given."""
+    tried = candidates(facts.model)
+    if tried and tried[0]["n_evaluations"] is None:
+        _show_points(facts, tried)
+    elif tried:
+        _show_candidates(facts, tried)
+    transforms = facts.model.transforms
+    if len(transforms) > 1:
+        shown = table("Transforms of the target", ["", "transform"], ["error", "log-likelihood"])
+        for one in transforms:
+            arrow = "→" if one.name == facts.model.transform else ""
+            shown.add_row(arrow, one.name, f"{one.error:.4g}", f"{one.log_likelihood:.4g}")
+        console().print(shown)
 
 
-@show_tried.register
-def _(machine: SelectingMachine) -> None:
+def _show_candidates(facts: Facts, tried: list[dict[str, Any]]) -> None:
     """Every kernel with every criterion; the arrow is at the best, or the largest weight."""
-    name, key = score_name(machine)
-    score = HEADINGS.get(key) or (name if on_grid(machine) else loss_name(machine.threshold))
-    wide, shares = console().width >= NARROW, machine.candidate_weights_
-    n_folds = n_choice_folds(machine)
-    search = ["evals", "s", "stopped"] if wide else []
-    weight = [] if shares is None else ["weight"]
-    by = f"{n_folds}-fold" if n_folds else _SHORT[chosen_by(machine)]
-    numbers = ["value ± s.e.", f"{by} {score}", *weight, *search[:2]]
+    model, wide, stacked = facts.model, console().width >= NARROW, facts.model.shares is not None
+    name, key = model.score
+    score = HEADINGS.get(key, name)
+    if name.startswith("loss of "):
+        score = loss_name(model.machine.threshold)
+    folds = model.n_choice_folds
+    by = f"{folds}-fold" if folds else _SHORT[model.chosen_by]
+    numbers = ["value ± s.e.", f"{by} {score}", *["weight"] * stacked, *["evals", "s"] * wide]
     shown = table("Candidates", ["", "kernel", "criterion"], numbers)
     if wide:
         shown.add_column("stopped")
-    values = candidate_scores(machine)
-    for k, candidate in enumerate(machine.candidates_):
-        taken = (
-            str(candidate.n_evaluations),
-            f"{candidate.seconds:.2f}",
-            candidate.outcome.name.lower().replace("_", " "),
-        )
+    for k, row in enumerate(tried):
         shown.add_row(
-            "→" if k == machine.best_index_ else "",
-            candidate.kernel_name,
-            str(candidate.criterion),
-            f"{candidate.value:.4g} ± {candidate.standard_error:.2g}",
-            f"{values[k]:.4g}",
-            *([] if shares is None else [f"{shares[k]:.3f}" if shares[k] else "–"]),
-            *(taken if wide else ()),
+            "→" if k == model.machine.best_index_ else "",
+            row["kernel"],
+            row["criterion"],
+            f"{row['value']:.4g} ± {row['standard_error']:.2g}",
+            f"{row['score']:.4g}",
+            *([f"{row['weight']:.3f}" if row["chosen"] else "–"] if stacked else []),
+            *([str(row["n_evaluations"]), f"{row['seconds']:.2f}", row["outcome"]] if wide else []),
         )
     console().print(shown)
 
 
-@show_tried.register
-def _(machine: SVCCV) -> None:
-    """The best settings of a search among support vector machines."""
-    results = machine.cv_results_
-    names = list(dict.fromkeys(name for params in results["params"] for name in params))
-    heads = (*names, machine.criterion, "support", "s")
-    title = f"Best of {len(results['params'])} settings"
-    shown = table(title, ["", "kernel"], [_HEADS.get(name, name) for name in heads])
-    for k in np.argsort(results["rank_loo_score"], kind="stable")[:MOST_POINTS]:
-        params = results["params"][k]
+def _show_points(facts: Facts, tried: list[dict[str, Any]]) -> None:
+    """The best points of a search."""
+    names = list(dict.fromkeys(each["name"] for row in tried for each in row["parameters"]))
+    score = HEADINGS.get(facts.model.score[1], facts.model.score[0])
+    shown = table(f"Best of {len(tried)} settings", ["", "kernel"], [*names, score, "support", "s"])
+    for row in (tried[k] for k in facts.model.ranked[:MOST_POINTS]):
+        values = {each["name"]: f"{each['value']:.4g}" for each in row["parameters"]}
         shown.add_row(
-            "→" if k == machine.best_index_ else "",
-            results["kernel"][k],
-            *(f"{params[name]:.4g}" if name in params else "" for name in names),
-            f"{results['loo_score'][k]:.5g}",
-            str(results["n_support"][k]),
-            f"{results['seconds'][k]:.2f}",
+            "→" if row["chosen"] else "",
+            row["kernel"],
+            *(values.get(name, "") for name in names),
+            f"{row['score']:.5g}",
+            str(row["n_support"]),
+            f"{row['seconds']:.2f}",
         )
     console().print(shown)
 
 
-@show_tried.register
-def _(machine: NonconformityClassifier) -> None:
-    """The machines with the smallest validation errors, and how many predict."""
+def show_choice(saved: SavedModel, facts: Facts | None) -> None:
+    """Print what was tried, the hyper-parameters of the best one, and its held-out figures."""
+    if facts is None:
+        show_pool(saved.model[-1])
+        return
+    show_tried(facts)
+    _show_chosen(facts)
+    figures, confusion = held_out_figures(facts), facts.loo["confusion"]
+    show_figures(figures, len(facts.model.classes))
+    method = next(iter(figures))
+    if confusion is not None:
+        show_confusion(confusion["counts"], confusion["labels"], f"Confusion, {method}")
+    rule = getattr(facts.model.machine, "threshold", None)
+    if rule not in (None, 0.0):
+        values = threshold_figures(confusion["counts"], rule)
+        shown = ", ".join(f"{name} {figure(value)}" for name, value in values.items())
+        console().print(
+            f"{sentence(method)} at threshold {saved.metadata['options'].get('threshold', rule)} "
+            f"(positive: {confusion['labels'][1]}): {shown}"
+        )
+
+
+def _show_chosen(facts: Facts) -> None:
+    """Print the hyper-parameters, and the threshold of two classes."""
+    taken = chosen(facts.model)
+    scales = [each for each in taken["parameters"] if each["feature"] is not None]
+    values = {each["name"]: each["value"] for each in taken["parameters"] if each not in scales}
+    values = {"C": taken["C"]} | values | {"mu": taken["mu"]}
+    shown = [f"{name} = {value:.4g}" for name, value in values.items() if value is not None]
+    if facts.model.n_landmarks:
+        shown.append(f"{facts.model.n_landmarks} landmarks")
+    if taken["one_class"]:
+        shown.append("no output has probability 1/2")
+    elif taken["threshold"] is not None:
+        shown.append(f"threshold = {taken['threshold']:.4g}")
+    if taken["transform"]:
+        shown.append(f"transform of the target = {taken['transform']}")
+    how = "Given" if taken["criterion"] is None else "Chosen"
+    if facts.model.stacked:
+        largest = taken["members"][0] if taken["members"] else taken
+        how, shown = "Largest", [f"{largest['kernel']}, {largest['criterion']}", *shown]
+        n = len(facts.model.members)
+        console().print(f"Stacked: {n} machines, by the weights above")
+    console().print(f"{how}: {', '.join(shown)}")
+    if scales:
+        n = taken["n_parameters"] - (len(taken["parameters"]) - len(scales))
+        largest_ones = ", ".join(f"{s['feature']} {s['value']:.3g}" for s in scales[:MOST_SCALES])
+        console().print(f"Largest of {n} scales: {largest_ones}")
+
+
+def show_pool(machine: Any) -> None:
+    """The machines of a pool with the smallest validation errors, how many predict, and scores."""
     errors, names = machine.validation_errors_, list(machine.pool_[0])
     n_rows = len(machine.validation_)
     shown = table(f"Best of {len(errors)} machines", ["", *names], ["error", "± s.e."])
@@ -276,61 +338,5 @@ def _(machine: NonconformityClassifier) -> None:
         f"Errors of {count(n_rows, 'row')} {how}; {len(machine.deciding_)} of the machines (→) "
         "predict: for each row, the one most certain of its label"
     )
-
-
-def show_choice(saved: SavedModel) -> None:
-    """Print what was tried, the hyper-parameters of the best one, and its held-out figures."""
-    machine, metadata = saved.model[-1], saved.metadata
-    show_tried(machine)
-    if not hasattr(machine, "held_out_"):  # of a pool
-        what = "the choice, of each row by the others"
-        show_figures({what: machine.scores_, "± s.e.": machine.scores_se_})
-        return
-    model = named(saved.model, machine)
-    _show_chosen(model)
-    figures, n_classes = held_out_figures(model), len(model.classes)
-    show_figures(figures, n_classes)
-    _, rows, decisions = model.scored
-    if decisions is None:
-        return
-    method = next(iter(figures))
-    truth, predicted = class_indices(machine.loo_.y[rows]), decisions.predicted
-    if n_classes <= MOST_CONFUSED:
-        labels = machine.classes_
-        show_confusion(labels[truth], labels[predicted], labels.tolist(), f"Confusion, {method}")
-    if machine.threshold not in (None, 0.0):
-        values = threshold_figures(truth == 1, predicted == 1, machine.threshold)
-        shown = ", ".join(f"{name} {figure(value)}" for name, value in values.items())
-        rule = metadata["options"].get("threshold", machine.threshold)
-        console().print(
-            f"{method[0].upper()}{method[1:]} at threshold {rule} (positive: "
-            f"{machine.classes_[1]}): {shown}"
-        )
-
-
-def _show_chosen(model: Model) -> None:
-    """Print the hyper-parameters, and the threshold of two classes."""
-    machine: Any = model.machine
-    how, stack = "Given", getattr(machine, "members_", ())[1:]
-    if hasattr(machine, "best_index_"):
-        how, values = "Chosen", dict(machine.cv_results_["params"][machine.best_index_])
-    else:
-        values = {h.name: h.value for h in machine.kernel_.hyperparameters} | {"mu": machine.mu_}
-    scales = [values.pop(name) for name in list(values) if "[" in name]  # one for each feature
-    chosen = [f"{name} = {value:.4g}" for name, value in values.items()]
-    if getattr(machine, "landmarks_", None) is not None:
-        chosen.append(f"{machine.landmarks_.shape[0]} landmarks")
-    if len(model.classes) == 2:
-        one_side = abs(machine.threshold_) > 2**9 * np.abs(machine.held_out_.outputs).max()
-        chosen.append(
-            "no output has probability 1/2" if one_side else f"threshold = {machine.threshold_:.4g}"
-        )
-    if stack:
-        how = "Largest"
-        chosen = [machine.candidates_[machine.best_index_].name, *chosen]
-        console().print(f"Stacked: {len(stack) + 1} machines, by the weights above")
-    console().print(f"{how}: {', '.join(chosen)}")
-    if scales:
-        order = np.argsort(-np.array(scales))[:MOST_SCALES]
-        largest = ", ".join(f"{model.features[k]} {scales[k]:.3g}" for k in order)
-        console().print(f"Largest of {len(scales)} scales: {largest}")
+    what = "the choice, of each row by the others"
+    show_figures({what: machine.scores_, "± s.e.": machine.scores_se_})

@@ -1,37 +1,84 @@
-"""Options of the commands, each defined once."""
+"""Options of the commands: from signatures and docstrings, with names that all commands share."""
 
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
-from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, get_origin, get_type_hints
 
 import typer
+from typer.models import ParameterInfo
 
 from looms.cli._errors import InputError, reported
 from looms.datasets._read import Format
 
 
+class Bounds(NamedTuple):
+    """Least and largest value of an option."""
+
+    min: int
+    max: int | None = None
+
+
+#: Other names of options.
+NAMES = {
+    "bootstrap": ["-b"],
+    "criterion": ["-c"],
+    "force": ["-f"],
+    "jobs": ["-j"],
+    "kernel": ["-k"],
+    "machine": ["-m"],
+    "output": ["--out", "-o"],
+    "splits": ["-n"],
+    "target": ["-t"],
+}
+#: What a value is called, if its type does not tell.
+VALUES = {
+    "cv": "FOLDS",
+    "estimator": "CLASSIFIER",
+    "groups": "COLUMN",
+    "max_bytes": "BYTES",
+    "prevalence": "CLASS=SHARE",
+    "rank": "NUMBER",
+    "sep": "CHARACTER",
+    "target_transform": "NAME",
+    "threshold": "RULE",
+    "time": "COLUMN",
+}
+#: Help of options of several commands.
+HELP = {
+    "drop": "Column to leave out; may be repeated.",
+    "drop_missing_targets": "Leave out rows whose target is missing.",
+    "file": "The table to learn from.",
+    "force": "Overwrite existing output files.",
+    "json": "Print figures as JSON, and nothing else, on standard output.",
+    "max_bytes": "Largest unpacked size of a file.",
+    "model": "A model file of looms fit.",
+    "store": "Folder that keeps finished splits; the same command runs the rest.",
+    "target": "Column to predict; not for svmlight and npz files.",
+}
+
+
 def command(function: Callable[..., None]) -> Callable[..., None]:
     """Function for Typer, which reports an error in one line instead of a traceback.
 
-    A parameter that is a dataclass of options is replaced by its fields. A field or parameter
-    called ``jobs`` must not be zero.
+    A parameter is an option of its name; without a default it is an argument. Its help is in the
+    docstring, under "Parameters", or in `HELP`. A parameter that is a dataclass of options is
+    replaced by its fields. One called ``jobs`` must not be zero.
     """
     hints = get_type_hints(function, include_extras=True)
     groups: dict[str, Any] = {n: kind for n, kind in hints.items() if is_dataclass(kind)}
-    keyword = inspect.Parameter.KEYWORD_ONLY
+    about, _, _ = (inspect.getdoc(function) or "").partition(_SECTION)
     parameters = []
     for name, parameter in inspect.signature(function).parameters.items():
         if name not in groups:
-            parameters.append(parameter.replace(kind=keyword, annotation=hints[name]))
+            parameters.append(_option(function, name, hints[name], parameter.default))
             continue
         kinds = get_type_hints(groups[name], include_extras=True)
         parameters += [
-            inspect.Parameter(f.name, keyword, default=f.default, annotation=kinds[f.name])
-            for f in fields(groups[name])
+            _option(groups[name], f.name, kinds[f.name], f.default) for f in fields(groups[name])
         ]
 
     def run(**values: Any) -> None:
@@ -42,82 +89,70 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
                 values[name] = kind(**{f.name: values.pop(f.name) for f in fields(kind)})
             function(**values)
 
-    run.__doc__ = function.__doc__
+    run.__doc__ = about
     run.__annotations__ = {p.name: p.annotation for p in parameters}
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return run
 
 
+_SECTION = "\n\nParameters\n----------\n"
+
+
+def _option(of: Any, name: str, kind: Any, default: Any) -> inspect.Parameter:
+    """The parameter of a function, or field of a dataclass, as Typer takes it."""
+    bounds = None
+    if get_origin(kind) is Annotated:
+        kind, (bounds, *_) = kind.__origin__, kind.__metadata__
+    _, _, section = (inspect.getdoc(of) or "").partition(_SECTION)
+    texts = {n: " ".join(t.split()) for n, t in re.findall(r"(?m)^(\w+)\n((?: +.+\n?)+)", section)}
+    info: Any
+    about: dict[str, Any] = {"help": texts.get(name, HELP.get(name)), "metavar": VALUES.get(name)}
+    if default is inspect.Parameter.empty:
+        info = typer.Argument(**about | {"metavar": name.upper()})
+    else:
+        names = [f"--{name.replace('_', '-')}", *NAMES.get(name, [])]
+        about |= bounds._asdict() if isinstance(bounds, Bounds) else {}
+        info = typer.Option(*names, **about)
+    if isinstance(bounds, ParameterInfo):  # of Typer itself
+        info = bounds
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, keyword, default=default, annotation=Annotated[kind, info])
+
+
 Task: TypeAlias = Literal["auto", "classification", "regression"]
 IntervalMethod: TypeAlias = Literal["plus", "minmax", "scaled"]
-
-MaxBytesOption = Annotated[
-    int,
-    typer.Option("--max-bytes", min=1, metavar="BYTES", help="Largest unpacked size of a file."),
-]
 
 
 @dataclass(frozen=True)
 class Reading:
-    """Options for reading a file; None means that the file tells."""
+    """Options for reading a file; None means that the file tells.
 
-    format: Annotated[
-        Format | None, typer.Option(help="Format of the file, if its suffix does not tell.")
-    ] = None
-    sep: Annotated[
-        str | None,
-        typer.Option(
-            help='Character between cells of CSV files, or "tab"; detected by default.',
-            metavar="CHARACTER",
-        ),
-    ] = None
-    decimal: Annotated[
-        Literal[".", ","] | None,
-        typer.Option(help="Decimal mark of CSV files and spreadsheet text; detected by default."),
-    ] = None
-    encoding: Annotated[
-        str | None, typer.Option(help="Encoding of CSV files, such as cp1252; detected by default.")
-    ] = None
-    sheet: Annotated[
-        str | None, typer.Option(help="Sheet of a spreadsheet: its name, or its number from 1.")
-    ] = None
-    max_bytes: MaxBytesOption = 2**30  # as `looms.datasets.read_table` has it
+    Parameters
+    ----------
+    format
+        Format of the file, if its suffix does not tell.
+    sep
+        Character between cells of CSV files, or "tab"; detected by default.
+    decimal
+        Decimal mark of CSV files and spreadsheet text; detected by default.
+    encoding
+        Encoding of CSV files, such as cp1252; detected by default.
+    sheet
+        Sheet of a spreadsheet: its name, or its number from 1.
+    """
 
-
-FileArgument = Annotated[Path, typer.Argument(help="The table to learn from.", metavar="FILE")]
-ModelArgument = Annotated[Path, typer.Argument(help="A model file of looms fit.", metavar="MODEL")]
-TargetOption = Annotated[
-    str | None,
-    typer.Option("--target", "-t", help="Column to predict; not for svmlight and npz files."),
-]
-DropOption = Annotated[
-    list[str] | None, typer.Option("--drop", help="Column to leave out; may be repeated.")
-]
-DropMissingOption = Annotated[
-    bool,
-    typer.Option("--drop-missing-targets", help="Leave out rows whose target is missing."),
-]
+    format: Format | None = None
+    sep: str | None = None
+    decimal: Literal[".", ","] | None = None
+    encoding: str | None = None
+    sheet: str | None = None
+    max_bytes: Annotated[int, Bounds(1)] = 2**30  # as `looms.datasets.read_table` has it
 
 
 @dataclass(frozen=True)
 class Columns:
     """Columns to predict and to leave out."""
 
-    target: TargetOption = None
-    drop: DropOption = None
-    drop_missing_targets: DropMissingOption = False
-
-
-JsonOption = Annotated[
-    bool,
-    typer.Option("--json", help="Print figures as JSON, and nothing else, on standard output."),
-]
-StoreOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--store", help="Folder that keeps finished splits; the same command runs the rest."
-    ),
-]
-ForceOption = Annotated[
-    bool, typer.Option("--force", "-f", help="Overwrite existing output files.")
-]
+    target: str | None = None
+    drop: list[str] | None = None
+    drop_missing_targets: bool = False

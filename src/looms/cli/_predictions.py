@@ -7,10 +7,9 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
 import numpy as np
-import typer
 from scipy import sparse
 
 from looms._checks import check_share
@@ -37,21 +36,21 @@ MOST_NOTES = MOST_COLUMNS = 5
 
 @dataclass(frozen=True)
 class CoverageRequest:
-    """Intervals or sets to predict; without a coverage, neither."""
+    """Intervals or sets to predict; without a coverage, neither.
 
-    coverage: Annotated[
-        float | None,
-        typer.Option(
-            help="Share of rows to cover, such as 0.9: adds lower and upper, or a set of labels."
-        ),
-    ] = None
-    method: Annotated[
-        IntervalMethod | None,
-        typer.Option(help="Intervals: jackknife+ (default), minmax, or scaled."),
-    ] = None
-    class_conditional: Annotated[
-        bool, typer.Option("--class-conditional", help="Sets that cover this share of every class.")
-    ] = False
+    Parameters
+    ----------
+    coverage
+        Share of rows to cover, such as 0.9: adds lower and upper, or a set of labels.
+    method
+        Intervals: jackknife+ (default), minmax, or scaled.
+    class_conditional
+        Sets that cover this share of every class.
+    """
+
+    coverage: float | None = None
+    method: IntervalMethod | None = None
+    class_conditional: bool = False
 
     def __post_init__(self) -> None:
         """Refuse impossible options."""
@@ -158,7 +157,8 @@ class Predictions:
 
     def trained_on(self) -> Iterator[str]:
         """A note on rows equal to training rows."""
-        known, new = self.saved.model[-1].X_fit_, self.matrix
+        machine = self.saved.model[-1]
+        known, new = getattr(machine, "machine_", machine).X_fit_, self.matrix
         if known is None:  # of a table in blocks, which is not kept
             return
         if sparse.issparse(new):
@@ -193,15 +193,15 @@ class Unlike:
     """
 
     def __init__(self, saved: SavedModel) -> None:
-        self.n_rows = 0
-        self._saved, self._kinds = saved, {}
+        self.n_rows, self._saved = 0, saved
+        self._kinds: dict[str, str] = {}
         self._valued: dict[str, bool] = {}
         self._far: dict[str, _Far] = {}
         self._foreign: dict[str, tuple[int, object]] = {}
         self._known: dict[str, AnyArray] = {}
         if saved.metadata["columns"] is not None:
             before = saved.model[0]
-            self._kinds = before["columns"].kinds
+            self._kinds = getattr(before["columns"], "kinds", {})
             names = [name for name, kind in self._kinds.items() if kind == "category"]
             if names:
                 encoder = before["matrix"].named_transformers_["categories"]

@@ -198,20 +198,6 @@ class Prepared:
     arguments: dict[str, AnyArray] = field(default_factory=dict)
     ranges: dict[str, list[float]] = field(default_factory=dict)
 
-    def in_order(self, times: AnyArray) -> Prepared:
-        """The rows in order of time."""
-        assert not isinstance(self.matrix, RowBlocks)
-        order = np.argsort(times, kind="stable")
-        return replace(
-            self,
-            X=self.X.iloc[order],
-            target=replace(self.target, y=self.target.y[order]),
-            columns=self.columns.iloc[order],
-            matrix=self.matrix[order],
-            rows=self.rows[order],
-            arguments={name: values[order] for name, values in self.arguments.items()},
-        )
-
 
 def prepare_file(
     path: Path,
@@ -226,25 +212,23 @@ def prepare_file(
     ``n_arrays`` of the size of a kernel matrix must fit in memory, none for a machine on landmarks.
     ``by_features`` is for a linear machine: with few features it takes no kernel matrix.
     """
-    missing, time = columns.drop_missing_targets, request.time
     table, arguments = read_training(
-        path, columns.target, columns.drop, reading, request.groups, missing
+        path, columns.target, columns.drop, reading, request.groups, columns.drop_missing_targets
     )
-    times = None
-    if time is not None:
-        times = times_of_rows(path, table, time)
-        table = replace(table, X=table.X.drop(columns=time))
-    known = target_of(table.y, request.task)
+    known, X = target_of(table.y, request.task), table.X
     note(f"{known.task}: {known.reason}")
-    prepared = replace(prepare(table.X, known), arguments=arguments)
+    if request.time is not None:
+        times = times_of_rows(path, table, request.time)
+        order = np.argsort(times, kind="stable")
+        X, known = X.drop(columns=request.time).iloc[order], replace(known, y=known.y[order])
+        if not request.groups and len(np.unique(times)) < len(times):
+            note(f"--time {request.time}: rows of one time are held out together")
+            arguments = {"groups": times}
+        arguments = {name: labels[order] for name, labels in arguments.items()}
+    prepared = replace(prepare(X, known), arguments=arguments)
     if not (by_features and has_few_features(Linear(), prepared.matrix)):
         check_kernel_matrix(path, len(prepared.rows), n_arrays)
-    if times is None:
-        return prepared
-    if not request.groups and len(np.unique(times)) < len(times):
-        note(f"--time {time}: rows of one time are held out together")
-        prepared = replace(prepared, arguments={"groups": times})
-    return prepared.in_order(times)
+    return prepared
 
 
 def prepare(X: Features, target: Target) -> Prepared:

@@ -10,20 +10,25 @@ from sys import maxsize
 from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
-import typer
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 
-from looms import SVCCV, LSSVMClassifierCV, LSSVMRegressorCV, NonconformityClassifier
+from looms import (
+    SVCCV,
+    LSSVMClassifierCV,
+    LSSVMRegressorCV,
+    NonconformityClassifier,
+    TransformedTargetRegressorCV,
+)
 from looms._classes import class_targets
 from looms._typing import AnyArray
 from looms.cli._errors import InputError
-from looms.cli._options import Task
+from looms.cli._options import Bounds, Task
 from looms.cli._output import as_messages, refused, warning
 from looms.cli._prepare import Prepared
 from looms.estimators._encoding import check_threshold
-from looms.folds import NUMBER_OF_FOLDS, GapKFold, fold_numbers, group_numbers
+from looms.folds import GapKFold, fold_numbers, group_numbers
 from looms.threshold import RULES, Cost, RequiredPrecision, RequiredRecall
 
 Threshold: TypeAlias = float | str | RequiredPrecision | RequiredRecall | Cost | None
@@ -69,15 +74,6 @@ def one_or_all(names: list[str]) -> str | list[str]:
     return names[0] if len(names) == 1 else names
 
 
-def folds_of(text: str) -> int | str:
-    """A number of folds, or repetitions and folds."""
-    if NUMBER_OF_FOLDS.fullmatch(text) is None:
-        raise InputError(
-            f"--cv {text} is no number of folds, as 10, nor repetitions and folds, as 5x2"
-        )
-    return number_or_text(text)
-
-
 def number_or_text(text: str) -> int | str:
     """A whole number, or else the text."""
     return int(text) if text.isdecimal() else text
@@ -115,7 +111,7 @@ PARAMETERS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "max_iter": ("max_iter", int),
     "prior": ("prior", bool),
     "copies": ("copies", str),
-    "cv": ("cv", folds_of),
+    "cv": ("cv", number_or_text),
     "combine": ("combine", str),
     "search": ("search", str),
     "rank": ("rank", number_or_text),
@@ -127,7 +123,7 @@ OWN: dict[Any, dict[str, tuple[str, Callable[[Any], Any]]]] = {
         "criterion": ("criterion", only_one),
         "calibration": ("probability", probability_of),
     },
-    NonconformityClassifier: {"cv": ("validation", folds_of)},
+    NonconformityClassifier: {"cv": ("validation", number_or_text)},
 }
 #: Estimators by machine, and by whether the target has classes.
 ESTIMATORS: dict[tuple[str, bool], Any] = {
@@ -140,162 +136,106 @@ ESTIMATORS: dict[tuple[str, bool], Any] = {
 
 @dataclass(frozen=True)
 class MachineRequest:
-    """Machine to fit; None leaves a choice to the machine."""
+    """Machine to fit; None leaves a choice to the machine.
 
-    task: Annotated[Task, typer.Option(help="What to learn.")] = "auto"
-    machine: Annotated[
-        Literal["lssvm", "svm", "nonconformity"],
-        typer.Option(
-            "--machine",
-            "-m",
-            help="Least-squares SVM; for classes also svm, or a grid of them, one for each row.",
-        ),
-    ] = "lssvm"
-    kernel: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--kernel",
-            "-k",
-            help=(
-                "linear, quadratic, cubic, boolean, rbf (default), laplacian, ard, matern12, "
-                "matern32, matern52, powexp, powexp_ard, polynomial4 and other degrees, or one of "
-                "these after normalized_, or ranked_ (for columns with long tails), or a kernel of "
-                "distances after weighted_ (by feature); repeat it to compare several, or give "
-                "auto for a stack of several."
-            ),
-        ),
-    ] = None
-    criterion: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--criterion",
-            "-c",
-            help=(
-                "press (default); for classes also hinge, squared_hinge, smoothed_error, wmw or "
-                "cross_entropy; repeat it to compare several. For svm also log_likelihood "
-                "(default), error or ber, and only one."
-            ),
-        ),
-    ] = None
-    optimizer: Annotated[
-        Literal["lbfgs", "scg", "nelder-mead"] | None,
-        typer.Option(help="Optimizer of the hyper-parameters, default lbfgs."),
-    ] = None
-    threshold: Annotated[
-        str | None,
-        typer.Option(
-            help=(
-                "For two classes, by default at probability one half: 0, ber (least balanced "
-                "error), f1, recall=0.9, precision=0.8, or cost=1:5, of a false positive to a "
-                "false negative; positive is the later class in order."
-            ),
-            metavar="RULE",
-        ),
-    ] = None
-    calibration: Annotated[
-        Literal["sigmoid", "isotonic", "beta", "none"] | None,
-        typer.Option(help="How probabilities are learned, default sigmoid; or none."),
-    ] = None
-    weight: Annotated[
-        Literal["none", "balanced"] | None,
-        typer.Option(help="Weight of the classes; balanced gives them equal weight."),
-    ] = None
-    max_iter: Annotated[
-        int | None, typer.Option(min=1, help="Largest number of iterations of each search.")
-    ] = None
-    random_state: Annotated[int, typer.Option(min=0, help="Seed of subsamples and splits.")] = 0
-    prior: Annotated[
-        bool,
-        typer.Option(
-            "--prior",
-            help="Keep many hyper-parameters near their start; for ard, above all with few rows.",
-        ),
-    ] = False
-    copies: Annotated[
-        Literal["apart", "together"] | None,
-        typer.Option(
-            help="Hold out rows that are equal in every feature apart (default) or together."
-        ),
-    ] = None
-    groups: Annotated[
-        str | None,
-        typer.Option(
-            help="Column, such as the patient: rows with the same label are held out together.",
-            metavar="COLUMN",
-        ),
-    ] = None
-    cv: Annotated[
-        str | None,
-        typer.Option(
-            help=(
-                "Folds to hold out: 10 for ten folds, 5x2 for five repetitions of two. By default "
-                "each row, or group, by itself; with --time 10 windows; for nonconformity a "
-                "validation part."
-            ),
-            metavar="FOLDS",
-        ),
-    ] = None
-    time: Annotated[
-        str | None,
-        typer.Option(
-            help="Column of dates or numbers that orders the rows; windows of time are held out.",
-            metavar="COLUMN",
-        ),
-    ] = None
-    gap: Annotated[
-        int,
-        typer.Option(
-            min=0, help="Rows on either side of a window of --time to leave out of its training."
-        ),
-    ] = 0
-    combine: Annotated[
-        Literal["best", "stack"] | None,
-        typer.Option(
-            help=(
-                "For several candidates, compared on five folds that each was tuned without: the "
-                "best (default), or a weighted sum (default of --kernel auto)."
-            )
-        ),
-    ] = None
-    search: Annotated[
-        Literal["gradient", "grid", "pattern"] | None,
-        typer.Option(
-            help=(
-                "Search by gradients (default), or on a grid, whose choice is repeated without "
-                "each row, group or fold: honest figures. For svm by a pattern (default), or a "
-                "grid."
-            )
-        ),
-    ] = None
-    rank: Annotated[
-        str | None,
-        typer.Option(
-            help=(
-                "Number of landmarks (rows that the machine is made of), such as 1000, or auto: "
-                "for more rows than a kernel matrix can have, or than fit in memory."
-            ),
-            metavar="NUMBER",
-        ),
-    ] = None
-    nested: Annotated[
-        Literal["folds", "none"] | None,
-        typer.Option(
-            help=(
-                "folds repeats the search without each of up to ten folds: honest figures, at up "
-                "to ten times the cost. Default of lssvm for up to 1000 rows, or 200 with several "
-                "candidates; none turns it off."
-            )
-        ),
-    ] = None
+    Parameters
+    ----------
+    task
+        What to learn.
+    machine
+        Least-squares SVM; for classes also svm, or a grid of them, one for each row.
+    kernel
+        linear, quadratic, cubic, boolean, rbf (default), laplacian, ard, matern12, matern32,
+        matern52, powexp, powexp_ard, polynomial4 and other degrees, or one of these after
+        normalized_, or ranked_ (for columns with long tails), or a kernel of distances after
+        weighted_ (by feature); repeat it to compare several, or give auto for a stack of several.
+    criterion
+        press (default); for classes also hinge, squared_hinge, smoothed_error, wmw or
+        cross_entropy; repeat it to compare several. For svm also log_likelihood (default), error or
+        ber, and only one.
+    optimizer
+        Optimizer of the hyper-parameters, default lbfgs.
+    threshold
+        For two classes, by default at probability one half: 0, ber (least balanced error), f1,
+        recall=0.9, precision=0.8, or cost=1:5, of a false positive to a false negative; positive is
+        the later class in order.
+    calibration
+        How probabilities are learned, default sigmoid; or none.
+    weight
+        Weight of the classes; balanced gives them equal weight.
+    max_iter
+        Largest number of iterations of each search.
+    random_state
+        Seed of subsamples and splits.
+    prior
+        Keep many hyper-parameters near their start; for ard, above all with few rows.
+    copies
+        Hold out rows that are equal in every feature apart (default) or together.
+    groups
+        Column, such as the patient: rows with the same label are held out together.
+    cv
+        Folds to hold out: 10 for ten folds, 5x2 for five repetitions of two. By default each row,
+        or group, by itself; with --time 10 windows; for nonconformity a validation part.
+    time
+        Column of dates or numbers that orders the rows; windows of time are held out.
+    gap
+        Rows on either side of a window of --time to leave out of its training.
+    combine
+        For several candidates, compared on five folds that each was tuned without: the best
+        (default), or a weighted sum (default of --kernel auto).
+    search
+        Search by gradients (default), or on a grid, whose choice is repeated without each row,
+        group or fold: honest figures. For svm by a pattern (default), or a grid.
+    rank
+        Number of landmarks (rows that the machine is made of), such as 1000, or auto: for more rows
+        than a kernel matrix can have, or than fit in memory.
+    nested
+        folds repeats the search without each of up to ten folds: honest figures, at up to ten times
+        the cost. Default of lssvm for up to 1000 rows, or 200 with several candidates; none turns
+        it off.
+    target_transform
+        For numbers that are skewed or never negative: none, sqrt, log or log1p, to fit to this
+        transform of the target and predict its mean; repeat it to compare several, or give auto for
+        all that the targets admit.
+    """
+
+    task: Task = "auto"
+    machine: Literal["lssvm", "svm", "nonconformity"] = "lssvm"
+    kernel: list[str] | None = None
+    criterion: list[str] | None = None
+    optimizer: Literal["lbfgs", "scg", "nelder-mead"] | None = None
+    threshold: str | None = None
+    calibration: Literal["sigmoid", "isotonic", "beta", "none"] | None = None
+    weight: Literal["none", "balanced"] | None = None
+    max_iter: Annotated[int | None, Bounds(1)] = None
+    random_state: Annotated[int, Bounds(0)] = 0
+    prior: bool = False
+    copies: Literal["apart", "together"] | None = None
+    groups: str | None = None
+    cv: str | None = None
+    time: str | None = None
+    gap: Annotated[int, Bounds(0)] = 0
+    combine: Literal["best", "stack"] | None = None
+    search: Literal["gradient", "grid", "pattern"] | None = None
+    rank: str | None = None
+    nested: Literal["folds", "none"] | None = None
+    target_transform: list[str] | None = None
 
     def __post_init__(self) -> None:
         """Refuse, before any file is read, what no rows could mend."""
-        self._checked(self.task != "regression", maxsize)
+        numbers = self.task == "regression" or (self.task == "auto" and self.target_transform)
+        self._checked(not numbers, maxsize)
         self._check_time()
 
+    @property
+    def in_memory(self) -> bool:
+        """True if all rows are looked at together, so that they are not read in blocks."""
+        return bool(self.groups or self.time or self.target_transform)
+
     def _checked(self, classes: bool, n_rows: int) -> Any:
-        """The unfitted estimator; refuses what it refuses whatever the rows."""
-        machine: Any = self.estimator(classes)
+        """The unfitted estimator, or that in it; refuses what it refuses whatever the rows."""
+        whole = self.estimator(classes)
+        machine: Any = getattr(whole, "regressor", whole)
         with refused(faults=(ValueError, TypeError)):
             if hasattr(machine, "kernel"):
                 machine._checked_search()
@@ -316,12 +256,6 @@ class MachineRequest:
         elif self.nested == "folds":
             raise InputError(
                 "--nested folds is for rows without --time: looms assess --time tests on later rows"
-            )
-        once = "--time" if self.time else "--machine svm"
-        if "x" in (self.cv or "") and (self.time or self.machine == "svm"):
-            raise InputError(
-                f"{once} holds out each row once, and --cv {self.cv} repeats it; give a number of "
-                "folds"
             )
 
     def estimator(self, classes: bool) -> BaseEstimator:
@@ -347,7 +281,14 @@ class MachineRequest:
         if "random_state" in known:
             values["random_state"] = self.random_state
         estimator: BaseEstimator = kind(**values)
-        return estimator
+        if self.target_transform is None:
+            return estimator
+        if classes:
+            raise InputError(
+                "--target-transform is for regression, but this is a classification; see --task"
+            )
+        transforms, nested = one_or_all([*self.target_transform]), values.get("nested", "auto")
+        return TransformedTargetRegressorCV(estimator, transforms, nested=nested)
 
     def _not_for(self, option: str, parameter: str, classes: bool) -> InputError:
         """Error for an option that the estimator has no parameter for."""
@@ -367,7 +308,7 @@ class MachineRequest:
         self._check_folds(prepared, getattr(machine, "cv", self.cv))
         if classes and hasattr(machine, "threshold"):
             self._check_classes(y, machine.threshold)
-        return machine
+        return self.estimator(classes)
 
     def _check_folds(self, prepared: Prepared, cv: Any) -> None:
         """Refuse folds that cannot be made, naming the options that ask for them."""

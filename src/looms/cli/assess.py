@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
 from joblib import effective_n_jobs
 from sklearn.pipeline import Pipeline
 
@@ -14,15 +13,8 @@ from looms.assessment import assess as assess_splits
 from looms.assessment._result import Assessment
 from looms.cli._cost import arrays_of, by_features, tell_cost
 from looms.cli._errors import InputError
-from looms.cli._options import (
-    Columns,
-    FileArgument,
-    ForceOption,
-    JsonOption,
-    Reading,
-    StoreOption,
-    command,
-)
+from looms.cli._figures import facts_of
+from looms.cli._options import Bounds, Columns, Reading, command
 from looms.cli._output import (
     as_messages,
     check_can_write,
@@ -44,46 +36,42 @@ from looms.report.text import plain
 
 @command
 def assess(
-    file: FileArgument,
+    file: Path,
     *,
     columns: Columns,
-    splits: Annotated[
-        int | None,
-        typer.Option(
-            "--splits", "-n", min=2, help="Number of outer splits, default 100; with --time 5."
-        ),
-    ] = None,
-    test_size: Annotated[
-        float, typer.Option(help="Share of the rows to test on; 1/k for k-fold.")
-    ] = 0.1,
-    method: Annotated[
-        Literal["shuffle", "kfold", "bootstrap"] | None,
-        typer.Option(
-            help=(
-                "Random splits (default), repeated k-fold, or .632+ bootstrap. With --time, "
-                "windows of rows, each tested after training on the rows before it."
-            )
-        ),
-    ] = None,
-    store: StoreOption = None,
-    jobs: Annotated[
-        int, typer.Option("--jobs", "-j", help="Splits to run in parallel; -1 for one per core.")
-    ] = 1,
+    splits: Annotated[int | None, Bounds(2)] = None,
+    test_size: float = 0.1,
+    method: Literal["shuffle", "kfold", "bootstrap"] | None = None,
+    store: Path | None = None,
+    jobs: int = 1,
     request: MachineRequest,
-    output: Annotated[
-        Path | None, typer.Option("--output", "--out", "-o", help="CSV file with a row per split.")
-    ] = None,
-    report: Annotated[
-        Path | None, typer.Option(help="HTML page on the machine of all rows, and how good it is.")
-    ] = None,
+    output: Path | None = None,
+    report: Path | None = None,
     reading: Reading,
-    json: JsonOption = False,
-    force: ForceOption = False,
+    json: bool = False,
+    force: bool = False,
 ) -> None:
-    """Assess the whole selection on outer splits, whose test rows it never sees."""
+    """Assess the whole selection on outer splits, whose test rows it never sees.
+
+    Parameters
+    ----------
+    splits
+        Number of outer splits, default 100; with --time 5.
+    test_size
+        Share of the rows to test on; 1/k for k-fold.
+    method
+        Random splits (default), repeated k-fold, or .632+ bootstrap. With --time, windows of rows,
+        each tested after training on the rows before it.
+    jobs
+        Splits to run in parallel; -1 for one per core.
+    output
+        CSV file with a row per split.
+    report
+        HTML page on the machine of all rows, and how good it is.
+    """
     if request.nested:
         raise InputError("--nested is for looms fit: looms assess tunes anew in splits of its own")
-    check_report(report, False, request, output, "the row a split")
+    check_report(report, request, output, "the row a split")
     if request.time is not None and method is not None:
         raise InputError(
             f"--time tests rows after the training rows, which --method {method} mixes; leave one "
@@ -125,8 +113,10 @@ def assess(
         if output is not None:
             write_or_print(output, csv_text(result.table), "a row for each split is in")
         if report is not None:
-            model = train(prepared, request).model
-            write_report(report, model, prepared, columns.target, file, result)
+            fitted = train(prepared, request, target=columns.target, file=file.name)
+            facts = facts_of(fitted, prepared, result)
+            assert facts is not None  # by `check_report`
+            write_report(report, facts)
     finally:
         show_result(result, json)
     if result.classification:

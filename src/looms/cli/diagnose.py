@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-import typer
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
@@ -25,14 +24,7 @@ from looms.cli._diagnosis import (
     show,
 )
 from looms.cli._errors import InputError
-from looms.cli._options import (
-    DropOption,
-    FileArgument,
-    ForceOption,
-    Reading,
-    TargetOption,
-    command,
-)
+from looms.cli._options import Bounds, Reading, command
 from looms.cli._output import (
     as_messages,
     check_can_write,
@@ -55,7 +47,6 @@ from looms.diagnostics import (
     left_out_fits,
 )
 from looms.diagnostics._goodness_of_fit import least_replicates
-from looms.diagnostics._left_out import FitOptions
 from looms.diagnostics._problem import classes_and_labels
 
 #: Advice of the search, in terms of options; C is the first of its two.
@@ -68,36 +59,32 @@ _BY_OPTION = {
 
 @dataclass(frozen=True)
 class Plan:
-    """Options of the statistics."""
+    """Options of the statistics.
 
-    bootstrap: Annotated[
-        int, typer.Option("--bootstrap", "-b", min=0, help="Bootstrap samples; 0 for none.")
-    ] = 400
-    resampling: Annotated[
-        Literal["labels", "held-out", "pairs"],
-        typer.Option(
-            "--resampling",
-            help="Draw labels by fitted or held-out probabilities, or rows (pairs).",
-        ),
-    ] = "labels"
-    alpha: Annotated[float, typer.Option("--alpha", help="Level of the tests.")] = 0.05
-    random_state: Annotated[
-        int, typer.Option("--random-state", min=0, help="Seed of the bootstrap.")
-    ] = 0
-    jobs: Annotated[
-        int, typer.Option("--jobs", "-j", help="Refits to run in parallel; -1 for one per core.")
-    ] = 1
-    cv: Annotated[
-        int | None,
-        typer.Option(
-            "--cv",
-            min=2,
-            metavar="FOLDS",
-            help="Folds to leave out instead of single rows or groups; one refit per fold.",
-        ),
-    ] = None
+    Parameters
+    ----------
+    bootstrap
+        Bootstrap samples; 0 for none.
+    resampling
+        Draw labels by fitted or held-out probabilities, or rows (pairs).
+    alpha
+        Level of the tests.
+    random_state
+        Seed of the bootstrap.
+    jobs
+        Refits to run in parallel; -1 for one per core.
+    cv
+        Folds to leave out instead of single rows or groups; one refit per fold.
+    """
 
-    def check(self) -> None:
+    bootstrap: Annotated[int, Bounds(0)] = 400
+    resampling: Literal["labels", "held-out", "pairs"] = "labels"
+    alpha: float = 0.05
+    random_state: Annotated[int, Bounds(0)] = 0
+    jobs: int = 1
+    cv: Annotated[int | None, Bounds(2)] = None
+
+    def __post_init__(self) -> None:
         """Refuse impossible options, before any work."""
         with refused():
             check_share(self.alpha, "alpha")
@@ -111,50 +98,40 @@ class Plan:
 
 @command
 def diagnose(
-    file: FileArgument,
+    file: Path,
     *,
-    target: TargetOption = None,
-    model: Annotated[
-        Path | None,
-        typer.Option("--model", help="Model file of looms fit; without it, a tuned SVM."),
-    ] = None,
-    estimator: Annotated[
-        str | None,
-        typer.Option(
-            help=(
-                "Classifier of scikit-learn instead of the SVM, with its options as in Python: "
-                "'RandomForestClassifier(n_estimators=50, random_state=0)'."
-            ),
-            metavar="CLASSIFIER",
-        ),
-    ] = None,
+    target: str | None = None,
+    model: Path | None = None,
+    estimator: str | None = None,
     request: SVMRequest,
     plan: Plan,
-    drop: DropOption = None,
-    groups: Annotated[
-        str | None,
-        typer.Option(
-            help=(
-                "Column, such as the patient: rows with the same label are left out together. By "
-                "default that of the fit, if FILE has it."
-            ),
-            metavar="COLUMN",
-        ),
-    ] = None,
-    plot: Annotated[
-        Path | None, typer.Option("--plot", help="Folder for the figures, as PNG files.")
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "--out", "-o", help="CSV file with a row per sample.")
-    ] = None,
+    drop: list[str] | None = None,
+    groups: str | None = None,
+    plot: Path | None = None,
+    output: Path | None = None,
     reading: Reading,
-    force: ForceOption = False,
+    force: bool = False,
 ) -> None:
     """Diagnose a classifier: excess error, deviance, goodness of fit, influential rows.
 
     Without --model it diagnoses a support vector machine with probabilities by Platt's sigmoid; if
     --C or --gamma is not given, it is chosen by leave-one-out. A model of looms fit, or a
     classifier by --estimator, is refitted to the rows of FILE with fixed hyper-parameters.
+
+    Parameters
+    ----------
+    model
+        Model file of looms fit; without it, a tuned SVM.
+    estimator
+        Classifier of scikit-learn instead of the SVM, with its options as in Python:
+        'RandomForestClassifier(n_estimators=50, random_state=0)'.
+    groups
+        Column, such as the patient: rows with the same label are left out together. By default that
+        of the fit, if FILE has it.
+    plot
+        Folder for the figures, as PNG files.
+    output
+        CSV file with a row per sample.
     """
     given = [*request.given(), *([] if estimator is None else ["--estimator"])]
     if len(given) > 1 and estimator is not None:
@@ -170,11 +147,11 @@ def diagnose(
         check_figures(plot, names, force)
     if model is None:
         machine = request if estimator is None else classifier_of(estimator)
-        subject = _of_table(file, target, drop, groups, reading, machine, plan)
+        subject = _of_table(file, target, drop, groups, reading, machine, plan.jobs)
     elif drop:
         raise InputError("--drop is for an SVM; a model knows its columns")
     else:
-        subject = _of_model(file, target, model, groups, reading, plan)
+        subject = _of_model(file, target, model, groups, reading)
     X = numbered(subject.X)
     n_copies = n_unexpected_copies(X, copy_groups(X))
     if n_copies and subject.groups is None:
@@ -207,14 +184,13 @@ def _of_table(
     groups: str | None,
     reading: Reading,
     machine: SVMRequest | BaseEstimator,
-    plan: Plan,
+    n_jobs: int,
 ) -> Subject:
     """A classifier, or a support vector machine, tuned on the rows if it is not given."""
     table, arguments = read_training(file, target, drop, reading, groups)
     labels = arguments.get("groups")
     check_kernel_matrix(file, table.X.shape[0])
     classes = classes_of(table.y, file)
-    plan.check()
     prepared = prepare(table.X, classes)
     steps = [("table", prepared.preprocessor)]
     if not isinstance(machine, SVMRequest):
@@ -223,7 +199,7 @@ def _of_table(
     request, chosen = machine, machine.open()
     if chosen:
         with as_messages(_BY_OPTION):
-            request = request.tuned(prepared.matrix, classes.y, plan.jobs)
+            request = request.tuned(prepared.matrix, classes.y, n_jobs)
         note(
             f"{' and '.join(chosen)} {'was' if len(chosen) == 1 else 'were'} chosen on these rows "
             "by leave-one-out, so the errors flatter the machine; looms assess gives honest ones"
@@ -239,7 +215,6 @@ def _of_model(
     path: Path,
     groups: str | None,
     reading: Reading,
-    plan: Plan,
 ) -> Subject:
     """The machine of a model file, to be refitted to the rows."""
     saved = load(path, reading.max_bytes)
@@ -249,8 +224,7 @@ def _of_model(
         raise InputError(f"{path}: it is a regression, but diagnostics are for classes")
     if target not in (None, saved.metadata["target"]):
         raise InputError(f"{path}: it predicts {saved.metadata['target']!r}, not {target!r}")
-    plan.check()
-    table = rows_for(saved, file, reading, with_target=True, kept=[groups] if groups else [])
+    table = rows_for(saved, file, reading, [groups] if groups else [])
     y = classes_of(table.y, file).y
     note(f"the machine of {path} is refitted to these rows with fixed hyper-parameters")
     of_fit, labels, X = saved.metadata["options"].get("groups"), None, table.X
@@ -283,31 +257,17 @@ def classes_of(column: Any, file: Path) -> Target:
 
 def diagnosed(subject: Subject, plan: Plan) -> Diagnosis:
     """All statistics of a subject; progress goes to stderr."""
-    model, X, y = subject.model, subject.X, subject.y
-    rows = np.arange(1, len(y) + 1)
+    data = subject.model, subject.X, subject.y
+    options: dict[str, Any] = {"cv": plan.cv, "groups": subject.groups, "n_jobs": plan.jobs}
     with as_messages(), Meter("Leave-one-out refits") as meter:
-        options: FitOptions = {
-            "cv": plan.cv,
-            "groups": subject.groups,
-            "n_jobs": plan.jobs,
-            "progress": meter.refit,
-        }
-        fits = left_out_fits(model, X, y, **options)
-        fits = fits.named(rows)
+        fits = left_out_fits(*data, progress=meter.refit, **options)
+        fits = fits.named(np.arange(1, len(subject.y) + 1))
         errors, spread = excess_error(fits), deviance(fits)
         changes = influence(fits, alpha=plan.alpha)
     if not plan.bootstrap:
         return Diagnosis(subject, errors, spread, changes, None)
+    options = {name: getattr(plan, name) for name in ("alpha", "resampling", "random_state")}
     with as_messages(), Meter("Bootstrap") as meter:
-        fit = goodness_of_fit(
-            model,
-            X,
-            y,
-            plan.bootstrap,
-            alpha=plan.alpha,
-            resampling=plan.resampling,
-            random_state=plan.random_state,
-            n_jobs=plan.jobs,
-            progress=meter.refit,
-        )
+        options |= {"n_jobs": plan.jobs, "progress": meter.refit}
+        fit = goodness_of_fit(*data, plan.bootstrap, **options)
     return Diagnosis(subject, errors, spread, changes, fit)

@@ -5,39 +5,38 @@ from __future__ import annotations
 import time
 import warnings
 from contextlib import ExitStack
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from scipy.sparse import issparse
 from sklearn import __version__ as sklearn_version
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 
-from looms import BoundWarning, CopiesWarning, OneClassWarning, ScalesWarning, __version__
+from looms import (
+    BoundWarning,
+    CopiesWarning,
+    OneClassWarning,
+    ScalesWarning,
+    __version__,
+    machine_of,
+)
 from looms._memory import CERTIFICATE
 from looms._optional import require
-from looms.assessment._result import Assessment
 from looms.cli._cost import arrays_of, by_features, tell_cost
 from looms.cli._errors import InputError
 from looms.cli._figures import (
     choice_of,
+    facts_of,
     held_out_figures,
     show_choice,
     show_figures,
     show_tried,
 )
 from looms.cli._large import ScratchFolder, memory_of, prepare_large
-from looms.cli._options import (
-    Columns,
-    FileArgument,
-    ForceOption,
-    JsonOption,
-    Reading,
-    command,
-)
+from looms.cli._options import Bounds, Columns, Reading, command
 from looms.cli._output import (
     as_messages,
     check_can_write,
@@ -56,68 +55,58 @@ from looms.datasets._table import table_name
 from looms.estimators import Certificate
 from looms.model_files import save_model
 from looms.model_files._files import SavedModel
-from looms.report import cautions, summary, write_html
-from looms.report.model import named
+from looms.report._cautions import cautions_of_fit
+from looms.report.facts import Facts
+from looms.report.page import write_page
 
 #: Beginning of a page of `looms.report`.
 PAGE = r'<!doctype html>[\s\S]*<meta name="generator" content="looms '
-#: Number of rows up to which the refits take about a second; on m landmarks, n m².
-_CHEAP, _CHEAP_ON_LANDMARKS = 2000, 3e9
+#: Number of rows up to which the refits take about a second; on m landmarks n m² counts, not n³.
+_CHEAP = 2000
 #: No option sets the values to search.
 _IN_PYTHON = {"in param_grid": "as param_grid of looms.SVCCV in Python"}
 
 
 @command
 def fit(
-    file: FileArgument,
+    file: Path,
     *,
     columns: Columns,
     request: MachineRequest,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "--out",
-            "-o",
-            help="Model file, by default the name of FILE + .looms.skops.",
-        ),
-    ] = None,
-    report: Annotated[
-        Path | None,
-        typer.Option(help="HTML page on the choice, how good it is, and what to distrust."),
-    ] = None,
+    output: Path | None = None,
+    report: Path | None = None,
     reading: Reading,
-    memory: Annotated[
-        str | None,
-        typer.Option(help="Most memory to use with --rank, such as 2GB; by default all there is."),
-    ] = None,
-    json: JsonOption = False,
-    certify: Annotated[
-        bool,
-        typer.Option(
-            "--certify",
-            help="Compare three held-out outputs with refits; done anyway if that is cheap.",
-        ),
-    ] = False,
-    force: ForceOption = False,
+    memory: str | None = None,
+    json: bool = False,
+    certify: bool = False,
+    force: bool = False,
 ) -> None:
     """Fit a kernel machine to a table, chosen by exact leave-one-out, and save it.
 
-    With --rank the table may be larger than memory, except with --groups, --time or
-    --drop-missing-targets. It is read in blocks, and its columns are prepared according to a
-    sample of 20,000 rows.
+    With --rank the table may be larger than memory, except with --groups, --time,
+    --target-transform or --drop-missing-targets. It is read in blocks, and its columns are prepared
+    according to a sample of 20,000 rows.
+
+    Parameters
+    ----------
+    output
+        Model file, by default the name of FILE + .looms.skops.
+    report
+        HTML page on the choice, how good it is, and what to distrust.
+    memory
+        Most memory to use with --rank, such as 2GB; by default all there is.
+    certify
+        Compare three held-out outputs with refits; done anyway if that is cheap.
     """
     output = output or Path(f"{table_name(file)}.looms.skops")
-    check_report(report, json, request, output, "the model")
-    if certify and request.machine == "nonconformity":
-        raise InputError("--certify is not for --machine nonconformity: it has no refits by row")
+    check_report(report, request, output, "the model", json, certify)
     if memory and not request.rank:
         raise InputError("--memory goes with --rank, the number of landmarks")
-    whole = not request.rank or request.groups or request.time or columns.drop_missing_targets
+    whole = not request.rank or request.in_memory or columns.drop_missing_targets
     if memory and whole:
         raise InputError(
-            "--memory is for rows in blocks, but --groups, --time and --drop-missing-targets read "
-            "the whole table"
+            "--memory is for rows in blocks, but --groups, --time, --target-transform and "
+            "--drop-missing-targets read the whole table"
         )
     most = memory_of(memory)
 
@@ -141,38 +130,40 @@ def fit(
             check_paths()
             scratch = ScratchFolder(output.parent, stack)
             prepared = prepare_large(file, columns, reading, request, most, scratch)
-        fitted = train(prepared, request)
-        about = {"target": columns.target, "file": file.name}
-        saved = replace(fitted, metadata=fitted.metadata | about)
-        save_model(output, saved.model, saved.metadata)
+        saved = train(prepared, request, target=columns.target, file=file.name)
         try:
-            certificate = certified(fitted.model[-1], prepared.matrix, certify)
+            certificate = certified(saved.model[-1], prepared.matrix, certify)
         except (KeyboardInterrupt, MemoryError):
+            save_model(output, saved.model, saved.metadata)
             note(f"the model is in {output}, without a certificate")
             raise
-    if certificate is not None:
-        if certificate.holds:  # otherwise it is among the cautions
+        if certificate is not None and certificate.holds:  # otherwise it is among the cautions
             note(str(certificate))
         save_model(output, saved.model, saved.metadata)
-    if report is not None:  # before anything is printed, to a pipe that may close
-        write_report(report, fitted.model, prepared, columns.target, file)
-    if json:
-        show_json(summary(fitted.model, **known_of(prepared, columns.target, file)))
+    facts = facts_of(saved, prepared)
+    if report is not None and facts is not None:  # before printing, to a pipe that may close
+        write_report(report, facts)
+    if json and facts is not None:
+        show_json(facts.summary)
     else:
-        show_choice(saved)
-    if request.machine != "nonconformity":  # its machines are not left out one by one
-        show_cautions(cautions(fitted.model))
-    note(choice_of(saved))
+        show_choice(saved, facts)
+    if facts is not None:
+        show_cautions(cautions_of_fit(facts.model))
+    note(choice_of(saved, facts))
     note(f"the model is in {output}")
 
 
 @command
 def demo(
-    random_state: Annotated[
-        int, typer.Option(min=0, help="Seed of the split and the subsamples.")
-    ] = 0,
+    random_state: Annotated[int, Bounds(0)] = 0,
 ) -> None:
-    """Fit half of a real data set, and compare leave-one-out with the other half."""
+    """Fit half of a real data set, and compare leave-one-out with the other half.
+
+    Parameters
+    ----------
+    random_state
+        Seed of the split and the subsamples.
+    """
     from sklearn.datasets import load_breast_cancer
     from sklearn.model_selection import train_test_split
 
@@ -189,11 +180,11 @@ def demo(
     )
     request = MachineRequest("classification", kernel=["linear", "rbf"], random_state=random_state)
     fitted = train(prepare(X_train, target_of(y_train, request.task)), request)
-    machine = fitted.model[-1]
-    show_tried(machine)
+    facts = Facts(fitted.model)
+    show_tried(facts)
     with as_messages():
         predictions = Predictions.of(fitted, X_test)
-    (method, figures), _ = held_out_figures(named(fitted.model, machine)).items()
+    (method, figures), _ = held_out_figures(facts).items()
     show_figures(
         {
             f"{method}, {len(y_train)} rows": figures,
@@ -207,8 +198,11 @@ def demo(
     )
 
 
-def train(prepared: Prepared, request: MachineRequest) -> SavedModel:
-    """The model that was asked for, fitted to a table; progress goes to stderr."""
+def train(prepared: Prepared, request: MachineRequest, **about: Any) -> SavedModel:
+    """The model that was asked for, fitted to a table; progress goes to stderr.
+
+    ``about`` is more metadata: the target, and the name of the file.
+    """
     machine = request.estimator_for(prepared)
     start = time.perf_counter()
     with ExitStack() as stack:
@@ -241,6 +235,7 @@ def train(prepared: Prepared, request: MachineRequest) -> SavedModel:
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "looms_version": __version__,
         "sklearn_version": sklearn_version,
+        **about,
     }
     return SavedModel(Pipeline([("table", prepared.preprocessor), ("machine", machine)]), metadata)
 
@@ -249,9 +244,10 @@ def certified(machine: Any, X: Any, always: bool) -> Certificate | None:
     """Certificate of a machine, if asked for or cheap compared with the fit; else None."""
     if not hasattr(machine, "certify"):
         return None
-    n, landmarks = X.shape[0], getattr(machine, "landmarks_", None)
-    cheap = n <= _CHEAP if landmarks is None else n * landmarks.shape[0] ** 2 <= _CHEAP_ON_LANDMARKS
-    if not (cheap or always):
+    machine = machine_of(machine)
+    basis = getattr(machine, "landmarks_", None)
+    m = (X if basis is None else basis).shape[0]
+    if not always and X.shape[0] * m**2 > _CHEAP**3:
         return None
     try:
         certificate: Certificate = machine.certify(X=X if machine.X_fit_ is None else None)
@@ -263,15 +259,23 @@ def certified(machine: Any, X: Any, always: bool) -> Certificate | None:
 
 
 def check_report(
-    report: Path | None, json: bool, request: MachineRequest, other: Path | None, holds: str
+    report: Path | None,
+    request: MachineRequest,
+    other: Path | None,
+    holds: str,
+    json: bool = False,
+    certify: bool = False,
 ) -> None:
-    """Refuse, before any work, a report or summary that could not be made afterwards.
+    """Refuse, before any work, what could not be made afterwards.
 
     ``other`` is the other file that the command writes, and ``holds`` what is in it.
     """
-    for option, wanted in (("--report", report), ("--json", json)):
-        if wanted and request.machine != "lssvm":
-            raise InputError(f"{option} is for --machine lssvm")
+    for option, wanted in {"--report": report, "--json": json, "--certify": certify}.items():
+        if wanted and request.machine == "nonconformity":
+            raise InputError(
+                f"{option} is not for --machine nonconformity: rows are held out of its choice, "
+                "not of its machines"
+            )
     if report is None:
         return
     if other is not None and report.absolute() == other.absolute():
@@ -280,29 +284,8 @@ def check_report(
         require(package, "--report", "report")
 
 
-def write_report(
-    path: Path,
-    model: Pipeline,
-    prepared: Prepared,
-    target: str | None,
-    file: Path,
-    assessment: Assessment | None = None,
-) -> None:
+def write_report(path: Path, facts: Facts) -> None:
     """Write the page of a fitted model."""
     with writing(path, "--report"):
-        write_html(model, path, assessment=assessment, **known_of(prepared, target, file))
+        write_page(facts, path)
     note(f"the report is in {path}")
-
-
-def known_of(prepared: Prepared, target: str | None, file: Path) -> dict[str, Any]:
-    """What a report is told about the data of a fit, by the names of its arguments."""
-    pandas = require("pandas", "A report")
-    # People count the rows of a file from 1; only the names of the samples matter here.
-    rows = pandas.Index(prepared.rows, name="row in the file, counted from 1 after any header")
-    return {
-        "X": pandas.DataFrame(index=rows),
-        "y": pandas.Series(prepared.target.y, name=target),
-        "groups": prepared.arguments.get("groups"),
-        "title": f"{target}, {file.name}" if target else file.name,
-        "notes": prepared.notes,
-    }

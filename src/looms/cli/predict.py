@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from scipy import sparse
 
 from looms import PrevalenceClassifier
@@ -16,20 +15,14 @@ from looms._words import count, listed
 from looms.cli._errors import InputError
 from looms.cli._figures import (
     choice_of,
+    confusion_of,
+    facts_of,
     show_choice,
     show_confusion,
     show_figures,
     show_request,
 )
-from looms.cli._options import (
-    DropMissingOption,
-    ForceOption,
-    JsonOption,
-    MaxBytesOption,
-    ModelArgument,
-    Reading,
-    command,
-)
+from looms.cli._options import Bounds, Reading, command
 from looms.cli._output import (
     as_messages,
     check_can_write,
@@ -46,7 +39,6 @@ from looms.cli._target import text
 from looms.datasets._table import Table, no_rows
 from looms.model_files import load_model
 from looms.model_files._files import SavedModel
-from looms.report import summary
 from looms.report.text import plain
 
 #: Metadata of a model of looms fit.
@@ -62,38 +54,17 @@ _ENTRIES, _MOST_COLUMNS = 2**24, 2**14
 
 @command
 def predict(
-    model: ModelArgument,
-    file: Annotated[Path, typer.Argument(help="The rows to predict.", metavar="FILE")],
+    model: Path,
+    file: Path,
     *,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output", "--out", "-o", help="CSV file to write; without it, standard output."
-        ),
-    ] = None,
+    output: Path | None = None,
     request: CoverageRequest,
-    id: Annotated[
-        str | None,
-        typer.Option(
-            help="Column of FILE that names the rows; by default they are numbered from 1."
-        ),
-    ] = None,
-    keep: Annotated[
-        list[str] | None, typer.Option(help="Column of FILE to write too; may be repeated.")
-    ] = None,
-    prevalence: Annotated[
-        list[str] | None,
-        typer.Option(
-            help=(
-                "Share of a class among the rows to predict, such as ill=0.01; may be repeated. "
-                "Classes that are not named share the rest."
-            ),
-            metavar="CLASS=SHARE",
-        ),
-    ] = None,
-    digits: Annotated[int, typer.Option(min=1, max=17, help="Significant digits; 17 for all.")] = 6,
+    id: str | None = None,
+    keep: list[str] | None = None,
+    prevalence: list[str] | None = None,
+    digits: Annotated[int, Bounds(1, 17)] = 6,
     reading: Reading,
-    force: ForceOption = False,
+    force: bool = False,
 ) -> None:
     """Predict rows: write a CSV with predictions, decision values and probabilities.
 
@@ -111,6 +82,22 @@ def predict(
     --prevalence gives probabilities and predictions for rows among which a class is rarer, or
     more common, than in the fit, but looks the same: Bayes' rule. decision_CLASS is then the log
     odds or, for several classes, the log probability.
+
+    Parameters
+    ----------
+    file
+        The rows to predict.
+    output
+        CSV file to write; without it, standard output.
+    id
+        Column of FILE that names the rows; by default they are numbered from 1.
+    keep
+        Column of FILE to write too; may be repeated.
+    prevalence
+        Share of a class among the rows to predict, such as ill=0.01; may be repeated. Classes that
+        are not named share the rest.
+    digits
+        Significant digits; 17 for all.
     """
     check_can_write(output, force, file, model, holds=_HEADER)
     saved = load(model, reading.max_bytes)
@@ -160,16 +147,22 @@ def predict(
 
 @command
 def score(
-    model: ModelArgument,
-    file: Annotated[Path, typer.Argument(help="Rows with the target.", metavar="FILE")],
+    model: Path,
+    file: Path,
     *,
-    drop_missing_targets: DropMissingOption = False,
-    json: JsonOption = False,
+    drop_missing_targets: bool = False,
+    json: bool = False,
     reading: Reading,
 ) -> None:
-    """Score the model on rows whose target is known."""
+    """Score the model on rows whose target is known.
+
+    Parameters
+    ----------
+    file
+        Rows with the target.
+    """
     saved = load(model, reading.max_bytes)
-    table = rows_for(saved, file, reading, with_target=True, drop_missing=drop_missing_targets)
+    table = rows_for(saved, file, reading, drop_missing=drop_missing_targets)
     unlike = Unlike(saved)
     with as_messages():
         predictions = Predictions.of(saved, table.X)
@@ -190,32 +183,28 @@ def score(
     rows = f"{count(table.X.shape[0], 'row')} of {file.name}"
     show_figures({rows: figures}, len(getattr(saved.model[-1], "classes_", ())))
     if labels:
-        show_confusion(truth, text(predictions.predicted), labels)
+        show_confusion(confusion_of(truth, text(predictions.predicted), labels), labels)
 
 
 @command
 def show(
-    model: ModelArgument,
+    model: Path,
     *,
-    json: JsonOption = False,
-    max_bytes: MaxBytesOption = Reading.max_bytes,
+    json: bool = False,
+    max_bytes: Annotated[int, Bounds(1)] = Reading.max_bytes,
 ) -> None:
     """Show the options, the choice, the candidates and the leave-one-out figures."""
     saved = load(model, max_bytes)
+    facts = facts_of(saved)
     if json:
-        if saved.metadata["options"].get("machine") != "lssvm":
-            raise InputError(f"--json is for --machine lssvm, but {model} has another machine")
-        target, file = saved.metadata["target"], saved.metadata["file"]
-        pandas = require("pandas", "--json")
-        # Of the targets only the name counts.
-        y = pandas.Series(range(saved.metadata["n_rows"]), name=target)
-        title = f"{target}, {file}" if target else file
-        show_json(summary(saved.model, y=y, title=title))
+        if facts is None:
+            raise InputError(f"--json is not for the machines of {model}, chosen for each row")
+        show_json(facts.summary)
         return
     show_request(saved.metadata)
-    show_choice(saved)
-    if hasattr(saved.model[-1], "best_index_") or "date" in saved.metadata:
-        note(choice_of(saved))
+    show_choice(saved, facts)
+    if "date" in saved.metadata or (facts is not None and facts.model.results):
+        note(choice_of(saved, facts))
 
 
 def load(path: Path, max_bytes: int) -> SavedModel:
@@ -254,24 +243,21 @@ def rows_for(
     saved: SavedModel,
     path: Path,
     reading: Reading,
-    *,
-    with_target: bool,
     kept: Sequence[str] = (),
     drop_missing: bool | None = None,
 ) -> Table:
-    """The rows of a file in the form that the model takes, with the target if it is asked for.
+    """The rows of a file in the form that the model takes, with the target.
 
     A note lists the columns that the model does not know, except those ``kept`` and those of the
     groups and times of its fit.
     """
-    target = saved.metadata["target"]
-    table = read(path, target if with_target else None, reading, kept, drop_missing)
-    if with_target and table.y is None and "date" not in saved.metadata:  # of save_model
+    table = read(path, saved.metadata["target"], reading, kept, drop_missing)
+    if table.y is None and "date" not in saved.metadata:  # of save_model
         raise InputError(
             f"{path}: the model does not name its target; save it with the metadata "
             "{'target': ...}, the name of the column"
         )
-    if with_target and table.y is None:
+    if table.y is None:
         raise InputError(f"{path}: no labels are beside it; put them there, or use looms predict")
     note_ignored(saved, table, kept)
     return fitting(saved, table, path)

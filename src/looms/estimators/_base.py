@@ -65,6 +65,11 @@ class KernelMachine(CertifiedMachine):
     nested_: Any = None
 
     @property
+    def _pairwise(self) -> bool:
+        """True if it takes kernel values instead of features."""
+        return self.kernel_.pairwise
+
+    @property
     def _whole_matrix(self) -> bool:
         """True if the machine takes all rows at once, by their kernel matrix."""
         return True

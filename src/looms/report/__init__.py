@@ -2,7 +2,6 @@
 
 from looms.report._card import card
 from looms.report._cautions import cautions
-from looms.report._summary import summary, summary_schema
 from looms.report.displays.classes import (
     PrecisionRecallDisplay,
     ReliabilityDisplay,
@@ -20,6 +19,7 @@ from looms.report.displays.search import (
     CriterionHistoryDisplay,
     SearchPathDisplay,
 )
+from looms.report.facts import summary, summary_schema
 from looms.report.page import write_html
 
 __all__ = [

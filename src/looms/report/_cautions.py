@@ -11,25 +11,21 @@ from looms._words import count
 from looms.assessment._result import Assessment
 from looms.copies import copy_groups, n_unexpected_copies
 from looms.diagnostics import row_order
-from looms.estimators import Certificate, machine_of
-from looms.estimators._least_squares import LeastSquaresMachine
+from looms.estimators import Certificate
 from looms.estimators._warnings import remark_on_scales, settings_for_rare_classes
 from looms.report._caution import Caution, note, serious
 from looms.report._choice import close_candidates, foreign, optimism, search_cautions
 from looms.report._near_rows import rise_without_near
 from looms.report._telltales import telltales
 from looms.report.figures import (
-    FIGURES,
     error_by_class,
-    figure,
     gain_over_mean,
     guess_error,
     guess_log_loss,
-    plus_minus,
     seldom_predicted,
 )
-from looms.report.model import Model, named, predicted_labels
-from looms.report.text import isolated, sentence
+from looms.report.model import Model, model_of, predicted_labels
+from looms.report.text import FIGURES, figure, isolated, plus_minus, sentence
 
 #: Below these numbers a caution says that the figures are uncertain.
 _FEW_SAMPLES, _FEW_IN_CLASS, _FEW_GROUPS = 100, 20, 6
@@ -86,9 +82,13 @@ def cautions(estimator: Any) -> list[Caution]:
     >>> [caution["title"] for caution in cautions(LSSVMClassifier().fit(X, y))]
     ['One class for all', 'A small class']
     """
-    machine = machine_of(estimator)
-    certificate = getattr(machine, "certificate_", None)
-    return _ordered([*_of_fit(named(estimator, machine)), *_rounding(certificate)])
+    return cautions_of_fit(model_of(estimator))
+
+
+def cautions_of_fit(model: Model) -> list[Caution]:
+    """`cautions` about a machine that is known."""
+    certificate = getattr(model.machine, "certificate_", None)
+    return _ordered([*_of_fit(model), *_rounding(certificate)])
 
 
 def cautions_of_report(
@@ -133,8 +133,7 @@ def _of_fit(model: Model) -> Iterator[Caution]:
             f"{', '.join(named_ones)}{more} alone {'predicts' if len(telling) == 1 else 'predict'} "
             "the target. Is it known before the target is? If not, leave it out.",
         )
-    if model.selecting is not None:
-        yield from search_cautions(model, model.selecting)
+    yield from search_cautions(model)
     n = 0
     if X is not None and not model.units.grouped:
         n = n_unexpected_copies(X, copy_groups(X))
@@ -147,15 +146,15 @@ def _of_fit(model: Model) -> Iterator[Caution]:
                 "drifts to a nearest neighbor. Drop the copies"
                 f"{together if hasattr(model.machine, 'copies') else ''}.",
             )
-    if model.selecting is not None:
-        kernels = [one.kernel for one in model.machine._kernel_members]
+    if model.results and X is not None:
         names = [isolated(name) for name in model.features]
-        remark = None if X is None else remark_on_scales(X, kernels, names)
+        remark = remark_on_scales(X, model.kernels, names)
         if remark is not None:
             yield serious("Columns of other scales", remark)
-    if model.selecting is not None and not model.units.grouped and not n:
-        yield from _near_rows(model)
-    yield from _row_order(model)
+    if model.members:
+        if model.results and not model.units.grouped and not n:
+            yield from _near_rows(model.on_scale)
+        yield from _row_order(model.on_scale)
     yield from _sizes(model)
     scores = model.scored.scores
     perfect = scores["error"][0] == 0 if model.classification else scores["r2"][0] > 0.9999
@@ -183,7 +182,7 @@ def _near_rows(model: Model) -> Iterator[Caution]:
 
 
 def _row_order(model: Model) -> Iterator[Caution]:
-    order = row_order(model.machine) if isinstance(model.machine, LeastSquaresMachine) else None
+    order = row_order(model.machine)
     if order is None or order.p_value > _IN_ORDER:
         return
     value, error = model.scored.scores[_key(model)]

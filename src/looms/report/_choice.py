@@ -11,13 +11,11 @@ import numpy as np
 from looms._words import count
 from looms.assessment._experiment import estimator_text
 from looms.assessment._result import Assessment
-from looms.estimators._search import SelectingMachine
 from looms.optimize import Outcome
 from looms.report._caution import Caution, note, serious
-from looms.report._selection import candidate_scores, n_choice_folds, score_name
-from looms.report.figures import FIGURES, quotes_splits
+from looms.report.figures import quotes_splits
 from looms.report.model import Model, parameter_name
-from looms.report.text import isolated, sentence
+from looms.report.text import FIGURES, isolated, sentence
 
 #: Samples for each hyper-parameter below which their number is pointed out.
 _SAMPLES_PER_PARAMETER = 20
@@ -27,12 +25,14 @@ _MOST_CANDIDATES = 5
 _STOPPED_EARLY = {Outcome.MAX_ITER, Outcome.NO_PROGRESS, Outcome.CALLBACK}
 
 
-def search_cautions(model: Model, machine: SelectingMachine) -> Iterator[Caution]:
+def search_cautions(model: Model) -> Iterator[Caution]:
     """Cautions about a search that ended at a bound or early, or could not evaluate some points."""
-    shares = machine.candidate_weights_
-    taken = [machine.best_index_] if shares is None else np.flatnonzero(shares)
+    candidates, tuning, shares = model.candidates, model.tuning, model.shares
+    if tuning is None:
+        return
+    taken = [model.machine.best_index_] if shares is None else np.flatnonzero(shares)
     for k in taken:
-        one = machine.candidates_[k]
+        one = candidates[k]
         of = "" if shares is None else f"{isolated(one.name)}: "
         for met in one.at_bounds:
             text = f"{of}{isolated(parameter_name(model, met))} {met.remark}."
@@ -45,9 +45,8 @@ def search_cautions(model: Model, machine: SelectingMachine) -> Iterator[Caution
                 f"{of}At {count(one.n_failures, 'point')} of {one.n_evaluations} the kernel matrix "
                 "plus ridge was not positive definite, by rounding; the search stepped over them.",
             )
-    tuning = machine.selection_
-    if machine.landmarks_ is not None and tuning.gain_of_landmarks > 0:
-        m = len(machine.landmarks_)
+    m = model.n_landmarks
+    if m is not None and tuning.gain_of_landmarks > 0:
         yield note(
             "More landmarks would help",
             f"Those that rank='auto' added last, up to {m}, lowered the criterion by "
@@ -56,7 +55,7 @@ def search_cautions(model: Model, machine: SelectingMachine) -> Iterator[Caution
         )
     never = [
         f"{candidate.kernel_name}, {candidate.criterion}"
-        for candidate in machine.candidates_
+        for candidate in candidates
         if candidate.outcome is Outcome.NEVER_EVALUATED
     ]
     if never:
@@ -66,26 +65,25 @@ def search_cautions(model: Model, machine: SelectingMachine) -> Iterator[Caution
 
 def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
     """Caution that the samples of the figures also chose the machine, or the optimism found."""
-    machine = model.selecting
-    if machine is None:
+    n_parameters, transforms = model.n_tuned, len(model.transforms)
+    if not model.results and transforms < 2:
         return
-    n_candidates = len(machine.candidates_)
-    n_parameters = sum(len(one.kernel.theta) + 1 for one in machine._kernel_members)
-    tuned = count(n_parameters, "hyper-parameter")
-    folds = n_choice_folds(machine) > 0
-    tuned = (
-        f"among {n_candidates} candidates and {tuned}" if n_candidates > 1 and not folds else tuned
-    )
-    if not isinstance(getattr(machine, "threshold", None), Real | None):
-        tuned += " and a threshold"
-    by_folds = model.units.unit != "fold" and model.rows is not None
-    remedy = "nested='folds' and looms.assess give" if by_folds else "looms.assess gives"
+    n_candidates = len(model.candidates) or len(set(model.results.get("kernel", ())))
+    folds = model.n_choice_folds > 0
+    named = [count(n_parameters, "hyper-parameter")] * bool(model.results)
+    if n_candidates > 1 and not folds:
+        named = [f"among {n_candidates} candidates", *named]
+    if not isinstance(getattr(model.machine, "threshold", None), Real | None):
+        named.append("a threshold")
+    if transforms > 1:
+        named.append("a transform of the target")
+    tuned = " and ".join(named)
     if assessment is None and model.nested is None:
         yield serious(
             "No outer estimate",
             f"{sentence(model.method)} chose {tuned}, so its figures flatter the machine. For "
             "honest figures the selection must be repeated without the samples that it is scored "
-            f"on: {remedy} them.",
+            f"on: {model.honest_by} them.",
         )
     elif assessment is not None:
         of_candidates = ""
@@ -112,11 +110,11 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
             )
     n = model.n_with_weight
     if n_parameters > 2 and n < _SAMPLES_PER_PARAMETER * n_parameters:
-        yield (note if machine.prior else serious)(
+        remedy = {True: " A prior restrained them.", False: " Consider prior=True.", None: ""}
+        yield (note if model.prior else serious)(
             "Many hyper-parameters",
             f"{n_parameters} hyper-parameters were tuned on {n} samples, {n / n_parameters:.0f} "
-            "for each: the criterion itself can be over-fitted. "
-            f"{'A prior restrained them.' if machine.prior else 'Consider prior=True.'}",
+            f"for each: the criterion itself can be over-fitted.{remedy[model.prior]}",
         )
     if not model.classification and model.nested is None and model.rows is not None:
         yield note(
@@ -168,12 +166,12 @@ def foreign(estimator: Any, model: Model, assessment: Assessment) -> Iterator[Ca
 
 def close_candidates(model: Model) -> Iterator[Caution]:
     """Caution if other candidates scored within chance of the best."""
-    machine, key = model.selecting, score_name(model.machine)[1]
-    if machine is None or model.stacked or not key:  # a loss of no known error
+    key = model.score[1]
+    if not model.results or model.stacked or not key:  # a loss of no known error
         return
-    scores = candidate_scores(machine)
-    error = model.scored.scores[key][1]
-    close = int(((scores - scores[machine.best_index_]) < error).sum()) - 1
+    scores = model.candidate_scores
+    error = model.on_scale.scored.scores[key][1]
+    close = int(((scores - scores[model.machine.best_index_]) < error).sum()) - 1
     if close > 0:
         yield note(
             "The choice is not settled",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy.special import entr
@@ -17,7 +17,7 @@ from looms.criteria import standard_error
 from looms.folds import left_out_with
 from looms.kernels._samples import variances
 from looms.report.model import Model, predicted_labels
-from looms.report.text import number, percent, signed
+from looms.report.text import FIGURES
 
 #: Most classes for which there is a confusion matrix.
 MOST_CONFUSED = 12
@@ -26,48 +26,12 @@ MOST_CONFUSED = 12
 _SELDOM, _FEWEST_OF_SELDOM = 0.6, 5
 
 
-class Figure(NamedTuple):
-    """Name, direction and format of a figure: in percent, with three decimals, or as it is."""
-
-    name: str
-    smaller_is_better: bool = True
-    unit: Literal["%", ".3f", ""] = ""
-
-
-FIGURES = {
-    "ber": Figure("balanced error rate", unit="%"),
-    "error": Figure("error rate", unit="%"),
-    "auc": Figure("area under the ROC curve", False, ".3f"),
-    "log_loss": Figure("log loss of the probabilities"),
-    "brier": Figure("Brier score of the probabilities"),
-    "rmse": Figure("root mean square error"),
-    "mae": Figure("mean absolute error"),
-    "r2": Figure("R², share of variance explained", False, ".3f"),
-}
-
-
-def figure(value: float | None, key: str, digits: int = 4) -> str:
-    """A figure of merit as text; by `number` if it is not in `FIGURES`."""
-    unit = FIGURES[key].unit if key in FIGURES else ""
-    if value is None or not unit:
-        return number(value, digits)
-    return percent(value) if unit == "%" else signed(f"{value:{unit}}")
-
-
-def plus_minus(value: float | None, key: str) -> str:
-    """The standard error of a figure as text, in its units, two digits."""
-    if value is None:
-        return ""
-    is_rate = key in FIGURES and FIGURES[key].unit == "%"
-    return f"± {100 * value:.1f}" if is_rate else f"± {number(value, 2)}"
-
-
 def error_by_class(model: Model) -> tuple[AnyArray, Array]:
     """Number of samples of positive weight in each class, and their error rate."""
     rows, decisions, k = model.scored.rows, model.scored.decisions, len(model.classes)
     labels, weight = class_indices(model.held_out.y)[rows], model.held_out.sample_weight[rows]
-    wrong = 0.0 if decisions is None else decisions.wrong
-    missed = np.bincount(labels, weights=weight * wrong, minlength=k)
+    assert decisions is not None  # of classes
+    missed = np.bincount(labels, weights=weight * decisions.wrong, minlength=k)
     mass = np.bincount(labels, weights=weight, minlength=k)
     with np.errstate(invalid="ignore"):
         return np.bincount(labels, minlength=k), np.asarray(missed / mass)
@@ -143,21 +107,24 @@ def guess_rmse(model: Model) -> float:
     )
 
 
-def held_out(model: Model, probabilities: Array | None) -> dict[str, Any]:
-    """Figures of held-out predictions and of their probabilities, and the confusion matrix."""
-    scores = dict(model.scored.scores)
-    if probabilities is not None:
-        scores["brier"] = brier_score(model.predictions, probabilities), float("nan")
-    figures = [
-        {
-            "key": key,
-            "name": FIGURES[key].name,
-            "value": value,
-            "standard_error": spread,
-            "smaller_is_better": FIGURES[key].smaller_is_better,
-        }
-        for key, (value, spread) in scores.items()
-    ]
+def _figure(key: str, value: float, error: float) -> dict[str, Any]:
+    return {
+        "key": key,
+        "name": FIGURES[key].name,
+        "value": value,
+        "standard_error": error,
+        "smaller_is_better": FIGURES[key].smaller_is_better,
+    }
+
+
+def brier(model: Model, probabilities: Array) -> dict[str, Any]:
+    """Brier score of held-out probabilities, as one of the figures."""
+    return _figure("brier", brier_score(model.predictions, probabilities), float("nan"))
+
+
+def held_out(model: Model) -> dict[str, Any]:
+    """Figures of held-out predictions, how these were made, and the confusion matrix."""
+    figures = [_figure(key, *pair) for key, pair in model.scored.scores.items()]
     confusion = None
     if model.classification and len(model.classes) <= MOST_CONFUSED:
         mask, weight = model.has_weight, model.held_out.sample_weight

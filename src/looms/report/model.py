@@ -1,11 +1,12 @@
-"""The fitted machine in an estimator: names, held-out predictions, its training problem."""
+"""A fitted machine as its reports read it: names, held-out predictions, its training problem."""
 
 from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from numbers import Real
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -15,48 +16,133 @@ from sklearn.utils.validation import check_is_fitted
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array, Matrix
 from looms.diagnostics import loo_margins
-from looms.estimators._in_pipelines import parts_of
-from looms.estimators._least_squares import LeastSquaresMachine
-from looms.estimators._search import SelectingMachine, chosen_criterion
+from looms.estimators._folds import is_number_of_folds
+from looms.estimators._in_pipelines import machine_of, parts_of
 from looms.held_out import HeldOut
 from looms.kernels import Kernel, Weighted
 from looms.kernels._hyperparameters import Hyperparameter
 from looms.kernels._samples import training_rows, variances
+from looms.optimize import Outcome
 from looms.report._feature_names import feature_names
-from looms.report._selection import METHODS, chosen_by, combined_by_rest, n_choice_folds, unit_of
+from looms.report.text import FIGURES
 from looms.scores import Scored
 from looms.selection import Objective
 from looms.selection._nested import Nested
-from looms.selection._tuning import BoundMet
+from looms.selection._tuning import BoundMet, Tuning
+from looms.threshold import BalancedError
 from looms.units import Units
 
+#: Names of the methods, by what is held out at a time.
+METHODS = {
+    "sample": "leave-one-out",
+    "group": "leave-one-group-out",
+    "fold": "cross-validation",
+}
 #: So many samples of every class are kept, if there are as many.
 _FEW = 5
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Model:
-    """A fitted machine with names for its features.
+    """A fitted machine as plain values; what it does not have is None or empty.
 
     Attributes
     ----------
-    machine : the last step.
+    machine : the kernel machine; with a transformed target, on the scale of the transform.
+    whole : what predicts: the machine, or the regressor around it that transforms the target.
     features, sources, named : names of its features, as `feature_names` gives them.
+    classes, threshold : labels of the classes, and the threshold of two.
+    held_out : output for every sample by the machine without its fold, its group or itself.
+    nested : predictions by machines that were chosen without the sample.
+    units : samples that the criterion held out together; those of weight zero stay.
+    choice_units : folds without which candidates were tuned anew, to be compared.
+    rows : samples that the machine was fitted to; None for rows in blocks, which are not kept.
+    pairwise : True if the samples are rows of a kernel matrix, without features.
+    n_landmarks : number of landmarks; None if the coefficients belong to all samples.
+    members : least-squares machines of a stack, or the machine as the only one, with kernel, mu and
+        weight; none for other machines, and for stacks that have to be refitted without rows.
+    stacked : True for a stack of machines; ``kernel_`` is then that of the largest.
+    results : ``cv_results_``, a row for each candidate; empty for given hyper-parameters.
+    candidates : candidates that were each tuned; empty if they are points, or there are none.
+    shares : weights of the candidates in a stack; None if one of them was taken.
+    tuning : record of the search of the machine, of a stack of the largest.
+    prior : True if a prior restrained the hyper-parameters; None where there is no such option.
+    transform, transforms : the transform of the target, and those that were compared.
     """
 
-    machine: LeastSquaresMachine
+    machine: Any
+    whole: Any
     features: list[str]
     sources: list[str]
     named: bool
+    classification: bool
+    classes: list[str]
+    threshold: float | Array
+    held_out: HeldOut
+    nested: Nested | None
+    units: Units
+    choice_units: Units | None
+    rows: Matrix | None
+    pairwise: bool
+    n_landmarks: int | None
+    members: tuple[Any, ...]
+    stacked: bool
+    results: dict[str, Any]
+    candidates: list[Any]
+    shares: Array | None
+    tuning: Tuning | None
+    prior: bool | None
+    transform: str | None
+    transforms: list[Any]
+
+    @classmethod
+    def of(
+        cls, machine: Any, whole: Any, features: list[str], sources: list[str], named: bool
+    ) -> Self:
+        """The values of a machine, and of what predicts by it."""
+
+        def own(name: str, default: Any = None) -> Any:
+            return getattr(machine, name, default)
+
+        transform, landmarks = getattr(whole, "transform_", None), own("landmarks_")
+        tuning, summed = own("selection_"), own("members_", ())
+        return cls(
+            machine=machine,
+            whole=whole,
+            features=features,
+            sources=sources,
+            named=named,
+            classification=is_classifier(machine),
+            classes=[str(label) for label in own("classes_", [])],
+            threshold=own("threshold_", 0.0),
+            held_out=whole.held_out_,
+            nested=whole.nested_,
+            units=machine.units_,
+            choice_units=own("choice_units_"),
+            rows=machine.X_fit_,
+            pairwise=machine._pairwise,
+            n_landmarks=None if landmarks is None else landmarks.shape[0],
+            members=summed if all(one.closed for one in summed) else (),
+            stacked=len(summed) > 1,
+            results=own("cv_results_", {}),
+            candidates=own("candidates_", []),
+            shares=own("candidate_weights_"),
+            tuning=tuning if tuning and tuning.history else None,
+            prior=own("prior"),
+            transform=transform,
+            transforms=[] if transform is None else whole.candidates_,
+        )
 
     @property
-    def classification(self) -> bool:
-        return bool(is_classifier(self.machine))
+    def on_scale(self) -> Model:
+        """The machine by itself, with targets and outputs on the scale of the transform."""
+        return self.of(self.machine, self.machine, self.features, self.sources, self.named)
 
-    @property
-    def held_out(self) -> HeldOut:
-        """Output for every sample by the machine without its fold, its group or itself."""
-        return self.machine.held_out_
+    @cached_property
+    def scored(self) -> Scored:
+        """Scores to quote with their errors, and the decisions that they rest on."""
+        made = self.whole._scored()
+        return Scored(made, np.flatnonzero(self.has_weight), None) if type(made) is dict else made
 
     @cached_property
     def predictions(self) -> HeldOut:
@@ -66,20 +152,13 @@ class Model:
         if the choice was repeated without the sample, those of the machines so chosen. n³ flops.
         Of rows in blocks, without folds of ``cv``, those of the machines without one of ten folds.
         """
-        held_out, nested, decisions = self.held_out, self.nested, None
+        held_out, nested, decisions = self.held_out, self.nested, self.scored.decisions
         outputs = held_out.outputs.copy()
-        if self.classification:
-            decisions = self.scored.decisions
         if decisions is not None:
             outputs[self.scored.rows] = decisions.outputs
         elif nested is not None:
             outputs[nested.rows] = nested.held_out.outputs
         return HeldOut(held_out.y, outputs, held_out.sample_weight)
-
-    @cached_property
-    def scored(self) -> Scored:
-        """Figures to quote, and the predictions that they rest on."""
-        return scored(self.machine)
 
     @property
     def has_weight(self) -> AnyArray:
@@ -92,75 +171,9 @@ class Model:
         return int(np.count_nonzero(self.has_weight))
 
     @property
-    def units(self) -> Units:
-        """Samples that the criterion held out together; those of weight zero stay."""
-        return self.machine.units_
-
-    @property
-    def nested(self) -> Nested | None:
-        """Predictions by machines that were chosen without the sample; None without."""
-        nested: Nested | None = self.machine.nested_
-        return nested
-
-    @property
-    def unit(self) -> str:
-        """What is held out at a time: "sample", "group" or "fold"."""
-        return unit_of(self.machine)
-
-    @property
-    def method(self) -> str:
-        """Name of the method by which samples are held out."""
-        return METHODS[self.unit]
-
-    @property
-    def chosen_by(self) -> str:
-        """Name of the method by which the criterion held samples out."""
-        return METHODS[chosen_by(self.machine)]
-
-    @property
-    def candidates_by(self) -> str:
-        """Name of the method by which the candidates' score held samples out."""
-        n_folds = n_choice_folds(self.machine)
-        return f"{n_folds}-fold {METHODS['fold']}" if n_folds else self.chosen_by
-
-    @property
-    def repeated(self) -> str | None:
-        """What was repeated without the sample; None for nothing."""
-        if self.nested is None:
-            return None
-        of_groups = self.unit == "fold" and self.units.grouped
-        each = f"{self.unit} of whole groups" if of_groups else self.unit
-        if combined_by_rest(self.machine):
-            verb = "weighed" if self.stacked else "chosen"
-            return f"candidates were tuned anew without each {each}, and {verb} by the other folds"
-        return f"the choice was repeated without each {each}"
-
-    @property
-    def stacked(self) -> bool:
-        """True for a stack of machines; ``kernel_`` is then that of the largest."""
-        return len(self.machine.members_) > 1
-
-    @property
-    def n_landmarks(self) -> int | None:
-        """Number of landmarks; None if the coefficients belong to all samples."""
-        landmarks: Matrix | None = self.machine.landmarks_
-        return None if landmarks is None else landmarks.shape[0]
-
-    @property
-    def rows(self) -> Matrix | None:
-        """Samples that the machine was fitted to; None for rows in blocks, which are not kept."""
-        rows: Matrix | None = self.machine.X_fit_
-        return rows
-
-    @property
     def variances(self) -> Array:
         """(n_features,) variances over the samples, or the landmarks if samples are not kept."""
         return variances(self.machine.landmarks_ if self.rows is None else self.rows)
-
-    @property
-    def pairwise(self) -> bool:
-        """True if the samples are rows of a kernel matrix, without features."""
-        return bool(self.machine.kernel_.pairwise)
 
     @property
     def columns(self) -> dict[str, list[int]]:
@@ -171,61 +184,135 @@ class Model:
         return columns
 
     @property
-    def selecting(self) -> SelectingMachine | None:
-        """The machine if it chose its hyper-parameters itself."""
-        return self.machine if isinstance(self.machine, SelectingMachine) else None
+    def unit(self) -> str:
+        """What is held out at a time: "sample", "group" or "fold"."""
+        return (self.nested or self).units.unit
 
     @property
-    def classes(self) -> list[str]:
-        return [str(label) for label in getattr(self.machine, "classes_", [])]
+    def method(self) -> str:
+        """Name of the method by which samples are held out."""
+        return METHODS[self.unit]
 
     @property
-    def threshold(self) -> float | Array:
-        threshold: float | Array = getattr(self.machine, "threshold_", 0.0)
-        return threshold
+    def chosen_by(self) -> str:
+        """Name of the method by which the criterion held samples out."""
+        return METHODS[self.units.unit]
+
+    @property
+    def n_choice_folds(self) -> int:
+        """Number of folds that compare candidates, each tuned without them; 0 if none do.
+
+        Candidates are then compared by the held-out outputs that the criterion judged.
+        """
+        return self.choice_units.n_units if self.choice_units else 0
+
+    @property
+    def candidates_by(self) -> str:
+        """Name of the method by which the candidates' score held samples out."""
+        n_folds = self.n_choice_folds
+        return f"{n_folds}-fold {METHODS['fold']}" if n_folds else self.chosen_by
+
+    @property
+    def repeated(self) -> str | None:
+        """What was repeated without the sample; None for nothing."""
+        if self.nested is None:
+            return None
+        of_groups = self.unit == "fold" and self.units.grouped
+        each = f"{self.unit} of whole groups" if of_groups else self.unit
+        if not self.nested.whole:
+            verb = "weighed" if self.stacked else "chosen"
+            return f"candidates were tuned anew without each {each}, and {verb} by the other folds"
+        return f"the choice was repeated without each {each}"
+
+    @property
+    def honest_by(self) -> str:
+        """What gives scores that are not optimistic: subject and verb."""
+        folds = self.rows is not None and is_number_of_folds(getattr(self.machine, "cv", None))
+        return "nested='folds' and looms.assess give" if folds else "looms.assess gives"
+
+    @property
+    def kernels(self) -> list[Kernel]:
+        """Kernels with their values: those of a stack, or the only one."""
+        own = getattr(self.machine, "kernel_", None)
+        return [one.kernel for one in self.members] or ([] if own is None else [own])
+
+    @property
+    def n_tuned(self) -> int:
+        """Number of hyper-parameters that were chosen, of all machines of a stack."""
+        return sum(len(kernel.theta) + 1 for kernel in self.kernels) if self.results else 0
+
+    @property
+    def criterion(self) -> Any:
+        """Criterion of the chosen candidate; "press" for given hyper-parameters."""
+        if self.candidates:
+            return self.candidates[self.machine.best_index_].criterion
+        return self.machine.criterion if self.results else "press"
+
+    @property
+    def ranked(self) -> list[int]:
+        """Places of the candidates, the best first."""
+        order = np.argsort(self.results.get("rank_loo_score", []), kind="stable")
+        return [int(k) for k in order]
+
+    @property
+    def candidate_scores(self) -> Array:
+        """The score by which candidates were compared, in the units of `score`."""
+        scores = np.asarray(self.results["loo_score"])
+        return scores if self.classification else np.sqrt(scores)
+
+    @property
+    def score(self) -> tuple[str, str]:
+        """Name of the candidates' score, and its key among the figures, if it has one.
+
+        Points are compared by the criterion itself, unless folds compare them.
+        """
+        if not self.classification:
+            return FIGURES["rmse"].name, "rmse"
+        points = self.tuning is None or self.tuning.outcome is Outcome.GRID
+        if self.results and points and not self.n_choice_folds:
+            name = str(self.criterion)
+            if name in FIGURES:
+                return FIGURES[name].name, name
+            return "deviance" if name == "log_likelihood" else name, ""
+        threshold = self.machine.threshold
+        if threshold in (None, "ber") or isinstance(threshold, Real | BalancedError):
+            return FIGURES["ber"].name, "ber"
+        rule = threshold if isinstance(threshold, str) else getattr(threshold, "__name__", None)
+        return f"loss of {rule or repr(threshold)}", ""
 
 
 def model_of(estimator: Any) -> Model:
-    """The least-squares machine in a fitted estimator; TypeError or NotFittedError without one.
+    """The machine of looms in a fitted estimator; TypeError or NotFittedError without one.
 
-    The estimator is the machine, a pipeline that ends in it, or a search with such a
-    ``best_estimator_``.
+    The estimator is the machine, a regressor of a transformed target around it, a pipeline that
+    ends in one of them, or a search with such a ``best_estimator_``.
     """
-    machine = parts_of(estimator).last
-    if not isinstance(machine, LeastSquaresMachine):
-        raise TypeError(
-            f"A report shows least-squares machines of looms, such as LSSVMClassifierCV, and "
-            f"pipelines that end in one; got {type(estimator).__name__}."
-        )
+    machine, parts = machine_of(estimator), parts_of(estimator)
     check_is_fitted(machine, "fit_weight_")
-    return named(estimator, machine)
+    _ = parts.last.nested_  # which takes ten fits, and stays with the user's own
+    own = whole = _copied(machine)
+    if parts.last is not machine:
+        whole = _copied(parts.last)
+        whole.machine_ = own
+    return Model.of(own, whole, *feature_names(Pipeline(parts.steps), whole))
 
 
-def scored(machine: Any) -> Scored:
-    """``scores_`` of a machine with their errors and the decisions that they rest on."""
-    figures: Scored = machine._scored()
-    return figures
-
-
-def named(estimator: Any, machine: Any) -> Model:
-    """A fitted looms machine with the feature names of the estimator around it."""
-    _ = machine.nested_  # which takes ten fits, and stays with the user's own
-    # What else is computed of it on the way, such as an n×n matrix, does not.
+def _copied(machine: Any) -> Any:
+    """A copy that keeps to itself what is computed of it, such as an n×n matrix."""
     known, machine = vars(machine), copy(machine)
     vars(machine).update(known)
-    return Model(machine, *feature_names(Pipeline(parts_of(estimator).steps), machine))
+    return machine
 
 
-def selecting_model(estimator: Any, purpose: str) -> tuple[Model, SelectingMachine]:
-    """`model_of` and its machine; TypeError unless that chose its hyper-parameters itself."""
+def searched_model(estimator: Any, purpose: str) -> tuple[Model, Tuning]:
+    """`model_of` and its search; TypeError if there is none on record."""
     model = model_of(estimator)
-    if model.selecting is None:
-        name = type(model.machine).__name__
+    if model.tuning is None:
         raise TypeError(
-            f"{purpose} shows how hyper-parameters were chosen, but {name} was given them; fit "
-            f"{name}CV."
+            f"{purpose} shows a search, but {type(model.machine).__name__} has no record of one: "
+            "fit LSSVMClassifierCV or LSSVMRegressorCV."
         )
-    return model, model.selecting
+    return model, model.tuning
 
 
 def parameter_name(model: Model, tuned: Hyperparameter | BoundMet) -> str:
@@ -240,6 +327,8 @@ def relevances(model: Model) -> Array | None:
 
     For a stack, those of its largest member; for rows in blocks, those over the landmarks.
     """
+    if not model.kernels:
+        return None
     kernel, gammas, is_ard = model.machine.kernel_, np.zeros(model.machine.n_features_in_), False
     for h in kernel.hyperparameters:
         if h.word == "gamma" and h.feature is not None and h.value is not None:
@@ -281,7 +370,8 @@ def sampled_rows(model: Model, size: int, random_state: int) -> AnyArray:
     """
     if model.rows is None:
         raise ValueError(
-            "This needs the training rows in memory, but the machine was fitted to rows in blocks."
+            "This needs the training rows, but a machine fitted to rows in blocks does not keep "
+            "them."
         )
     weighted = np.flatnonzero(model.has_weight)
     if len(weighted) <= size:
@@ -313,7 +403,7 @@ def training_objective(
         training_rows(machine.X_fit_, rows, model.pairwise) if X is None else X,
         loo.y[rows],
         kernel=machine.kernel_ if kernel is None else kernel,
-        criterion=chosen_criterion(machine),
+        criterion=model.criterion,
         sample_weight=machine.fit_weight_[rows],
         selection_weight=selection_weight[rows],
         units=model.units.among(rows),

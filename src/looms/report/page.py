@@ -18,8 +18,6 @@ import numpy as np
 from looms._files import write_whole
 from looms._optional import require
 from looms.assessment._result import Assessment
-from looms.report._facts import Facts, facts_of
-from looms.report._summary import summarized
 from looms.report.displays.base import Display
 from looms.report.displays.classes import (
     PrecisionRecallDisplay,
@@ -33,9 +31,20 @@ from looms.report.displays.search import (
     CriterionHistoryDisplay,
     SearchPathDisplay,
 )
-from looms.report.figures import figure, plus_minus
+from looms.report.facts import Facts
 from looms.report.model import Model
-from looms.report.text import certified, clean, count, day, number, percent, sentence
+from looms.report.text import (
+    certified,
+    clean,
+    count,
+    day,
+    escaped,
+    figure,
+    number,
+    percent,
+    plus_minus,
+    sentence,
+)
 
 #: Stands for the color of the page's text, #0000c0 to #0000c9 for c0 to c9 of its style sheet.
 _INK = "#0000ff"
@@ -113,6 +122,11 @@ def write_html(
     >>> model = LSSVMClassifierCV().fit(data.data, data.target)
     >>> report.write_html(model, "iris.html", y=data.target)              # doctest: +SKIP
     """
+    write_page(Facts(estimator, X, y, groups, assessment, title, notes), path)
+
+
+def write_page(facts: Facts, path: str | os.PathLike[str]) -> None:
+    """Write the page of these facts, whole or not at all."""
     place = Path(path)
     if place.is_dir():
         raise IsADirectoryError(f"{path} is a folder; name a file")
@@ -120,49 +134,37 @@ def write_html(
         raise FileNotFoundError(
             f"{path}: there is no folder {place.parent}; make it, or name another"
         )
-    page = render(
-        estimator, X=X, y=y, groups=groups, assessment=assessment, title=title, notes=notes
-    )
-    write_whole(place, page.encode("utf-8", errors="replace"))
+    write_whole(place, render(facts).encode("utf-8", errors="replace"))
 
 
-def render(
-    estimator: Any,
-    *,
-    X: Any = None,
-    y: Any = None,
-    groups: Any = None,
-    assessment: Assessment | None = None,
-    title: str | None = None,
-    notes: Sequence[str] = (),
-) -> str:
-    """The page of `write_html` as text."""
-    jinja2 = require("jinja2", "A report", "report")
-    environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_text),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    for function in (number, figure, plus_minus, percent, sentence, count, day, clean, certified):
-        environment.filters[function.__name__] = function
-    facts = facts_of(estimator, X, y, assessment, groups)
-    report = summarized(facts, title, notes)
+def render(facts: Facts) -> str:
+    """The page as text."""
     script = _text("report.js")
     # By its hash the page's content security policy knows its own script.
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    page: str = environment.get_template("report.html").render(
-        report=report,
-        pictures={
-            **_of_search(facts, report),
-            **_of_outputs(facts, report),
-            **_of_samples(facts, report),
-        },
+    return rendered(
+        "report.html",
+        facts,
+        pictures=_of_search(facts) | _of_outputs(facts) | _of_samples(facts),
         style=_text("report.css"),
         script=script,
         script_hash=f"sha256-{digest}",
     )
+
+
+def rendered(template: str, facts: Facts, **more: Any) -> str:
+    """A template filled with the summary, and with the functions of `looms.report.text`."""
+    jinja2 = require("jinja2", "A report", "report")
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_text),
+        autoescape=template.endswith(".html"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    filters = (certified, clean, count, day, escaped, figure, number, percent, plus_minus, sentence)
+    environment.filters |= {function.__name__: function for function in filters}
+    page: str = environment.get_template(template).render(report=facts.summary, **more)
     return page
 
 
@@ -204,11 +206,11 @@ def _tag_of_page(match: re.Match[str]) -> str:
     return re.sub(r' id="[\w.]+_\d+"', "", tag)
 
 
-def _of_search(facts: Facts, report: dict[str, Any]) -> dict[str, Picture]:
-    if report["chosen"]["outcome"] is None:
-        return {}
+def _of_search(facts: Facts) -> dict[str, Picture]:
     estimator, model, drawn = facts.estimator, facts.model, {}
-    if report["n_candidates"] > 1:
+    if model.tuning is None:
+        return {}
+    if len(model.candidates) > 1:
         candidates = CandidatesDisplay.compute(estimator)
         score, names = candidates.score, candidates.names
         drawn["candidates"] = picture(
@@ -256,9 +258,9 @@ def _search_path(facts: Facts, of_largest: str) -> Picture:
     return picture(path, f"{caption}{of_largest}", alt)
 
 
-def _of_outputs(facts: Facts, report: dict[str, Any]) -> dict[str, Picture]:
+def _of_outputs(facts: Facts) -> dict[str, Picture]:
     """Curves or residuals of held-out outputs, and figures of outer splits."""
-    model, drawn = facts.model, {}
+    model, report, drawn = facts.model, facts.summary, {}
     if facts.assessment is not None and report["assessment"]["scores"][0]["loo"] is not None:
         drawn["optimism"] = _optimism(facts.assessment, report["headline"]["key"], model)
     outputs = f"{model.method} outputs"
@@ -347,9 +349,9 @@ def _part(n: int, unit: str = "sample") -> str:
     return f" {_MOST_POINTS} of the {n} {unit}s are drawn." if n > _MOST_POINTS else ""
 
 
-def _of_samples(facts: Facts, report: dict[str, Any]) -> dict[str, Picture]:
+def _of_samples(facts: Facts) -> dict[str, Picture]:
     residuals = CaseDeletionDisplay.compute(facts.estimator, kind="residual", names=facts.names)
-    first = ", ".join(row["name"] for row in report["samples"]["rows"][:6])
+    first = ", ".join(row["name"] for row in facts.summary["samples"]["rows"][:6])
     n = len(residuals.value)
     drawn = {
         "samples": picture(

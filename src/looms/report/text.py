@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -13,6 +14,26 @@ from looms._words import clean as clean
 _NOTHING = "–"
 #: Most characters of a name that a picture shows.
 _LONGEST_NAME = 28
+
+
+class Figure(NamedTuple):
+    """Name, direction and format of a figure: in percent, with three decimals, or as it is."""
+
+    name: str
+    smaller_is_better: bool = True
+    unit: Literal["%", ".3f", ""] = ""
+
+
+FIGURES = {
+    "ber": Figure("balanced error rate", unit="%"),
+    "error": Figure("error rate", unit="%"),
+    "auc": Figure("area under the ROC curve", False, ".3f"),
+    "log_loss": Figure("log loss of the probabilities"),
+    "brier": Figure("Brier score of the probabilities"),
+    "rmse": Figure("root mean square error"),
+    "mae": Figure("mean absolute error"),
+    "r2": Figure("R², share of variance explained", False, ".3f"),
+}
 
 
 def number(value: float | None, digits: int = 4) -> str:
@@ -36,6 +57,22 @@ def number(value: float | None, digits: int = 4) -> str:
 def percent(value: float | None, places: int = 1) -> str:
     """A share in percent."""
     return _NOTHING if value is None else f"{signed(f'{100 * value:.{places}f}')} %"
+
+
+def figure(value: float | None, key: str, digits: int = 4) -> str:
+    """A figure of merit as text; by `number` if it is not in `FIGURES`."""
+    unit = FIGURES[key].unit if key in FIGURES else ""
+    if value is None or not unit:
+        return number(value, digits)
+    return percent(value) if unit == "%" else signed(f"{value:{unit}}")
+
+
+def plus_minus(value: float | None, key: str) -> str:
+    """The standard error of a figure as text, in its units, two digits."""
+    if value is None:
+        return ""
+    is_rate = key in FIGURES and FIGURES[key].unit == "%"
+    return f"± {100 * value:.1f}" if is_rate else f"± {number(value, 2)}"
 
 
 def count(n: int, what: str) -> str:
@@ -90,6 +127,11 @@ def signed(text: str) -> str:
 def isolated(text: Any) -> str:
     """A name within a sentence, isolated so that it does not change the direction of the text."""
     return f"\u2068{clean(text)}\u2069"
+
+
+def escaped(text: object) -> str:
+    """Text on one line of Markdown, with its marks and those of HTML escaped."""
+    return re.sub(r"([\\`*_\[\]<>|#$&~])", r"\\\1", clean(text))
 
 
 def short(text: Any, longest: int = _LONGEST_NAME) -> str:

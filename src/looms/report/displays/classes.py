@@ -283,8 +283,10 @@ class ReliabilityDisplay(MachineDisplay):
         samples, where this hardly matters, from one that saw all.
         """
         model, columns = _classifier_of(cls, estimator)
-        calibration = calibration or getattr(model.machine, "calibration", None) or "sigmoid"
         p = probabilities_of(model, calibration) if probabilities is None else probabilities
+        if p is None:
+            p = calibrated(model, "sigmoid")
+        calibration = calibration or getattr(model.machine, "calibration", None) or "sigmoid"
         y, weight = model.held_out.y.reshape(len(p), -1), model.held_out.sample_weight
         curves = {
             model.classes[k]: reliability_curve(y[:, column], p[:, k], weight, n_bins=n_bins)
@@ -304,13 +306,26 @@ class ReliabilityDisplay(MachineDisplay):
         ax.set(xlabel="probability", ylabel="share")
 
 
-def probabilities_of(model: Model, calibration: str) -> Array:
-    """Probability of every class for the held-out outputs, (n_samples, n_classes)."""
-    machine, nested = model.machine, model.nested
-    if nested is not None and nested.decisions is not None and calibration == machine.calibration:
-        p = class_probabilities(machine.calibrator_, model.held_out.outputs)
-        p[nested.rows] = nested.decisions.probabilities
+def probabilities_of(model: Model, calibration: str | None = None) -> Array | None:
+    """Probability of every class for the held-out outputs, (n_samples, n_classes).
+
+    By default those of the machine; None if it has none.
+    """
+    own = getattr(model.machine, "calibration", None)
+    anew = own is not None and model.nested is None  # from a calibrator that did not see the sample
+    if calibration in (None, own) and not anew:
+        _, rows, decisions = model.scored
+        if decisions is None or decisions.probabilities is None:
+            return None
+        p = np.full((model.held_out.n_samples, len(model.classes)), 1.0 / len(model.classes))
+        p[rows] = decisions.probabilities
         return p
+    return calibrated(model, calibration or str(own))
+
+
+def calibrated(model: Model, calibration: str) -> Array:
+    """Probabilities of held-out outputs, each by a calibrator that did not see its sample if this
+    takes little time."""
     held_out = model.held_out
     if held_out.n_samples * held_out.y.size <= _MOST_LEFT_OUT[calibration]:
         return loo_probabilities(held_out, calibration)

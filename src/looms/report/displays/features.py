@@ -115,6 +115,10 @@ class ImportanceDisplay(MachineDisplay):
             raise ValueError(
                 "A precomputed kernel has no features that could be held at their means."
             )
+        if not model.members:
+            raise TypeError(
+                f"{cls.__name__} needs a least-squares machine, got {type(model.machine).__name__}."
+            )
         machine, columns = model.machine, model.columns
         names = list(columns)
         if len(names) > max_columns:
@@ -122,7 +126,7 @@ class ImportanceDisplay(MachineDisplay):
             worth = model.variances if worth is None else worth
             names = sorted(names, key=lambda name: -float(worth[columns[name]].sum()))[:max_columns]
         if n_samples is None:
-            n_fits = (1 + len(names)) * len(machine._kernel_members)
+            n_fits = (1 + len(names)) * len(model.members)
             n_samples = int(np.cbrt(_FLOPS / n_fits))
         rows = sampled_rows(model, n_samples, random_state)
         X, shift = machine.X_fit_[rows], log2_mu_shift(model.n_with_weight, len(rows))
@@ -131,7 +135,7 @@ class ImportanceDisplay(MachineDisplay):
         def squares(X: Matrix) -> Array:
             """Squared held-out residuals; their mean over several targets."""
             residuals = np.zeros(machine.loo_.y[rows].shape)
-            for one in machine._kernel_members:
+            for one in model.members:
                 theta = np.append(one.kernel.theta, np.log2(one.mu) + shift)
                 objective = training_objective(model, rows, X, one.kernel)
                 try:

@@ -10,15 +10,13 @@ import numpy as np
 
 from looms._optional import require
 from looms._typing import AnyArray, Array
-from looms.estimators._search import chosen_criterion
-from looms.report._selection import candidate_scores, score_name
 from looms.report.displays.base import MachineDisplay, ink, label_axes, label_ticks
 from looms.report.model import (
     Model,
     parameter_name,
     relevances,
     sampled_rows,
-    selecting_model,
+    searched_model,
     training_objective,
 )
 from looms.report.text import short
@@ -107,13 +105,13 @@ class SearchPathDisplay(MachineDisplay):
         that of the criterion, without the prior if the search had one, and for a machine on
         landmarks that of the whole kernel.
         """
-        model, machine = selecting_model(estimator, cls.__name__)
+        model, tuning = searched_model(estimator, cls.__name__)
         rows = sampled_rows(model, n_samples, random_state)
         objective = training_objective(model, rows)
         shown = _shown(model, objective, along)
         first = [k for k, *_ in shown]
         # Ridges of earlier stages, as they would be for all samples.
-        best, stages = machine.selection_.theta, machine.selection_.stages
+        best, stages = tuning.theta, tuning.stages
         points = [(point.theta, size) for size, search in stages for point in search.history]
         path = np.array([theta for theta, _ in points])
         path[:, -1] -= [log2_mu_shift(stages[-1][0], size) for _, size in points]
@@ -194,14 +192,13 @@ class CriterionHistoryDisplay(MachineDisplay):
     @classmethod
     def compute(cls, estimator: Any) -> Self:
         """History of the search of a machine that chose its hyper-parameters."""
-        _, machine = selecting_model(estimator, cls.__name__)
-        stages = machine.selection_.stages
-        points = [(p.value, size) for size, search in stages for p in search.history]
-        name = str(chosen_criterion(machine))
+        model, tuning = searched_model(estimator, cls.__name__)
+        points = [(p.value, size) for size, search in tuning.stages for p in search.history]
+        name = str(model.criterion)
         return cls(
             value=np.array([value for value, _ in points]),
             n_samples=np.array([size for _, size in points]),
-            criterion=f"log {name}, with prior" if machine.prior else name,
+            criterion=f"log {name}, with prior" if model.prior else name,
         )
 
     def _draw(self, ax: Any) -> None:
@@ -266,12 +263,12 @@ class CandidatesDisplay(MachineDisplay):
     @classmethod
     def compute(cls, estimator: Any) -> Self:
         """Candidates of a fitted machine by `looms.selection.Candidate.score`, or √PRESS."""
-        model, machine = selecting_model(estimator, cls.__name__)
+        model, _ = searched_model(estimator, cls.__name__)
         return cls(
-            names=[f"{each.kernel_name}, {each.criterion}" for each in machine.candidates_],
-            score=candidate_scores(machine),
-            score_name=f"{model.candidates_by} {score_name(machine)[0]}",
-            chosen=machine.best_index_,
+            names=[each.name for each in model.candidates],
+            score=model.candidate_scores,
+            score_name=f"{model.candidates_by} {model.score[0]}",
+            chosen=model.machine.best_index_,
         )
 
     def _draw(self, ax: Any, *, max_candidates: int = 20) -> None:

@@ -1,0 +1,457 @@
+"""Facts of a fitted machine, each gathered once: what page, card, JSON and terminal print."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from looms._typing import Array
+from looms._version import __version__
+from looms._words import count
+from looms.assessment._result import Assessment
+from looms.copies import copy_groups
+from looms.criteria import WMW, as_criterion
+from looms.diagnostics import CaseDeletion, case_deletion
+from looms.estimators import Certificate
+from looms.estimators._in_pipelines import parts_of
+from looms.report._cautions import cautions_of_report
+from looms.report._samples import groups_left_out, samples
+from looms.report.displays.classes import probabilities_of
+from looms.report.displays.features import ImportanceDisplay
+from looms.report.figures import brier, error_by_class, headline, held_out, outer
+from looms.report.model import Model, model_of, parameter_name, relevances
+from looms.report.text import clean, plain, words
+
+#: Version of summary.schema.json; it increases if a key changes its meaning or is removed.
+SCHEMA = 3
+#: Most samples for which the effect of each is computed: n³ flops and some n×n arrays. On m
+#: landmarks n m² counts.
+MOST_DELETIONS = 1500
+#: Largest numbers of rows in the tables.
+MOST_CLASSES, MOST_CANDIDATES, MOST_PARAMETERS = 30, 50, 15
+MOST_FEATURES = 60
+
+
+def summary(
+    estimator: Any,
+    *,
+    X: Any = None,
+    y: Any = None,
+    groups: Any = None,
+    assessment: Assessment | None = None,
+    title: str | None = None,
+    notes: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Everything a report says about a fitted machine, as a dict that JSON can hold.
+
+    Parameters
+    ----------
+    estimator : fitted looms machine, or pipeline that ends in one
+    X : the training samples, default=None
+        The index of a data frame names the samples; otherwise they are numbered from 0.
+    y : the training targets, default=None
+        The name of a series is the name of the target.
+    groups : the labels of the groups that the machine was fitted with, default=None
+        They name the groups; otherwise each is named after its first sample.
+    assessment : Assessment, default=None
+        Result of `looms.assess`: the honest outer estimate.
+    title : str, default=None
+    notes : sequence of str, default=()
+        Remarks on the data, for example on columns that are dates, to add to the cautions.
+
+    Returns
+    -------
+    summary : dict
+        Numbers that are not finite are None, and so is what the machine does not have. Its keys,
+        which `looms.report.summary_schema` describes, are ``schema``, ``title``, ``date``,
+        ``looms_version``, ``task``; the ``data``; what was ``asked``; what was ``chosen`` from the
+        ``candidates``, ``n_candidates`` in all, by which ``score``; ``loo``, figures of held-out
+        predictions; the ``assessment`` by outer splits; the ``headline``; the ``features``,
+        ``samples`` and ``groups`` that matter; the ``certificate`` of held-out outputs;
+        ``cautions``.
+
+    Raises
+    ------
+    TypeError
+        If the estimator contains no looms machine, or the assessment is of another kind of task.
+    ValueError
+        If the number of rows of ``X``, ``y`` or ``groups`` is not that of the training samples.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from looms import LSSVMClassifierCV
+    >>> from looms.report import summary
+    >>> data = load_iris(as_frame=True)
+    >>> fit = summary(LSSVMClassifierCV().fit(data.data, data.target), y=data.target)
+    >>> fit["task"], fit["data"]["n_samples"], fit["data"]["target"]
+    ('classification', 150, 'target')
+    """
+    return Facts(estimator, X, y, groups, assessment, title, notes).summary
+
+
+def summary_schema() -> dict[str, Any]:
+    """JSON schema of `looms.report.summary`, draft 2020-12.
+
+    Returns
+    -------
+    schema : dict
+        A description of every key. To validate, use a package such as jsonschema.
+
+    Examples
+    --------
+    >>> from looms.report import summary_schema
+    >>> summary_schema()["properties"]["task"]
+    {'enum': ['classification', 'regression']}
+    """
+    text = files("looms.report").joinpath("summary.schema.json").read_text(encoding="utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """A fitted machine and all that is told about it, for the arguments of `summary`.
+
+    Each fact is computed when it is first asked for, and kept.
+    """
+
+    estimator: Any
+    X: Any = None
+    y: Any = None
+    groups: Any = None
+    assessment: Assessment | None = None
+    title: str | None = None
+    notes: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse data, or an assessment, that cannot be those of the machine."""
+        n, classification = self.model.held_out.n_samples, self.model.classification
+        for name in ("X", "y", "groups"):
+            values = getattr(self, name)
+            if values is None:
+                continue
+            n_rows = values.shape[0] if hasattr(values, "shape") else len(values)
+            if n_rows != n:
+                raise ValueError(
+                    f"{name} has {n_rows} rows, but the machine was fitted to {n}: give the "
+                    f"{name} that it was fitted to."
+                )
+        given = self.assessment
+        if not isinstance(given, Assessment | None):
+            raise TypeError(
+                f"assessment must be a result of looms.assess, got {type(given).__name__}."
+            )
+        if given is not None and given.classification not in (None, classification):
+            kinds = {True: "a classifier", False: "a regressor"}
+            raise TypeError(
+                f"The assessment is of {kinds[not classification]}, but the machine is "
+                f"{kinds[classification]}: give the assessment of the same estimator."
+            )
+
+    @cached_property
+    def model(self) -> Model:
+        """The machine in the estimator."""
+        return model_of(self.estimator)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Names of the samples, from the index of a data frame if any."""
+        index: Any = getattr(self.X, "index", None)
+        if not hasattr(index, "tolist"):  # a list has an index, too
+            return list(map(str, range(self.model.held_out.n_samples)))
+        return [clean(name) for name in index.tolist()]
+
+    @property
+    def named_by(self) -> str:
+        """Where the names of the samples come from, as a sentence."""
+        index: Any = getattr(self.X, "index", None)
+        if not hasattr(index, "tolist"):
+            return "Samples are numbered from 0, in the order of training."
+        by = "as in the index" if index.name is None else f"by their {clean(index.name)}"
+        return f"Samples are called {by}."
+
+    @property
+    def target(self) -> str | None:
+        """Name of the target, if it has one."""
+        name = getattr(self.y, "name", None) if getattr(self.y, "ndim", 1) == 1 else None
+        return None if name is None else clean(name)
+
+    @property
+    def steps(self) -> list[str]:
+        """Names of the steps before the machine."""
+        return [clean(name) for name, _ in parts_of(self.estimator).steps]
+
+    @cached_property
+    def importance(self) -> ImportanceDisplay | None:
+        """Importance of the columns; None for a kernel matrix, or if rows are not kept."""
+        model = self.model
+        known = model.members and model.rows is not None and not model.pairwise
+        return ImportanceDisplay.compute(self.estimator) if known else None
+
+    @property
+    def _few(self) -> bool:
+        """True if the rows are kept, and few enough for what is computed of each."""
+        n = self.model.n_with_weight
+        few = n * (self.model.n_landmarks or n) ** 2 <= MOST_DELETIONS**3
+        return few and self.model.rows is not None
+
+    @cached_property
+    def deletion(self) -> CaseDeletion | None:
+        """Effect of leaving out each sample, or group; None for many, or fewer than three."""
+        model, groups = self.model, self.groups
+        if not (self._few and model.members):
+            return None
+        labels = model.units.clusters if groups is None else np.asarray(groups)
+        if len(set(labels[model.has_weight].tolist())) < 3:
+            return None
+        criterion = model.criterion
+        if isinstance(as_criterion(criterion), WMW):
+            criterion = "press"  # a criterion of pairs costs n² for each of the n samples
+        deletion = case_deletion(model.machine, groups=groups, criterion=criterion)
+        if groups is not None:
+            return deletion
+        firsts = np.unique(deletion.group, return_index=True)[1]
+        return replace(deletion, labels=np.array([self.names[k] for k in firsts]))
+
+    @cached_property
+    def probabilities(self) -> Array | None:
+        """(n_samples, n_classes) of held-out outputs; None without a calibration."""
+        return probabilities_of(self.model)
+
+    @cached_property
+    def certified(self) -> Certificate | None:
+        """Comparison with refits; None for many samples unless made before."""
+        made: Certificate | None = getattr(self.model.machine, "certificate_", None)
+        return made or (copy(self.model.machine).certify() if self._few else None)
+
+    @cached_property
+    def loo(self) -> dict[str, Any]:
+        """Scores of held-out predictions, and how these were made."""
+        return held_out(self.model)
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """The dict of `looms.report.summary`."""
+        model, assessment = self.model, self.assessment
+        task = "classification" if model.classification else "regression"
+        title = self.title
+        if title is None:
+            title = task.capitalize() + (f" of {self.target}" if self.target is not None else "")
+        asked = model.whole.get_params(deep=False)
+        if model.units.grouped:
+            n_groups = int(model.units.clusters.max()) + 1
+            asked["groups"] = f"{n_groups} of {count(model.held_out.n_samples, 'sample')}"
+        tried = candidates(model)
+        loo = self.loo
+        if self.probabilities is not None:
+            loo = loo | {"figures": [*loo["figures"], brier(model, self.probabilities)]}
+        report: dict[str, Any] = plain(
+            {
+                "schema": SCHEMA,
+                "title": clean(title),
+                "date": datetime.now(UTC).isoformat(timespec="seconds"),
+                "looms_version": __version__,
+                "task": task,
+                "data": self._data,
+                "asked": [{"name": name, "value": _text(v)} for name, v in asked.items()],
+                "chosen": chosen(model),
+                "candidates": [tried[k] for k in model.ranked[:MOST_CANDIDATES]],
+                "n_candidates": len(tried),
+                "score": dict(zip(("name", "key"), model.score, strict=True))
+                | {"method": model.candidates_by},
+                "loo": loo,
+                "assessment": None if assessment is None else outer(assessment),
+                "headline": headline(model, assessment),
+                "features": self._features,
+                "samples": samples(model, self.deletion, self.names, self.named_by),
+                "groups": groups_left_out(self.deletion),
+                "certificate": self._certificate,
+                "cautions": cautions_of_report(
+                    self.estimator, model, self.certified, assessment, self.steps, self.notes
+                ),
+            }
+        )
+        return report
+
+    @property
+    def _data(self) -> dict[str, Any]:
+        model = self.model
+        y, n_replicates, classes = model.held_out.y, None if model.rows is None else 0, []
+        if not model.pairwise and model.rows is not None:
+            counts = np.bincount(copy_groups(model.rows))
+            n_replicates = counts[counts > 1].sum()
+        if model.classification:
+            n, error = error_by_class(model)
+            largest = np.argsort(-n, kind="stable")[:MOST_CLASSES]
+            classes = [{"label": model.classes[k], "n": n[k], "error": error[k]} for k in largest]
+        return {
+            "n_samples": model.held_out.n_samples,
+            "n_landmarks": model.n_landmarks,
+            "n_features": model.machine.n_features_in_,
+            "n_columns": len(model.columns),
+            "named": model.named,
+            "n_replicates": n_replicates,
+            "n_weight_zero": model.held_out.n_samples - model.n_with_weight,
+            "steps": self.steps,
+            "target": self.target,
+            "n_targets": 1 if y.ndim == 1 or model.classification else y.shape[1],
+            "classes": classes,
+            "n_classes": len(model.classes),
+        }
+
+    @property
+    def _features(self) -> dict[str, Any] | None:
+        model, importance = self.model, self.importance
+        relevance, columns = None if model.pairwise else relevances(model), model.columns
+        if importance is None and relevance is None:
+            return None
+        shares = dict.fromkeys(columns, np.nan)
+        if relevance is not None:
+            shares = {name: relevance[columns[name]].sum() for name in columns}
+        names = sorted(columns, key=lambda name: -shares[name])
+        value = error = np.full(len(names), np.nan)
+        press, n_samples = np.nan, model.n_landmarks or 0
+        if importance is not None:
+            names, value, error = importance.names, importance.value, importance.standard_error
+            press = importance.press if importance.press > 0 else np.nan
+            n_samples = importance.n_samples
+        rows = [
+            {
+                "name": name,
+                "importance": value[k],
+                "standard_error": error[k],
+                "relative": value[k] / press,
+                "relative_error": error[k] / press,
+                "relevance": shares[name],
+            }
+            for k, name in enumerate(names[:MOST_FEATURES])
+        ]
+        return {"rows": rows, "n_features": len(columns), "n_samples": n_samples}
+
+    @property
+    def _certificate(self) -> dict[str, Any] | None:
+        if self.certified is None:
+            return None
+        names = ("difference", "relative", "bound", "verdict", "holds", "condition", "solver")
+        values = {name: getattr(self.certified, name) for name in names}
+        return {"n_rows": len(self.certified.rows), **values}
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_text, value))
+    return clean(value if isinstance(value, str) else repr(value))
+
+
+def candidates(model: Model) -> list[dict[str, Any]]:
+    """What was tried, in order: machines that were each tuned, or points with their values."""
+    results, shares = model.results, model.shares
+    if not results:
+        return []
+    n = len(results["params"])
+    searched = model.candidates or [None] * n
+    names = ("value", "standard_error", "n_evaluations")
+    return [
+        {
+            "kernel": results["kernel"][k],
+            "criterion": str(model.criterion if one is None else one.criterion),
+            **{name: getattr(one, name, None) for name in names},
+            "parameters": [] if one else [{"name": p, "value": v} for p, v in values.items()],
+            "n_support": results["n_support"][k] if "n_support" in results else None,
+            "seconds": results["seconds"][k],
+            "score": score,
+            "outcome": one and words(one.outcome.name),
+            "weight": None if shares is None else shares[k],
+            "chosen": k == model.machine.best_index_ if shares is None else shares[k] > 0,
+        }
+        for k, (one, values, score) in enumerate(
+            zip(searched, results["params"], model.candidate_scores, strict=True)
+        )
+    ]
+
+
+def chosen(model: Model) -> dict[str, Any]:
+    """The machine that was taken, and why."""
+    machine, tuning, tried = model.machine, model.tuning, model.results
+    bounds = {met.name: met.remark for met in tuning.at_bounds} if tuning else {}
+    members = _members(model)
+    reason = "The hyper-parameters were given."
+    if tried:
+        n, score, n_folds = len(tried["params"]), model.score[0], model.n_choice_folds
+        reason = "It was the only candidate; its hyper-parameters minimize the criterion."
+        if members:
+            reason = (
+                f"Of {n} candidates, {len(members)} are stacked: the weighted sum of their outputs "
+                f"best predicts the samples of {n_folds} folds, each by machines tuned without it."
+            )
+        elif n > 1:
+            least = f"{model.chosen_by} {score}"
+            if n_folds:
+                least = f"{score} in {n_folds} folds, each predicted by machines tuned without it"
+            what = "candidates" if model.candidates else "settings"
+            reason = f"Of {n} {what}, it has the smallest {least}."
+    given = bool(model.candidates) and not model.candidates[machine.best_index_].params
+    scales_last = sorted(
+        [] if given else machine.kernel_.hyperparameters,
+        key=lambda h: -np.inf if h.feature is None else -(h.value or 0.0),
+    )
+    outputs = model.held_out.outputs
+    return {
+        "kernel": tried["kernel"][machine.best_index_] if tried else type(machine.kernel_).__name__,
+        "criterion": str(model.criterion) if tried else None,
+        "reason": reason,
+        "members": members,
+        "transform": model.transform,
+        "transforms": [
+            {name: getattr(one, name) for name in ("name", "error", "log_likelihood")}
+            | {"chosen": one.name == model.transform}
+            for one in model.transforms
+        ],
+        "parameters": [
+            {
+                "name": parameter_name(model, h),
+                "feature": None if h.feature is None else model.features[h.feature],
+                "value": h.value,
+                "bound": bounds.get(h.name),
+            }
+            for h in scales_last[:MOST_PARAMETERS]
+        ],
+        "n_parameters": len(scales_last),
+        "mu": None if given else getattr(machine, "mu_", None),
+        "mu_bound": bounds.get("mu"),
+        "C": getattr(machine, "C_", None),
+        "n_support": len(machine.support_) if hasattr(machine, "support_") else None,
+        "threshold": model.threshold if len(model.classes) == 2 else None,
+        "one_class": len(model.classes) == 2
+        and bool(np.abs(model.threshold) > 2**9 * np.abs(outputs).max()),
+        "criterion_value": tuning and tuning.value,
+        "criterion_error": tuning and tuning.standard_error,
+        "n_evaluations": tuning and tuning.n_evaluations,
+        "n_measured": tuning and tuning.n_measured,
+        "outcome": tuning and words(tuning.outcome.name),
+        "outcome_text": tuning and tuning.outcome.value,
+        "n_stages": tuning and len({n for n, _ in tuning.stages}),
+    }
+
+
+def _members(model: Model) -> list[dict[str, Any]]:
+    """Machines of a stack, the largest first; empty for a single machine."""
+    shares = model.shares
+    if shares is None:
+        return []
+    return [
+        {"kernel": one.kernel_name, "criterion": str(one.criterion), "weight": share, "mu": one.mu}
+        for one, share in sorted(
+            zip(model.candidates, shares.tolist(), strict=True), key=lambda pair: -pair[1]
+        )
+        if share > 0
+    ]

@@ -1,0 +1,64 @@
+"""--target-transform: a transformed target on the command line."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from looms import TransformedTargetRegressorCV
+from looms.model_files import load_model
+
+RNG = np.random.default_rng(0)
+FIT = ("fit", "t.csv", "-t", "y", "-k", "linear", "--nested", "none", "-o", "m.skops")
+
+
+@pytest.fixture
+def table(tmp_path):
+    """A table of positive targets."""
+    X = RNG.normal(size=(40, 2))
+    y = np.exp(X[:, 0] + 0.3 * RNG.normal(size=40))
+    frame = pd.DataFrame(X, columns=["a", "b"]).assign(y=y, kind=np.where(y > 1, "x", "z"))
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    return frame
+
+
+def test_fit_show_predict_score(looms, table, figures):
+    options = ("--drop", "kind", "--target-transform", "log", "--target-transform", "sqrt")
+    fitted = looms(*FIT, *options, "--report", "page.html")
+    assert fitted.exit_code == 0, fitted.stderr
+    model = load_model("m.skops").model
+    assert isinstance(model[-1], TransformedTargetRegressorCV)
+    assert f"transform of the target = {model[-1].transform_}" in looms("show", "m.skops").stdout
+    looms("predict", "m.skops", "t.csv", "--coverage", "0.8", "--digits", "17", "-o", "p.csv")
+    predicted = pd.read_csv("p.csv")
+    np.testing.assert_array_equal(predicted["prediction"], model.predict(table))
+    assert (predicted["lower"] < predicted["upper"]).all()
+    error = np.sqrt(np.mean((table["y"] - predicted["prediction"]) ** 2))
+    assert figures(looms("score", "m.skops", "t.csv").stdout)[0] == pytest.approx(error, abs=1e-3)
+
+
+def test_assess(looms, table):
+    options = ("-t", "y", "--drop", "kind", "-k", "linear", "--target-transform", "log", "-n", "2")
+    result = looms("assess", "t.csv", *options, "--json")
+    assert result.exit_code == 0, result.stderr
+    told = json.loads(result.stdout)
+    assert "TransformedTargetRegressorCV(" in told["estimator"]
+    assert "transforms='log'" in told["estimator"]
+    assert [score["key"] for score in told["scores"]] == ["rmse", "r2"]
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (("-t", "kind", "--target-transform", "log"), "--target-transform is for regression, but"),
+        (("-t", "a", "--target-transform", "log"), "leave it out, or use --target-transform auto"),
+        (("-t", "y", "--target-transform", "cube"), "Unknown transform 'cube'; known are none"),
+        (
+            ("-t", "y", "--target-transform", "log", "--rank", "8", "--memory", "1GB"),
+            "--memory is for rows in blocks, but --groups, --time, --target-transform and",
+        ),
+    ],
+)
+def test_what_it_cannot_be_is_said(looms, table, one_line, options, text):
+    one_line(looms("fit", "t.csv", *options), 2, text)

@@ -1,0 +1,111 @@
+"""Reports on machines that are no sums of least-squares machines, and on transformed targets."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from looms import (
+    SVCCV,
+    LSSVMRegressor,
+    LSSVMRegressorCV,
+    TransformedTargetRegressorCV,
+    machine_of,
+)
+from looms.estimators import BoundWarning
+from looms.report import RocDisplay, card, cautions, summary, summary_schema
+from looms.report.facts import Facts
+from looms.report.page import render
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(60, 3))
+SIGNAL = X[:, 0] + np.sin(2 * X[:, 1]) + 0.3 * RNG.normal(size=60)
+MACHINES = {
+    "svm": (lambda: SVCCV(resolution=2.0), SIGNAL > 0),
+    "three classes": (lambda: SVCCV("linear"), np.digitize(SIGNAL, [-0.5, 0.5])),
+    "nested svm": (lambda: SVCCV("linear", nested="folds"), SIGNAL > 0),
+    "svm without probabilities": (lambda: SVCCV("linear", "ber", probability=None), SIGNAL > 0),
+    "log": (
+        lambda: TransformedTargetRegressorCV(LSSVMRegressorCV("linear"), "log", nested=None),
+        np.exp(SIGNAL),
+    ),
+    "of several": (lambda: TransformedTargetRegressorCV(LSSVMRegressorCV("rbf")), np.exp(SIGNAL)),
+}
+
+
+@pytest.fixture(scope="module", params=MACHINES)
+def fitted(request):
+    make, y = MACHINES[request.param]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BoundWarning)
+        return make_pipeline(StandardScaler(), make()).fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore::looms.OptimisticScoresWarning")
+def test_scores_are_those_of_what_predicts(fitted):
+    jsonschema = pytest.importorskip("jsonschema")
+    told, machine = summary(fitted), fitted[-1]
+    jsonschema.validate(told, summary_schema())
+    figures = {each["key"]: each for each in told["loo"]["figures"] if each["key"] != "brier"}
+    assert {key: each["value"] for key, each in figures.items()} == machine.scores_
+    assert {key: each["standard_error"] for key, each in figures.items()} == machine.scores_se_
+    assert told["loo"]["nested"] == told["headline"]["honest"] == (machine.nested_ is not None)
+    assert told["certificate"]["holds"]
+    titles = {each["title"] for each in told["cautions"]}
+    assert ("No outer estimate" in titles) == (machine.nested_ is None)
+    assert {each["title"] for each in cautions(fitted)} <= titles
+    sizes = np.abs(machine.held_out_.residuals)
+    if told["task"] == "regression":  # on the scale of the target
+        assert told["samples"]["rows"][0]["residual"] == pytest.approx(sizes.max())
+
+
+def test_what_was_chosen(fitted):
+    told, machine = summary(fitted)["chosen"], machine_of(fitted)
+    assert told["kernel"] == machine.cv_results_["kernel"][machine.best_index_]
+    assert (told["mu"], told["C"]) == (getattr(machine, "mu_", None), getattr(machine, "C_", None))
+    assert told["transform"] == getattr(fitted[-1], "transform_", None)
+    names = [each.name for each in getattr(fitted[-1], "candidates_", ()) if told["transform"]]
+    assert [each["name"] for each in told["transforms"]] == names
+    assert [each["name"] for each in told["transforms"] if each["chosen"]] == (
+        [told["transform"]] if names else []
+    )
+
+
+@pytest.mark.slow
+def test_page_and_card(fitted):
+    page, facts = render(Facts(fitted)), summary(fitted)
+    assert facts["chosen"]["reason"] in page
+    assert ("C, cost of errors" in page) == (facts["chosen"]["C"] is not None)
+    assert ("Transforms of the target" in page) == (len(facts["chosen"]["transforms"]) > 1)
+    assert ("Which features matter" in page) == (facts["features"] is not None)
+    pytest.importorskip("skops")
+    assert facts["chosen"]["kernel"] in card(fitted).render()
+
+
+def test_settings_are_ranked_with_their_values():
+    machine = SVCCV(resolution=4.0, param_grid={"gamma": 0.5}).fit(X, SIGNAL > 0)
+    told, results = summary(machine), machine.cv_results_
+    assert [each["score"] for each in told["candidates"]] == sorted(results["loo_score"])
+    first = {each["name"]: each["value"] for each in told["candidates"][0]["parameters"]}
+    assert first == results["params"][machine.best_index_]
+    assert told["score"]["name"] == "deviance"
+
+
+def test_curves_of_a_support_vector_machine_have_the_area_of_its_outputs():
+    machine = SVCCV("linear").fit(X, SIGNAL > 0)
+    f, right = machine.held_out_.outputs, SIGNAL > 0
+    wins = np.mean(f[right][:, None] > f[~right])
+    assert RocDisplay.compute(machine).areas["True"] == pytest.approx(wins)
+
+
+def test_a_transform_that_was_chosen_counts_as_a_choice():
+    """Also if the machine has given hyper-parameters."""
+    for transforms, chosen in (("auto", True), ("log", False)):
+        machine = TransformedTargetRegressorCV(LSSVMRegressor("linear"), transforms, nested=None)
+        told = summary(machine.fit(X, np.exp(SIGNAL)))
+        texts = [c["text"] for c in told["cautions"] if c["title"] == "No outer estimate"]
+        assert [text.partition(", so")[0] for text in texts] == (
+            ["Leave-one-out chose a transform of the target"] * chosen
+        )
