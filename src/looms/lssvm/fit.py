@@ -84,15 +84,11 @@ class Fit:
         """
         machine, t = projection.machine, y.shape[1:]
         b, w = machine.intercept, machine.weights
-        member = KernelMember(
-            1.0,
-            kernel,
-            projection.mu,
-            np.ascontiguousarray(machine.coefficients).reshape(-1, *t),
-            b if t else float(b[0]),
-            None if w is None else w.reshape(-1, *t),
-            machine.landmarks,
-        )
+        alpha = np.ascontiguousarray(machine.coefficients).reshape(-1, *t)
+        values = 1.0, kernel, projection.mu, alpha, b if t else float(b[0])
+        member = KernelMember(*values, None if w is None else w.reshape(-1, *t))
+        if machine.landmarks is not None:
+            member = LandmarkMember(*values, landmarks=machine.landmarks)
         return cls(
             member,
             y,
@@ -187,7 +183,7 @@ class Member(ABC):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KernelMember(Member):
-    """A least-squares machine, f(x) = Σ_i α_i k(x_i, x) + b.
+    """A least-squares machine, f(x) = Σ_i α_i k(x_i, x) + b over the training samples.
 
     Attributes
     ----------
@@ -197,8 +193,6 @@ class KernelMember(Member):
     intercept : float or (t,)
     coef : (n_features,) or (n_features, t) feature weights of a linear machine that was solved for
         them, otherwise None.
-    landmarks : (m, n_features) samples that the coefficients belong to; None if these are
-        the training samples.
     """
 
     weight: float
@@ -207,10 +201,14 @@ class KernelMember(Member):
     dual_coef: Array = field(default_factory=lambda: np.empty(0))
     intercept: Any = 0.0
     coef: Array | None = None
-    landmarks: Matrix | None = None
 
     def __repr__(self) -> str:
-        return f"KernelMember({self.kernel!r}, mu={self.mu:.3g}, weight={self.weight:.3g})"
+        return f"{type(self).__name__}({self.kernel!r}, mu={self.mu:.3g}, weight={self.weight:.3g})"
+
+    @property
+    def landmarks(self) -> Matrix | None:
+        """Samples that the coefficients belong to, in the place of the training samples."""
+        return None
 
     @property
     def pairwise(self) -> bool:
@@ -218,15 +216,24 @@ class KernelMember(Member):
 
     def basis(self, X_fit: Any) -> Matrix:
         """Samples that the coefficients belong to."""
-        return X_fit if self.landmarks is None else self.landmarks
+        return X_fit
 
     def outputs(self, X: Matrix | RowBlocks, X_fit: Any) -> Array:
         f = outputs(self.kernel, X, self.basis(X_fit), self.dual_coef, self.intercept, self.coef)
         return np.asarray(self.weight * f)
 
     def left_out(self, X: Matrix, y: Array, zeta: Array, fit_intercept: bool) -> Linear:
-        options = zeta, fit_intercept, self.landmarks
-        return Linear(projection_of(self.kernel, X, y, self.mu, *options))
+        """By the features if these are few, else by the whole kernel matrix."""
+        n, Y = len(y), targets_as_columns(y)
+        with blas_threads(n):
+            if has_few_features(self.kernel, X):
+                features = decompose_features(X, zeta, fit_intercept=fit_intercept)
+                return Linear(features.solve(Y, self.mu))
+            K = np.empty((n, n), order="F")
+            gram_into(K, self.kernel, GramBlocks(X, frozenset()))
+            check_finite_lower(K, self.kernel)
+            cross = cross_of(self.kernel, X)
+            return Linear(Dense(K, Y, self.mu, zeta, fit_intercept=fit_intercept, cross=cross))
 
     def fit(self, left_out: Linear, units: Units, y: Array, tie: float | None = None) -> Fit:
         return Fit.of(left_out.projection, left_out.outputs(units), y, self.kernel, tie)
@@ -240,15 +247,11 @@ class KernelMember(Member):
         zeta: Array,
         fit_intercept: bool,
     ) -> Linear:
-        if self.landmarks is not None:
-            return self._solved_anew(known, X, y, zeta, fit_intercept)
         return self._bordered(Bordered.of(known.projection).without(places), X)
 
     def with_rows(
         self, known: Linear, X: Matrix, y: Array, zeta: Array, fit_intercept: bool
     ) -> Linear:
-        if self.landmarks is not None:
-            return self._solved_anew(known, X, y, zeta, fit_intercept)
         n = len(known.y)
         old = Samples(X[:n], center=center_of(X))
         new = Samples(X[n:], center=old.center)
@@ -262,11 +265,8 @@ class KernelMember(Member):
         return self._bordered(after, X)
 
     def refits(
-        self, X: Matrix | RowBlocks, y: Array, zeta: Array, fit_intercept: bool
+        self, X: Matrix, y: Array, zeta: Array, fit_intercept: bool
     ) -> WholeSystem | SystemOnLandmarks:
-        if self.landmarks is not None:
-            on = Landmarks(self.kernel, Samples(self.landmarks, center=center_of(self.landmarks)))
-            return SystemOnLandmarks(on, as_blocks(X), y, self.mu, zeta, fit_intercept)
         check_memory(len(y), CERTIFICATE)
         basis, every = Samples(X, center=center_of(X)), np.arange(len(y))
         K = np.vstack([block for _, block in kernel_blocks(self.kernel, X, basis, every)])
@@ -275,15 +275,13 @@ class KernelMember(Member):
         errors = np.abs(np.tril(K - of_fit))
         return WholeSystem(K, y, self.mu, zeta, fit_intercept, errors)
 
-    def expanded(
-        self, refits: WholeSystem | SystemOnLandmarks, train: AnyArray, places: AnyArray
-    ) -> Array:
-        dual_coef = self.dual_coef[train] if self.landmarks is None else self.dual_coef
-        return refits.expanded(dual_coef, self.intercept, places)
+    def expanded(self, refits: Any, train: AnyArray, places: AnyArray) -> Array:
+        f: Array = refits.expanded(self.dual_coef[train], self.intercept, places)
+        return f
 
     def among(self, rest: AnyArray, n: int) -> KernelMember:
         """The machine of the rows ``rest`` of n samples, with coefficients of all n."""
-        if self.landmarks is not None or len(rest) == n:
+        if len(rest) == n:
             return self
         dual_coef = np.zeros((n, *self.dual_coef.shape[1:]))
         dual_coef[rest] = self.dual_coef
@@ -296,47 +294,67 @@ class KernelMember(Member):
         system.cross = cross_of(self.kernel, X)
         return Linear(system)
 
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LandmarkMember(KernelMember):
+    """A least-squares machine on landmarks, f(x) = Σ_j c_j k(z_j, x) + b.
+
+    Attributes
+    ----------
+    landmarks : (m, n_features) samples z that the coefficients, (m,) or (m, t), belong to.
+    weight, kernel, mu, dual_coef, intercept, coef : as for `KernelMember`.
+    """
+
+    landmarks: Matrix = None
+
+    def basis(self, X_fit: Any) -> Matrix:
+        return self.landmarks
+
+    def left_out(self, X: Matrix | RowBlocks, y: Array, zeta: Array, fit_intercept: bool) -> Linear:
+        Y, blocks = targets_as_columns(y), as_blocks(X)
+        with blas_threads(len(y)):
+            on = self._landmarks
+            return Linear(Streamed(blocks, Y, self.mu, zeta, on, fit_intercept=fit_intercept))
+
+    def without(
+        self,
+        known: Linear,
+        places: AnyArray,
+        X: Matrix,
+        y: Array,
+        zeta: Array,
+        fit_intercept: bool,
+    ) -> Linear:
+        return self._solved_anew(known, X, y, zeta, fit_intercept)
+
+    def with_rows(
+        self, known: Linear, X: Matrix, y: Array, zeta: Array, fit_intercept: bool
+    ) -> Linear:
+        return self._solved_anew(known, X, y, zeta, fit_intercept)
+
+    def refits(
+        self, X: Matrix | RowBlocks, y: Array, zeta: Array, fit_intercept: bool
+    ) -> SystemOnLandmarks:
+        return SystemOnLandmarks(self._landmarks, as_blocks(X), y, self.mu, zeta, fit_intercept)
+
+    def expanded(self, refits: Any, train: AnyArray, places: AnyArray) -> Array:
+        f: Array = refits.expanded(self.dual_coef, self.intercept, places)
+        return f
+
+    def among(self, rest: AnyArray, n: int) -> LandmarkMember:
+        return self
+
+    @property
+    def _landmarks(self) -> Landmarks:
+        return Landmarks(self.kernel, Samples(self.landmarks, center=center_of(self.landmarks)))
+
     def _solved_anew(
         self, known: Linear, X: Matrix, y: Array, zeta: Array, fit_intercept: bool
     ) -> Linear:
-        """On the same landmarks, with the ridges of the rows that stay."""
+        """With the ridges of the rows that stay."""
         total = float(zeta.sum())
         mu = known.projection.mu * len(known.y) / total
         return replace(self, mu=mu).left_out(X, y, zeta * (len(zeta) / total), fit_intercept)
-
-
-def projection_of(
-    kernel: Kernel,
-    X: Matrix,
-    y: Array,
-    mu: float,
-    zeta: Array,
-    fit_intercept: bool,
-    landmarks: Matrix | None = None,
-) -> Projection:
-    """Solved system for a kernel with all its values, on landmarks, or by the features if few.
-
-    Parameters
-    ----------
-    kernel, mu : values of the machine.
-    X : rows, or `RowBlocks` of them if there are landmarks.
-    y : (n,) or (n, t) targets.
-    zeta : (n,) weights.
-    fit_intercept : whether the machine has an intercept.
-    landmarks : (m, n_features), or None for the whole kernel matrix.
-    """
-    n, Y = len(y), targets_as_columns(y)
-    with blas_threads(n):
-        if landmarks is not None:
-            on = Landmarks(kernel, Samples(landmarks, center=center_of(landmarks)))
-            return Streamed(as_blocks(X), Y, mu, zeta, on, fit_intercept=fit_intercept)
-        if has_few_features(kernel, X):
-            return decompose_features(X, zeta, fit_intercept=fit_intercept).solve(Y, mu)
-        K = np.empty((n, n), order="F")
-        gram_into(K, kernel, GramBlocks(X, frozenset()))
-        check_finite_lower(K, kernel)
-        cross = cross_of(kernel, X)
-        return Dense(K, Y, mu, zeta, fit_intercept=fit_intercept, cross=cross)
 
 
 def cross_of(kernel: Kernel, X: Matrix) -> Callable[[Matrix], Array]:

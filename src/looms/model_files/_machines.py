@@ -20,7 +20,7 @@ from looms.estimators._svc import SupportVectorClassifier
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._samples import Samples
-from looms.lssvm.fit import KernelMember, Member
+from looms.lssvm.fit import KernelMember, LandmarkMember, Member
 from looms.model_files._values import index, indices, numbers, positive, require
 from looms.selection._candidates import Candidate
 from looms.selection._decisions import Decisions
@@ -121,7 +121,7 @@ def _members(machine: Any, members: Any, n: int) -> None:
 
 
 def _kernel_member(machine: Any, one: KernelMember, n: int) -> None:
-    shape, on_landmarks = machine.loo_.y.shape[1:], one.landmarks is not None
+    shape, on_landmarks = machine.loo_.y.shape[1:], isinstance(one, LandmarkMember)
     require(not (on_landmarks and one.pairwise), "landmarks are of a kernel matrix")
     _kernel_of(one.kernel, one.basis(machine.X_fit_))
     positive(one, "mu")

@@ -84,6 +84,7 @@ TYPES = {
     "looms.criteria._differentiable.WMW": Held(),
     "looms.estimators._certificate.Certificate": Held(machines.certificate),
     "looms.lssvm.fit.KernelMember": Held(),
+    "looms.lssvm.fit.LandmarkMember": Held(),
     "looms.estimators._estimator_member.EstimatorMember": Held(),
     "looms.estimators._classifier.LSSVMClassifier": Held(
         machines.classifier, f"{_CLASSIFIER} {_UPDATED}"
