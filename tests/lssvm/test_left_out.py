@@ -303,6 +303,9 @@ def test_verbs_of_a_projection_are_those_of_its_matrix(name):
     assert_allclose(P @ problem.y, projection.alpha, atol=1e-10)
     assert_allclose(projection.times(V), P @ V, atol=1e-9 * np.abs(P).max())
     assert_allclose(projection.diagonal(), P.diagonal(), rtol=1e-9)
+    if name in ("dense", "spectral"):  # others have its order of magnitude
+        K = problem.kernel(THETA)(X)
+        assert_allclose(projection.size, K.diagonal() + projection.ridge, rtol=1e-10)
     units = UNITS["2x8"]
     solved = projection.solve(units, V)
     for rows, r in zip(units, units.repetition, strict=True):
