@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from looms import LSSVMRegressorCV
-from looms.cli._options import Columns, Reading
+from looms.cli._options import Columns, Source
 from looms.cli._prepare import prepare_file
 from looms.cli._request import MachineRequest
 from looms.folds import GapKFold
@@ -74,7 +74,7 @@ def test_times_are_dates_or_numbers_however_they_are_written(looms, demand, writ
 
 def test_rows_keep_their_numbers_in_the_file(demand):
     request = MachineRequest(groups="price", time="day")
-    prepared = prepare_file(demand, Columns("demand"), Reading(), request)
+    prepared = prepare_file(Source(demand), Columns("demand"), request)
     table = pd.read_csv(demand)
     assert (np.diff(prepared.rows) < 0).any()
     assert table["day"][prepared.rows - 1].is_monotonic_increasing

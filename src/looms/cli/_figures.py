@@ -20,7 +20,8 @@ from looms.cli._request import Threshold
 from looms.criteria import mean_class_error
 from looms.held_out import HeldOut
 from looms.model_files._files import SavedModel
-from looms.report.facts import Facts, candidates, chosen
+from looms.report._chosen import candidates, chosen
+from looms.report.facts import Facts
 from looms.report.text import sentence
 from looms.threshold import Cost, RequiredPrecision, RequiredRecall
 

@@ -15,7 +15,7 @@ from looms._memory import free_memory
 from looms._threads import available_threads
 from looms._words import count
 from looms.cli._errors import InputError
-from looms.cli._options import Columns, Reading
+from looms.cli._options import Columns, Source
 from looms.cli._output import as_messages, note, writing
 from looms.cli._prepare import (
     Prepared,
@@ -23,6 +23,7 @@ from looms.cli._prepare import (
     offering_to_drop,
     open_file,
     prepare,
+    tell,
     without,
 )
 from looms.cli._request import MachineRequest
@@ -59,9 +60,8 @@ def memory_of(option: str | None) -> int | None:
 
 
 def prepare_large(
-    path: Path,
+    source: Source,
     columns: Columns,
-    reading: Reading,
     request: MachineRequest,
     memory: int | None,
     scratch: ScratchFolder,
@@ -71,11 +71,10 @@ def prepare_large(
     The matrix is in memory if the sample is the whole table; else it is blocks of rows, for a
     dense table in a file of the ``scratch`` folder. Refuses what takes more memory than allowed.
     """
-    reader = open_file(path, columns.target, reading)
+    reader, path = open_file(source, columns.target), source.file
     with offering_to_drop(), as_messages():
         first = first_pass(reader)
-    for remark in first.notes[len(reader.notes) :]:
-        note(f"{path.name}: {remark}")
+    tell(source, first.notes[len(reader.notes) :])
     if first.y is None:
         raise no_target(path, first.sample.X)
     sample = without(first.sample.X, columns.drop or (), path)

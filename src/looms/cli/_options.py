@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
+from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, get_origin, get_type_hints
 
 import typer
@@ -51,7 +52,6 @@ VALUES = {
 HELP = {
     "drop": "Column to leave out; may be repeated.",
     "drop_missing_targets": "Leave out rows whose target is missing.",
-    "file": "The table to learn from.",
     "force": "Overwrite existing output files.",
     "json": "Print figures as JSON, and nothing else, on standard output.",
     "max_bytes": "Largest unpacked size of a file.",
@@ -70,15 +70,15 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     """
     hints = get_type_hints(function, include_extras=True)
     groups: dict[str, Any] = {n: kind for n, kind in hints.items() if is_dataclass(kind)}
-    about, _, _ = (inspect.getdoc(function) or "").partition(_SECTION)
+    about, own = _help(function)
     parameters = []
     for name, parameter in inspect.signature(function).parameters.items():
         if name not in groups:
-            parameters.append(_option(function, name, hints[name], parameter.default))
+            parameters.append(_option(name, hints[name], parameter.default, own))
             continue
-        kinds = get_type_hints(groups[name], include_extras=True)
+        kinds, texts = get_type_hints(groups[name], include_extras=True), _help(groups[name])[1]
         parameters += [
-            _option(groups[name], f.name, kinds[f.name], f.default) for f in fields(groups[name])
+            _option(f.name, kinds[f.name], f.default, texts | own) for f in fields(groups[name])
         ]
 
     def run(**values: Any) -> None:
@@ -95,28 +95,30 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-_SECTION = "\n\nParameters\n----------\n"
+def _help(of: Any) -> tuple[str, dict[str, str]]:
+    """The docstring up to its parameters, and the text of each of these."""
+    about, _, section = (inspect.getdoc(of) or "").partition("\n\nParameters\n----------\n")
+    texts = re.findall(r"(?m)^(\w+)\n((?: +.+\n?)+)", section)
+    return about, {name: " ".join(text.split()) for name, text in texts}
 
 
-def _option(of: Any, name: str, kind: Any, default: Any) -> inspect.Parameter:
+def _option(name: str, kind: Any, default: Any, texts: dict[str, str]) -> inspect.Parameter:
     """The parameter of a function, or field of a dataclass, as Typer takes it."""
     bounds = None
     if get_origin(kind) is Annotated:
         kind, (bounds, *_) = kind.__origin__, kind.__metadata__
-    _, _, section = (inspect.getdoc(of) or "").partition(_SECTION)
-    texts = {n: " ".join(t.split()) for n, t in re.findall(r"(?m)^(\w+)\n((?: +.+\n?)+)", section)}
-    info: Any
     about: dict[str, Any] = {"help": texts.get(name, HELP.get(name)), "metavar": VALUES.get(name)}
-    if default is inspect.Parameter.empty:
-        info = typer.Argument(**about | {"metavar": name.upper()})
-    else:
-        names = [f"--{name.replace('_', '-')}", *NAMES.get(name, [])]
-        about |= bounds._asdict() if isinstance(bounds, Bounds) else {}
-        info = typer.Option(*names, **about)
-    if isinstance(bounds, ParameterInfo):  # of Typer itself
-        info = bounds
+    made: Any = bounds  # of Typer itself
+    if not isinstance(bounds, ParameterInfo):
+        if default in (inspect.Parameter.empty, MISSING):
+            default = inspect.Parameter.empty
+            made = typer.Argument(**about | {"metavar": name.upper()})
+        else:
+            names = [f"--{name.replace('_', '-')}", *NAMES.get(name, [])]
+            limits = {} if bounds is None else bounds._asdict()
+            made = typer.Option(*names, **about | limits)
     keyword = inspect.Parameter.KEYWORD_ONLY
-    return inspect.Parameter(name, keyword, default=default, annotation=Annotated[kind, info])
+    return inspect.Parameter(name, keyword, default=default, annotation=Annotated[kind, made])
 
 
 Task: TypeAlias = Literal["auto", "classification", "regression"]
@@ -124,11 +126,13 @@ IntervalMethod: TypeAlias = Literal["plus", "minmax", "scaled"]
 
 
 @dataclass(frozen=True)
-class Reading:
-    """Options for reading a file; None means that the file tells.
+class Source:
+    """A file, and options for reading it; None means that the file tells.
 
     Parameters
     ----------
+    file
+        The table to learn from.
     format
         Format of the file, if its suffix does not tell.
     sep
@@ -141,12 +145,20 @@ class Reading:
         Sheet of a spreadsheet: its name, or its number from 1.
     """
 
+    file: Path
     format: Format | None = None
     sep: str | None = None
     decimal: Literal[".", ","] | None = None
     encoding: str | None = None
     sheet: str | None = None
     max_bytes: Annotated[int, Bounds(1)] = 2**30  # as `looms.datasets.read_table` has it
+
+    def options(self) -> dict[str, Any]:
+        """The options by the names of Python."""
+        tab = {"sep": "\t"} if self.sep in ("tab", r"\t") else {}
+        options = asdict(self) | tab
+        del options["file"]
+        return options
 
 
 @dataclass(frozen=True)

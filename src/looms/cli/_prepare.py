@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
@@ -18,7 +18,7 @@ from looms._words import count, listed
 from looms.blocks import RowBlocks
 from looms.cli._column_notes import column_notes, words_among_numbers
 from looms.cli._errors import InputError
-from looms.cli._options import Columns, Reading
+from looms.cli._options import Columns, Source
 from looms.cli._output import as_messages, note, refused, warning
 from looms.cli._target import (
     Features,
@@ -42,22 +42,23 @@ if TYPE_CHECKING:
 
 
 def read(
-    path: Path,
-    target: str | None,
-    reading: Reading,
-    keep: Sequence[str] = (),
-    drop_missing: bool | None = None,
+    source: Source, target: str | None, keep: Sequence[str] = (), drop_missing: bool | None = None
 ) -> Table:
     """The table of a file, read according to the options, with notes on what was detected.
 
     ``drop_missing`` leaves out rows without a target; None for a command without that option.
     """
-    options = _options(reading) | {"drop_missing_targets": bool(drop_missing)}
+    options = source.options() | {"drop_missing_targets": bool(drop_missing)}
     with offering_to_drop(drop_missing is not None), as_messages():
-        table = read_table(path, target, keep=keep, **options)
-    for remark in table.notes:
-        note(f"{path.name}: {remark}")
+        table = read_table(source.file, target, keep=keep, **options)
+    tell(source, table.notes)
     return table
+
+
+def tell(source: Source, remarks: Iterable[str]) -> None:
+    """Notes on what was detected in a file."""
+    for remark in remarks:
+        note(f"{source.file.name}: {remark}")
 
 
 @contextmanager
@@ -71,36 +72,24 @@ def offering_to_drop(offered: bool = True) -> Iterator[None]:
         raise InputError(f"{error} Or leave them out by --drop-missing-targets.") from error
 
 
-def open_file(
-    path: Path, target: str | None, reading: Reading, keep: Sequence[str] = ()
-) -> RowReader:
+def open_file(source: Source, target: str | None, keep: Sequence[str] = ()) -> RowReader:
     """Reader of a file in blocks, according to the options, with notes on what was detected."""
     with as_messages():
-        reader = open_table(path, target, keep=keep, **_options(reading))
-    for remark in reader.notes:
-        note(f"{path.name}: {remark}")
+        reader = open_table(source.file, target, keep=keep, **source.options())
+    tell(source, reader.notes)
     return reader
 
 
-def _options(reading: Reading) -> dict[str, Any]:
-    return asdict(replace(reading, sep="\t" if reading.sep in ("tab", r"\t") else reading.sep))
-
-
 def read_training(
-    path: Path,
-    target: str | None,
-    drop: Sequence[str] | None,
-    reading: Reading,
-    groups: str | None = None,
-    drop_missing: bool | None = None,
+    source: Source, columns: Columns, groups: str | None
 ) -> tuple[Table, dict[str, AnyArray]]:
     """The table of a file without the columns to drop, and ``groups``, if a column has them.
 
     Refuses a table without a target.
     """
-    table = read(path, target, reading, drop_missing=drop_missing)
-    table = replace(table, X=without(table.X, drop or (), path))
-    arguments = {}
+    path, arguments = source.file, {}
+    table = read(source, columns.target, drop_missing=columns.drop_missing_targets)
+    table = replace(table, X=without(table.X, columns.drop or (), path))
     if groups:
         arguments["groups"] = labels_of_groups(path, table, groups)
         table = replace(table, X=table.X.drop(columns=groups))
@@ -200,9 +189,8 @@ class Prepared:
 
 
 def prepare_file(
-    path: Path,
+    source: Source,
     columns: Columns,
-    reading: Reading,
     request: MachineRequest,
     n_arrays: float = SEARCH,
     by_features: bool = False,
@@ -212,13 +200,11 @@ def prepare_file(
     ``n_arrays`` of the size of a kernel matrix must fit in memory, none for a machine on landmarks.
     ``by_features`` is for a linear machine: with few features it takes no kernel matrix.
     """
-    table, arguments = read_training(
-        path, columns.target, columns.drop, reading, request.groups, columns.drop_missing_targets
-    )
+    table, arguments = read_training(source, columns, request.groups)
     known, X = target_of(table.y, request.task), table.X
     note(f"{known.task}: {known.reason}")
     if request.time is not None:
-        times = times_of_rows(path, table, request.time)
+        times = times_of_rows(source.file, table, request.time)
         order = np.argsort(times, kind="stable")
         X, known = X.drop(columns=request.time).iloc[order], replace(known, y=known.y[order])
         if not request.groups and len(np.unique(times)) < len(times):
@@ -227,7 +213,7 @@ def prepare_file(
         arguments = {name: labels[order] for name, labels in arguments.items()}
     prepared = replace(prepare(X, known), arguments=arguments)
     if not (by_features and has_few_features(Linear(), prepared.matrix)):
-        check_kernel_matrix(path, len(prepared.rows), n_arrays)
+        check_kernel_matrix(source.file, len(prepared.rows), n_arrays)
     return prepared
 
 

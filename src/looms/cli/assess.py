@@ -14,7 +14,7 @@ from looms.assessment._result import Assessment
 from looms.cli._cost import arrays_of, by_features, tell_cost
 from looms.cli._errors import InputError
 from looms.cli._figures import facts_of
-from looms.cli._options import Bounds, Columns, Reading, command
+from looms.cli._options import Bounds, Columns, Source, command
 from looms.cli._output import (
     as_messages,
     check_can_write,
@@ -36,7 +36,6 @@ from looms.report.text import plain
 
 @command
 def assess(
-    file: Path,
     *,
     columns: Columns,
     splits: Annotated[int | None, Bounds(2)] = None,
@@ -47,7 +46,7 @@ def assess(
     request: MachineRequest,
     output: Path | None = None,
     report: Path | None = None,
-    reading: Reading,
+    source: Source,
     json: bool = False,
     force: bool = False,
 ) -> None:
@@ -69,6 +68,7 @@ def assess(
     report
         HTML page on the machine of all rows, and how good it is.
     """
+    file = source.file
     if request.nested:
         raise InputError("--nested is for looms fit: looms assess tunes anew in splits of its own")
     check_report(report, request, output, "the row a split")
@@ -79,7 +79,7 @@ def assess(
         )
     n_splits, at_once = splits or (100 if request.time is None else 5), effective_n_jobs(jobs)
     n_arrays, thin = arrays_of(request) * at_once, by_features(request)
-    prepared = prepare_file(file, columns, reading, request, n_arrays, thin)
+    prepared = prepare_file(source, columns, request, n_arrays, thin)
     check_can_write(output, force, file, holds="split,n_train,n_test,")
     check_can_write(report, force, file, option="--report", holds=PAGE)
     machine, y = request.estimator_for(prepared), prepared.target.y

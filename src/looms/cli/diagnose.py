@@ -24,7 +24,7 @@ from looms.cli._diagnosis import (
     show,
 )
 from looms.cli._errors import InputError
-from looms.cli._options import Bounds, Reading, command
+from looms.cli._options import Bounds, Columns, Source, command
 from looms.cli._output import (
     as_messages,
     check_can_write,
@@ -98,18 +98,16 @@ class Plan:
 
 @command
 def diagnose(
-    file: Path,
     *,
-    target: str | None = None,
+    columns: Columns,
     model: Path | None = None,
     estimator: str | None = None,
     request: SVMRequest,
     plan: Plan,
-    drop: list[str] | None = None,
     groups: str | None = None,
     plot: Path | None = None,
     output: Path | None = None,
-    reading: Reading,
+    source: Source,
     force: bool = False,
 ) -> None:
     """Diagnose a classifier: excess error, deviance, goodness of fit, influential rows.
@@ -141,17 +139,17 @@ def diagnose(
         raise InputError(
             f"{given[0]} is {what}, but {model} has its own machine; leave out one of them"
         )
-    check_can_write(output, force, file, *([] if model is None else [model]), holds="row,")
+    check_can_write(output, force, source.file, *([] if model is None else [model]), holds="row,")
     if plot is not None:
         names = [name for name, of in FIGURES.items() if plan.bootstrap or of != "fit"]
         check_figures(plot, names, force)
     if model is None:
         machine = request if estimator is None else classifier_of(estimator)
-        subject = _of_table(file, target, drop, groups, reading, machine, plan.jobs)
-    elif drop:
+        subject = _of_table(source, columns, groups, machine, plan.jobs)
+    elif columns.drop:
         raise InputError("--drop is for an SVM; a model knows its columns")
     else:
-        subject = _of_model(file, target, model, groups, reading)
+        subject = _of_model(source, columns, model, groups)
     X = numbered(subject.X)
     n_copies = n_unexpected_copies(X, copy_groups(X))
     if n_copies and subject.groups is None:
@@ -178,17 +176,15 @@ def diagnose(
 
 
 def _of_table(
-    file: Path,
-    target: str | None,
-    drop: list[str] | None,
+    source: Source,
+    columns: Columns,
     groups: str | None,
-    reading: Reading,
     machine: SVMRequest | BaseEstimator,
     n_jobs: int,
 ) -> Subject:
     """A classifier, or a support vector machine, tuned on the rows if it is not given."""
-    table, arguments = read_training(file, target, drop, reading, groups)
-    labels = arguments.get("groups")
+    table, arguments = read_training(source, columns, groups)
+    labels, file = arguments.get("groups"), source.file
     check_kernel_matrix(file, table.X.shape[0])
     classes = classes_of(table.y, file)
     prepared = prepare(table.X, classes)
@@ -209,22 +205,16 @@ def _of_table(
     return Subject(model, prepared.X, classes.y, labels, request.description(), file.name)
 
 
-def _of_model(
-    file: Path,
-    target: str | None,
-    path: Path,
-    groups: str | None,
-    reading: Reading,
-) -> Subject:
+def _of_model(source: Source, columns: Columns, path: Path, groups: str | None) -> Subject:
     """The machine of a model file, to be refitted to the rows."""
-    saved = load(path, reading.max_bytes)
+    saved, file, target = load(path, source.max_bytes), source.file, columns.target
     if "date" not in saved.metadata:
         raise InputError(f"{path}: diagnostics take files of looms fit, and this is of save_model")
     if saved.metadata["task"] != "classification":
         raise InputError(f"{path}: it is a regression, but diagnostics are for classes")
     if target not in (None, saved.metadata["target"]):
         raise InputError(f"{path}: it predicts {saved.metadata['target']!r}, not {target!r}")
-    table = rows_for(saved, file, reading, [groups] if groups else [])
+    table = rows_for(saved, source, [groups] if groups else [], columns.drop_missing_targets)
     y = classes_of(table.y, file).y
     note(f"the machine of {path} is refitted to these rows with fixed hyper-parameters")
     of_fit, labels, X = saved.metadata["options"].get("groups"), None, table.X

@@ -36,7 +36,7 @@ from looms.cli._figures import (
     show_tried,
 )
 from looms.cli._large import ScratchFolder, memory_of, prepare_large
-from looms.cli._options import Bounds, Columns, Reading, command
+from looms.cli._options import Bounds, Columns, Source, command
 from looms.cli._output import (
     as_messages,
     check_can_write,
@@ -69,13 +69,12 @@ _IN_PYTHON = {"in param_grid": "as param_grid of looms.SVCCV in Python"}
 
 @command
 def fit(
-    file: Path,
     *,
     columns: Columns,
     request: MachineRequest,
     output: Path | None = None,
     report: Path | None = None,
-    reading: Reading,
+    source: Source,
     memory: str | None = None,
     json: bool = False,
     certify: bool = False,
@@ -98,6 +97,7 @@ def fit(
     certify
         Compare three held-out outputs with refits; done anyway if that is cheap.
     """
+    file = source.file
     output = output or Path(f"{table_name(file)}.looms.skops")
     check_report(report, request, output, "the model", json, certify)
     if memory and not request.rank:
@@ -122,14 +122,14 @@ def fit(
         if whole:  # a wrong --target is told first
             n_arrays = max(arrays_of(request), CERTIFICATE * certify * (not request.rank))
             thin = by_features(request) and not certify  # refits take the matrix
-            prepared = prepare_file(file, columns, reading, request, n_arrays, thin)
+            prepared = prepare_file(source, columns, request, n_arrays, thin)
             check_paths()
             if not thin:
                 tell_cost(request, len(prepared.rows), n_arrays)
         else:  # reading may take long
             check_paths()
             scratch = ScratchFolder(output.parent, stack)
-            prepared = prepare_large(file, columns, reading, request, most, scratch)
+            prepared = prepare_large(source, columns, request, most, scratch)
         saved = train(prepared, request, target=columns.target, file=file.name)
         try:
             certificate = certified(saved.model[-1], prepared.matrix, certify)

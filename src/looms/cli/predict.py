@@ -22,7 +22,7 @@ from looms.cli._figures import (
     show_figures,
     show_request,
 )
-from looms.cli._options import Bounds, Reading, command
+from looms.cli._options import Bounds, Source, command
 from looms.cli._output import (
     as_messages,
     check_can_write,
@@ -33,7 +33,7 @@ from looms.cli._output import (
     without_formulas,
 )
 from looms.cli._predictions import CoverageRequest, Predictions, Unlike
-from looms.cli._prepare import open_file, read
+from looms.cli._prepare import open_file, read, tell
 from looms.cli._saved import completed
 from looms.cli._target import text
 from looms.datasets._table import Table, no_rows
@@ -55,7 +55,6 @@ _ENTRIES, _MOST_COLUMNS = 2**24, 2**14
 @command
 def predict(
     model: Path,
-    file: Path,
     *,
     output: Path | None = None,
     request: CoverageRequest,
@@ -63,7 +62,7 @@ def predict(
     keep: list[str] | None = None,
     prevalence: list[str] | None = None,
     digits: Annotated[int, Bounds(1, 17)] = 6,
-    reading: Reading,
+    source: Source,
     force: bool = False,
 ) -> None:
     """Predict rows: write a CSV with predictions, decision values and probabilities.
@@ -99,8 +98,8 @@ def predict(
     digits
         Significant digits; 17 for all.
     """
-    check_can_write(output, force, file, model, holds=_HEADER)
-    saved = load(model, reading.max_bytes)
+    check_can_write(output, force, source.file, model, holds=_HEADER)
+    saved = load(model, source.max_bytes)
     request.check_model(saved, model)
     machine = at_prevalence(saved, model, prevalence) if prevalence else None
     kept = [*([] if id is None else [id]), *(keep or [])]
@@ -114,7 +113,7 @@ def predict(
     pandas = require("pandas", "Writing predictions")
     unlike, n_empty, n_changed = Unlike(saved), 0, 0
     with as_messages(), output_in_parts(output) as write:
-        for table in blocks_for(saved, file, reading, kept):
+        for table in blocks_for(saved, source, kept):
             first = unlike.n_rows
             predictions = Predictions.of(saved, table.X, machine)
             unlike.add(predictions.columns)
@@ -148,11 +147,10 @@ def predict(
 @command
 def score(
     model: Path,
-    file: Path,
     *,
     drop_missing_targets: bool = False,
     json: bool = False,
-    reading: Reading,
+    source: Source,
 ) -> None:
     """Score the model on rows whose target is known.
 
@@ -161,8 +159,8 @@ def score(
     file
         Rows with the target.
     """
-    saved = load(model, reading.max_bytes)
-    table = rows_for(saved, file, reading, drop_missing=drop_missing_targets)
+    saved = load(model, source.max_bytes)
+    table = rows_for(saved, source, drop_missing=drop_missing_targets)
     unlike = Unlike(saved)
     with as_messages():
         predictions = Predictions.of(saved, table.X)
@@ -180,7 +178,7 @@ def score(
     if json:
         show_json(plain({"n_rows": table.X.shape[0], "figures": figures}))
         return
-    rows = f"{count(table.X.shape[0], 'row')} of {file.name}"
+    rows = f"{count(table.X.shape[0], 'row')} of {source.file.name}"
     show_figures({rows: figures}, len(getattr(saved.model[-1], "classes_", ())))
     if labels:
         show_confusion(confusion_of(truth, text(predictions.predicted), labels), labels)
@@ -191,7 +189,7 @@ def show(
     model: Path,
     *,
     json: bool = False,
-    max_bytes: Annotated[int, Bounds(1)] = Reading.max_bytes,
+    max_bytes: Annotated[int, Bounds(1)] = Source.max_bytes,
 ) -> None:
     """Show the options, the choice, the candidates and the leave-one-out figures."""
     saved = load(model, max_bytes)
@@ -241,8 +239,7 @@ def at_prevalence(saved: SavedModel, path: Path, prevalence: Sequence[str]) -> P
 
 def rows_for(
     saved: SavedModel,
-    path: Path,
-    reading: Reading,
+    source: Source,
     kept: Sequence[str] = (),
     drop_missing: bool | None = None,
 ) -> Table:
@@ -251,7 +248,7 @@ def rows_for(
     A note lists the columns that the model does not know, except those ``kept`` and those of the
     groups and times of its fit.
     """
-    table = read(path, saved.metadata["target"], reading, kept, drop_missing)
+    table, path = read(source, saved.metadata["target"], kept, drop_missing), source.file
     if table.y is None and "date" not in saved.metadata:  # of save_model
         raise InputError(
             f"{path}: the model does not name its target; save it with the metadata "
@@ -263,11 +260,9 @@ def rows_for(
     return fitting(saved, table, path)
 
 
-def blocks_for(
-    saved: SavedModel, path: Path, reading: Reading, kept: Sequence[str]
-) -> Iterator[Table]:
+def blocks_for(saved: SavedModel, source: Source, kept: Sequence[str]) -> Iterator[Table]:
     """Rows of a file in the form that the model takes, a block at a time, without the target."""
-    reader = open_file(path, None, reading, kept)
+    reader, path = open_file(source, None, kept), source.file
     size = min(reader.usual_size, _ENTRIES // min(saved.metadata["n_rows"], _MOST_COLUMNS))
     remarks: set[str] = set()
     table = None
@@ -275,9 +270,8 @@ def blocks_for(
         fits = fitting(saved, table, path)
         if not remarks:
             note_ignored(saved, table, kept)
-        for remark in table.notes:  # on a column, in the first of its blocks
-            if remark.partition(",")[0] not in remarks:
-                note(f"{path.name}: {remark}")
+        new = [each for each in table.notes if each.partition(",")[0] not in remarks]
+        tell(source, new)  # on a column, in the first of its blocks
         remarks |= {"", *(remark.partition(",")[0] for remark in table.notes)}
         yield fits
     if table is None:

@@ -23,12 +23,13 @@ from looms.diagnostics import CaseDeletion, case_deletion
 from looms.estimators import Certificate
 from looms.estimators._in_pipelines import parts_of
 from looms.report._cautions import cautions_of_report
+from looms.report._chosen import candidates, chosen
 from looms.report._samples import groups_left_out, samples
 from looms.report.displays.classes import probabilities_of
 from looms.report.displays.features import ImportanceDisplay
 from looms.report.figures import brier, error_by_class, headline, held_out, outer
-from looms.report.model import Model, model_of, parameter_name, relevances
-from looms.report.text import clean, plain, words
+from looms.report.model import Model, model_of, relevances
+from looms.report.text import clean, plain
 
 #: Version of summary.schema.json; it increases if a key changes its meaning or is removed.
 SCHEMA = 3
@@ -36,8 +37,7 @@ SCHEMA = 3
 #: landmarks n m² counts.
 MOST_DELETIONS = 1500
 #: Largest numbers of rows in the tables.
-MOST_CLASSES, MOST_CANDIDATES, MOST_PARAMETERS = 30, 50, 15
-MOST_FEATURES = 60
+MOST_CLASSES, MOST_CANDIDATES, MOST_FEATURES = 30, 50, 60
 
 
 def summary(
@@ -350,108 +350,3 @@ def _text(value: Any) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(map(_text, value))
     return clean(value if isinstance(value, str) else repr(value))
-
-
-def candidates(model: Model) -> list[dict[str, Any]]:
-    """What was tried, in order: machines that were each tuned, or points with their values."""
-    results, shares = model.results, model.shares
-    if not results:
-        return []
-    n = len(results["params"])
-    searched = model.candidates or [None] * n
-    names = ("value", "standard_error", "n_evaluations")
-    return [
-        {
-            "kernel": results["kernel"][k],
-            "criterion": str(model.criterion if one is None else one.criterion),
-            **{name: getattr(one, name, None) for name in names},
-            "parameters": [] if one else [{"name": p, "value": v} for p, v in values.items()],
-            "n_support": results["n_support"][k] if "n_support" in results else None,
-            "seconds": results["seconds"][k],
-            "score": score,
-            "outcome": one and words(one.outcome.name),
-            "weight": None if shares is None else shares[k],
-            "chosen": k == model.machine.best_index_ if shares is None else shares[k] > 0,
-        }
-        for k, (one, values, score) in enumerate(
-            zip(searched, results["params"], model.candidate_scores, strict=True)
-        )
-    ]
-
-
-def chosen(model: Model) -> dict[str, Any]:
-    """The machine that was taken, and why."""
-    machine, tuning, tried = model.machine, model.tuning, model.results
-    bounds = {met.name: met.remark for met in tuning.at_bounds} if tuning else {}
-    members = _members(model)
-    reason = "The hyper-parameters were given."
-    if tried:
-        n, score, n_folds = len(tried["params"]), model.score[0], model.n_choice_folds
-        reason = "It was the only candidate; its hyper-parameters minimize the criterion."
-        if members:
-            reason = (
-                f"Of {n} candidates, {len(members)} are stacked: the weighted sum of their outputs "
-                f"best predicts the samples of {n_folds} folds, each by machines tuned without it."
-            )
-        elif n > 1:
-            least = f"{model.chosen_by} {score}"
-            if n_folds:
-                least = f"{score} in {n_folds} folds, each predicted by machines tuned without it"
-            what = "candidates" if model.candidates else "settings"
-            reason = f"Of {n} {what}, it has the smallest {least}."
-    given = bool(model.candidates) and not model.candidates[machine.best_index_].params
-    scales_last = sorted(
-        [] if given else machine.kernel_.hyperparameters,
-        key=lambda h: -np.inf if h.feature is None else -(h.value or 0.0),
-    )
-    outputs = model.held_out.outputs
-    return {
-        "kernel": tried["kernel"][machine.best_index_] if tried else type(machine.kernel_).__name__,
-        "criterion": str(model.criterion) if tried else None,
-        "reason": reason,
-        "members": members,
-        "transform": model.transform,
-        "transforms": [
-            {name: getattr(one, name) for name in ("name", "error", "log_likelihood")}
-            | {"chosen": one.name == model.transform}
-            for one in model.transforms
-        ],
-        "parameters": [
-            {
-                "name": parameter_name(model, h),
-                "feature": None if h.feature is None else model.features[h.feature],
-                "value": h.value,
-                "bound": bounds.get(h.name),
-            }
-            for h in scales_last[:MOST_PARAMETERS]
-        ],
-        "n_parameters": len(scales_last),
-        "mu": None if given else getattr(machine, "mu_", None),
-        "mu_bound": bounds.get("mu"),
-        "C": getattr(machine, "C_", None),
-        "n_support": len(machine.support_) if hasattr(machine, "support_") else None,
-        "threshold": model.threshold if len(model.classes) == 2 else None,
-        "one_class": len(model.classes) == 2
-        and bool(np.abs(model.threshold) > 2**9 * np.abs(outputs).max()),
-        "criterion_value": tuning and tuning.value,
-        "criterion_error": tuning and tuning.standard_error,
-        "n_evaluations": tuning and tuning.n_evaluations,
-        "n_measured": tuning and tuning.n_measured,
-        "outcome": tuning and words(tuning.outcome.name),
-        "outcome_text": tuning and tuning.outcome.value,
-        "n_stages": tuning and len({n for n, _ in tuning.stages}),
-    }
-
-
-def _members(model: Model) -> list[dict[str, Any]]:
-    """Machines of a stack, the largest first; empty for a single machine."""
-    shares = model.shares
-    if shares is None:
-        return []
-    return [
-        {"kernel": one.kernel_name, "criterion": str(one.criterion), "weight": share, "mu": one.mu}
-        for one, share in sorted(
-            zip(model.candidates, shares.tolist(), strict=True), key=lambda pair: -pair[1]
-        )
-        if share > 0
-    ]
