@@ -33,6 +33,7 @@ from looms.estimators._regressor import LSSVMRegressorCV, Regressor
 from looms.estimators._search import NESTED
 from looms.estimators._warnings import kept_warnings, warn, warn_of_optimistic_scores
 from looms.held_out import HeldOut
+from looms.scores import Scored
 from looms.selection._nested import Nested
 from looms.selection._target_transforms import (
     TARGET_TRANSFORMS,
@@ -385,7 +386,7 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
         return remedy_of_optimism(is_number_of_folds(getattr(machine, "cv", None)))
 
     def _read_scores(self) -> Scores:
-        scores = self._scored()
+        scores = self._scored().scores
         warn_of_optimistic_scores(self)
         return scores
 
@@ -473,12 +474,13 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
         held_out = HeldOut(y[train], outputs, weight[train])
         return Nested.of_folds(train, units, held_out, None, machines)
 
-    def _scored(self) -> Scores:
+    def _scored(self) -> Scored:
         nested = self.nested_
         train = np.flatnonzero(self.loo_.sample_weight)
         y, _, weight = (each[train] for each in self.held_out_)
         outputs = self._repeated if nested is None else nested.held_out.outputs[None]
-        return number_scores(y, outputs, weight, self.machine_._units.clusters)
+        scores = number_scores(y, outputs, weight, self.machine_._units.clusters)
+        return Scored(scores, train, None)
 
 
 def _likelihood_of_all(

@@ -141,8 +141,8 @@ class Model:
     @cached_property
     def scored(self) -> Scored:
         """Scores to quote with their errors, and the decisions that they rest on."""
-        made = self.whole._scored()
-        return Scored(made, np.flatnonzero(self.has_weight), None) if type(made) is dict else made
+        made: Scored = self.whole._scored()
+        return made
 
     @cached_property
     def predictions(self) -> HeldOut:
