@@ -214,9 +214,10 @@ def case_deletion(
 
     Parameters
     ----------
-    model : LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor or LSSVMRegressorCV
+    model : LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV or SVCCV
         Fitted machine; also a pipeline whose last step is one, or a search, whose
-        ``best_estimator_`` is used.
+        ``best_estimator_`` is used. Of a support vector machine ``leverage`` and ``surprise`` are
+        NaN, since it is not linear in its targets.
     names : array-like of shape (n_samples,), or a DataFrame or Series, default=None
         Names of the training samples, or a table with them as its index. By default positions
         from 0.
@@ -226,7 +227,8 @@ def case_deletion(
         itself.
     criterion : str or looms.criteria.Criterion, default=None
         Criterion of ``criterion_change``. By default that of the selection, for a machine that
-        chose its hyper-parameters, else "press". Samples count by their `sample_weight`, without
+        chose its hyper-parameters along gradients or on a grid, the loss of a support vector
+        machine, else "press". Samples count by their `sample_weight`, without
         the `selection_weight` that the selection gave the classes.
 
     Returns
@@ -237,8 +239,8 @@ def case_deletion(
     Raises
     ------
     TypeError
-        If the model is none of these machines. `influence` takes other classifiers, such as SVCCV;
-        of a `TransformedTargetRegressorCV` all is on the scale of the transform.
+        If the model is none of these machines. `influence` takes other classifiers. Of a
+        `TransformedTargetRegressorCV` all is on the scale of the transform.
     ValueError
         If the number of names or groups is not the number of samples; if there are fewer than three
         samples or groups; if the criterion is one of classes for a regressor; or if a saved machine

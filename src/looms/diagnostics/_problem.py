@@ -22,7 +22,6 @@ from sklearn.utils import assert_all_finite, check_consistent_length, column_or_
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from looms._classes import class_indices
 from looms._typing import AnyArray, Array
 from looms.estimators import SVCCV, LSSVMClassifier, LSSVMClassifierCV
 from looms.estimators._in_pipelines import parts_of
@@ -124,8 +123,8 @@ def machine_without_rows(model: Any, what: str) -> Any:
     machine = getattr(parts.last, "machine_", parts.last)
     if not hasattr(machine, "left_out"):
         raise TypeError(
-            f"{what} needs a fitted LSSVMClassifier, LSSVMRegressor, a CV version, or a pipeline "
-            f"or search that ends in one; got {type(model).__name__}. "
+            f"{what} needs a fitted machine of looms, such as LSSVMClassifierCV or SVCCV, or a "
+            f"pipeline or search that ends in one; got {type(model).__name__}. "
             "looms.diagnostics.influence takes other classifiers."
         )
     check_is_fitted(machine, "fit_weight_")
@@ -234,20 +233,11 @@ def _(fitted: SVCCV) -> Any:
     With the hinge it is an SVC: its votes decide among several classes, not coupled probabilities.
     """
     kernel = "precomputed" if fitted.kernel_.pairwise else clone(fitted.kernel_, safe=False)
-    weights, (codes, _, weight) = None, fitted.loo_
-    if not np.array_equal(fitted.fit_weight_, weight):
-        train = np.flatnonzero(weight)
-        first = train[np.unique(class_indices(codes[train]), return_index=True)[1]]
-        each = fitted.fit_weight_[first] / weight[first]
-        weights = dict(zip(fitted.classes_.tolist(), each.tolist(), strict=True))
+    machine = fitted.with_given_values()
     if fitted.loss == "hinge":
-        return SVC(C=fitted.C_, kernel=kernel, class_weight=weights, tol=_TOLERANCE)
+        return SVC(C=fitted.C_, kernel=kernel, class_weight=machine.class_weight, tol=_TOLERANCE)
     several = len(fitted.classes_) > 2
-    return SVCCV(
-        fitted.kernel_,
-        "press",
-        loss=fitted.loss,
-        param_grid={"C": fitted.C_} | {h.name: h.value for h in fitted.kernel_.hyperparameters},
-        probability="single" if several else None,  # two have the sigmoid of T11
-        class_weight=weights,
+    # Two classes have the sigmoid of T11.
+    return machine.set_params(
+        criterion="press", probability="single" if several else None, threshold=None
     )

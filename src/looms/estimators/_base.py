@@ -18,7 +18,7 @@ from looms._kernel_matrix import check_kernel_matrix
 from looms._scores import Scores
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
-from looms.blocks import ArrayBlocks, RowBlocks, rows_in_memory
+from looms.blocks import ArrayBlocks, RowBlocks, as_blocks, rows_in_memory
 from looms.dask._blocks import in_blocks
 from looms.estimators._certificate import CertifiedMachine
 from looms.estimators._warnings import warn_of_optimistic_scores
@@ -27,6 +27,7 @@ from looms.kernels import Kernel
 from looms.kernels._names import as_kernel
 from looms.kernels._samples import as_matrix
 from looms.lssvm._system import checked_weights
+from looms.lssvm.left_out import LeftOut
 from looms.scores import Scored
 from looms.units import Units
 
@@ -229,6 +230,18 @@ class KernelMachine(CertifiedMachine):
         if cached is None:
             cached = self._held_out_scores = self._scored_anew()
         return cached
+
+    def _held_out_at(
+        self, X: Matrix, left_out: LeftOut, units: Units
+    ) -> Iterator[tuple[slice, Array]]:
+        """Some new samples at a time, and their output by the machine without each row's unit."""
+        train, shape = np.flatnonzero(self.fit_weight_), self.loo_.y.shape[1:]
+        blocks = as_blocks(X)
+        for rows in left_out.parts(X.shape[0]):
+            some = blocks.rows(np.arange(rows.start, rows.stop))
+            with blas_threads(len(train)):
+                F = left_out.at(some[:, train] if self._pairwise else some, units)
+            yield rows, F[:, units.own].reshape(len(F), -1, *shape)
 
     @abstractmethod
     def _area(self, weight: Array) -> tuple[float, Array]:

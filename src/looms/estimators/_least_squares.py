@@ -16,7 +16,7 @@ from looms._memory import GIVEN, check_memory
 from looms._scores import class_scores, number_scores
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
-from looms.blocks import RowBlocks, as_blocks, rows_in_memory
+from looms.blocks import RowBlocks, rows_in_memory
 from looms.estimators._base import KernelMachine, check_flag
 from looms.estimators._certificate import CertifiedSystem
 from looms.estimators._fits import fitted_machine
@@ -167,18 +167,6 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
             residuals = left_out.y - left_out.outputs(units)[0]
         shape = self.loo_.y.shape[1:]
         return residuals.reshape(-1, *shape), self._held_out_at(X, left_out, units)
-
-    def _held_out_at(
-        self, X: Matrix, left_out: LeftOut, units: Units
-    ) -> Iterator[tuple[slice, Array]]:
-        """Some new samples at a time, and their output by the machine without each row's unit."""
-        train, shape = np.flatnonzero(self.fit_weight_), self.loo_.y.shape[1:]
-        blocks = as_blocks(X)
-        for rows in left_out.parts(X.shape[0]):
-            some = blocks.rows(np.arange(rows.start, rows.stop))
-            with blas_threads(len(train)):
-                F = left_out.at(some[:, train] if self._pairwise else some, units)
-            yield rows, F[:, units.own].reshape(len(F), -1, *shape)
 
     def _chosen_without(self, nested: Nested) -> LeftOut:
         """Machines that were chosen without each fold: points of a grid, or tuned anew."""

@@ -78,9 +78,10 @@ FULL_ROWS = 5000
 
 
 def chosen_criterion(machine: Any) -> Any:
-    """Criterion of the chosen candidate; "press" for a machine with given values."""
+    """Criterion of the chosen candidate; of given values "press", or the loss of an SVM."""
     candidates: list[Candidate] | None = getattr(machine, "candidates_", None)
-    return "press" if candidates is None else candidates[machine.best_index_].criterion
+    given = getattr(machine, "loss", "press")
+    return given if candidates is None else candidates[machine.best_index_].criterion
 
 
 class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: ignore[misc]

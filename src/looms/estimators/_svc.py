@@ -12,6 +12,7 @@ import numpy as np
 from scipy.special import logsumexp
 from sklearn.svm import SVC
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from looms._classes import class_indices, class_shares, rounding
 from looms._recording import recorded_warnings
@@ -36,8 +37,9 @@ from looms.estimators._folds import (
 from looms.folds import left_out_with
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
-from looms.kernels._samples import Samples, center_of, training_rows
-from looms.lssvm.fit import kernel_blocks, outputs
+from looms.kernels._samples import training_rows
+from looms.lssvm._system import targets_as_columns
+from looms.lssvm.fit import cross_of, outputs
 from looms.scores import Scored, area_within
 from looms.selection import _svm_search as svm_search
 from looms.selection._decisions import Decided, Decisions
@@ -45,9 +47,9 @@ from looms.selection._nested import Nested
 from looms.svm._one_against_one import FittedTo, Machines, class_log_probabilities
 from looms.svm._problem import KKT_TOLERANCE, Loss
 from looms.svm.dual import solve
+from looms.svm.left_out import Paths
 from looms.units import Units
 
-_NUMBERS = 1 << 20  # in an array of a block
 _ITERATIONS = 100_000  # of LIBSVM
 
 
@@ -270,7 +272,7 @@ class SupportVectorClassifier(ThresholdedClassifier):
                 class_indices(self.loo_.y[train]),
                 self.fit_weight_[train],
                 self.fit_weight_[train],
-                self._units.clusters,
+                self._units.draws.number[0],
                 self.loss,
             )
             with one_blas_thread():
@@ -311,43 +313,38 @@ class SupportVectorClassifier(ThresholdedClassifier):
             solver="scikit-learn's SVC, polished",
         )
 
+    def left_out(self) -> Paths:
+        """The machine without any of the rows of its fit, by exact paths.
+
+        Returns
+        -------
+        left_out : looms.lssvm.left_out.LeftOut
+            Of the rows with positive weight, in their order; targets and outputs in columns. It is
+            cached with the machine, but not pickled or saved.
+        """
+        check_is_fitted(self, "fit_weight_")
+        cached: Paths | None = vars(self).get("_left_out")
+        if cached is None:
+            train = np.flatnonzero(self.fit_weight_)
+            cross = cross_of(self.kernel_, training_rows(self.X_fit_, train, self._pairwise))
+            options = self.C_, self.loss, self._fitted_to, cross
+            cached = self._left_out = Paths(self._machines(), *options)
+        return cached
+
     def _models_without_rows(self, X: Matrix) -> tuple[Array, Iterator[tuple[slice, Array]]]:
-        if self.nested_ is not None:
-            return self.nested_.held_out.residuals, self._nested_decisions(X, self.nested_)
-        machines, train = self._machines(), np.flatnonzero(self.fit_weight_)
-        with one_blas_thread():
-            held_out = machines.held_out(self._fitted_to)
-        return held_out.residuals, self._decisions_without_rows(X, machines, train)
+        nested, units = self.nested_, self._units.draws
+        if nested is not None:
+            X_fit = training_rows(self.X_fit_, nested.rows, self._pairwise)
+            left_out = refits_of(nested, X_fit, _decided)
+            return nested.held_out.residuals, self._held_out_at(X, left_out, nested.units)
+        paths, shape = self.left_out(), self.loo_.y.shape[1:]
+        residuals = paths.y - paths.outputs(units)[0]
+        return residuals.reshape(-1, *shape), self._held_out_at(X, paths, units)
 
-    def _nested_decisions(self, X: Matrix, nested: Nested) -> Iterator[tuple[slice, Array]]:
-        def decisions(machine: Any, rest: AnyArray, X: Matrix) -> Array:
-            values = machine._decision(as_rest_of(machine, X, rest))
-            return np.asarray(values.reshape(len(values), -1))
 
-        pairwise, shape = self.kernel_.pairwise, nested.held_out.y.shape[1:]
-        X_fit = training_rows(self.X_fit_, nested.rows, pairwise)
-        left_out = refits_of(nested, X_fit, decisions)
-        X = X[:, nested.rows] if pairwise else X
-        for rows in left_out.parts(X.shape[0]):
-            F = left_out.at(X[rows], nested.units)[:, nested.folds]
-            yield rows, F.reshape(*F.shape[:2], *shape)
-
-    def _decisions_without_rows(
-        self, X: Matrix, machines: Machines, train: AnyArray
-    ) -> Iterator[tuple[slice, Array]]:
-        basis = Samples(self.X_fit_, center=center_of(self.X_fit_))
-        n_pairs = len(machines.machines)
-        slopes, intercepts = machines.held_out_sigmoids(self._fitted_to) if n_pairs > 1 else (1, 0)
-        step = max(1, _NUMBERS // (len(train) * n_pairs))
-        for rows, K in kernel_blocks(self.kernel_, X, basis, train):
-            for start in range(0, len(K), step):
-                f = machines.held_out_outputs_at(K[start : start + step])
-                first = rows.start + start
-                values = f[:, :, 0]
-                if n_pairs > 1:
-                    log_odds = -(slopes * f + intercepts).reshape(-1, n_pairs)
-                    values = class_log_probabilities(log_odds).reshape(*f.shape[:2], -1)
-                yield slice(first, first + len(f)), values
+def _decided(machine: Any, rest: AnyArray, X: Matrix) -> Array:
+    """Decision values, in columns, of a machine of the rows ``rest`` of a fit."""
+    return targets_as_columns(machine._decision(as_rest_of(machine, X, rest)))
 
 
 def _refitted_pairs(

@@ -8,14 +8,19 @@ from numbers import Real
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from joblib import Parallel
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
 from looms._checks import one_or_many
+from looms._classes import class_indices
 from looms._memory import SEARCH, check_memory
-from looms._typing import Array
+from looms._typing import AnyArray, Array, Matrix
 from looms.calibration._sigmoid import Sigmoid
 from looms.copies import copy_groups
 from looms.criteria import balanced_error_rate, error_rate
+from looms.estimators._base import check_flag
 from looms.estimators._callbacks import CallbackSupportMixin, CallbackWatcher, with_callbacks
 from looms.estimators._cv_results import results_table
 from looms.estimators._encoding import (
@@ -35,6 +40,7 @@ from looms.estimators._folds import (
 )
 from looms.estimators._svc import SupportVectorClassifier, nested_machines
 from looms.estimators._svm_grid import positive_values
+from looms.estimators._updates import checked_rows
 from looms.estimators._warnings import (
     warn_of_bounds,
     warn_of_copies,
@@ -332,6 +338,132 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         warn_of_bounds(chosen.space.edges(chosen.point))
         warn_of_one_class(self, classes, held_out, threshold)
         return self
+
+    def with_given_values(self) -> SVCCV:
+        """Unfitted machine with the values of this one, which searches nothing.
+
+        Each row is held out by itself; class weights are the factors that this machine had.
+        """
+        check_is_fitted(self, "fit_weight_")
+        factors, (codes, _, weight) = None, self.loo_
+        if not np.array_equal(self.fit_weight_, weight):
+            train = np.flatnonzero(weight)
+            first = train[np.unique(class_indices(codes[train]), return_index=True)[1]]
+            each = self.fit_weight_[first] / weight[first]
+            factors = dict(zip(self.classes_.tolist(), each.tolist(), strict=True))
+        values = {"C": self.C_} | {h.name: h.value for h in self.kernel_.hyperparameters}
+        machine: SVCCV = clone(self).set_params(
+            kernel=self.kernel_, param_grid=values, class_weight=factors, cv=None, nested=None
+        )
+        return machine
+
+    def without(self, rows: Any, certify: bool = True) -> SVCCV:
+        """The machine without some rows, with the same kernel and C.
+
+        Parameters
+        ----------
+        rows : array-like of int, or of bool of shape (n_samples,)
+            Indices of the rows to remove, from 0, or a mask of them.
+        certify : bool, default=True
+            Whether to compare three of its held-out outputs with refits.
+
+        Returns
+        -------
+        machine : SVCCV
+            A fit to the other rows, of given values; this one does not change. Rows of a group are
+            held out together; folds of `cv` are dropped.
+
+        Raises
+        ------
+        ValueError
+            If rows are out of range or repeated, or leave fewer than two classes.
+
+        Notes
+        -----
+        It costs a solution and its paths, as a fit with one value of C and the kernel does.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from looms import SVCCV
+        >>> X, y = load_iris(return_X_y=True)
+        >>> machine = SVCCV("linear", param_grid={"C": [1.0]}).fit(X[:100], y[:100])
+        >>> others = machine.without([0, 99])
+        >>> len(others.X_fit_), others.C_, others.certificate_.holds
+        (98, 1.0, True)
+        """
+        check_is_fitted(self, "fit_weight_")
+        check_flag("certify", certify)
+        rest = np.delete(
+            np.arange(len(self.fit_weight_)), checked_rows(rows, len(self.fit_weight_))
+        )
+        X = training_rows(self.X_fit_, rest, self._pairwise)
+        groups = self.units_.clusters[rest]
+        return self._refitted(X, self._labels[rest], self.loo_.sample_weight[rest], groups, certify)
+
+    def with_rows(self, X: Any, y: Any, sample_weight: Any = None, certify: bool = True) -> SVCCV:
+        """The machine with rows added after its own, with the same kernel and C.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_rows, n_features)
+            Samples to add.
+        y : array-like of shape (n_rows,)
+            Classes that the machine knows.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Weights, in the same units as in the fit; default ones.
+        certify : bool, default=True
+            As for `without`.
+
+        Returns
+        -------
+        machine : SVCCV
+            As for `without`.
+
+        Raises
+        ------
+        ValueError
+            If there is a class that the machine does not know, if its kernel is precomputed, or if
+            it holds out groups, since it does not keep their labels.
+        """
+        check_is_fitted(self, "fit_weight_")
+        check_flag("certify", certify)
+        if self._pairwise or self.units_.grouped:
+            what = "this kernel is precomputed" if self._pairwise else "this machine has groups"
+            raise ValueError(
+                f"with_rows adds single rows with features, but {what}: fit the machine of "
+                "with_given_values() to all rows."
+            )
+        X, y, weight = self._validated(X, y, sample_weight, reset=False, ensure_min_samples=1)
+        unknown = sorted(set(y.tolist()) - set(self.classes_.tolist()), key=str)
+        if unknown:
+            raise ValueError(
+                f"y has {unknown}, which are not classes of this machine: "
+                f"{self.classes_.tolist()}. Fit a machine to all rows."
+            )
+        stack = sp.vstack if sp.issparse(self.X_fit_) else np.vstack
+        both = [self.X_fit_, X.toarray() if sp.issparse(X) and stack is np.vstack else X]
+        labels, weights = [self._labels, y], [self.loo_.sample_weight, weight]
+        data = stack(both), np.concatenate(labels), np.concatenate(weights)
+        return self._refitted(*data, None, certify)
+
+    @property
+    def _labels(self) -> AnyArray:
+        """Class of each row of the fit."""
+        return np.asarray(self.classes_[class_indices(self.loo_.y)])
+
+    def _refitted(
+        self, X: Matrix, y: AnyArray, weight: Array, groups: AnyArray | None, certify: bool
+    ) -> SVCCV:
+        """A fit of given values to other rows."""
+        if len(np.unique(y[weight > 0])) < len(self.classes_):
+            raise ValueError("rows leaves no sample of non-zero weight in some class: keep some.")
+        machine: SVCCV = self.with_given_values().fit(X, y, weight, groups)
+        if hasattr(self, "feature_names_in_") and not self._pairwise:
+            machine.feature_names_in_ = self.feature_names_in_
+        if certify:
+            machine.certify()
+        return machine
 
     def _searched(
         self,

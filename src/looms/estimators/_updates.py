@@ -102,7 +102,7 @@ class UpdatableMachine(LeastSquaresMachine):
         check_is_fitted(self, "fit_weight_")
         check_flag("certify", certify)
         n, X = len(self.fit_weight_), self._kept_rows
-        rows = _checked_rows(rows, n)
+        rows = checked_rows(rows, n)
         rest = np.delete(np.arange(n), rows)
         self._check_enough(rest)
         train, pairwise = np.flatnonzero(self.fit_weight_), self._pairwise
@@ -278,7 +278,7 @@ class UpdatableMachine(LeastSquaresMachine):
                 )
 
 
-def _checked_rows(rows: Any, n: int) -> AnyArray:
+def checked_rows(rows: Any, n: int) -> AnyArray:
     """Indices of rows to remove, from indices or a mask."""
     rows = np.atleast_1d(np.asarray(rows))
     if rows.dtype == bool:

@@ -67,7 +67,7 @@ class Machines:
     K : (n, n) kernel matrix of all samples.
     labels : (n,) classes 0 to k - 1.
     sample_weight : (n,) weights of the samples in sigmoids.
-    folds : (n,) numbers, equal for samples held out together.
+    folds : (n,) numbers, equal for samples held out together; below zero for samples that stay.
     """
 
     machines: tuple[Machine, ...]
@@ -75,6 +75,11 @@ class Machines:
     labels: Labels
     sample_weight: Array
     folds: Labels
+
+    @property
+    def targets(self) -> Array:
+        """(n,) or (n, k) targets ±1."""
+        return class_targets(self.labels, int(self.labels.max()) + 1)
 
     @property
     def coefficients(self) -> Array:
@@ -113,23 +118,24 @@ class Machines:
         outputs.flags.writeable = False
         return outputs
 
-    def held_out_outputs_at(self, K: Array) -> Array:
-        """Outputs for new samples of the machines without each sample.
+    def outputs_without(self, K: Array, ids: Labels) -> Array:
+        """Outputs for new samples of the machines without each of some folds.
 
         Parameters
         ----------
         K : (m, n) kernel values between the new samples and those of the machines.
+        ids : (k,) numbers of folds.
 
         Returns
         -------
-        outputs : (m, n, n_pairs).
+        outputs : (m, k, n_pairs).
         """
-        outputs = np.empty((*K.shape, len(self.machines)))
+        outputs = np.empty((len(K), len(ids), len(self.machines)))
         for q, (machine, without) in enumerate(zip(self.machines, self.left_out, strict=True)):
             coefficients = np.vstack([without.coefficients, machine.solution.alpha * machine.y])
             intercepts = np.append(without.intercepts, machine.solution.intercept)
             f = K[:, machine.samples] @ coefficients.T + intercepts
-            outputs[:, :, q] = f[:, _places(without.numbers, self.folds)]
+            outputs[:, :, q] = f[:, _places(without.numbers, ids)]
         return outputs
 
     def sigmoids(self, fitted_to: FittedTo) -> tuple[Sigmoid, ...]:
@@ -174,7 +180,9 @@ class Machines:
         slopes, intercepts = np.empty((2, len(self.K), len(self.machines)))
         for q, (machine, without) in enumerate(zip(self.machines, self.left_out, strict=True)):
             own, weight = machine.samples, self.sample_weight[machine.samples]
-            numbers, fold = np.unique(self.folds[own], return_inverse=True)
+            numbers = np.unique(self.folds[own])
+            numbers = numbers[numbers >= 0]
+            leaves = self.folds[own] == numbers[:, None]
             if fitted_to == "single":
                 fitted = machine.solution.outputs
                 rows = np.tile(fitted, (len(numbers), 1))
@@ -183,11 +191,9 @@ class Machines:
                 fitted = self.held_out_outputs[own, q]
                 rows = np.broadcast_to(fitted, (len(numbers), len(own)))
             others = np.tile(weight, (len(numbers), 1))
-            others[fold, np.arange(len(own))] = 0.0
-            of_all, of_others = (
-                fit(fitted[None], machine.y, weight[None]),
-                fit(rows, machine.y, others),
-            )
+            others[leaves] = 0.0
+            of_all = fit(fitted[None], machine.y, weight[None])
+            of_others = fit(rows, machine.y, others) if len(numbers) else (np.empty(0),) * 2
             place = _places(numbers, self.folds)  # -1 is the last
             slopes[:, q], intercepts[:, q] = (
                 np.append(values, value)[place]
@@ -219,14 +225,14 @@ class Machines:
             values = self.held_out_outputs[:, 0]
         else:
             values = class_log_probabilities(self.held_out_log_odds(fitted_to))
-        return HeldOut(class_targets(self.labels, n_classes), values)
+        return HeldOut(self.targets, values)
 
 
 def _places(members: Labels, numbers: Labels) -> Labels:
     """Position of each number among the members, (n,); -1 for a number that is not a member."""
-    place = np.full(int(numbers.max()) + 1, -1)
+    place = np.full(int(max(numbers.max(), members.max(initial=0))) + 1, -1)
     place[members] = np.arange(len(members))
-    return place[numbers]
+    return np.where(numbers >= 0, place[numbers], -1)
 
 
 def solved_pairs(

@@ -136,8 +136,8 @@ class DualSolution:
 
         Parameters
         ----------
-        folds : (n,) numbers, equal for samples that are left out together. The coefficients of a
-            fold are driven to zero together, in proportion.
+        folds : (n,) numbers, equal for samples that are left out together; below zero for samples
+            that stay. The coefficients of a fold are driven to zero together, in proportion.
 
         Raises
         ------
@@ -147,6 +147,7 @@ class DualSolution:
         problem, start = self._problem, self._polished
         # With no free sample the others bound the intercept, those of α_i = 0 among them.
         numbers = np.unique(folds[np.flatnonzero(self.alpha if len(self.margin) else self.C)])
+        numbers = numbers[numbers >= 0]
         left_out = rows_of_folds(folds, numbers)
         beta = np.tile(start.beta, (len(numbers), 1))
         outputs, (b, exactness) = np.empty(beta.shape), np.empty((2, len(beta)))

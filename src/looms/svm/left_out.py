@@ -1,0 +1,122 @@
+"""Support vector machines without each unit of rows, by exact paths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from looms._threads import one_blas_thread
+from looms._typing import AnyArray, Array, Matrix
+from looms.lssvm._system import targets_as_columns
+from looms.lssvm.left_out import LeftOut
+from looms.svm._one_against_one import (
+    FittedTo,
+    Machines,
+    class_log_probabilities,
+    solved_pairs,
+)
+from looms.svm._problem import Loss
+from looms.units import Batch, Units
+
+
+class Paths(LeftOut):
+    """Support vector machines without each unit, whose coefficients are driven to zero.
+
+    Outputs are those of the machine for two classes; for more they are logarithms of the coupled
+    probabilities, by sigmoids without the unit.
+
+    Parameters
+    ----------
+    machines : solved machines of all pairs of classes.
+    C, loss : of the machines, for samples of weight one.
+    fitted_to : outputs that the sigmoids of several classes are fitted to.
+    cross : function of new rows that gives their kernel values with those of the fit, (b, n).
+    """
+
+    def __init__(
+        self,
+        machines: Machines,
+        C: float,
+        loss: Loss,
+        fitted_to: FittedTo,
+        cross: Callable[[Matrix], Array],
+    ) -> None:
+        self.machines, self.C, self.loss = machines, C, loss
+        self.fitted_to, self.cross = fitted_to, cross
+        self.y = targets_as_columns(machines.targets)
+        self.weight = machines.sample_weight
+        self._last = machines
+
+    def outputs(self, units: Units) -> Array:
+        with one_blas_thread():
+            F = [self._without(number).held_out(self.fitted_to).outputs for number in units.number]
+        return units.only_tested(np.stack([targets_as_columns(f) for f in F]))
+
+    def fitted(self) -> Array:
+        f = self.machines.outputs()
+        if f.shape[1] == 1:
+            return f
+        sigmoids = self.machines.sigmoids(self.fitted_to)
+        slopes, intercepts = np.array([(one.slope, one.intercept) for one in sigmoids]).T
+        return class_log_probabilities(-(slopes * f + intercepts))
+
+    def of_own(self, rows: AnyArray) -> Array:
+        F = []
+        for G in rows:
+            folds = np.full(len(self.y), -1)
+            folds[G] = 0
+            F.append(self._at(self._without(folds), self.machines.K[G], np.array([0]))[:, 0])
+        return np.stack(F)
+
+    def of_rows(self, batch: Batch, units: Units, inner: Units | None = None) -> Array:
+        K, F = self.machines.K, np.empty((len(batch.ids), *self.y.shape))
+        for r in np.unique(batch.repetition):
+            which = batch.repetition == r
+            folds = np.where(np.isin(units.number[r], batch.ids[which]), units.number[r], -1)
+            F[which] = self._at(self._without(folds), K, batch.ids[which]).swapaxes(0, 1)
+        if inner is not None:
+            for k, G in enumerate(batch.rows):
+                rest = np.delete(np.arange(len(self.y)), G)
+                F[k, rest] = self._of_rest(rest, inner.number[0, rest])
+        return F
+
+    def at(self, X: Matrix, units: Units) -> Array:
+        K = self.cross(X)
+        F = np.empty((len(K), units.n_units, self.y.shape[1]))
+        for r, number in enumerate(units.number):
+            ids = np.flatnonzero(units.repetition == r)
+            F[:, ids] = self._at(self._without(number), K, ids)
+        return F
+
+    def _without(self, folds: AnyArray) -> Machines:
+        """The machines with other folds, of which those below zero stay."""
+        for known in (self.machines, self._last):
+            if np.array_equal(folds, known.folds):
+                return known
+        self._last = replace(self.machines, folds=folds)
+        return self._last
+
+    def _at(self, machines: Machines, K: Array, ids: AnyArray) -> Array:
+        """Outputs for rows of kernel values (b, n), without each of some folds, (b, k, t)."""
+        with one_blas_thread():
+            f = machines.outputs_without(K, ids)
+            if f.shape[2] == 1:
+                return f
+            first = [int(np.flatnonzero(machines.folds == k)[0]) for k in ids]
+            slopes, intercepts = machines.held_out_sigmoids(self.fitted_to)
+            log_odds = -(slopes[first] * f + intercepts[first])
+        values = class_log_probabilities(log_odds.reshape(-1, f.shape[2]))
+        return values.reshape(*f.shape[:2], -1)
+
+    def _of_rest(self, rest: AnyArray, folds: AnyArray) -> Array:
+        """Held-out outputs of the machine of some rows; NaN if these lack a class."""
+        known = self.machines
+        labels = known.labels[rest]
+        if len(np.unique(labels)) <= known.labels.max():
+            return np.full((len(rest), self.y.shape[1]), np.nan)
+        data = known.K[np.ix_(rest, rest)], labels, self.C, known.sample_weight[rest], folds
+        with one_blas_thread():
+            held_out = solved_pairs(*data, loss=self.loss).held_out(self.fitted_to)
+        return targets_as_columns(held_out.outputs)

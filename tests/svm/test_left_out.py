@@ -1,0 +1,136 @@
+"""Support vector machines without each unit of rows, against machines solved from scratch."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from pairwise import pairwise
+
+from looms import SVCCV
+from looms.diagnostics import case_deletion
+from looms.folds import GapKFold
+from looms.kernels import RBF
+from looms.lssvm.left_out import Refits
+from looms.svm._one_against_one import class_log_probabilities, solved_pairs
+from looms.svm.left_out import Paths
+from looms.units import Units
+
+N = 24
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(N, 3))
+X[3] = X[7]  # a duplicate
+NEW = RNG.normal(size=(4, 3))
+SIGNAL = np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * RNG.normal(size=N)
+CLASSES = {
+    "two": (SIGNAL > 0).astype(int),
+    "three": np.digitize(SIGNAL, np.quantile(SIGNAL, [0.4, 0.7])),
+}
+WEIGHTS = {"equal": np.ones(N), "uneven": RNG.uniform(0.2, 3.0, N)}
+WINDOW = np.repeat(np.arange(4), 6)
+UNITS = {
+    "rows": Units.rows(N),
+    "groups": Units.of_numbers(RNG.integers(0, 8, N)),
+    "folds": Units.of_numbers(np.arange(N) % 4),
+    "2x3": Units.of_numbers(np.stack([RNG.permutation(N) % 3 for _ in range(2)])),
+    "gaps": Units.of_numbers(np.where(np.arange(N) % 6 % 5 == 0, -2 - WINDOW, WINDOW)),
+    "windows": Units.of(GapKFold(4, gap=2), SIGNAL),  # whose gaps meet
+    "some": Units.of_numbers(np.where(np.arange(N) < 12, -1, np.arange(N) // 4)),
+}
+INNER = Units.of_numbers(np.arange(N) % 7)
+LOSSES = {"hinge": 4.0, "squared_hinge": 2.0}  # and C
+CASES = pairwise(UNITS, CLASSES, WEIGHTS, LOSSES)
+
+
+def cross(new):
+    return RBF(0.5)(new, X)
+
+
+def both(classes, weight, loss):
+    """Paths, and refits; the sigmoids of several classes are of the fitted outputs alone."""
+    labels, weight, C = CLASSES[classes], WEIGHTS[weight], LOSSES[loss]
+    every, K = np.arange(N), cross(X)
+
+    def fit(rows):
+        data = K[np.ix_(rows, rows)], labels[rows], C, weight[rows], np.arange(len(rows))
+        machines = solved_pairs(*data, loss=loss)
+
+        def outputs(new):
+            f = cross(new)[:, rows] @ machines.coefficients + machines.intercepts
+            if f.shape[1] == 1:
+                return f
+            sigmoids = machines.sigmoids("single")
+            slopes, intercepts = np.array([(one.slope, one.intercept) for one in sigmoids]).T
+            return class_log_probabilities(-(slopes * f + intercepts))
+
+        return outputs
+
+    machines = solved_pairs(K, labels, C, weight, every, loss=loss)
+    paths = Paths(machines, C, loss, "single", cross)
+    return paths, Refits(fit, X, paths.y, weight)
+
+
+@pytest.mark.parametrize(("units", "classes", "weight", "loss"), CASES)
+def test_machines_without_units_equal_refits(units, classes, weight, loss):
+    units, (paths, expected) = UNITS[units], both(classes, weight, loss)
+    close = {"rtol": 1e-5, "atol": 1e-6}  # where a sigmoid is steep
+    assert_allclose(paths.fitted(), expected.fitted(), **close)
+    assert_allclose(paths.outputs(units), expected.outputs(units), **close)
+    assert_allclose(paths.at(NEW, units), expected.at(NEW, units), **close)
+    pairs = zip(paths.everywhere(units), expected.everywhere(units), strict=True)
+    for (ids, F), (same, of_refits) in pairs:
+        assert_allclose(ids, same)
+        assert_allclose(F, of_refits, **close)
+    changes = paths.mean_square_changes(units)
+    assert_allclose(changes, expected.mean_square_changes(units), **close)
+
+
+@pytest.mark.parametrize("classes", CLASSES)
+def test_inner_units_and_sets_of_rows_equal_refits(classes):
+    paths, expected = both(classes, "uneven", "hinge")
+    sets = np.array([[0, 5], [5, 9], [2, 20]])
+    assert_allclose(paths.of_own(sets), expected.of_own(sets), rtol=1e-5, atol=1e-6)
+    units = UNITS["folds"]
+    for batch in units.batches:
+        F = paths.of_rows(batch, units, INNER)
+        assert_allclose(F, expected.of_rows(batch, units, INNER), rtol=1e-5, atol=1e-6)
+
+
+def machine(**options):
+    return SVCCV(param_grid={"C": [4.0], "gamma": [0.5]}, **options)
+
+
+@pytest.mark.parametrize("classes", CLASSES)
+@pytest.mark.parametrize("options", [{}, {"class_weight": "balanced", "loss": "squared_hinge"}])
+def test_rows_leave_and_join(classes, options):
+    y, weight = np.array(["a", "b", "c"])[CLASSES[classes]], np.arange(N) % 3 + 1.0
+    weight[4] = 0.0
+    whole = machine(**options).fit(X, y, sample_weight=weight)
+    gone = [0, 7]
+    rest = np.delete(np.arange(N), gone)
+    ours = whole.without(gone)
+    given = whole.with_given_values()
+    theirs = given.fit(X[rest], y[rest], sample_weight=weight[rest])
+    assert ours.C_ == whole.C_
+    assert_allclose(ours.fit_weight_, whole.fit_weight_[rest])
+    assert_allclose(ours.decision_function(NEW), theirs.decision_function(NEW), atol=1e-8)
+    assert_allclose(ours.loo_.outputs, theirs.loo_.outputs, atol=1e-6)
+    assert ours.certificate_.holds
+    again = ours.with_rows(X[gone], y[gone], sample_weight=weight[gone])
+    assert_allclose(again.decision_function(NEW), whole.decision_function(NEW), atol=1e-6)
+    with pytest.raises(ValueError, match="not classes of this machine"):
+        whole.with_rows(NEW, ["z"] * 4)
+    with pytest.raises(ValueError, match="rows must be from 0 to 23"):
+        whole.without([24])
+
+
+@pytest.mark.parametrize("groups", [None, np.arange(N) // 2], ids=["rows", "groups"])
+def test_case_deletion_is_of_refits(groups):
+    y = CLASSES["two"]
+    model = machine().fit(X, y, groups=groups)
+    found = case_deletion(model)
+    units = Units.of_numbers(np.arange(N) if groups is None else groups)
+    given = model.with_given_values()
+    for k, out in enumerate(units):
+        rest = np.delete(np.arange(N), out)
+        change = given.fit(X[rest], y[rest])._decision(X[rest]) - model._decision(X[rest])
+        assert found.rms_change[k] == pytest.approx(np.sqrt(np.mean(change**2)), abs=1e-8)
+    assert np.isfinite(found.criterion_change).all()
