@@ -174,7 +174,6 @@ def test_a_kernel_matrix_and_sparse_samples_have_groups_too():
         ({}, np.zeros(N), "All rows are in one group"),
         ({}, [None, *range(N - 1)], "no label for 1 of 36 rows"),
         ({}, np.where(TWO == "no", 0, np.arange(N)), "class 'no' are in one group"),
-        ({"cv": "5x2"}, None, "holds out each sample once"),
         ({"cv": 1}, None, "cv must be from 2 folds to the number of rows"),
         ({"cv": [*KFold(4).split(X)]}, np.arange(N) % 2, "cv separates rows of a group"),
         ({"nested": "rows"}, None, "nested must be None or 'folds'"),

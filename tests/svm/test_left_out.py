@@ -134,3 +134,27 @@ def test_case_deletion_is_of_refits(groups):
         change = given.fit(X[rest], y[rest])._decision(X[rest]) - model._decision(X[rest])
         assert found.rms_change[k] == pytest.approx(np.sqrt(np.mean(change**2)), abs=1e-8)
     assert np.isfinite(found.criterion_change).all()
+
+
+@pytest.mark.filterwarnings("ignore:(These scores|1 of .* rows are copies)")
+@pytest.mark.parametrize("cv", ["2x3", GapKFold(4, gap=2)], ids=["repeated", "gaps"])
+def test_outputs_are_means_over_repetitions_without_folds_and_gaps(cv):
+    y = CLASSES["two"]
+    model = machine(cv=cv, criterion="hinge").fit(X, y)
+    units, given = model.units_, model.with_given_values()
+    assert units.shape[0] == 2
+    F = np.full(units.shape, np.nan)
+    for k, out in enumerate(units):
+        rest, r = np.delete(np.arange(N), out), units.repetition[k]
+        tested = out[units.tested[r, out]]
+        F[r, tested] = given.fit(X[rest], y[rest])._decision(X[tested])
+    assert_allclose(model.held_out_.outputs, np.nanmean(F, axis=0), atol=1e-8)
+    losses = np.maximum(0.0, 1.0 - np.where(y == 1, 1.0, -1.0) * F)
+    of_passes = [losses[r, rows].mean() for r, rows in units.passes]
+    assert model.loo_score_ == pytest.approx(np.mean(of_passes))
+    assert model.certify().holds
+    assert 0.5 < model.scores_["auc"] <= 1
+    three = machine(cv=cv).fit(X, CLASSES["three"])
+    assert np.isfinite(three.held_out_.outputs).all()
+    assert three.certify().holds
+    assert_allclose(three.predict_proba(NEW).sum(axis=1), 1)

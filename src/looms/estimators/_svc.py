@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from itertools import combinations
@@ -55,6 +55,15 @@ _ITERATIONS = 100_000  # of LIBSVM
 
 def _has_probabilities(model: SupportVectorClassifier) -> bool:
     return model.probability is not None
+
+
+def mean_of_passes(values: Sequence[Array], rows: Sequence[AnyArray]) -> Array:
+    """Mean of (n, ...) values over the passes that test a row."""
+    total, count = np.zeros(values[0].shape), np.zeros(len(values[0]))
+    for each, tested in zip(values, rows, strict=True):
+        total[tested] += each[tested]
+        count[tested] += 1
+    return np.asarray((total.T / count).T)
 
 
 def nested_machines(
@@ -202,14 +211,20 @@ class SupportVectorClassifier(ThresholdedClassifier):
         train, others = np.flatnonzero(weight), np.flatnonzero(weight == 0)
         with one_blas_thread():
             machines = sample.solved(svm_search.kernel_matrix(kernel, sample.X), C)
-            held_out = machines.held_out(self._fitted_to)
+            passes, tested = zip(*machines.passes(sample.units), strict=True)
+            held_out = mean_of_passes(
+                [one.held_out(self._fitted_to).outputs for one in passes], tested
+            )
             loo = held_out
-            alone = np.arange(len(train))
-            if not np.array_equal(sample.folds, alone):
-                loo = replace(machines, folds=alone).held_out(self._fitted_to)
+            if not sample.units.alone:
+                alone = replace(machines, folds=np.arange(len(train)))
+                loo = alone.held_out(self._fitted_to).outputs
             # The coupling of several classes needs sigmoids even without probabilities.
             needed = self.probability is not None or targets.ndim > 1
-            calibrators = machines.sigmoids(self._fitted_to) if needed else None
+            pairs = replace(
+                machines, known=mean_of_passes([one.held_out_outputs for one in passes], tested)
+            )
+            calibrators = pairs.sigmoids(self._fitted_to) if needed else None
         coefficients, intercepts = machines.coefficients, machines.intercepts
         support, one_pair = np.flatnonzero(coefficients.any(axis=1)), len(intercepts) == 1
         fitted = {
@@ -227,7 +242,7 @@ class SupportVectorClassifier(ThresholdedClassifier):
         machine._set_fitted(**fitted)  # this one changes when all is done
         for name, one in (("loo_", loo), ("held_out_", held_out)):
             values = np.empty(targets.shape)
-            values[train] = one.outputs
+            values[train] = one
             if len(others):  # these never were in the machine
                 values[others] = machine._decision(X[others])
             fitted[name] = HeldOut(targets, values, weight)
@@ -252,7 +267,8 @@ class SupportVectorClassifier(ThresholdedClassifier):
         train = np.flatnonzero(self.fit_weight_)
         y, outputs, _ = (each[train] for each in self.held_out_)
         held_out = HeldOut(y, outputs, weight)
-        within = area_within(held_out, self._units)
+        once = self._units.shape[0] == 1
+        within = area_within(held_out, self._units if once else self._units.draws)
         folds = folds_of_area(class_indices(y), self._units.clusters)
         if np.isfinite(within[0]) or folds is None:
             return within
@@ -272,7 +288,7 @@ class SupportVectorClassifier(ThresholdedClassifier):
                 class_indices(self.loo_.y[train]),
                 self.fit_weight_[train],
                 self.fit_weight_[train],
-                self._units.draws.number[0],
+                self._units.draws,
                 self.loss,
             )
             with one_blas_thread():
@@ -288,7 +304,10 @@ class SupportVectorClassifier(ThresholdedClassifier):
         whole, exactness = _refitted_pairs(K, labels, everything, places, C, self.loss)
         differences = [np.abs(self._pair_outputs(self.X_fit_[train[places]]) - whole).ravel()]
         steepest = 1.0
-        for held_out, (numbers,) in self._passes(places, train):
+        passes = self._passes(places, train)
+        if self._units.shape[0] > 1:  # means over repetitions are not outputs of one machine
+            passes = passes[:1]
+        for held_out, (numbers,) in passes:
             f = np.zeros((len(train), whole.shape[1]))
             for number in np.unique(numbers[numbers >= 0]):
                 out = left_out_with(numbers) == number

@@ -122,9 +122,9 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         probabilities are those of the classes as they are in the samples.
     selection_weight : "class_weight", dict, "balanced" or None, default="class_weight"
         As for `LSSVMClassifierCV`.
-    cv : int, splitter, iterable, ndarray or None, default=None
+    cv : int, str, splitter, iterable, ndarray or None, default=None
         Which samples are held out together: None for each by itself, or each group; otherwise as
-        for `LSSVMClassifierCV`, but each sample once.
+        for `LSSVMClassifierCV`. The criterion is the mean over repetitions.
     nested : {"folds"} or None, default=None
         With "folds" the whole choice is repeated without each of ten folds, of groups if there
         are any, for ``nested_``, at ten times the cost; `n_jobs` of these run in parallel.
@@ -293,11 +293,6 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         train = np.flatnonzero(weight)
         numbers = group_numbers(groups, len(y), self.cv)
         units = units_of_fit(self.cv, targets, numbers, y, train, _SEED)
-        if units.shape[0] > 1:
-            raise ValueError(
-                f"SVCCV holds out each sample once, but cv={self.cv!r} repeats it: give a number "
-                "of folds."
-            )
         outer = None
         if self.nested == "folds":
             own = targets[train], numbers[train], y[train]
@@ -310,7 +305,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         alone = classes_of_one(classes, labels[train])
         # The sigmoids decide: without the weights of classes they would undo them.
         of_sample = labels[train], cost[train], selection_weight[train]
-        sample = svm_search.Sample(X_train, *of_sample, units.number[0], self.loss)
+        sample = svm_search.Sample(X_train, *of_sample, units, self.loss)
         chosen, table = self._searched(sample, score, grid, watcher)
         kernel, C = chosen.space.kernel_at(chosen.point), chosen.space.params(chosen.point)["C"]
         fitted = self._machine(X, targets, weight, cost, sample, kernel, C)

@@ -32,6 +32,7 @@ from looms.svm._one_against_one import (
     solved_pairs,
 )
 from looms.svm._problem import IndefiniteKernelError, Loss, NotConvergedError
+from looms.units import Units
 
 #: Solved machines and the weight of each sample in the score; smaller is better.
 Score = Callable[[Machines, Array], float]
@@ -138,7 +139,7 @@ class Sample:
     labels : (n,) classes 0 to k - 1, each with a sample.
     weight : (n,) positive factors of C, and weights in sigmoids.
     selection_weight : (n,) positive weights in the score.
-    folds : (n,) numbers, the same for samples that are held out together.
+    units : samples that are held out together.
     loss : loss of the machines.
     """
 
@@ -146,12 +147,23 @@ class Sample:
     labels: Labels
     weight: Array
     selection_weight: Array
-    folds: Labels
+    units: Units
     loss: Loss
 
     def solved(self, K: Array, C: float, start: Machines | None = None) -> Machines:
         """Machines of all pairs, from those at another C."""
-        return solved_pairs(K, self.labels, C, self.weight, self.folds, start, self.loss)
+        folds = self.units.number[0]
+        return solved_pairs(K, self.labels, C, self.weight, folds, start, self.loss)
+
+    def scored(self, machines: Machines, score: Score) -> float:
+        """Score of held-out outputs, a mean over passes by the weight of what they test."""
+        values, masses = [], []
+        for one, rows in machines.passes(self.units):
+            weight = np.zeros(len(self.labels))
+            weight[rows] = self.selection_weight[rows]
+            values.append(score(one, weight))
+            masses.append(weight.sum())
+        return float(np.average(values, weights=masses))
 
 
 #: Call of `sweep`: the function, its arguments, no keywords.
@@ -195,7 +207,7 @@ def sweep(
             try:
                 machines = sample.solved(K, costs[k], machines)
                 n_support = int(machines.coefficients.any(axis=1).sum())
-                value = score(machines, sample.selection_weight)
+                value = sample.scored(machines, score)
             except (IndefiniteKernelError, NotConvergedError) as error:
                 failure = str(error)
             by_cost[k] = ScoredPoint(value, n_support, time.perf_counter() - began, failure)

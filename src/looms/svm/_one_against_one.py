@@ -10,7 +10,7 @@ Sources are cited by the keys of docs/references.md.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Literal, TypeAlias
@@ -31,6 +31,7 @@ from looms.calibration._sigmoid import (
 from looms.held_out import HeldOut
 from looms.svm._problem import Loss
 from looms.svm.dual import DualSolution, LeftOut, solve
+from looms.units import Units
 
 _FIRST = 1.0 + 8 * np.finfo(float).eps
 #: With more than two classes, an SVC takes the first class of a pair as the positive one: its
@@ -68,6 +69,8 @@ class Machines:
     labels : (n,) classes 0 to k - 1.
     sample_weight : (n,) weights of the samples in sigmoids.
     folds : (n,) numbers, equal for samples held out together; below zero for samples that stay.
+    known : (n, n_pairs) held-out outputs, if they are not those without the ``folds`` alone, as
+        where a gap leaves with a fold; None to compute them.
     """
 
     machines: tuple[Machine, ...]
@@ -75,6 +78,7 @@ class Machines:
     labels: Labels
     sample_weight: Array
     folds: Labels
+    known: Array | None = None
 
     @property
     def targets(self) -> Array:
@@ -106,6 +110,8 @@ class Machines:
     @cached_property
     def held_out_outputs(self) -> Array:
         """Outputs of all pairs without each sample, or its fold, (n, n_pairs); read-only."""
+        if self.known is not None:
+            return self.known
         outputs = self.outputs()
         for q, (machine, without) in enumerate(zip(self.machines, self.left_out, strict=True)):
             own, place = machine.samples, _places(without.numbers, self.folds)
@@ -117,6 +123,21 @@ class Machines:
             outputs[own, q] = rows[place[own], np.arange(len(own))]
         outputs.flags.writeable = False
         return outputs
+
+    def passes(self, units: Units) -> list[tuple[Machines, Labels]]:
+        """The machines with the folds of each pass over the samples, and those that it tests."""
+        if units.shape[0] == 1:
+            (folds,) = units.number
+            same = np.array_equal(folds, self.folds)
+            return [(self if same else replace(self, folds=folds), np.flatnonzero(units.tested[0]))]
+        single = [replace(self, folds=number).held_out_outputs for number in units.number]
+        passes = []
+        for repetition, rows in units.passes:
+            folds, known = np.full(len(self.K), -1), self.outputs()
+            folds[rows] = units.number[repetition, rows]
+            known[rows] = np.array(single)[repetition, rows]
+            passes.append((replace(self, folds=folds, known=known), rows))
+        return passes
 
     def outputs_without(self, K: Array, ids: Labels) -> Array:
         """Outputs for new samples of the machines without each of some folds.
