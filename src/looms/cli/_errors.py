@@ -50,7 +50,6 @@ _WORDS = {
     "LSSVMClassifierCV(rank='auto')": "--machine lssvm --rank auto",
     "LSSVMClassifierCV, which": "--machine lssvm, which",
     "precomputed, one of these": "one of these",
-    "SVCCV holds": "--machine svm holds",
 }
 #: Format characters that only join letters.
 _JOINERS = "\u200c\u200d"
