@@ -267,7 +267,7 @@ def _check_groups_stay_together(folds: AnyArray, groups: AnyArray) -> None:
 def check_rest(folds: AnyArray, labels: AnyArray | None, unit: str) -> None:
     """ValueError if some fold, (n_repetitions, n), leaves no rows, or none of some class."""
     folds = left_out_with(folds)
-    if any(len(np.unique(row)) == 1 for row in folds):
+    if any(len(np.unique(row)) == 1 and row[0] >= 0 for row in folds):
         raise ValueError(f"All rows are in one {unit}: holding it out leaves none to train on.")
     if labels is None:
         return

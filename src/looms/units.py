@@ -178,9 +178,9 @@ class Units:
 
     @cached_property
     def own(self) -> AnyArray:
-        """(n,) number of the unit that tests each row, of the first repetition that does."""
-        number: AnyArray = self.number[self.tested.argmax(axis=0), np.arange(self.shape[1])]
-        return number
+        """(n,) number of the unit that tests each row, of the first repetition that does, or -1."""
+        number = self.number[self.tested.argmax(axis=0), np.arange(self.shape[1])]
+        return np.where(self.tested.any(axis=0), number, -1)
 
     @property
     def once(self) -> Units:
@@ -252,8 +252,10 @@ class Units:
         return [(places[places >= 0], np.flatnonzero(places >= 0)) for places in once]
 
     def among(self, rows: AnyArray) -> Units:
-        """The units of some rows, numbered anew."""
-        return Units.of_numbers(self.codes[:, rows], self.clusters[rows])
+        """The units of some rows, numbered anew; repetitions that leave none out are dropped."""
+        codes = self.codes[:, rows]
+        leaves = (codes >= 0).any(axis=1)
+        return Units.of_numbers(codes[leaves] if leaves.any() else codes, self.clusters[rows])
 
     def spread(self, rows: AnyArray, clusters: AnyArray) -> Units:
         """The same units among more rows, (n,) in ``clusters``, of which these are ``rows``; the

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.base import clone
+from sklearn.cluster import KMeans
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
@@ -18,6 +19,8 @@ from looms import LSSVMClassifierCV, LSSVMRegressorCV
 from looms.blocks import ArrayBlocks
 from looms.conformal import jackknife_plus
 from looms.diagnostics import case_deletion, influence
+from looms.folds import GapKFold
+from looms.lssvm import left_out
 from looms.lssvm.fit import KernelMember
 from looms.report import summary
 from looms.report.facts import Facts
@@ -157,7 +160,8 @@ def test_what_is_nested_and_diagnosed():
 def test_options_of_the_search_leave_estimators_as_they_are(options):
     model = stack(FOREST, **options).fit(X, Y)
     assert model.candidates_[1].outcome.name == "GIVEN"
-    assert model.certify().holds
+    assert "of its kernel machines" in str(model.certify())
+    assert model.certificate_.holds
     both = LSSVMRegressorCV(["linear", FOREST], nested=None, **options).fit(X, Y)
     assert both.best_index_ == 1
     assert len(both.members_) == 1
@@ -171,11 +175,19 @@ def test_options_of_the_search_leave_estimators_as_they_are(options):
         (LSSVMRegressorCV(LogisticRegression()), Y, r"LogisticRegression\(\) is no regressor"),
         (LSSVMRegressorCV(KernelRidge(kernel="precomputed")), Y, "takes kernel values"),
         (LSSVMRegressorCV(KNeighborsRegressor()), Y, "takes no sample_weight"),
+        (LSSVMRegressorCV(KMeans(3)), Y, "is no regressor"),
+        (LSSVMClassifierCV(SVC(decision_function_shape="ovo")), THREE, "for each pair of classes"),
     ],
 )
 def test_estimators_that_cannot_be_members(machine, y, message):
     with pytest.raises(ValueError, match=message):
         machine.fit(X, y, sample_weight=1.0 + np.arange(N))
+
+
+def test_a_kernel_matrix_is_no_table_of_features():
+    machine = LSSVMRegressorCV(["precomputed", LinearRegression()])
+    with pytest.raises(ValueError, match="X cannot be both"):
+        machine.fit(X @ X.T, Y)
 
 
 def test_an_estimator_wins_where_it_is_better():
@@ -196,3 +208,61 @@ def test_a_report_shows_what_an_estimator_has(combine):
     assert facts["chosen"]["parameters"] == []
     assert facts["chosen"]["mu"] is None
     assert repr(FOREST) in render(Facts(model))
+
+
+@pytest.mark.parametrize("kernel", ["linear", LogisticRegression()], ids=["kernel", "estimator"])
+@pytest.mark.parametrize("zeros", [slice(5), slice(-5, None)], ids=["first", "last"])
+def test_scores_of_blocks_with_rows_of_weight_zero_are_of_the_other_rows(kernel, zeros):
+    weight = np.ones(N)
+    weight[zeros] = 0.0
+    ours = LSSVMClassifierCV(kernel, rank=10, nested=None)
+    ours.fit(ArrayBlocks(X, size=17), TWO, sample_weight=weight)
+    theirs = LSSVMClassifierCV(kernel, rank=10, nested=None)
+    theirs.fit(ArrayBlocks(X[weight > 0], size=17), TWO[weight > 0])
+    assert ours.scores_ == pytest.approx(theirs.scores_)
+
+
+def test_a_single_estimator_is_scored_where_its_threshold_was_set():
+    fits = []
+
+    class Counted(LogisticRegression):
+        def fit(self, X, y, sample_weight=None):
+            fits.append(len(y))
+            return super().fit(X, y, sample_weight)
+
+    model = LSSVMClassifierCV(Counted(), nested=None).fit(X, TWO)
+    assert len(fits) == 6
+    decided = model.held_out_.outputs > model.threshold_
+    assert model.scores_["error"] == pytest.approx(np.mean(decided != (TWO == "yes")))
+    assert len(fits) == 6
+    model.predict_set(NEW)
+    assert len(fits) == 6 + N
+    model.predict_set(NEW)
+    assert len(fits) == 6 + N
+    for refused in (lambda: model.without([0]), model.certify):
+        with pytest.raises(ValueError, match=r"no kernel|has none"):
+            refused()
+    with pytest.raises(ValueError, match="scaled' needs a kernel"):
+        LSSVMRegressorCV(LinearRegression(), nested=None).fit(X, Y).predict_interval(
+            NEW, method="scaled"
+        )
+
+
+def test_choices_that_take_too_many_fits_say_how_many(monkeypatch):
+    monkeypatch.setattr(left_out, "_MOST_FITS", N * N - 1)
+    model = LSSVMRegressorCV(LinearRegression(), nested=None).fit(X, Y)
+    with pytest.raises(ValueError, match="takes 3,600 fits"):
+        case_deletion(model)
+
+
+@pytest.mark.parametrize("gap", [0, 1, 3])
+@pytest.mark.parametrize("splits", [3, 5])
+def test_folds_with_gaps_are_nested(splits, gap):
+    cv = GapKFold(splits, gap=gap)
+    model = LSSVMRegressorCV("linear", cv=cv, nested="folds").fit(X, Y)
+    out = list(model.nested_.units)[1]
+    tested = model.nested_.units.tested_by[1]
+    rest = np.delete(np.arange(N), out)
+    alone = LSSVMRegressorCV("linear", cv=model.units_.among(rest).codes, nested=None)
+    expected = alone.fit(X[rest], Y[rest]).predict(X[tested])
+    assert_allclose(model.nested_.held_out.outputs[tested], expected, rtol=1e-6)

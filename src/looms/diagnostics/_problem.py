@@ -218,12 +218,13 @@ class GivenMembers(LSSVMClassifier):
 @frozen.register
 def _(fitted: LSSVMClassifier | LSSVMClassifierCV) -> Any:
     options = {name: getattr(fitted, name) for name in ("fit_intercept", "class_weight")}
-    machine = GivenMembers(mu=fitted.mu_, members=fitted.members_, **options)
+    machine = GivenMembers(members=fitted.members_, **options)
     # The sigmoid of T11 serves two classes. The machine's own probabilities are for new samples:
     # calibrated on leave-one-out outputs, they are no likelihood of the training samples.
     calibration = fitted.calibration if len(fitted.classes_) > 2 else None
     # `Problem.threshold` has the threshold.
-    return machine.set_params(kernel=fitted.kernel_, threshold=0.0, calibration=calibration)
+    kernel = getattr(fitted, "kernel_", "rbf")
+    return machine.set_params(kernel=kernel, threshold=0.0, calibration=calibration)
 
 
 @frozen.register

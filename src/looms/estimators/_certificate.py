@@ -264,6 +264,8 @@ class CertifiedSystem(CertifiedMachine):
         # Outputs, and the differences from them that errors of kernel values explain.
         refitted = [np.zeros((2, len(labels), *y.shape)) for _, labels in passes]
         whole, expanded = np.zeros((2, len(places), *y.shape[1:])), np.zeros(())
+        if not any(one.closed for one in self.members_):
+            raise ValueError("certify compares closed forms with refits, and this has none.")
         rows, condition = self._rows_to_refit(X), 0.0
         with blas_threads(len(train)):
             for one, system in self._refits(self.members_, rows, train):
@@ -281,7 +283,11 @@ class CertifiedSystem(CertifiedMachine):
         compared += [(own, *whole), (expanded, *whole)]
         differences = np.concatenate([np.abs(ours - others) for ours, others, _ in compared])
         bound = self._bound(condition, train, np.concatenate([moved for *_, moved in compared]))
-        return Certificate.of(train[places], differences, y, condition=condition, bound=bound)
+        solver = "LU with partial pivoting"
+        if not all(one.closed for one in self.members_):
+            solver += " (of its kernel machines; others are refitted anyway)"
+        options = {"condition": condition, "bound": bound}
+        return Certificate.of(train[places], differences, y, solver=solver, **options)
 
     def _compared_together(self, n_rows: int) -> Certificate:
         """Certificate of some rows, all of which one refit leaves out."""

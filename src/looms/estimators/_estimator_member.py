@@ -11,15 +11,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array, Matrix
-from looms.blocks import RowBlocks, rows_in_memory
+from looms.blocks import RowBlocks, as_blocks, rows_in_memory
 from looms.criteria import Criterion, as_criterion
 from looms.estimators._folds import outer_folds, takes_sample_weight
+from looms.kernels import Kernel
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm.fit import Fit, Member
 from looms.lssvm.left_out import Refits
@@ -32,10 +33,10 @@ from looms.units import Units
 FOLDS = 5
 
 
-def check_estimators(estimators: list[Any], classes: bool) -> None:
+def check_estimators(estimators: list[Any], classes: bool, kernels: list[Kernel]) -> None:
     """ValueError for an estimator that cannot stand among the kernels of a machine."""
     for estimator in estimators:
-        if is_classifier(estimator) != classes:
+        if not (is_classifier if classes else is_regressor)(estimator):
             wanted = "classifier" if classes else "regressor"
             raise ValueError(f"{estimator!r} is no {wanted}: give one, or leave it out.")
         if classes and not any(hasattr(estimator, name) for name in _VALUES):
@@ -43,8 +44,20 @@ def check_estimators(estimators: list[Any], classes: bool) -> None:
                 f"{estimator!r} has neither predict_proba nor decision_function: leave it out, or "
                 "wrap it in sklearn.calibration.CalibratedClassifierCV."
             )
-        if get_tags(estimator).input_tags.pairwise:
-            raise ValueError(f"{estimator!r} takes kernel values: give it features.")
+        pairs = any(
+            name.rpartition("__")[2] == "decision_function_shape" and value == "ovo"
+            for name, value in estimator.get_params().items()
+        )
+        if classes and pairs and not hasattr(estimator, "predict_proba"):
+            raise ValueError(
+                f"{estimator!r} has an output for each pair of classes: use "
+                "decision_function_shape='ovr'."
+            )
+        if get_tags(estimator).input_tags.pairwise or any(one.pairwise for one in kernels):
+            raise ValueError(
+                f"{estimator!r} takes features, and a precomputed kernel takes kernel values: X "
+                "cannot be both."
+            )
 
 
 _VALUES = ("predict_proba", "decision_function")
@@ -101,7 +114,8 @@ class EstimatorMember(Member):
         known = np.searchsorted(self.classes, self.estimator.classes_)
         if len(known) == 2 and values.shape[1] == 1:
             values = np.hstack([-values, values])
-        every = np.full((len(values), len(self.classes)), values.min(initial=-1.0))
+        least = np.minimum(values.min(axis=1, keepdims=True), -1.0)
+        every = np.tile(least, len(self.classes))
         every[:, known] = values
         return every[:, 1:] if len(self.classes) == 2 else every
 
@@ -119,8 +133,8 @@ class EstimatorMember(Member):
         if np.ptp(zeta) > 0:
             if not takes_sample_weight(self.estimator):
                 raise ValueError(
-                    f"{self.estimator!r} takes no sample_weight: leave weights out, or take "
-                    "another estimator."
+                    f"{self.estimator!r} takes no sample_weight: leave weights of rows and classes "
+                    "out, or take another estimator."
                 )
             in_pipeline = isinstance(self.estimator, Pipeline)
             step = f"{self.estimator.steps[-1][0]}__" if in_pipeline else ""
@@ -134,7 +148,7 @@ class EstimatorMember(Member):
         F = left_out.outputs(folds).reshape(-1, *y.shape)
         held_out = np.nanmean(F, axis=0)
         whole = self.trained(left_out.X, y, left_out.weight)
-        return Fit(replace(whole, held_out=held_out), y, held_out, left_out.weight, F, 0.0)
+        return Fit(replace(whole, held_out=held_out), y, held_out, left_out.weight, F, 0.0, folds)
 
     def _folds(self, units: Units, y: Array) -> Units:
         labels = None if self.classes is None else class_indices(y)
@@ -177,7 +191,7 @@ class KeptOutputs:
 
     def outputs(self, rows: AnyArray) -> tuple[Array, Array]:
         """Outputs of the estimator of all rows, and the same differences."""
-        f = self.member.values(rows_in_memory(self.X)[rows]).reshape(-1, *self.member.shape)
+        f = self.member.values(as_blocks(self.X).rows(rows)).reshape(-1, *self.member.shape)
         return f, np.zeros(f.shape)
 
 

@@ -143,7 +143,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         rank = self._checked_rank(n)
         kernels = self._candidate_kernels(sp.issparse(X))
         estimators = [one for one in kernels if is_estimator(one)]
-        check_estimators(estimators, is_classifier(self))
+        check_estimators(estimators, is_classifier(self), self._kernels())
         closed = self.search == "grid" and self.nested == "auto" and rank is None
         closed = closed and not (self._is_stack or estimators) and Rounds.can_take(units)
         repeated = not closed and (self.nested == "folds" or not isinstance(X, RowBlocks))
@@ -182,8 +182,10 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         compared = scored_in = None
         if tuned is not None:
             compared = tuned.outer.spread(train, rows.groups)
-        elif isinstance(X, RowBlocks) and rows.labels is not None:
-            scored_in = outputs_of_choice(X, choice, units, fit_intercept=self.fit_intercept)
+        elif rows.labels is not None and choice.fit.units is not None:
+            scored_in = choice.fit.units, choice.fit.mean_held_out.outputs
+        elif rows.labels is not None and isinstance(X_train, RowBlocks):
+            scored_in = outputs_of_choice(X_train, choice, units, fit_intercept=self.fit_intercept)
         return choice, {
             "candidates_": Candidates(choice.candidates),
             "best_index_": choice.candidates.index(choice.best),

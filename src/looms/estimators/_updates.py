@@ -50,7 +50,8 @@ class UpdatableMachine(LeastSquaresMachine):
         """The machine without some rows, with the same hyper-parameters.
 
         It equals a fit to the other rows with the parameters of the returned machine, including
-        leave-one-out outputs, threshold and probabilities.
+        leave-one-out outputs, threshold and probabilities. Of a stack, ``members_`` has the values
+        of all machines, and the parameters are those of the largest.
 
         Parameters
         ----------
@@ -219,6 +220,10 @@ class UpdatableMachine(LeastSquaresMachine):
         certify: bool,
     ) -> GivenMachine:
         """Machine of the systems that ``change`` makes of those of the members."""
+        if not self._kernel_members:
+            raise ValueError(
+                "This machine has no kernel, whose system rows could leave or join: fit it anew."
+            )
         train, factors = np.flatnonzero(weight), self._weight_factors()
         rows = training_rows(X, train, self._pairwise), y[train]
         units = Units.of_numbers(groups[train])

@@ -54,6 +54,7 @@ class Fit:
     held_out : (n_repetitions, n) or (n_repetitions, n, t) outputs of machines trained without
         the fold of the row; NaN if the row is in no fold.
     tie : difference up to which outputs for labels are equal up to rounding.
+    units : of refits in folds, the units that ``held_out`` is without; None if these are asked for.
     """
 
     member: Member
@@ -62,6 +63,7 @@ class Fit:
     sample_weight: Array
     held_out: Array
     tie: float = 0.0
+    units: Units | None = None
 
     @classmethod
     def of(

@@ -19,6 +19,7 @@ from looms.lssvm.projection import Projection
 from looms.units import Batch, Units
 
 _NUMBERS = 1 << 22  # in the outputs that are in memory at once
+_MOST_FITS = 50_000  # without every two units
 
 
 class LeftOut(ABC):
@@ -321,6 +322,7 @@ class Refits(LeftOut):
         weight: Array,
     ) -> None:
         self.fit, self.X, self.y, self.weight = fit, X, y, weight
+        self._known: dict[bytes, Callable[[Matrix], Array]] = {}  # as many as there are rows
 
     def outputs(self, units: Units) -> Array:
         F = np.full((*units.shape, self.y.shape[1]), np.nan)
@@ -338,6 +340,13 @@ class Refits(LeftOut):
         return np.stack([self._without(G)(self.X[G]) for G in rows])
 
     def of_rows(self, batch: Batch, units: Units, inner: Units | None = None) -> Array:
+        n_fits = units.n_units * (inner.n_units if inner else 1)
+        if n_fits > _MOST_FITS:
+            raise ValueError(
+                f"This takes {n_fits:,} fits, since a machine without a closed form is refitted "
+                f"without every two units; up to {_MOST_FITS:,} are made: take fewer rows, larger "
+                "groups, or kernels only."
+            )
         F = np.stack([self._without(G)(self.X) for G in batch.rows])
         for outputs, G in zip(F, batch.rows, strict=True):
             for H in inner or ():
@@ -350,4 +359,10 @@ class Refits(LeftOut):
         return np.stack([self._without(G)(X) for G in units], axis=1)
 
     def _without(self, rows: AnyArray) -> Callable[[Matrix], Array]:
-        return self.fit(np.setdiff1d(np.arange(len(self.y)), rows))
+        rest = np.setdiff1d(np.arange(len(self.y)), rows)
+        known = self._known.get(rest.tobytes())
+        if known is None:
+            known = self.fit(rest)
+            if len(self._known) < len(self.y):
+                self._known[rest.tobytes()] = known
+        return known

@@ -229,9 +229,10 @@ class Facts:
 
     @cached_property
     def certified(self) -> Certificate | None:
-        """Comparison with refits; None for many samples unless made before."""
+        """Comparison with refits; None without kernels, or for many samples unless made before."""
         made: Certificate | None = getattr(self.model.machine, "certificate_", None)
-        return made or (copy(self.model.machine).certify() if self._few else None)
+        few = self._few and self.model.kernels
+        return made or (copy(self.model.machine).certify() if few else None)
 
     @cached_property
     def loo(self) -> dict[str, Any]:
