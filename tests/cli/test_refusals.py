@@ -214,7 +214,7 @@ def test_models_on_landmarks_do_without_rows(looms, fit, pets, pets_model, one_l
         result = looms("predict", pets_model, pets, "--coverage", "0.8")
         assert result.exit_code == covered
         if covered:
-            one_line(result, 2, "--coverage 0.8: Intervals, sets, case deletion and removal of")
+            one_line(result, 2, "--coverage 0.8: This needs the training rows, but a saved machine")
 
 
 @pytest.mark.parametrize("label", ["nein", "yes"])

@@ -1,5 +1,7 @@
 """Transforms of the target: their choice, and predictions on the scale of the target."""
 
+from dataclasses import astuple
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -141,7 +143,7 @@ def test_rows_of_weight_zero_take_no_part(cv):
         model.fit(X, y, sample_weight=used.astype(float))
         assert [each.name for each in model.candidates_] == [c.name for c in alone.candidates_]
         for one, other in zip(model.candidates_, alone.candidates_, strict=True):
-            assert_allclose(one[1:], other[1:], rtol=1e-6)
+            assert_allclose(astuple(one)[1:], astuple(other)[1:], rtol=1e-6)
         assert_allclose(model.predict(X_NEW), alone.predict(X_NEW), rtol=1e-5)
         assert_allclose(model.scores_["rmse"], alone.scores_["rmse"], rtol=1e-6)
         assert_array_equal(model.loo_.y, y)

@@ -4,6 +4,7 @@ import gc
 import re
 import weakref
 from functools import partial
+from itertools import product
 
 import numpy as np
 import pytest
@@ -49,8 +50,7 @@ def ber(loo):
 
 def chosen(kernels, criteria=("press",), *, scorer=ber, watcher=None, X=X):
     return choose(
-        [as_kernel(kernel) for kernel in kernels],
-        criteria,
+        [*product([as_kernel(kernel) for kernel in kernels], criteria)],
         objective_of=partial(Objective, X, LABELS),
         tuned=partial(tune, max_iter=20),
         scorer=scorer,

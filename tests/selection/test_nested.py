@@ -84,7 +84,7 @@ def test_it_is_the_choice_made_anew_without_each_fold(
                 fit_intercept=intercept,
             )
             outputs = machine.outputs(units.among(rest))
-            machines.append(Fit.of(machine.projection, outputs, y[rest]))
+            machines.append(Fit.of(machine.projection, outputs, y[rest], objective.kernel))
         values = [
             objective.criterion.evaluate(y[rest], fit.held_out[0], zeta[rest]).value
             for fit in machines

@@ -112,9 +112,9 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
         one with the fewest hyper-parameters; "stack" weights the outputs of all, with the
         nonnegative weights of the smallest log loss or squared error. "auto" stacks the kernels
         of ``kernel="auto"``, and otherwise takes the best. A splitter, splits or
-        fold numbers for `cv` are these folds themselves. If three cannot be made, and for the best
-        with search="grid" or a rank, the best is taken by the outputs that the candidates were
-        tuned on.
+        fold numbers for `cv` of three to ten folds are these themselves. If three cannot be made,
+        and for the best with search="grid" or a rank, the best is taken by the outputs that the
+        candidates were tuned on.
     random_state : int, RandomState instance or None, default=0
         Draws the subsamples, of up to a quarter of the samples, on which searches begin.
 

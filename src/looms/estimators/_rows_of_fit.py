@@ -70,7 +70,8 @@ class RowsOfFit:
     def outer_units(self, cv: Any, most: int = OUTER_FOLDS) -> Units:
         """Outer folds of the rows that take part; those of ``cv`` if it is made for these rows.
 
-        ValueError if there are fewer than three, or too few rows outside some fold.
+        ValueError if there are fewer than three, or more than ten of ``cv``, or too few rows
+        outside some fold.
         """
         targets, groups, labels = map(self.own, (self.targets, self.groups, self.labels))
         if is_number_of_folds(cv):
@@ -78,8 +79,11 @@ class RowsOfFit:
                 outer_folds(cv, targets, groups, labels, self.seed, most), groups
             )
         units = self.units(cv).once
-        if units.n_units < LEAST_OUTER_FOLDS:
-            raise ValueError(f"cv has fewer than {LEAST_OUTER_FOLDS} folds: give more.")
+        if not LEAST_OUTER_FOLDS <= units.n_units <= OUTER_FOLDS:
+            raise ValueError(
+                f"cv has {units.n_units} folds, and choices are made anew without each of "
+                f"{LEAST_OUTER_FOLDS} to {OUTER_FOLDS}."
+            )
         return units
 
     def inner_units(self, cv: Any) -> Units | None:

@@ -16,7 +16,7 @@ from looms.kernels._base import Kernel
 from looms.kernels._samples import Pairs, Samples, center_of, check_range
 
 _BLOCK = 256
-_CHECKED = 64  # columns at a time
+_CHECKED = 16  # columns at a time
 #: Passes over the pairs that keep nothing: the start of a search and one evaluation, which
 #: together need the memory of one matrix. If the rows have as many numbers as there are pairs,
 #: quantities are kept from the first pass.

@@ -224,7 +224,8 @@ def _add_square(P: Array, units: Units, e: Array, v: Array, C: Array) -> Array:
         rows = np.flatnonzero(sign * alone > 0)
         for start in range(0, len(rows), _COLUMNS):
             some = rows[start : start + _COLUMNS]
-            Z = P.T[some] * np.sqrt(np.abs(alone[some]))[:, None]  # as P lies in memory
+            Z = P.T[some]  # as P lies in memory
+            Z *= np.sqrt(np.abs(alone[some]))[:, None]
             C = blas.dsyrk(sign, Z.T, beta=1.0, c=C, lower=1, overwrite_c=1)
         if not vectors:
             continue

@@ -17,7 +17,7 @@ from looms.lssvm.dense import Dense
 from looms.lssvm.projection import Projection
 from looms.selection._scanned_criterion import ScannedCriterion
 
-_COLUMNS = 64  # of a kernel matrix, summed at a time
+_COLUMNS = 16  # of a kernel matrix, summed at a time
 
 
 class Objective(ScannedCriterion):
