@@ -25,7 +25,7 @@ def units_of(held_out: str, y: np.ndarray) -> Units:
         return Units.rows(len(y))
     if held_out == "groups of 4":
         return Units.of(None, y, np.arange(len(y)) // 4)
-    return Units.of(held_out, y, labels=y)
+    return Units.of(held_out, y, classes=True)
 
 
 def main() -> None:

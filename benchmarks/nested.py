@@ -36,7 +36,7 @@ def candidates_of(n: int, held_out: str, number: int) -> Candidates:
     y = np.sign(X[:, 0] + X[:, 1] ** 2 - 1 + rng.normal(size=n))
     groups = np.arange(n) // 4 if held_out == "groups of 4" else None
     cv = None if held_out in ("each row", "groups of 4") else held_out
-    objective = Objective(X, y, units=Units.of(cv, y, groups, labels=y))
+    objective = Objective(X, y, units=Units.of(cv, y, groups, classes=True))
     widths = np.linspace(-4.0, 3.0, number // N_RIDGES)
     ridges = np.linspace(-4.0, 8.0, N_RIDGES)
     return [(objective, objective.theta0 + shift) for shift in product(widths, ridges)]

@@ -67,7 +67,7 @@ SPLITTERS = {
 def test_folds_of_a_splitter_are_its_test_rows(name):
     splitter, n_repetitions = SPLITTERS[name]
     groups = GROUPS if "group" in name else None
-    folds = fold_numbers(splitter, Y, groups, labels=LABELS)
+    folds = fold_numbers(splitter, LABELS, groups, classes=True)
     assert sets_of(folds) == splits_of(splitter, LABELS, groups)
     if n_repetitions is not None:
         assert len(folds) == n_repetitions
@@ -75,7 +75,7 @@ def test_folds_of_a_splitter_are_its_test_rows(name):
     as_masks = [[np.isin(np.arange(N), part) for part in split] for split in as_splits]
     for other in (as_splits, as_masks, iter(as_splits)):
         if name != "drawn":
-            assert_array_equal(fold_numbers(other, Y, groups, labels=LABELS), folds)
+            assert_array_equal(fold_numbers(other, LABELS, groups, classes=True), folds)
 
 
 @pytest.mark.parametrize(
@@ -88,28 +88,28 @@ def test_folds_of_a_splitter_are_its_test_rows(name):
     ],
 )
 def test_a_number_of_folds_is_stratified_for_classes_and_keeps_groups(labels, groups, splitter):
-    targets = Y if labels is None else labels
+    y, classes = (Y, False) if labels is None else (labels, True)
     for three in (3, np.int64(3), "3"):
-        folds = fold_numbers(three, Y, groups, labels=labels)
-        assert sets_of(folds) == splits_of(splitter, targets, groups)
-    twice = fold_numbers("2x3", Y, groups, labels=labels)
+        folds = fold_numbers(three, y, groups, classes=classes)
+        assert sets_of(folds) == splits_of(splitter, y, groups)
+    twice = fold_numbers("2x3", y, groups, classes=classes)
     assert twice.shape == (2, N)
     assert sets_of(twice[:1]) != sets_of(twice[1:])
-    assert_array_equal(fold_numbers("2x3", Y, groups, labels=labels), twice)
-    other = fold_numbers("2x3", Y, groups, labels=labels, random_state=7)
+    assert_array_equal(fold_numbers("2x3", y, groups, classes=classes), twice)
+    other = fold_numbers("2x3", y, groups, classes=classes, random_state=7)
     assert sets_of(other) != sets_of(twice)
 
 
 def test_without_cv_it_is_each_row_or_each_group():
-    assert_array_equal(fold_numbers(None, Y, labels=LABELS), [np.arange(len(Y))])
-    assert_array_equal(fold_numbers(None, Y, GROUPS, labels=LABELS), [GROUPS])
+    assert_array_equal(fold_numbers(None, LABELS, classes=True), [np.arange(len(Y))])
+    assert_array_equal(fold_numbers(None, LABELS, GROUPS, classes=True), [GROUPS])
 
 
 def test_numbers_of_folds_are_taken_as_they_are():
     folds = fold_numbers("2x3", Y)
     assert_array_equal(fold_numbers(folds, Y), folds)
     assert_array_equal(fold_numbers(folds[0], Y), folds[:1])
-    assert_array_equal(fold_numbers(GROUPS, Y, GROUPS, labels=LABELS), [GROUPS])
+    assert_array_equal(fold_numbers(GROUPS, LABELS, GROUPS, classes=True), [GROUPS])
 
 
 class TestRefusals:
@@ -169,7 +169,7 @@ class TestRefusals:
             ((LABELS == "no").astype(int), "class 'no' are in one fold"),
         ):
             with pytest.raises(ValueError, match=message):
-                fold_numbers(folds, Y, GROUPS if "group" in message else None, labels=LABELS)
+                fold_numbers(folds, LABELS, GROUPS if "group" in message else None, classes=True)
 
     def test_a_fold_or_group_that_has_a_class_to_itself(self):
         labels = np.sort(LABELS)
@@ -178,7 +178,7 @@ class TestRefusals:
             (None, np.arange(N) // 8, "All rows of class 'no' are in one group"),
         ):
             with pytest.raises(ValueError, match=message):
-                fold_numbers(cv, Y, groups, labels=labels)
+                fold_numbers(cv, labels, groups, classes=True)
         for cv, groups in ((KFold(3), None), (None, np.arange(N) // 8)):
             fold_numbers(cv, Y, groups)  # numbers have no classes
 

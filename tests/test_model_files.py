@@ -767,7 +767,7 @@ TAMPERED = [
     ("svm", "X_fit_", np.zeros((12, 5))),
     ("svm", "held_out_", HeldOut(np.ones(3), np.ones(3))),
     ("svm", "units_", Units.rows(5)),
-    ("nested svm", "nested_", 3),
+    ("nested svm", "_nested", 3),
     ("nested svm.nested_", "machines", ("svm",)),
     ("nested svm.nested_", "units", Units.rows(5)),
     ("nested svm.nested_", "rows", np.arange(3)),

@@ -19,7 +19,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 
-from looms._typing import AnyArray, Array
+from looms._typing import AnyArray
 
 __all__ = ["GapKFold", "fold_numbers", "group_numbers", "joined_groups"]
 
@@ -29,10 +29,10 @@ NUMBER_OF_FOLDS = re.compile(r"(?:(\d+)x)?(\d+)")
 
 def fold_numbers(
     cv: Any,
-    y: Array,
+    y: AnyArray,
     groups: AnyArray | None = None,
     *,
-    labels: AnyArray | None = None,
+    classes: bool = False,
     random_state: int = 0,
 ) -> AnyArray:
     """Fold number of every row, in one repetition or several.
@@ -43,10 +43,10 @@ def fold_numbers(
         stratified for classes; "5x2" for five repetitions of two shuffled folds; a scikit-learn
         splitter, or its splits; or an array of fold numbers, as returned. Splits that leave out
         the same row are put in different repetitions.
-    y : (n,) or (n, t) targets, for splitters that use them.
+    y : (n,) classes, or (n,) or (n, t) numbers, for splitters that use them.
     groups : (n,) numbers; rows of one group are held out together. Groups of one row each are as
         no groups.
-    labels : (n,) class of every row; without them there are no classes.
+    classes : whether ``y`` holds classes, so that folds are stratified.
     random_state : seed for the repetitions of "5x2".
 
     Returns
@@ -85,8 +85,7 @@ def fold_numbers(
                 f"{cv.dtype} of shape {cv.shape}."
             )
     else:
-        targets = y if labels is None else labels
-        folds = _repetitions(_splits(cv, targets, groups, labels is not None, random_state), n)
+        folds = _repetitions(_splits(cv, y, groups, classes, random_state), n)
     never = (folds < 0).all(axis=0)
     if never.any():
         raise ValueError(
@@ -95,7 +94,7 @@ def fold_numbers(
             "KFold, or looms.folds.GapKFold for rows in order of time."
         )
     _check_groups_stay_together(folds, groups)
-    check_rest(folds, labels, "group" if cv is None else "fold")
+    check_rest(folds, y, classes, "group" if cv is None else "fold")
     return folds
 
 
@@ -177,7 +176,9 @@ def _splits_groups(cv: Any) -> bool:
     return routing is not None and bool(routing().consumes("split", ["groups"]))
 
 
-def _splits(cv: Any, y: Array, groups: AnyArray, classes: bool, random_state: int) -> Iterable[Any]:
+def _splits(
+    cv: Any, y: AnyArray, groups: AnyArray, classes: bool, random_state: int
+) -> Iterable[Any]:
     """Training and test rows of every split."""
     X, grouped = np.zeros((len(y), 1)), is_grouped(groups)
     if hasattr(cv, "split") and not isinstance(cv, str):
@@ -264,16 +265,13 @@ def _check_groups_stay_together(folds: AnyArray, groups: AnyArray) -> None:
         )
 
 
-def check_rest(folds: AnyArray, labels: AnyArray | None, unit: str) -> None:
-    """ValueError if some fold, (n_repetitions, n), leaves no rows, or none of some class."""
+def check_rest(folds: AnyArray, y: AnyArray, classes: bool, unit: str) -> None:
+    """ValueError if some fold, (n_repetitions, n), leaves no rows, or none of some class of y."""
     folds = left_out_with(folds)
     if any(len(np.unique(row)) == 1 and row[0] >= 0 for row in folds):
         raise ValueError(f"All rows are in one {unit}: holding it out leaves none to train on.")
-    if labels is None:
-        return
-    classes, codes = np.unique(labels, return_inverse=True)
-    for k, name in enumerate(classes.tolist()):
-        held = [np.unique(row[codes == k]) for row in folds]
+    for name in np.unique(y).tolist() if classes else ():
+        held = [np.unique(row[y == name]) for row in folds]
         if any(len(numbers) == 1 and numbers[0] >= 0 for numbers in held):
             remedy = "finer groups" if unit == "group" else "more folds"
             raise ValueError(

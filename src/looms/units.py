@@ -124,14 +124,14 @@ class Units:
     def of(
         cls,
         cv: Any,
-        y: Array,
+        y: AnyArray,
         groups: AnyArray | None = None,
         *,
-        labels: AnyArray | None = None,
+        classes: bool = False,
         random_state: int = 0,
     ) -> Self:
         """Units of a cross-validation; arguments are as for `looms.folds.fold_numbers`."""
-        numbers = fold_numbers(cv, y, groups, labels=labels, random_state=random_state)
+        numbers = fold_numbers(cv, y, groups, classes=classes, random_state=random_state)
         return cls.of_numbers(numbers, groups)
 
     def __getstate__(self) -> dict[str, AnyArray]:

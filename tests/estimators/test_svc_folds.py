@@ -248,7 +248,7 @@ class TestScores:
         scores = model.scores_
         assert list(scores) == list(model.scores_se_) == ["error", "ber", "auc", "log_loss"]
         assert scores["error"] == pytest.approx(np.average(wrong, weights=WEIGHT))
-        folds = outer_folds(None, held_out.y, NUMBERS, labels, 0)
+        folds = outer_folds(None, labels, NUMBERS, True, 0)
         apart = SVCCV(**HELD, cv=folds).fit(X, y, WEIGHT, groups=GROUPS)
         assert scores["auc"] == pytest.approx(apart.scores_["auc"], abs=1e-9)
         p = np.exp(held_out.outputs)

@@ -317,8 +317,8 @@ class MachineRequest:
         prefix = " ".join(f"{name} {value}" for name, value in given.items() if value)
         with as_messages(prefix=f"{prefix}: "):
             groups = [group_numbers(labels, len(y)) for labels in prepared.arguments.values()]
-            labels = y if prepared.target.task == "classification" else None
-            fold_numbers(cv, y, *groups, labels=labels)
+            classes = prepared.target.task == "classification"
+            fold_numbers(cv, y, *groups, classes=classes)
 
     def _check_classes(self, y: AnyArray, rule: Threshold) -> None:
         labels, codes, counts = np.unique(y, return_inverse=True, return_counts=True)

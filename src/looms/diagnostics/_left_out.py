@@ -218,7 +218,7 @@ def left_out_fits(
     unit, labels, group, method = "sample", problem.names, np.arange(n), "leave-one-out"
     numbers = None if groups is None else group_numbers(groups, n)
     if cv is not None:
-        folds = np.asarray(fold_numbers(cv, problem.labels + 0.0, numbers, labels=problem.labels))
+        folds = np.asarray(fold_numbers(cv, problem.labels, numbers, classes=True))
         if len(folds) > 1:
             raise ValueError(f"Each sample is left out once, and cv={cv!r} repeats it.")
         labels, group = np.unique(folds[0], return_inverse=True)
@@ -226,7 +226,7 @@ def left_out_fits(
     elif numbers is not None:
         _, first, group = np.unique(numbers, return_index=True, return_inverse=True)
         unit, labels, method = "group", np.asarray(groups)[first], "leave-one-group-out"
-        check_rest(group[None], problem.y, "group")
+        check_rest(group[None], problem.y, True, "group")
     predicted, predicted_without, terms = machines_without(
         problem, group, likelihood, n_jobs, progress
     )

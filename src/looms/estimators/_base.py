@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from copy import copy
 from numbers import Real
 from typing import Any
 
@@ -15,42 +14,27 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from looms._checks import one_or_many
 from looms._kernel_matrix import check_kernel_matrix
-from looms._scores import Scores
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import ArrayBlocks, RowBlocks, as_blocks, rows_in_memory
 from looms.dask._blocks import in_blocks
 from looms.estimators._certificate import CertifiedMachine
-from looms.estimators._warnings import warn_of_optimistic_scores
+from looms.estimators._scored import ScoredMachine
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._names import as_kernel
 from looms.kernels._samples import as_matrix
 from looms.lssvm._system import checked_weights
 from looms.lssvm.left_out import LeftOut
-from looms.scores import Scored
+from looms.selection._nested import Nested
 from looms.units import Units
 
 # Beside weights larger than this by its inverse, too few digits of a sample's ridge are left
 # for the machine without one of the heavy samples.
 _NEGLIGIBLE = 1e-10
 
-#: Attributes that are made from others when they are needed.
-_MADE_AGAIN = (
-    "_left_out",
-    "_units_of_fit",
-    "_machine_models",
-    "_local_scales",
-    "_held_out_scores",
-    "_said_optimistic",
-)
-#: Attributes that are neither pickled nor saved.
-_NOT_SAVED = (*_MADE_AGAIN, "_blocks")
-#: Attributes that only some fits set.
-_OF_SOME_FITS = ("certificate_", "_tuned_before", "_blocks")
 
-
-class KernelMachine(CertifiedMachine):
+class KernelMachine(CertifiedMachine, ScoredMachine):
     """Base class of the kernel machines: kernels, validation of samples, fitted attributes."""
 
     kernel: Any
@@ -62,8 +46,14 @@ class KernelMachine(CertifiedMachine):
     held_out_: HeldOut
     #: Rows that were held out together for ``held_out_``; those of weight zero stay.
     units_: Units
-    #: Predictions by machines chosen without the sample; machines with given values have none.
-    nested_: Any = None
+    _made_again = (
+        *ScoredMachine._made_again,
+        "_left_out",
+        "_units_of_fit",
+        "_machine_models",
+        "_local_scales",
+        "_blocks",
+    )
 
     @property
     def _pairwise(self) -> bool:
@@ -140,18 +130,15 @@ class KernelMachine(CertifiedMachine):
         return [as_kernel(kernel) for kernel in one_or_many(self.kernel)]
 
     def _set_fitted(self, **attributes: Any) -> None:
-        """Set fitted attributes, all at once: a fit that failed before changed none of them."""
-        for name in (*_MADE_AGAIN, *_OF_SOME_FITS):
+        for name in ("certificate_", "_tuned_before"):  # of some fits
             self.__dict__.pop(name, None)
-        self.__dict__.update(attributes)
+        super()._set_fitted(**attributes)
 
-    def __getstate__(self) -> dict[str, Any]:
-        """State without what can be made again from it."""
-        state = super().__getstate__()
-        return {name: value for name, value in state.items() if name not in _NOT_SAVED}
+    def __sklearn_is_fitted__(self) -> bool:
+        return "fit_weight_" in vars(self)  # a fit that failed may have left other attributes
 
     def _checked_new_data(self, X: Any) -> Matrix:
-        check_is_fitted(self, "fit_weight_")  # a fit that failed may have left other attributes
+        check_is_fitted(self)
         if isinstance(X, RowBlocks):
             if X.shape[1] != self.n_features_in_:
                 raise ValueError(
@@ -172,65 +159,6 @@ class KernelMachine(CertifiedMachine):
             cached = self._units_of_fit = self.units_.among(np.flatnonzero(self.fit_weight_))
         return cached
 
-    @property
-    def scores_(self) -> dict[str, float]:
-        """Figures to quote, from held-out predictions.
-
-        For classes "error", "ber" (the mean over classes of the error rate), "auc" and, with
-        probabilities, "log_loss"; for numbers "rmse", "mae" and "r2". With ``nested_`` the whole
-        choice was made without the row. Without, as on landmarks, beyond 1000 rows by default, or
-        after `without`, the hyper-parameters were chosen on the same rows, so the scores are
-        optimistic, and the first access gives an `OptimisticScoresWarning` (not where
-        ``nested=None`` was asked for). The first access costs n³ flops for a least-squares machine,
-        or the ten fits of ``nested_``.
-
-        "auc" compares two rows under one machine that has seen neither: leave-pair-out. `SVCCV`,
-        and machines that were fitted to rows in blocks, compare rows within the
-        folds of `cv`, or within ten folds made for this, whose outputs the other scores of the
-        latter are of as well; "auc" is then NaN if some class has fewer than three rows, or groups.
-        After a choice among several candidates, rows are compared within its folds.
-        """
-        return {name: value for name, (value, _) in self._read_scores().items()}
-
-    @property
-    def scores_se_(self) -> dict[str, float]:
-        """Standard errors of ``scores_`` over draws of the rows, or groups, for a fixed machine.
-
-        Over draws of the training rows too, the distance from the score on new rows is larger:
-        1.0 to 1.4 times (root mean square, error rates and areas of 150 or 200 rows), for log loss
-        and numbers up to 2.9 times [benchmarks/results/standard_errors.csv].
-        """
-        return {name: error for name, (_, error) in self._read_scores().items()}
-
-    @property
-    def _remedy_of_optimism(self) -> str | None:
-        """Advice for honest scores, if the machine was tuned on the rows of ``scores_``."""
-        return None
-
-    def _read_scores(self) -> Scores:
-        """``scores_`` with standard errors; the first access warns if they are optimistic."""
-        scores = self._scored().scores
-        warn_of_optimistic_scores(self)
-        return scores
-
-    def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
-        """Table of fitted attributes, without scores, which take work and words."""
-        shown = copy(self)
-        shown._held_out_scores = Scored({}, np.zeros(0, dtype=np.intp), None)
-        shown._said_optimistic = True
-        fitted = super(KernelMachine, shown)._get_fitted_attr_html(doc_link)
-        for name in ("scores_", "scores_se_"):
-            fitted.pop(name, None)
-        return fitted
-
-    def _scored(self) -> Scored:
-        """``scores_``, their standard errors and the decisions that they rest on."""
-        check_is_fitted(self, "fit_weight_")
-        cached: Scored | None = vars(self).get("_held_out_scores")
-        if cached is None:
-            cached = self._held_out_scores = self._scored_anew()
-        return cached
-
     def _held_out_at(
         self, X: Matrix, left_out: LeftOut, units: Units
     ) -> Iterator[tuple[slice, Array]]:
@@ -243,25 +171,31 @@ class KernelMachine(CertifiedMachine):
                 F = left_out.at(some[:, train] if self._pairwise else some, units)
             yield rows, F[:, units.own].reshape(len(F), -1, *shape)
 
-    @abstractmethod
-    def _area(self, weight: Array) -> tuple[float, Array]:
-        """Area under the ROC curve at the chosen values, and what each row adds to its deviation.
-
-        It compares held-out rows under one machine that has seen neither; ``weight``, (m,), has
-        the weights of the rows of the fit.
-        """
-
-    @abstractmethod
-    def _scored_anew(self) -> Scored:
-        """`_scored`, computed."""
-
-    @abstractmethod
-    def _models_without_rows(self, X: Matrix) -> tuple[Array, Iterator[tuple[slice, Array]]]:
-        """Held-out residuals of the samples of the fit, and outputs of the models without each.
+    def _models_without_rows(
+        self, X: Matrix, chosen: bool = True
+    ) -> tuple[Array, Iterator[tuple[slice, Array]]]:
+        """Held-out residuals of the rows of the fit, and outputs of the models without each.
 
         The outputs come in blocks: the rows of ``X``, and (rows, n_train) or (rows, n_train,
-        n_targets) numbers.
+        n_targets) numbers. With ``nested_`` the models were chosen without the row, unless
+        ``chosen`` is false.
         """
+        nested = self.nested_ if chosen else None
+        if nested is not None:
+            left_out = self._chosen_without(nested)
+            return nested.held_out.residuals, self._held_out_at(X, left_out, nested.units)
+        left_out, units = self.left_out(), self._units.draws
+        with blas_threads(len(left_out.y)):
+            residuals = left_out.y - left_out.outputs(units)[0]
+        return residuals.reshape(-1, *self.loo_.y.shape[1:]), self._held_out_at(X, left_out, units)
+
+    @abstractmethod
+    def left_out(self) -> LeftOut:
+        """The machine without any of the rows of its fit."""
+
+    @abstractmethod
+    def _chosen_without(self, nested: Nested) -> LeftOut:
+        """Machines that were chosen without each fold of ``nested``."""
 
 
 def check_flag(name: str, value: Any) -> None:

@@ -193,7 +193,7 @@ class CertifiedMachine(BaseEstimator):  # type: ignore[misc]
         >>> certificate.verdict, len(certificate.rows), certificate.relative < certificate.bound
         ('agrees', 3, True)
         """
-        check_is_fitted(self, "fit_weight_")
+        check_is_fitted(self)
         train = np.flatnonzero(self.fit_weight_)
         if isinstance(n_rows, bool) or not (isinstance(n_rows, Integral) and n_rows >= 1):
             raise ValueError(f"n_rows must be a positive integer, got {n_rows!r}.")

@@ -7,7 +7,8 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from looms._classes import class_targets, with_ties
+from looms._classes import class_indices, class_targets, with_ties
+from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.calibration import class_probabilities, fit_calibrator
 from looms.calibration._calibrators import as_calibration
@@ -24,7 +25,9 @@ from looms.estimators._least_squares import GivenMachine
 from looms.estimators._updates import UpdatableMachine
 from looms.estimators._warnings import warn_of_missed_precision
 from looms.held_out import HeldOut
+from looms.scores import area_within, held_out_decisions
 from looms.selection._candidates import Score
+from looms.selection._decisions import Decided, Decisions
 
 
 def _has_probabilities(classifier: Classifier) -> bool:
@@ -95,6 +98,22 @@ class Classifier(ThresholdedClassifier, UpdatableMachine):
             The logarithm of `predict_proba`; finite, since probabilities of zero count as 2.2e-308.
         """
         return np.asarray(np.log(np.maximum(self.predict_proba(X), np.finfo(np.float64).tiny)))
+
+    def _decided(self, weight: Array) -> tuple[Decisions, tuple[float, Array]]:
+        """Decisions on held-out outputs at the values chosen, and the area of `_area`."""
+        train, rule = np.flatnonzero(self.fit_weight_), (self.threshold_, self.calibrator_)
+        y = self.loo_.y[train]
+        kept = self._scored_in
+        if self.choice_units_ is not None:  # by machines tuned anew, which are not kept
+            kept = self.choice_units_.among(train), self.held_out_.outputs[train]
+        if kept is None:
+            with blas_threads(len(train)):
+                left_out = self.left_out()
+                return held_out_decisions(left_out, self._units, weight, *rule, y.shape, self._tie)
+        units, outputs = kept
+        decided = Decided.of(np.arange(len(y)), outputs, *rule, self._tie)
+        area = area_within(HeldOut(y, outputs, weight), units, self._tie)
+        return Decisions.of([decided], class_indices(y)), area
 
     def _encoded(self, y: AnyArray, weight: Array) -> tuple[AnyArray, AnyArray, Array]:
         """Classes, index of each label, targets ±1; ValueError if unsuitable."""
@@ -294,7 +313,7 @@ class LSSVMClassifier(Classifier, GivenMachine):
         X, y, weight = self._validated(X, y, sample_weight)
         classes, labels, targets = self._encoded(y, weight)
         fit_weight = weight * class_weights(self.class_weight, labels, classes, weight)
-        fitted = self._fitted(X, targets, weight, fit_weight, groups, y)
+        fitted = self._fitted(X, y, targets, weight, fit_weight, groups)
         self._set_given({"classes_": classes, **fitted})
         return self
 

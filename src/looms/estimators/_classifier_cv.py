@@ -292,7 +292,7 @@ fit_intercept_, n_features_in_, feature_names_in_
         selection_weight = weight * selection_weights(self, labels, classes, weight)
         watcher = CallbackWatcher(self, X, y, None if sample_weight is None else weight)
         weights = weight, fit_weight, selection_weight
-        rows = RowsOfFit(X, targets, *weights, groups, y, self._score)
+        rows = RowsOfFit(X, y, targets, *weights, groups, True, self._score)
         choice, fitted = self._selected(rows, watcher)
         _, threshold, calibrator = choice.score
         self._set_fitted(classes_=classes, threshold_=threshold, calibrator_=calibrator, **fitted)

@@ -11,6 +11,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
 from looms._classes import class_indices, class_targets
+from looms._scores import class_scores
 from looms._typing import AnyArray, Array, Matrix
 from looms.calibration._calibrators import Calibrator, output_at_half
 from looms.calibration._softmax import Softmax
@@ -21,6 +22,8 @@ from looms.criteria import balanced_error_rate
 from looms.dask._predict import lazy_for_dask
 from looms.estimators._base import KernelMachine, check_flag
 from looms.held_out import HeldOut
+from looms.scores import Scored
+from looms.selection._decisions import Decisions
 from looms.threshold import as_rule, find_threshold
 
 
@@ -157,6 +160,26 @@ class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[mis
                 loo_scores, scores, coverage, labels if class_conditional else None
             )
         return sets
+
+    @abstractmethod
+    def _decided(self, weight: Array) -> tuple[Decisions, tuple[float, Array]]:
+        """Decisions on held-out outputs, and the area under the ROC curve of `_area`."""
+
+    def _area(self, weight: Array) -> tuple[float, Array]:
+        """Area under the ROC curve at the chosen values, and what each row adds to its deviation.
+
+        It compares held-out rows under one machine that has seen neither; ``weight``, (m,), has
+        the weights of the rows of the fit.
+        """
+        return self._decided(weight)[1]
+
+    def _scored_anew(self) -> Scored:
+        train, nested = np.flatnonzero(self.fit_weight_), self.nested_
+        weight, labels = self.loo_.sample_weight[train], class_indices(self.loo_.y[train])
+        decisions, auc = (nested and nested.of_classes) or self._decided(weight)
+        clusters = self._units.clusters
+        scores = class_scores(labels, decisions.wrong, auc, weight, clusters, decisions.losses)
+        return Scored(scores, train, decisions)
 
 
 def encoded(y: AnyArray, weight: Array) -> tuple[AnyArray, AnyArray, Array]:

@@ -151,9 +151,10 @@ class EstimatorMember(Member):
         return Fit(replace(whole, held_out=held_out), y, held_out, left_out.weight, F, 0.0, folds)
 
     def _folds(self, units: Units, y: Array) -> Units:
-        labels = None if self.classes is None else class_indices(y)
+        classes = self.classes is not None
+        labels = class_indices(y) if classes else y
         try:
-            numbers = outer_folds(None, y, units.clusters, labels, 0, FOLDS)
+            numbers = outer_folds(None, labels, units.clusters, classes, 0, FOLDS)
         except ValueError:  # too few rows, or groups, of some class
             return units
         return Units.partition(numbers, units.clusters)

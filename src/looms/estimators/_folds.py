@@ -48,32 +48,21 @@ def remedy_of_optimism(nested: bool) -> str:
 
 
 def units_of_fit(
-    cv: Any,
-    targets: Array,
-    groups: AnyArray,
-    labels: AnyArray | None,
-    train: AnyArray,
-    seed: int,
+    cv: Any, y: AnyArray, groups: AnyArray, classes: bool, train: AnyArray, seed: int
 ) -> Units:
-    """Units of the rows ``train`` that ``cv`` holds out; the other arguments are for all rows.
+    """Units of the rows ``train`` that ``cv`` holds out; ``y`` and groups are of all rows.
 
     A number of folds divides these rows; splits refer to all rows.
     """
-    own = None if labels is None else labels[train]
     if is_number_of_folds(cv):
-        return Units.of(cv, targets[train], groups[train], labels=own, random_state=seed)
-    folds = fold_numbers(cv, targets, groups, labels=labels)[:, train]
-    check_rest(folds, own, "fold")
+        return Units.of(cv, y[train], groups[train], classes=classes, random_state=seed)
+    folds = fold_numbers(cv, y, groups, classes=classes)[:, train]
+    check_rest(folds, y[train], classes, "fold")
     return Units.of_numbers(folds, groups[train])
 
 
 def outer_folds(
-    cv: Any,
-    targets: Array,
-    groups: AnyArray,
-    labels: AnyArray | None,
-    seed: int,
-    most: int = OUTER_FOLDS,
+    cv: Any, y: AnyArray, groups: AnyArray, classes: bool, seed: int, most: int = OUTER_FOLDS
 ) -> AnyArray:
     """Number of the outer fold of each row, at most ``most`` folds, stratified by class.
 
@@ -81,20 +70,16 @@ def outer_folds(
     """
     grouped = is_grouped(groups)
     unit = "group" if grouped else "sample"
-    codes = (
-        np.zeros(len(groups), dtype=int)
-        if labels is None
-        else np.unique(labels, return_inverse=True)[1]
-    )
+    codes = np.unique(y, return_inverse=True)[1] if classes else np.zeros(len(y), dtype=int)
     n_folds = min(len(np.unique(groups[codes == c])) for c in range(codes.max() + 1))
     if n_folds < LEAST_OUTER_FOLDS:
-        what = "There are" if labels is None else "Some class has"
+        what = "Some class has" if classes else "There are"
         raise ValueError(
             f"{what} fewer than {LEAST_OUTER_FOLDS} {unit}s, but as many outer folds are needed: "
             "give more."
         )
     n_folds = min(most, n_folds)
-    (numbers,) = fold_numbers(f"1x{n_folds}", targets, groups, labels=labels, random_state=seed)
+    (numbers,) = fold_numbers(f"1x{n_folds}", y, groups, classes=classes, random_state=seed)
     match = NUMBER_OF_FOLDS.fullmatch(str(cv))
     inner = 2 if match is None else int(match[2])
     for number in np.unique(numbers):
@@ -124,7 +109,7 @@ def folds_of_area(labels: AnyArray, groups: AnyArray) -> AnyArray | None:
     None if some class has too few rows, or groups.
     """
     try:
-        return outer_folds(None, labels, groups, labels, 0)
+        return outer_folds(None, labels, groups, True, 0)
     except ValueError:
         return None
 

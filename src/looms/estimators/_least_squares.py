@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from numbers import Real
 from typing import Any
@@ -11,9 +11,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from looms._classes import class_indices
 from looms._memory import GIVEN, check_memory
-from looms._scores import class_scores, number_scores
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks, rows_in_memory
@@ -22,15 +20,12 @@ from looms.estimators._certificate import CertifiedSystem
 from looms.estimators._fits import fitted_machine
 from looms.estimators._folds import refits_of, units_of_fit
 from looms.folds import group_numbers
-from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._samples import Samples, center_of, check_scale, training_rows
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm.features import has_few_features
 from looms.lssvm.fit import KernelMember, Member
 from looms.lssvm.left_out import Chosen, LeftOut, Linear, Sum
-from looms.scores import Scored, area_within, held_out_decisions
-from looms.selection._decisions import Decided, Decisions
 from looms.selection._nested import Nested, Setting
 from looms.units import Units
 
@@ -124,7 +119,7 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
         left_out : looms.lssvm.left_out.LeftOut
             Of the rows with positive weight, in their order; targets and outputs in columns.
         """
-        check_is_fitted(self, "members_")
+        check_is_fitted(self)
         cached: Linear | Sum | None = vars(self).get("_left_out")
         if cached is None:
             each = [self._solved(one) for one in self.members_]
@@ -153,23 +148,8 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
         X = training_rows(self._rows_of_fit, train, member.pairwise)
         return member.left_out(X, self.loo_.y[train], self.fit_weight_[train], self.fit_intercept_)
 
-    def _models_without_rows(self, X: Matrix) -> tuple[Array, Iterator[tuple[slice, Array]]]:
-        nested: Nested | None = self.nested_
-        if nested is None:
-            return self._without_each(X)
-        left_out = self._chosen_without(nested)
-        return nested.held_out.residuals, self._held_out_at(X, left_out, nested.units)
-
-    def _without_each(self, X: Matrix) -> tuple[Array, Iterator[tuple[slice, Array]]]:
-        """`_models_without_rows` at the values chosen, whether or not they were chosen anew."""
-        left_out, units = self.left_out(), self._units.draws
-        with blas_threads(len(left_out.y)):
-            residuals = left_out.y - left_out.outputs(units)[0]
-        shape = self.loo_.y.shape[1:]
-        return residuals.reshape(-1, *shape), self._held_out_at(X, left_out, units)
-
     def _chosen_without(self, nested: Nested) -> LeftOut:
-        """Machines that were chosen without each fold: points of a grid, or tuned anew."""
+        """By points of a grid, or by machines that were tuned anew."""
         if isinstance(nested.machines[0], Setting):
             y, _, weight = nested.held_out
 
@@ -201,39 +181,6 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
             outputs = self.left_out().outputs(units)
         return outputs.reshape(len(outputs), *self.loo_.y[train].shape)
 
-    def _scored_anew(self) -> Scored:
-        train = np.flatnonzero(self.fit_weight_)
-        y, weight = self.loo_.y[train], self.loo_.sample_weight[train]
-        groups = self._units.clusters
-        if not is_classifier(self):
-            outputs = self._outputs_by_repetition()
-            return Scored(number_scores(y, outputs, weight, groups), train, None)
-        nested: Nested | None = self.nested_
-        of_nested = None if nested is None else nested.of_classes
-        decisions, auc = of_nested or self._decided(weight)
-        labels = class_indices(y)
-        scores = class_scores(labels, decisions.wrong, auc, weight, groups, decisions.losses)
-        return Scored(scores, train, decisions)
-
-    def _area(self, weight: Array) -> tuple[float, Array]:
-        return self._decided(weight)[1]
-
-    def _decided(self, weight: Array) -> tuple[Decisions, tuple[float, Array]]:
-        """Decisions on held-out outputs at the values chosen, and the area of `_area`."""
-        train, rule = np.flatnonzero(self.fit_weight_), (self.threshold_, self.calibrator_)
-        y = self.loo_.y[train]
-        kept = self._scored_in
-        if self.choice_units_ is not None:  # by machines tuned anew, which are not kept
-            kept = self.choice_units_.among(train), self.held_out_.outputs[train]
-        if kept is None:
-            with blas_threads(len(train)):
-                left_out = self.left_out()
-                return held_out_decisions(left_out, self._units, weight, *rule, y.shape, self._tie)
-        units, outputs = kept
-        decided = Decided.of(np.arange(len(y)), outputs, *rule, self._tie)
-        area = area_within(HeldOut(y, outputs, weight), units, self._tie)
-        return Decisions.of([decided], class_indices(y)), area
-
     def _outputs(self, X: Matrix) -> Array:
         """f(x) = Σ_j α_j k(x_j, x) + b for validated samples, or the weighted sum of a stack."""
         return output_of(self.members_, X, self.X_fit_)
@@ -251,16 +198,16 @@ class GivenMachine(LeastSquaresMachine):
     def _fitted(
         self,
         X: Matrix,
+        y: AnyArray,
         targets: Array,
         weight: Array,
         fit_weight: Array,
         groups: Any,
-        labels: AnyArray | None = None,
     ) -> dict[str, Any]:
         """Fitted attributes of the machine on samples of positive weight.
 
         ``fit_weight`` is rescaled to mean one over these, so that integer weights are copies.
-        ``labels`` are classes.
+        ``y`` holds classes or numbers.
         """
         check_flag("fit_intercept", self.fit_intercept)
         if not (isinstance(self.mu, Real) and 0 < float(self.mu) < np.inf):
@@ -281,15 +228,15 @@ class GivenMachine(LeastSquaresMachine):
                 f"Leave-one-out needs two samples of non-zero weight or more, got {n}."
             )
         numbers = group_numbers(groups, len(targets))
-        units = units_of_fit(None, targets, numbers, labels, train, seed=0)
+        units = units_of_fit(None, y, numbers, is_classifier(self), train, seed=0)
         zeta = fit_weight[train] * (n / fit_weight[train].sum())
         X_train = training_rows(X, train, kernel.pairwise)
         if not has_few_features(kernel, X_train):
             check_memory(n, GIVEN, f"{type(self).__name__}CV(rank='auto'), a machine on landmarks")
         kernel = kernel.started(Samples(X_train, center=center_of(X_train), weight=zeta))
-        members, y = self._given_members(kernel, mu), targets[train]
+        members, Y = self._given_members(kernel, mu), targets[train]
         fits = [
-            one.fit(one.left_out(X_train, y, zeta, self.fit_intercept), units, y) for one in members
+            one.fit(one.left_out(X_train, Y, zeta, self.fit_intercept), units, Y) for one in members
         ]
         fitted = fitted_machine(X, weight, targets, [one.weight for one in members], fits)
         return fitted | {"units_": units.spread(train, numbers)}

@@ -223,7 +223,7 @@ class NonconformityClassifier(PooledClassifier):
                 pool, outputs = plan.fit_loo(X, labels, self.n_jobs)
             else:
                 cv, seed = self.validation, int(split_seed)
-                folds = np.asarray(fold_numbers(cv, labels, labels=labels, random_state=seed))
+                folds = np.asarray(fold_numbers(cv, labels, classes=True, random_state=seed))
                 outputs = held_out_outputs(plan, X, labels, folds, self.n_jobs)
                 pool = plan.fit(X, labels, rows, self.n_jobs)
         neighbors = None

@@ -9,6 +9,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 
 from looms._checks import check_known
+from looms._scores import number_scores
 from looms._threads import blas_threads
 from looms._typing import Array, Matrix
 from looms.blocks import as_blocks
@@ -26,6 +27,7 @@ from looms.estimators._warnings import warn_of_search
 from looms.held_out import HeldOut
 from looms.kernels._samples import training_rows
 from looms.lssvm.fit import cross_of
+from looms.scores import Scored
 from looms.selection._candidates import Score
 
 METHODS = ("plus", "minmax", "scaled")
@@ -140,7 +142,7 @@ class Regressor(RegressorMixin, UpdatableMachine):  # type: ignore[misc]
             raise ValueError(
                 f"method='scaled' needs three {word} of non-zero weight, got {n_units}."
             )
-        r, blocks = self._models_without_rows(X) if method != "scaled" else self._without_each(X)
+        r, blocks = self._models_without_rows(X, chosen=method != "scaled")
         ends = np.empty((X.shape[0], *r.shape[1:], 2))
         if method == "scaled":
             for rows, F in blocks:
@@ -152,6 +154,11 @@ class Regressor(RegressorMixin, UpdatableMachine):  # type: ignore[misc]
         for rows, F in blocks:
             ends[rows] = interval(r, F, coverage)
         return ends
+
+    def _scored_anew(self) -> Scored:
+        train, outputs = np.flatnonzero(self.fit_weight_), self._outputs_by_repetition()
+        y, weight = self.loo_.y[train], self.loo_.sample_weight[train]
+        return Scored(number_scores(y, outputs, weight, self._units.clusters), train, None)
 
     def _scales(self, X: Matrix, shape: tuple[int, ...]) -> dict[str, Array]:
         """Scale of the noise under each leave-one-out model, at the rows of the fit and new ones.
@@ -273,7 +280,7 @@ certificate_, n_features_in_, feature_names_in_
             If the kernel matrix, with arrays of its size beside it, takes more memory than is free.
         """
         X, targets, weight = self._validated(X, y, sample_weight)
-        self._set_given(self._fitted(X, targets, weight, weight, groups))
+        self._set_given(self._fitted(X, targets, targets, weight, weight, groups))
         return self
 
 
@@ -403,7 +410,7 @@ n_features_in_, feature_names_in_
             return Score(PRESS().evaluate(*held_out).value)
 
         watcher = CallbackWatcher(self, X, targets, None if sample_weight is None else weight)
-        rows = RowsOfFit(X, targets, weight, weight, weight, groups, None, scorer)
+        rows = RowsOfFit(X, targets, targets, weight, weight, weight, groups, False, scorer)
         choice, fitted = self._selected(rows, watcher)
         self._set_fitted(**fitted)
         watcher.ends()

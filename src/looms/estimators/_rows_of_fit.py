@@ -28,22 +28,24 @@ class RowsOfFit:
 
     Attributes
     ----------
-    X, targets : all rows, of which those of positive weight take part.
+    X, y : all rows, of which those of positive weight take part; classes or numbers.
+    targets : (n,) or (n, t) numbers, ±1 for classes.
     weight, fit_weight, selection_weight : (n,) as given, in the fit, and in the criterion.
     groups : (n,) numbers, equal for rows of one group.
-    labels : (n,) classes, or None for numbers.
+    classes : whether ``y`` holds classes.
     scorer : score of held-out outputs and the weights of the fit.
     weighs : whether the score takes the factors of classes that some rows lack.
     seed : of folds, subsamples and landmarks.
     """
 
     X: Matrix
+    y: AnyArray
     targets: Array
     weight: Array
     fit_weight: Array
     selection_weight: Array
     groups: Any
-    labels: AnyArray | None
+    classes: bool
     scorer: Callable[[HeldOut, Array], Score]
     weighs: bool = True
     seed: int = 0
@@ -53,19 +55,18 @@ class RowsOfFit:
         """Numbers of the rows that take part."""
         return np.flatnonzero(self.weight)
 
-    def own(self, values: AnyArray | None) -> Any:
-        """Values of the rows that take part, or None."""
-        return None if values is None else values[self.train]
+    def own(self, values: AnyArray) -> AnyArray:
+        """Values of the rows that take part."""
+        return values[self.train]
 
     @property
     def data(self) -> tuple[Matrix, AnyArray, Array, AnyArray]:
         """X, y, weights and groups, as `fit` takes them."""
-        y = self.targets if self.labels is None else self.labels
-        return self.X, y, self.weight, self.groups
+        return self.X, self.y, self.weight, self.groups
 
     def units(self, cv: Any) -> Units:
         """Those of the rows that take part, which ``cv`` holds out together."""
-        return units_of_fit(cv, self.targets, self.groups, self.labels, self.train, self.seed)
+        return units_of_fit(cv, self.y, self.groups, self.classes, self.train, self.seed)
 
     def outer_units(self, cv: Any, most: int = OUTER_FOLDS) -> Units:
         """Outer folds of the rows that take part; those of ``cv`` if it is made for these rows.
@@ -73,11 +74,10 @@ class RowsOfFit:
         ValueError if there are fewer than three, or more than ten of ``cv``, or too few rows
         outside some fold.
         """
-        targets, groups, labels = map(self.own, (self.targets, self.groups, self.labels))
         if is_number_of_folds(cv):
-            return Units.partition(
-                outer_folds(cv, targets, groups, labels, self.seed, most), groups
-            )
+            groups = self.own(self.groups)
+            folds = outer_folds(cv, self.own(self.y), groups, self.classes, self.seed, most)
+            return Units.partition(folds, groups)
         units = self.units(cv).once
         if not LEAST_OUTER_FOLDS <= units.n_units <= OUTER_FOLDS:
             raise ValueError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -14,7 +13,6 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from looms._checks import check_known, one_or_many
 from looms._classes import class_indices
@@ -107,32 +105,13 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
     candidates_: list[Candidate]
     cv_results_: dict[str, Any]
     best_index_: int
-    _nested: Nested | None
-    _unfitted: Any  # to be tuned in outer folds; None where it was, or is not to be
     _outer_seed: int
-
-    @property
-    def nested_(self) -> Nested | None:
-        """Predictions for each sample by machines that were chosen without it, or None.
-
-        Unless the fit did, the first access computes them, at the cost of ten fits.
-        """
-        check_is_fitted(self, "fit_weight_")
-        if self._unfitted is not None:
-            self._nested, self._unfitted = self._tuned_in_folds() or self._nested, None
-        return self._nested
 
     @property
     def _remedy_of_optimism(self) -> str | None:
         if self.nested is None or self.nested_ is not None:
             return None
         return remedy_of_optimism(True)
-
-    def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
-        """Table of fitted attributes, without those that take ten fits."""
-        shown = copy(self)
-        shown._nested = shown._unfitted = None
-        return super(SelectingMachine, shown)._get_fitted_attr_html(doc_link)
 
     def _selected(self, rows: RowsOfFit, watcher: CallbackWatcher) -> tuple[Choice, dict[str, Any]]:
         """The candidate with the smallest score, and the fitted attributes of its machine."""
@@ -174,7 +153,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             outer = folds_of_choice(self, choice, rows)
         if outer is not None:
             choice, tuned = combined(self, choice, tried, outer, rows)
-            rules = None if rows.labels is None else tuned.rules(choice.fit.y, rows)
+            rules = tuned.rules(choice.fit.y, rows) if rows.classes else None
             nested = tuned.nested(rows, choice.fit.y, rules, whole=False)
         # A choice by folds of few rows tells of the rows that it predicts.
         few = self.nested == "auto" and n <= FEW_ROWS
@@ -182,9 +161,9 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         compared = scored_in = None
         if tuned is not None:
             compared = tuned.outer.spread(train, rows.groups)
-        elif rows.labels is not None and choice.fit.units is not None:
+        elif rows.classes and choice.fit.units is not None:
             scored_in = choice.fit.units, choice.fit.mean_held_out.outputs
-        elif rows.labels is not None and isinstance(X_train, RowBlocks):
+        elif rows.classes and isinstance(X_train, RowBlocks):
             scored_in = outputs_of_choice(X_train, choice, units, fit_intercept=self.fit_intercept)
         return choice, {
             "candidates_": Candidates(choice.candidates),
@@ -233,7 +212,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         if rank is not None:
             options |= {"rank": rank, "tuned": self._tune(), "random_state": rows.seed}
             of_kernel = partial(low_rank_objective, as_blocks(X), y, **options)
-        classes = None if rows.labels is None else np.unique(rows.own(rows.labels))
+        classes = np.unique(rows.own(rows.y)) if rows.classes else None
         given = {name: options[name] for name in ("sample_weight", "selection_weight", "units")}
 
         def of_candidate(kernel: Any, criterion: Any) -> Any:
@@ -301,12 +280,13 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
     def _tuned_in_folds(self) -> Nested | None:
         """Predictions of every fold by a machine that was tuned anew without it."""
         targets, _, weight = self.loo_
-        labels = self.classes_[class_indices(targets)] if is_classifier(self) else None
+        classes = is_classifier(self)
+        y = self.classes_[class_indices(targets)] if classes else targets
         most, seed = OUTER_FOLDS, self._outer_seed
         if self.choice_units_ is not None:  # others than those that compared the candidates
             most, seed = CHOICE_FOLDS, seed + 1
         weights = weight, self.fit_weight_, self.selection_weight_
-        data = self._rows_of_fit, targets, *weights, self.units_.clusters, labels
+        data = self._rows_of_fit, y, targets, *weights, self.units_.clusters, classes
         rows = RowsOfFit(*data, lambda *_: Score(0.0), seed=seed)
         try:
             outer = rows.outer_units(self._unfitted.cv, most)
@@ -315,7 +295,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         inner = rows.inner_units(self._unfitted.cv)
         (machines,) = tuned_without(self, [self._unfitted], outer, rows.train, rows.data, inner)
         rules = None
-        if labels is not None:
+        if classes:
             rules = [(machine.threshold_, machine.calibrator_) for machine in machines]
         tuned = TunedInFolds.of(machines, outer, self._rows_of_fit, rows.train)
         return tuned.nested(rows, rows.own(targets), rules, whole=True)

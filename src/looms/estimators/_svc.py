@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from itertools import combinations
@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from looms._classes import class_indices, class_shares, rounding
 from looms._recording import recorded_warnings
-from looms._scores import class_scores
 from looms._threads import one_blas_thread
 from looms._typing import AnyArray, Array, Matrix
 from looms.calibration import at_prevalence, class_probabilities
@@ -40,7 +39,8 @@ from looms.kernels import Kernel
 from looms.kernels._samples import training_rows
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm.fit import cross_of, outputs
-from looms.scores import Scored, area_within
+from looms.lssvm.left_out import LeftOut
+from looms.scores import area_within
 from looms.selection import _svm_search as svm_search
 from looms.selection._decisions import Decided, Decisions
 from looms.selection._nested import Nested
@@ -82,7 +82,7 @@ def nested_machines(
     (machines,) = tuned_without(estimator, [alone], units, rows, data, n_jobs=estimator.n_jobs)
     values = predicted_without(machines, units, X, rows, lambda one, X: one._decision(X))
     parts = zip(machines, units.tested_by, strict=True)
-    rounds = [machine._decided(out, values[out]) for machine, out in parts]
+    rounds = [machine._decided_at(out, values[out]) for machine, out in parts]
     held_out = HeldOut(targets[rows], values, weight[rows])
     return Nested.of_folds(rows, units, held_out, rounds, machines)
 
@@ -98,7 +98,6 @@ class SupportVectorClassifier(ThresholdedClassifier):
     support_: AnyArray
     support_vectors_: Matrix
     intercept_: float | Array
-    nested_: Nested | None
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     @lazy_for_dask
@@ -175,8 +174,8 @@ class SupportVectorClassifier(ThresholdedClassifier):
             return self._pair_outputs(X)[:, 0]
         return self._log_probabilities(X)
 
-    def _decided(self, rows: AnyArray, values: Array) -> Decided:
-        """Decisions on held-out decision values."""
+    def _decided_at(self, rows: AnyArray, values: Array) -> Decided:
+        """Decisions on held-out decision values of some rows."""
         tie = rounding(len(self.fit_weight_))
         if values.ndim == 1:
             calibrator = None if self.calibrators_ is None else self.calibrators_[0]
@@ -248,19 +247,11 @@ class SupportVectorClassifier(ThresholdedClassifier):
             fitted[name] = HeldOut(targets, values, weight)
         return fitted
 
-    def _scored_anew(self) -> Scored:
+    def _decided(self, weight: Array) -> tuple[Decisions, tuple[float, Array]]:
         train = np.flatnonzero(self.fit_weight_)
-        held_out = HeldOut(*(each[train] for each in self.held_out_))
-        labels = class_indices(held_out.y)
-        of_nested = None if self.nested_ is None else self.nested_.of_classes
-        if of_nested is None:
-            made = self._decided(np.arange(len(train)), held_out.outputs)
-            of_nested = Decisions.of([made], labels), self._area(held_out.sample_weight)
-        decisions, auc = of_nested
-        weight = held_out.sample_weight
-        clusters = self._units.clusters
-        scores = class_scores(labels, decisions.wrong, auc, weight, clusters, decisions.losses)
-        return Scored(scores, train, decisions)
+        y, outputs, _ = (each[train] for each in self.held_out_)
+        made = self._decided_at(np.arange(len(train)), outputs)
+        return Decisions.of([made], class_indices(y)), self._area(weight)
 
     def _area(self, weight: Array) -> tuple[float, Array]:
         # within the folds, drawn where each row or group is held out
@@ -341,7 +332,7 @@ class SupportVectorClassifier(ThresholdedClassifier):
             Of the rows with positive weight, in their order; targets and outputs in columns. It is
             cached with the machine, but not pickled or saved.
         """
-        check_is_fitted(self, "fit_weight_")
+        check_is_fitted(self)
         cached: Paths | None = vars(self).get("_left_out")
         if cached is None:
             train = np.flatnonzero(self.fit_weight_)
@@ -350,15 +341,9 @@ class SupportVectorClassifier(ThresholdedClassifier):
             cached = self._left_out = Paths(self._machines(), *options)
         return cached
 
-    def _models_without_rows(self, X: Matrix) -> tuple[Array, Iterator[tuple[slice, Array]]]:
-        nested, units = self.nested_, self._units.draws
-        if nested is not None:
-            X_fit = training_rows(self.X_fit_, nested.rows, self._pairwise)
-            left_out = refits_of(nested, X_fit, _decided)
-            return nested.held_out.residuals, self._held_out_at(X, left_out, nested.units)
-        paths, shape = self.left_out(), self.loo_.y.shape[1:]
-        residuals = paths.y - paths.outputs(units)[0]
-        return residuals.reshape(-1, *shape), self._held_out_at(X, paths, units)
+    def _chosen_without(self, nested: Nested) -> LeftOut:
+        X_fit = training_rows(self.X_fit_, nested.rows, self._pairwise)
+        return refits_of(nested, X_fit, _decided)
 
 
 def _decided(machine: Any, rest: AnyArray, X: Matrix) -> Array:

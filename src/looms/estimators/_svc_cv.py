@@ -292,11 +292,10 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         watcher = CallbackWatcher(self, X, y, None if sample_weight is None else weight)
         train = np.flatnonzero(weight)
         numbers = group_numbers(groups, len(y), self.cv)
-        units = units_of_fit(self.cv, targets, numbers, y, train, _SEED)
+        units = units_of_fit(self.cv, y, numbers, True, train, _SEED)
         outer = None
         if self.nested == "folds":
-            own = targets[train], numbers[train], y[train]
-            outer = asked_for(outer_folds, self.cv, *own, _SEED)
+            outer = asked_for(outer_folds, self.cv, y[train], numbers[train], True, _SEED)
         check_memory(len(train), SEARCH, "LSSVMClassifierCV(rank='auto'), a machine on landmarks")
         X_train = training_rows(X, train, self._kernels()[0].pairwise)
         warn_of_scales(X_train, self._kernels(), getattr(self, "feature_names_in_", None))
@@ -322,7 +321,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
             best_index_=int(np.argmin(table["rank_loo_score"])),
             selection_weight_=selection_weight,
             units_=units.spread(train, numbers),
-            nested_=nested,
+            _nested=nested,
             threshold_=threshold,
             **fitted,
         )
@@ -339,7 +338,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
 
         Each row is held out by itself; class weights are the factors that this machine had.
         """
-        check_is_fitted(self, "fit_weight_")
+        check_is_fitted(self)
         factors, (codes, _, weight) = None, self.loo_
         if not np.array_equal(self.fit_weight_, weight):
             train = np.flatnonzero(weight)
@@ -387,7 +386,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         >>> len(others.X_fit_), others.C_, others.certificate_.holds
         (98, 1.0, True)
         """
-        check_is_fitted(self, "fit_weight_")
+        check_is_fitted(self)
         check_flag("certify", certify)
         rest = np.delete(
             np.arange(len(self.fit_weight_)), checked_rows(rows, len(self.fit_weight_))
@@ -421,7 +420,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
             If there is a class that the machine does not know, if its kernel is precomputed, or if
             it holds out groups, since it does not keep their labels.
         """
-        check_is_fitted(self, "fit_weight_")
+        check_is_fitted(self)
         check_flag("certify", certify)
         if self._pairwise or self.units_.grouped:
             what = "this kernel is precomputed" if self._pairwise else "this machine has groups"

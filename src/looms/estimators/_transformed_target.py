@@ -7,12 +7,12 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.base import RegressorMixin, clone
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from looms._checks import check_known, one_or_many
-from looms._scores import Scores, number_scores
+from looms._scores import number_scores
 from looms._typing import Array, Matrix
 from looms.blocks import RowBlocks
 from looms.conformal._jackknife import intervals_of_ends, required_rank
@@ -30,8 +30,9 @@ from looms.estimators._folds import (
     unfitted,
 )
 from looms.estimators._regressor import LSSVMRegressorCV, Regressor
+from looms.estimators._scored import ScoredMachine
 from looms.estimators._search import NESTED
-from looms.estimators._warnings import kept_warnings, warn, warn_of_optimistic_scores
+from looms.estimators._warnings import kept_warnings, warn
 from looms.held_out import HeldOut
 from looms.scores import Scored
 from looms.selection._nested import Nested
@@ -50,7 +51,7 @@ CRITERIA = ("error", "likelihood")
 STATISTICS = ("mean", "median")
 
 
-class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class TransformedTargetRegressorCV(RegressorMixin, ScoredMachine):  # type: ignore[misc]
     """Regressor of a transformed target that chooses the transform by held-out predictions.
 
     Use it for targets that are skewed, or whose noise grows with their size: prices, durations,
@@ -205,13 +206,17 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
         seed = check_random_state(getattr(machine, "random_state", 0)).randint(2**31 - 1)
         cv = getattr(machine, "cv", None)
         clusters = machine.units_.clusters[train]
-        folds = partial(outer_folds, targets=y[train], groups=clusters, labels=None, seed=seed)
+        folds = partial(outer_folds, y=y[train], groups=clusters, classes=False, seed=seed)
         later = takes_outer_folds(self, cv, len(train), folds)
-        self._unfitted = unfitted(self, transforms=names) if later else None
-        self._outer_seed = seed
-        self._nested, self._repeated = None, repeated
-        self.__dict__.pop("_said_optimistic", None)
-        self.machine_, self.transform_, self.candidates_ = machine, names[best], candidates
+        self._set_fitted(
+            machine_=machine,
+            transform_=names[best],
+            candidates_=candidates,
+            _repeated=repeated,
+            _nested=None,
+            _unfitted=unfitted(self, transforms=names) if later else None,
+            _outer_seed=seed,
+        )
         self.held_out_ = self._predictions(machine.held_out_, y)
         self.loo_ = self._predictions(machine.loo_, y)
         for message, category in warned:
@@ -294,7 +299,7 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
         certificate : Certificate
             On the transformed scale; also stored in ``machine_``.
         """
-        check_is_fitted(self, "machine_")
+        check_is_fitted(self)
         return self.machine_.certify(n_rows, X)
 
     def without(self, rows: Any, certify: bool = True) -> TransformedTargetRegressorCV:
@@ -309,7 +314,7 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
         machine : TransformedTargetRegressorCV
             A new machine without ``nested_``; this one does not change.
         """
-        check_is_fitted(self, "machine_")
+        check_is_fitted(self)
         return self._of(self.machine_.without(rows, certify))
 
     def with_rows(
@@ -351,31 +356,11 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
         one.held_out_ = one._predictions(machine.held_out_, y)
         outputs = machine._outputs_by_repetition()
         one._repeated = one._predicted_by_repetition(transform, outputs, machine)
-        one._nested = one._unfitted = None
-        one.__dict__.pop("_said_optimistic", None)
+        one._set_fitted(_nested=None, _unfitted=None)
         return one
 
-    @property
-    def nested_(self) -> Nested | None:
-        """Predictions for each sample by machines that were chosen without it, or None."""
-        check_is_fitted(self, "machine_")
-        if self._unfitted is not None:
-            self._nested, self._unfitted = self._chosen_in_folds(), None
-        return self._nested
-
-    @property
-    def scores_(self) -> dict[str, float]:
-        """Figures to quote, from held-out predictions.
-
-        Without ``nested_`` they are optimistic, with an `OptimisticScoresWarning` at the first
-        access unless ``nested=None`` was asked for.
-        """
-        return {name: value for name, (value, _) in self._read_scores().items()}
-
-    @property
-    def scores_se_(self) -> dict[str, float]:
-        """Standard errors of ``scores_`` over draws of the rows, or groups, for a fixed machine."""
-        return {name: error for name, (_, error) in self._read_scores().items()}
+    def __sklearn_is_fitted__(self) -> bool:
+        return "machine_" in vars(self)
 
     @property
     def _remedy_of_optimism(self) -> str | None:
@@ -384,11 +369,6 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
         if self.nested is None or nested is not None or not tuned:
             return None
         return remedy_of_optimism(is_number_of_folds(getattr(machine, "cv", None)))
-
-    def _read_scores(self) -> Scores:
-        scores = self._scored().scores
-        warn_of_optimistic_scores(self)
-        return scores
 
     @property
     def _transform(self) -> TargetTransform:
@@ -422,17 +402,8 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
                 )
         return names
 
-    def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
-        """Table of fitted attributes, without those that take ten fits."""
-        shown = copy(self)
-        shown._unfitted, shown._said_optimistic = None, True
-        fitted = super(TransformedTargetRegressorCV, shown)._get_fitted_attr_html(doc_link)
-        for name in ("scores_", "scores_se_"):
-            del fitted[name]
-        return fitted
-
     def _checked_new_data(self, X: Any) -> Matrix:
-        check_is_fitted(self, "machine_")
+        check_is_fitted(self)
         if isinstance(X, RowBlocks):
             return self.machine_._checked_new_data(X)
         return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
@@ -456,7 +427,7 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
             return transform.inverse(outputs)
         return means_without_own(transform, outputs, held_out)
 
-    def _chosen_in_folds(self) -> Nested | None:
+    def _tuned_in_folds(self) -> Nested | None:
         """Predictions of every fold by a machine that was chosen anew without it.
 
         The candidates are those that the range of all targets admits.
@@ -465,7 +436,7 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
         train, groups = np.flatnonzero(weight), self.machine_.units_.clusters
         cv = getattr(self.machine_, "cv", None)
         try:
-            folds = outer_folds(cv, y[train], groups[train], None, self._outer_seed)
+            folds = outer_folds(cv, y[train], groups[train], False, self._outer_seed)
         except ValueError:  # of "auto", which takes what can be had
             return None
         units = Units.partition(folds, groups[train])
@@ -474,7 +445,7 @@ class TransformedTargetRegressorCV(RegressorMixin, BaseEstimator):  # type: igno
         held_out = HeldOut(y[train], outputs, weight[train])
         return Nested.of_folds(train, units, held_out, None, machines)
 
-    def _scored(self) -> Scored:
+    def _scored_anew(self) -> Scored:
         nested = self.nested_
         train = np.flatnonzero(self.loo_.sample_weight)
         y, _, weight = (each[train] for each in self.held_out_)

@@ -100,7 +100,7 @@ class UpdatableMachine(LeastSquaresMachine):
         >>> bool(np.abs(again.loo_.outputs - others.loo_.outputs).max() < 1e-8)
         True
         """
-        check_is_fitted(self, "fit_weight_")
+        check_is_fitted(self)
         check_flag("certify", certify)
         n, X = len(self.fit_weight_), self._kept_rows
         rows = checked_rows(rows, n)
@@ -165,7 +165,7 @@ class UpdatableMachine(LeastSquaresMachine):
         >>> len(more.X_fit_), more.certificate_.relative < 1e-8
         (50, True)
         """
-        check_is_fitted(self, "fit_weight_")
+        check_is_fitted(self)
         check_flag("certify", certify)
         if self._pairwise:
             raise ValueError(

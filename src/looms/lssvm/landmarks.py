@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -196,8 +197,8 @@ class Streamed(Projection):
         self._placed = placed
         self.blocks, self.y, self.mu, self.zeta, self.landmarks = blocks, y, mu, zeta, landmarks
         n, m, R_inverse = len(y), len(landmarks), landmarks.whitening(mu)
-        moments = Moments(landmarks, R_inverse, fit_intercept)
-        (A, b), _ = blocks.sweep(moments, y, zeta)
+        work = partial(moments, landmarks, R_inverse, fit_intercept)
+        (A, b), _ = blocks.sweep(work, y, zeta)
         A = np.array(A, order="F")
         self.size = float(np.trace(A)) / n + self.ridge
         A[np.arange(m), np.arange(m)] += n * mu
@@ -240,12 +241,12 @@ class Streamed(Projection):
     def solve(self, units: Units, V: Array) -> Array:
         known = self._without(units)
         V = self.ridge[:, None] * np.broadcast_to(V, (units.shape[0], *V.shape[-2:]))
-        work = _Solved(self.landmarks, self.V, known.placed.large)
+        work = partial(_solved, self.landmarks, self.V, known.placed.large)
         (sums,), (solved,) = known.placed.sweep(work, V.swapaxes(0, 1), self.zeta)
         return self._with_large(known.placed, solved, known.inverse(sums))
 
     def times(self, V: Array) -> Array:
-        (TV,), _ = self.blocks.sweep(_Sums(self.landmarks, self.V), self.zeta[:, None] * V)
+        (TV,), _ = self.blocks.sweep(partial(_sums, self.landmarks, self.V), self.zeta[:, None] * V)
         return (V - self._products(TV)) / self.ridge[:, None]
 
     def columns(self, batch: Batch, e: Array) -> Array:
@@ -283,7 +284,7 @@ class Streamed(Projection):
     def mean_square_changes(self, units: Units) -> Array:
         """By f⁽⁻ᴳ⁾ − f = −t·w with w = T_Gᵀ ζ e_G, and Σ_j (t_jᵀ w)² = wᵀ TᵀT w − ‖T_G w‖²."""
         known, q = self._without(units), len(self.V)
-        (square,), _ = self.blocks.sweep(_Squares(self.landmarks, self.V))
+        (square,), _ = self.blocks.sweep(partial(_squares, self.landmarks, self.V))
         changes = np.empty(units.n_units)
         for batch in units.parts(_NUMBERS // (q * max(len(rows) for rows in units))):
             K = self.landmarks.cross(self.blocks.rows(batch.rows.ravel()))
@@ -297,7 +298,7 @@ class Streamed(Projection):
     def in_memory(self) -> Thin:
         """The same projection with T in memory, n q numbers."""
         if self._in_memory is None:
-            _, (T,) = self.blocks.sweep(_Rows(self.landmarks, self.V))
+            _, (T,) = self.blocks.sweep(partial(_rows, self.landmarks, self.V))
             self._in_memory = Thin(T, self.y, self.mu, self.zeta, np.zeros(len(self.V)))
         return self._in_memory
 
@@ -337,8 +338,8 @@ class Streamed(Projection):
             self._swept,
         )
         placed, e, g = known.placed, known.e.swapaxes(0, 1), -slope.swapaxes(0, 1)
-        moments = _SlopeMoments(self.landmarks, self.V, placed.large)
-        (M, of_u, of_g), (u,) = placed.sweep(moments, g, e, zeta, left)
+        work = partial(_slope_moments, self.landmarks, self.V, placed.large)
+        (M, of_u, of_g), (u,) = placed.sweep(work, g, e, zeta, left)
         b = known.inverse(self.V.T @ of_g)
         of_u += b.sum(axis=0)
         if placed.n_large < placed.units.n_units:
@@ -347,8 +348,9 @@ class Streamed(Projection):
             values, Q = np.zeros(0), np.zeros((len(M), 0))
         w, W = self.V @ of_u, self.V @ Q
         Va, Vb = (np.einsum("qp,kpt->qkt", self.V, z) for z in (known.z, b))
-        work = _Contraction(self.landmarks, W, values, self.coef, w, placed.large, Va, Vb)
-        (slopes,), _ = placed.sweep(work, u, e, r, zeta)
+        known_sums = W, values, self.coef, w, placed.large, Va, Vb
+        contraction = partial(_contraction, self.landmarks, *known_sums)
+        (slopes,), _ = placed.sweep(contraction, u, e, r, zeta)
         half = w[:m] @ self.coef.T - np.einsum("ikt,jkt->ij", Va[:m], Vb[:m])
         of_gram = 0.5 * (half + half.T) - (W[:m] * values) @ W[:m].T
         of_penalty, value = self.landmarks.gram_slopes(of_gram)
@@ -375,8 +377,8 @@ class Streamed(Projection):
         step = max(1, _NUMBERS // q**2)
         for start in range(0, max(1, placed.n_large), step):
             some = range(start, min(start + step, placed.n_large))
-            work = _Residuals(
-                self.landmarks, self.V, self.coef, self._intercept, placed.large, some
+            work = partial(
+                _residuals, self.landmarks, self.V, self.coef, self._intercept, placed.large, some
             )
             sums, (left, r, e) = placed.sweep(work, self.y, self.zeta)
             M[some.start : some.stop], z[some.start : some.stop] = sums
@@ -397,232 +399,191 @@ class Streamed(Projection):
         (n_repetitions, n, c).
         """
         if placed.n_large:
-            work = _Large(self.landmarks, placed.large, np.einsum("qp,kpc->qkc", self.V, z))
+            work = partial(
+                _large, self.landmarks, placed.large, np.einsum("qp,kpc->qkc", self.V, z)
+            )
             values = values + placed.sweep(work)[1][0]
         return np.asarray(values.swapaxes(0, 1))
 
     def _products(self, columns: Array) -> Array:
         """T times (q, c) columns, (n, c)."""
-        _, (products,) = self.blocks.sweep(_Products(self.landmarks, self.V @ columns))
+        _, (products,) = self.blocks.sweep(partial(_products, self.landmarks, self.V @ columns))
         return products
 
 
-@dataclass(frozen=True, eq=False)
-class Moments:
+def moments(
+    landmarks: Landmarks, R_inverse: Array, fit_intercept: bool, X: Matrix, y: Array, zeta: Array
+) -> tuple[tuple[Array, ...], tuple[()]]:
     """Sums Σ ζ φ φᵀ and Σ ζ φ yᵀ over a block."""
-
-    landmarks: Landmarks
-    R_inverse: Array
-    fit_intercept: bool
-
-    def __call__(self, X: Matrix, y: Array, zeta: Array) -> tuple[tuple[Array, ...], tuple[()]]:
-        root = zeta**0.5
-        K = self.landmarks.cross(X)
-        K *= root
-        phi = triangular_product(self.R_inverse, K, root if self.fit_intercept else None)
-        return (phi @ phi.T, phi @ (root[:, None] * y)), ()
+    root = zeta**0.5
+    K = landmarks.cross(X)
+    K *= root
+    phi = triangular_product(R_inverse, K, root if fit_intercept else None)
+    return (phi @ phi.T, phi @ (root[:, None] * y)), ()
 
 
-@dataclass(frozen=True, eq=False)
-class _Rows:
+def _rows(landmarks: Landmarks, V: Array, X: Matrix) -> tuple[tuple[()], tuple[Array]]:
     """Rows of T."""
-
-    landmarks: Landmarks
-    V: Array
-
-    def __call__(self, X: Matrix) -> tuple[tuple[()], tuple[Array]]:
-        return (), (triangular_product(self.V, self.landmarks.cross(X)).T,)
+    return (), (triangular_product(V, landmarks.cross(X)).T,)
 
 
-@dataclass(frozen=True, eq=False)
-class _Squares:
+def _squares(landmarks: Landmarks, V: Array, X: Matrix) -> tuple[tuple[Array], tuple[()]]:
     """Sum T Tᵀ over a block."""
-
-    landmarks: Landmarks
-    V: Array
-
-    def __call__(self, X: Matrix) -> tuple[tuple[Array], tuple[()]]:
-        T = triangular_product(self.V, self.landmarks.cross(X))
-        return (T @ T.T,), ()
+    T = triangular_product(V, landmarks.cross(X))
+    return (T @ T.T,), ()
 
 
-@dataclass(frozen=True, eq=False)
-class _Sums:
+def _sums(landmarks: Landmarks, V: Array, X: Matrix, v: Array) -> tuple[tuple[Array], tuple[()]]:
     """Sum T vᵀ over a block."""
-
-    landmarks: Landmarks
-    V: Array
-
-    def __call__(self, X: Matrix, v: Array) -> tuple[tuple[Array], tuple[()]]:
-        return (triangular_product(self.V, self.landmarks.cross(X)) @ v,), ()
+    return (triangular_product(V, landmarks.cross(X)) @ v,), ()
 
 
-@dataclass(frozen=True, eq=False)
-class _Products:
+def _products(landmarks: Landmarks, columns: Array, X: Matrix) -> tuple[tuple[()], tuple[Array]]:
     """Products of [k(x_i, Z), 1] with some columns, for the rows of a block."""
-
-    landmarks: Landmarks
-    columns: Array
-
-    def __call__(self, X: Matrix) -> tuple[tuple[()], tuple[Array]]:
-        return (), (_times(self.landmarks.cross(X), self.columns),)
+    return (), (_times(landmarks.cross(X), columns),)
 
 
-@dataclass(frozen=True, eq=False)
-class _Residuals:
+def _residuals(
+    landmarks: Landmarks,
+    V: Array,
+    coef: Array,
+    intercept: Array,
+    large: AnyArray,
+    some: range,
+    X: Matrix,
+    y: Array,
+    zeta: Array,
+    ids: AnyArray,
+) -> tuple[tuple[Array, Array], tuple[Array, Array, Array]]:
     """1 − h, r = y − f and e of a block; sums T_Gᵀ ζ T_G and T_Gᵀ ζ r_G of some large units.
 
     e of large units is r: T_G z_G is still to be added.
     """
-
-    landmarks: Landmarks
-    V: Array
-    coef: Array
-    intercept: Array
-    large: AnyArray
-    some: range
-
-    def __call__(
-        self, X: Matrix, y: Array, zeta: Array, ids: AnyArray
-    ) -> tuple[tuple[Array, Array], tuple[Array, Array, Array]]:
-        K = self.landmarks.cross(X)
-        T = triangular_product(self.V, K)
-        left = 1.0 - zeta * np.einsum("ij,ij->j", T, T)
-        r = y - (K.T @ self.coef + self.intercept)
-        e = _within_block(T, left, zeta, ids, self.large, np.repeat(r[:, None], ids.shape[1], 1))
-        q = len(T)
-        M, of_r = np.zeros((len(self.some), q, q)), np.zeros((len(self.some), q, y.shape[1]))
-        for _, place, rows in _large_units(ids, self.large):
-            if place in self.some:
-                own, root, at = T.take(rows, axis=1), np.sqrt(zeta[rows]), place - self.some.start
-                own *= root
-                np.matmul(own, own.T, out=M[at])
-                of_r[at] = own @ (root[:, None] * r[rows])
-        return (M, of_r), (left, r, e)
+    K = landmarks.cross(X)
+    T = triangular_product(V, K)
+    left = 1.0 - zeta * np.einsum("ij,ij->j", T, T)
+    r = y - (K.T @ coef + intercept)
+    e = _within_block(T, left, zeta, ids, large, np.repeat(r[:, None], ids.shape[1], 1))
+    q = len(T)
+    M, of_r = np.zeros((len(some), q, q)), np.zeros((len(some), q, y.shape[1]))
+    for _, place, rows in _large_units(ids, large):
+        if place in some:
+            own, root, at = T.take(rows, axis=1), np.sqrt(zeta[rows]), place - some.start
+            own *= root
+            np.matmul(own, own.T, out=M[at])
+            of_r[at] = own @ (root[:, None] * r[rows])
+    return (M, of_r), (left, r, e)
 
 
-@dataclass(frozen=True, eq=False)
-class _Solved:
+def _solved(
+    landmarks: Landmarks, V: Array, large: AnyArray, X: Matrix, v: Array, zeta: Array, ids: AnyArray
+) -> tuple[tuple[Array], tuple[Array]]:
     """(1 − T_G T_Gᵀ ζ)⁻¹ v_G of a block, and sums T_Gᵀ ζ v_G of large units, for which it is v."""
-
-    landmarks: Landmarks
-    V: Array
-    large: AnyArray
-
-    def __call__(
-        self, X: Matrix, v: Array, zeta: Array, ids: AnyArray
-    ) -> tuple[tuple[Array], tuple[Array]]:
-        T = triangular_product(self.V, self.landmarks.cross(X))
-        left = 1.0 - zeta * np.einsum("ij,ij->j", T, T)
-        sums = np.zeros((int(self.large.max()) + 1, len(T), v.shape[2]))
-        for k, place, rows in _large_units(ids, self.large):
-            sums[place] += (zeta[rows] * T[:, rows]) @ v[rows, k]
-        return (sums,), (_within_block(T, left, zeta, ids, self.large, v),)
+    T = triangular_product(V, landmarks.cross(X))
+    left = 1.0 - zeta * np.einsum("ij,ij->j", T, T)
+    sums = np.zeros((int(large.max()) + 1, len(T), v.shape[2]))
+    for k, place, rows in _large_units(ids, large):
+        sums[place] += (zeta[rows] * T[:, rows]) @ v[rows, k]
+    return (sums,), (_within_block(T, left, zeta, ids, large, v),)
 
 
-@dataclass(frozen=True, eq=False)
-class _Large:
+def _large(
+    landmarks: Landmarks, large: AnyArray, Vz: Array, X: Matrix, ids: AnyArray
+) -> tuple[tuple[()], tuple[Array]]:
     """t_iᵀ z_G for the rows of large units, zero for others, (n_rows, n_repetitions, c).
 
     By [k(x_i, Z), 1] and V z_G, (q, n_large, c).
     """
-
-    landmarks: Landmarks
-    large: AnyArray
-    Vz: Array
-
-    def __call__(self, X: Matrix, ids: AnyArray) -> tuple[tuple[()], tuple[Array]]:
-        K = self.landmarks.cross(X)
-        added = np.zeros((*ids.shape, self.Vz.shape[2]))
-        for k, place, rows in _large_units(ids, self.large):
-            added[rows, k] = _times(K[:, rows], self.Vz[:, place])
-        return (), (added,)
+    K = landmarks.cross(X)
+    added = np.zeros((*ids.shape, Vz.shape[2]))
+    for k, place, rows in _large_units(ids, large):
+        added[rows, k] = _times(K[:, rows], Vz[:, place])
+    return (), (added,)
 
 
-@dataclass(frozen=True, eq=False)
-class _SlopeMoments:
+def _slope_moments(
+    landmarks: Landmarks,
+    V: Array,
+    large: AnyArray,
+    X: Matrix,
+    g: Array,
+    e: Array,
+    zeta: Array,
+    left: Array,
+    ids: AnyArray,
+) -> tuple[tuple[Array, Array, Array], tuple[Array]]:
     """Sums Σ t_i C_ij t_jᵀ and Σ t uᵀ over small units, Σ φ gᵀ over each large one, u of the rows.
 
     u of large units is g: ζ T_G b_G is still to be added.
     """
-
-    landmarks: Landmarks
-    V: Array
-    large: AnyArray
-
-    def __call__(
-        self, X: Matrix, g: Array, e: Array, zeta: Array, left: Array, ids: AnyArray
-    ) -> tuple[tuple[Array, Array, Array], tuple[Array]]:
-        K, q = self.landmarks.cross(X), len(self.V)
-        of_g = np.zeros((int(self.large.max()) + 1, q, g.shape[2]))
-        small = (ids >= 0)[:, :, None]
-        for k, place, rows in _large_units(ids, self.large):
-            of_g[place, : len(K)] += K[:, rows] @ g[rows, k]
-            of_g[place, len(K) :] += g[rows, k].sum(axis=0)
-            small[rows, k] = False
-        if not small.any():
-            return (np.zeros((q, q)), np.zeros((q, g.shape[2])), of_g), (g,)
-        T, own = triangular_product(self.V, K), zeta[:, None, None]
-        u = own * _within_block(T, left, zeta, ids, self.large, g / own)
-        of_u = T @ (u * small).sum(axis=1)
-        sets = _small_units(ids, self.large)
-        if sets:
-            return (T @ _times_C(T, e, u, zeta, small, sets).T, of_u, of_g), (u,)
-        d = zeta * (small * e * u).sum(axis=(1, 2))
-        T *= np.sqrt(np.abs(d))
-        square = T @ T.T
-        if (d < 0).any():
-            below = T[:, d < 0]
-            square -= 2.0 * (below @ below.T)
-        return (square, of_u, of_g), (u,)
+    K, q = landmarks.cross(X), len(V)
+    of_g = np.zeros((int(large.max()) + 1, q, g.shape[2]))
+    small = (ids >= 0)[:, :, None]
+    for k, place, rows in _large_units(ids, large):
+        of_g[place, : len(K)] += K[:, rows] @ g[rows, k]
+        of_g[place, len(K) :] += g[rows, k].sum(axis=0)
+        small[rows, k] = False
+    if not small.any():
+        return (np.zeros((q, q)), np.zeros((q, g.shape[2])), of_g), (g,)
+    T, own = triangular_product(V, K), zeta[:, None, None]
+    u = own * _within_block(T, left, zeta, ids, large, g / own)
+    of_u = T @ (u * small).sum(axis=1)
+    sets = _small_units(ids, large)
+    if sets:
+        return (T @ _times_C(T, e, u, zeta, small, sets).T, of_u, of_g), (u,)
+    d = zeta * (small * e * u).sum(axis=(1, 2))
+    T *= np.sqrt(np.abs(d))
+    square = T @ T.T
+    if (d < 0).any():
+        below = T[:, d < 0]
+        square -= 2.0 * (below @ below.T)
+    return (square, of_u, of_g), (u,)
 
 
-@dataclass(frozen=True, eq=False)
-class _Contraction:
+def _contraction(
+    landmarks: Landmarks,
+    W: Array,
+    values: Array,
+    coef: Array,
+    w: Array,
+    large: AnyArray,
+    Va: Array,
+    Vb: Array,
+    X: Matrix,
+    u: Array,
+    e: Array,
+    r: Array,
+    zeta: Array,
+    ids: AnyArray,
+) -> tuple[tuple[Array], tuple[()]]:
     """Sum over a block of Σ_ij G_ij ∂k(x_i, z_j)/∂θ, where G = ∂J/∂k(x_i, z_j).
 
     M of small units is V⁻¹ W diag(values) Wᵀ V⁻ᵀ; W has no columns if there are none.
     """
-
-    landmarks: Landmarks
-    W: Array
-    values: Array
-    coef: Array
-    w: Array
-    large: AnyArray
-    Va: Array
-    Vb: Array
-
-    def __call__(
-        self, X: Matrix, u: Array, e: Array, r: Array, zeta: Array, ids: AnyArray
-    ) -> tuple[tuple[Array], tuple[()]]:
-        pairs, m = self.landmarks.pairs(X), len(self.landmarks)
-        K = self.landmarks.values(pairs)
-        T = self.W[:m].T @ K
-        if len(self.W) > m:
-            T += self.W[m][:, None]
-        own, small, u = zeta[:, None, None], (ids >= 0)[:, :, None], u.copy()
-        of_a, of_b = (
-            _times(K, V.reshape(len(V), -1)).reshape(len(u), *V.shape[1:])
-            for V in (self.Va, self.Vb)
-        )
-        with_a, with_b = -own * of_b, -own * of_a
-        for k, place, rows in _large_units(ids, self.large):
-            u[rows, k] += zeta[rows, None] * of_b[rows, place]
-            with_a[rows, place] += u[rows, k]
-            with_b[rows, place] += zeta[rows, None] * e[rows, k]
-            small[rows, k] = False
-        square = _times_C(T, e, u, zeta, small, _small_units(ids, self.large))
-        T *= self.values[:, None]
-        T *= zeta
-        square -= T
-        square *= 2.0
-        left = zeta[:, None] * _times(K, self.w) - u.sum(axis=1)
-        G = np.matmul(self.W[:m], square, out=K)  # new arrays of this size take long
-        columns = (self.coef, -self.w[:m], self.Va[:m], self.Vb[:m])
-        factors = (left, zeta[:, None] * r, with_a, with_b)
-        G += _side_by_side(columns) @ _side_by_side(factors).T
-        return (self.landmarks.kernel.values_gradient(pairs, G.T),), ()
+    pairs, m = landmarks.pairs(X), len(landmarks)
+    K = landmarks.values(pairs)
+    T = W[:m].T @ K
+    if len(W) > m:
+        T += W[m][:, None]
+    own, small, u = zeta[:, None, None], (ids >= 0)[:, :, None], u.copy()
+    of_a, of_b = (_times(K, V.reshape(len(V), -1)).reshape(len(u), *V.shape[1:]) for V in (Va, Vb))
+    with_a, with_b = -own * of_b, -own * of_a
+    for k, place, rows in _large_units(ids, large):
+        u[rows, k] += zeta[rows, None] * of_b[rows, place]
+        with_a[rows, place] += u[rows, k]
+        with_b[rows, place] += zeta[rows, None] * e[rows, k]
+        small[rows, k] = False
+    square = _times_C(T, e, u, zeta, small, _small_units(ids, large))
+    T *= values[:, None]
+    T *= zeta
+    square -= T
+    square *= 2.0
+    left = zeta[:, None] * _times(K, w) - u.sum(axis=1)
+    G = np.matmul(W[:m], square, out=K)  # new arrays of this size take long
+    columns = (coef, -w[:m], Va[:m], Vb[:m])
+    factors = (left, zeta[:, None] * r, with_a, with_b)
+    G += _side_by_side(columns) @ _side_by_side(factors).T
+    return (landmarks.kernel.values_gradient(pairs, G.T),), ()
 
 
 def _side_by_side(arrays: tuple[Array, ...]) -> Array:
@@ -632,7 +593,7 @@ def _side_by_side(arrays: tuple[Array, ...]) -> Array:
 def outputs_on(blocks: RowBlocks, landmarks: Landmarks, coef: Array, intercept: Any) -> Array:
     """f(x) = Σ_j c_j k(x, z_j) + b for rows in blocks: (n,), or (n, t) if ``coef`` is (m, t)."""
     theta = np.vstack([targets_as_columns(coef), np.atleast_1d(intercept)])
-    _, (f,) = blocks.sweep(_Products(landmarks, theta))
+    _, (f,) = blocks.sweep(partial(_products, landmarks, theta))
     return np.reshape(f, (len(f), *coef.shape[1:]))
 
 

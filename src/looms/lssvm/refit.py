@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from looms.folds import left_out_with
 from looms.held_out import HeldOut
 from looms.lssvm._system import checked_system, ridge, targets_as_columns
 from looms.lssvm.conditioning import condition_of
-from looms.lssvm.landmarks import Landmarks, Moments
+from looms.lssvm.landmarks import Landmarks, moments
 
 
 def refit_loo(
@@ -144,8 +144,8 @@ class SystemOnLandmarks:
         zeta: Array,
         fit_intercept: bool,
     ) -> None:
-        self._R_inverse = landmarks.whitening(mu)
-        self._moments = Moments(landmarks, self._R_inverse, fit_intercept)
+        self._landmarks, self._R_inverse = landmarks, landmarks.whitening(mu)
+        self._moments = partial(moments, landmarks, self._R_inverse, fit_intercept)
         self._blocks, self._y, self._zeta = blocks, y, zeta
         self._ridge, self.condition = len(y) * mu, 0.0
 
@@ -169,7 +169,7 @@ class SystemOnLandmarks:
 
     def expanded(self, dual_coef: Array, intercept: Any, rows: AnyArray) -> Array:
         """Outputs of given coefficients at some rows."""
-        K = self._moments.landmarks.cross(self._blocks.rows(rows))
+        K = self._landmarks.cross(self._blocks.rows(rows))
         return np.asarray(K.T @ dual_coef + intercept)
 
     def _solved(self, zeta: Array, rows: AnyArray) -> tuple[Array, Array]:
@@ -183,7 +183,7 @@ class SystemOnLandmarks:
         (A, b), m, eps = self._sums(zeta), len(self._R_inverse), float(np.finfo(np.float64).eps)
         condition = condition_of(A)
         self.condition = max(self.condition, condition)
-        K = self._moments.landmarks.cross(self._blocks.rows(rows)).T
+        K = self._landmarks.cross(self._blocks.rows(rows)).T
         phi = np.ones((len(rows), len(A)))
         phi[:, :m] = K @ self._R_inverse
         solved = np.linalg.solve(A, np.hstack([b, phi.T]))

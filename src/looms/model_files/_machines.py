@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from looms._typing import AnyArray
 from looms.calibration._beta import Beta
 from looms.calibration._isotonic import Isotonic
 from looms.calibration._sigmoid import Sigmoid
@@ -96,13 +97,17 @@ def _together(owner: Any, n: int) -> None:
         require(isinstance(units, Units) and len(units.clusters) == n, "units_ are of other rows")
 
 
-def _nested_of(owner: Any, name: str) -> None:
-    """Check predictions, for all rows fitted, of machines chosen without the rows."""
-    nested = getattr(owner, name, None)
-    if nested is not None:
-        require(isinstance(nested, Nested), f"{name} holds no nested predictions")
-        train = np.flatnonzero(owner.fit_weight_)
-        require(np.array_equal(nested.rows, train), f"{name} is not of the rows fitted")
+def _machines_of_folds(owner: Any, weight: AnyArray) -> tuple[Any, ...]:
+    """Machines chosen without each fold, none without ``_nested``; checks that these are of all
+    rows fitted."""
+    nested: Nested | None = owner._nested
+    if nested is None:
+        return ()
+    require(isinstance(nested, Nested), "_nested holds no nested predictions")
+    require(
+        np.array_equal(nested.rows, np.flatnonzero(weight)), "_nested is not of the rows fitted"
+    )
+    return nested.machines
 
 
 def _members(machine: Any, members: Any, n: int) -> None:
@@ -142,13 +147,11 @@ def least_squares(machine: Any) -> None:
     require(isinstance(machine._tie, float) and 0 <= machine._tie < 1, "_tie is no small number")
     _weights(machine, n)
     _together(machine, n)
-    if getattr(machine, "_unfitted", None) is not None:
+    if machine._unfitted is not None:
         require(type(machine._unfitted) is type(machine), "_unfitted is another machine")
         require(type(machine._outer_seed) is int, "_outer_seed is not an integer")
     require(type(machine._tuned_before) is bool, "_tuned_before is neither true nor false")
-    _nested_of(machine, "_nested")
-    nested = getattr(machine, "_nested", None)
-    for one in getattr(nested, "machines", ()):
+    for one in _machines_of_folds(machine, machine.fit_weight_):
         if isinstance(one, Setting):
             _kernel_of(one.kernel, machine.X_fit_)
             positive(one, "mu")
@@ -193,11 +196,8 @@ def transformed(machine: Any) -> None:
         isinstance(one, TransformCandidate) for one in machine.candidates_
     )
     require(proper, "candidates_ is not a list of candidates")
-    nested = machine._nested
-    if nested is not None:
-        require(isinstance(nested, Nested), "_nested holds no nested predictions")
-        same = all(isinstance(one, type(machine)) for one in nested.machines)
-        require(same, "_nested is not of such machines")
+    same = {type(one) for one in _machines_of_folds(machine, inner.fit_weight_)} <= {type(machine)}
+    require(same, "_nested is not of such machines")
 
 
 def certificate(certificate: Any) -> None:
@@ -291,15 +291,13 @@ def support_vector_machine(machine: Any) -> None:
         _held_out(machine, name, (rows,) if n_pairs == 1 else (rows, n_classes))
     _weights(machine, rows)
     _together(machine, rows)
-    _nested_of(machine, "nested_")
-    if machine.nested_ is not None:
-        same = all(
-            isinstance(one, SupportVectorClassifier)
-            and "dual_coef_" in vars(one)
-            and len(one.classes_) == n_classes
-            for one in machine.nested_.machines
-        )
-        require(same, f"nested_ is not of {n_classes} classes")
+    same = all(
+        isinstance(one, SupportVectorClassifier)
+        and "dual_coef_" in vars(one)
+        and len(one.classes_) == n_classes
+        for one in _machines_of_folds(machine, machine.fit_weight_)
+    )
+    require(same, f"_nested is not of {n_classes} classes")
     require(len(indices(machine, "support_", rows)) == n, f"support_ is not of {n} rows")
     calibrators = machine.calibrators_
     require(calibrators is not None or n_pairs == 1, "calibrators_ is missing")

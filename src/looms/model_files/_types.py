@@ -35,7 +35,7 @@ _CLASSIFIER = f"{_REGRESSOR} calibrator_ classes_ threshold_"
 _SVM = (
     f"{_FEATURES} C_ X_fit_ best_index_ calibrators_ certificate_ classes_ cv_results_ "
     "dual_coef_ fit_weight_ held_out_ intercept_ kernel_ loo_ loo_score_ "
-    "nested_ selection_weight_ support_ support_vectors_ threshold_ units_"
+    "_nested selection_weight_ support_ support_vectors_ threshold_ units_"
 )
 _SCORED = (
     f"{_FEATURES} _held_out _labels_by_others _neighbors _pool _seed _validation_labels classes_ "
