@@ -52,7 +52,7 @@ def chosen(kernels, criteria=("press",), *, scorer=ber, watcher=None, X=X):
     return choose(
         [*product([as_kernel(kernel) for kernel in kernels], criteria)],
         objective_of=partial(Objective, X, LABELS),
-        tuned=partial(tune, max_iter=20),
+        search=partial(tune, max_iter=20),
         scorer=scorer,
         watcher=watcher or Watcher(),
         random_state=0,

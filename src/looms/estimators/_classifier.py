@@ -103,14 +103,11 @@ class Classifier(ThresholdedClassifier, UpdatableMachine):
         """Decisions on held-out outputs at the values chosen, and the area of `_area`."""
         train, rule = np.flatnonzero(self.fit_weight_), (self.threshold_, self.calibrator_)
         y = self.loo_.y[train]
-        kept = self._scored_in
-        if self.choice_units_ is not None:  # by machines tuned anew, which are not kept
-            kept = self.choice_units_.among(train), self.held_out_.outputs[train]
-        if kept is None:
+        if self._scored_in is None:
             with blas_threads(len(train)):
                 left_out = self.left_out()
                 return held_out_decisions(left_out, self._units, weight, *rule, y.shape, self._tie)
-        units, outputs = kept
+        units, outputs = self._scored_in
         decided = Decided.of(np.arange(len(y)), outputs, *rule, self._tie)
         area = area_within(HeldOut(y, outputs, weight), units, self._tie)
         return Decisions.of([decided], class_indices(y)), area

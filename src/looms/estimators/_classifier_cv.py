@@ -293,11 +293,12 @@ fit_intercept_, n_features_in_, feature_names_in_
         watcher = CallbackWatcher(self, X, y, None if sample_weight is None else weight)
         weights = weight, fit_weight, selection_weight
         rows = RowsOfFit(X, y, targets, *weights, groups, True, self._score)
-        choice, fitted = self._selected(rows, watcher)
-        _, threshold, calibrator = choice.score
-        self._set_fitted(classes_=classes, threshold_=threshold, calibrator_=calibrator, **fitted)
+        selection = self._searched(rows, watcher)
+        _, threshold, calibrator = selection.choice.score
+        rule = {"threshold_": threshold, "calibrator_": calibrator}
+        self._set_fitted(classes_=classes, **rule, **selection.attributes())
         watcher.ends()
-        warn_of_search(choice.best, targets)
-        warn_of_missed_precision(self.threshold, choice.best.score)
+        warn_of_search(selection.choice.best, targets)
+        warn_of_missed_precision(self.threshold, selection.choice.best.score)
         warn_of_one_class(self, classes, self.held_out_, self.threshold_)
         return self

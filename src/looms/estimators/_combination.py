@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,51 +16,43 @@ from looms.estimators._folds import (
     tuned_without,
     unfitted,
 )
-from looms.estimators._rows_of_fit import RowsOfFit
+from looms.estimators._selection import Selection
 from looms.estimators._tuned_in_folds import TunedInFolds
 from looms.estimators._warnings import warn_of_no_stack
 from looms.held_out import HeldOut
-from looms.selection._candidates import Choice
 from looms.selection._stack import stacking_weights
-from looms.units import Units
-
-
-def folds_of_choice(machine: Any, choice: Choice, rows: RowsOfFit) -> Units | None:
-    """Folds for the choice among several candidates; None if three cannot be made."""
-    if sum(fit is not None for _, fit in choice.machines) < 2:
-        return None
-    try:
-        return rows.outer_units(machine.cv, CHOICE_FOLDS)
-    except ValueError as error:
-        if machine._is_stack:
-            warn_of_no_stack(str(error).rstrip("."))
-        return None
 
 
 def combined(
-    machine: Any,
-    choice: Choice,
-    tried: Sequence[tuple[Any, Any]],
-    outer: Units,
-    rows: RowsOfFit,
-) -> tuple[Choice, TunedInFolds]:
+    machine: Any, selection: Selection, candidates: Sequence[tuple[Any, Any]]
+) -> Selection:
     """The best candidate, or a stack, by rows that each candidate was tuned without.
 
-    ``tried`` has kernel and criterion of each candidate. Also returned are the machines without
-    each fold, combined in the same way by the rows of the other folds.
+    ``candidates`` are their kernels and criteria. Machines without each fold are combined in the
+    same way by the rows of the other folds. The selection stays as it is if there is one candidate,
+    or if three folds cannot be made.
     """
+    choice, rows = selection.choice, selection.rows
+    if sum(fit is not None for _, fit in choice.machines) < 2:
+        return selection
+    try:
+        outer = rows.outer_units(machine.cv, CHOICE_FOLDS)
+    except ValueError as error:
+        if machine._is_stack:
+            warn_of_no_stack(str(error).rstrip("."))
+        return selection
     evaluated = [k for k, (_, fit) in enumerate(choice.machines) if fit is not None]
     machines = [
-        unfitted(machine, kernel=tried[k][0], criterion=tried[k][1], combine="best")
+        unfitted(machine, kernel=candidates[k][0], criterion=candidates[k][1], combine="best")
         for k in evaluated
     ]
-    candidates = [
+    in_folds = [
         TunedInFolds.of(each, outer, rows.X, rows.train)
         for each in tuned_without(
             machine, machines, outer, rows.train, rows.data, rows.inner_units(machine.cv)
         )
     ]
-    y, outputs = choice.fit.y, np.array([candidate.outputs for candidate in candidates])
+    y, outputs = choice.fit.y, np.array([each.outputs for each in in_folds])
     sizes = [len(choice.candidates[k].params) or np.inf for k in evaluated]
     probable = getattr(machine, "calibration", None) is not None
 
@@ -78,8 +71,11 @@ def combined(
         return shares, np.array(losses)
 
     of_folds = [compared(np.flatnonzero(own))[0] for own in outer.stays(np.arange(outer.n_units))]
-    tuned = TunedInFolds.stacked(candidates, np.array(of_folds))
+    tuned = TunedInFolds.stacked(in_folds, np.array(of_folds))
     weights, losses = np.zeros((2, len(choice.candidates)))
     losses += np.inf
     weights[evaluated], losses[evaluated] = compared(np.arange(len(y)))
-    return choice.combined(weights, losses, rows.score(HeldOut(y, tuned.outputs))), tuned
+    choice = choice.combined(weights, losses, rows.score(HeldOut(y, tuned.outputs)))
+    rules = tuned.rules(choice.fit.y, rows) if rows.classes else None
+    nested = tuned.nested(rows, choice.fit.y, rules, whole=False)
+    return replace(selection, choice=choice, nested=nested, tuned=tuned)

@@ -223,8 +223,8 @@ class RefittedCriterion:
         self.X, self.y, self.units, self.criterion = X, y, units, as_criterion(criterion)
         self.weight, self.selection_weight = sample_weight, selection_weight
 
-    def tuned(self) -> tuple[Tuning, Fit]:
-        """The criterion of the estimator, and its fit."""
+    def tuned(self, search: object) -> tuple[Tuning, Fit]:
+        """The criterion of the estimator as it is, and its fit."""
         zeta = self.weight * (len(self.y) / self.weight.sum())
         fit = self.member.fit(self.member.left_out(self.X, self.y, zeta, True), self.units, self.y)
         value, error, *_ = self.criterion.evaluate(
@@ -239,13 +239,3 @@ class RefittedCriterion:
 
     def mu_at(self, theta: Array) -> float:
         return float("nan")
-
-
-def as_it_is(tuned: Callable[..., tuple[Tuning, Fit | None]]) -> Callable[..., Any]:
-    """The search ``tuned`` of objectives; a `RefittedCriterion` has nothing to search."""
-
-    def either(objective: Any, **options: Any) -> tuple[Tuning, Fit | None]:
-        given = isinstance(objective, RefittedCriterion)
-        return objective.tuned() if given else tuned(objective, **options)
-
-    return either

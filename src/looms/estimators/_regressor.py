@@ -411,8 +411,8 @@ n_features_in_, feature_names_in_
 
         watcher = CallbackWatcher(self, X, targets, None if sample_weight is None else weight)
         rows = RowsOfFit(X, targets, targets, weight, weight, weight, groups, False, scorer)
-        choice, fitted = self._selected(rows, watcher)
-        self._set_fitted(**fitted)
+        selection = self._searched(rows, watcher)
+        self._set_fitted(**selection.attributes())
         watcher.ends()
-        warn_of_search(choice.best, targets)
+        warn_of_search(selection.choice.best, targets)
         return self

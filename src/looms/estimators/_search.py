@@ -22,14 +22,11 @@ from looms.blocks import ArrayBlocks, RowBlocks, as_blocks, rows_in_memory
 from looms.copies import copy_groups
 from looms.criteria import Criterion, as_criterion
 from looms.dask._blocks import gathered
-from looms.estimators._area import outputs_of_choice
 from looms.estimators._base import check_flag
 from looms.estimators._callbacks import CallbackSupportMixin, CallbackWatcher
-from looms.estimators._combination import combined, folds_of_choice
-from looms.estimators._cv_results import candidates_table
+from looms.estimators._combination import combined
 from looms.estimators._estimator_member import (
     RefittedCriterion,
-    as_it_is,
     check_estimators,
 )
 from looms.estimators._folds import (
@@ -43,7 +40,8 @@ from looms.estimators._folds import (
 )
 from looms.estimators._least_squares import LeastSquaresMachine
 from looms.estimators._rows_of_fit import RowsOfFit
-from looms.estimators._tuned_in_folds import TunedInFolds, stack_of
+from looms.estimators._selection import Selection
+from looms.estimators._tuned_in_folds import TunedInFolds
 from looms.estimators._warnings import warn_of_copies, warn_of_scales
 from looms.folds import group_numbers, is_grouped, joined_groups
 from looms.kernels import Kernel
@@ -53,7 +51,7 @@ from looms.lssvm.features import has_few_features
 from looms.lssvm.fit import Fit
 from looms.optimize._minimize import OPTIMIZERS
 from looms.selection import tune
-from looms.selection._candidates import Candidate, Candidates, Choice, Score, choose
+from looms.selection._candidates import Candidate, Score, choose
 from looms.selection._features import objective_of
 from looms.selection._low_rank_start import low_rank_objective
 from looms.selection._nested import Nested, Rounds
@@ -113,74 +111,48 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             return None
         return remedy_of_optimism(True)
 
-    def _selected(self, rows: RowsOfFit, watcher: CallbackWatcher) -> tuple[Choice, dict[str, Any]]:
-        """The candidate with the smallest score, and the fitted attributes of its machine."""
-        criteria = self._checked_search()
-        rows = self._checked_rows(rows)
+    def _searched(self, rows: RowsOfFit, watcher: CallbackWatcher) -> Selection:
+        """The candidate with the smallest score, or a stack of several."""
+        criteria, rows = self._checked_search(), self._checked_rows(rows)
         train, n, X = rows.train, len(rows.train), rows.X
-        units = rows.units(self.cv)
-        rank = self._checked_rank(n)
-        kernels = self._candidate_kernels(sp.issparse(X))
-        estimators = [one for one in kernels if is_estimator(one)]
-        check_estimators(estimators, is_classifier(self), self._kernels())
-        closed = self.search == "grid" and self.nested == "auto" and rank is None
-        closed = closed and not (self._is_stack or estimators) and Rounds.can_take(units)
-        repeated = not closed and (self.nested == "folds" or not isinstance(X, RowBlocks))
-        repeated = repeated and takes_outer_folds(self, self.cv, n, rows.outer_units)
-        tried = [
+        units, rank = rows.units(self.cv), self._checked_rank(n)
+        kernels, tried = self._kernels(), self._candidate_kernels(sp.issparse(X))
+        estimators = [one for one in tried if is_estimator(one)]
+        check_estimators(estimators, is_classifier(self), kernels)
+        candidates = [
             (kernel, criterion)
-            for kernel, criterion in product(kernels, criteria)
+            for kernel, criterion in product(tried, criteria)
             if criterion is criteria[0] or not is_estimator(kernel)
         ]
-        X_train = training_rows(X, train, any(one.pairwise for one in self._kernels()))
-        if rank is None and not all(has_few_features(one, X_train) for one in self._kernels()):
+        X_train = training_rows(X, train, any(one.pairwise for one in kernels))
+        if rank is None and not all(has_few_features(one, X_train) for one in kernels):
             check_memory(n, SEARCH if self.search == "gradient" else GRID)
+        closed = self.search == "grid" and self.nested == "auto" and rank is None
+        closed = closed and not (self._is_stack or estimators) and Rounds.can_take(units)
         rounds = Rounds(rows.targets[train], units) if closed else None
-        warn_of_scales(X_train, self._kernels(), getattr(self, "feature_names_in_", None))
-        watcher.begins(len(tried))
+        later = rounds is None and (self.nested == "folds" or not isinstance(X, RowBlocks))
+        later = later and takes_outer_folds(self, self.cv, n, rows.outer_units)
+        warn_of_scales(X_train, kernels, getattr(self, "feature_names_in_", None))
+        watcher.begins(len(candidates))
         choice = choose(
-            tried,
+            candidates,
             objective_of=self._objective_of(rows, X_train, units, rank),
-            tuned=as_it_is(self._tune() if rounds is None else partial(scan, rounds=rounds)),
+            search=self._tune() if rounds is None else partial(scan, rounds=rounds),
             scorer=rows.score,
             watcher=watcher,
             random_state=rows.seed,
             by_value=self.search == "grid",
         )
-        nested = None if rounds is None else rounds.nested(train, rows.own(rows.weight), rows.score)
-        tuned = outer = None
-        if self._is_stack or (self.search == "gradient" and rank is None):
-            outer = folds_of_choice(self, choice, rows)
-        if outer is not None:
-            choice, tuned = combined(self, choice, tried, outer, rows)
-            rules = tuned.rules(choice.fit.y, rows) if rows.classes else None
-            nested = tuned.nested(rows, choice.fit.y, rules, whole=False)
+        selection = Selection(rows, units, choice, self.fit_intercept)
+        if rounds is not None:
+            nested = rounds.nested(train, rows.own(rows.weight), rows.score)
+            selection = replace(selection, nested=nested)
+        elif self._is_stack or (self.search == "gradient" and rank is None):
+            selection = combined(self, selection, candidates)
         # A choice by folds of few rows tells of the rows that it predicts.
         few = self.nested == "auto" and n <= FEW_ROWS
-        later = repeated and (nested is None or few or self.nested == "folds")
-        compared = scored_in = None
-        if tuned is not None:
-            compared = tuned.outer.spread(train, rows.groups)
-        elif rows.classes and choice.fit.units is not None:
-            scored_in = choice.fit.units, choice.fit.mean_held_out.outputs
-        elif rows.classes and isinstance(X_train, RowBlocks):
-            scored_in = outputs_of_choice(X_train, choice, units, fit_intercept=self.fit_intercept)
-        return choice, {
-            "candidates_": Candidates(choice.candidates),
-            "best_index_": choice.candidates.index(choice.best),
-            "cv_results_": candidates_table(choice.candidates),
-            "selection_": choice.tuning,
-            "n_iter_": max(1, choice.tuning.n_iterations),
-            "units_": units.spread(train, rows.groups),
-            "candidate_weights_": choice.weights,
-            "choice_units_": compared,
-            "_nested": nested,
-            "_unfitted": unfitted(self) if later else None,
-            "_outer_seed": rows.seed,
-            "_scored_in": scored_in,
-            "selection_weight_": rows.selection_weight,
-            **stack_of(rows, choice, tuned),
-        }
+        later = later and (selection.nested is None or few or self.nested == "folds")
+        return replace(selection, unfitted=unfitted(self) if later else None)
 
     def _checked_rows(self, rows: RowsOfFit) -> RowsOfFit:
         """The rows, with numbers of their groups and a seed."""

@@ -11,12 +11,10 @@ import numpy as np
 from looms._classes import class_factors, class_indices, with_ties
 from looms._typing import AnyArray, Array, Matrix
 from looms.calibration._calibrators import Calibrator
-from looms.estimators._fits import fitted_machine
 from looms.estimators._folds import predicted_without
 from looms.estimators._rows_of_fit import RowsOfFit
 from looms.held_out import HeldOut
 from looms.lssvm.fit import Member
-from looms.selection._candidates import Choice
 from looms.selection._decisions import Decided
 from looms.selection._nested import Nested
 from looms.units import Units
@@ -115,21 +113,3 @@ class TunedInFolds:
         return Nested.of_folds(
             rows.train, self.outer, held_out, rounds or None, self.members, tie, whole
         )
-
-
-def stack_of(rows: RowsOfFit, choice: Choice, tuned: TunedInFolds | None) -> dict[str, Any]:
-    """Fitted attributes of the chosen machine, or of a stack, on the samples of positive weight.
-
-    With ``tuned`` the held-out outputs come from machines that were tuned without the fold of the
-    row.
-    """
-    shares = {choice.candidates.index(choice.best): 1.0}
-    if choice.weights is not None:
-        shares = {k: share for k, share in enumerate(choice.weights.tolist()) if share}
-    fits = [fit for _, fit in (choice.machines[k] for k in shares) if fit is not None]
-    fitted = fitted_machine(rows.X, rows.weight, rows.targets, [*shares.values()], fits)
-    if tuned is not None:
-        outputs = fitted["loo_"].outputs.copy()
-        outputs[rows.train] = tuned.outputs
-        fitted["held_out_"] = HeldOut(rows.targets, outputs, rows.weight)
-    return fitted

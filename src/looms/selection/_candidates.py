@@ -185,7 +185,7 @@ def choose(
     tried: Sequence[tuple[KernelLike, str | Criterion]],
     *,
     objective_of: Callable[..., Any],
-    tuned: Callable[..., tuple[Tuning, Fit | None]],
+    search: Callable[..., tuple[Tuning, Fit | None]],
     scorer: Scorer,
     watcher: Watcher,
     random_state: int,
@@ -201,7 +201,7 @@ def choose(
     ----------
     tried : kernel, or estimator, and criterion of each candidate.
     objective_of : `Objective` of samples and options, without kernel and criterion.
-    tuned : `tune` or `scan` with its options, without the objective, its callbacks and random
+    search : `tune` or `scan` with its options, without the objective, its callbacks and random
         state.
     scorer : score by which candidates are compared; it also sets the threshold.
     by_value : whether they are compared by the criterion instead, as the points of a grid are.
@@ -219,8 +219,8 @@ def choose(
     objective: Any = None
     reason = ""
 
-    def search(objective: Any) -> tuple[Tuning, Fit | None]:
-        return tuned(
+    def searched(objective: Any) -> tuple[Tuning, Fit | None]:
+        return search(
             objective,
             random_state=np.random.RandomState(random_state),
             progress=watcher.iteration_done,
@@ -243,7 +243,7 @@ def choose(
             objective = objective_of(kernel=first, criterion=criterion)
         else:
             objective = objective.with_criterion(criterion)
-        tuning, fit = search(objective)
+        tuning, fit = objective.tuned(searched)
         if learns and fit is not None:
             before = tuning.n_evaluations, tuning.n_failures
             assert isinstance(fit.member, KernelMember)
@@ -252,7 +252,7 @@ def choose(
             )
             objective = None
             objective = objective_of(kernel=weighted, criterion=criterion)
-            tuning, fit = search(objective)
+            tuning, fit = objective.tuned(searched)
         seconds = time.perf_counter() - began
         score = Score(np.inf) if fit is None else scorer(fit.decided)
         candidate = Candidate(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from copy import copy
 from typing import Any, Self
 
@@ -211,6 +212,10 @@ class HeldOutCriterion(ABC):
         if deviations is not None:
             deviations = np.bincount(self.units.clusters, weights=deviations).astype(np.float64)
         return Evaluation(float(value), float(error), slope, deviations)
+
+    def tuned(self, search: Callable[[Self], Any]) -> Any:
+        """Values that a search finds, and the machine there."""
+        return search(self)
 
     def with_criterion(self, criterion: str | Criterion) -> Self:
         """The objective with another criterion; kernel caches and buffers are shared."""
