@@ -95,6 +95,10 @@ class RowBlocks(ABC):
         """Rows of each block."""
         return [slice(int(a), int(b)) for a, b in pairwise(self.stops)]
 
+    def check_finite(self) -> None:
+        """ValueError if rows that are at hand, in memory or a memory map, are not finite."""
+        return
+
     def holding(self, labels: AnyArray) -> RowBlocks:
         """The same rows, with all rows of one label in one block, as far as they can be moved."""
         return self

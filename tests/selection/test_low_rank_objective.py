@@ -16,7 +16,7 @@ Y = np.where(np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * RNG.normal(size=N) > 0, 1.0, 
 GROUPS = RNG.integers(0, 120, N)
 FOLDS = RNG.integers(0, 4, (2, N))
 HOW = {
-    "rows": {},
+    "rows": {"units": Units.rows(N)},
     "groups": {"units": Units.of(None, Y, GROUPS)},
     "folds": {"units": Units.of_numbers(FOLDS)},
 }
@@ -26,7 +26,8 @@ def objective(criterion="press", kernel="ard", rank=30, **options):
     weights = {"sample_weight": RNG.uniform(0.5, 2.0, N), "selection_weight": np.ones(N)}
     return low_rank_objective(
         *(ArrayBlocks(X, 64), Y),
-        **{"kernel": kernel, "criterion": criterion, "rank": rank, **weights, **options},
+        **{"kernel": kernel, "criterion": criterion, "rank": rank},
+        **(HOW["rows"] | weights | options),
     )
 
 
@@ -76,8 +77,9 @@ def skewed(n=2400, seed=3):
 def test_landmarks_are_doubled_while_that_surely_lowers_the_criterion(monkeypatch):
     """The standard error of the criterion, three quarters of it, hides what 256 landmarks gain."""
     blocks, y = skewed()
+    rows = Units.rows(len(y))
     few, auto = (
-        low_rank_objective(blocks, y, kernel="rbf", criterion="press", rank=rank)
+        low_rank_objective(blocks, y, kernel="rbf", criterion="press", rank=rank, units=rows)
         for rank in (64, "auto")
     )
     assert auto.samples.n_samples >= 256
@@ -85,6 +87,8 @@ def test_landmarks_are_doubled_while_that_surely_lowers_the_criterion(monkeypatc
     tuning, of_few = (tune(objective)[0] for objective in (auto, few))
     assert tuning.value < 0.5 * of_few.value
     monkeypatch.setattr("looms.selection._low_rank_start.LARGEST_RANK", 128)
-    stopped = low_rank_objective(blocks, y, kernel="rbf", criterion="press", rank="auto")
+    stopped = low_rank_objective(
+        blocks, y, kernel="rbf", criterion="press", rank="auto", units=rows
+    )
     assert stopped.samples.n_samples == 128
     assert tune(stopped)[0].gain_of_landmarks == stopped.gain_of_landmarks > 0.1

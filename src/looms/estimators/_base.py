@@ -134,6 +134,9 @@ class KernelMachine(CertifiedMachine, ScoredMachine):
             self.__dict__.pop(name, None)
         super()._set_fitted(**attributes)
 
+    def _kernel_machine(self) -> KernelMachine:
+        return self
+
     def __sklearn_is_fitted__(self) -> bool:
         return "fit_weight_" in vars(self)  # a fit that failed may have left other attributes
 

@@ -46,6 +46,10 @@ class Classifier(ThresholdedClassifier, UpdatableMachine):
     calibration: str | None
     calibrator_: Any
 
+    @property
+    def _calibrators(self) -> tuple[Any, ...]:
+        return () if self.calibrator_ is None else (self.calibrator_,)
+
     def _decision(self, X: Matrix) -> Array:
         return self._outputs(X)
 

@@ -33,6 +33,16 @@ class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[mis
     classes_: AnyArray
     threshold_: float | Array
 
+    @property
+    def _calibrators(self) -> tuple[Calibrator, ...]:
+        """Calibrators of the outputs; several are coupled."""
+        raise NotImplementedError
+
+    @property
+    def _shares(self) -> tuple[Array, Array] | None:
+        """Weight of each class in the calibrators, and in the samples; None if they are equal."""
+        return None
+
     @abstractmethod
     def _decision(self, X: Matrix) -> Array:
         """(n,) or (n, n_classes) decision values before the threshold, for validated samples."""

@@ -109,7 +109,7 @@ def pool_plan(pool: Any, classes: AnyArray, tol: Any) -> PoolPlan:
             "pool must be None for the default grid of SVMs, a dict with the values of 'C' and "
             f"'gamma', or a list of classifiers, got {pool!r}."
         )
-    return EstimatorPlan(_checked_members(list(pool)), classes)
+    return EstimatorPlan(_checked_classifiers(list(pool)), classes)
 
 
 def _checked_grid(grid: Mapping[str, Any]) -> dict[str, Array]:
@@ -121,10 +121,10 @@ def _checked_grid(grid: Mapping[str, Any]) -> dict[str, Array]:
     return {name: positive_values(f"The values of {name}", grid[name]) for name in ("C", "gamma")}
 
 
-def _checked_members(members: list[Any]) -> list[Any]:
-    if not members:
+def _checked_classifiers(classifiers: list[Any]) -> list[Any]:
+    if not classifiers:
         raise ValueError("pool is empty: give at least one classifier.")
-    for index, member in enumerate(members):
+    for index, member in enumerate(classifiers):
         if not (hasattr(member, "fit") and is_classifier(member)):
             raise TypeError(f"Member {index} of the pool is not a classifier: {member!r}.")
         if not hasattr(member, "decision_function"):
@@ -132,12 +132,12 @@ def _checked_members(members: list[Any]) -> list[Any]:
                 f"Member {index} of the pool, {member!r}, has no decision_function: leave it out, "
                 "or use a classifier that has one."
             )
-    if len({_pairwise(member) for member in members}) > 1:
+    if len(set(map(_pairwise, classifiers))) > 1:
         raise ValueError(
             "Some members of the pool take a kernel matrix and others take features: X cannot be "
             "both."
         )
-    return members
+    return classifiers
 
 
 @dataclass(frozen=True)

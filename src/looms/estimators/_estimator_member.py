@@ -96,10 +96,7 @@ class EstimatorMember(Member):
         return self.estimator
 
     def outputs(self, X: Matrix | RowBlocks, X_fit: Any) -> Array:
-        if isinstance(X, RowBlocks):
-            _, (f,) = X.sweep(lambda rows: ((), (self.values(rows),)))
-        else:
-            f = self.values(X)
+        _, (f,) = as_blocks(X).sweep(lambda rows: ((), (self.values(rows),)))
         return self.weight * f.reshape(len(f), *self.shape)
 
     def values(self, X: Matrix) -> Array:

@@ -103,15 +103,16 @@ def asked_for(folds: Callable[..., Any], *arguments: Any) -> Any:
         raise ValueError(f"nested='folds': {error}") from None
 
 
-def folds_of_area(labels: AnyArray, groups: AnyArray) -> AnyArray | None:
-    """Number of the fold of each row, for an area under the ROC curve within folds.
+def folds_of_area(labels: AnyArray, units: Units) -> Units:
+    """Ten folds for an area under the ROC curve within folds, in the place of rows or groups.
 
-    None if some class has too few rows, or groups.
+    The units themselves if some class has too few rows, or groups.
     """
     try:
-        return outer_folds(None, labels, groups, True, 0)
+        folds = outer_folds(None, labels, units.clusters, True, 0)
     except ValueError:
-        return None
+        return units
+    return Units.partition(folds, units.clusters)
 
 
 def takes_outer_folds(machine: Any, cv: Any, n: int, folds: Callable[[Any], Any]) -> bool:

@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
 
 from looms._typing import AnyArray, Array
 from looms.estimators._base import KernelMachine
-from looms.estimators._transformed_target import TransformedTargetRegressorCV
+from looms.estimators._scored import ScoredMachine
 
 
 class Parts(NamedTuple):
@@ -33,10 +32,7 @@ class Parts(NamedTuple):
         NotFittedError if ``fit`` has yet to make it.
         """
         self.check_refitted()
-        if isinstance(self.last, TransformedTargetRegressorCV):
-            check_is_fitted(self.last, "machine_")
-        machine = getattr(self.last, "machine_", self.last)
-        return machine if isinstance(machine, KernelMachine) else None
+        return self.last._kernel_machine() if isinstance(self.last, ScoredMachine) else None
 
     def check_refitted(self) -> None:
         """NotFittedError for a search without ``best_estimator_``."""

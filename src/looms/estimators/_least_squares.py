@@ -192,7 +192,7 @@ class GivenMachine(LeastSquaresMachine):
     mu: float
 
     @property
-    def _remedy_of_optimism(self) -> str | None:
+    def _remedy(self) -> str | None:
         return "fit the self-tuning machine anew to these rows" if self._tuned_before else None
 
     def _fitted(

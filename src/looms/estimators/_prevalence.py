@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array
 from looms.calibration import at_prevalence
-from looms.estimators._base import KernelMachine
 from looms.estimators._in_pipelines import parts_of
 
 _ROUNDING = 1e-6  # of prevalences that are to sum to one
@@ -93,13 +92,13 @@ class PrevalenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         given = self.training_prevalence
         if given is not None:
             return _shares("training_prevalence", given, self.classes_, None)
-        machine = parts_of(self.classifier).last
-        if not isinstance(machine, KernelMachine):
+        machine = parts_of(self.classifier).machine
+        if machine is None:
             raise ValueError(
                 f"training_prevalence must be given: {type(self.classifier).__name__} does not "
                 "know at which shares of the classes its probabilities are right."
             )
-        check_is_fitted(machine, "fit_weight_")
+        check_is_fitted(machine)
         totals = np.bincount(class_indices(machine.loo_.y), weights=machine.loo_.sample_weight)
         return np.asarray(totals / totals.sum())
 

@@ -33,7 +33,7 @@ class RowsOfFit:
     weight, fit_weight, selection_weight : (n,) as given, in the fit, and in the criterion.
     groups : (n,) numbers, equal for rows of one group.
     classes : whether ``y`` holds classes.
-    scorer : score of held-out outputs and the weights of the fit.
+    scorer : score of held-out outputs and the weights of the fit; needed to compare candidates.
     weighs : whether the score takes the factors of classes that some rows lack.
     seed : of folds, subsamples and landmarks.
     """
@@ -46,7 +46,7 @@ class RowsOfFit:
     selection_weight: Array
     groups: Any
     classes: bool
-    scorer: Callable[[HeldOut, Array], Score]
+    scorer: Callable[[HeldOut, Array], Score] = lambda *_: Score(0.0)
     weighs: bool = True
     seed: int = 0
 

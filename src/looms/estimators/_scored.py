@@ -69,6 +69,11 @@ class ScoredMachine(BaseEstimator):  # type: ignore[misc]
     @property
     def _remedy_of_optimism(self) -> str | None:
         """Advice for honest scores, if the machine was tuned on the rows of ``scores_``."""
+        return self._remedy if self.nested_ is None else None
+
+    @property
+    def _remedy(self) -> str | None:
+        """Advice for honest scores of a machine without ``nested_``; None if it needs none."""
         return None
 
     def _read_scores(self) -> Scores:
@@ -109,6 +114,10 @@ class ScoredMachine(BaseEstimator):  # type: ignore[misc]
     @abstractmethod
     def _scored_anew(self) -> Scored:
         """`_scored`, computed."""
+
+    @abstractmethod
+    def _kernel_machine(self) -> Any:
+        """The kernel machine that it is, or that it holds; NotFittedError if that is not made."""
 
     def _tuned_in_folds(self) -> Nested | None:
         """Predictions of every fold by a machine that was tuned anew without it."""

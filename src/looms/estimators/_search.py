@@ -18,7 +18,7 @@ from looms._checks import check_known, one_or_many
 from looms._classes import class_indices
 from looms._memory import GRID, SEARCH, check_memory
 from looms._typing import AnyArray, Array, Matrix
-from looms.blocks import ArrayBlocks, RowBlocks, as_blocks, rows_in_memory
+from looms.blocks import RowBlocks, as_blocks, rows_in_memory
 from looms.copies import copy_groups
 from looms.criteria import Criterion, as_criterion
 from looms.dask._blocks import gathered
@@ -51,7 +51,7 @@ from looms.lssvm.features import has_few_features
 from looms.lssvm.fit import Fit
 from looms.optimize._minimize import OPTIMIZERS
 from looms.selection import tune
-from looms.selection._candidates import Candidate, Score, choose
+from looms.selection._candidates import Candidate, choose
 from looms.selection._features import objective_of
 from looms.selection._low_rank_start import low_rank_objective
 from looms.selection._nested import Nested, Rounds
@@ -106,10 +106,8 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
     _outer_seed: int
 
     @property
-    def _remedy_of_optimism(self) -> str | None:
-        if self.nested is None or self.nested_ is not None:
-            return None
-        return remedy_of_optimism(True)
+    def _remedy(self) -> str | None:
+        return remedy_of_optimism(True) if self.nested else None
 
     def _searched(self, rows: RowsOfFit, watcher: CallbackWatcher) -> Selection:
         """The candidate with the smallest score, or a stack of several."""
@@ -196,8 +194,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
 
     def _checked_blocks(self, blocks: RowBlocks) -> Matrix | RowBlocks:
         """Rows in blocks, as a matrix if the machine takes the whole kernel matrix."""
-        if isinstance(blocks, ArrayBlocks):
-            blocks.check_finite()
+        blocks.check_finite()
         n = blocks.shape[0]
         if self.rank == "auto" and n <= FULL_ROWS:
             return rows_in_memory(blocks)
@@ -259,7 +256,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             most, seed = CHOICE_FOLDS, seed + 1
         weights = weight, self.fit_weight_, self.selection_weight_
         data = self._rows_of_fit, y, targets, *weights, self.units_.clusters, classes
-        rows = RowsOfFit(*data, lambda *_: Score(0.0), seed=seed)
+        rows = RowsOfFit(*data, seed=seed)
         try:
             outer = rows.outer_units(self._unfitted.cv, most)
         except ValueError:  # of "auto", which takes what can be had

@@ -89,13 +89,12 @@ class Selection:
             return fit.units, fit.mean_held_out.outputs
         if not isinstance(self.rows.X, RowBlocks):
             return None
-        known, folds = (self.units, fit.mean_held_out.outputs), None
+        known, tens = (self.units, fit.mean_held_out.outputs), self.units
         if self.units.unit != "fold":
-            folds = folds_of_area(class_indices(fit.y), self.units.clusters)
-        if folds is None:
+            tens = folds_of_area(class_indices(fit.y), self.units)
+        if tens is self.units:
             return known
         X = training_rows(self.rows.X, self.rows.train, pairwise=False)
-        tens = Units.of_numbers(folds, self.units.clusters)
         left_out = fit.member.left_out(X, fit.y, fit.sample_weight, self.fit_intercept)
         try:
             return tens, left_out.outputs(tens)[0].reshape(fit.y.shape)

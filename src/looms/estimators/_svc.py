@@ -26,19 +26,19 @@ from looms.estimators._encoding import ThresholdedClassifier
 from looms.estimators._folds import (
     as_rest_of,
     folds_of_area,
-    is_number_of_folds,
     predicted_without,
     refits_of,
     remedy_of_optimism,
     tuned_without,
     unfitted,
 )
+from looms.estimators._rows_of_fit import RowsOfFit
 from looms.folds import left_out_with
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._samples import training_rows
 from looms.lssvm._system import targets_as_columns
-from looms.lssvm.fit import cross_of, outputs
+from looms.lssvm.fit import LandmarkMember, cross_of
 from looms.lssvm.left_out import LeftOut
 from looms.scores import area_within
 from looms.selection import _svm_search as svm_search
@@ -66,25 +66,17 @@ def mean_of_passes(values: Sequence[Array], rows: Sequence[AnyArray]) -> Array:
     return np.asarray((total.T / count).T)
 
 
-def nested_machines(
-    estimator: Any,
-    X: Matrix,
-    y: AnyArray,
-    targets: Array,
-    weight: Array,
-    groups: AnyArray,
-    rows: AnyArray,
-    folds: AnyArray,
-) -> Nested:
+def nested_machines(estimator: Any, rows: RowsOfFit, outer: Units) -> Nested:
     """Machines chosen as by the ``estimator`` without each fold, and their predictions."""
-    alone, data = unfitted(estimator, n_jobs=None), (X, y, weight, groups)
-    units = Units.partition(folds, groups[rows])
-    (machines,) = tuned_without(estimator, [alone], units, rows, data, n_jobs=estimator.n_jobs)
-    values = predicted_without(machines, units, X, rows, lambda one, X: one._decision(X))
-    parts = zip(machines, units.tested_by, strict=True)
+    alone, inner = unfitted(estimator, n_jobs=None), rows.inner_units(estimator.cv)
+    (machines,) = tuned_without(
+        estimator, [alone], outer, rows.train, rows.data, inner, estimator.n_jobs
+    )
+    values = predicted_without(machines, outer, rows.X, rows.train, lambda one, X: one._decision(X))
+    parts = zip(machines, outer.tested_by, strict=True)
     rounds = [machine._decided_at(out, values[out]) for machine, out in parts]
-    held_out = HeldOut(targets[rows], values, weight[rows])
-    return Nested.of_folds(rows, units, held_out, rounds, machines)
+    held_out = HeldOut(rows.own(rows.targets), values, rows.own(rows.weight))
+    return Nested.of_folds(rows.train, outer, held_out, rounds, machines)
 
 
 class SupportVectorClassifier(ThresholdedClassifier):
@@ -146,8 +138,11 @@ class SupportVectorClassifier(ThresholdedClassifier):
         return self._unweighted(np.exp(self._log_probabilities(X)))
 
     @property
+    def _calibrators(self) -> tuple[Sigmoid, ...]:
+        return self.calibrators_ or ()
+
+    @property
     def _shares(self) -> tuple[Array, Array] | None:
-        """Weight of each class in the sigmoids, and in the samples; None without class weights."""
         labels, (_, _, weight) = class_indices(self.loo_.y), self.loo_
         of_fit, own = (np.bincount(labels, weights=w) for w in (self.fit_weight_, weight))
         of_fit, own = of_fit / of_fit.sum(), own / own.sum()
@@ -158,10 +153,16 @@ class SupportVectorClassifier(ThresholdedClassifier):
         shares = self._shares
         return np.asarray(p) if shares is None else at_prevalence(p, *shares)
 
+    @property
+    def members_(self) -> tuple[LandmarkMember]:
+        """The machine of all pairs of classes, with support vectors as its landmarks."""
+        values = self.kernel_, self.C_, self.dual_coef_, self.intercept_
+        return (LandmarkMember(1.0, *values, landmarks=self.support_vectors_),)
+
     def _pair_outputs(self, X: Matrix) -> Array:
         """(n, n_pairs) outputs for validated samples."""
         X = X[:, self.support_] if self.kernel_.pairwise else X
-        values = outputs(self.kernel_, X, self.support_vectors_, self.dual_coef_, self.intercept_)
+        values = self.members_[0].outputs(X, self.X_fit_)
         return values.reshape(len(values), -1)
 
     def _log_probabilities(self, X: Matrix) -> Array:
@@ -186,10 +187,8 @@ class SupportVectorClassifier(ThresholdedClassifier):
         return Decided(rows, values, class_shares(values, 0.0, tie), p)
 
     @property
-    def _remedy_of_optimism(self) -> str | None:
-        if self.nested_ is not None:
-            return None
-        return remedy_of_optimism(is_number_of_folds(self.cv))
+    def _remedy(self) -> str | None:
+        return remedy_of_optimism(True)
 
     @property
     def _fitted_to(self) -> FittedTo:
@@ -255,16 +254,15 @@ class SupportVectorClassifier(ThresholdedClassifier):
 
     def _area(self, weight: Array) -> tuple[float, Array]:
         # within the folds, drawn where each row or group is held out
-        train = np.flatnonzero(self.fit_weight_)
+        train, units = np.flatnonzero(self.fit_weight_), self._units
         y, outputs, _ = (each[train] for each in self.held_out_)
         held_out = HeldOut(y, outputs, weight)
-        once = self._units.shape[0] == 1
-        within = area_within(held_out, self._units if once else self._units.draws)
-        folds = folds_of_area(class_indices(y), self._units.clusters)
-        if np.isfinite(within[0]) or folds is None:
+        within = area_within(held_out, units if units.shape[0] == 1 else units.draws)
+        tens = folds_of_area(class_indices(y), units)
+        if np.isfinite(within[0]) or tens is units:
             return within
-        values = replace(self._machines(), folds=folds).held_out(self._fitted_to).outputs
-        return area_within(HeldOut(y, values, weight), Units.of_numbers(folds))
+        values = replace(self._machines(), folds=tens.own).held_out(self._fitted_to).outputs
+        return area_within(HeldOut(y, values, weight), tens)
 
     def _machines(self) -> Machines:
         """The machines of all pairs, and those without each sample, or group.

@@ -32,12 +32,8 @@ from looms.estimators._encoding import (
     selection_weights,
     threshold_and_loss,
 )
-from looms.estimators._folds import (
-    asked_for,
-    is_number_of_folds,
-    outer_folds,
-    units_of_fit,
-)
+from looms.estimators._folds import asked_for
+from looms.estimators._rows_of_fit import RowsOfFit
 from looms.estimators._svc import SupportVectorClassifier, nested_machines
 from looms.estimators._svm_grid import positive_values
 from looms.estimators._updates import checked_rows
@@ -292,10 +288,11 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         watcher = CallbackWatcher(self, X, y, None if sample_weight is None else weight)
         train = np.flatnonzero(weight)
         numbers = group_numbers(groups, len(y), self.cv)
-        units = units_of_fit(self.cv, y, numbers, True, train, _SEED)
-        outer = None
+        weights = weight, cost, selection_weight
+        rows = RowsOfFit(X, y, targets, *weights, numbers, True, seed=_SEED)
+        units, outer = rows.units(self.cv), None
         if self.nested == "folds":
-            outer = asked_for(outer_folds, self.cv, y[train], numbers[train], True, _SEED)
+            outer = asked_for(rows.outer_units, self.cv)
         check_memory(len(train), SEARCH, "LSSVMClassifierCV(rank='auto'), a machine on landmarks")
         X_train = training_rows(X, train, self._kernels()[0].pairwise)
         warn_of_scales(X_train, self._kernels(), getattr(self, "feature_names_in_", None))
@@ -313,7 +310,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         threshold, loss = threshold_and_loss(rule, held_out)
         nested = None
         if outer is not None:
-            nested = nested_machines(self, X, y, targets, weight, numbers, train, outer)
+            nested = nested_machines(self, rows, outer)
         self._set_fitted(
             classes_=classes,
             loo_score_=chosen.score,
@@ -497,8 +494,6 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         check_loss(self.loss)
         if self.nested not in (None, "folds"):
             raise ValueError(f"nested must be None or 'folds', got {self.nested!r}.")
-        if self.nested is not None and not is_number_of_folds(self.cv):
-            raise ValueError("nested='folds' needs cv as None or a number of folds.")
         if not isinstance(self.param_grid, Mapping | None):
             raise ValueError(
                 f"param_grid must be None or a dict from names to values, got {self.param_grid!r}."

@@ -359,16 +359,19 @@ class TransformedTargetRegressorCV(RegressorMixin, ScoredMachine):  # type: igno
         one._set_fitted(_nested=None, _unfitted=None)
         return one
 
+    def _kernel_machine(self) -> Regressor:
+        check_is_fitted(self)
+        return self.machine_
+
     def __sklearn_is_fitted__(self) -> bool:
         return "machine_" in vars(self)
 
     @property
-    def _remedy_of_optimism(self) -> str | None:
-        machine, nested = self.machine_, self.nested_
-        tuned = isinstance(machine, LSSVMRegressorCV) or len(self.candidates_) > 1
-        if self.nested is None or nested is not None or not tuned:
-            return None
-        return remedy_of_optimism(is_number_of_folds(getattr(machine, "cv", None)))
+    def _remedy(self) -> str | None:
+        machine = self.machine_
+        if self.nested and (isinstance(machine, LSSVMRegressorCV) or len(self.candidates_) > 1):
+            return remedy_of_optimism(is_number_of_folds(getattr(machine, "cv", None)))
+        return None
 
     @property
     def _transform(self) -> TargetTransform:

@@ -138,8 +138,6 @@ def _kernel_member(machine: Any, one: KernelMember, n: int) -> None:
 
 
 def least_squares(machine: Any) -> None:
-    if "members_" not in vars(machine):
-        return
     n = len(machine.fit_weight_) if machine.X_fit_ is None else _samples(machine, "X_fit_")[0]
     _members(machine, machine.members_, n)
     for name in ("loo_", "held_out_"):
@@ -182,8 +180,6 @@ def _scores_of(machine: Any) -> None:
 
 
 def transformed(machine: Any) -> None:
-    if "machine_" not in vars(machine):
-        return
     inner = machine.machine_
     require(isinstance(inner, Regressor) and "members_" in vars(inner), "machine_ is no machine")
     require(machine.transform_ in TARGET_TRANSFORMS, "transform_ is not known")
@@ -210,8 +206,6 @@ def certificate(certificate: Any) -> None:
 
 
 def classifier(machine: Any) -> None:
-    if "members_" not in vars(machine):
-        return
     least_squares(machine)
     n_classes = _classes(machine)
     shape = machine.loo_.y.shape[1:]
@@ -277,8 +271,6 @@ def decisions(made: Any) -> None:
 
 
 def support_vector_machine(machine: Any) -> None:
-    if "dual_coef_" not in vars(machine):
-        return
     n_classes = _classes(machine)
     n_pairs = n_classes * (n_classes - 1) // 2
     n, _ = _samples(machine, "support_vectors_")

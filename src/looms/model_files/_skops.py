@@ -91,14 +91,14 @@ def repacked(data: bytes, allowance: Allowance) -> bytes:
         another way than by skops.
     """
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        members = archive.infolist()
-        grows = {m.filename: _SCHEMA_GROWS if m.filename == "schema.json" else 1 for m in members}
-        if len(grows) < len(members):
+        entries = archive.infolist()
+        grows = {m.filename: _SCHEMA_GROWS if m.filename == "schema.json" else 1 for m in entries}
+        if len(grows) < len(entries):
             raise zipfile.BadZipFile("two files of one name")
-        Allowance(allowance.left).take(sum(m.file_size * grows[m.filename] for m in members))
+        Allowance(allowance.left).take(sum(m.file_size * grows[m.filename] for m in entries))
         buffer = io.BytesIO()
         with zipfile.ZipFile(buffer, "w") as plain:
-            for member in members:
+            for member in entries:
                 if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
                     raise zipfile.BadZipFile("compressed in an unusual way")
                 content = bytearray()

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
+from looms.estimators._scored import ScoredMachine
 from looms.model_files import _machines as machines
 from looms.model_files import _transformers as transformers
 from looms.model_files._values import require, type_name
@@ -251,7 +252,8 @@ def _checked(part: Any, trusted: Collection[str]) -> list[Any]:
         if hasattr(kind, "_parameter_constraints"):
             part._validate_params()
     held = TYPES.get(name)
-    if held and held.check:
+    has_state = not isinstance(part, ScoredMachine) or part.__sklearn_is_fitted__()
+    if held and held.check and has_state:
         held.check(part)
     return [value for attribute, value in state.items() if attribute not in _KNOWN_TO_OWNER]
 

@@ -165,19 +165,16 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
     machine = operator.raw_operator
     g, X = _graph_and_rows(scope, operator, container)
     f, two = _outputs(g, X, machine), len(machine.classes_) == 2
-    if isinstance(machine, SVCCV) and not two:
+    calibrators, shares = machine._calibrators, machine._shares
+    if len(calibrators) > 1:
         coupled = _coupled(g, f, machine)
         decision = g("Log", coupled)
         probabilities = None if machine.probability is None else coupled
     else:
-        svm = isinstance(machine, SVCCV)
-        (calibrator,) = (machine.calibrators_ or (None,)) if svm else (machine.calibrator_,)
         decision = g("Sub", f, np.asarray(machine.threshold_, dtype=np.float64))
-        n_outputs = 1 if two else len(machine.classes_)
-        probabilities = None
-        if calibrator is not None:
+        n_outputs, probabilities = 1 if two else len(machine.classes_), None
+        for calibrator in calibrators:
             probabilities = _probabilities(g, f, calibrator, n_outputs)
-    shares = machine._shares if isinstance(machine, SVCCV) else None
     if probabilities is not None and shares is not None:
         likely = g("Mul", probabilities, shares[1] / shares[0])
         probabilities = g("Div", likely, g("ReduceSum", likely, np.array([1]), keepdims=1))
@@ -213,18 +210,12 @@ def _give(g: Graph, name: str, output: Any) -> None:
 
 def _outputs(g: Graph, X: str, machine: Any) -> str:
     """Outputs of a machine, (m, t), before thresholds; for an SVM, those of its class pairs."""
-    if isinstance(machine, SVCCV):
-        values = machine.kernel_, machine.C_, machine.dual_coef_, machine.intercept_
-        members: tuple[Any, ...] = (KernelMember(1.0, *values),)
-        basis = machine.support_vectors_
-    else:
-        members, basis = machine.members_, machine.X_fit_
-    parts = []
+    members, parts = machine.members_, []
     for one in members:
         if isinstance(one, EstimatorMember):
             parts.append(_of_estimator(g, one))
             continue
-        Z, coefficients = as_expansion(dense(one.basis(basis)), one.dual_coef, one.coef)
+        Z, coefficients = as_expansion(dense(one.basis(machine.X_fit_)), one.dual_coef, one.coef)
         alpha = one.weight * targets_as_columns(coefficients)
         counts = alpha.any(axis=1)  # not samples of weight zero
         parts.append(expansion(one.kernel, Pairs(g, X, Z[counts]), alpha[counts]))

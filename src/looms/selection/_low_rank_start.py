@@ -44,7 +44,7 @@ def low_rank_objective(
     sample_weight: Array | None = None,
     selection_weight: Array | None = None,
     fit_intercept: bool = True,
-    units: Units | None = None,
+    units: Units,
     prior: bool = False,
 ) -> LowRankObjective:
     """Objective on landmarks that were drawn by the kernel that is best for a sample of the rows.
@@ -73,7 +73,7 @@ def low_rank_objective(
         sample_weight=weights[0],
         selection_weight=weights[1],
         fit_intercept=fit_intercept,
-        units=None if units is None else units.among(rows),
+        units=units.among(rows),
         prior=prior,
     )
     tuning, _ = tuned(sample, random_state=rng)
