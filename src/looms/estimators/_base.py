@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import Tags, check_array, column_or_1d
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from looms._checks import one_or_many
 from looms._kernel_matrix import check_kernel_matrix
@@ -139,20 +139,6 @@ class KernelMachine(CertifiedMachine, ScoredMachine):
 
     def __sklearn_is_fitted__(self) -> bool:
         return "fit_weight_" in vars(self)  # a fit that failed may have left other attributes
-
-    def _checked_new_data(self, X: Any) -> Matrix:
-        check_is_fitted(self)
-        if isinstance(X, RowBlocks):
-            if X.shape[1] != self.n_features_in_:
-                raise ValueError(
-                    f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
-                    f"{self.n_features_in_} features as input."
-                )
-            return X
-        X = validate_data(
-            self, X, accept_sparse="csr", accept_large_sparse=False, dtype=np.float64, reset=False
-        )
-        return as_matrix(X)
 
     @property
     def _units(self) -> Units:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Literal, Self
@@ -13,17 +12,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from looms import _html
-from looms._threads import blas_threads
-from looms._typing import AnyArray, Array, Matrix
+from looms._typing import AnyArray, Array
 from looms._words import count
-from looms.blocks import RowBlocks, as_blocks
 from looms.folds import left_out_with
 from looms.held_out import HeldOut
-from looms.kernels._samples import training_rows
 from looms.lssvm._system import targets_as_columns
-from looms.lssvm.conditioning import rounding_bound, spread_of
-from looms.lssvm.fit import Member
-from looms.lssvm.left_out import LeftOut
+from looms.lssvm.conditioning import spread_of
 from looms.svm import NotConvergedError
 
 #: Largest bound, in standard deviations of the targets, of outputs that have digits left.
@@ -233,97 +227,3 @@ class CertifiedMachine(BaseEstimator):  # type: ignore[misc]
     @abstractmethod
     def _compared(self, places: AnyArray, train: AnyArray, X: Any) -> Certificate:
         """Certificate of the rows at ``places`` among the rows ``train`` of the fit."""
-
-
-class CertifiedSystem(CertifiedMachine):
-    """Refits of the least-squares machines."""
-
-    members_: tuple[Member, ...]
-    fit_intercept_: bool
-
-    @property
-    @abstractmethod
-    def _rows_of_fit(self) -> Matrix | RowBlocks:
-        """All rows of the fit, which may be in blocks."""
-
-    @property
-    @abstractmethod
-    def _pairwise(self) -> bool:
-        """True if it takes kernel values instead of features."""
-
-    @abstractmethod
-    def _outputs(self, X: Matrix) -> Array:
-        """Outputs at validated samples."""
-
-    @abstractmethod
-    def left_out(self) -> LeftOut:
-        """The machine, or stack, without any of the rows of its fit."""
-
-    def _compared(self, places: AnyArray, train: AnyArray, X: Any) -> Certificate:
-        passes, y = self._passes(places, train), self.loo_.y[train]
-        # Outputs, and the differences from them that errors of kernel values explain.
-        refitted = [np.zeros((2, len(labels), *y.shape)) for _, labels in passes]
-        whole, expanded = np.zeros((2, len(places), *y.shape[1:])), np.zeros(())
-        if not any(one.closed for one in self.members_):
-            raise ValueError("certify compares closed forms with refits, and this has none.")
-        rows, condition = self._rows_to_refit(X), 0.0
-        with blas_threads(len(train)):
-            for one, system in self._refits(self.members_, rows, train):
-                for sums, (_, labels) in zip(refitted, passes, strict=True):
-                    each = [system.refitted(numbers) for numbers in labels]
-                    sums += one.weight * np.array(each).swapaxes(0, 1)
-                whole += one.weight * np.array(system.outputs(places))
-                expanded = expanded + one.weight * one.expanded(system, train, places)
-                condition = max(condition, system.condition)
-        own = self._outputs(as_blocks(rows).rows(train[places]))
-        compared = [
-            (held_out.outputs[train[places]], *np.nanmean(sums[:, :, places], axis=1))
-            for sums, (held_out, _) in zip(refitted, passes, strict=True)
-        ]
-        compared += [(own, *whole), (expanded, *whole)]
-        differences = np.concatenate([np.abs(ours - others) for ours, others, _ in compared])
-        bound = self._bound(condition, train, np.concatenate([moved for *_, moved in compared]))
-        solver = "LU with partial pivoting"
-        if not all(one.closed for one in self.members_):
-            solver += " (of its kernel machines; others are refitted anyway)"
-        options = {"condition": condition, "bound": bound}
-        return Certificate.of(train[places], differences, y, solver=solver, **options)
-
-    def _compared_together(self, n_rows: int) -> Certificate:
-        """Certificate of some rows, all of which one refit leaves out."""
-        train = np.flatnonzero(self.fit_weight_)
-        n, y = len(train), self.loo_.y[train]
-        G = np.random.default_rng(0).choice(n, min(n_rows, n - 1), replace=False)
-        labels = np.full(n, -1)
-        labels[G] = 0
-        refitted, condition, ours = np.zeros((2, *y[G].shape)), 0.0, np.zeros(y[G].shape)
-        left_out = dict(zip(self.members_, self.left_out().members, strict=True))
-        closed = [one for one in self.members_ if one.closed]
-        with blas_threads(n):
-            for one, system in self._refits(closed, self._rows_of_fit, train):
-                refitted += one.weight * np.array(system.refitted(labels))[:, G]
-                condition = max(condition, system.condition)
-                ours += one.weight * left_out[one].of_own(G[None])[0].reshape(ours.shape)
-        bound = self._bound(condition, train, refitted[1])
-        differences = np.abs(ours - refitted[0])
-        return Certificate.of(train[G], differences, y, condition=condition, bound=bound)
-
-    def _bound(self, condition: float, train: AnyArray, moved: Array) -> float:
-        """Difference from a refit that rounding explains, with errors of kernel values, `moved`."""
-        y, outputs = self.loo_.y[train], self.loo_.outputs[train]
-        of_values = float((targets_as_columns(moved) / spread_of(y)).max())
-        return rounding_bound(condition, HeldOut(y, outputs)) + of_values
-
-    def _refits(
-        self, members: Sequence[Member], rows: Matrix | RowBlocks, train: AnyArray
-    ) -> Iterator[tuple[Member, Any]]:
-        """Members and their refits, one after the other."""
-        own = training_rows(rows, train, self._pairwise)
-        data = own, self.loo_.y[train], self.fit_weight_[train], self.fit_intercept_
-        return ((one, one.refits(*data)) for one in members)
-
-    def _rows_to_refit(self, X: Any) -> Matrix | RowBlocks:
-        """All rows of the fit, or those that are passed in their place."""
-        if X is None:
-            return self._rows_of_fit
-        return self._validated(X, self.loo_.y, None, reset=False, multi_output=True)[0]

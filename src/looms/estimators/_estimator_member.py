@@ -145,7 +145,7 @@ class EstimatorMember(Member):
         F = left_out.outputs(folds).reshape(-1, *y.shape)
         held_out = np.nanmean(F, axis=0)
         whole = self.trained(left_out.X, y, left_out.weight)
-        return Fit(replace(whole, held_out=held_out), y, held_out, left_out.weight, F, 0.0, folds)
+        return Fit(replace(whole, held_out=held_out), y, held_out, left_out.weight, F, folds)
 
     def _folds(self, units: Units, y: Array) -> Units:
         classes = self.classes is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce
 from numbers import Real
 from typing import Any
@@ -14,26 +14,27 @@ from sklearn.utils.validation import check_is_fitted
 from looms._memory import GIVEN, check_memory
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
-from looms.blocks import RowBlocks, rows_in_memory
+from looms.blocks import RowBlocks, as_blocks, rows_in_memory
 from looms.estimators._base import KernelMachine, check_flag
-from looms.estimators._certificate import CertifiedSystem
+from looms.estimators._certificate import Certificate
 from looms.estimators._fits import fitted_machine
 from looms.estimators._folds import refits_of, units_of_fit
 from looms.folds import group_numbers
+from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._samples import Samples, center_of, check_scale, training_rows
 from looms.lssvm._system import targets_as_columns
+from looms.lssvm.conditioning import rounding_bound, spread_of
 from looms.lssvm.features import has_few_features
 from looms.lssvm.fit import KernelMember, Member
-from looms.lssvm.left_out import Chosen, LeftOut, Linear, Sum
+from looms.lssvm.left_out import Chosen, LeftOut, Sum
 from looms.selection._nested import Nested, Setting
 from looms.units import Units
 
 
-def sum_of(weights: Sequence[float], members: Sequence[LeftOut]) -> Linear | Sum:
+def sum_of(weights: Sequence[float], members: Sequence[LeftOut]) -> LeftOut:
     """The only member, or the weighted sum of several."""
-    only = members[0]
-    return only if len(members) == 1 and isinstance(only, Linear) else Sum(weights, members)
+    return members[0] if len(weights) == 1 else Sum(weights, members)
 
 
 def output_of(members: Sequence[Member], X: Matrix, X_fit: Matrix) -> Array:
@@ -41,7 +42,7 @@ def output_of(members: Sequence[Member], X: Matrix, X_fit: Matrix) -> Array:
     return reduce(np.add, (one.outputs(X, X_fit) for one in members))
 
 
-class LeastSquaresMachine(CertifiedSystem, KernelMachine):
+class LeastSquaresMachine(KernelMachine):
     """Base class of the least-squares machines: the fitted machine and its outputs."""
 
     #: Machines whose weighted outputs are summed; of a single machine only this.
@@ -106,7 +107,7 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
     def _set_fitted(self, **attributes: Any) -> None:
         super()._set_fitted(fit_intercept_=bool(self.fit_intercept), **attributes)
 
-    def left_out(self) -> Linear | Sum:
+    def left_out(self) -> LeftOut:
         """The machine, or stack, without any of the rows of its fit.
 
         A fit keeps coefficients only: the system that these machines need has up to n² numbers,
@@ -120,7 +121,7 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
             Of the rows with positive weight, in their order; targets and outputs in columns.
         """
         check_is_fitted(self)
-        cached: Linear | Sum | None = vars(self).get("_left_out")
+        cached: LeftOut | None = vars(self).get("_left_out")
         if cached is None:
             each = [self._solved(one) for one in self.members_]
             cached = self._left_out = sum_of([one.weight for one in self.members_], each)
@@ -165,25 +166,79 @@ class LeastSquaresMachine(CertifiedSystem, KernelMachine):
 
         return refits_of(nested, X_fit, outputs_of)
 
-    def _outputs_by_repetition(self) -> Array:
-        """Held-out outputs that are scored, (n_repetitions, n) or (n_repetitions, n, t).
-
-        Of the rows of the fit; NaN where a row is not tested. Those of ``nested_`` are one
-        repetition.
-        """
-        nested: Nested | None = self.nested_
-        if nested is not None:
-            return nested.held_out.outputs[None]
-        train, units = np.flatnonzero(self.fit_weight_), self._units
-        if units.shape[0] == 1:
-            return self.held_out_.outputs[None, train]
-        with blas_threads(len(train)):
-            outputs = self.left_out().outputs(units)
-        return outputs.reshape(len(outputs), *self.loo_.y[train].shape)
-
     def _outputs(self, X: Matrix) -> Array:
         """f(x) = Σ_j α_j k(x_j, x) + b for validated samples, or the weighted sum of a stack."""
         return output_of(self.members_, X, self.X_fit_)
+
+    def _compared(self, places: AnyArray, train: AnyArray, X: Any) -> Certificate:
+        passes, y = self._passes(places, train), self.loo_.y[train]
+        # Outputs, and the differences from them that errors of kernel values explain.
+        refitted = [np.zeros((2, len(labels), *y.shape)) for _, labels in passes]
+        whole, expanded = np.zeros((2, len(places), *y.shape[1:])), np.zeros(())
+        closed = [one for one in self.members_ if one.closed]
+        if not closed:
+            raise ValueError("certify compares closed forms with refits, and this has none.")
+        rows, condition = self._rows_to_refit(X), 0.0
+        with blas_threads(len(train)):
+            for one, system in self._refits(self.members_, rows, train):
+                for sums, (_, labels) in zip(refitted, passes, strict=True):
+                    each = [system.refitted(numbers) for numbers in labels]
+                    sums += one.weight * np.array(each).swapaxes(0, 1)
+                whole += one.weight * np.array(system.outputs(places))
+                expanded = expanded + one.weight * one.expanded(system, train, places)
+                condition = max(condition, system.condition)
+        own = self._outputs(as_blocks(rows).rows(train[places]))
+        compared = [
+            (held_out.outputs[train[places]], *np.nanmean(sums[:, :, places], axis=1))
+            for sums, (held_out, _) in zip(refitted, passes, strict=True)
+        ]
+        compared += [(own, *whole), (expanded, *whole)]
+        differences = np.concatenate([np.abs(ours - others) for ours, others, _ in compared])
+        bound = self._bound(condition, train, np.concatenate([moved for *_, moved in compared]))
+        solver = "LU with partial pivoting"
+        if len(closed) < len(self.members_):
+            solver += " (of its kernel machines; others are refitted anyway)"
+        options = {"condition": condition, "bound": bound}
+        return Certificate.of(train[places], differences, y, solver=solver, **options)
+
+    def _compared_together(self, n_rows: int) -> Certificate:
+        """Certificate of some rows, all of which one refit leaves out."""
+        train = np.flatnonzero(self.fit_weight_)
+        n, y = len(train), self.loo_.y[train]
+        G = np.random.default_rng(0).choice(n, min(n_rows, n - 1), replace=False)
+        labels = np.full(n, -1)
+        labels[G] = 0
+        refitted, condition, ours = np.zeros((2, *y[G].shape)), 0.0, np.zeros(y[G].shape)
+        left_out = dict(zip(self.members_, self.left_out().members, strict=True))
+        closed = [one for one in self.members_ if one.closed]
+        with blas_threads(n):
+            for one, system in self._refits(closed, self._rows_of_fit, train):
+                refitted += one.weight * np.array(system.refitted(labels))[:, G]
+                condition = max(condition, system.condition)
+                ours += one.weight * left_out[one].of_own(G[None])[0].reshape(ours.shape)
+        bound = self._bound(condition, train, refitted[1])
+        differences = np.abs(ours - refitted[0])
+        return Certificate.of(train[G], differences, y, condition=condition, bound=bound)
+
+    def _bound(self, condition: float, train: AnyArray, moved: Array) -> float:
+        """Difference from a refit that rounding explains, with errors of kernel values, `moved`."""
+        y, outputs = self.loo_.y[train], self.loo_.outputs[train]
+        of_values = float((targets_as_columns(moved) / spread_of(y)).max())
+        return rounding_bound(condition, HeldOut(y, outputs)) + of_values
+
+    def _refits(
+        self, members: Sequence[Member], rows: Matrix | RowBlocks, train: AnyArray
+    ) -> Iterator[tuple[Member, Any]]:
+        """Members and their refits, one after the other."""
+        own = training_rows(rows, train, self._pairwise)
+        data = own, self.loo_.y[train], self.fit_weight_[train], self.fit_intercept_
+        return ((one, one.refits(*data)) for one in members)
+
+    def _rows_to_refit(self, X: Any) -> Matrix | RowBlocks:
+        """All rows of the fit, or those that are passed in their place."""
+        if X is None:
+            return self._rows_of_fit
+        return self._validated(X, self.loo_.y, None, reset=False, multi_output=True)[0]
 
 
 class GivenMachine(LeastSquaresMachine):

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 
 from looms._checks import check_known
-from looms._scores import number_scores
 from looms._threads import blas_threads
 from looms._typing import Array, Matrix
 from looms.blocks import as_blocks
@@ -21,19 +19,19 @@ from looms.dask._predict import lazy_for_dask
 from looms.estimators._callbacks import CallbackWatcher, with_callbacks
 from looms.estimators._least_squares import GivenMachine
 from looms.estimators._rows_of_fit import RowsOfFit
+from looms.estimators._scored import ScoredRegressor
 from looms.estimators._search import SelectingMachine
 from looms.estimators._updates import UpdatableMachine
 from looms.estimators._warnings import warn_of_search
 from looms.held_out import HeldOut
 from looms.kernels._samples import training_rows
 from looms.lssvm.fit import cross_of
-from looms.scores import Scored
 from looms.selection._candidates import Score
 
 METHODS = ("plus", "minmax", "scaled")
 
 
-class Regressor(RegressorMixin, UpdatableMachine):  # type: ignore[misc]
+class Regressor(ScoredRegressor, UpdatableMachine):
     """Base class of both regressors: predictions and intervals."""
 
     def __sklearn_tags__(self) -> Tags:
@@ -155,10 +153,13 @@ class Regressor(RegressorMixin, UpdatableMachine):  # type: ignore[misc]
             ends[rows] = interval(r, F, coverage)
         return ends
 
-    def _scored_anew(self) -> Scored:
-        train, outputs = np.flatnonzero(self.fit_weight_), self._outputs_by_repetition()
-        y, weight = self.loo_.y[train], self.loo_.sample_weight[train]
-        return Scored(number_scores(y, outputs, weight, self._units.clusters), train, None)
+    def _by_repetition(self) -> Array:
+        train, units = np.flatnonzero(self.fit_weight_), self._units
+        if units.shape[0] == 1:
+            return self.held_out_.outputs[None, train]
+        with blas_threads(len(train)):
+            outputs = self.left_out().outputs(units)
+        return outputs.reshape(len(outputs), *self.loo_.y[train].shape)
 
     def _scales(self, X: Matrix, shape: tuple[int, ...]) -> dict[str, Array]:
         """Scale of the noise under each leave-one-out model, at the rows of the fit and new ones.

@@ -7,11 +7,15 @@ from copy import copy
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from looms._scores import Scores
+from looms._scores import Scores, number_scores
+from looms._typing import Array, Matrix
+from looms.blocks import RowBlocks
 from looms.estimators._warnings import warn_of_optimistic_scores
+from looms.held_out import HeldOut
+from looms.kernels._samples import as_matrix
 from looms.scores import Scored
 from looms.selection._nested import Nested
 
@@ -90,6 +94,20 @@ class ScoredMachine(BaseEstimator):  # type: ignore[misc]
             cached = self._held_out_scores = self._scored_anew()
         return cached
 
+    def _checked_new_data(self, X: Any) -> Matrix:
+        check_is_fitted(self)
+        if isinstance(X, RowBlocks):
+            if X.shape[1] != self.n_features_in_:
+                raise ValueError(
+                    f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
+                    f"{self.n_features_in_} features as input."
+                )
+            return X
+        X = validate_data(
+            self, X, accept_sparse="csr", accept_large_sparse=False, dtype=np.float64, reset=False
+        )
+        return as_matrix(X)
+
     def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
         """Table of fitted attributes, without scores, which take work, words and ten fits."""
         shown = copy(self)
@@ -122,3 +140,23 @@ class ScoredMachine(BaseEstimator):  # type: ignore[misc]
     def _tuned_in_folds(self) -> Nested | None:
         """Predictions of every fold by a machine that was tuned anew without it."""
         raise NotImplementedError
+
+
+class ScoredRegressor(RegressorMixin, ScoredMachine):  # type: ignore[misc]
+    """Base class of the regressors with scores from held-out predictions."""
+
+    held_out_: HeldOut
+
+    def _scored_anew(self) -> Scored:
+        machine, nested = self._kernel_machine(), self.nested_
+        train = np.flatnonzero(machine.fit_weight_)
+        y, _, weight = (each[train] for each in self.held_out_)
+        outputs = self._by_repetition() if nested is None else nested.held_out.outputs[None]
+        return Scored(number_scores(y, outputs, weight, machine._units.clusters), train, None)
+
+    @abstractmethod
+    def _by_repetition(self) -> Array:
+        """Held-out predictions of the rows fitted, (n_repetitions, n) or (n_repetitions, n, t).
+
+        NaN where a row is not tested.
+        """

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from itertools import product
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -209,19 +209,21 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
 
         ValueError for an invalid number, and for options that need the whole kernel matrix.
         """
-        rank = self.rank
-        if rank is None or (rank == "auto" and n <= FULL_ROWS):
+        if self.rank is None or (self.rank == "auto" and n <= FULL_ROWS):
             return None
-        if rank != "auto":
-            if isinstance(rank, bool) or not (isinstance(rank, (int, np.integer)) and rank >= 1):
-                raise ValueError(f"rank must be a positive integer, 'auto' or None, got {rank!r}.")
-            if rank > n:
-                raise ValueError(f"rank={rank} asks for more landmarks than there are rows, {n}.")
         if any(kernel.pairwise for kernel in self._kernels()):
             raise ValueError(
                 "kernel='precomputed' is the whole kernel matrix, without landmarks: use rank=None."
             )
-        return rank
+        if self.rank == "auto":
+            return "auto"
+        proper = isinstance(self.rank, Integral) and not isinstance(self.rank, bool)
+        if not (proper and 1 <= int(self.rank) <= n):
+            raise ValueError(
+                f"rank must be a number of landmarks from 1 to that of the rows, {n}, 'auto' or "
+                f"None, got {self.rank!r}."
+            )
+        return self.rank
 
     def _tune(self) -> Callable[..., tuple[Tuning, Fit | None]]:
         """The search with its options."""

@@ -7,14 +7,13 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import RegressorMixin, clone
+from sklearn.base import clone
 from sklearn.utils import Tags, check_random_state, get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from looms._checks import check_known, one_or_many
 from looms._scores import number_scores
-from looms._typing import Array, Matrix
-from looms.blocks import RowBlocks
+from looms._typing import Array
 from looms.conformal._jackknife import intervals_of_ends, required_rank
 from looms.dask._predict import lazy_for_dask
 from looms.estimators._base import checked_sample_weight
@@ -30,11 +29,10 @@ from looms.estimators._folds import (
     unfitted,
 )
 from looms.estimators._regressor import LSSVMRegressorCV, Regressor
-from looms.estimators._scored import ScoredMachine
+from looms.estimators._scored import ScoredRegressor
 from looms.estimators._search import NESTED
 from looms.estimators._warnings import kept_warnings, warn
 from looms.held_out import HeldOut
-from looms.scores import Scored
 from looms.selection._nested import Nested
 from looms.selection._target_transforms import (
     TARGET_TRANSFORMS,
@@ -51,7 +49,7 @@ CRITERIA = ("error", "likelihood")
 STATISTICS = ("mean", "median")
 
 
-class TransformedTargetRegressorCV(RegressorMixin, ScoredMachine):  # type: ignore[misc]
+class TransformedTargetRegressorCV(ScoredRegressor):
     """Regressor of a transformed target that chooses the transform by held-out predictions.
 
     Use it for targets that are skewed, or whose noise grows with their size: prices, durations,
@@ -192,7 +190,7 @@ class TransformedTargetRegressorCV(RegressorMixin, ScoredMachine):  # type: igno
             transform = TARGET_TRANSFORMS[name]
             with kept_warnings() as warned:
                 machine = clone(regressor).fit(X, transform.forward(admitted), **options)
-            outputs = machine._outputs_by_repetition()
+            outputs = machine._by_repetition()
             repeated = self._predicted_by_repetition(transform, outputs, machine)
             scores = number_scores(y[train], repeated, weight[train])
             error, _ = scores["rmse" if self.statistic == "mean" else "mae"]
@@ -354,7 +352,7 @@ class TransformedTargetRegressorCV(RegressorMixin, ScoredMachine):  # type: igno
         y = transform.inverse(machine.loo_.y)
         one.loo_ = one._predictions(machine.loo_, y)
         one.held_out_ = one._predictions(machine.held_out_, y)
-        outputs = machine._outputs_by_repetition()
+        outputs = machine._by_repetition()
         one._repeated = one._predicted_by_repetition(transform, outputs, machine)
         one._set_fitted(_nested=None, _unfitted=None)
         return one
@@ -405,12 +403,6 @@ class TransformedTargetRegressorCV(RegressorMixin, ScoredMachine):  # type: igno
                 )
         return names
 
-    def _checked_new_data(self, X: Any) -> Matrix:
-        check_is_fitted(self)
-        if isinstance(X, RowBlocks):
-            return self.machine_._checked_new_data(X)
-        return validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-
     def _predictions(self, outputs: HeldOut, y: Array) -> HeldOut:
         """Targets, and predictions from outputs for rows that the machine has not seen."""
         values = self._predicted(self._transform, outputs.outputs, self.machine_.held_out_)
@@ -448,13 +440,8 @@ class TransformedTargetRegressorCV(RegressorMixin, ScoredMachine):  # type: igno
         held_out = HeldOut(y[train], outputs, weight[train])
         return Nested.of_folds(train, units, held_out, None, machines)
 
-    def _scored_anew(self) -> Scored:
-        nested = self.nested_
-        train = np.flatnonzero(self.loo_.sample_weight)
-        y, _, weight = (each[train] for each in self.held_out_)
-        outputs = self._repeated if nested is None else nested.held_out.outputs[None]
-        scores = number_scores(y, outputs, weight, self.machine_._units.clusters)
-        return Scored(scores, train, None)
+    def _by_repetition(self) -> Array:
+        return self._repeated
 
 
 def _likelihood_of_all(

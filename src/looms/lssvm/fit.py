@@ -54,7 +54,7 @@ class Fit:
     held_out : (n_repetitions, n) or (n_repetitions, n, t) outputs of machines trained without
         the fold of the row; NaN if the row is in no fold.
     tie : difference up to which outputs for labels are equal up to rounding.
-    units : of refits in folds, the units that ``held_out`` is without; None if these are asked for.
+    units : the units that ``held_out`` is without; of refits in folds, these.
     """
 
     member: Member
@@ -62,14 +62,15 @@ class Fit:
     outputs: Array
     sample_weight: Array
     held_out: Array
+    units: Units
     tie: float = 0.0
-    units: Units | None = None
 
     @classmethod
     def of(
         cls,
         projection: Projection,
         held_out: Array,
+        units: Units,
         y: Array,
         kernel: Kernel,
         tie: float | None = None,
@@ -79,7 +80,7 @@ class Fit:
         Parameters
         ----------
         projection : P of the system.
-        held_out : (n_repetitions, n, t) outputs without the unit of each row.
+        held_out, units : (n_repetitions, n, t) outputs without the unit of each row.
         y : (n,) or (n, t) targets, whose shape the outputs and coefficients take.
         kernel : of the system.
         tie : as for the class; by default that of the system.
@@ -97,6 +98,7 @@ class Fit:
             (projection.y - projection.loo_residuals).reshape(y.shape),
             projection.zeta,
             held_out.reshape(-1, *y.shape),
+            units,
             tie_of(y, projection.size, projection.alpha) if tie is None else tie,
         )
 
@@ -238,7 +240,7 @@ class KernelMember(Member):
             return Linear(Dense(K, Y, self.mu, zeta, fit_intercept=fit_intercept, cross=cross))
 
     def fit(self, left_out: Linear, units: Units, y: Array, tie: float | None = None) -> Fit:
-        return Fit.of(left_out.projection, left_out.outputs(units), y, self.kernel, tie)
+        return Fit.of(left_out.projection, left_out.outputs(units), units, y, self.kernel, tie)
 
     def without(
         self,

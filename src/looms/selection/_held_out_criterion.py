@@ -143,7 +143,7 @@ class HeldOutCriterion(ABC):
                 dJ = np.asarray(_LN2 * np.exp2(theta) * self.slopes(theta, projection, slope))
                 if not np.isfinite(dJ).all():  # values that just do not overflow
                     return Point(theta, np.inf, np.inf)
-            fit = Fit.of(projection, outputs, self.y, self.kernel_at(theta))
+            fit = Fit.of(projection, outputs, self.units, self.y, self.kernel_at(theta))
             return self.penalized(Point(theta, value, standard_error, dJ, fit, deviations))
 
     def along_mu(self, kernel_theta: Array, log2_mu: Array) -> list[Point]:
@@ -176,7 +176,7 @@ class HeldOutCriterion(ABC):
         with blas_threads(self.n_samples):
             projection = self.solve(theta)
             outputs = Linear(projection).outputs(self.units)
-            return Fit.of(projection, outputs, self.y, self.kernel_at(theta))
+            return Fit.of(projection, outputs, self.units, self.y, self.kernel_at(theta))
 
     def criterion_of(self, held_out: Array) -> Evaluation:
         """Criterion of held-out outputs under the selection weights.

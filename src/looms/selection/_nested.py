@@ -226,7 +226,7 @@ class Rounds:
             self._least[rounds], self.chosen[rounds] = inner, len(self.settings) - 1
             self.ties[rounds] = tie_of(self.y, projection.size, projection.alpha)
             self.outputs[rounds] = f
-        fit = Fit.of(projection, outputs, self.y, self.settings[-1].kernel)
+        fit = Fit.of(projection, outputs, self.units, self.y, self.settings[-1].kernel)
         return Point(theta, value, error, model=fit)
 
     def _better(

@@ -118,8 +118,8 @@ def tune(
             if staged.outcome is not Outcome.CALLBACK and not _agree(
                 search.best, best.best, tolerance
             ):
-                staged.outcome = n_landmarks = None
-    if best is None or n_landmarks is None:
+                staged.outcome = n_landmarks = best = None
+    if best is None:
         best = staged.search(objective)
     theta, fit = best.best.theta, best.best.model
     value, standard_error = np.inf, np.inf

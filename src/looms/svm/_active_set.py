@@ -182,11 +182,11 @@ class _ActiveSet:
             refined = False
 
     def _factorized(self) -> Margin | None:
-        members = np.flatnonzero(self.free)
-        if len(members) == 0:
+        rows = np.flatnonzero(self.free)
+        if not len(rows):
             return None
         room = np.minimum(self.beta - self.problem.lower, self.problem.upper - self.beta)
-        return factorize(self.problem.K, members, int(members[np.argmax(room[members])]))
+        return factorize(self.problem.K, rows, int(rows[np.argmax(room[rows])]))
 
     def _all_at_bounds(self) -> bool:
         """True if the equations hold with every free sample at a bound up to rounding.
