@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 
@@ -11,6 +11,14 @@ def check_known(name: Any, kind: str, known: Iterable[str]) -> None:
     """Raise ValueError, with the known names, unless ``name`` is one of them."""
     if not isinstance(name, str) or name not in known:
         raise ValueError(f"Unknown {kind} {name!r}; known are {', '.join(known)}.")
+
+
+def check_count(value: Any, name: str, least: int = 1, others: str = "") -> None:
+    """Raise ValueError unless ``value`` is an integer from ``least`` on; ``others`` may be too."""
+    proper = isinstance(value, Integral) and not isinstance(value, bool)
+    if not (proper and int(value) >= least):
+        number = "a positive integer" if least == 1 else f"an integer of at least {least}"
+        raise ValueError(f"{name} must be {number}{others}, got {value!r}.")
 
 
 def check_share(value: Any, name: str) -> None:

@@ -93,7 +93,7 @@ def test_wrong_outputs_of_the_rows_are_seen(name, attribute, fitted):
 @pytest.mark.parametrize("field", ["dual_coef", "intercept"])
 def test_wrong_coefficients_of_the_machine_are_seen(name, field, fitted):
     machine = fitted(name)
-    if "members_" in vars(machine):
+    if hasattr(machine, "members_"):
         members = machine.members_
         wrong = [replace(one, **{field: getattr(one, field) * (1 + 1e-5)}) for one in members]
         machine.members_ = tuple(wrong)

@@ -25,6 +25,7 @@ from looms.kernels import Kernel
 from looms.kernels._names import as_kernel
 from looms.kernels._samples import as_matrix
 from looms.lssvm._system import checked_weights
+from looms.lssvm.fit import Member
 from looms.lssvm.left_out import LeftOut
 from looms.selection._nested import Nested
 from looms.units import Units
@@ -54,6 +55,11 @@ class KernelMachine(CertifiedMachine, ScoredMachine):
         "_local_scales",
         "_blocks",
     )
+
+    @property
+    @abstractmethod
+    def _summed(self) -> tuple[Member, ...]:
+        """The members whose weighted outputs are summed."""
 
     @property
     def _pairwise(self) -> bool:

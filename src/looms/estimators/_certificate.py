@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -12,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from looms import _html
+from looms._checks import check_count
 from looms._typing import AnyArray, Array
 from looms._words import count
 from looms.folds import left_out_with
@@ -189,8 +189,7 @@ class CertifiedMachine(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         train = np.flatnonzero(self.fit_weight_)
-        if isinstance(n_rows, bool) or not (isinstance(n_rows, Integral) and n_rows >= 1):
-            raise ValueError(f"n_rows must be a positive integer, got {n_rows!r}.")
+        check_count(n_rows, "n_rows")
         places = self._places_to_refit(min(int(n_rows), len(train)), train)
         try:
             certificate = self._compared(places, train, X)

@@ -66,6 +66,10 @@ class LeastSquaresMachine(KernelMachine):
         return [one for one in vars(self).get("members_", ()) if isinstance(one, KernelMember)]
 
     @property
+    def _summed(self) -> tuple[Member, ...]:
+        return self.members_
+
+    @property
     def _leading(self) -> KernelMember:
         """The kernel machine with the largest weight."""
         if not self._kernel_members:

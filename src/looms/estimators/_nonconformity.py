@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from looms._checks import check_share
+from looms._checks import check_count, check_share
 from looms._scores import Scores, class_scores
 from looms._typing import AnyArray, Array
 from looms.conformal import dkw_bound, vc_bound
@@ -283,8 +283,7 @@ class NonconformityClassifier(PooledClassifier):
                 "or repetitions and folds such as '5x2'."
             )
         check_flag("stratify", self.stratify)
-        if not (isinstance(self.n_neighbors, Integral) and self.n_neighbors >= 1):
-            raise ValueError(f"n_neighbors must be a positive integer, got {self.n_neighbors!r}.")
+        check_count(self.n_neighbors, "n_neighbors")
         width = self.within_se
         if width is not None and not (isinstance(width, Real) and 0 <= float(width) < np.inf):
             raise ValueError(f"within_se must be None or a nonnegative number, got {width!r}.")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from itertools import product
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 
-from looms._checks import check_known, one_or_many
+from looms._checks import check_count, check_known, one_or_many
 from looms._classes import class_indices
 from looms._memory import GRID, SEARCH, check_memory
 from looms._typing import AnyArray, Array, Matrix
@@ -217,12 +217,9 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             )
         if self.rank == "auto":
             return "auto"
-        proper = isinstance(self.rank, Integral) and not isinstance(self.rank, bool)
-        if not (proper and 1 <= int(self.rank) <= n):
-            raise ValueError(
-                f"rank must be a number of landmarks from 1 to that of the rows, {n}, 'auto' or "
-                f"None, got {self.rank!r}."
-            )
+        check_count(self.rank, "rank", others=", 'auto' or None")
+        if int(self.rank) > n:
+            raise ValueError(f"rank={self.rank} asks for more landmarks than there are rows, {n}.")
         return self.rank
 
     def _tune(self) -> Callable[..., tuple[Tuning, Fit | None]]:
@@ -312,10 +309,8 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         check_known(self.optimizer, "optimizer", OPTIMIZERS)
         if not (isinstance(self.copies, str) and self.copies in COPIES):
             raise ValueError(f"copies must be one of {', '.join(COPIES)}, got {self.copies!r}.")
-        for name, least in (("max_iter", 1), ("n_restarts", 0)):
-            value = getattr(self, name)
-            if not (isinstance(value, (int, np.integer)) and value >= least):
-                raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
+        check_count(self.max_iter, "max_iter")
+        check_count(self.n_restarts, "n_restarts", least=0)
         if not (isinstance(self.tol_se, Real) and 0 <= float(self.tol_se) < np.inf):
             raise ValueError(f"tol_se must be a nonnegative number, got {self.tol_se!r}.")
         return criteria

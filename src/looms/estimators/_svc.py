@@ -154,7 +154,7 @@ class SupportVectorClassifier(ThresholdedClassifier):
         return np.asarray(p) if shares is None else at_prevalence(p, *shares)
 
     @property
-    def members_(self) -> tuple[LandmarkMember]:
+    def _summed(self) -> tuple[LandmarkMember]:
         """The machine of all pairs of classes, with support vectors as its landmarks."""
         values = self.kernel_, self.C_, self.dual_coef_, self.intercept_
         return (LandmarkMember(1.0, *values, landmarks=self.support_vectors_),)
@@ -162,7 +162,7 @@ class SupportVectorClassifier(ThresholdedClassifier):
     def _pair_outputs(self, X: Matrix) -> Array:
         """(n, n_pairs) outputs for validated samples."""
         X = X[:, self.support_] if self.kernel_.pairwise else X
-        values = self.members_[0].outputs(X, self.X_fit_)
+        values = self._summed[0].outputs(X, self.X_fit_)
         return values.reshape(len(values), -1)
 
     def _log_probabilities(self, X: Matrix) -> Array:

@@ -210,7 +210,7 @@ def _give(g: Graph, name: str, output: Any) -> None:
 
 def _outputs(g: Graph, X: str, machine: Any) -> str:
     """Outputs of a machine, (m, t), before thresholds; for an SVM, those of its class pairs."""
-    members, parts = machine.members_, []
+    members, parts = machine._summed, []
     for one in members:
         if isinstance(one, EstimatorMember):
             parts.append(_of_estimator(g, one))
