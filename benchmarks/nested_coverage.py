@@ -22,7 +22,7 @@ from _report import draws_of, write_table
 
 from looms import LSSVMRegressor, LSSVMRegressorCV
 from looms.kernels import RBF
-from looms.selection._starts import GRID_SHIFTS
+from looms.selection._scan import GRID_SHIFTS
 
 COVERAGE, N_FEATURES, N_TEST, RIDGE = 0.9, 5, 500, 3.0
 GAMMA = 0.1

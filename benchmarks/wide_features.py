@@ -33,7 +33,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from looms import LSSVMClassifierCV
-from looms.selection._features import objective_of
+from looms.selection._objective import objective_of
 
 ALPHAS = np.logspace(-3, 5, 17)
 N_TEST = 2000

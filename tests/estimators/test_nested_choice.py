@@ -20,7 +20,7 @@ from looms.kernels import RBF, Linear
 from looms.lssvm import left_out, solve
 from looms.selection import Objective
 from looms.selection._fold_pairs import fold_pairs
-from looms.selection._starts import grid_points
+from looms.selection._scan import grid_points
 from looms.threshold import find_threshold
 from looms.units import Units
 

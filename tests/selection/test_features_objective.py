@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressorCV
 from looms.kernels import Linear
 from looms.selection import Objective
-from looms.selection._features import FeaturesObjective, objective_of
+from looms.selection._objective import FeaturesObjective, objective_of
 from looms.units import Units
 
 N = 60

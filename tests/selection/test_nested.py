@@ -16,8 +16,8 @@ from looms.lssvm.fit import Fit
 from looms.optimize import Point
 from looms.selection import Objective, _features, _objective, _scan
 from looms.selection._candidates import Score
-from looms.selection._features import objective_of
 from looms.selection._nested import Rounds
+from looms.selection._objective import objective_of
 from looms.selection._scan import scan
 from looms.units import Units
 

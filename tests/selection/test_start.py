@@ -5,7 +5,7 @@ import pytest
 
 from looms.kernels import RBF, Linear, PowerExponential
 from looms.selection import Objective
-from looms.selection._starts import (
+from looms.selection._scan import (
     GRID_SHIFTS,
     KERNEL_SHIFTS,
     grid_points,

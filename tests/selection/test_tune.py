@@ -11,7 +11,7 @@ from looms.kernels import RBF, Linear
 from looms.optimize import Outcome, Point
 from looms.selection import Objective, tune
 from looms.selection._low_rank import LowRankObjective
-from looms.selection._starts import starting_points
+from looms.selection._scan import starting_points
 from looms.selection._subsamples import nested_subsets, stage_sizes
 from looms.selection._tune import _searched
 from looms.units import Units

@@ -7,7 +7,7 @@ from typing import Any, Self
 from looms.estimators._callbacks import CallbackWatcher, with_callbacks
 from looms.estimators._classifier import Classifier
 from looms.estimators._encoding import class_weights, selection_weights
-from looms.estimators._rows_of_fit import RowsOfFit
+from looms.estimators._folds import RowsOfFit
 from looms.estimators._search import SelectingMachine
 from looms.estimators._warnings import warn_of_missed_precision, warn_of_one_class, warn_of_search
 

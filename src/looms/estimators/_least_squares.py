@@ -17,7 +17,6 @@ from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks, as_blocks, rows_in_memory
 from looms.estimators._base import KernelMachine, check_flag
 from looms.estimators._certificate import Certificate
-from looms.estimators._fits import fitted_machine
 from looms.estimators._folds import refits_of, units_of_fit
 from looms.folds import group_numbers
 from looms.held_out import HeldOut
@@ -26,10 +25,43 @@ from looms.kernels._samples import Samples, center_of, check_scale, training_row
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm.conditioning import rounding_bound, spread_of
 from looms.lssvm.features import has_few_features
-from looms.lssvm.fit import KernelMember, Member
+from looms.lssvm.fit import Fit, KernelMember, Member
 from looms.lssvm.left_out import Chosen, LeftOut, Sum
 from looms.selection._nested import Nested, Setting
 from looms.units import Units
+
+
+def fitted_machine(
+    X: Matrix | RowBlocks, weight: Array, y: Array, shares: Sequence[float], fits: Sequence[Fit]
+) -> dict[str, Any]:
+    """Fitted attributes of a machine, the sum of fits to the samples of positive weight.
+
+    The other samples get coefficient zero and, as leave-one-out output, the output of the
+    machine, which never saw them. ``shares`` are the weights of the fits.
+    """
+    train, others, n = np.flatnonzero(weight), np.flatnonzero(weight == 0), len(y)
+    members = tuple(
+        fit.member.among(train, n).weighing(share) for share, fit in zip(shares, fits, strict=True)
+    )
+    fit_weight = np.zeros(n)
+    fit_weight[train] = fits[0].sample_weight
+    loo = np.empty(y.shape)
+    if len(others):
+        rest = as_blocks(X).rows(others)
+        loo[others] = np.sum([one.outputs(rest, X) for one in members], axis=0)
+    held_out = loo.copy()
+    loo[train] = sum(w * fit.outputs for w, fit in zip(shares, fits, strict=True))
+    held_out[train] = sum(
+        w * fit.mean_held_out.outputs for w, fit in zip(shares, fits, strict=True)
+    )
+    return {
+        **({"X_fit_": None, "_blocks": X} if isinstance(X, RowBlocks) else {"X_fit_": X}),
+        "members_": members,
+        "fit_weight_": fit_weight,
+        "loo_": HeldOut(y, loo, weight),
+        "held_out_": HeldOut(y, held_out, weight),
+        "_tie": max(fit.tie for fit in fits),
+    }
 
 
 def sum_of(weights: Sequence[float], members: Sequence[LeftOut]) -> LeftOut:

@@ -24,7 +24,6 @@ from looms.criteria import Criterion, as_criterion
 from looms.dask._blocks import gathered
 from looms.estimators._base import check_flag
 from looms.estimators._callbacks import CallbackSupportMixin, CallbackWatcher
-from looms.estimators._combination import combined
 from looms.estimators._estimator_member import (
     RefittedCriterion,
     check_estimators,
@@ -32,6 +31,7 @@ from looms.estimators._estimator_member import (
 from looms.estimators._folds import (
     CHOICE_FOLDS,
     OUTER_FOLDS,
+    RowsOfFit,
     remedy_of_optimism,
     takes_outer_folds,
     takes_weight,
@@ -39,9 +39,7 @@ from looms.estimators._folds import (
     unfitted,
 )
 from looms.estimators._least_squares import LeastSquaresMachine
-from looms.estimators._rows_of_fit import RowsOfFit
-from looms.estimators._selection import Selection
-from looms.estimators._tuned_in_folds import TunedInFolds
+from looms.estimators._selection import Selection, TunedInFolds, combined
 from looms.estimators._warnings import warn_of_copies, warn_of_scales
 from looms.folds import group_numbers, is_grouped, joined_groups
 from looms.kernels import Kernel
@@ -52,9 +50,9 @@ from looms.lssvm.fit import Fit
 from looms.optimize._minimize import OPTIMIZERS
 from looms.selection import tune
 from looms.selection._candidates import Candidate, choose
-from looms.selection._features import objective_of
 from looms.selection._low_rank_start import low_rank_objective
 from looms.selection._nested import Nested, Rounds
+from looms.selection._objective import objective_of
 from looms.selection._scan import scan
 from looms.selection._tuning import Tuning
 from looms.units import Units

@@ -1,24 +1,133 @@
-"""Outcome of a search among candidates, as the fitted attributes of a machine."""
+"""Choices among candidates that were tuned without each fold, and the machine that they give."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from looms._classes import class_indices
-from looms._typing import Array
+import numpy as np
+from scipy.stats import rankdata
+from sklearn.base import is_classifier
+
+from looms._classes import class_factors, class_indices, with_ties
+from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks
-from looms.estimators._cv_results import candidates_table
-from looms.estimators._fits import fitted_machine
-from looms.estimators._folds import folds_of_area
-from looms.estimators._rows_of_fit import RowsOfFit
-from looms.estimators._tuned_in_folds import TunedInFolds
+from looms.calibration._calibrators import Calibrator
+from looms.estimators._folds import (
+    CHOICE_FOLDS,
+    RowsOfFit,
+    folds_of_area,
+    predicted_without,
+    tuned_without,
+    unfitted,
+)
+from looms.estimators._least_squares import fitted_machine
+from looms.estimators._warnings import warn_of_no_stack
 from looms.held_out import HeldOut
 from looms.kernels._samples import training_rows
 from looms.lssvm import NotPositiveDefiniteError
-from looms.selection._candidates import Candidates, Choice
+from looms.lssvm.fit import Member
+from looms.selection._candidates import Candidate, Candidates, Choice
+from looms.selection._decisions import Decided
 from looms.selection._nested import Nested
+from looms.selection._stack import stacking_weights
 from looms.units import Units
+
+
+@dataclass(frozen=True, eq=False)
+class TunedInFolds:
+    """Machines that were tuned anew without each of some folds.
+
+    Attributes
+    ----------
+    outer : units of the m rows, each of which is tested once.
+    outputs : (m,) or (m, t) output of each row by the machine that was tuned without its fold.
+    own : for each of these machines, held-out outputs of the rows outside its fold; ties are equal.
+    members : for each of these machines, its members, with coefficients of all rows.
+    ties : for each of these machines, the difference up to which outputs for labels are equal.
+    """
+
+    outer: Units
+    outputs: Array
+    own: tuple[Array, ...]
+    members: tuple[tuple[Member, ...], ...]
+    ties: tuple[float, ...]
+
+    @classmethod
+    def of(cls, machines: Sequence[Any], outer: Units, X: Matrix, train: AnyArray) -> TunedInFolds:
+        """From machines in the order of the folds of rows ``train``."""
+        outputs = predicted_without(
+            machines, outer, X, train, lambda one, X: with_ties(one._outputs(X), one._tie)
+        )
+        members = [
+            tuple(one.among(np.delete(np.arange(len(train)), rows), len(train)) for one in members)
+            for rows, members in zip(outer, (machine.members_ for machine in machines), strict=True)
+        ]
+        own = tuple(with_ties(one.held_out_.outputs, one._tie) for one in machines)
+        return cls(outer, outputs, own, tuple(members), tuple(one._tie for one in machines))
+
+    @classmethod
+    def stacked(cls, candidates: Sequence[TunedInFolds], weights: Array) -> TunedInFolds:
+        """Stacks of some candidates; ``weights``, (n_folds, n_candidates), are of each fold."""
+        outer = candidates[0].outer
+        outputs = np.array([candidate.outputs for candidate in candidates])
+        of_rows = weights[outer.own].T.reshape(outputs.shape[:2] + (1,) * (outputs.ndim - 2))
+        members = (
+            tuple(
+                member.weighing(w * member.weight)
+                for w, candidate in zip(weights[k], candidates, strict=True)
+                for member in candidate.members[k]
+                if w > 0
+            )
+            for k in range(len(weights))
+        )
+        own = (
+            sum(w * candidate.own[k] for w, candidate in zip(weights[k], candidates, strict=True))
+            for k in range(len(weights))
+        )
+        ties = tuple(map(max, zip(*(candidate.ties for candidate in candidates), strict=True)))
+        return cls(outer, (of_rows * outputs).sum(axis=0), tuple(own), tuple(members), ties)
+
+    def rules(self, y: Array, rows: RowsOfFit) -> list[tuple[float | Array, Calibrator | None]]:
+        """Threshold and calibrator of each fold, by the machine's own held-out outputs.
+
+        Outputs of the other folds' machines may be on another scale, a hundred times as large. The
+        rules use the class proportions of all rows.
+        """
+        rules = []
+        stays = self.outer.stays(np.arange(self.outer.n_units))
+        for rest, own in zip(map(np.flatnonzero, stays), self.own, strict=True):
+            factor = class_factors(class_indices(y), rows.own(rows.weight), rest)
+            score = rows.score(HeldOut(y[rest], own), rest, factor)
+            rules.append((score.threshold, score.calibrator))
+        return rules
+
+    def nested(
+        self,
+        rows: RowsOfFit,
+        y: Array,
+        rules: Sequence[tuple[float | Array, Calibrator | None]] | None,
+        *,
+        whole: bool,
+    ) -> Nested:
+        """Predictions, and the machines, as a value of `looms.selection`.
+
+        Parameters
+        ----------
+        rows : of the fit.
+        y : targets, shaped like the outputs.
+        rules : threshold and calibrator of each fold; None for numbers.
+        whole : as for `Nested`.
+        """
+        rounds = [
+            Decided.of(out, self.outputs[out], *rule, tie)
+            for out, rule, tie in zip(self.outer.tested_by, rules or (), self.ties, strict=False)
+        ]
+        held_out, tie = HeldOut(y, self.outputs, rows.own(rows.weight)), max(self.ties)
+        return Nested.of_folds(
+            rows.train, self.outer, held_out, rounds or None, self.members, tie, whole
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,3 +209,83 @@ class Selection:
             return tens, left_out.outputs(tens)[0].reshape(fit.y.shape)
         except NotPositiveDefiniteError:
             return known
+
+
+def combined(
+    machine: Any, selection: Selection, candidates: Sequence[tuple[Any, Any]]
+) -> Selection:
+    """The best candidate, or a stack, by rows that each candidate was tuned without.
+
+    ``candidates`` are their kernels and criteria. Machines without each fold are combined in the
+    same way by the rows of the other folds. The selection stays as it is if there is one candidate,
+    or if three folds cannot be made.
+    """
+    choice, rows = selection.choice, selection.rows
+    if sum(fit is not None for _, fit in choice.machines) < 2:
+        return selection
+    try:
+        outer = rows.outer_units(machine.cv, CHOICE_FOLDS)
+    except ValueError as error:
+        if machine._is_stack:
+            warn_of_no_stack(str(error).rstrip("."))
+        return selection
+    evaluated = [k for k, (_, fit) in enumerate(choice.machines) if fit is not None]
+    machines = [
+        unfitted(machine, kernel=candidates[k][0], criterion=candidates[k][1], combine="best")
+        for k in evaluated
+    ]
+    in_folds = [
+        TunedInFolds.of(each, outer, rows.X, rows.train)
+        for each in tuned_without(
+            machine, machines, outer, rows.train, rows.data, rows.inner_units(machine.cv)
+        )
+    ]
+    y, outputs = choice.fit.y, np.array([each.outputs for each in in_folds])
+    sizes = [len(choice.candidates[k].params) or np.inf for k in evaluated]
+    probable = getattr(machine, "calibration", None) is not None
+
+    def compared(some: AnyArray) -> tuple[Array, Array]:
+        """Weights of the candidates by some rows, and their losses on these."""
+        factor, places = np.ones(len(some)), rows.train[some]
+        if is_classifier(machine):
+            factor = class_factors(class_indices(y), rows.own(rows.weight), some)
+        losses = [rows.score(HeldOut(y[some], f[some]), some, factor).value for f in outputs]
+        if machine._is_stack:
+            own = factor * rows.fit_weight[places]
+            shares = stacking_weights(y[some], outputs[:, some], own, labeled=probable)
+        else:  # of equal ones the simplest
+            shares = np.zeros(len(losses))
+            shares[min(range(len(losses)), key=lambda k: (losses[k], sizes[k]))] = 1.0
+        return shares, np.array(losses)
+
+    of_folds = [compared(np.flatnonzero(own))[0] for own in outer.stays(np.arange(outer.n_units))]
+    tuned = TunedInFolds.stacked(in_folds, np.array(of_folds))
+    weights, losses = np.zeros((2, len(choice.candidates)))
+    losses += np.inf
+    weights[evaluated], losses[evaluated] = compared(np.arange(len(y)))
+    choice = choice.combined(weights, losses, rows.score(HeldOut(y, tuned.outputs)))
+    rules = tuned.rules(choice.fit.y, rows) if rows.classes else None
+    nested = tuned.nested(rows, choice.fit.y, rules, whole=False)
+    return replace(selection, choice=choice, nested=nested, tuned=tuned)
+
+
+def candidates_table(candidates: list[Candidate]) -> dict[str, Any]:
+    """``cv_results_`` of tuned candidates."""
+    scores = np.array([candidate.score for candidate in candidates])
+    return results_table(
+        [candidate.params for candidate in candidates],
+        scores,
+        rankdata(scores, method="min").astype(int),
+        kernel=[candidate.kernel_name for candidate in candidates],
+        criterion=[str(candidate.criterion) for candidate in candidates],
+    ) | {"seconds": np.array([candidate.seconds for candidate in candidates])}
+
+
+def results_table(
+    params: list[dict[str, Any]], scores: Array, ranks: AnyArray, **columns: list[str]
+) -> dict[str, Any]:
+    """``cv_results_``: a row for each point, a column for each hyper-parameter that is a number."""
+    names = dict.fromkeys(name for row in params for name in row if "[" not in name)
+    values = {f"param_{k}": np.array([row.get(k, np.nan) for row in params]) for k in names}
+    scored = {"params": params, "loo_score": scores, "rank_loo_score": ranks}
+    return columns | values | scored

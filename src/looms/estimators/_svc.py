@@ -24,6 +24,7 @@ from looms.dask._predict import lazy_for_dask
 from looms.estimators._certificate import Certificate
 from looms.estimators._encoding import ThresholdedClassifier
 from looms.estimators._folds import (
+    RowsOfFit,
     as_rest_of,
     folds_of_area,
     predicted_without,
@@ -32,7 +33,6 @@ from looms.estimators._folds import (
     tuned_without,
     unfitted,
 )
-from looms.estimators._rows_of_fit import RowsOfFit
 from looms.folds import left_out_with
 from looms.held_out import HeldOut
 from looms.kernels import Kernel

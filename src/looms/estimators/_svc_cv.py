@@ -22,7 +22,6 @@ from looms.copies import copy_groups
 from looms.criteria import balanced_error_rate, error_rate
 from looms.estimators._base import check_flag
 from looms.estimators._callbacks import CallbackSupportMixin, CallbackWatcher, with_callbacks
-from looms.estimators._cv_results import results_table
 from looms.estimators._encoding import (
     check_threshold,
     class_weights,
@@ -32,8 +31,8 @@ from looms.estimators._encoding import (
     selection_weights,
     threshold_and_loss,
 )
-from looms.estimators._folds import asked_for
-from looms.estimators._rows_of_fit import RowsOfFit
+from looms.estimators._folds import RowsOfFit, asked_for
+from looms.estimators._selection import results_table
 from looms.estimators._svc import SupportVectorClassifier, nested_machines
 from looms.estimators._svm_grid import positive_values
 from looms.estimators._updates import checked_rows

@@ -23,8 +23,12 @@ from looms.blocks import rows_in_memory
 from looms.dask._blocks import in_blocks
 from looms.estimators._base import check_flag, checked_sample_weight
 from looms.estimators._certificate import Certificate
-from looms.estimators._fits import fitted_machine
-from looms.estimators._least_squares import GivenMachine, LeastSquaresMachine, sum_of
+from looms.estimators._least_squares import (
+    GivenMachine,
+    LeastSquaresMachine,
+    fitted_machine,
+    sum_of,
+)
 from looms.kernels._samples import check_scale, training_rows
 from looms.lssvm.fit import Member
 from looms.lssvm.left_out import LeftOut

@@ -135,7 +135,7 @@ TYPES = {
     "looms.selection._decisions.Decisions": Held(machines.decisions),
     "looms.selection._nested.Nested": Held(machines.nested),
     "looms.selection._nested.Setting": Held(),
-    "looms.selection._prior.HyperPrior": Held(),
+    "looms.selection._held_out_criterion.HyperPrior": Held(),
     "looms.selection._tuning.BoundMet": Held(),
     "looms.selection._tuning.Tuning": Held(),
     "looms.selection._target_transforms.TransformCandidate": Held(),

@@ -16,9 +16,8 @@ from looms.kernels._landmarks import pivoted_landmarks
 from looms.kernels._samples import Samples, center_of
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm.landmarks import Landmarks, Placed, Streamed
-from looms.selection._held_out_criterion import HeldOutCriterion
+from looms.selection._held_out_criterion import HeldOutCriterion, HyperPrior
 from looms.selection._objective import Objective
-from looms.selection._prior import HyperPrior
 from looms.units import Units
 
 #: Rows on which a search begins, by the full kernel.

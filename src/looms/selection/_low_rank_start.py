@@ -16,8 +16,8 @@ from looms.kernels._names import KernelLike
 from looms.kernels._samples import Samples, center_of
 from looms.lssvm.fit import Fit
 from looms.optimize import Point, minimize
-from looms.selection._features import objective_of
 from looms.selection._low_rank import SAMPLE_ROWS, LowRankObjective
+from looms.selection._objective import objective_of
 from looms.selection._subsamples import log2_mu_shift, sampled_rows
 from looms.selection._tune import tune
 from looms.selection._tuning import Tuning

@@ -19,8 +19,7 @@ from looms.lssvm import NotPositiveDefiniteError
 from looms.lssvm.left_out import Linear
 from looms.lssvm.projection import Projection
 from looms.optimize import Point
-from looms.selection._held_out_criterion import HeldOutCriterion
-from looms.selection._prior import HyperPrior
+from looms.selection._held_out_criterion import HeldOutCriterion, HyperPrior
 from looms.units import Units
 
 # Half-widths of the default search box around the start, log₂ units.
