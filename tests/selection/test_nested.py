@@ -14,7 +14,7 @@ from looms.kernels import RBF, Linear, Polynomial
 from looms.lssvm import refit_loo, solve
 from looms.lssvm.fit import Fit
 from looms.optimize import Point
-from looms.selection import Objective, _features, _objective, _scan
+from looms.selection import Objective, _objective, _scan
 from looms.selection._candidates import Score
 from looms.selection._nested import Rounds
 from looms.selection._objective import objective_of
@@ -202,7 +202,7 @@ def test_a_grid_of_a_linear_machine_takes_one_decomposition(monkeypatch, n_featu
             module, name, lambda *args, **options: counts.update([name]) or call(*args, **options)
         )
 
-    counted(_features, "decompose_features")
+    counted(_objective, "decompose_features")
     counted(_objective, "decompose")
     counted(_objective, "Dense")
     model = LSSVMRegressorCV("linear", search="grid", nested=nested).fit(S, y)
