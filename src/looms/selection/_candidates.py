@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, Self, TypeAlias
 
 import numpy as np
 
@@ -61,6 +61,35 @@ class Candidate:
     seconds: float
     outcome: Outcome
     at_bounds: tuple[BoundMet, ...]
+
+    @classmethod
+    def of(
+        cls,
+        kernel_name: str,
+        kernel: Any,
+        mu: float,
+        criterion: str | Criterion,
+        score: Score,
+        tuning: Tuning,
+        before: tuple[int, int],
+        seconds: float,
+    ) -> Self:
+        """Candidate of a tuning; ``before`` counts evaluations and failures of an earlier one."""
+        return cls(
+            kernel_name,
+            kernel,
+            mu,
+            criterion,
+            tuning.value,
+            tuning.standard_error,
+            score.value,
+            score.threshold,
+            before[0] + tuning.n_evaluations,
+            before[1] + tuning.n_failures,
+            seconds,
+            tuning.outcome,
+            tuning.at_bounds,
+        )
 
     @property
     def params(self) -> dict[str, float]:
@@ -255,21 +284,10 @@ def choose(
             tuning, fit = objective.tuned(searched)
         seconds = time.perf_counter() - began
         score = Score(np.inf) if fit is None else scorer(fit.decided)
-        candidate = Candidate(
-            kernel_name=kernel_name(kernel),
-            kernel=objective.kernel_at(tuning.theta) if fit is None else fit.member.kernel,
-            mu=objective.mu_at(tuning.theta),
-            criterion=criterion,
-            value=tuning.value,
-            standard_error=tuning.standard_error,
-            score=tuning.value if by_value else score.value,
-            threshold=score.threshold,
-            n_evaluations=before[0] + tuning.n_evaluations,
-            n_failures=before[1] + tuning.n_failures,
-            seconds=seconds,
-            outcome=tuning.outcome,
-            at_bounds=tuning.at_bounds,
-        )
+        tuned = objective.kernel_at(tuning.theta) if fit is None else fit.member.kernel
+        named = kernel_name(kernel), tuned, objective.mu_at(tuning.theta), criterion
+        loss = score._replace(value=tuning.value) if by_value else score
+        candidate = Candidate.of(*named, loss, tuning, before, seconds)
         candidates.append(candidate)
         machines.append((tuning, fit))
         if fit is None:
