@@ -8,7 +8,6 @@ and after [docs/references.md, Rows removed and added].
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,8 +29,6 @@ from looms.estimators._least_squares import (
     sum_of,
 )
 from looms.kernels._samples import check_scale, training_rows
-from looms.lssvm.fit import Member
-from looms.lssvm.left_out import LeftOut
 from looms.units import Units
 
 _REFITTED = 3  # rows
@@ -113,12 +110,9 @@ class UpdatableMachine(LeastSquaresMachine):
         train, pairwise = np.flatnonzero(self.fit_weight_), self._pairwise
         places = np.flatnonzero(np.isin(train, rows))
 
-        def others(member: Member, known: LeftOut, X: Matrix, y: Array) -> LeftOut:
-            zeta = np.delete(known.weight, places)
-            return member.without(known, places, X, y, zeta, self.fit_intercept_)
-
         return self._updated(
-            others,
+            places,
+            np.delete(self.left_out().weight, places),
             training_rows(X, rest, pairwise),
             self.loo_.y[rest],
             self.loo_.sample_weight[rest],
@@ -197,14 +191,9 @@ class UpdatableMachine(LeastSquaresMachine):
         else:
             X_all = np.vstack([X, X_new.toarray() if sp.issparse(X_new) else X_new])
         check_scale(X_all)
-        added = np.flatnonzero(weight)
-
-        def more(member: Member, known: LeftOut, X: Matrix, y: Array) -> LeftOut:
-            zetas = np.append(known.weight, zeta[added])
-            return member.with_rows(known, X, y, zetas, self.fit_intercept_)
-
         return self._updated(
-            more,
+            np.empty(0, dtype=np.intp),
+            np.append(self.left_out().weight, zeta[weight > 0]),
             X_all,
             np.concatenate([self.loo_.y, targets]),
             weights,
@@ -215,7 +204,8 @@ class UpdatableMachine(LeastSquaresMachine):
 
     def _updated(
         self,
-        change: Callable[..., LeftOut],
+        out: AnyArray,
+        zeta: Array,
         X: Matrix,
         y: Array,
         weight: Array,
@@ -223,7 +213,9 @@ class UpdatableMachine(LeastSquaresMachine):
         features: AnyArray,
         certify: bool,
     ) -> GivenMachine:
-        """Machine of the systems that ``change`` makes of those of the members."""
+        """Machine of the rows ``X``, with weights ``zeta``: those of the fit, less those at `out`,
+        and new ones.
+        """
         if not self._kernel_members:
             raise ValueError(
                 "This machine has no kernel, whose system rows could leave or join: fit it anew."
@@ -233,7 +225,9 @@ class UpdatableMachine(LeastSquaresMachine):
         units = Units.of_numbers(groups[train])
         with blas_threads(len(train)):
             pairs = zip(self.members_, self.left_out().members, strict=True)
-            systems = [change(one, known, *rows) for one, known in pairs]
+            systems = [
+                one.changed(known, out, *rows, zeta, self.fit_intercept_) for one, known in pairs
+            ]
             fits = [
                 one.fit(system, units, y[train], self._tie)  # much the same
                 for one, system in zip(self.members_, systems, strict=True)

@@ -145,19 +145,19 @@ class Member(ABC):
     def fit(self, left_out: Any, units: Units, y: Array, tie: float | None = None) -> Fit:
         """Fit of its `left_out`, with outputs without the units, shaped like ``y``."""
 
-    def without(
-        self, known: Any, places: AnyArray, X: Matrix, y: Array, zeta: Array, fit_intercept: bool
+    def changed(
+        self, known: Any, out: AnyArray, X: Matrix, y: Array, zeta: Array, fit_intercept: bool
     ) -> LeftOut:
-        """Its machines after the rows ``places`` are removed, which leaves X and y.
+        """Its machines after the rows ``out`` have left and others have joined at the end.
 
-        ``known`` is its `left_out` before; ``zeta`` are the weights there, whose ridges stay.
+        Parameters
+        ----------
+        known : its `left_out` before.
+        out : (k,) places of rows in ``known``.
+        X, y, zeta : rows, targets and weights now, in units of those before; the ridges of rows
+            that stay are as they were.
+        fit_intercept : as for `left_out`.
         """
-        return self.left_out(X, y, zeta * (len(zeta) / zeta.sum()), fit_intercept)
-
-    def with_rows(
-        self, known: Any, X: Matrix, y: Array, zeta: Array, fit_intercept: bool
-    ) -> LeftOut:
-        """Its machines after rows are added, which makes X and y; as for `without`."""
         return self.left_out(X, y, zeta * (len(zeta) / zeta.sum()), fit_intercept)
 
     @abstractmethod
@@ -242,31 +242,22 @@ class KernelMember(Member):
     def fit(self, left_out: Linear, units: Units, y: Array, tie: float | None = None) -> Fit:
         return Fit.of(left_out.projection, left_out.outputs(units), units, y, self.kernel, tie)
 
-    def without(
-        self,
-        known: Linear,
-        places: AnyArray,
-        X: Matrix,
-        y: Array,
-        zeta: Array,
-        fit_intercept: bool,
+    def changed(
+        self, known: Linear, out: AnyArray, X: Matrix, y: Array, zeta: Array, fit_intercept: bool
     ) -> Linear:
-        return self._bordered(Bordered.of(known.projection).without(places), X)
-
-    def with_rows(
-        self, known: Linear, X: Matrix, y: Array, zeta: Array, fit_intercept: bool
-    ) -> Linear:
-        n = len(known.y)
-        old = Samples(X[:n], center=center_of(X))
-        new = Samples(X[n:], center=old.center)
-        with np.errstate(over="ignore", invalid="ignore"):
-            K_own = self.kernel.values(Pairs(new, new))
-            K_new = self.kernel.values(Pairs(new, old))
-        for K in (K_own, K_new):
-            check_finite("The kernel matrix of the rows to add", K)
-        before = Bordered.of(known.projection)
-        after = before.with_rows(K_new, K_own, targets_as_columns(y[n:]), zeta[n:])
-        return self._bordered(after, X)
+        system = Bordered.of(known.projection).without(out)
+        n = len(system.y)
+        if len(y) > n:
+            old = Samples(X[:n], center=center_of(X))
+            new = Samples(X[n:], center=old.center)
+            with np.errstate(over="ignore", invalid="ignore"):
+                K_own = self.kernel.values(Pairs(new, new))
+                K_new = self.kernel.values(Pairs(new, old))
+            for K in (K_own, K_new):
+                check_finite("The kernel matrix of the rows to add", K)
+            system = system.with_rows(K_new, K_own, targets_as_columns(y[n:]), zeta[n:])
+        system.cross = cross_of(self.kernel, X)
+        return Linear(system)
 
     def refits(
         self, X: Matrix, y: Array, zeta: Array, fit_intercept: bool
@@ -294,10 +285,6 @@ class KernelMember(Member):
     def weighing(self, weight: float) -> KernelMember:
         return replace(self, weight=float(weight))
 
-    def _bordered(self, system: Projection, X: Matrix) -> Linear:
-        system.cross = cross_of(self.kernel, X)
-        return Linear(system)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LandmarkMember(KernelMember):
@@ -320,21 +307,12 @@ class LandmarkMember(KernelMember):
             on = self._landmarks
             return Linear(Streamed(blocks, Y, self.mu, zeta, on, fit_intercept=fit_intercept))
 
-    def without(
-        self,
-        known: Linear,
-        places: AnyArray,
-        X: Matrix,
-        y: Array,
-        zeta: Array,
-        fit_intercept: bool,
+    def changed(
+        self, known: Linear, out: AnyArray, X: Matrix, y: Array, zeta: Array, fit_intercept: bool
     ) -> Linear:
-        return self._solved_anew(known, X, y, zeta, fit_intercept)
-
-    def with_rows(
-        self, known: Linear, X: Matrix, y: Array, zeta: Array, fit_intercept: bool
-    ) -> Linear:
-        return self._solved_anew(known, X, y, zeta, fit_intercept)
+        total = float(zeta.sum())
+        mu = known.projection.mu * len(known.y) / total
+        return replace(self, mu=mu).left_out(X, y, zeta * (len(zeta) / total), fit_intercept)
 
     def refits(
         self, X: Matrix | RowBlocks, y: Array, zeta: Array, fit_intercept: bool
@@ -351,14 +329,6 @@ class LandmarkMember(KernelMember):
     @property
     def _landmarks(self) -> Landmarks:
         return Landmarks(self.kernel, Samples(self.landmarks, center=center_of(self.landmarks)))
-
-    def _solved_anew(
-        self, known: Linear, X: Matrix, y: Array, zeta: Array, fit_intercept: bool
-    ) -> Linear:
-        """With the ridges of the rows that stay."""
-        total = float(zeta.sum())
-        mu = known.projection.mu * len(known.y) / total
-        return replace(self, mu=mu).left_out(X, y, zeta * (len(zeta) / total), fit_intercept)
 
 
 def cross_of(kernel: Kernel, X: Matrix) -> Callable[[Matrix], Array]:
