@@ -5,9 +5,8 @@ from looms.kernels._categories import Hamming, HammingARD
 from looms.kernels._dot_product import Boolean, Linear, Polynomial
 from looms.kernels._hyperparameters import Parameter
 from looms.kernels._laplacian import Laplacian
-from looms.kernels._mapped import Columns, Ranked, Weighted
+from looms.kernels._mapped import Columns, Normalized, Ranked, Weighted
 from looms.kernels._names import Function, Precomputed
-from looms.kernels._normalized import Normalized
 from looms.kernels._samples import Pairs, Samples
 from looms.kernels._stationary import (
     ARD,

@@ -118,7 +118,7 @@ TYPES = {
     "looms.kernels._dot_product.Polynomial": Held(machines.polynomial),
     "looms.kernels._laplacian.Laplacian": Held(),
     "looms.kernels._names.Precomputed": Held(),
-    "looms.kernels._normalized.Normalized": Held(machines.composite),
+    "looms.kernels._mapped.Normalized": Held(machines.composite),
     "looms.kernels._mapped.Ranked": Held(machines.composite),
     "looms.kernels._stationary.ARD": Held(),
     "looms.kernels._stationary.Matern": Held(),
