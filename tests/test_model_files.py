@@ -537,7 +537,7 @@ NAMES = (
     ("looms.nowhere", "Thing"),
     ("loomsy", "Thing"),
     ("looms.kernels", "RBF.set_params"),
-    ("looms.tables._preprocessor", "Pipeline"),
+    ("looms.tables._transformers", "Pipeline"),
     ("looms.model_files", "ModelFileError"),
     ("looms.optimize._search", "Recorder"),
     ("sklearn.utils._tags", "Tags"),

@@ -12,8 +12,7 @@ from sklearn.base import clone
 from looms.datasets import read_table
 from looms.tables import table_preprocessor
 from looms.tables._kinds import as_text
-from looms.tables._preprocessor import MAX_CATEGORIES
-from looms.tables._transformers import TableColumns
+from looms.tables._transformers import MAX_CATEGORIES, TableColumns
 
 FRAME = pd.DataFrame(
     {

@@ -12,7 +12,7 @@ from sklearn.datasets import dump_svmlight_file
 from looms import LSSVMRegressorCV
 from looms.cli import _cost, _large
 from looms.datasets import _rows
-from looms.datasets._first_pass import first_pass
+from looms.datasets._large import first_pass
 from looms.folds import GapKFold
 from looms.model_files import load_model
 from looms.tables import table_preprocessor

@@ -14,8 +14,7 @@ from sklearn.datasets import dump_svmlight_file
 
 from looms.blocks import ArrayBlocks
 from looms.datasets import TableError, _delimited, _rows, open_table, read_table
-from looms.datasets._first_pass import first_pass
-from looms.datasets._table_blocks import TableBlocks
+from looms.datasets._large import TableBlocks, first_pass
 from looms.tables import table_preprocessor
 
 N = 300

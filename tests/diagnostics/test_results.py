@@ -11,7 +11,7 @@ from scipy import stats
 from sklearn.svm import SVC
 
 from looms.diagnostics import deviance, excess_error, goodness_of_fit, influence, left_out_fits
-from looms.diagnostics._axes import positions
+from looms.diagnostics._left_out import positions
 
 
 @pytest.fixture(autouse=True)

@@ -15,9 +15,9 @@ from sklearn.svm import SVC
 from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
 from looms.blocks import ArrayBlocks
 from looms.diagnostics import _row_order, row_order
-from looms.diagnostics._held_out_folds import residuals_of_folds
 from looms.diagnostics._row_order import N_RANDOM, _adjacent, _blocks, _exchanged
 from looms.folds import GapKFold
+from looms.units import Units
 
 RNG = np.random.default_rng(0)
 N, M = 44, 9
@@ -78,7 +78,8 @@ def test_residuals_and_scores_equal_those_of_refits(name):
     assert order.statistic == pytest.approx(press, rel=1e-7)
     random = np.full(N, -1)
     random[train] = np.random.default_rng(3).integers(0, 4, len(train))
-    (found,) = residuals_of_folds(model, random[None, train])
+    left_out = model.left_out()
+    found = left_out.y - left_out.outputs(Units.of_numbers(random[train]))[0]
     assert_allclose(found, by_refits(model, random)[train], rtol=1e-6, atol=1e-8)
     outputs = (model.loo_.y - residuals.reshape(model.loo_.y.shape))[train]
     if classes:
@@ -236,7 +237,7 @@ def test_the_test_of_a_fit_is_made_once(monkeypatch):
     X, y = track(60)
     model = LSSVMRegressor().fit(X, y)
     first = row_order(model)
-    monkeypatch.setattr(_row_order, "residuals_of_folds", None)
+    monkeypatch.setattr(_row_order, "_tested", None)
     assert row_order(copy(model)) is first
     with pytest.raises(TypeError, match="NoneType"):
         row_order(model.fit(X, y))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.pipeline import Pipeline
 
 from looms._classes import class_indices
@@ -102,43 +102,32 @@ def loo_scores(
     away from the class of the row, such as the average precision.
     """
     loo: HeldOut = getattr(machine, "held_out_", machine.loo_)
-    rows = np.arange(loo.n_samples)[:, None]
-    if isinstance(machine, GivenMachine) and is_classifier(machine):
-        loo = _paired(machine, loo)
-    if is_classifier(machine):
-        y: AnyArray = machine.classes_[class_indices(loo.y)]
-        stand_in: Any = _LooClassifier(loo, machine.threshold_)
-        stand_in.classes_, stand_in.threshold_ = machine.classes_, machine.threshold_
-    else:
-        y, stand_in = loo.y, _LooRegressor(loo)
+    train, classes = np.flatnonzero(machine.fit_weight_), getattr(machine, "classes_", None)
+    y, outputs = loo.y, loo.outputs
+    if classes is not None:
+        if isinstance(machine, GivenMachine):  # those that decide for the rows of the fit
+            outputs = outputs.copy()
+            outputs[train] = machine._decided(np.ones(len(train)))[0].outputs
+        y, outputs = classes[class_indices(y)], outputs - machine.threshold_
+    stand_in, rows = _StandIn(outputs, classes), np.arange(loo.n_samples)[:, None]
     scores: dict[str, float] = {}
     for name, scorer in scorers.items():
         scores[name] = float("nan")
         with suppress(Exception):  # of any scorer, whatever it asks for
             if not ranks(scorer):
                 scores |= all_scores({name: scorer}, stand_in, rows, y, weight)
-            elif is_area(scorer) and is_classifier(machine) and loo.y.ndim == 1:
-                train = np.flatnonzero(machine.fit_weight_)
+            elif is_area(scorer) and classes is not None and loo.y.ndim == 1:
                 own = weight if takes_weights(scorer) else None
                 own = np.ones(len(loo.y)) if own is None else own
                 scores[name] = machine._area(own[train])[0]
     return scores
 
 
-def _paired(machine: GivenMachine, loo: HeldOut) -> HeldOut:
-    """Held-out outputs with those that decide for the rows of the fit."""
-    outputs, train = loo.outputs.copy(), np.flatnonzero(machine.fit_weight_)
-    decisions, _ = machine._decided(np.ones(len(train)))
-    outputs[train] = decisions.outputs
-    return HeldOut(loo.y, outputs, loo.sample_weight)
+class _StandIn(BaseEstimator):  # type: ignore[misc]
+    """Fitted estimator that returns leave-one-out outputs; a sample is its row number."""
 
-
-class _Loo(BaseEstimator):  # type: ignore[misc]
-    """Estimator that returns leave-one-out outputs; a sample is its row number."""
-
-    def __init__(self, loo: HeldOut, threshold: float | Array = 0.0) -> None:
-        self.loo = loo
-        self.threshold = threshold
+    def __init__(self, outputs: Array, classes: AnyArray | None) -> None:
+        self.outputs, self.classes_ = outputs, classes
 
     def fit(self, X: Any, y: Any) -> Self:
         return self
@@ -146,23 +135,17 @@ class _Loo(BaseEstimator):  # type: ignore[misc]
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
-    def _outputs(self, X: AnyArray) -> Array:
-        return self.loo.outputs[X[:, 0]] - self.threshold
-
-
-class _LooClassifier(ClassifierMixin, _Loo):  # type: ignore[misc]
-    classes_: AnyArray
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "regressor" if self.classes_ is None else "classifier"
+        return tags
 
     def decision_function(self, X: AnyArray) -> Array:
-        return self._outputs(X)
+        return self.outputs[X[:, 0]]
 
     def predict(self, X: AnyArray) -> AnyArray:
-        return self.classes_[class_indices(self._outputs(X))]
-
-
-class _LooRegressor(RegressorMixin, _Loo):  # type: ignore[misc]
-    def predict(self, X: AnyArray) -> Array:
-        return self._outputs(X)
+        outputs = self.outputs[X[:, 0]]
+        return outputs if self.classes_ is None else self.classes_[class_indices(outputs)]
 
 
 def chosen_by(model: Any, machine: Any) -> dict[str, Value]:
@@ -190,10 +173,9 @@ def chosen_by(model: Any, machine: Any) -> dict[str, Value]:
         values["mu"] = float(machine.mu_)
     if is_classifier(machine):
         if np.ndim(machine.threshold_) == 0:
-            values["threshold"] = float(machine.threshold_)
-        else:
-            of_classes = zip(machine.classes_.tolist(), machine.threshold_.tolist(), strict=True)
-            values |= {f"threshold[{label}]": value for label, value in of_classes}
+            return values | {"threshold": float(machine.threshold_)}
+        of_classes = zip(machine.classes_.tolist(), machine.threshold_.tolist(), strict=True)
+        values |= {f"threshold[{label}]": value for label, value in of_classes}
     return values
 
 

@@ -87,8 +87,12 @@ class Split:
             return units.rows(self._fold(strata, units.sizes))
         rng = np.random.default_rng(self.seed())
         if self.method == "bootstrap":
-            drawn = np.concatenate([_resampled(members, rng) for members in strata])
-            times = np.bincount(drawn, minlength=units.n)[units.of_row]
+            drawn = []
+            for members in strata:  # again until one is left out
+                while len(np.unique(some := rng.choice(members, len(members)))) == len(members):
+                    pass
+                drawn.append(some)
+            times = np.bincount(np.concatenate(drawn), minlength=units.n)[units.of_row]
             return np.repeat(np.arange(n), times), np.flatnonzero(times == 0)
         sizes = [units.sizes[members] for members in strata]
         counts = _test_counts([int(each.sum()) for each in sizes], self.test_size)
@@ -309,11 +313,3 @@ def _test_counts(sizes: list[int], test_size: float) -> list[int]:
     while sum(counts) > n_test and (large := [k for k, c in enumerate(counts) if c > 1]):
         counts[max(large, key=excess)] -= 1
     return counts
-
-
-def _resampled(group: Rows, rng: np.random.Generator) -> Rows:
-    """As many members as there are, drawn with replacement, with at least one left out."""
-    while True:
-        drawn = rng.choice(group, len(group))
-        if len(np.unique(drawn)) < len(group):
-            return drawn

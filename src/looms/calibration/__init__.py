@@ -11,10 +11,8 @@ Sources are cited by the keys of docs/references.md.
 """
 
 from looms.calibration._calibrators import class_probabilities, fit_calibrator, loo_probabilities
-from looms.calibration._coupling import couple
-from looms.calibration._prevalence import at_prevalence
-from looms.calibration._reliability import reliability_curve
-from looms.calibration._scores import brier_score, log_loss, loo_deviance
+from looms.calibration._coupling import at_prevalence, couple
+from looms.calibration._scores import brier_score, log_loss, loo_deviance, reliability_curve
 from looms.calibration._sigmoid import fit_sigmoid
 from looms.calibration._softmax import Softmax
 

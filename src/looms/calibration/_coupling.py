@@ -1,4 +1,4 @@
-"""Class probabilities from the probabilities of every pair of classes."""
+"""Class probabilities from those of every pair of classes, and at other prevalences."""
 
 from __future__ import annotations
 
@@ -71,3 +71,33 @@ def couple(pairwise: npt.ArrayLike) -> Array:
     right[:, k] = 1.0
     p = np.maximum(np.linalg.solve(system, right)[:, :k, 0], 0.0)  # negative by rounding only
     return np.asarray(p / p.sum(axis=1, keepdims=True))
+
+
+def at_prevalence(
+    probabilities: npt.ArrayLike, training: npt.ArrayLike, stated: npt.ArrayLike
+) -> Array:
+    r"""Class probabilities at stated prevalences, by Bayes' rule.
+
+    .. math:: p'_{ik} = \frac{p_{ik} \pi'_k / \pi_k}{\sum_l p_{il} \pi'_l / \pi_l}
+
+    This assumes that samples within each class are like the training samples of that class
+    [SLD02 eq. 2.4]. For two classes it adds log(π'₁ π₀ / (π₁ π'₀)) to all log-odds, which moves
+    the threshold of the output: the analytic correction of [G06].
+
+    Parameters
+    ----------
+    probabilities : (n, k) probabilities at the training prevalences.
+    training, stated : (k,) prevalences π and π', positive; only ratios count.
+
+    Returns
+    -------
+    probabilities : (n, k), with rows that sum to one. A probability of zero stays zero.
+
+    Examples
+    --------
+    >>> at_prevalence([[0.2, 0.8]], training=[0.5, 0.5], stated=[0.9, 0.1]).round(3)
+    array([[0.692, 0.308]])
+    """
+    factors = np.asarray(stated, dtype=np.float64) / np.asarray(training, dtype=np.float64)
+    likely = np.asarray(probabilities, dtype=np.float64) * (factors / factors.max())
+    return np.asarray(likely / likely.sum(axis=1, keepdims=True))

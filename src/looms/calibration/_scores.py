@@ -1,12 +1,16 @@
-"""Scores of probabilities: log loss, deviance and Brier score."""
+"""Scores of probabilities: log loss, deviance, Brier score, and the reliability curve."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from looms._classes import class_indices
 from looms._typing import Array
+from looms.calibration._sigmoid import checked_sample
 from looms.held_out import HeldOut
 
 _LEAST = np.finfo(np.float64).eps
@@ -113,3 +117,104 @@ def _checked(loo: HeldOut, probabilities: npt.ArrayLike) -> Array:
     if p.shape != expected:
         raise ValueError(f"probabilities must have shape {expected}, but has shape {p.shape}.")
     return p
+
+
+@dataclass(frozen=True, eq=False)
+class ReliabilityCurve:
+    """Mean probability and share of positive samples in bins, as read-only arrays.
+
+    Parameters
+    ----------
+    probability : (n_bins,) weighted mean of the probabilities in each bin.
+    share : (n_bins,) weighted share of positive samples.
+    weight : (n_bins,) sum of the weights, scaled to mean one.
+    count : (n_bins,) number of samples with positive weight, at least one.
+    edges : (n_bins, 2) smallest and largest probability in the bin.
+    """
+
+    probability: Array
+    share: Array
+    weight: Array
+    count: npt.NDArray[np.intp]
+    edges: Array
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            array = np.array(getattr(self, field.name))
+            array.flags.writeable = False
+            object.__setattr__(self, field.name, array)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        ReliabilityCurve.__init__(self, **state)
+
+    @property
+    def calibration_error(self) -> float:
+        """Expected calibration error (ECE): mean over samples of |share − probability| of bins."""
+        return float(np.average(np.abs(self.share - self.probability), weights=self.weight))
+
+
+def reliability_curve(
+    labels: npt.ArrayLike,
+    probability: npt.ArrayLike,
+    sample_weight: npt.ArrayLike | None = None,
+    *,
+    n_bins: int = 10,
+    bins: str = "quantile",
+) -> ReliabilityCurve:
+    """Reliability curve of the probabilities of one class.
+
+    Parameters
+    ----------
+    labels : (n,) -1 and +1: a column of ``loo.y``.
+    probability : (n,) probabilities of the label +1: that column of `loo_probabilities`, so that
+        each comes from a calibrator fitted without its sample.
+    sample_weight : (n,) nonnegative, ones by default; samples of weight zero are ignored.
+    n_bins : largest number of bins: empty ones are left out, and equal probabilities fall in
+        one bin.
+    bins : "quantile" for bins of about the same weight, "width" for bins of equal width in
+        [0, 1].
+
+    Returns
+    -------
+    curve : ReliabilityCurve
+
+    Raises
+    ------
+    ValueError
+        As for `fit_sigmoid`, and if probabilities are not in [0, 1], ``n_bins`` is not a positive
+        integer, or ``bins`` is unknown.
+
+    Examples
+    --------
+    >>> curve = reliability_curve([-1, 1, -1, 1], [0.1, 0.2, 0.6, 0.8], n_bins=2)
+    >>> curve.probability.round(3), curve.share, curve.count
+    (array([0.15, 0.7 ]), array([0.5, 0.5]), array([2, 2]))
+    """
+    p, positive, weight = checked_sample(probability, labels, sample_weight)
+    if not ((p >= 0) & (p <= 1)).all():
+        raise ValueError("probability must hold numbers from 0 to 1.")
+    if not (isinstance(n_bins, int | np.integer) and n_bins >= 1):
+        raise ValueError(f"n_bins must be an integer of at least 1, got {n_bins!r}.")
+    if bins not in ("quantile", "width"):
+        raise ValueError(f"bins must be 'quantile' or 'width', got {bins!r}.")
+    weight = weight * (len(weight) / weight.sum())
+    order = np.argsort(p, kind="stable")
+    p, positive, weight = p[order], positive[order], weight[order]
+    if bins == "width":
+        place = p * n_bins
+    else:
+        # Equal probabilities go together, to where the middle of their weight is.
+        _, group = np.unique(p, return_inverse=True)
+        mass_of_group = np.bincount(group, weights=weight)
+        middle = np.cumsum(mass_of_group) - 0.5 * mass_of_group
+        place = (middle / mass_of_group.sum() * n_bins)[group]
+    _, index = np.unique(np.minimum(place.astype(int), n_bins - 1), return_inverse=True)
+    mass: Array = np.bincount(index, weights=weight).astype(np.float64)
+    starts = np.flatnonzero(np.r_[True, index[1:] != index[:-1]])
+    return ReliabilityCurve(
+        probability=np.bincount(index, weights=weight * p) / mass,
+        share=np.bincount(index, weights=weight * positive) / mass,
+        weight=mass,
+        count=np.bincount(index),
+        edges=np.column_stack([p[starts], p[np.append(starts[1:], len(p)) - 1]]),
+    )

@@ -1,9 +1,8 @@
 """Readers of tables: features and target of a file, at once or in blocks."""
 
 from looms.datasets import _packages  # noqa: F401  (first: the others import them)
-from looms.datasets._first_pass import first_pass
+from looms.datasets._large import TableBlocks, first_pass
 from looms.datasets._read import open_table, read_table
 from looms.datasets._table import TableError
-from looms.datasets._table_blocks import TableBlocks
 
 __all__ = ["TableBlocks", "TableError", "first_pass", "open_table", "read_table"]

@@ -9,14 +9,18 @@ Leave-one-out figures are optimistic if the hyper-parameters were chosen on the 
 `looms.assess` repeats the choice.
 """
 
-from looms.diagnostics._case_deletion import CaseDeletion, case_deletion
-from looms.diagnostics._deviance import Deviance, deviance
-from looms.diagnostics._excess_error import ExcessError, excess_error
+from looms.diagnostics._case_deletion import CaseDeletion, case_deletion, loo_margins
 from looms.diagnostics._goodness_of_fit import GoodnessOfFit, goodness_of_fit
-from looms.diagnostics._influence import Influence, influence
 from looms.diagnostics._left_out import LeftOutFits, left_out_fits
-from looms.diagnostics._margins import loo_margins
 from looms.diagnostics._row_order import RowOrder, row_order
+from looms.diagnostics._statistics import (
+    Deviance,
+    ExcessError,
+    Influence,
+    deviance,
+    excess_error,
+    influence,
+)
 
 __all__ = [
     "CaseDeletion",

@@ -15,8 +15,8 @@ from looms._classes import class_indices
 from looms._optional import require
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
+from looms.conformal._sets import class_margins
 from looms.criteria import WMW, Criterion, as_criterion
-from looms.diagnostics._margins import margins_of
 from looms.diagnostics._problem import machine_without_rows
 from looms.estimators._search import chosen_criterion
 from looms.folds import group_numbers
@@ -103,15 +103,11 @@ class CaseDeletion:
         """
         pandas = require("pandas", "The table of case deletions")
         own = self._of_groups() if self.unit == "group" else self._of_samples()
-        columns: dict[str, Any] = {
-            "rms_change": self.rms_change,
-            "largest_change": self.largest_change,
-            "own_change": own.pop("own_change"),
-            "criterion_change": self.criterion_change,
-            "leverage": own.pop("leverage"),
-            "residual": own.pop("residual"),
-            "surprise": self.surprise,
-        }
+        order = [
+            *("rms_change", "largest_change", "own_change", "criterion_change"),
+            *("leverage", "residual", "surprise"),
+        ]
+        columns = {name: own[name] if name in own else getattr(self, name) for name in order}
         return pandas.DataFrame(columns | own, pandas.Index(self.labels, name=self.unit))
 
     def _of_samples(self) -> dict[str, AnyArray]:
@@ -284,26 +280,47 @@ def case_deletion(
     chosen = as_criterion(criterion)
     if chosen.needs_labels and not is_classifier(machine):
         raise ValueError(f"Criterion {criterion!r} judges classes; for regression use 'press'.")
-    unit, labels, group = _units_of(machine, names, groups)
+    unit, labels, group = "sample", names, np.arange(n)
+    if groups is not None or machine.units_.grouped:
+        each = machine.units_.clusters if groups is None else groups
+        numbers = group_numbers(each, n)
+        _, first, group = np.unique(numbers, return_index=True, return_inverse=True)
+        unit, labels = "group", np.asarray(each)[first]
     train = np.flatnonzero(machine.fit_weight_)
     present, first = np.unique(group[train], return_index=True)
-    if len(present) < 3:
-        raise ValueError(
-            f"Case deletion needs three {unit}s of non-zero weight or more, got {len(present)}."
-        )
+    m, paired = len(present), len(train) <= MOST_PAIRED
+    if m < 3:
+        raise ValueError(f"Case deletion needs three {unit}s of non-zero weight or more, got {m}.")
     y, _, weight = (each[train] for each in machine.loo_)
     left_out, sets = machine.left_out(), Units.of_numbers(group[train])
     with blas_threads(len(train)):
         leverage, own = left_out.leverage(), left_out.outputs(sets)[0]
         own_change = own - left_out.fitted()
-        of_units = _changes(left_out, sets, chosen, y, weight)
-        of_units["surprise"] = _surprise(left_out, sets)
-    place = sets.number[0, first]  # of the units, in the order of their labels
-    held_out = machine.held_out_
+        rms_change = np.sqrt(left_out.mean_square_changes(sets))
+        energy = left_out.energies(sets)  # e_Gᵀ P_GG e_G, of which only ratios count
+        largest, of_criterion = np.full((2, m), np.nan)
+        if paired:
+            largest, of_criterion = _changes(left_out, sets, chosen, y, weight)
+    usual = energy.sum(axis=0) / len(train) + np.finfo(np.float64).tiny  # all may be zero
+    sizes = np.bincount(sets.number[0])
+    surprise = np.sqrt(np.mean(energy / sizes[:, None] / usual, axis=1))
+    held_out, of_classes = machine.held_out_, {}
     if unit == "group":
         outputs = machine.loo_.outputs.copy()
         outputs[train] = own.reshape(y.shape)
         held_out = HeldOut(held_out.y, outputs, held_out.sample_weight)
+    if is_classifier(machine):
+        margins, label = _margins(held_out, machine.threshold_), class_indices(machine.loo_.y)
+        of_classes = {
+            "margin": margins[np.arange(n), label],
+            "label": machine.classes_[label],
+            "predicted": machine.classes_[margins.argmax(axis=1)],
+        }
+    place = sets.number[0, first]  # of the units, in the order of their labels
+    of_units = (each[place] for each in (surprise, largest, rms_change, of_criterion))
+    surprise, largest, rms_change, of_criterion = (
+        _spread(each, present, len(labels)) for each in of_units
+    )
     return CaseDeletion(
         names=names,
         unit=unit,
@@ -312,52 +329,20 @@ def case_deletion(
         residual=held_out.residuals,
         leverage=_spread(leverage, train, n),
         own_change=_spread(own_change.reshape(y.shape), train, n),
-        criterion=str(criterion) if len(train) <= MOST_PAIRED else None,
-        **{name: _spread(each[place], present, len(labels)) for name, each in of_units.items()},
-        **_of_classes(machine, held_out),
+        surprise=surprise,
+        largest_change=largest,
+        rms_change=rms_change,
+        criterion_change=of_criterion,
+        criterion=str(criterion) if paired else None,
+        **of_classes,
     )
-
-
-def _units_of(machine: Any, names: AnyArray, groups: Any) -> tuple[str, AnyArray, AnyArray]:
-    """Word for what is left out, labels of the units, and place of each sample's unit in them."""
-    if groups is None and not machine.units_.grouped:
-        return "sample", names, np.arange(len(names))
-    each = machine.units_.clusters if groups is None else groups
-    numbers = group_numbers(each, len(names))
-    _, first, group = np.unique(numbers, return_index=True, return_inverse=True)
-    return "group", np.asarray(each)[first], group
-
-
-def _of_classes(machine: Any, held_out: HeldOut) -> dict[str, AnyArray]:
-    """Held-out margin, class and predicted class of each sample; nothing for regression."""
-    if not is_classifier(machine):
-        return {}
-    margins, label = margins_of(held_out, machine.threshold_), class_indices(machine.loo_.y)
-    return {
-        "margin": margins[np.arange(len(label)), label],
-        "label": machine.classes_[label],
-        "predicted": machine.classes_[margins.argmax(axis=1)],
-    }
-
-
-def _surprise(left_out: LeftOut, units: Units) -> Array:
-    """Standardized residual of each unit, (n_units,)."""
-    energy = left_out.energies(units)  # e_Gᵀ P_GG e_G, of which only ratios count
-    usual = energy.sum(axis=0) / len(left_out.y) + np.finfo(np.float64).tiny  # all may be zero
-    sizes = np.bincount(units.number[0])
-    return np.asarray(np.sqrt(np.mean(energy / sizes[:, None] / usual, axis=1)))
 
 
 def _changes(
     left_out: LeftOut, units: Units, criterion: Criterion, y: Array, weight: Array
-) -> dict[str, Array]:
-    """Changes of the outputs and of the criterion without each unit, by name."""
-    n, m = len(y), units.n_units
-    nothing = np.full(m, np.nan)
-    if n > MOST_PAIRED:
-        rms = np.sqrt(left_out.mean_square_changes(units))
-        return {"largest_change": nothing, "rms_change": rms, "criterion_change": nothing}
-    largest, of_criterion = np.empty(m), np.empty(m)
+) -> tuple[Array, Array]:
+    """Largest change of an output, and change of the criterion, without each unit, (n_units,)."""
+    largest, of_criterion = np.empty((2, units.n_units))
     whole = left_out.fitted()
     for ids, F in left_out.everywhere(units):
         change = np.where(units.stays(ids)[:, :, None], np.abs(F - whole), 0.0)
@@ -370,9 +355,7 @@ def _changes(
             f = outputs[rest].reshape(y[rest].shape)
             of_criterion[k] = criterion.evaluate(y[rest], f, weight[rest]).value
     own = left_out.outputs(units)[0].reshape(y.shape)
-    rms = np.sqrt(left_out.mean_square_changes(units))
-    change = of_criterion - criterion.evaluate(y, own, weight).value
-    return {"largest_change": largest, "rms_change": rms, "criterion_change": change}
+    return largest, of_criterion - criterion.evaluate(y, own, weight).value
 
 
 def _spread(values: Array, places: AnyArray, n: int) -> Array:
@@ -391,3 +374,33 @@ def _order(values: Array) -> AnyArray:
     """Positions of the finite values, smallest first."""
     order: AnyArray = np.argsort(values, kind="stable")
     return np.asarray(order[np.isfinite(values[order])])
+
+
+def loo_margins(machine: Any) -> Array:
+    """Leave-one-out margin of every class, (n_samples, n_classes), from ``held_out_``.
+
+    For two classes the margins are ∓(f − threshold). For more classes a margin is the output minus
+    its threshold, minus the largest such difference of the other classes. The machine without the
+    sample predicts the class with the largest margin, the first one if several are equal.
+
+    Parameters
+    ----------
+    machine : fitted classifier of looms
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from looms import LSSVMClassifier
+    >>> from looms.diagnostics import loo_margins
+    >>> X, y = load_iris(return_X_y=True)
+    >>> machine = LSSVMClassifier(mu=1e-3).fit(X, y)
+    >>> int((loo_margins(machine).argmax(axis=1) != y).sum())  # the classes are 0, 1, 2
+    5
+    """
+    return _margins(machine.held_out_, machine.threshold_)
+
+
+def _margins(held_out: HeldOut, threshold: float | Array) -> Array:
+    """Margin of every class, (n_samples, n_classes), from any outputs."""
+    outputs = held_out.outputs
+    return class_margins((outputs - threshold).reshape(len(outputs), -1))

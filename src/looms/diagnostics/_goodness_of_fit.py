@@ -16,8 +16,7 @@ from looms._checks import check_share
 from looms._optional import require
 from looms._typing import Array
 from looms.calibration._scores import deviance_of
-from looms.diagnostics._axes import axes_or_new
-from looms.diagnostics._left_out import exact_solution, machines_without
+from looms.diagnostics._left_out import axes_or_new, exact_solution, machines_without
 from looms.diagnostics._problem import Problem, pose
 from looms.diagnostics._refits import (
     Likelihood,

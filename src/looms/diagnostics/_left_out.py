@@ -23,11 +23,9 @@ from looms.diagnostics._refits import (
     by_refits,
     check_likelihood,
     own_class,
-    predict,
     sigmoid_log_probabilities,
     with_kernel_matrix,
 )
-from looms.estimators import LSSVMClassifier
 from looms.estimators._warnings import level_of_user
 from looms.folds import check_rest, fold_numbers, group_numbers
 from looms.svm import IndefiniteKernelError, NotConvergedError
@@ -37,6 +35,7 @@ from looms.units import Units
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 
 class FitOptions(TypedDict, total=False):
@@ -253,30 +252,34 @@ def machines_without(
 ) -> tuple[AnyArray, AnyArray, Likelihood | None]:
     """Classes by the machine of all samples and by those without each group; their likelihood."""
     classes, terms = problem.classes, None
-    single = np.array_equal(group, np.arange(problem.n_samples))
-    if type(problem.machine) in (LSSVMClassifier, GivenMembers):
+    rows: Array | None = None  # outputs of the machine without group k for sample j, (m, n)
+    if isinstance(problem.machine, GivenMembers):
         machine = clone(problem.machine).fit(problem.X, problem.y)
-        predicted = predict(problem, machine, problem.X)
-        held_out = held_out_by_group(machine, group)
-        # One of them is zero.
-        threshold = machine.threshold_ + problem.threshold
-        predicted_without = classes[class_indices(held_out, threshold)]
+        left_out, units = machine.left_out(), Units.of_numbers(group)
+        outputs = machine.decision_function(problem.X)
+        own = left_out.outputs(units)[0].reshape(outputs.shape)
         if likelihood and len(classes) == 2:
-            of_machines = least_squares_outputs(machine, group)
-            terms = likelihood_of_outputs(*of_machines, problem.labels, group)
+            everywhere = np.empty((units.n_units, len(group)))
+            for ids, F in left_out.everywhere(units):
+                everywhere[ids] = F[:, :, 0]
+            rows = everywhere[units.number[0, np.unique(group, return_index=True)[1]]]
         elif likelihood:
             terms = by_refits(problem, True, group, n_jobs, progress)[2]
-    elif single and (outputs := path_outputs(problem)) is not None:
-        predicted, predicted_without = (
-            classes[class_indices(values, problem.threshold)]
-            for values in (outputs[0], outputs[1].diagonal())
-        )
-        terms = likelihood_of_outputs(*outputs, problem.labels, group) if likelihood else None
     else:
-        predicted, predicted_without, terms = by_refits(
-            with_kernel_matrix(problem), likelihood, group, n_jobs, progress
-        )
-    return predicted, predicted_without, terms
+        single = np.array_equal(group, np.arange(problem.n_samples))
+        solution = exact_solution(problem) if single else None
+        if solution is not None:
+            try:
+                rows = solution.leave_one_out(all_outputs=True)[1]
+                outputs, own = solution.outputs, rows.diagonal()
+            except NotConvergedError as error:
+                _warn_of_refits(error)
+        if rows is None:
+            return by_refits(with_kernel_matrix(problem), likelihood, group, n_jobs, progress)
+    if likelihood and rows is not None:
+        terms = likelihood_of_outputs(outputs, rows, problem.labels, group)
+    of_all, without = (class_indices(f, problem.threshold) for f in (outputs, own))
+    return classes[of_all], classes[without], terms
 
 
 def fits_of(estimator: Any, X: Any, y: Any, likelihood: bool, options: FitOptions) -> LeftOutFits:
@@ -292,24 +295,6 @@ def fits_of(estimator: Any, X: Any, y: Any, likelihood: bool, options: FitOption
     return estimator
 
 
-def held_out_by_group(machine: LSSVMClassifier, group: AnyArray) -> Array:
-    """Output for each sample of the fitted machine without its group, shaped like the targets."""
-    outputs = machine.left_out().outputs(Units.of_numbers(group))
-    return np.asarray(outputs[0].reshape(machine.loo_.y.shape))
-
-
-def least_squares_outputs(machine: LSSVMClassifier, group: AnyArray) -> tuple[Array, Array]:
-    """Outputs of a fitted machine, (n,), and of those without group k for sample j, (m, n).
-
-    For two classes. The ridge λ stays the same when samples are left out, as in ``loo_``.
-    """
-    units, (_, first) = Units.of_numbers(group), np.unique(group, return_index=True)
-    rows = np.empty((units.n_units, len(group)))
-    for ids, F in machine.left_out().everywhere(units):
-        rows[ids] = F[:, :, 0]
-    return machine._outputs(machine.X_fit_), rows[units.number[0, first]]
-
-
 def exact_solution(problem: Problem) -> DualSolution | None:
     """The solution of an SVC of two classes to machine precision; None for other machines.
 
@@ -321,21 +306,6 @@ def exact_solution(problem: Problem) -> DualSolution | None:
     try:
         return dual_problem(problem.machine, problem.X, problem.y).solve()
     except (IndefiniteKernelError, NotConvergedError) as error:
-        _warn_of_refits(error)
-        return None
-
-
-def path_outputs(problem: Problem) -> tuple[Array, Array] | None:
-    """Outputs of an SVC, (n,), and of those without sample i for sample j, (n, n), by paths.
-
-    None if there is no `exact_solution` or, with a warning, none without some sample.
-    """
-    solution = exact_solution(problem)
-    if solution is None:
-        return None
-    try:
-        return solution.outputs, solution.leave_one_out(all_outputs=True)[1]
-    except NotConvergedError as error:
         _warn_of_refits(error)
         return None
 
@@ -367,3 +337,21 @@ def _warn_of_refits(error: Exception) -> None:
     warnings.warn(
         f"{error} Refits by LIBSVM take its place.", RuntimeWarning, stacklevel=level_of_user()
     )
+
+
+def axes_or_new(ax: Axes | None, result: object) -> Axes:
+    """``ax`` itself, or the axes of a new figure of pyplot."""
+    if ax is not None:
+        return ax
+    pyplot = require("matplotlib.pyplot", f"{type(result).__name__}.plot", extra="plot")
+    new: Axes = pyplot.subplots()[1]
+    return new
+
+
+def positions(names: AnyArray) -> AnyArray:
+    """Places of samples on an axis, (n,): their names if these count up, else 0 to n − 1."""
+    count = np.arange(len(names))
+    if len(names) and np.issubdtype(names.dtype, np.integer):
+        counted: AnyArray = names[0] + count
+        return counted if np.array_equal(names, counted) else count
+    return count

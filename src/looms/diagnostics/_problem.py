@@ -190,26 +190,12 @@ def _(fitted: SVC | NuSVC) -> Any:
 class GivenMembers(LSSVMClassifier):
     """Stack, or machine on landmarks, with given members: kernels, μ, weights and landmarks."""
 
-    def __init__(
-        self,
-        kernel: Any = "rbf",
-        *,
-        mu: float = 1e-3,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        threshold: Any = None,
-        calibration: str | None = "sigmoid",
-        members: tuple[Member, ...] = (),
-    ) -> None:
-        super().__init__(
-            kernel,
-            mu=mu,
-            fit_intercept=fit_intercept,
-            class_weight=class_weight,
-            threshold=threshold,
-            calibration=calibration,
-        )
-        self.members = members
+    members: tuple[Member, ...] = ()
+
+    def __sklearn_clone__(self) -> GivenMembers:
+        machine: GivenMembers = super().__sklearn_clone__()
+        machine.members = self.members
+        return machine
 
     def _given_members(self, kernel: Kernel, mu: float) -> Sequence[Member]:
         return self.members
@@ -217,14 +203,17 @@ class GivenMembers(LSSVMClassifier):
 
 @frozen.register
 def _(fitted: LSSVMClassifier | LSSVMClassifierCV) -> Any:
-    options = {name: getattr(fitted, name) for name in ("fit_intercept", "class_weight")}
-    machine = GivenMembers(members=fitted.members_, **options)
-    # The sigmoid of T11 serves two classes. The machine's own probabilities are for new samples:
-    # calibrated on leave-one-out outputs, they are no likelihood of the training samples.
-    calibration = fitted.calibration if len(fitted.classes_) > 2 else None
-    # `Problem.threshold` has the threshold.
-    kernel = getattr(fitted, "kernel_", "rbf")
-    return machine.set_params(kernel=kernel, threshold=0.0, calibration=calibration)
+    machine = GivenMembers(
+        getattr(fitted, "kernel_", "rbf"),
+        fit_intercept=fitted.fit_intercept,
+        class_weight=fitted.class_weight,
+        threshold=0.0,  # `Problem.threshold` has it
+        # The sigmoid of T11 serves two classes. The machine's own probabilities are for new
+        # samples: calibrated on leave-one-out outputs, they are no likelihood of those it has seen.
+        calibration=fitted.calibration if len(fitted.classes_) > 2 else None,
+    )
+    machine.members = fitted.members_
+    return machine
 
 
 @frozen.register

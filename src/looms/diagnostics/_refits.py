@@ -30,7 +30,6 @@ from looms._threads import one_blas_thread
 from looms._typing import AnyArray, Array
 from looms.calibration import fit_sigmoid
 from looms.diagnostics._problem import Problem, last_step
-from looms.estimators import LSSVMClassifier
 from looms.svm._one_against_one import class_log_probabilities
 from looms.svm._svc import kernel_matrix
 
@@ -43,7 +42,7 @@ Result = TypeVar("Result")
 LARGEST = 10_000
 
 #: Types for which a weight of two is the same as a repeated row; subclasses may differ.
-_WEIGHT_IS_REPETITION = (SVC, LogisticRegression, LSSVMClassifier)
+_WEIGHT_IS_REPETITION = (SVC, LogisticRegression)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,9 +101,7 @@ def with_kernel_matrix(problem: Problem) -> Problem:
     kernel matrix differs in every refit.
     """
     machine = problem.machine
-    if type(machine) is not SVC or machine.kernel == "precomputed":
-        return problem
-    if problem.n_samples > LARGEST:
+    if type(machine) is not SVC or machine.kernel == "precomputed" or problem.n_samples > LARGEST:
         return problem
     K = kernel_matrix(clone(machine).fit(problem.X, problem.y), problem.X)
     return replace(problem, machine=clone(machine).set_params(kernel="precomputed"), X=K)
@@ -163,12 +160,11 @@ def by_refits(
         fitted = own_class(log_p, problem.labels, everything)  # refused before the other refits
     task = partial(_refit_without, problem, likelihood, group)
     refits = in_parallel(task, range(int(group.max()) + 1), n_jobs, progress)
-    order = np.argsort(group, kind="stable")  # as the groups come
-    place = np.argsort(order)
-    predicted_without = np.concatenate([one for one, _, _ in refits])[place]
+    predicted_without, held_out = np.empty_like(predicted), np.empty((n, len(problem.classes)))
+    for k, (labels, log_p, _) in enumerate(refits):
+        predicted_without[group == k], held_out[group == k] = labels, log_p
     if not likelihood:
         return predicted, predicted_without, None
-    held_out = np.concatenate([one for _, one, _ in refits])[place]
     left_out = held_out[np.arange(n), problem.labels]
     rest = np.array([one for _, _, one in refits])
     return predicted, predicted_without, Likelihood(fitted, held_out, left_out, rest)
@@ -183,7 +179,7 @@ def _refit_without(
     machine, X = refit(problem, weight)
     predicted = predict(problem, machine, _safe_indexing(X, np.flatnonzero(out)))
     if not likelihood:
-        return predicted, np.empty((0, 0)), np.nan
+        return predicted, np.array(np.nan), np.nan
     log_p = log_probabilities(machine, X, problem.labels, weight)
     own = own_class(log_p, problem.labels, weight)
     return predicted, log_p[out], float(own[~out].sum())

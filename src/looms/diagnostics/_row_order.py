@@ -10,12 +10,16 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from looms._classes import class_indices
+from looms._scores import class_scores, number_scores
+from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
 from looms._words import with_error
-from looms.diagnostics._held_out_folds import residuals_of_folds, scores_of_folds
 from looms.diagnostics._problem import machine_without_rows
 from looms.folds import GapKFold
 from looms.held_out import HeldOut
+from looms.scores import area_within
+from looms.selection._decisions import Decided, Decisions
+from looms.units import Units
 
 #: Blocks of consecutive rows, and random partitions that they are compared with.
 N_BLOCKS, N_RANDOM = 10, 199
@@ -159,22 +163,38 @@ def _tested(machine: Any) -> RowOrder | None:
     if len(first) < _FEWEST:
         return None
     alike = class_indices(y[first]) if classes else _adjacent(y[first])
-    blocks = _blocks(alike if classes and _in_pieces(alike) else np.zeros(len(first), dtype=int))
+    in_pieces = classes and 1 + np.count_nonzero(np.diff(alike)) == len(np.unique(alike))
+    blocks = _blocks(alike if in_pieces else np.zeros(len(first), dtype=int))
     folds = np.vstack([blocks, _exchanged(blocks, alike)])[:, unit]
-    residuals = residuals_of_folds(machine, folds)
+    with blas_threads(n):
+        left_out = machine.left_out()
+        outputs = np.array([left_out.outputs(Units.of_numbers(each))[0] for each in folds])
     weight = getattr(machine, "selection_weight_", machine.loo_.sample_weight)[train]
-    press = np.average((residuals**2).sum(axis=2), axis=1, weights=weight)
+    press = np.average(((left_out.y - outputs) ** 2).sum(axis=2), axis=1, weights=weight)
     statistic, random = float(press[0]), press[1:]
     n_as_large = int(np.count_nonzero(random >= statistic * (1 - _ROUNDING)))
     of_all = np.full(len(machine.fit_weight_), -1)
     of_all[train] = folds[0]
-    return RowOrder(
-        statistic,
-        random,
-        (1 + n_as_large) / (1 + N_RANDOM),
-        of_all,
-        scores_of_folds(machine, folds[0], residuals[0]),
-    )
+    held_out = HeldOut(y, outputs[0].reshape(y.shape), machine.loo_.sample_weight[train])
+    scores = _scores_within(machine, held_out, folds[0])
+    return RowOrder(statistic, random, (1 + n_as_large) / (1 + N_RANDOM), of_all, scores)
+
+
+def _scores_within(machine: Any, held_out: HeldOut, folds: AnyArray) -> dict[str, float]:
+    """Scores as in ``scores_``, at the threshold and calibration of the machine.
+
+    The area under the ROC curve compares rows of one fold.
+    """
+    y, outputs, weight = held_out
+    if is_classifier(machine):
+        rule = machine.threshold_, machine.calibrator_
+        decided = Decided.of(np.arange(len(y)), outputs, *rule, machine._tie)
+        made = Decisions.of([decided], class_indices(y))
+        area = area_within(held_out, Units.of_numbers(folds), machine._tie)
+        scores = class_scores(class_indices(y), made.wrong, area, weight, losses=made.losses)
+    else:
+        scores = number_scores(y, outputs[None], weight)
+    return {name: value for name, (value, _) in scores.items()}
 
 
 def _in_blocks(machine: Any) -> bool:
@@ -204,11 +224,6 @@ def _adjacent(y: Array) -> AnyArray:
     part = np.empty(n, dtype=int)
     part[np.argsort(y, kind="stable")] = _parts(n, n_parts)
     return np.where(size[tie] > 1, n_parts + tie, part)
-
-
-def _in_pieces(labels: AnyArray) -> bool:
-    """True if the rows of each class are consecutive."""
-    return bool(1 + np.count_nonzero(np.diff(labels)) == len(np.unique(labels)))
 
 
 def _blocks(piece: AnyArray) -> AnyArray:

@@ -2,13 +2,11 @@
 
 from looms.kernels._base import Constant, Kernel, ParametricKernel, Product, Sum
 from looms.kernels._categories import Hamming, HammingARD
-from looms.kernels._columns import Columns
 from looms.kernels._dot_product import Boolean, Linear, Polynomial
 from looms.kernels._hyperparameters import Parameter
 from looms.kernels._laplacian import Laplacian
+from looms.kernels._mapped import Columns, Normalized, Ranked, Weighted
 from looms.kernels._names import Function, Precomputed
-from looms.kernels._normalized import Normalized
-from looms.kernels._ranked import Ranked
 from looms.kernels._samples import Pairs, Samples
 from looms.kernels._stationary import (
     ARD,
@@ -18,7 +16,6 @@ from looms.kernels._stationary import (
     PowerExponential,
     PowerExponentialARD,
 )
-from looms.kernels._weighted import Weighted
 
 __all__ = [
     "ARD",

@@ -12,11 +12,9 @@ from looms._typing import Array, Matrix
 from looms.kernels._base import Kernel
 from looms.kernels._dot_product import Boolean, Linear, Polynomial
 from looms.kernels._laplacian import Laplacian
-from looms.kernels._normalized import Normalized
-from looms.kernels._ranked import Ranked
+from looms.kernels._mapped import Normalized, Ranked, Weighted
 from looms.kernels._samples import Pairs, Samples
 from looms.kernels._stationary import ARD, RBF, Matern, PowerExponential, PowerExponentialARD
-from looms.kernels._weighted import Weighted
 
 
 class Precomputed(Kernel):

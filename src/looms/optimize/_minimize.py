@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from typing import Any
 
 import numpy as np
 from scipy import optimize
@@ -12,7 +10,6 @@ from scipy import optimize
 from looms._checks import check_known
 from looms._typing import Array
 from looms.optimize._curvature import Coordinates
-from looms.optimize._scg import scg_start, scg_step
 from looms.optimize._search import (
     Callback,
     Evaluate,
@@ -26,6 +23,10 @@ from looms.optimize._search import (
 
 _FLAT = 1e-6  # gradient in standard errors of the function: what is left to gain is its square
 _NO_LIMIT = 10**9  # of SciPy's own counts: the recorder counts
+# Of scaled conjugate gradients.
+_SIGMA = 1e-4  # length of the finite difference along the direction, log₂ units
+_LAMBDA_MAX = 1e12
+_GRADIENT_ZERO = 1e-10
 
 
 def minimize(
@@ -89,59 +90,113 @@ def minimize(
     return recorder.result(outcome)
 
 
-def _run_scg(function: Coordinates, recorder: Recorder) -> Outcome:
-    state = scg_start(function.start, function.low, function.high)
-    while True:  # left by SearchStopped
-        state = scg_step(state, function, function.low, function.high)
-        if state.accepted:
-            recorder.iteration_done()
-
-
 def _run_lbfgs(function: Coordinates, recorder: Recorder) -> Outcome:
-    last_good = function.start
+    last_good, low, high = function.start, function.low, function.high
 
     def value_and_gradient(z: Array) -> tuple[float, Array]:
         nonlocal last_good
         point = last_good if np.array_equal(z, last_good.theta) else function(z)
-        if not np.isfinite(point.value):
-            return _bowl(z, last_good)
+        if not np.isfinite(point.value):  # lead the line search back to the last finite point
+            away, steepness = z - last_good.theta, 1.0 + abs(last_good.value)
+            bowl = last_good.value + steepness * (1.0 + float(away @ away))
+            return bowl, 2.0 * steepness * away
         last_good = point
         assert point.gradient is not None
         # The slope of a variable that stays at its bound says nothing of the others' curvature.
-        return point.value, free_gradient(z, point.gradient, function.low, function.high)
+        return point.value, free_gradient(z, point.gradient, low, high)
 
-    result = _minimized_by_scipy(
+    result = optimize.minimize(
         value_and_gradient,
-        function,
-        recorder.iteration_done,
-        "L-BFGS-B",
+        function.start.theta,
+        method="L-BFGS-B",
         jac=True,
+        bounds=optimize.Bounds(low, high),
+        callback=lambda _: recorder.iteration_done(),
         options={"ftol": 0.0, "gtol": 1e-8, "maxiter": _NO_LIMIT, "maxfun": _NO_LIMIT},
     )
     # A line search fails at a minimum, too, where values differ by rounding alone.
-    z, slope = last_good.theta, last_good.gradient
-    assert slope is not None
-    flat = np.abs(free_gradient(z, slope, function.low, function.high)).max(initial=0.0) < _FLAT
+    assert last_good.gradient is not None
+    slope = free_gradient(last_good.theta, last_good.gradient, low, high)
+    flat = np.abs(slope).max(initial=0.0) < _FLAT
     return Outcome.CONVERGED if result.status == 0 or flat else Outcome.NO_PROGRESS
+
+
+def _run_scg(function: Coordinates, recorder: Recorder) -> Outcome:
+    """Scaled conjugate gradients.
+
+    Source: Møller, M. F. (1993), A scaled conjugate gradient algorithm for fast
+    supervised learning, Neural Networks 6(4), 525-533. Step numbers refer to the
+    algorithm there; its w, p, r, E are our theta, direction, -gradient, value.
+    """
+    low, high = function.low, function.high
+
+    def downhill(point: Point) -> Array:
+        assert point.gradient is not None
+        return -free_gradient(point.theta, point.gradient, low, high)
+
+    point = function.start
+    p = residual = downhill(point)  # step 1
+    delta: float | None = None  # pᵀ E'' p and its scaling; None until measured at this point
+    lam, lam_bar, n_accepted = 1e-6, 0.0, 0
+    while True:
+        length = float(p @ p)
+        if float(residual @ residual) < _GRADIENT_ZERO**2:
+            return Outcome.CONVERGED
+        if lam > _LAMBDA_MAX:
+            return Outcome.NO_PROGRESS
+        if delta is None:  # step 2, from one more gradient, a short way along the direction
+            step, delta = _SIGMA / float(np.linalg.norm(p)), np.nan
+            ahead = function(np.clip(point.theta + step * p, low, high))
+            if np.isfinite(ahead.value):
+                assert ahead.gradient is not None
+                assert point.gradient is not None
+                delta = float(p @ (ahead.gradient - point.gradient)) / step
+        delta += (lam - lam_bar) * length  # step 3
+        if not delta > 0:  # step 4, also where the curvature could not be measured
+            measured = delta if np.isfinite(delta) else 0.0
+            scaled = 2.0 * (lam - measured / length)
+            delta = max(-measured + lam * length, scaled * length * 1e-3)
+            lam = scaled
+        slope = float(p @ residual)
+        alpha = slope / delta  # step 5
+        trial = function(np.clip(point.theta + alpha * p, low, high))
+        fall = point.value - trial.value
+        comparison = 2.0 * delta * fall / slope**2 if np.isfinite(fall) else -1.0  # step 6
+        lam_bar = lam
+        if comparison < 0.25:  # step 8
+            lam += delta * (1.0 - max(comparison, -1e3)) / length
+        if comparison < 0 or not fall > 0:
+            continue
+        # Step 7: the next conjugate direction, restarted every p steps and if it does not descend.
+        if comparison >= 0.75:
+            lam *= 0.25
+        before, residual = residual, downhill(trial)
+        beta = float(residual @ residual - residual @ before) / slope
+        # Within the face of the box: a component that a bound blocks stays where it is.
+        p = np.where(residual != 0, residual + beta * p, 0.0)
+        n_accepted += 1
+        if n_accepted % len(p) == 0 or p @ residual <= 0:
+            p = residual
+        point, delta, lam_bar = trial, None, 0.0
+        recorder.iteration_done()
 
 
 def _run_nelder_mead(function: Coordinates, recorder: Recorder) -> Outcome:
     unit = np.where(function.high >= 1.0, 1.0, -1.0)
-    options = {
-        "initial_simplex": np.vstack([np.zeros_like(unit), np.diag(unit)]),
-        "fatol": recorder.tolerance,  # in standard errors, as the function is
-        "xatol": 0.25,  # a simplex this small and flat to within noise is done
-        "maxfev": np.inf,
-        "maxiter": np.inf,
-    }
-
-    # A simplex moves many times without a new best point: gains say nothing here.
-    result = _minimized_by_scipy(
+    result = optimize.minimize(
         lambda z: function(z, gradient=False).value,
-        function,
-        partial(recorder.iteration_done, steps_must_gain=False),
-        "Nelder-Mead",
-        options=options,
+        function.start.theta,
+        method="Nelder-Mead",
+        bounds=optimize.Bounds(function.low, function.high),
+        # A simplex moves many times without a new best point: gains say nothing here.
+        callback=lambda _: recorder.iteration_done(steps_must_gain=False),
+        options={
+            "initial_simplex": np.vstack([np.zeros_like(unit), np.diag(unit)]),
+            "fatol": recorder.tolerance,  # in standard errors, as the function is
+            "xatol": 0.25,  # a simplex this small and flat to within noise is done
+            "maxfev": np.inf,
+            "maxiter": np.inf,
+        },
     )
     return Outcome.WITHIN_NOISE if result.status == 0 else Outcome.NO_PROGRESS
 
@@ -151,27 +206,3 @@ OPTIMIZERS: dict[str, Callable[[Coordinates, Recorder], Outcome]] = {
     "scg": _run_scg,
     "nelder-mead": _run_nelder_mead,
 }
-
-
-def _bowl(z: Array, around: Point) -> tuple[float, Array]:
-    """Substitute value and gradient that lead a line search back to the last finite point."""
-    away = z - around.theta
-    steepness = 1.0 + abs(around.value)
-    return around.value + steepness * (1.0 + float(away @ away)), 2.0 * steepness * away
-
-
-def _minimized_by_scipy(
-    call: Callable[[Array], Any],
-    function: Coordinates,
-    iteration_done: Callable[[], None],
-    method: str,
-    **arguments: Any,
-) -> Any:
-    return optimize.minimize(
-        call,
-        function.start.theta,
-        method=method,
-        bounds=optimize.Bounds(function.low, function.high),
-        callback=lambda _: iteration_done(),
-        **arguments,
-    )

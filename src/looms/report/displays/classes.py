@@ -17,7 +17,7 @@ from looms.calibration import (
     loo_probabilities,
     reliability_curve,
 )
-from looms.calibration._reliability import ReliabilityCurve
+from looms.calibration._scores import ReliabilityCurve
 from looms.report.displays.base import MachineDisplay, diagonal, ink, unit_square
 from looms.report.model import Model, model_of
 from looms.report.text import short
