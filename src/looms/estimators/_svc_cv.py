@@ -122,7 +122,8 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         for `LSSVMClassifierCV`. The criterion is the mean over repetitions.
     nested : {"folds"} or None, default=None
         With "folds" the whole choice is repeated without each of ten folds, of groups if there
-        are any, for ``nested_``, at ten times the cost; `n_jobs` of these run in parallel.
+        are any, or of three to ten folds of a splitter, for ``nested_``, at ten times the cost;
+        `n_jobs` of these run in parallel.
     n_jobs : int or None, default=None
         Number of kernel parameters, or choices without a fold, computed at once, as for joblib.
 
