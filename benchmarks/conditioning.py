@@ -165,7 +165,7 @@ def measure(problem: Problem) -> Errors:
     expected, slopes = reference(problem, [(zero, np.ones(n)), (K, np.zeros(n))])
     press = np.mean((expected - y) ** 2)
     slope = -2 * loo.residuals / n
-    G, slope_mu = machine.projection.contract(Units.rows(n), slope[None, :, None])
+    G, slope_mu = machine.contract(Units.rows(n), slope[None, :, None])
     lower = np.tril(G, -1)
     along_kernel = np.vdot(lower + lower.T + np.diag(G.diagonal()), K)
     return Errors(

@@ -43,7 +43,6 @@ from looms.kernels._gram import contract_lower
 from looms.lssvm import NotPositiveDefiniteError, solve
 from looms.lssvm._system import ridge
 from looms.lssvm.fit import Fit
-from looms.lssvm.left_out import Linear
 from looms.optimize import Point
 from looms.selection import Objective, tune
 
@@ -74,7 +73,7 @@ class PairObjective(Objective):
     def evaluate(self, theta: np.ndarray, *, gradient: bool = True) -> Point:
         try:
             solution = self.solve(theta)
-            outputs = Linear(solution).outputs(self.units)
+            outputs = solution.outputs(self.units)
         except NotPositiveDefiniteError:
             return Point(theta, np.inf, np.inf)
         P, alpha = solution.matrix(), solution.alpha[:, 0]
@@ -156,7 +155,7 @@ def check() -> None:
     K, mu, swapped = objective.kernel_at(theta)(X), objective.mu_at(theta), []
     for i, j in product(np.flatnonzero(y > 0), np.flatnonzero(y < 0)):
         rest = np.delete(np.arange(len(y)), [i, j])
-        alpha = solve(K[np.ix_(rest, rest)], y[rest], mu * len(y) / len(rest)).projection.alpha
+        alpha = solve(K[np.ix_(rest, rest)], y[rest], mu * len(y) / len(rest)).alpha
         f_i, f_j = K[np.ix_([i, j], rest)] @ alpha[:, 0]
         swapped.append(expit(10.0 * (f_j - f_i)))
     h, slopes = 1e-3, []

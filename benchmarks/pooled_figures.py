@@ -19,7 +19,6 @@ from sklearn.metrics import roc_auc_score
 
 from looms._classes import rounding
 from looms.criteria import balanced_error_rate, mean_class_error
-from looms.lssvm.left_out import Linear
 from looms.selection import Objective
 from looms.selection._decisions import Decided, Decisions
 from looms.selection._fold_pairs import fold_pairs, pair_auc
@@ -64,7 +63,7 @@ def figures(
 
 def of_machine(objective: Objective, theta: np.ndarray) -> tuple[float, ...]:
     """Figures of one machine, its hyper-parameters as they are."""
-    y, machine = objective.y, Linear(objective.solve(theta))
+    y, machine = objective.y, objective.solve(theta)
     pairs = fold_pairs(y[:, None], np.arange(objective.n_samples))
     outputs = list(machine.of_own(np.array(pairs)))
     return figures(y, machine.loo.outputs[:, 0], pairs, outputs)

@@ -153,7 +153,7 @@ def test_intervals_come_from_machines_that_saw_no_copy():
     machine = LSSVMRegressorCV(copies="together", nested=None).fit(X[AGAIN], Y[AGAIN])
     K, new = machine.kernel_(X[AGAIN]), X[:5] + 0.1
     solved = solve(K, Y[AGAIN], machine.mu_)
-    solved.projection.cross = lambda rows: machine.kernel_(rows, X[AGAIN])
+    solved.cross = lambda rows: machine.kernel_(rows, X[AGAIN])
 
     def interval(units):
         number, residuals = units.number[0], Y[AGAIN] - solved.outputs(units)[0, :, 0]

@@ -16,7 +16,6 @@ from looms.kernels import RBF
 from looms.kernels._samples import Samples, center_of
 from looms.lssvm.conditioning import rounding_bound
 from looms.lssvm.landmarks import Landmarks, Streamed
-from looms.lssvm.left_out import Linear
 from looms.lssvm.refit import SystemOnLandmarks, WholeSystem
 from looms.model_files import ModelFileError, load_model, save_model
 from looms.units import Units
@@ -227,7 +226,7 @@ def test_bounds_of_landmarks_far_from_other_rows(gamma, mu, n_landmarks):
         y, Z, zeta = np.sign(X[:, 0]), X[:n_landmarks], np.ones(40)
         on, blocks = Landmarks(RBF(gamma), Samples(Z, center=center_of(Z))), ArrayBlocks(X)
         projection = Streamed(blocks, y[:, None], mu, zeta, on, fit_intercept=False)
-        outputs = Linear(projection).outputs(Units.rows(40))[0, :, 0]
+        outputs = projection.outputs(Units.rows(40))[0, :, 0]
         system = SystemOnLandmarks(on, blocks, y, mu, zeta, False)
         refitted, moved = system.refitted(np.arange(40))
         bound = rounding_bound(system.condition, HeldOut(y, outputs)) + moved / y.std()

@@ -17,7 +17,7 @@ from looms.conformal._sets import class_margins
 from looms.criteria import as_criterion
 from looms.held_out import HeldOut
 from looms.kernels import RBF, Linear
-from looms.lssvm import left_out, solve
+from looms.lssvm import solve
 from looms.selection import Objective
 from looms.selection._fold_pairs import fold_pairs
 from looms.selection._scan import grid_points
@@ -95,7 +95,7 @@ class Anew:
         units = Units.of_numbers(self.number[rest])
         values, held_out = [], []
         for k in range(len(self.points)):
-            outputs = left_out.Linear(self.projection(k, rest)).outputs(units)
+            outputs = self.projection(k, rest).outputs(units)
             held_out.append(outputs.reshape(self.y[rest].shape))
             values.append(
                 self.criterion.evaluate(
@@ -109,7 +109,7 @@ class Anew:
         """Solved system of one point on some rows."""
         mu = self.points[point][1] * len(self.rows) / len(rest)
         K = self.grams[point][np.ix_(rest, rest)]
-        return solve(K, self.y[rest], mu, sample_weight=self.w[rest]).projection
+        return solve(K, self.y[rest], mu, sample_weight=self.w[rest])
 
     def outputs(self, point, numbers, at):
         """Outputs at rows, or new samples, of a machine without some folds."""

@@ -36,7 +36,7 @@ def full(lower):
 
 
 def test_minimizes_the_penalized_loss(numerical_gradient):
-    machine = solve(K, Y[:, 0], MU, sample_weight=WEIGHT).projection.machine
+    machine = solve(K, Y[:, 0], MU, sample_weight=WEIGHT).machine
 
     def loss(parameters):
         alpha, b = parameters[:-1], parameters[-1]
@@ -50,13 +50,13 @@ def test_minimizes_the_penalized_loss(numerical_gradient):
 @pytest.mark.parametrize("y", [Y[:, 0], Y[:, :1], Y], ids=["one", "column", "three"])
 def test_a_fit_is_shaped_like_its_targets(y):
     machine = solve(K, y, MU)
-    fit = Fit.of(machine.projection, machine.outputs(UNITS["2x4"]), UNITS["2x4"], y, RBF())
+    fit = Fit.of(machine, machine.outputs(UNITS["2x4"]), UNITS["2x4"], y, RBF())
     assert fit.member.dual_coef.shape == fit.outputs.shape == machine.loo.outputs.shape == y.shape
     assert np.shape(fit.member.intercept) == y.shape[1:]
     assert isinstance(fit.member.intercept, float) == (y.ndim == 1)
     assert fit.held_out.shape == (2, *y.shape)
     assert_allclose(fit.mean_held_out.outputs, fit.held_out.mean(axis=0))
-    without = solve(K, y, MU, fit_intercept=False).projection.machine
+    without = solve(K, y, MU, fit_intercept=False).machine
     assert_array_equal(without.intercept, np.zeros(y[0].size))
 
 
@@ -106,7 +106,7 @@ def slopes_of(name, e):
 def test_contraction_is_its_formula_in_whole_matrices(monkeypatch, slopes, units, t, block):
     monkeypatch.setattr(dense, "_BLOCK", block)
     monkeypatch.setattr(dense, "_COLUMNS", block)
-    projection, units = solve(K, Y[:, :t], MU, sample_weight=WEIGHT).projection, UNITS[units]
+    projection, units = solve(K, Y[:, :t], MU, sample_weight=WEIGHT), UNITS[units]
     e = projection.residuals(units)
     slope = slopes_of(slopes, e) * (units.tested[:, :, None])
     P, v = projection.matrix().copy(), projection.solve(units, -slope)
@@ -127,14 +127,13 @@ def test_contraction_is_its_formula_in_whole_matrices(monkeypatch, slopes, units
 
 def test_one_factorization_serves_any_number_of_verbs():
     """In any order; nothing that is given is changed."""
-    projection, slope = solve(K, Y, MU).projection, np.ones((1, N, 3))
+    projection, slope = solve(K, Y, MU), np.ones((1, N, 3))
     slope.flags.writeable = False
-    first = [each.coefficients for each in projection.machines(UNITS["groups"])]
+    first = projection.outputs(UNITS["groups"])
     G, _ = projection.contract(UNITS["rows"], slope)
-    again = [each.coefficients for each in projection.machines(UNITS["groups"])]
-    assert_array_equal(first, again)
+    assert_array_equal(first, projection.outputs(UNITS["groups"]))
     assert_array_equal(np.tril(G), np.tril(projection.contract(UNITS["rows"], slope)[0]))
-    late = solve(K, Y, MU).projection
+    late = solve(K, Y, MU)
     assert_allclose(np.tril(late.contract(UNITS["rows"], slope)[0]), np.tril(G), rtol=1e-12)
 
 
@@ -145,7 +144,7 @@ def test_only_the_lower_triangle_is_computed_with_and_its_memory_is_used():
     buffer = np.array(K, order="F")
     # a nan that arithmetic warns of
     buffer.view(np.uint64)[np.triu_indices(N, 1)] = 0x7FF0000000000001
-    ours, theirs = Dense(buffer, Y, MU, ONES), solve(K, Y, MU).projection
+    ours, theirs = Dense(buffer, Y, MU, ONES), solve(K, Y, MU)
     assert_allclose(ours.loo_residuals, theirs.loo_residuals, rtol=1e-13)
     assert np.shares_memory(ours.matrix(), buffer)
     slope = Y[None]

@@ -12,7 +12,6 @@ from looms.kernels._samples import dense
 from looms.lssvm import refit_loo, solve
 from looms.lssvm._system import LeverageError, RangeError
 from looms.lssvm.features import decompose_features, has_few_features
-from looms.lssvm.left_out import Linear as Machines
 from looms.units import Units
 
 N = 14
@@ -41,19 +40,19 @@ def test_equals_refitting_and_the_kernel_matrix(features, weights, folds, fit_in
     options = {"sample_weight": zeta, "fit_intercept": fit_intercept}
     theirs = refit_loo(Linear()(X), Y, 0.05, folds=folds, **options)
     rtol = 1e-6 if features == "far from zero" else 1e-9
-    outputs = Machines(projection).outputs(Units.of_numbers(folds))[0]
+    outputs = projection.outputs(Units.of_numbers(folds))[0]
     assert_allclose(outputs, theirs.outputs, rtol=rtol, atol=rtol)
     # Around their mean, which an intercept takes up, other features lose no digits either.
     mean = np.asarray(zeta @ X / N).ravel() if fit_intercept else 0.0
     X = dense(X)
     around = X - mean
-    solved = solve(around @ around.T, Y, 0.05, **options).projection
+    solved = solve(around @ around.T, Y, 0.05, **options)
     assert_allclose(projection.alpha, solved.alpha, rtol=rtol, atol=rtol)
-    machine, expected = projection.machine, solved.fitted
+    machine, expected = projection.machine, solved.fitted()
     assert_allclose(X @ machine.weights + machine.intercept, expected, rtol=rtol, atol=rtol)
     # What rows are removed and added by is that of the features as they are.
     digits = 1e-4 if features == "far from zero" else 1e-9  # of the kernel matrix
-    whole = solve(X @ X.T, Y, 0.05, **options).projection
+    whole = solve(X @ X.T, Y, 0.05, **options)
     for name in ("share", "corner"):
         expected = getattr(whole, name)
         atol = digits * np.abs(expected).max()
@@ -83,7 +82,7 @@ def test_columns_of_other_units_cost_no_digits(fit_intercept, folds):
     X = RNG.standard_normal((N, 4)) * scales + fit_intercept * offsets
     new, mu = X[:5] + RNG.standard_normal((5, 4)) * scales, 1e-3
     units = Units.of_numbers(FOLDS[folds])
-    machines = Machines(decompose_features(X, np.ones(N), fit_intercept=fit_intercept).solve(Y, mu))
+    machines = decompose_features(X, np.ones(N), fit_intercept=fit_intercept).solve(Y, mu)
     outputs, at_new = machines.outputs(units)[0], machines.at(new, units)
     ridge = Ridge(alpha=N * mu, fit_intercept=fit_intercept, solver="svd")
     for k, rows in enumerate(units):
@@ -91,5 +90,5 @@ def test_columns_of_other_units_cost_no_digits(fit_intercept, folds):
         theirs = ridge.fit(X[rest], Y[rest])
         assert_allclose(outputs[rows], theirs.predict(X[rows]), atol=1e-7)
         assert_allclose(at_new[:, k], theirs.predict(new), rtol=1e-7, atol=1e-7)
-    machine, theirs = machines.projection.machine, ridge.fit(X, Y)
+    machine, theirs = machines.machine, ridge.fit(X, Y)
     assert_allclose(X @ machine.weights + machine.intercept, theirs.predict(X), atol=1e-7)

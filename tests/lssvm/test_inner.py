@@ -32,7 +32,7 @@ def test_they_are_the_held_out_residuals_of_machines_without_one_unit_or_two(
     monkeypatch.setattr(inner, "_FEW", few)
     monkeypatch.setattr(inner, "_NUMBERS", 3 * N)  # some machines at a time
     units, members = UNITS[units], list(UNITS[units])
-    solved = solve(K, Y, MU, sample_weight=WEIGHT, fit_intercept=fit_intercept).projection
+    solved = solve(K, Y, MU, sample_weight=WEIGHT, fit_intercept=fit_intercept)
     of_units = InnerUnits(units, solved.matrix(), solved.alpha, MU)
     left_out = [np.array(G) for G in members]
     left_out += [np.append(G, H) for G, H in list(combinations(members, 2))[:30]]
@@ -45,7 +45,7 @@ def test_they_are_the_held_out_residuals_of_machines_without_one_unit_or_two(
             if len(np.unique(number)) > 1:
                 theirs = refit_loo(*problem, folds=number, **options).residuals
                 assert_allclose(e[rest], theirs, rtol=1e-7, atol=1e-9)
-            machine, out = solve(*problem, **options).projection.machine, left_out[k]
+            machine, out = solve(*problem, **options).machine, left_out[k]
             f = K[np.ix_(out, rest)] @ machine.coefficients + machine.intercept
             assert_allclose(e[out], Y[out] - f, rtol=1e-7, atol=1e-9)
 
@@ -55,7 +55,7 @@ def test_they_are_the_held_out_residuals_of_machines_without_one_unit_or_two(
 def test_two_units_that_leave_no_row_for_the_intercept_are_refused(monkeypatch, numbers, few):
     monkeypatch.setattr(inner, "_FEW", few)
     n, units = len(numbers), Units.of_numbers(numbers)
-    solved = solve(np.eye(n), np.arange(n, dtype=float), 0.1).projection
+    solved = solve(np.eye(n), np.arange(n, dtype=float), 0.1)
     of_units = InnerUnits(units, solved.matrix(), solved.alpha, 0.1)
     with pytest.raises(NotPositiveDefiniteError, match="leverage"):
         of_units.residuals(np.array([[0]]))

@@ -17,7 +17,6 @@ from looms.kernels._samples import Samples, center_of
 from looms.lssvm import NotPositiveDefiniteError, landmarks, solve
 from looms.lssvm._system import LeverageError
 from looms.lssvm.landmarks import Landmarks, Streamed, outputs_on
-from looms.lssvm.left_out import Linear as Machines
 from looms.units import Units
 
 KERNELS = {
@@ -84,14 +83,14 @@ def refitted(X, y, zeta, mu, on, fit_intercept, left_out):
 def test_outputs_are_those_of_least_squares(kernel, units, seed, fit_intercept):
     given, units = problem(kernel, seed), UNITS[units]
     projection = solved(*given, fit_intercept)
-    outputs, closely = Machines(projection).outputs(units), {"atol": 1e-8, "rtol": 1e-8}
+    outputs, closely = projection.outputs(units), {"atol": 1e-8, "rtol": 1e-8}
     for k in list(range(0, units.n_units, 1 + units.n_units // 5)):
         rows, r = list(units)[k], units.repetition[k]
         tested = rows[units.tested[r, rows]]
         theirs = refitted(*given, fit_intercept, rows)
         assert_allclose(outputs[r, tested], theirs[tested], **closely)
     whole = refitted(*given, fit_intercept, [])
-    assert_allclose(projection.fitted, whole, **closely)
+    assert_allclose(projection.fitted(), whole, **closely)
     machine, blocks = projection.machine, ArrayBlocks(given[0], size=50)
     f = outputs_on(blocks, given[-1], machine.coefficients, machine.intercept)
     assert_allclose(f, whole, **closely)
@@ -114,12 +113,12 @@ def test_slopes_are_those_of_differences(kernel, units, seed, fit_intercept, num
         return solved(X, y, zeta, 2.0 ** theta[-1], other, fit_intercept)
 
     def value(theta):
-        f = Machines(at(theta)).outputs(units)
+        f = at(theta).outputs(units)
         return float(np.nansum(w * f + f**2))
 
     theta = np.append(on.kernel.theta, np.log2(max(mu, 1e-3)))
     projection = at(theta)
-    slope = np.nan_to_num(w + 2 * Machines(projection).outputs(units))
+    slope = np.nan_to_num(w + 2 * projection.outputs(units))
     ours = np.append(*projection.slopes(units, slope)) * np.log(2.0) * 2.0**theta
     expected = numerical_gradient(value, theta)
     assert_allclose(ours, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
@@ -158,7 +157,7 @@ def test_landmarks_at_every_row_give_the_machine_of_the_kernel_matrix():
     X, y, zeta, _, _ = problem("matern", 1)
     kernel, mu = KERNELS["matern"], 1e-3
     ours = solved(X, y, zeta, mu, Landmarks(kernel, Samples(X, center=center_of(X))))
-    theirs = solve(kernel(X), y, mu, sample_weight=zeta).projection
+    theirs = solve(kernel(X), y, mu, sample_weight=zeta)
     assert_allclose(ours.loo_residuals, theirs.loo_residuals, atol=1e-8)
     assert_allclose(ours.alpha, theirs.alpha, rtol=1e-6, atol=1e-6)
     assert_allclose(ours.machine.intercept, theirs.machine.intercept, atol=1e-8)

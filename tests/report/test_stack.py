@@ -74,8 +74,7 @@ def test_importance_is_of_the_whole_stack(stack):
     mean = X.copy()
     mean[:, 3] = X[:, 3].mean()
     fixed = [
-        one.weight * _with(stack, mean)._solved(one).projection.loo_residuals[:, 0]
-        for one in stack.members_
+        one.weight * _with(stack, mean)._solved(one).loo_residuals[:, 0] for one in stack.members_
     ]
     rise = np.mean(np.sum(fixed, axis=0) ** 2) - display.press
     assert_allclose(display.value[display.names.index("feature 4")], rise, rtol=1e-6)

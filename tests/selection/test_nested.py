@@ -85,7 +85,7 @@ def test_it_is_the_choice_made_anew_without_each_fold(
             )
             own = units.among(rest)
             held_out = machine.outputs(own), own, y[rest]
-            machines.append(Fit.of(machine.projection, *held_out, objective.kernel))
+            machines.append(Fit.of(machine, *held_out, objective.kernel))
         values = [
             objective.criterion.evaluate(y[rest], fit.held_out[0], zeta[rest]).value
             for fit in machines

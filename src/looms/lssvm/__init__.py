@@ -2,9 +2,9 @@
 
 `solve` takes a kernel matrix, by a Cholesky factorization; `decompose` one kernel matrix and many
 μ, by an eigendecomposition; ``landmarks.Streamed`` few landmarks, with rows in blocks;
-``features.decompose_features`` the linear kernel with few features. Each gives a projection P, and
-``left_out.Linear`` from it the outputs without any unit of rows. `refit_loo` makes n refits, the
-oracle.
+``features.decompose_features`` the linear kernel with few features. Each gives a projection P,
+with the outputs without any unit of rows (``projection.Projection``). `refit_loo` makes n refits,
+the oracle.
 """
 
 from looms.lssvm._system import NotPositiveDefiniteError

@@ -69,7 +69,7 @@ class Dense(Projection):
         cross: Callable[[Matrix], Array] | None = None,
     ) -> None:
         n = len(K)
-        self.y, self.mu, self.zeta, self.cross = y, mu, zeta, cross
+        self.y, self.mu, self.weight, self.cross = y, mu, zeta, cross
         K[np.diag_indices(n)] += ridge(mu, zeta)
         size = self.size = np.abs(K.diagonal())  # a copy, as K is overwritten
         if not (size.max() < _HUGE and size.min() > 1 / _HUGE):  # LAPACK would stop at nan only

@@ -12,7 +12,6 @@ T = [S (Λ + n μ)^-½, 1 / √n].
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +22,6 @@ from looms.kernels._samples import dense
 from looms.lssvm._system import RangeError
 from looms.lssvm.projection import Machine
 from looms.lssvm.thin import Thin
-from looms.units import Batch, Units
 
 _HUGE = 1e150  # squares of eigenvalues beyond it overflow
 # Eigenvalues of a sum of squares have digits down to this share of the largest; below it they are
@@ -126,16 +124,6 @@ class Features(Thin):
     def machine(self) -> Machine:
         return Machine(self.alpha, self._intercept, weights=self.weights)
 
-    def machines(self, units: Units) -> Iterator[Machine]:
-        e, mean = self.residuals(units), self._spectrum.mean
-        for k, (rows, r) in enumerate(zip(units, units.repetition, strict=True)):
-            change = self.T[rows].T @ (self.zeta[rows, None] * e[r, rows])
-            moved = self._spectrum.vectors @ (change[:-1] / self._root[:, None])
-            batch = Batch(np.array([k]), np.array([r]), rows[None])
-            alpha = self.alpha - self.columns(batch, e[r, rows][None])[0]
-            intercept = self._intercept + mean @ moved - self._constant * change[-1]
-            yield Machine(alpha, intercept, weights=self.weights - moved)
-
 
 def decompose_features(X: Matrix, zeta: Array, *, fit_intercept: bool = True) -> FeatureSpectrum:
     """Eigendecomposition of the features, for `FeatureSpectrum.solve` at many μ.
@@ -158,7 +146,7 @@ def decompose_features(X: Matrix, zeta: Array, *, fit_intercept: bool = True) ->
     >>> from looms.lssvm.features import decompose_features
     >>> X, y = np.array([[0.0], [1.0], [3.0]]), np.array([1.0, -1.0, 1.0])
     >>> spectrum = decompose_features(X, np.ones(3))
-    >>> np.allclose(spectrum.solve(y[:, None], 0.1).alpha, solve(X @ X.T, y, 0.1).projection.alpha)
+    >>> np.allclose(spectrum.solve(y[:, None], 0.1).alpha, solve(X @ X.T, y, 0.1).alpha)
     True
     """
     rows = dense(X)

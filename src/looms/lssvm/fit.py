@@ -33,7 +33,7 @@ from looms.lssvm.conditioning import tie_of
 from looms.lssvm.dense import Dense
 from looms.lssvm.features import decompose_features, has_few_features
 from looms.lssvm.landmarks import Landmarks, Streamed, outputs_on
-from looms.lssvm.left_out import LeftOut, Linear
+from looms.lssvm.left_out import LeftOut
 from looms.lssvm.projection import Projection
 from looms.lssvm.refit import SystemOnLandmarks, WholeSystem
 from looms.lssvm.updates import Bordered
@@ -226,26 +226,32 @@ class KernelMember(Member):
         f = outputs(self.kernel, X, self.basis(X_fit), self.dual_coef, self.intercept, self.coef)
         return np.asarray(self.weight * f)
 
-    def left_out(self, X: Matrix, y: Array, zeta: Array, fit_intercept: bool) -> Linear:
+    def left_out(self, X: Matrix, y: Array, zeta: Array, fit_intercept: bool) -> Projection:
         """By the features if these are few, else by the whole kernel matrix."""
         n, Y = len(y), targets_as_columns(y)
         with blas_threads(n):
             if has_few_features(self.kernel, X):
                 features = decompose_features(X, zeta, fit_intercept=fit_intercept)
-                return Linear(features.solve(Y, self.mu))
+                return features.solve(Y, self.mu)
             K = np.empty((n, n), order="F")
             gram_into(K, self.kernel, GramBlocks(X, frozenset()))
             check_finite_lower(K, self.kernel)
             cross = cross_of(self.kernel, X)
-            return Linear(Dense(K, Y, self.mu, zeta, fit_intercept=fit_intercept, cross=cross))
+            return Dense(K, Y, self.mu, zeta, fit_intercept=fit_intercept, cross=cross)
 
-    def fit(self, left_out: Linear, units: Units, y: Array, tie: float | None = None) -> Fit:
-        return Fit.of(left_out.projection, left_out.outputs(units), units, y, self.kernel, tie)
+    def fit(self, left_out: Projection, units: Units, y: Array, tie: float | None = None) -> Fit:
+        return Fit.of(left_out, left_out.outputs(units), units, y, self.kernel, tie)
 
     def changed(
-        self, known: Linear, out: AnyArray, X: Matrix, y: Array, zeta: Array, fit_intercept: bool
-    ) -> Linear:
-        system = Bordered.of(known.projection).without(out)
+        self,
+        known: Projection,
+        out: AnyArray,
+        X: Matrix,
+        y: Array,
+        zeta: Array,
+        fit_intercept: bool,
+    ) -> Projection:
+        system = Bordered.of(known).without(out)
         n = len(system.y)
         if len(y) > n:
             old = Samples(X[:n], center=center_of(X))
@@ -257,7 +263,7 @@ class KernelMember(Member):
                 check_finite("The kernel matrix of the rows to add", K)
             system = system.with_rows(K_new, K_own, targets_as_columns(y[n:]), zeta[n:])
         system.cross = cross_of(self.kernel, X)
-        return Linear(system)
+        return system
 
     def refits(
         self, X: Matrix, y: Array, zeta: Array, fit_intercept: bool
@@ -301,17 +307,25 @@ class LandmarkMember(KernelMember):
     def basis(self, X_fit: Any) -> Matrix:
         return self.landmarks
 
-    def left_out(self, X: Matrix | RowBlocks, y: Array, zeta: Array, fit_intercept: bool) -> Linear:
+    def left_out(
+        self, X: Matrix | RowBlocks, y: Array, zeta: Array, fit_intercept: bool
+    ) -> Projection:
         Y, blocks = targets_as_columns(y), as_blocks(X)
         with blas_threads(len(y)):
             on = self._landmarks
-            return Linear(Streamed(blocks, Y, self.mu, zeta, on, fit_intercept=fit_intercept))
+            return Streamed(blocks, Y, self.mu, zeta, on, fit_intercept=fit_intercept)
 
     def changed(
-        self, known: Linear, out: AnyArray, X: Matrix, y: Array, zeta: Array, fit_intercept: bool
-    ) -> Linear:
+        self,
+        known: Projection,
+        out: AnyArray,
+        X: Matrix,
+        y: Array,
+        zeta: Array,
+        fit_intercept: bool,
+    ) -> Projection:
         total = float(zeta.sum())
-        mu = known.projection.mu * len(known.y) / total
+        mu = known.mu * len(known.y) / total
         return replace(self, mu=mu).left_out(X, y, zeta * (len(zeta) / total), fit_intercept)
 
     def refits(

@@ -195,7 +195,7 @@ class Streamed(Projection):
         placed: Placed | None = None,
     ) -> None:
         self._placed = placed
-        self.blocks, self.y, self.mu, self.zeta, self.landmarks = blocks, y, mu, zeta, landmarks
+        self.blocks, self.y, self.mu, self.weight, self.landmarks = blocks, y, mu, zeta, landmarks
         n, m, R_inverse = len(y), len(landmarks), landmarks.whitening(mu)
         work = partial(moments, landmarks, R_inverse, fit_intercept)
         (A, b), _ = blocks.sweep(work, y, zeta)
@@ -228,7 +228,6 @@ class Streamed(Projection):
     def alpha(self) -> Array:  # type: ignore[override]
         return self._swept[1] / self.ridge[:, None]
 
-    @property
     def fitted(self) -> Array:
         return self.y - self._swept[1]
 
@@ -245,10 +244,6 @@ class Streamed(Projection):
         (sums,), (solved,) = known.placed.sweep(work, V.swapaxes(0, 1), self.zeta)
         return self._with_large(known.placed, solved, known.inverse(sums))
 
-    def times(self, V: Array) -> Array:
-        (TV,), _ = self.blocks.sweep(partial(_sums, self.landmarks, self.V), self.zeta[:, None] * V)
-        return (V - self._products(TV)) / self.ridge[:, None]
-
     def columns(self, batch: Batch, e: Array) -> Array:
         k, s = batch.rows.shape
         T = triangular_product(self.V, self.landmarks.cross(self.blocks.rows(batch.rows.ravel())))
@@ -264,17 +259,6 @@ class Streamed(Projection):
 
     def matrix(self) -> Array:
         return self.in_memory().matrix()
-
-    def machines(self, units: Units) -> Iterator[Machine]:
-        e, m = self.residuals(units), len(self.landmarks)
-        for rows, r in zip(units, units.repetition, strict=True):
-            T = triangular_product(self.V, self.landmarks.cross(self.blocks.rows(rows)))
-            change = self.V @ (T @ (self.zeta[rows, None] * e[r, rows]))
-            yield Machine(
-                self.coef - change[:m],
-                self._intercept - change[m:].sum(axis=0),
-                self.landmarks.samples.X,
-            )
 
     def smoother(self, X: Matrix) -> tuple[Array, Array]:
         """A sweep over the rows of the fit, with 2 n m flops for each new row."""
@@ -299,7 +283,7 @@ class Streamed(Projection):
         """The same projection with T in memory, n q numbers."""
         if self._in_memory is None:
             _, (T,) = self.blocks.sweep(partial(_rows, self.landmarks, self.V))
-            self._in_memory = Thin(T, self.y, self.mu, self.zeta, np.zeros(len(self.V)))
+            self._in_memory = Thin(T, self.y, self.mu, self.weight, np.zeros(len(self.V)))
         return self._in_memory
 
     def slopes(self, units: Units, slope: Array) -> tuple[Array, float]:

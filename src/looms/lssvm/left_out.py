@@ -13,9 +13,6 @@ from functools import reduce
 import numpy as np
 
 from looms._typing import AnyArray, Array, Matrix
-from looms.held_out import HeldOut
-from looms.lssvm.inner import InnerUnits
-from looms.lssvm.projection import Projection
 from looms.units import Batch, Units
 
 _NUMBERS = 1 << 22  # in the outputs that are in memory at once
@@ -114,81 +111,6 @@ class LeftOut(ABC):
         """Positions of n new rows, some at a time, for `at`."""
         step = max(1, _NUMBERS // self.y.size)
         return (slice(start, min(start + step, n)) for start in range(0, n, step))
-
-
-class Linear(LeftOut):
-    """Machines of a solved linear system without each unit, in closed form.
-
-    Parameters
-    ----------
-    projection : P of the system.
-
-    Attributes
-    ----------
-    shape : of the targets in ``loo``, (n,) or (n, t).
-    """
-
-    def __init__(self, projection: Projection) -> None:
-        self.projection, self.y, self.weight = projection, projection.y, projection.zeta
-        self.shape: tuple[int, ...] = projection.y.shape
-        self._inner: tuple[Units, InnerUnits] | None = None
-
-    @property
-    def loo(self) -> HeldOut:
-        """Leave-one-out outputs of single rows, with targets and weights."""
-        outputs = self.y - self.projection.loo_residuals
-        return HeldOut(self.y.reshape(self.shape), outputs.reshape(self.shape), self.weight)
-
-    def outputs(self, units: Units) -> Array:
-        return units.only_tested(self.y - self.projection.residuals(units))
-
-    def fitted(self) -> Array:
-        return self.projection.fitted
-
-    def mean_square_changes(self, units: Units) -> Array:
-        return self.projection.mean_square_changes(units)
-
-    def leverage(self) -> Array:
-        return 1.0 - self.projection.ridge * self.projection.diagonal()
-
-    def energies(self, units: Units) -> Array:
-        """By P_GG e_G = α_G."""
-        P, energies = self.projection, np.zeros((units.n_units, self.y.shape[1]))
-        e, alpha = P.residuals(units), len(self.y) * P.mu * P.alpha
-        for batch in units.batches:
-            energies[batch.ids] = (e[batch.places] * alpha[batch.rows]).sum(axis=1)
-        return energies
-
-    def quadratic(self, batch: Batch, e: Array) -> Array:
-        P = self.projection
-        own = P.columns(batch, e)[np.arange(len(e))[:, None], batch.rows]
-        return np.asarray(len(self.y) * P.mu * (e * own).sum(axis=1))
-
-    def of_own(self, rows: AnyArray) -> Array:
-        P, none = self.projection, np.zeros(len(rows), dtype=np.intp)
-        return self.y[rows] - P.inverse(Batch(none, none, rows))(P.alpha[rows])
-
-    def of_rows(self, batch: Batch, units: Units, inner: Units | None = None) -> Array:
-        """f − (I − D P)_:G e_G."""
-        P = self.projection
-        if inner is not None:
-            if self._inner is None or self._inner[0] is not inner:
-                self._inner = inner, InnerUnits(inner, P.matrix(), P.alpha, P.mu)
-            return self.y - self._inner[1].residuals(batch.rows)
-        e = P.residuals(units)[batch.places]
-        F = P.fitted + P.ridge[:, None] * P.columns(batch, e)
-        F[np.arange(len(F))[:, None], batch.rows] -= e
-        return F
-
-    def at(self, X: Matrix, units: Units) -> Array:
-        """f(x) − H(x, G) e_G."""
-        whole, H = self.projection.smoother(X)
-        e = self.projection.residuals(units)
-        F = np.empty((len(whole), units.n_units, self.y.shape[1]))
-        for batch in units.batches:
-            change = np.einsum("bks,kst->bkt", H[:, batch.rows], e[batch.places])
-            F[:, batch.ids] = whole[:, None] - change
-        return F
 
 
 class Sum(LeftOut):

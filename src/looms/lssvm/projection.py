@@ -10,15 +10,18 @@ smoother H, f(x) = H(x, ·) y. The ridge D of the other rows stays the same.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from abc import abstractmethod
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import blas, lapack
 
 from looms._typing import AnyArray, Array, Matrix
+from looms.held_out import HeldOut
 from looms.lssvm._system import LeverageError
+from looms.lssvm.inner import InnerUnits
+from looms.lssvm.left_out import LeftOut
 from looms.units import Batch, Units
 
 #: Inverse of some blocks times columns, (k, s, c) to (k, s, c).
@@ -45,22 +48,22 @@ class Machine(NamedTuple):
     weights: Array | None = None
 
 
-class Projection(ABC):
-    """P of a solved system, with its machine.
+class Projection(LeftOut):
+    """P of a solved system, with its machine, and that without each unit in closed form.
 
     Attributes
     ----------
     y, alpha : (n, t) targets, and α = P y.
-    zeta : (n,) positive weights.
+    weight : (n,) positive weights ζ.
     mu : regularization.
     size : (n,) diagonal of the kernel matrix plus D, or its order of magnitude.
     """
 
-    y: Array
     size: Array
     alpha: Array
-    zeta: Array
     mu: float
+    #: Of the targets in ``loo``, (n,) or (n, t).
+    shape: tuple[int, ...] | None = None
     #: (b, n) kernel values of new rows with those of the fit, of a machine that is made of them.
     cross: Callable[[Matrix], Array] | None = None
     #: (n,) ∂b/∂y of such a machine; zero without an intercept.
@@ -68,6 +71,7 @@ class Projection(ABC):
     #: ∂²b/∂y∂y of the bordered system, 1 / Ση; zero without an intercept.
     corner: float = 0.0
     _solved: tuple[Units, list[tuple[Batch, Inverse]]] | None = None
+    _inner: tuple[Units, InnerUnits] | None = None
 
     @abstractmethod
     def diagonal(self) -> Array:
@@ -103,16 +107,6 @@ class Projection(ABC):
             changes[batch.ids] = (change**2).sum(axis=(1, 2)) / rest
         return changes
 
-    def machines(self, units: Units) -> Iterator[Machine]:
-        """Machine without each unit, one after the other."""
-        e, whole = self.residuals(units), self.machine
-        for k, (rows, r) in enumerate(zip(units, units.repetition, strict=True)):
-            batch, own = Batch(np.array([k]), np.array([r]), rows[None]), e[r, rows]
-            yield Machine(
-                whole.coefficients - self.columns(batch, own[None])[0],
-                whole.intercept - self.share[rows] @ own,
-            )
-
     def smoother(self, X: Matrix) -> tuple[Array, Array]:
         """Outputs f(x) of new rows, (b, t), and their smoother H(x, ·), (b, n).
 
@@ -125,10 +119,6 @@ class Projection(ABC):
         H += self.share
         return blas.dgemm(1.0, K, machine.coefficients) + machine.intercept, H
 
-    def times(self, V: Array) -> Array:
-        """P V for (n, c) columns."""
-        return np.asarray(blas.dgemm(1.0, self.matrix(), np.asfortranarray(V)))
-
     def columns(self, batch: Batch, e: Array) -> Array:
         """P_:G e_G for the units of a batch and (k, s, t) numbers e, (k, n, t)."""
         P = self.matrix()
@@ -137,19 +127,70 @@ class Projection(ABC):
         return np.stack([P[:, G] @ v for G, v in zip(batch.rows, e, strict=True)])
 
     @property
+    def zeta(self) -> Array:
+        return self.weight
+
+    @property
     def ridge(self) -> Array:
         """D = n μ / ζ, (n,)."""
         return len(self.zeta) * self.mu / self.zeta
 
     @property
-    def fitted(self) -> Array:
-        """Outputs of the machine of all rows, (n, t)."""
-        return self.y - self.ridge[:, None] * self.alpha
-
-    @property
     def loo_residuals(self) -> Array:
         """α_i / p_i, residuals of each row left out by itself, (n, t)."""
         return np.asarray(self.alpha / self.diagonal()[:, None])
+
+    @property
+    def loo(self) -> HeldOut:
+        """Leave-one-out outputs of single rows, with targets and weights."""
+        outputs, shape = self.y - self.loo_residuals, self.shape or self.y.shape
+        return HeldOut(self.y.reshape(shape), outputs.reshape(shape), self.weight)
+
+    def outputs(self, units: Units) -> Array:
+        return units.only_tested(self.y - self.residuals(units))
+
+    def fitted(self) -> Array:
+        return self.y - self.ridge[:, None] * self.alpha
+
+    def leverage(self) -> Array:
+        return 1.0 - self.ridge * self.diagonal()
+
+    def energies(self, units: Units) -> Array:
+        """By P_GG e_G = α_G."""
+        energies = np.zeros((units.n_units, self.y.shape[1]))
+        e, alpha = self.residuals(units), len(self.y) * self.mu * self.alpha
+        for batch in units.batches:
+            energies[batch.ids] = (e[batch.places] * alpha[batch.rows]).sum(axis=1)
+        return energies
+
+    def quadratic(self, batch: Batch, e: Array) -> Array:
+        own = self.columns(batch, e)[np.arange(len(e))[:, None], batch.rows]
+        return np.asarray(len(self.y) * self.mu * (e * own).sum(axis=1))
+
+    def of_own(self, rows: AnyArray) -> Array:
+        none = np.zeros(len(rows), dtype=np.intp)
+        return self.y[rows] - self.inverse(Batch(none, none, rows))(self.alpha[rows])
+
+    def of_rows(self, batch: Batch, units: Units, inner: Units | None = None) -> Array:
+        """f − (I − D P)_:G e_G."""
+        if inner is not None:
+            if self._inner is None or self._inner[0] is not inner:
+                self._inner = inner, InnerUnits(inner, self.matrix(), self.alpha, self.mu)
+            return self.y - self._inner[1].residuals(batch.rows)
+        e = self.residuals(units)[batch.places]
+        F = self.fitted() + self.ridge[:, None] * self.columns(batch, e)
+        F[np.arange(len(F))[:, None], batch.rows] -= e
+        return F
+
+    def at(self, X: Matrix, units: Units) -> Array:
+        """f(x) − H(x, G) e_G."""
+        whole, H = self.smoother(X)
+        e = self.residuals(units)
+        F = np.empty((len(whole), units.n_units, self.y.shape[1]))
+        for batch in units.batches:
+            change = np.einsum("bks,kst->bkt", H[:, batch.rows], e[batch.places])
+            F[:, batch.ids] = whole[:, None] - change
+        return F
 
     def solve(self, units: Units, V: Array) -> Array:
         """(P_GG)⁻¹ V_G for every unit.

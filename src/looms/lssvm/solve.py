@@ -7,7 +7,6 @@ import numpy.typing as npt
 
 from looms.lssvm._system import checked_system, targets_as_columns
 from looms.lssvm.dense import Dense
-from looms.lssvm.left_out import Linear
 
 
 def solve(
@@ -17,7 +16,7 @@ def solve(
     *,
     sample_weight: npt.ArrayLike | None = None,
     fit_intercept: bool = True,
-) -> Linear:
+) -> Dense:
     """Least-squares SVM and all its held-out outputs from one factorization.
 
     It minimizes ½‖w‖² + 1/(2 mu n) Σ_i ζ_i (y_i − w·φ(x_i) − b)² [C06 II-A to II-F]. With
@@ -67,6 +66,6 @@ def solve(
     """
     K, y, zeta = checked_system(K, y, mu, sample_weight)
     buffer = np.array(K, order="F")
-    machine = Linear(Dense(buffer, targets_as_columns(y), mu, zeta, fit_intercept=fit_intercept))
+    machine = Dense(buffer, targets_as_columns(y), mu, zeta, fit_intercept=fit_intercept)
     machine.shape = y.shape
     return machine

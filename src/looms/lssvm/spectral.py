@@ -82,7 +82,7 @@ class Spectral(Projection):
         self, spectrum: Spectrum, y: Array, mu: float, *, fit_intercept: bool = True
     ) -> None:
         check_mu(mu)
-        self.y, self.mu, self.zeta = y, mu, spectrum.sample_weight
+        self.y, self.mu, self.weight = y, mu, spectrum.sample_weight
         self._vectors = V = spectrum.vectors
         self._shrunk = shrunk = spectrum.eigenvalues + len(y) * mu
         if not shrunk.min() > np.finfo(np.float64).eps * shrunk.max():
@@ -153,7 +153,7 @@ def decompose(K: npt.ArrayLike, *, sample_weight: npt.ArrayLike | None = None) -
     >>> from looms.lssvm import decompose, solve
     >>> K, y = np.diag([1.0, 2.0, 3.0]), np.array([1.0, -1.0, 1.0])
     >>> spectrum = decompose(K)
-    >>> np.allclose(spectrum.solve(y, 0.1).alpha, solve(K, y, 0.1).projection.alpha)
+    >>> np.allclose(spectrum.solve(y, 0.1).alpha, solve(K, y, 0.1).alpha)
     True
     """
     weighted = np.asfortranarray(np.tril(checked_square(K)))

@@ -51,7 +51,7 @@ class Thin(Projection):
         *,
         of_new: Callable[[Matrix], Array] | None = None,
     ) -> None:
-        self.T, self.y, self.mu, self.zeta = T, y, mu, zeta
+        self.T, self.y, self.mu, self.weight = T, y, mu, zeta
         self.scale, self._of_new = scale, of_new
         self.coef = T.T @ (zeta[:, None] * y)
         self._residuals = y - T @ self.coef
@@ -61,7 +61,6 @@ class Thin(Projection):
         if not safe.all():
             raise LeverageError(mu, int(np.argmin(safe)))
 
-    @property
     def fitted(self) -> Array:
         return self.y - self._residuals
 
@@ -71,10 +70,6 @@ class Thin(Projection):
 
     def diagonal(self) -> Array:
         return np.asarray(self._left / self.ridge)
-
-    def times(self, V: Array) -> Array:
-        own = V - self.T @ (self.T.T @ (self.zeta[:, None] * V))
-        return np.asarray(own / self.ridge[:, None])
 
     def columns(self, batch: Batch, e: Array) -> Array:
         own = self.zeta[batch.rows][:, :, None] * e

@@ -52,7 +52,7 @@ class Bordered(Projection):
         mu: float,
     ) -> None:
         self.P, self.share, self.corner, self._machine = P, share, corner, machine
-        self.y, self.zeta, self.mu, self.alpha = y, zeta, mu, machine.coefficients
+        self.y, self.weight, self.mu, self.alpha = y, zeta, mu, machine.coefficients
 
     @classmethod
     def of(cls, projection: Projection) -> Bordered:

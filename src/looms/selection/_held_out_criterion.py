@@ -20,7 +20,6 @@ from looms.kernels._samples import Samples
 from looms.lssvm import NotPositiveDefiniteError
 from looms.lssvm._system import checked_weights, targets_as_columns
 from looms.lssvm.fit import Fit
-from looms.lssvm.left_out import Linear
 from looms.lssvm.projection import Projection
 from looms.optimize import Point
 from looms.units import Units
@@ -188,7 +187,7 @@ class HeldOutCriterion(ABC):
         with blas_threads(self.n_samples):
             try:
                 projection = self.solve(theta)
-                outputs = Linear(projection).outputs(self.units)
+                outputs = projection.outputs(self.units)
             except NotPositiveDefiniteError:
                 return Point(theta, np.inf, np.inf)
             value, standard_error, slope, deviations = self.criterion_of(outputs)
@@ -231,7 +230,7 @@ class HeldOutCriterion(ABC):
         """
         with blas_threads(self.n_samples):
             projection = self.solve(theta)
-            outputs = Linear(projection).outputs(self.units)
+            outputs = projection.outputs(self.units)
             return Fit.of(projection, outputs, self.units, self.y, self.kernel_at(theta))
 
     def criterion_of(self, held_out: Array) -> Evaluation:

@@ -25,7 +25,7 @@ from looms.lssvm import NotPositiveDefiniteError
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm.conditioning import tie_of
 from looms.lssvm.fit import Fit
-from looms.lssvm.left_out import Linear
+from looms.lssvm.projection import Projection
 from looms.optimize import Point
 from looms.selection._candidates import Score
 from looms.selection._decisions import Decided, Decisions
@@ -214,10 +214,9 @@ class Rounds:
         try:
             with blas_threads(objective.n_samples):
                 projection = objective.solve(theta)
-                left_out = Linear(projection)
-                outputs = left_out.outputs(self.units)
+                outputs = projection.outputs(self.units)
                 value, error, *_ = objective.criterion_of(outputs)
-                better = list(self._better(objective, left_out)) if np.isfinite(value) else []
+                better = list(self._better(objective, projection)) if np.isfinite(value) else []
         except NotPositiveDefiniteError:
             return Point(theta, np.inf, np.inf)
         if not np.isfinite(value):
@@ -230,12 +229,12 @@ class Rounds:
         return Point(theta, value, error, model=fit)
 
     def _better(
-        self, objective: HeldOutCriterion, left_out: Linear
+        self, objective: HeldOutCriterion, projection: Projection
     ) -> Iterator[tuple[AnyArray, Array, Array]]:
         """Rounds in which a candidate has the least criterion so far, with that and its outputs."""
-        Y, none = left_out.y, np.empty(0, dtype=np.intp)
+        Y, none = projection.y, np.empty(0, dtype=np.intp)
         for part, rows in of_one_size(self._rows, max(1, _NUMBERS // len(Y))):
-            f = left_out.of_rows(Batch(part, none, rows), self.units, inner=self.units)
+            f = projection.of_rows(Batch(part, none, rows), self.units, inner=self.units)
             weight = objective.selection_weight[:, None] * self._outside[part].T
             inner = objective.criterion.values(Y, f.swapaxes(0, 1), weight)
             less = np.flatnonzero(np.where(np.isfinite(inner), inner, np.inf) < self._least[part])

@@ -16,7 +16,6 @@ from looms.kernels import Kernel
 from looms.kernels._names import KernelLike, as_kernel
 from looms.kernels._samples import as_matrix, check_scale, training_rows
 from looms.lssvm import NotPositiveDefiniteError
-from looms.lssvm.left_out import Linear
 from looms.lssvm.projection import Projection
 from looms.optimize import Point
 from looms.selection._held_out_criterion import HeldOutCriterion, HyperPrior
@@ -101,7 +100,7 @@ class ScannedCriterion(HeldOutCriterion):
                 return points
             for k, mu in enumerate(np.exp2(log2_mu).tolist()):
                 try:
-                    outputs = Linear(solve(mu)).outputs(self.units)
+                    outputs = solve(mu).outputs(self.units)
                 except NotPositiveDefiniteError:
                     continue
                 value, standard_error, *_ = self.criterion_of(outputs)
