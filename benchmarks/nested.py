@@ -45,7 +45,7 @@ def candidates_of(n: int, held_out: str, number: int) -> Candidates:
 def chosen_from(candidates: Candidates) -> Rounds:
     """The choice among the candidates in every round."""
     objective, _ = candidates[0]
-    rounds = Rounds(objective.y, objective.units)
+    rounds = Rounds(objective.y, objective.units, classes=True)
     for candidate in candidates:
         rounds.evaluate(*candidate)
     return rounds

@@ -82,7 +82,7 @@ def of_draw(n: int, share: float, seed: int) -> list[tuple[float, ...]]:
     """Figures of each ridge, of the machine chosen, and nested."""
     objective = Objective(*noise(n, share, seed), kernel="rbf", criterion="press")
     given = [of_machine(objective, point(objective, 0.0, ridge)) for ridge in RIDGES]
-    rounds = Rounds(objective.y, objective.units)
+    rounds = Rounds(objective.y, objective.units, classes=True)
     points = [rounds.evaluate(objective, point(objective, *place)) for place in GRID]
     tuned = of_machine(objective, min(points, key=lambda one: one.value).theta)
     return [*given, tuned, of_choice(objective, rounds)]

@@ -150,6 +150,11 @@ def group_numbers(groups: Any, n: int, cv: Any = None) -> AnyArray:
     return np.asarray(numbers)
 
 
+def is_number_of_folds(cv: Any) -> bool:
+    """True unless ``cv`` is made for certain rows, as splits and splitters are."""
+    return cv is None or isinstance(cv, (Integral, str))
+
+
 def is_grouped(numbers: AnyArray) -> bool:
     """True if some row shares the number of its group with another."""
     return bool(np.bincount(numbers).max() > 1)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from looms._typing import AnyArray, Array
-from looms.folds import fold_numbers, left_out_with
+from looms.folds import check_rest, fold_numbers, is_number_of_folds, left_out_with
 
 __all__ = ["Units"]
 
@@ -129,10 +129,23 @@ class Units:
         *,
         classes: bool = False,
         random_state: int = 0,
+        rows: AnyArray | None = None,
     ) -> Self:
-        """Units of a cross-validation; arguments are as for `looms.folds.fold_numbers`."""
-        numbers = fold_numbers(cv, y, groups, classes=classes, random_state=random_state)
-        return cls.of_numbers(numbers, groups)
+        """Units of a cross-validation, of all rows, or of some.
+
+        Parameters
+        ----------
+        cv, y, groups, classes, random_state : as for `looms.folds.fold_numbers`.
+        rows : rows that take part. A number of folds divides these; splits refer to all rows.
+        """
+        some = slice(None) if rows is None else rows
+        own = None if groups is None else groups[some]
+        if is_number_of_folds(cv):
+            options: dict[str, Any] = {"classes": classes, "random_state": random_state}
+            return cls.of_numbers(fold_numbers(cv, y[some], own, **options), own)
+        numbers = fold_numbers(cv, y, groups, classes=classes)[:, some]
+        check_rest(numbers, y[some], classes, "fold")
+        return cls.of_numbers(numbers, own)
 
     def __getstate__(self) -> dict[str, AnyArray]:
         """State without what can be made again from it."""

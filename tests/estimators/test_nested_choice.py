@@ -243,3 +243,11 @@ def test_area_is_of_pairs_with_the_choice_made_without_both(target):
         areas.append(right / total)
     assert model.nested_.auc[0] == pytest.approx(np.mean(areas), rel=1e-9)
     assert model.scores_["auc"] == model.nested_.auc[0]
+
+
+def test_a_regressor_of_labels_predicts_numbers():
+    y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    nested = LSSVMRegressorCV(search="grid").fit(X, y).nested_
+    assert nested.decisions is None
+    assert nested.auc is None
+    assert "rmse" in repr(nested)

@@ -62,7 +62,7 @@ def test_it_is_the_choice_made_anew_without_each_fold(
     candidates = list(candidates_of(KERNELS[kernels], y, criterion, options))
     objective = candidates[0][0]
     units = objective.units
-    choice = Rounds(y, units)
+    choice = Rounds(y, units, classes=True)
     values = [choice.evaluate(*candidate).value for candidate in candidates]
     points = [objective.evaluate(theta, gradient=False) for objective, theta in candidates]
     assert_allclose(values, [point.value for point in points], rtol=1e-10)
@@ -106,11 +106,11 @@ def test_it_is_the_choice_made_anew_without_each_fold(
 def test_candidates_that_cannot_be_evaluated_are_not_chosen():
     K = X @ X.T - 3.0 * np.eye(N)
     objective = Objective(K, LABELS, kernel="precomputed")
-    choice = Rounds(LABELS, objective.units)
+    choice = Rounds(LABELS, objective.units, classes=True)
     values = [choice.evaluate(objective, np.array([m])).value for m in (-20.0, 3.0, 5.0)]
     assert_array_equal(np.isfinite(values), [False, True, True])
     assert (choice.chosen > 0).all()
-    choice = Rounds(LABELS, objective.units)
+    choice = Rounds(LABELS, objective.units, classes=True)
     choice.evaluate(objective, np.array([-20.0]))
     with pytest.raises(ValueError, match="No candidate"):
         choice.nested(np.arange(N), np.ones(N), lambda *_: Score(0.0))
@@ -152,7 +152,7 @@ def test_a_scan_takes_the_least_of_all_points(kernels, cv, monkeypatch):
         best = min(theirs, key=lambda point: point.value)
         assert_allclose(fit.held_out, best.model.held_out, rtol=1e-9)
         if cv != "5x2":
-            again, other = scan(objective, rounds=Rounds(LABELS, objective.units))
+            again, other = scan(objective, rounds=Rounds(LABELS, objective.units, classes=True))
             assert again.value == pytest.approx(tuning.value, rel=1e-9)
             assert_allclose(other.held_out, fit.held_out, rtol=1e-9)
 

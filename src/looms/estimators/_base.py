@@ -16,7 +16,7 @@ from looms._checks import one_or_many
 from looms._kernel_matrix import check_kernel_matrix
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
-from looms.blocks import ArrayBlocks, RowBlocks, as_blocks, rows_in_memory
+from looms.blocks import ArrayBlocks, RowBlocks, rows_in_memory
 from looms.dask._blocks import in_blocks
 from looms.estimators._certificate import CertifiedMachine
 from looms.estimators._scored import ScoredMachine
@@ -154,18 +154,6 @@ class KernelMachine(CertifiedMachine, ScoredMachine):
             cached = self._units_of_fit = self.units_.among(np.flatnonzero(self.fit_weight_))
         return cached
 
-    def _held_out_at(
-        self, X: Matrix, left_out: LeftOut, units: Units
-    ) -> Iterator[tuple[slice, Array]]:
-        """Some new samples at a time, and their output by the machine without each row's unit."""
-        train, shape = np.flatnonzero(self.fit_weight_), self.loo_.y.shape[1:]
-        blocks = as_blocks(X)
-        for rows in left_out.parts(X.shape[0]):
-            some = blocks.rows(np.arange(rows.start, rows.stop))
-            with blas_threads(len(train)):
-                F = left_out.at(some[:, train] if self._pairwise else some, units)
-            yield rows, F[:, units.own].reshape(len(F), -1, *shape)
-
     def _models_without_rows(
         self, X: Matrix, chosen: bool = True
     ) -> tuple[Array, Iterator[tuple[slice, Array]]]:
@@ -175,14 +163,17 @@ class KernelMachine(CertifiedMachine, ScoredMachine):
         n_targets) numbers. With ``nested_`` the models were chosen without the row, unless
         ``chosen`` is false.
         """
-        nested = self.nested_ if chosen else None
+        nested, shape = self.nested_ if chosen else None, (-1, *self.loo_.y.shape[1:])
         if nested is not None:
-            left_out = self._chosen_without(nested)
-            return nested.held_out.residuals, self._held_out_at(X, left_out, nested.units)
-        left_out, units = self.left_out(), self._units.draws
-        with blas_threads(len(left_out.y)):
-            residuals = left_out.y - left_out.outputs(units)[0]
-        return residuals.reshape(-1, *self.loo_.y.shape[1:]), self._held_out_at(X, left_out, units)
+            left_out, units = self._chosen_without(nested), nested.units
+            residuals = nested.held_out.residuals
+        else:
+            left_out, units = self.left_out(), self._units.draws
+            with blas_threads(len(left_out.y)):
+                residuals = (left_out.y - left_out.outputs(units)[0]).reshape(shape)
+        own = X[:, np.flatnonzero(self.fit_weight_)] if self._pairwise else X
+        parts = left_out.in_parts(own, units)
+        return residuals, ((rows, F.reshape(len(F), *shape)) for rows, F in parts)
 
     @abstractmethod
     def left_out(self) -> LeftOut:

@@ -20,7 +20,7 @@ from looms._classes import class_factors
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import as_blocks
 from looms.estimators._warnings import kept_warnings
-from looms.folds import NUMBER_OF_FOLDS, check_rest, fold_numbers, is_grouped
+from looms.folds import NUMBER_OF_FOLDS, fold_numbers, is_grouped, is_number_of_folds
 from looms.held_out import HeldOut
 from looms.kernels._names import is_estimator
 from looms.kernels._samples import training_rows
@@ -84,7 +84,8 @@ class RowsOfFit:
 
     def units(self, cv: Any) -> Units:
         """Those of the rows that take part, which ``cv`` holds out together."""
-        return units_of_fit(cv, self.y, self.groups, self.classes, self.train, self.seed)
+        options: dict[str, Any] = {"classes": self.classes, "random_state": self.seed}
+        return Units.of(cv, self.y, self.groups, rows=self.train, **options)
 
     def outer_units(self, cv: Any, most: int = OUTER_FOLDS) -> Units:
         """Outer folds of the rows that take part; those of ``cv`` if it is made for these rows.
@@ -117,28 +118,9 @@ class RowsOfFit:
         return self.scorer(own, factor * self.fit_weight[places])
 
 
-def is_number_of_folds(cv: Any) -> bool:
-    """True unless ``cv`` is made for certain rows, as splits and splitters are."""
-    return cv is None or isinstance(cv, (Integral, str))
-
-
 def remedy_of_optimism(nested: bool) -> str:
     """Advice for honest scores; ``nested`` if a fit can repeat its choice in folds."""
     return "fit with nested='folds', or use looms.assess" if nested else "use looms.assess"
-
-
-def units_of_fit(
-    cv: Any, y: AnyArray, groups: AnyArray, classes: bool, train: AnyArray, seed: int
-) -> Units:
-    """Units of the rows ``train`` that ``cv`` holds out; ``y`` and groups are of all rows.
-
-    A number of folds divides these rows; splits refer to all rows.
-    """
-    if is_number_of_folds(cv):
-        return Units.of(cv, y[train], groups[train], classes=classes, random_state=seed)
-    folds = fold_numbers(cv, y, groups, classes=classes)[:, train]
-    check_rest(folds, y[train], classes, "fold")
-    return Units.of_numbers(folds, groups[train])
 
 
 def outer_folds(

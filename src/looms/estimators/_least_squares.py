@@ -17,7 +17,7 @@ from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks, as_blocks, rows_in_memory
 from looms.estimators._base import KernelMachine, check_flag
 from looms.estimators._certificate import Certificate
-from looms.estimators._folds import refits_of, units_of_fit
+from looms.estimators._folds import refits_of
 from looms.folds import group_numbers
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
@@ -319,7 +319,7 @@ class GivenMachine(LeastSquaresMachine):
                 f"Leave-one-out needs two samples of non-zero weight or more, got {n}."
             )
         numbers = group_numbers(groups, len(targets))
-        units = units_of_fit(None, y, numbers, is_classifier(self), train, seed=0)
+        units = Units.of(None, y, numbers, classes=is_classifier(self), rows=train)
         zeta = fit_weight[train] * (n / fit_weight[train].sum())
         X_train = training_rows(X, train, kernel.pairwise)
         if not has_few_features(kernel, X_train):

@@ -125,7 +125,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             check_memory(n, SEARCH if self.search == "gradient" else GRID)
         closed = self.search == "grid" and self.nested == "auto" and rank is None
         closed = closed and not (self._is_stack or estimators) and Rounds.can_take(units)
-        rounds = Rounds(rows.targets[train], units) if closed else None
+        rounds = Rounds(rows.targets[train], units, classes=rows.classes) if closed else None
         later = rounds is None and (self.nested == "folds" or not isinstance(X, RowBlocks))
         later = later and takes_outer_folds(self, self.cv, n, rows.outer_units)
         warn_of_scales(X_train, kernels, getattr(self, "feature_names_in_", None))

@@ -44,7 +44,12 @@ from looms.scores import area_within
 from looms.selection import _svm_search as svm_search
 from looms.selection._decisions import Decided, Decisions
 from looms.selection._nested import Nested
-from looms.svm._one_against_one import FittedTo, Machines, class_log_probabilities
+from looms.svm._one_against_one import (
+    FittedTo,
+    Machines,
+    class_log_probabilities,
+    solved_pairs,
+)
 from looms.svm._problem import KKT_TOLERANCE, Loss
 from looms.svm.dual import solve
 from looms.svm.left_out import Paths
@@ -208,7 +213,8 @@ class SupportVectorClassifier(ThresholdedClassifier):
         """Fitted attributes of the machine of a sample, the rows of positive weight."""
         train, others = np.flatnonzero(weight), np.flatnonzero(weight == 0)
         with one_blas_thread():
-            machines = sample.solved(svm_search.kernel_matrix(kernel, sample.X), C)
+            K, folds = svm_search.kernel_matrix(kernel, sample.X), sample.units.number[0]
+            machines = solved_pairs(K, sample.labels, C, sample.weight, folds, loss=self.loss)
             passes, tested = zip(*machines.passes(sample.units), strict=True)
             held_out = mean_of_passes(
                 [one.held_out(self._fitted_to).outputs for one in passes], tested
@@ -272,16 +278,12 @@ class SupportVectorClassifier(ThresholdedClassifier):
         cached: Machines | None = vars(self).get("_machine_models")
         if cached is None:
             train = np.flatnonzero(self.fit_weight_)
-            sample = svm_search.Sample(
-                training_rows(self.X_fit_, train, self.kernel_.pairwise),
-                class_indices(self.loo_.y[train]),
-                self.fit_weight_[train],
-                self.fit_weight_[train],
-                self._units.draws,
-                self.loss,
-            )
+            X = training_rows(self.X_fit_, train, self.kernel_.pairwise)
+            data = class_indices(self.loo_.y[train]), self.C_, self.fit_weight_[train]
+            folds = self._units.draws.number[0]
             with one_blas_thread():
-                cached = sample.solved(svm_search.kernel_matrix(self.kernel_, sample.X), self.C_)
+                K = svm_search.kernel_matrix(self.kernel_, X)
+                cached = solved_pairs(K, *data, folds, loss=self.loss)
             self._machine_models = cached
         return cached
 

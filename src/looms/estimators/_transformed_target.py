@@ -20,7 +20,6 @@ from looms.estimators._base import checked_sample_weight
 from looms.estimators._certificate import Certificate
 from looms.estimators._folds import (
     as_rest_of,
-    is_number_of_folds,
     outer_folds,
     predicted_without,
     remedy_of_optimism,
@@ -32,6 +31,7 @@ from looms.estimators._regressor import LSSVMRegressorCV, Regressor
 from looms.estimators._scored import ScoredRegressor
 from looms.estimators._search import NESTED
 from looms.estimators._warnings import kept_warnings, warn
+from looms.folds import is_number_of_folds
 from looms.held_out import HeldOut
 from looms.selection._nested import Nested
 from looms.selection._target_transforms import (

@@ -155,6 +155,7 @@ class Rounds:
     ----------
     y : (n,) or (n, t) targets.
     units : three or more, in which every row is once.
+    classes : whether the targets are classes, ±1, so that pairs of units are left out, too.
 
     Attributes
     ----------
@@ -178,7 +179,7 @@ class Rounds:
     >>> rng = np.random.default_rng(0)
     >>> X, y = rng.normal(size=(40, 3)), rng.normal(size=40)      # nothing to be learned
     >>> objective = Objective(X, y)
-    >>> rounds = Rounds(y, objective.units)
+    >>> rounds = Rounds(y, objective.units, classes=False)
     >>> thetas = [objective.theta0 + [0.0, shift] for shift in range(-6, 8)]
     >>> points = [rounds.evaluate(objective, theta) for theta in thetas]
     >>> held_out = rounds.outputs[range(40), range(40), 0]
@@ -186,11 +187,10 @@ class Rounds:
     True
     """
 
-    def __init__(self, y: Array, units: Units) -> None:
-        self.y, self.units, self.settings = y, units, list[Setting]()
+    def __init__(self, y: Array, units: Units, *, classes: bool) -> None:
+        self.y, self.units, self.classes, self.settings = y, units, classes, list[Setting]()
         Y, self._members = targets_as_columns(y), tuple(units)
-        labeled = np.isin(y, (-1.0, 1.0)).all()
-        pairs = fold_pairs(Y, units.number[0]) if labeled else []
+        pairs = fold_pairs(Y, units.number[0]) if classes else []
         self.left_out: list[tuple[int, ...]] = [(g,) for g in range(units.n_units)] + [*pairs]
         self._rows = [np.concatenate([self._members[g] for g in gone]) for gone in self.left_out]
         self._outside = np.ones((len(self._rows), len(y)), dtype=bool)
@@ -266,7 +266,7 @@ class Rounds:
         used, machine = np.unique(self.chosen[: self.units.n_units], return_inverse=True)
         outputs = self.outputs[number, np.arange(n)]
         decisions = auc = None
-        if np.isin(self.y, (-1.0, 1.0)).all():
+        if self.classes:
             labels, first = class_indices(self.y), self.units.n_units
             in_pairs = {g for pair in self.left_out[first:] for g in pair}
             pairs = range(first, len(self.left_out))

@@ -150,11 +150,6 @@ class Sample:
     units: Units
     loss: Loss
 
-    def solved(self, K: Array, C: float, start: Machines | None = None) -> Machines:
-        """Machines of all pairs, from those at another C."""
-        folds = self.units.number[0]
-        return solved_pairs(K, self.labels, C, self.weight, folds, start, self.loss)
-
     def scored(self, machines: Machines, score: Score) -> float:
         """Score of held-out outputs, a mean over passes by the weight of what they test."""
         values, masses = [], []
@@ -200,12 +195,14 @@ def sweep(
     by_cost: dict[int, ScoredPoint] = {}
     machines = None
     with one_blas_thread():
-        K = kernel_matrix(kernel, sample.X)
+        K, folds = kernel_matrix(kernel, sample.X), sample.units.number[0]
         for k in np.argsort(costs, kind="stable").tolist():
             began = time.perf_counter()
             value, n_support, failure = np.nan, 0, None
             try:
-                machines = sample.solved(K, costs[k], machines)
+                machines = solved_pairs(
+                    K, sample.labels, costs[k], sample.weight, folds, machines, sample.loss
+                )
                 n_support = int(machines.coefficients.any(axis=1).sum())
                 value = sample.scored(machines, score)
             except (IndefiniteKernelError, NotConvergedError) as error:
