@@ -94,8 +94,18 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        if not _renamed(beside, path):
-            raise PartRemovedError(errno.ENOENT, "it was removed while being written", str(path))
+        try:
+            os.replace(beside, path)
+        except FileNotFoundError:
+            problem = "it was removed while being written"
+            raise PartRemovedError(errno.ENOENT, problem, str(path)) from None
+        if os.name == "posix":
+            with suppress(OSError):  # a folder that may not be listed, or some network file systems
+                folder = os.open(path.parent, os.O_RDONLY)
+                try:
+                    os.fsync(folder)
+                finally:
+                    os.close(folder)
     finally:
         beside.unlink(missing_ok=True)
 
@@ -107,22 +117,6 @@ def write_whole(path: Path, data: bytes) -> None:
             with whole_file(path) as file:
                 file.write(data)
             return
-
-
-def _renamed(beside: Path, path: Path) -> bool:
-    """Put the file in its place durably; False if `remove_parts` removed it before."""
-    try:
-        os.replace(beside, path)
-    except FileNotFoundError:
-        return False
-    if os.name == "posix":
-        with suppress(OSError):  # a folder that may not be listed, or some network file systems
-            folder = os.open(path.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
-    return True
 
 
 def remove_parts(folder: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -72,25 +71,9 @@ def free_memory() -> int | None:
     The least of what the system has available and what limits of control groups, such as those of
     containers and batch jobs, leave. Where only the size of the memory is known, that size.
     """
-    known = [*_available(), *_left_by_control_groups()]
-    if not known and hasattr(os, "sysconf"):
-        known = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
-    return max(0, min(known)) if known else None
-
-
-def _available() -> Iterator[int]:
-    """What Linux would give to a new process without swapping."""
-    for line in _lines(_SYSTEM / "proc/meminfo"):
-        if line.startswith("MemAvailable:"):
-            yield 1024 * int(line.split()[1])
-
-
-def _left_by_control_groups() -> Iterator[int]:
-    """Limit minus use of the groups of this process, of version 2 and 1, and of those around them.
-
-    Pages of files that can be dropped are not counted as used.
-    """
-    for line in _lines(_SYSTEM / "proc/self/cgroup"):
+    meminfo = [line.split() for line in _lines(_SYSTEM / "proc/meminfo")]
+    known = [1024 * int(amount) for name, amount, *_ in meminfo if name == "MemAvailable:"]
+    for line in _lines(_SYSTEM / "proc/self/cgroup"):  # of version 2 and 1
         _, controllers, path = line.split(":", 2)
         if controllers == "":
             root, names = _SYSTEM / "sys/fs/cgroup", ("max", "current", "inactive_file")
@@ -100,17 +83,17 @@ def _left_by_control_groups() -> Iterator[int]:
         else:
             continue
         group = root / path.strip("/")
-        for folder in (group, *group.parents):
-            yield from _left_by(folder, *names)
+        for folder in (group, *group.parents):  # the group and those around it
+            limit, used = (_lines(folder / f"memory.{name}")[:1] for name in names[:2])
+            if limit and used and limit != ["max"]:
+                stat = dict(line.split(maxsplit=1) for line in _lines(folder / "memory.stat"))
+                droppable = int(stat.get(names[2], 0))  # pages of files
+                known.append(int(limit[0]) - int(used[0]) + droppable)
             if folder == root:
                 break
-
-
-def _left_by(folder: Path, limit: str, used: str, file_pages: str) -> Iterator[int]:
-    amounts = [_lines(folder / f"memory.{name}")[:1] for name in (limit, used)]
-    if all(amounts) and amounts[0] != ["max"]:
-        stat = dict(line.split(maxsplit=1) for line in _lines(folder / "memory.stat"))
-        yield int(amounts[0][0]) - int(amounts[1][0]) + int(stat.get(file_pages, 0))
+    if not known and hasattr(os, "sysconf"):
+        known = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    return max(0, min(known)) if known else None
 
 
 def _lines(path: Path) -> list[str]:

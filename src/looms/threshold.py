@@ -331,7 +331,11 @@ def find_threshold(loo: HeldOut, rule: Any = "ber") -> tuple[float, float]:
         predictions = (np.where(rank >= cut, 1, -1) for cut in distinct)
         losses = (np.array([rule.loss(labels, each, weight) for each in predictions]),)
     else:
-        losses = rule.losses(_counts(weight, positive, distinct))
+        # Sums from either end, so that a class all on one side counts zero on the other exactly.
+        by_class = [weight * side for side in (positive, ~positive)]
+        below = [np.append(0.0, np.cumsum(w))[distinct] for w in by_class]
+        above = [np.append(np.cumsum(w[::-1])[::-1], 0.0)[distinct] for w in by_class]
+        losses = rule.losses(Counts(*above, *below))
         if any(np.isnan(loss).any() for loss in losses):
             raise ValueError(
                 f"{rule!r} gives NaN for a threshold; give a number for every cut, and the worst "
@@ -370,17 +374,6 @@ def ordinal_thresholds(held_out: HeldOut) -> Array:
     above = [np.where(held_out.y >= level, 1.0, -1.0) for level in np.unique(held_out.y)[1:]]
     cuts = [find_threshold(HeldOut(y, *list(held_out)[1:]), Cost())[0] for y in above]
     return np.sort(cuts)  # of equal losses they may cross
-
-
-def _counts(weight: Array, positive: AnyArray, cuts: AnyArray) -> Counts:
-    """Counts with the threshold above the ``cuts[j]`` smallest outputs."""
-    # Sums from either end, so that a class all on one side counts zero on the other exactly.
-    below = [np.append(0.0, np.cumsum(weight * side))[cuts] for side in (positive, ~positive)]
-    above = [
-        np.append(np.cumsum((weight * side)[::-1])[::-1], 0.0)[cuts]
-        for side in (positive, ~positive)
-    ]
-    return Counts(above[0], above[1], below[0], below[1])
 
 
 def _recall_and_precision(counts: Counts) -> tuple[Array, Array]:

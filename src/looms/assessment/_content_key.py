@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
 from importlib import metadata
 from pathlib import Path, PurePath
-from types import CodeType, EllipsisType, FunctionType, MethodType, ModuleType, NoneType
+from types import CodeType, EllipsisType, FunctionType, ModuleType, NoneType
 from typing import Any
 
 import numpy as np
@@ -22,15 +22,6 @@ _ALWAYS_NOTED = {"looms", "sklearn", "numpy", "scipy"}
 
 #: Types whose values are their text.
 _PLAIN = (NoneType, EllipsisType, str, bytes, int, float, complex, range, slice, np.dtype, PurePath)
-
-#: Types that wrap functions, which pickle gives no content of.
-_WRAPPERS: dict[type, tuple[str, ...]] = {
-    MethodType: ("__func__", "__self__"),
-    functools.partial: ("func", "args", "keywords"),
-    functools.partialmethod: ("func", "args", "keywords"),
-    functools.cached_property: ("func",),
-    property: ("fget", "fset", "fdel"),
-}
 
 
 def content_key(**parts: Any) -> str:
@@ -68,7 +59,13 @@ def package_versions(*things: Any) -> dict[str, str]:
     feeder = _Feeder(lambda data: None)
     for thing in things:
         feeder.item(thing, "")
-    return {package: _version(package) for package in sorted(feeder.packages)}
+    distributions = metadata.packages_distributions() if feeder.packages else {}
+    versions = {}
+    for package in sorted(feeder.packages):
+        unknown = str(getattr(sys.modules.get(package), "__version__", "unknown"))
+        known = [metadata.version(name) for name in distributions.get(package, ())]
+        versions[package] = known[0] if known else unknown
+    return versions
 
 
 class _Feeder:
@@ -138,10 +135,12 @@ class _Feeder:
             self._frame(value, where)
         elif hasattr(value, "to_pandas"):
             self._frame(value.to_pandas(), where)
-        elif isinstance(value, tuple(_WRAPPERS)):
-            names = next(names for kind, names in _WRAPPERS.items() if isinstance(value, kind))
-            self._text(type(value).__name__)
-            self._items((getattr(value, name) for name in names), where)
+        elif isinstance(value, property):
+            self._text("property")
+            self._items((value.fget, value.fset, value.fdel), where)
+        elif isinstance(value, functools.cached_property):
+            self._text("cached property")
+            self.item(value.func, where)
         elif hasattr(value, "__wrapped__"):  # static and class methods and those with a cache
             self._text("wrapped", type(value).__name__)
             self.item(value.__wrapped__, where)
@@ -199,7 +198,9 @@ class _Feeder:
         package = module.partition(".")[0]
         if package in sys.stdlib_module_names | _ALWAYS_NOTED:
             return True
-        if not _lies_in_packages(module):
+        # Editable installs are not in a folder of installed packages.
+        file = getattr(sys.modules.get(module), "__file__", None)
+        if file is None or {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts):
             return False
         self.packages.add(package)
         return True
@@ -280,16 +281,3 @@ def _in_order(keys: Iterable[Any]) -> list[Any]:
 def _name(value: Any) -> str:
     name = getattr(value, "__qualname__", None) or getattr(value, "__name__", repr(value))
     return f"{getattr(value, '__module__', None)}.{name}"
-
-
-@functools.cache
-def _lies_in_packages(module: str) -> bool:
-    """True for a module in a folder of installed packages; editable installs are not."""
-    file = getattr(sys.modules.get(module), "__file__", None)
-    return file is not None and not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)
-
-
-def _version(package: str) -> str:
-    for distribution in metadata.packages_distributions().get(package, ()):
-        return metadata.version(distribution)
-    return str(getattr(sys.modules.get(package), "__version__", "unknown"))

@@ -161,7 +161,18 @@ def scorers_of(scoring: Any, estimator: Any, y: npt.ArrayLike) -> dict[str, Scor
         raise ValueError(f"scoring must be names or callables, got {scoring!r}.")
     if not named:
         raise ValueError("scoring is empty.")
-    return {str(name): _scorer(scorer) for name, scorer in named.items()}
+    for name, scorer in named.items():
+        if callable(scorer):
+            continue
+        try:
+            known = isinstance(scorer, str) and scorer in OWN
+            named[name] = OWN[scorer] if known else get_scorer(scorer)
+        except (ValueError, TypeError) as error:
+            raise ValueError(
+                f"Unknown score {scorer!r}; known are {', '.join(OWN)}, all that "
+                "sklearn.metrics.get_scorer_names() lists, and callables (estimator, X, y)."
+            ) from error
+    return {str(name): scorer for name, scorer in named.items()}
 
 
 def all_scores(
@@ -208,17 +219,3 @@ def is_area(scorer: Any) -> bool:
 
 def _is_scikit_learns(scorer: Any) -> bool:
     return hasattr(scorer, "_score_func") and hasattr(scorer, "get_metadata_routing")
-
-
-def _scorer(scorer: Any) -> Scorer:
-    if callable(scorer):
-        return scorer  # type: ignore[no-any-return]
-    if isinstance(scorer, str) and scorer in OWN:
-        return OWN[scorer]
-    try:
-        return get_scorer(scorer)  # type: ignore[no-any-return]
-    except (ValueError, TypeError) as error:
-        raise ValueError(
-            f"Unknown score {scorer!r}; known are {', '.join(OWN)}, all that "
-            "sklearn.metrics.get_scorer_names() lists, and callables (estimator, X, y)."
-        ) from error

@@ -79,21 +79,33 @@ class Store:
             used = any(self._folder.glob("seed*.json"))  # before its manifest is looked for
             manifest = self._folder / _ABOUT
             recorded = _json(manifest) if manifest.exists() else None
-            if recorded is not None:
-                _check_versions(folder, recorded, packages)
-            elif used:
+            if recorded is None and used:
                 raise StoreError(
                     manifest,
                     "this file, which has the versions that made the stored splits, is damaged",
                     "Nothing was changed; name another folder for the store.",
                 )
-            else:
+            if recorded is None:
                 content = {**about, "versions": versions(), "packages": packages}
                 write_whole(manifest, _bytes(content))
+                return
         except OSError as error:
             raise StoreError(
                 folder, f"the store cannot be used ({error.strerror})", "Name another folder."
             ) from error
+        now = {**versions(), **packages}
+        then = {**recorded.get("versions", {}), **recorded.get("packages", {})}
+        # Another Python that changes what runs has another key.
+        changed = [name for name in now if name != "python" and then.get(name) != now[name]]
+        if changed:
+            before = " and ".join(f"{name} {then.get(name)}" for name in changed)
+            after = " and ".join(f"{name} {now[name]}" for name in changed)
+            raise StoreError(
+                folder,
+                f"splits of this assessment were stored by {before}, and this is {after}",
+                "Results of different versions do not mix: go back to that version, or name "
+                "another folder.",
+            )
 
     def load(self, splits: Iterable[Split]) -> dict[int, SplitResult]:
         """Results of stored splits by index, with a warning for damaged files."""
@@ -175,22 +187,6 @@ def _claim(folder: Path) -> None:
             folder,
             f"the store is {state}, and looms {__version__} writes format {FORMAT}",
             "Nothing was changed; name another folder.",
-        )
-
-
-def _check_versions(folder: Path, recorded: dict[str, Any], packages: dict[str, str]) -> None:
-    now = {**versions(), **packages}
-    then = {**recorded.get("versions", {}), **recorded.get("packages", {})}
-    # Another Python that changes what runs has another key.
-    changed = [name for name in now if name != "python" and then.get(name) != now[name]]
-    if changed:
-        before = " and ".join(f"{name} {then.get(name)}" for name in changed)
-        after = " and ".join(f"{name} {now[name]}" for name in changed)
-        raise StoreError(
-            folder,
-            f"splits of this assessment were stored by {before}, and this is {after}",
-            "Results of different versions do not mix: go back to that version, or name another "
-            "folder.",
         )
 
 

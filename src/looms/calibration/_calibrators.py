@@ -230,39 +230,27 @@ def loo_probabilities(loo: HeldOut, calibration: str = "sigmoid") -> Array:
     p = np.empty(outputs.shape)
     if not weighted.all():
         p[~weighted] = fit_calibrator(loo, calibration).probability(outputs[~weighted])
-    sample = outputs[weighted], targets[weighted], loo.sample_weight[weighted]
+    f, y, weight = outputs[weighted], targets[weighted], loo.sample_weight[weighted]
     if calibration == "sigmoid" and outputs.shape[1] > 1:
-        p[weighted] = softmax_without_each(*sample)
+        p[weighted] = softmax_without_each(f, y, weight)
         return p
+    without = np.empty(f.shape)
     if calibration == "sigmoid":
-        p[weighted] = _sigmoid_without_each(*sample)
+        step = max(1, _BLOCK // len(f))
+        for start in range(0, len(f), step):
+            rows = np.arange(start, min(len(f), start + step))
+            others = np.tile(weight, (len(rows), 1))
+            others[np.arange(len(rows)), rows] = 0.0
+            pooled = np.broadcast_to(f.ravel(), others.shape)
+            fits = zip(*fit_increasing_sigmoids(pooled, y.ravel(), others), strict=True)
+            for i, fitted in zip(rows.tolist(), fits, strict=True):
+                without[i] = Sigmoid(*fitted).probability(f[i])
     else:
-        p[weighted] = _without_each(fit, *sample)
+        weights, others = np.repeat(weight[:, None], f.shape[1], axis=1), np.full(len(f), True)
+        for i in range(len(f)):
+            others[i] = False
+            calibrator = fit(f[others].ravel(), y[others].ravel(), weights[others].ravel())
+            without[i] = calibrator.probability(f[i])
+            others[i] = True
+    p[weighted] = without
     return normalized(p, outputs)
-
-
-def _sigmoid_without_each(f: Array, y: Array, weight: Array) -> Array:
-    n = len(f)
-    p = np.empty(f.shape)
-    step = max(1, _BLOCK // f.size)
-    for start in range(0, n, step):
-        rows = np.arange(start, min(n, start + step))
-        others = np.tile(weight, (len(rows), 1))
-        others[np.arange(len(rows)), rows] = 0.0
-        pooled = np.broadcast_to(f.ravel(), others.shape)
-        slopes, intercepts = fit_increasing_sigmoids(pooled, y.ravel(), others)
-        for i, slope, intercept in zip(rows, slopes, intercepts, strict=True):
-            p[i] = Sigmoid(slope, intercept).probability(f[i])
-    return p
-
-
-def _without_each(fit: Fitter, f: Array, y: Array, weight: Array) -> Array:
-    weights = np.repeat(weight[:, None], f.shape[1], axis=1)
-    others = np.full(len(f), True)
-    p = np.empty(f.shape)
-    for i in range(len(f)):
-        others[i] = False
-        calibrator = fit(f[others].ravel(), y[others].ravel(), weights[others].ravel())
-        p[i] = calibrator.probability(f[i])
-        others[i] = True
-    return p

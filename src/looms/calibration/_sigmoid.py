@@ -256,9 +256,13 @@ class _Rows(NamedTuple):
     def chosen(self, rows: npt.NDArray[np.bool_]) -> _Rows:
         return self if rows.all() else _Rows(*(array[rows] for array in self))
 
-    def loss(self, slope: Array, intercept: Array) -> Array:
-        """(m,) t z + log(1 + exp(-z)), summed, for z = slope g + intercept."""
-        z = slope[:, None] * self.outputs + intercept[:, None]
+    def z(self, x: Array) -> Array:
+        """Log-odds of the negative class for slopes and intercepts x, (m, 2)."""
+        return np.asarray(x[:, :1] * self.outputs + x[:, 1:])
+
+    def loss(self, x: Array) -> Array:
+        """(m,) t z + log(1 + exp(-z)), summed."""
+        z = self.z(x)
         # The logarithm of the larger of 1 and exp(-z) apart, that of the ratio beside it.
         losses = self.targets * z + np.maximum(-z, 0.0) + np.log1p(np.exp(-np.abs(z)))
         return np.asarray(np.einsum("ij,ij->i", self.weight, losses))
@@ -277,77 +281,54 @@ def _fit_rows(outputs: Array, positive: npt.NDArray[np.bool_], weight: Array) ->
     spread = np.sqrt(np.einsum("ij,ij,ij->i", weight, g, g) / total)
     spread[spread < 1e-14] = 1.0  # equal outputs but for rounding: the slope stays zero
     g /= spread[:, None]
-    slope, intercept = _newton(_Rows(g, targets, weight))
-    slope /= spread
-    intercept -= slope * center
-    return slope / largest, intercept
+    slope, intercept = _newton(_Rows(g, targets, weight)).T
+    slope = slope / spread
+    return slope / largest, intercept - slope * center
 
 
-def _newton(rows: _Rows) -> tuple[Array, Array]:
-    """Minimizer of the loss of each row by Newton's method with backtracking."""
+def _newton(rows: _Rows) -> Array:
+    """Slope and intercept of least loss of each row, (m, 2), by Newton's method."""
     total = rows.weight.sum(axis=1)
     mean_target = np.einsum("ij,ij->i", rows.weight, rows.targets) / total
-    slope, intercept = np.zeros(len(total)), np.log((1.0 - mean_target) / mean_target)
-    moving = np.full(len(total), True)
-    loss = rows.loss(slope, intercept)
+    x = np.column_stack([np.zeros(len(total)), np.log((1.0 - mean_target) / mean_target)])
+    moving, loss = np.full(len(total), True), rows.loss(x)
     for _ in range(_MAX_ITERATIONS):
-        part = rows.chosen(moving)
-        at = slope[moving], intercept[moving]
-        *step, decrement = _newton_step(part, *at)
-        done = decrement <= 1e-22 * total[moving]  # the step itself then ends at full precision
-        slope[moving], intercept[moving], loss[moving], moved = _backtracked(
-            part, at, step, decrement, loss[moving]
-        )
-        moving[moving] = moved & ~done
+        part, start, before = rows.chosen(moving), x[moving], loss[moving]
+        z = part.z(start)
+        p = expit(-z)
+        difference = part.weight * (part.targets - p)
+        curvature = part.weight * p * expit(z)
+        mass = curvature.sum(axis=1) + np.finfo(float).tiny
+        center = np.einsum("ij,ij->i", curvature, part.outputs) / mass
+        g = part.outputs - center[:, None]
+        # About that center the Hessian is diagonal.
+        variance = np.einsum("ij,ij,ij->i", curvature, g, g)
+        gradient_slope = np.einsum("ij,ij->i", difference, g)
+        gradient_level = difference.sum(axis=1)
+        flat = variance <= 1e-28 * mass
+        step_slope = np.where(flat, 0.0, -gradient_slope / np.where(flat, 1.0, variance))
+        step_level = -gradient_level / mass
+        step = np.column_stack([step_slope, step_level - center * step_slope])
+        decrement = -(gradient_slope * step_slope + gradient_level * step_level)
+        # Backtracking, by steps that are halved where they do not lower the loss enough.
+        end, reached, waiting = start.copy(), before.copy(), np.full(len(start), True)
+        slack = 1e-13 * np.abs(before)  # differences of the loss below it are rounding
+        for halving in range(_HALVINGS):
+            length = 0.5**halving
+            tried = start[waiting] + length * step[waiting]
+            value = part.chosen(waiting).loss(tried)
+            enough = value <= (before - 1e-4 * length * decrement + slack)[waiting]
+            accepted = np.flatnonzero(waiting)[enough]
+            end[accepted], reached[accepted], waiting[accepted] = (
+                tried[enough],
+                value[enough],
+                False,
+            )
+            if not waiting.any():
+                break
+        x[moving], loss[moving] = end, reached
+        # A step of so small a decrement ends at full precision.
+        moving[moving] = ~waiting & (decrement > 1e-22 * total[moving])
         if not moving.any():
             break
-    return slope, intercept
-
-
-def _newton_step(rows: _Rows, slope: Array, intercept: Array) -> tuple[Array, Array, Array]:
-    """Step in slope and intercept, and twice the decrease of the quadratic model."""
-    z = slope[:, None] * rows.outputs + intercept[:, None]
-    p = expit(-z)
-    difference = rows.weight * (rows.targets - p)
-    curvature = rows.weight * p * expit(z)
-    tiny = np.finfo(float).tiny
-    mass = curvature.sum(axis=1) + tiny
-    center = np.einsum("ij,ij->i", curvature, rows.outputs) / mass
-    g = rows.outputs - center[:, None]
-    # About that center the Hessian is diagonal.
-    variance = np.einsum("ij,ij,ij->i", curvature, g, g)
-    gradient_slope = np.einsum("ij,ij->i", difference, g)
-    gradient_level = difference.sum(axis=1)
-    flat = variance <= 1e-28 * mass
-    step_slope = np.where(flat, 0.0, -gradient_slope / np.where(flat, 1.0, variance))
-    step_level = -gradient_level / mass
-    decrement = -(gradient_slope * step_slope + gradient_level * step_level)
-    return step_slope, step_level - center * step_slope, decrement
-
-
-def _backtracked(
-    rows: _Rows,
-    at: tuple[Array, Array],
-    step: list[Array],
-    decrement: Array,
-    loss: Array,
-) -> tuple[Array, Array, Array, npt.NDArray[np.bool_]]:
-    """Parameters after the line search, their loss, and whether they moved, for each row."""
-    slope, intercept = at[0].copy(), at[1].copy()
-    reached = loss.copy()
-    waiting = np.full(len(loss), True)
-    slack = 1e-13 * np.abs(loss)  # differences of the loss below it are rounding
-    length = 1.0
-    for _ in range(_HALVINGS):
-        tried_slope = at[0][waiting] + length * step[0][waiting]
-        tried_intercept = at[1][waiting] + length * step[1][waiting]
-        value = rows.chosen(waiting).loss(tried_slope, tried_intercept)
-        enough = value <= (loss - 1e-4 * length * decrement + slack)[waiting]
-        accepted = np.flatnonzero(waiting)[enough]
-        slope[accepted], intercept[accepted] = tried_slope[enough], tried_intercept[enough]
-        reached[accepted] = value[enough]
-        waiting[accepted] = False
-        if not waiting.any():
-            break
-        length /= 2.0
-    return slope, intercept, reached, ~waiting
+    return x

@@ -122,18 +122,17 @@ def _alike(path: Path, batches: Callable[[], Iterable[Any]]) -> Iterator[pa.Tabl
             schema = batch.schema
             check_columns(schema.names, path)
         elif not batch.schema.equals(schema):
-            raise _other_schema(path, k, schema, batch.schema)
+            problem = f"batch {k} has other columns than the first"
+            if batch.schema.names == schema.names:
+                now, name = next(
+                    (field.type, field.name)
+                    for field, before in zip(batch.schema, schema, strict=True)
+                    if not field.equals(before)
+                )
+                before = schema.field(name).type
+                problem = f"column {name!r} is of type {now} in batch {k}, and {before} before"
+            raise TableError(path, problem, "All batches must have one schema.")
         yield batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
-
-
-def _other_schema(path: Path, k: int, schema: pa.Schema, other: pa.Schema) -> TableError:
-    if other.names != schema.names:
-        problem = f"batch {k} has other columns than the first"
-    else:
-        name = next(n for n in schema.names if not other.field(n).equals(schema.field(n)))
-        types = other.field(name).type, schema.field(name).type
-        problem = f"column {name!r} is of type {types[0]} in batch {k}, and {types[1]} before"
-    return TableError(path, problem, "All batches must have one schema.")
 
 
 def _columns(path: Path, table: pa.Table, first: int) -> Columns:

@@ -42,6 +42,11 @@ _KINDS = {
     "any": _ANY_NUMBER,
     "like": f"{_LIKE_A_NUMBER}|{_ANY_NUMBER}",
 }
+#: Types other than numbers that pyarrow finds in text, in its order.
+_OTHER_TYPES: list[pa.DataType] = [
+    *(pa.null(), pa.bool_(), pa.date32(), pa.time32("s")),
+    *(pa.timestamp(unit, zone) for zone in (None, "UTC") for unit in ("s", "ns")),
+]
 _BOOLEAN = r"^(?:0|1|true|True|TRUE|false|False|FALSE)$"
 
 
@@ -75,7 +80,7 @@ class Signs:
         self.marks: dict[str, Cell] = {}
         self.rounded: dict[str, tuple[Cell, str]] = {}
         self.fractions: set[str] = set()
-        self.others = _other_types()
+        self.others = [*_OTHER_TYPES]
 
     def add(self, column: pa.Array) -> None:
         """Add the next cells, pyarrow strings with null for a missing one."""
@@ -279,15 +284,8 @@ def _whole(plain: pa.Array) -> bool:
     return _cast(plain, pa.int64()) is not None
 
 
-def _other_types() -> list[pa.DataType]:
-    """Types other than numbers that pyarrow finds in text, in its order."""
-    zones = (None, "UTC")
-    times = [pa.timestamp(unit, zone) for zone in zones for unit in ("s", "ns")]
-    return [pa.null(), pa.bool_(), pa.date32(), pa.time32("s"), *times]
-
-
 def _as_type(cells: pa.Array, kind: pa.DataType) -> pa.Array | None:
-    """Cells converted to a type of `_other_types`; None if some are not of that type."""
+    """Cells converted to a type of `_OTHER_TYPES`; None if some are not of that type."""
     if pa.types.is_null(kind):
         return pa.nulls(len(cells)) if cells.null_count == len(cells) else None
     if pa.types.is_boolean(kind) and _row(cells, _BOOLEAN, matches=False) is not None:

@@ -64,7 +64,13 @@ def delimited_source(
     file = _TextFile(path, usual, sep, encoding, max_bytes)
     stored = file.stored if max_bytes is None else list(file.stored()).__iter__
     types = text_types(stored(), decimal, other_decimal=file.sep != ",")
-    notes = *_unusual(file.sep, usual, types.decimal, file.encoding), *types.notes
+    differs = {
+        f"separator {_SEPARATORS.get(file.sep, repr(file.sep))}": file.sep != usual,
+        f'decimal "{types.decimal}"': types.decimal != ".",
+        f"encoding {file.encoding}": file.encoding != "utf-8",
+    }
+    words = ", ".join(word for word, is_so in differs.items() if is_so)
+    notes = (f"read with {words}", *types.notes) if words else types.notes
     return Source(path, stored, types.columns, file.names, notes)
 
 
@@ -149,17 +155,6 @@ def _without_sep_line(text: str, sep: str | None) -> tuple[str, str | None]:
     return (text[declared.end() :], sep or declared[1]) if declared else (text, sep)
 
 
-def _unusual(sep: str, usual: str, decimal: str, encoding: str) -> tuple[str, ...]:
-    """Note on a dialect that is not the plain one, if any."""
-    differs = {
-        f"separator {_SEPARATORS.get(sep, repr(sep))}": sep != usual,
-        f'decimal "{decimal}"': decimal != ".",
-        f"encoding {encoding}": encoding != "utf-8",
-    }
-    words = ", ".join(word for word, is_so in differs.items() if is_so)
-    return (f"read with {words}",) if words else ()
-
-
 def _texts(chunks: Iterable[bytes], encoding: str, path: Path) -> Iterator[str]:
     """Pieces of a file as text, without a byte order mark."""
     try:
@@ -187,29 +182,24 @@ def _texts(chunks: Iterable[bytes], encoding: str, path: Path) -> Iterator[str]:
             ) from None
         if text and not begun:
             text, begun = text.removeprefix("\ufeff"), True
-        _check_characters(text, n_lines, path)
+        half = None if text.isascii() else _HALF.search(text)
+        if half:
+            raise TableError(
+                path,
+                f"line {n_lines + text.count(chr(10), 0, half.start()) + 1} holds half of a "
+                f"character, {half[0]!r}",
+                "Give another encoding by encoding=..., or correct the line.",
+            )
+        if "\0" in text:
+            raise TableError(
+                path,
+                f"line {n_lines + text.count(chr(10), 0, text.index(chr(0))) + 1} holds the "
+                "character NUL",
+                "If the text is UTF-16, give encoding=..., utf-16-le or utf-16-be; "
+                "else check that the file has the format that its name says.",
+            )
         yield text
         n_bytes, n_lines = n_bytes + len(chunk), n_lines + text.count("\n")
-
-
-def _check_characters(text: str, n_lines: int, path: Path) -> None:
-    """Raise TableError for characters that no table has; ``n_lines`` lines precede the text."""
-    half = None if text.isascii() else _HALF.search(text)
-    if half:
-        raise TableError(
-            path,
-            f"line {n_lines + text.count(chr(10), 0, half.start()) + 1} holds half of a character, "
-            f"{half[0]!r}",
-            "Give another encoding by encoding=..., or correct the line.",
-        )
-    if "\0" in text:
-        line = n_lines + text.count(chr(10), 0, text.index(chr(0))) + 1
-        raise TableError(
-            path,
-            f"line {line} holds the character NUL",
-            "If the text is UTF-16, give encoding=..., utf-16-le or utf-16-be; "
-            "else check that the file has the format that its name says.",
-        )
 
 
 def _encoding_of(chunks: Iterable[bytes], path: Path) -> str:
@@ -241,8 +231,12 @@ def _separator(text: str, usual: str, path: Path) -> str:
 
     If there is none, the one that divides the first line, so that the error names a row.
     """
-    lines = StringIO(text, newline="")
-    widths = {mark: _widths(lines, mark) for mark in _SEPARATORS}
+    lines, widths = StringIO(text, newline=""), {mark: list[int]() for mark in _SEPARATORS}
+    for mark, width in widths.items():  # of the first nonblank rows
+        lines.seek(0)
+        rows = csv.reader(lines, delimiter=mark, strict=True)
+        with suppress(csv.Error):  # marks that `_check_quotes` refuses, or a very long cell
+            width.extend(len(row) for row in islice(rows, _LOOKED_AT) if row)
     fits = [mark for mark, width in widths.items() if len(set(width)) == 1 and width[0] > 1]
     if not fits:
         fits = [mark for mark, width in widths.items() if width and width[0] > 1]
@@ -257,16 +251,6 @@ def _separator(text: str, usual: str, path: Path) -> str:
         f"line may be divided by {marks}",
         "Give the separator by sep=...",
     )
-
-
-def _widths(lines: StringIO, mark: str) -> list[int]:
-    """Number of cells of each of the first nonblank rows, up to the first that differs."""
-    widths: list[int] = []
-    lines.seek(0)
-    rows = csv.reader(lines, delimiter=mark, strict=True)
-    with suppress(csv.Error):  # quotation marks that `_check_quotes` refuses, or a very long cell
-        widths.extend(len(row) for row in islice(rows, _LOOKED_AT) if row)
-    return widths
 
 
 def _check_quotes(

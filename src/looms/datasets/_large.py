@@ -98,7 +98,14 @@ def first_pass(reader: RowReader, n_sample: int = SAMPLE, random_state: int = 0)
         raise no_rows(reader.path)
     parts, _ = _least(parts, n_sample)
     places = np.concatenate([part.places for part in parts])
-    y = _whole_target(targets, reader)
+    y = None
+    if isinstance(targets[0], np.ndarray):
+        y = np.concatenate(targets)
+        check_target(y, reader.path)
+        y = whole_target(y)
+    elif targets[0] is not None:
+        y = pandas.concat(targets, ignore_index=True)
+        check_target(y, reader.path, f"the target {y.name!r}", "data row")
     X = _joined([part.X for part in parts], n_features)
     sample = Table(X, None if y is None else y[places], table_name(reader.path))
     return FirstPass(
@@ -150,29 +157,13 @@ def _joined(parts: list[Any], n_features: int) -> Any:
             return pandas.api.types.union_categoricals(cells, ignore_order=True)
         numeric = [pandas.api.types.is_numeric_dtype(part) for part in cells]
         if any(numeric) and not all(numeric):  # whole numbers that floats round, in one part only
-            cells = [_as_text(part) for part in cells]
+            cells = [
+                pandas.Series([None if v != v else text_of(v) for v in part.tolist()], dtype=object)
+                for part in cells
+            ]
         return pandas.concat(cells, ignore_index=True)
 
     return pandas.DataFrame({name: joined(cells) for name, cells in columns.items()})
-
-
-def _as_text(cells: pandas.Series) -> pandas.Series:
-    """Cells as text, whole numbers without a decimal point; gaps stay."""
-    text = [None if cell != cell else text_of(cell) for cell in cells.tolist()]
-    return pandas.Series(text, dtype=object)
-
-
-def _whole_target(targets: list[Any], reader: RowReader) -> pandas.Series | AnyArray | None:
-    """Targets of all rows; TableError for a gap or an infinite value."""
-    if targets[0] is None:
-        return None
-    if isinstance(targets[0], np.ndarray):
-        y = np.concatenate(targets)
-        check_target(y, reader.path)
-        return whole_target(y)
-    y = pandas.concat(targets, ignore_index=True)
-    check_target(y, reader.path, f"the target {y.name!r}", "data row")
-    return y
 
 
 class Preprocessor(Protocol):

@@ -115,27 +115,21 @@ def split_target(
     if not len(columns.frame):
         raise no_rows(path)
     table = divided(columns, target, path, keep)
-    if drop_missing and table.y is not None:
-        table = _with_known_target(table)
-    if table.y is not None:
-        check_target(table.y, path, f"the target {target!r}", "data row")
-    return table
-
-
-def _with_known_target(table: Table) -> Table:
-    """Rows whose target is known, with their places in the file as index, and a note."""
+    if target is None:
+        return table
     X: Any = table.X
     y: Any = table.y
     known = y.notna().to_numpy()
-    n_missing = int((~known).sum())
-    if n_missing in (0, len(known)):  # of the latter the check of the target tells
-        return table
-    remark = (
-        f"{count(n_missing, 'row')} of {len(known)} left out, because the target {y.name!r} is "
-        "missing there"
-    )
-    kept = {name: list(compress(cells, known)) for name, cells in table.kept.items()}
-    return replace(table, X=X[known], y=y[known], notes=(*table.notes, remark), kept=kept)
+    if drop_missing and 0 < known.sum() < len(known):  # if none is, the check of the target tells
+        remark = (
+            f"{count(int((~known).sum()), 'row')} of {len(known)} left out, because the target "
+            f"{target!r} is missing there"
+        )
+        kept = {name: list(compress(cells, known)) for name, cells in table.kept.items()}
+        y = y[known]
+        table = replace(table, X=X[known], y=y, notes=(*table.notes, remark), kept=kept)
+    check_target(y, path, f"the target {target!r}", "data row")
+    return table
 
 
 def divided(columns: Columns, target: str | None, path: Path, keep: Sequence[str] = ()) -> Table:
