@@ -25,7 +25,7 @@ from looms.model_files._files import is_model_file
 if TYPE_CHECKING:
     import pandas as pd
 
-    from looms.report._caution import Caution
+    from looms.report.text import Caution
 
 #: Largest number of names listed in a note.
 MOST_NAMES = 5

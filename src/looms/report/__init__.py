@@ -1,6 +1,5 @@
 """Reports on fitted machines: displays, cautions, a summary dict and an HTML page."""
 
-from looms.report._card import card
 from looms.report._cautions import cautions
 from looms.report.displays.classes import (
     PrecisionRecallDisplay,
@@ -20,7 +19,7 @@ from looms.report.displays.search import (
     SearchPathDisplay,
 )
 from looms.report.facts import summary, summary_schema
-from looms.report.page import write_html
+from looms.report.page import card, write_html
 
 __all__ = [
     "CandidatesDisplay",

@@ -13,7 +13,6 @@ from looms.copies import copy_groups, n_unexpected_copies
 from looms.diagnostics import row_order
 from looms.estimators import Certificate
 from looms.estimators._warnings import remark_on_scales, settings_for_rare_classes
-from looms.report._caution import Caution, note, serious
 from looms.report._choice import close_candidates, foreign, optimism, search_cautions
 from looms.report._near_rows import rise_without_near
 from looms.report._telltales import telltales
@@ -25,7 +24,16 @@ from looms.report.figures import (
     seldom_predicted,
 )
 from looms.report.model import Model, model_of, predicted_labels
-from looms.report.text import FIGURES, figure, isolated, plus_minus, sentence
+from looms.report.text import (
+    FIGURES,
+    Caution,
+    figure,
+    isolated,
+    note,
+    plus_minus,
+    sentence,
+    serious,
+)
 
 #: Below these numbers a caution says that the figures are uncertain.
 _FEW_SAMPLES, _FEW_IN_CLASS, _FEW_GROUPS = 100, 20, 6

@@ -12,10 +12,9 @@ from looms._words import count
 from looms.assessment._experiment import estimator_text
 from looms.assessment._result import Assessment
 from looms.optimize import Outcome
-from looms.report._caution import Caution, note, serious
 from looms.report.figures import quotes_splits
 from looms.report.model import Model, parameter_name
-from looms.report.text import FIGURES, isolated, sentence
+from looms.report.text import FIGURES, Caution, isolated, note, sentence, serious
 
 #: Samples for each hyper-parameter below which their number is pointed out.
 _SAMPLES_PER_PARAMETER = 20

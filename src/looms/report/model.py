@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -42,7 +41,6 @@ METHODS = {
 _FEW = 5
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
 class Model:
     """A fitted machine as plain values; what it does not have is None or empty.
 
@@ -70,73 +68,39 @@ class Model:
     transform, transforms : the transform of the target, and those that were compared.
     """
 
-    machine: Any
-    whole: Any
-    features: list[str]
-    sources: list[str]
-    named: bool
-    classification: bool
-    classes: list[str]
-    threshold: float | Array
-    held_out: HeldOut
-    nested: Nested | None
-    units: Units
-    choice_units: Units | None
-    rows: Matrix | None
-    pairwise: bool
-    n_landmarks: int | None
-    members: tuple[Any, ...]
-    stacked: bool
-    results: dict[str, Any]
-    candidates: list[Any]
-    shares: Array | None
-    tuning: Tuning | None
-    prior: bool | None
-    transform: str | None
-    transforms: list[Any]
-
-    @classmethod
-    def of(
-        cls, machine: Any, whole: Any, features: list[str], sources: list[str], named: bool
-    ) -> Self:
-        """The values of a machine, and of what predicts by it."""
-
+    def __init__(
+        self, machine: Any, whole: Any, features: list[str], sources: list[str], named: bool
+    ) -> None:
         def own(name: str, default: Any = None) -> Any:
             return getattr(machine, name, default)
 
-        transform, landmarks = getattr(whole, "transform_", None), own("landmarks_")
-        tuning, summed = own("selection_"), own("members_", ())
-        return cls(
-            machine=machine,
-            whole=whole,
-            features=features,
-            sources=sources,
-            named=named,
-            classification=is_classifier(machine),
-            classes=[str(label) for label in own("classes_", [])],
-            threshold=own("threshold_", 0.0),
-            held_out=whole.held_out_,
-            nested=whole.nested_,
-            units=machine.units_,
-            choice_units=own("choice_units_"),
-            rows=machine.X_fit_,
-            pairwise=machine._pairwise,
-            n_landmarks=None if landmarks is None else landmarks.shape[0],
-            members=summed if all(one.closed for one in summed) else (),
-            stacked=len(summed) > 1,
-            results=own("cv_results_", {}),
-            candidates=own("candidates_", []),
-            shares=own("candidate_weights_"),
-            tuning=tuning if tuning and tuning.history else None,
-            prior=own("prior"),
-            transform=transform,
-            transforms=[] if transform is None else whole.candidates_,
-        )
+        self.machine, self.whole = machine, whole
+        self.features, self.sources, self.named = features, sources, named
+        self.classification: bool = is_classifier(machine)
+        self.classes = [str(label) for label in own("classes_", [])]
+        self.threshold: float | Array = own("threshold_", 0.0)
+        self.held_out: HeldOut = whole.held_out_
+        self.nested: Nested | None = whole.nested_
+        self.units: Units = machine.units_
+        self.choice_units: Units | None = own("choice_units_")
+        self.rows: Matrix | None = machine.X_fit_
+        self.pairwise: bool = machine._pairwise
+        landmarks, summed, tuning = own("landmarks_"), own("members_", ()), own("selection_")
+        self.n_landmarks: int | None = None if landmarks is None else landmarks.shape[0]
+        self.members: tuple[Any, ...] = summed if all(one.closed for one in summed) else ()
+        self.stacked = len(summed) > 1
+        self.results: dict[str, Any] = own("cv_results_", {})
+        self.candidates: list[Any] = own("candidates_", [])
+        self.shares: Array | None = own("candidate_weights_")
+        self.tuning: Tuning | None = tuning if tuning and tuning.history else None
+        self.prior: bool | None = own("prior")
+        self.transform: str | None = getattr(whole, "transform_", None)
+        self.transforms: list[Any] = [] if self.transform is None else whole.candidates_
 
     @property
     def on_scale(self) -> Model:
         """The machine by itself, with targets and outputs on the scale of the transform."""
-        return self.of(self.machine, self.machine, self.features, self.sources, self.named)
+        return Model(self.machine, self.machine, self.features, self.sources, self.named)
 
     @cached_property
     def scored(self) -> Scored:
@@ -294,7 +258,7 @@ def model_of(estimator: Any) -> Model:
     if parts.last is not machine:
         whole = _copied(parts.last)
         whole.machine_ = own
-    return Model.of(own, whole, *feature_names(Pipeline(parts.steps), whole))
+    return Model(own, whole, *feature_names(Pipeline(parts.steps), whole))
 
 
 def _copied(machine: Any) -> Any:

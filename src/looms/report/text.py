@@ -1,11 +1,11 @@
-"""Numbers and names as text for a report, and as values for JSON."""
+"""Cautions, numbers and names as text for a report, and values for JSON."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypedDict
 
 import numpy as np
 
@@ -34,6 +34,22 @@ FIGURES = {
     "mae": Figure("mean absolute error"),
     "r2": Figure("R², share of variance explained", False, ".3f"),
 }
+
+
+class Caution(TypedDict):
+    """A reason to distrust a machine or its figures, of level "serious" or "note"."""
+
+    level: str
+    title: str
+    text: str
+
+
+def serious(title: str, text: str) -> Caution:
+    return Caution(level="serious", title=title, text=text)
+
+
+def note(title: str, text: str) -> Caution:
+    return Caution(level="note", title=title, text=text)
 
 
 def number(value: float | None, digits: int = 4) -> str:

@@ -255,6 +255,11 @@ class ReliabilityDisplay(MachineDisplay):
     calibration: str
     legend_place = "upper left"
 
+    @property
+    def errors(self) -> dict[str, float]:
+        """Mean distance of each curve from the diagonal."""
+        return {label: curve.calibration_error for label, curve in self.curves.items()}
+
     @classmethod
     def compute(
         cls,
