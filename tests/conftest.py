@@ -80,3 +80,27 @@ def few_partitions(request, monkeypatch):
 @pytest.fixture
 def all_partitions():
     """Name for `few_partitions`."""
+
+
+@pytest.fixture
+def few_pictures(request, monkeypatch):
+    """Pictures of a page are composed, and not written as SVG, which is three fifths of the page.
+
+    Tests that are about them use ``all_pictures``.
+    """
+    if "all_pictures" in request.fixturenames:
+        return
+    figure = pytest.importorskip("matplotlib.figure").Figure
+    savefig = figure.savefig
+
+    def unless_of_a_page(self, file, **options):
+        if options.get("format") != "svg":
+            return savefig(self, file, **options)
+        return file.write("<svg></svg>")
+
+    monkeypatch.setattr(figure, "savefig", unless_of_a_page)
+
+
+@pytest.fixture
+def all_pictures():
+    """Name for `few_pictures`."""

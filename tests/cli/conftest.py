@@ -82,5 +82,5 @@ def figures():
 
 
 @pytest.fixture(autouse=True)
-def _few_partitions(few_partitions):
+def _few(few_partitions, few_pictures):
     """In every test of this room."""

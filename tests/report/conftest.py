@@ -91,5 +91,5 @@ def hostile():
 
 
 @pytest.fixture(autouse=True)
-def _few_partitions(few_partitions):
+def _few(few_partitions, few_pictures):
     """In every test of this room."""

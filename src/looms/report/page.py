@@ -9,6 +9,7 @@ import os
 import re
 import warnings
 from collections.abc import Sequence
+from functools import cache
 from importlib.resources import files
 from math import inf
 from pathlib import Path
@@ -216,18 +217,24 @@ def card(
 
 def rendered(template: str, facts: Facts, **more: Any) -> str:
     """A template filled with the summary, and with the functions of `looms.report.text`."""
+    page: str = _template(template).render(report=facts.summary, **more)
+    return page
+
+
+@cache
+def _template(name: str) -> Any:
+    """A template as code, compiled once."""
     jinja2 = require("jinja2", "A report", "report")
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_text),
-        autoescape=template.endswith(".html"),
+        autoescape=name.endswith(".html"),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     filters = (certified, clean, count, day, escaped, figure, number, percent, plus_minus, sentence)
     environment.filters |= {function.__name__: function for function in filters}
-    page: str = environment.get_template(template).render(report=facts.summary, **more)
-    return page
+    return environment.get_template(name)
 
 
 def _text(name: str) -> str:
