@@ -27,6 +27,11 @@ def check_share(value: Any, name: str) -> None:
         raise ValueError(f"{name} must be a number between 0 and 1, got {value!r}.")
 
 
+def some_of(values: Any, rows: Any) -> Any:
+    """Values of some rows of an array; None of None."""
+    return None if values is None else values[rows]
+
+
 def one_or_many(parameter: Any) -> list[Any]:
     """The members of a list or tuple, or the one thing that is not a list."""
     return list(parameter) if isinstance(parameter, (list, tuple)) else [parameter]

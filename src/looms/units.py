@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from looms._checks import some_of
 from looms._typing import AnyArray, Array
 from looms.folds import check_rest, fold_numbers, is_number_of_folds, left_out_with
 
@@ -139,7 +140,7 @@ class Units:
         rows : rows that take part. A number of folds divides these; splits refer to all rows.
         """
         some = slice(None) if rows is None else rows
-        own = None if groups is None else groups[some]
+        own = some_of(groups, some)
         if is_number_of_folds(cv):
             options: dict[str, Any] = {"classes": classes, "random_state": random_state}
             return cls.of_numbers(fold_numbers(cv, y[some], own, **options), own)

@@ -21,7 +21,7 @@ from sklearn.utils import check_consistent_length, check_random_state
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import _num_samples
 
-from looms._checks import check_known
+from looms._checks import check_known, some_of
 from looms._recording import recorded_warnings
 from looms._threads import one_blas_thread
 from looms._typing import AnyArray, Array, Matrix
@@ -207,7 +207,7 @@ class Experiment:
         X_test, y_test = _safe_split(model, self.X, self.y, test, train)
         if w_test is not None and not w_test.any():
             raise ValueError("No row of the test part has a positive weight.")
-        groups = None if self.groups is None else self.groups[train]
+        groups = some_of(self.groups, train)
         arguments = fit_arguments(model, sample_weight=w_train, groups=groups)
         model.fit(X_train, y_train, **arguments)
         parts = parts_of(model)

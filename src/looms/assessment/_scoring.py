@@ -145,9 +145,9 @@ def scorers_of(scoring: Any, estimator: Any, y: npt.ArrayLike) -> dict[str, Scor
         if not is_classifier(estimator):
             scoring = ["rmse", "r2"]
         else:
-            ranks = hasattr(estimator, "decision_function") or hasattr(estimator, "predict_proba")
+            scored = hasattr(estimator, "decision_function") or hasattr(estimator, "predict_proba")
             two = len(np.unique(np.asarray(y))) == 2
-            scoring = ["ber", "auc"] if two and ranks else ["ber", "error"]
+            scoring = ["ber", "auc"] if two and scored else ["ber", "error"]
     if isinstance(scoring, str):
         scoring = [scoring]
     if callable(scoring):
@@ -207,7 +207,7 @@ def takes_weights(scorer: Any) -> bool:
     return scorer.get_metadata_routing().score.requests.get("sample_weight") is not False
 
 
-def ranks(scorer: Any) -> bool:
+def judges_order(scorer: Any) -> bool:
     """True for scorers that compare outputs of different rows."""
     return getattr(scorer, "_score_func", None) in (roc_auc_score, average_precision_score)
 

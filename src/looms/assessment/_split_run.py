@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array
-from looms.assessment._scoring import Scorer, all_scores, is_area, ranks, takes_weights
+from looms.assessment._scoring import Scorer, all_scores, is_area, judges_order, takes_weights
 from looms.estimators._least_squares import GivenMachine
 from looms.held_out import HeldOut
 from looms.kernels._names import kernel_name
@@ -114,7 +114,7 @@ def loo_scores(
     for name, scorer in scorers.items():
         scores[name] = float("nan")
         with suppress(Exception):  # of any scorer, whatever it asks for
-            if not ranks(scorer):
+            if not judges_order(scorer):
                 scores |= all_scores({name: scorer}, stand_in, rows, y, weight)
             elif is_area(scorer) and classes is not None and loo.y.ndim == 1:
                 own = weight if takes_weights(scorer) else None

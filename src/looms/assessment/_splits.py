@@ -88,8 +88,8 @@ class Split:
         rng = np.random.default_rng(self.seed())
         if self.method == "bootstrap":
             drawn = []
-            for members in strata:  # again until one is left out
-                while len(np.unique(some := rng.choice(members, len(members)))) == len(members):
+            for own in strata:  # again until one is left out
+                while len(np.unique(some := rng.choice(own, len(own)))) == len(own):
                     pass
                 drawn.append(some)
             times = np.bincount(np.concatenate(drawn), minlength=units.n)[units.of_row]

@@ -67,12 +67,9 @@ def class_p_values(
     return _p_values(*_checked_arrays(loo_scores, scores, labels))
 
 
-def _p_values(s: Array, S: Array, labels: AnyArray | None) -> Array:
-    above = s[:, None] <= S
-    if labels is None:
-        return np.asarray((above.sum(axis=1) + 1.0) / (len(s) + 1.0))
-    own = labels[:, None] == np.arange(S.shape[2])
-    return np.asarray(((above & own).sum(axis=1) + 1.0) / (own.sum(axis=0) + 1.0))
+def _p_values(s: Array, S: Array, compared: AnyArray) -> Array:
+    above = (s[:, None] <= S) & compared
+    return np.asarray((above.sum(axis=1) + 1.0) / (compared.sum(axis=0) + 1.0))
 
 
 def prediction_sets(
@@ -112,24 +109,23 @@ def prediction_sets(
     >>> prediction_sets(loo_scores, scores, coverage=0.75)
     array([[ True, False]])
     """
-    s, S, labels = _checked_arrays(loo_scores, scores, labels)
-    if labels is None:
-        n, ranks = np.array(len(s)), np.array(required_rank(coverage, len(s)))
-    else:
-        n = np.bincount(labels, minlength=S.shape[2])
-        ranks = np.empty_like(n)
-        for y, n_y in enumerate(n.tolist()):
-            try:
-                ranks[y] = required_rank(coverage, n_y)
-            except ValueError as error:
-                raise ValueError(f"Class with index {y}: {error}") from None
+    s, S, compared = _checked_arrays(loo_scores, scores, labels)
+    n = compared.sum(axis=0)
+    places = np.empty_like(n)
+    for y, n_y in enumerate(n.tolist()):
+        try:
+            places[y] = required_rank(coverage, n_y)
+        except ValueError as error:
+            own = "" if compared.all() else f"Class with index {y}: "
+            raise ValueError(f"{own}{error}") from None
     # p > α, in whole numbers: more than n + 1 − ⌈(1 − α)(n + 1)⌉ of n + 1.
-    return np.asarray(np.round(_p_values(s, S, labels) * (n + 1)) > n + 1 - ranks)
+    return np.asarray(np.round(_p_values(s, S, compared) * (n + 1)) > n + 1 - places)
 
 
 def _checked_arrays(
     loo_scores: npt.ArrayLike, scores: npt.ArrayLike, labels: npt.ArrayLike | None
-) -> tuple[Array, Array, AnyArray | None]:
+) -> tuple[Array, Array, AnyArray]:
+    """Both scores, and whether a sample is compared with the points of each class, (n, k)."""
     s, S = np.asarray(loo_scores, dtype=np.float64), np.asarray(scores, dtype=np.float64)
     if s.ndim != 1 or S.ndim != 3 or S.shape[1] != len(s):
         raise ValueError(
@@ -137,7 +133,7 @@ def _checked_arrays(
             f"but they have shapes {s.shape} and {S.shape}."
         )
     if labels is None:
-        return s, S, None
+        return s, S, np.ones((len(s), S.shape[2]), dtype=bool)
     labels = np.asarray(labels)
     if labels.shape != s.shape:
         raise ValueError(
@@ -146,4 +142,4 @@ def _checked_arrays(
         )
     if not np.isin(labels, np.arange(S.shape[2])).all():
         raise ValueError(f"labels must be class indices from 0 to {S.shape[2] - 1}.")
-    return s, S, labels.astype(int)
+    return s, S, labels[:, None] == np.arange(S.shape[2])

@@ -19,7 +19,7 @@ from looms.conformal._sets import class_margins
 from looms.criteria import WMW, Criterion, as_criterion
 from looms.diagnostics._problem import machine_without_rows
 from looms.estimators._search import chosen_criterion
-from looms.folds import group_numbers
+from looms.folds import group_numbers, is_grouped
 from looms.held_out import HeldOut
 from looms.lssvm.left_out import LeftOut
 from looms.units import Units
@@ -281,9 +281,9 @@ def case_deletion(
     if chosen.needs_labels and not is_classifier(machine):
         raise ValueError(f"Criterion {criterion!r} judges classes; for regression use 'press'.")
     unit, labels, group = "sample", names, np.arange(n)
-    if groups is not None or machine.units_.grouped:
-        each = machine.units_.clusters if groups is None else groups
-        numbers = group_numbers(each, n)
+    each = machine.units_.clusters if groups is None else groups
+    numbers = group_numbers(each, n)
+    if is_grouped(numbers):
         _, first, group = np.unique(numbers, return_index=True, return_inverse=True)
         unit, labels = "group", np.asarray(each)[first]
     train = np.flatnonzero(machine.fit_weight_)

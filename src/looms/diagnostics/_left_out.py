@@ -27,7 +27,7 @@ from looms.diagnostics._refits import (
     with_kernel_matrix,
 )
 from looms.estimators._warnings import level_of_user
-from looms.folds import check_rest, fold_numbers, group_numbers
+from looms.folds import check_rest, fold_numbers, group_numbers, is_grouped
 from looms.svm import IndefiniteKernelError, NotConvergedError
 from looms.svm._svc import dual_problem
 from looms.svm.dual import DualSolution
@@ -215,14 +215,14 @@ def left_out_fits(
         check_likelihood(problem)
     n = problem.n_samples
     unit, labels, group, method = "sample", problem.names, np.arange(n), "leave-one-out"
-    numbers = None if groups is None else group_numbers(groups, n)
+    numbers = group_numbers(groups, n)
     if cv is not None:
         folds = np.asarray(fold_numbers(cv, problem.labels, numbers, classes=True))
         if len(folds) > 1:
             raise ValueError(f"Each sample is left out once, and cv={cv!r} repeats it.")
         labels, group = np.unique(folds[0], return_inverse=True)
         unit, method = "group", f"{len(labels)}-fold"
-    elif numbers is not None:
+    elif is_grouped(numbers):
         _, first, group = np.unique(numbers, return_index=True, return_inverse=True)
         unit, labels, method = "group", np.asarray(groups)[first], "leave-one-group-out"
         check_rest(group[None], problem.y, True, "group")

@@ -132,15 +132,15 @@ def machine_without_rows(model: Any, what: str) -> Any:
 
 
 def classes_and_labels(y: AnyArray) -> tuple[AnyArray, AnyArray]:
-    """The classes, and each sample's class index; ValueError for too few classes or members."""
-    classes, labels, members = np.unique(y, return_inverse=True, return_counts=True)
+    """The classes, and each sample's class index; ValueError for too few classes or sizes."""
+    classes, labels, sizes = np.unique(y, return_inverse=True, return_counts=True)
     if len(classes) < 2:
         raise ValueError(
             f"y has one class only, {classes.tolist()[0]!r}: there is nothing to diagnose."
         )
-    if members.min() < 2:
+    if sizes.min() < 2:
         raise ValueError(
-            f"Class {classes.tolist()[int(members.argmin())]!r} has one member, and cannot be "
+            f"Class {classes.tolist()[int(sizes.argmin())]!r} has one member, and cannot be "
             "learned without it: leave it out, or merge it with another."
         )
     return classes, labels

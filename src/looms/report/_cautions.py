@@ -159,7 +159,7 @@ def _of_fit(model: Model) -> Iterator[Caution]:
         remark = remark_on_scales(X, model.kernels, names)
         if remark is not None:
             yield serious("Columns of other scales", remark)
-    if model.members:
+    if model.closed:
         if model.results and not model.units.grouped and not n:
             yield from _near_rows(model.on_scale)
         yield from _row_order(model.on_scale)
@@ -241,9 +241,9 @@ def _guessing(model: Model) -> Iterator[Caution]:
         return
     (ber, error), (area, area_error) = scores["ber"], scores["auc"]
     guess, seldom = 1 - 1 / len(model.classes), _rarest_in_predictions(model)
-    ranks = not area - 2 * area_error <= 0.5
+    ordered = not area - 2 * area_error <= 0.5
     known = f", AUC {area:.3g}" if np.isfinite(area) else ""
-    remedy = _remedy(model) if ranks else _OTHERS
+    remedy = _remedy(model) if ordered else _OTHERS
     predicted = np.unique(predicted_labels(model)[model.has_weight])
     if len(predicted) == 1:
         title = "One class for all"
@@ -256,7 +256,7 @@ def _guessing(model: Model) -> Iterator[Caution]:
             f"The {model.method} balanced error rate {ber:.3g} ± {error:.2g} is no better than "
             f"guessing ({guess:.3g}){known}. {seldom}{few or remedy}"
         )
-    elif not ranks:
+    elif not ordered:
         text = (
             f"The {model.method} outputs do not rank the classes: AUC {area:.3g} ± "
             f"{area_error:.2g}, where a guess has 0.5. {few or _OTHERS}"

@@ -77,7 +77,7 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
     if transforms > 1:
         named.append("a transform of the target")
     tuned = " and ".join(named)
-    if assessment is None and model.nested is None:
+    if assessment is None and not model.is_nested:
         yield serious(
             "No outer estimate",
             f"{sentence(model.method)} chose {tuned}, so its figures flatter the machine. For "
@@ -115,7 +115,7 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
             f"{n_parameters} hyper-parameters were tuned on {n} samples, {n / n_parameters:.0f} "
             f"for each: the criterion itself can be over-fitted.{remedy[model.prior]}",
         )
-    if not model.classification and model.nested is None and model.rows is not None:
+    if not (model.classification or model.is_nested) and model.rows is not None:
         yield note(
             "Intervals",
             "Prediction intervals use leave-one-out residuals that tuning made too small. Their "

@@ -119,7 +119,7 @@ def _parts(columns: list[Array], labels: AnyArray) -> bool:
 
 
 def _rank_correlation(column: Array, y: Array) -> float:
-    ranks = rankdata(column), rankdata(y)
-    if min(np.ptp(ranks[0]), np.ptp(ranks[1])) == 0:
+    places = rankdata(column), rankdata(y)
+    if min(map(np.ptp, places)) == 0:
         return 0.0
-    return abs(float(np.corrcoef(*ranks)[0, 1]))
+    return abs(float(np.corrcoef(*places)[0, 1]))

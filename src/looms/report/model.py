@@ -177,6 +177,16 @@ class Model:
         return f"{n_folds}-fold {METHODS['fold']}" if n_folds else self.chosen_by
 
     @property
+    def is_nested(self) -> bool:
+        """True if the scores are of machines that were chosen without the sample."""
+        return self.nested is not None
+
+    @property
+    def closed(self) -> bool:
+        """True if all members have closed forms, for effects of samples and features."""
+        return len(self.members) > 0
+
+    @property
     def repeated(self) -> str | None:
         """What was repeated without the sample; None for nothing."""
         if self.nested is None:

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from looms._checks import some_of
 from looms._threads import blas_threads
 from looms._typing import Array
 from looms.blocks import RowBlocks
@@ -64,7 +65,7 @@ def low_rank_objective(
     n, rng = len(y), np.random.RandomState(random_state)
     rows = sampled_rows(y, SAMPLE_ROWS, rng)
     X = blocks.rows(rows)
-    weights = [None if w is None else w[rows] for w in (sample_weight, selection_weight)]
+    weights = [some_of(w, rows) for w in (sample_weight, selection_weight)]
     sample = objective_of(
         X,
         y[rows],
