@@ -81,6 +81,8 @@ class LeastSquaresMachine(KernelMachine):
     members_: tuple[Member, ...]
     #: Folds without which candidates were tuned anew, to be compared; None if by ``units_``.
     choice_units_: Units | None = None
+    #: True for the machines that choose their own hyper-parameters.
+    _is_tuned: bool = False
     #: True for a machine made from a tuned one by adding or removing rows.
     _tuned_before: bool = False
     #: Units, and outputs without them, that scores are of if the rows are in blocks.

@@ -81,6 +81,7 @@ def chosen_criterion(machine: Any) -> Any:
 class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: ignore[misc]
     """Base class of the machines that choose their hyper-parameters by leave-one-out."""
 
+    _is_tuned = True
     criterion: Any
     optimizer: str
     prior: bool
@@ -121,7 +122,8 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             if criterion is criteria[0] or not is_estimator(kernel)
         ]
         X_train = training_rows(X, train, any(one.pairwise for one in kernels))
-        if rank is None and not all(has_few_features(one, X_train) for one in kernels):
+        whole = rank is None and not all(has_few_features(one, X_train) for one in kernels)
+        if whole:
             check_memory(n, SEARCH if self.search == "gradient" else GRID)
         closed = self.search == "grid" and self.nested == "auto" and rank is None
         closed = closed and not (self._is_stack or estimators) and Rounds.can_take(units)

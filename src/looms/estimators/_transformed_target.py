@@ -367,7 +367,7 @@ class TransformedTargetRegressorCV(ScoredRegressor):
     @property
     def _remedy(self) -> str | None:
         machine = self.machine_
-        if self.nested and (isinstance(machine, LSSVMRegressorCV) or len(self.candidates_) > 1):
+        if self.nested and (machine._is_tuned or len(self.candidates_) > 1):
             return remedy_of_optimism(is_number_of_folds(getattr(machine, "cv", None)))
         return None
 

@@ -15,7 +15,7 @@ _EXHAUSTED = 1e-12
 
 
 def pivoted_landmarks(
-    kernel: Kernel, samples: Samples, n_landmarks: int, rng: np.random.RandomState
+    kernel: Kernel, samples: Samples, m: int, rng: np.random.RandomState
 ) -> AnyArray:
     """Indices of landmarks from randomly pivoted Cholesky, the most informative first.
 
@@ -31,7 +31,7 @@ def pivoted_landmarks(
     ----------
     kernel : kernel whose values are set.
     samples : n samples to draw from.
-    n_landmarks : m, at most n.
+    m : number of landmarks, at most n.
     rng : random number generator.
 
     Returns
@@ -44,9 +44,9 @@ def pivoted_landmarks(
     """
     residual = kernel.self_values(samples).copy()
     least = _EXHAUSTED * residual.max()
-    F = np.empty((samples.n_samples, n_landmarks))
+    F = np.empty((samples.n_samples, m))
     chosen: list[int] = []
-    while len(chosen) < n_landmarks and residual.max() > least:
+    while len(chosen) < m and residual.max() > least:
         k = len(chosen)
         residual[residual <= least] = 0.0
         drawn = rng.choice(len(residual), _PROPOSALS, p=residual / residual.sum())
@@ -55,7 +55,7 @@ def pivoted_landmarks(
         left, accepted = H.copy(), list[int]()
         thresholds = rng.random_sample(_PROPOSALS) * residual[drawn]
         for j in range(_PROPOSALS):
-            if left[j, j] > max(thresholds[j], least) and k + len(accepted) < n_landmarks:
+            if left[j, j] > max(thresholds[j], least) and k + len(accepted) < m:
                 accepted.append(j)
                 left -= np.outer(left[:, j], left[:, j]) / left[j, j]
         L, failed = lapack.dpotrf(H[np.ix_(accepted, accepted)], lower=1, clean=1)

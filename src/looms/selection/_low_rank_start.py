@@ -102,9 +102,9 @@ def low_rank_objective(
             places = pivoted_landmarks(best, Samples(X, center=center_of(X)), m, rng)
         return objective_on(blocks, y, landmarks=X[places])
 
-    if rank != "auto":
-        return on_landmarks(int(rank))
-    return _doubled(on_landmarks, y, rng)
+    if rank == "auto":
+        return _doubled(on_landmarks, y, rng)
+    return on_landmarks(int(rank))
 
 
 def _doubled(
