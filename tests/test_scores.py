@@ -26,13 +26,13 @@ from looms import (
     TransformedTargetRegressorCV,
 )
 from looms._classes import class_indices
-from looms._scores import class_scores, effective_size, number_scores, pooled_auc
+from looms._scores import class_scores, effective_size, number_scores
 from looms.calibration import class_probabilities
 from looms.criteria import mean_class_error
 from looms.folds import GapKFold
 from looms.lssvm import solve
 from looms.scores import held_out_decisions
-from looms.selection._fold_pairs import fold_pairs
+from looms.selection._fold_pairs import fold_pairs, pair_auc
 from looms.units import Units
 
 N = 14
@@ -275,6 +275,28 @@ def test_outputs_that_differ_by_rounding_are_ties(cv, log10_mu):
     _, (area, deviations) = held_out_decisions(machine, units, np.ones(60), 0.0, None, y.shape)
     assert area == pytest.approx(0.5, abs=1e-12)
     assert_allclose(deviations, 0.0, atol=1e-12)
+
+
+def pooled_auc(y, outputs, weight):
+    """All rows compared with all, as outputs of one machine."""
+    Y, F = (values.reshape(len(y), -1) for values in (y, outputs))
+    return pair_auc(Y, F, [np.arange(len(y))], [], [], weight)
+
+
+def test_standard_error_of_the_area_of_pooled_outputs():
+    rng = np.random.default_rng(0)
+    positive, negative = rng.normal(0.7, 1, 60).round(1), rng.normal(0, 1, 90).round(1)
+    outputs = np.concatenate([positive, negative])
+    y, weight = np.where(np.arange(150) < 60, 1.0, -1.0), np.ones(150)
+    area, deviations = pooled_auc(y, outputs, weight)
+    wins = (positive[:, None] > negative) + 0.5 * (positive[:, None] == negative)
+    assert area == pytest.approx(wins.mean())
+    expected = wins.mean(axis=1).var() / 60 + wins.mean(axis=0).var() / 90
+    assert np.sum(deviations**2) == pytest.approx(expected)
+    assert np.isnan(pooled_auc(y, outputs, 1.0 * (y > 0))[0])
+    both = pooled_auc(np.stack([y, -y], 1), np.stack([outputs, -outputs], 1), weight)
+    assert both[0] == pytest.approx(area)
+    assert_allclose(both[1], deviations)
 
 
 def test_pooled_outputs_that_differ_by_rounding_are_ties():

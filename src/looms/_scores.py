@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from looms._classes import rounding, tie_width
+from looms._classes import tie_width
 from looms._typing import AnyArray, Array
 from looms.criteria import mean_class_error, standard_error
 from looms.kernels._samples import variances
@@ -114,30 +114,6 @@ def number_scores(
     }
 
 
-def pooled_auc(y: Array, outputs: Array, weight: Array) -> tuple[float, Array]:
-    """Area under the ROC curve of outputs, all compared with all, and deviations of the rows.
-
-    This is for machines whose outputs without pairs of rows are unknown. Ties, up to rounding,
-    count half. The deviations are those of DeLong, DeLong & Clarke-Pearson (1988), from the share
-    of the other class that each output exceeds; O(n log n) by sorting. With several classes both
-    are averaged.
-    """
-    areas, deviations = [], []
-    for t, f in zip(y.reshape(len(y), -1).T, outputs.reshape(len(y), -1).T, strict=True):
-        above, below = (side & (weight > 0) for side in (t > 0, t <= 0))
-        if not (above.any() and below.any()):
-            continue
-        v, w, each = weight[above], weight[below], np.zeros(len(f))
-        tie = rounding(len(f))
-        area, each[above] = _mean_and_deviations(share_under(f[above], f[below], w, tie), v)
-        _, each[below] = _mean_and_deviations(-share_under(f[below], f[above], v, tie), w)
-        areas.append(area)
-        deviations.append(each)
-    if not areas:
-        return float("nan"), np.full(len(weight), np.nan)
-    return float(np.mean(areas)), np.mean(deviations, axis=0)
-
-
 def share_under(values: Array, others: Array, weight: Array, tie: float) -> Array:
     """Weight of the ``others`` below each value over their total; ties count half."""
     width = tie_width(values, tie)
@@ -165,14 +141,7 @@ def mean_and_error(
     values: Array, weight: Array, groups: AnyArray | None = None
 ) -> tuple[float, float]:
     """Weighted mean and its standard error; with unit weights the latter is s / √n."""
-    mean, deviations = _mean_and_deviations(values, weight, groups)
-    return mean, standard_error(deviations, groups)
-
-
-def _mean_and_deviations(
-    values: Array, weight: Array, groups: AnyArray | None = None
-) -> tuple[float, Array]:
     share, n = weight / weight.sum(), effective_size(weight, groups)
     mean = float(share @ values)
     freedom = n / (n - 1) if n > 1 + 1e-9 else np.nan
-    return mean, np.sqrt(freedom) * share * (values - mean)
+    return mean, standard_error(np.sqrt(freedom) * share * (values - mean), groups)

@@ -15,7 +15,8 @@ from looms._words import count, with_error
 __all__ = ["HeldOut"]
 
 
-def _frozen(values: npt.ArrayLike) -> Array:
+def frozen(values: npt.ArrayLike) -> Array:
+    """Read-only copy."""
     array = np.array(values, dtype=np.float64)
     array.flags.writeable = False
     return array
@@ -79,7 +80,7 @@ class HeldOut:
         outputs: npt.ArrayLike,
         sample_weight: npt.ArrayLike | None = None,
     ) -> None:
-        y, outputs = _frozen(y), _frozen(outputs)
+        y, outputs = frozen(y), frozen(outputs)
         if y.ndim not in (1, 2) or y.size == 0:
             raise ValueError(
                 "y must have shape (n_samples,) or (n_samples, n_targets), at least one of each, "
@@ -90,7 +91,7 @@ class HeldOut:
                 f"y and outputs must have the same shape, but y has shape {y.shape} "
                 f"and outputs has shape {outputs.shape}."
             )
-        weight = _frozen(np.ones(len(y)) if sample_weight is None else sample_weight)
+        weight = frozen(np.ones(len(y)) if sample_weight is None else sample_weight)
         if weight.shape != y.shape[:1]:
             raise ValueError(
                 "sample_weight must have one entry per row of y, but sample_weight has shape "

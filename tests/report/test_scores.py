@@ -16,7 +16,6 @@ from sklearn.metrics import (
 )
 
 from looms import HeldOut, LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
-from looms._scores import pooled_auc
 from looms.report import PrecisionRecallDisplay, ResidualsDisplay, RocDisplay, summary
 from looms.report.figures import error_by_class, gain_over_mean, guess_error, guess_rmse
 from looms.report.model import model_of, predicted_labels
@@ -66,22 +65,6 @@ def test_standard_error_of_rmse_is_that_of_resamples(regression):
     drawn = rng.choice(residuals, (4000, len(residuals)))
     spread = np.sqrt(np.mean(drawn**2, axis=1)).std()
     assert scores_of(regression[0])["rmse"][1] == pytest.approx(spread, rel=0.1)
-
-
-def test_standard_error_of_the_area_of_pooled_outputs():
-    rng = np.random.default_rng(0)
-    positive, negative = rng.normal(0.7, 1, 60).round(1), rng.normal(0, 1, 90).round(1)
-    outputs = np.concatenate([positive, negative])
-    y, weight = np.where(np.arange(150) < 60, 1.0, -1.0), np.ones(150)
-    area, deviations = pooled_auc(y, outputs, weight)
-    wins = (positive[:, None] > negative) + 0.5 * (positive[:, None] == negative)
-    assert area == pytest.approx(wins.mean())
-    expected = wins.mean(axis=1).var(ddof=1) / 60 + wins.mean(axis=0).var(ddof=1) / 90
-    assert np.sum(deviations**2) == pytest.approx(expected)
-    assert np.isnan(pooled_auc(y, outputs, 1.0 * (y > 0))[0])
-    both = pooled_auc(np.stack([y, -y], 1), np.stack([outputs, -outputs], 1), weight)
-    assert both[0] == pytest.approx(area)
-    np.testing.assert_allclose(both[1], deviations)
 
 
 def test_targets_of_different_means():

@@ -10,6 +10,7 @@ from scipy.optimize import isotonic_regression
 
 from looms._typing import Array
 from looms.calibration._sigmoid import checked_sample, half_but_for_rounding, platt_targets
+from looms.held_out import frozen
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,10 +30,8 @@ class Isotonic:
     probabilities: Array
 
     def __init__(self, outputs: npt.ArrayLike, probabilities: npt.ArrayLike) -> None:
-        for name, values in (("outputs", outputs), ("probabilities", probabilities)):
-            array = np.array(values, dtype=np.float64)
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
+        object.__setattr__(self, "outputs", frozen(outputs))
+        object.__setattr__(self, "probabilities", frozen(probabilities))
 
     def __setstate__(self, state: dict[str, Array]) -> None:
         Isotonic.__init__(self, **state)  # a pickled array forgets that it was read-only

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from looms._typing import Array
 from looms.calibration._sigmoid import positive_labels
+from looms.held_out import frozen
 
 #: A share of a probability above all rounding of it, by which ties are broken.
 TIES = 8 * np.finfo(np.float64).eps
@@ -42,10 +43,8 @@ class Softmax:
     constants: Array
 
     def __init__(self, slope: float, constants: npt.ArrayLike) -> None:
-        array = np.array(constants, dtype=np.float64)
-        array.flags.writeable = False
         object.__setattr__(self, "slope", slope)
-        object.__setattr__(self, "constants", array)
+        object.__setattr__(self, "constants", frozen(constants))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         Softmax.__init__(self, **state)  # a pickled array forgets that it was read-only

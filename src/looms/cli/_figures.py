@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.metrics import confusion_matrix
 
 from looms._optional import require
-from looms._scores import number_scores, pooled_auc
+from looms._scores import number_scores
 from looms._typing import AnyArray
 from looms._words import count
 from looms.assessment._result import Assessment
@@ -23,6 +23,7 @@ from looms.model_files._files import SavedModel
 from looms.report._chosen import candidates, chosen
 from looms.report.facts import Facts
 from looms.report.text import sentence
+from looms.selection._fold_pairs import pair_auc
 from looms.threshold import Cost, RequiredPrecision, RequiredRecall
 
 #: Number of scales shown, the largest, for a kernel with a scale for every feature.
@@ -104,11 +105,13 @@ def classification_figures(
     samples of both kinds.
     """
     wrong, of_classes = y != predicted, np.where(y[:, None] == classes, 1.0, -1.0)
-    targets = of_classes[:, 1] if decision.ndim == 1 else of_classes
+    targets = of_classes[:, 1:] if decision.ndim == 1 else of_classes
+    one, outputs = np.ones(len(y)), decision.reshape(targets.shape)
+    area, _ = pair_auc(targets, outputs, [np.arange(len(y))], [], [], one)
     return {
         "error": float(wrong.mean()),
         "ber": mean_class_error(np.unique(y, return_inverse=True)[1], wrong),
-        "auc": pooled_auc(targets, decision, np.ones(len(y)))[0],
+        "auc": area,
     }
 
 

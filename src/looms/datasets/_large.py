@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas
@@ -166,13 +166,6 @@ def _joined(parts: list[Any], n_features: int) -> Any:
     return pandas.DataFrame({name: joined(cells) for name, cells in columns.items()})
 
 
-class Preprocessor(Protocol):
-    """Fitted transformer of rows to floats, such as `looms.tables.table_preprocessor`."""
-
-    def transform(self, X: Any) -> Matrix:
-        """Matrix from the rows of a data frame or a sparse matrix."""
-
-
 class TableBlocks(RowBlocks):
     """Rows of a table that is larger than memory, as the machines take them.
 
@@ -204,7 +197,7 @@ class TableBlocks(RowBlocks):
     def __init__(
         self,
         reader: RowReader,
-        preprocessor: Preprocessor,
+        preprocessor: Any,
         first: FirstPass,
         size: int | None = None,
         n_threads: int | None = None,
@@ -280,13 +273,14 @@ class TableBlocks(RowBlocks):
             shape = X.shape[0], self._n_features
             X = sparse.csr_array((X.data, X.indices, X.indptr), shape=shape)
         try:
-            return self._preprocessor.transform(X)
+            prepared: Matrix = self._preprocessor.transform(X)
         except (ValueError, TypeError) as error:
             raise TableError(
                 self._reader.path,
                 str(error),
                 "The kinds of columns were taken from a sample of the rows.",
             ) from None
+        return prepared
 
     def _changed(self, what: str) -> TableError:
         return TableError(

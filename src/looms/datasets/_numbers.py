@@ -16,7 +16,6 @@ import math
 import re
 from pathlib import Path
 
-from looms._typing import Array
 from looms.datasets._table import TableError
 
 #: A number with a point, without its sign; also a pattern of RE2.
@@ -72,11 +71,6 @@ def pair(token: str) -> tuple[int, float]:
     if not colon:
         raise ValueError("is not a pair index:value")
     return index(left), number(right)
-
-
-def must_be_checked(values: Array) -> bool:
-    """True if some values are so large that `number` may reject their tokens."""
-    return bool((abs(values) >= EXACT).any())
 
 
 def bad_token(path: Path, line: int, column: int, token: str, reason: str) -> TableError:

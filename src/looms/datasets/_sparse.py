@@ -23,7 +23,7 @@ from sklearn.datasets import load_svmlight_file
 from looms._typing import AnyArray, Matrix
 from looms.datasets._bytes import chunks, read_bytes, read_text, too_large
 from looms.datasets._columns import text_types
-from looms.datasets._numbers import EXACT, RoundedError, bad_token, must_be_checked, number, pair
+from looms.datasets._numbers import EXACT, RoundedError, bad_token, number, pair
 from looms.datasets._rows import Block, RowReader
 from looms.datasets._table import (
     Table,
@@ -103,8 +103,8 @@ def _rows(content: bytes, path: Path, n_lines: int = 0) -> tuple[Matrix, AnyArra
             f"it is not an svmlight file ({error})",
             "Every row must be a target followed by index:value pairs in increasing order.",
         ) from None
-    wide = X.shape[1] > 2**31 - 1
-    if wide or must_be_checked(X.data) or must_be_checked(y) or _UNDERSCORE.search(content):
+    large = any((np.abs(values) >= EXACT).any() for values in (X.data, y))
+    if large or X.shape[1] > 2**31 - 1 or _UNDERSCORE.search(content):
         _check_rows(content, path, n_lines)
     return _narrow(X), y
 

@@ -7,28 +7,8 @@ import scipy.sparse as sp
 
 from looms.kernels._hyperparameters import Bounds
 from looms.kernels._profiles import GAUSSIAN
-from looms.kernels._samples import Distance, Samples
+from looms.kernels._samples import Samples
 from looms.kernels._stationary import Isotropic
-
-
-def _mean(samples: Samples) -> float:
-    """2 Σ F (1 − F) (gap to the next value), over the sorted values of every column.
-
-    F is the share of samples up to that value; the zeros of a column that are not stored count
-    as one value.
-    """
-    X = sp.csc_array(samples.X)
-    n, d = X.shape
-    share = samples.weight / samples.weight.sum()
-    stored, shares = np.diff(X.indptr), share[X.indices]
-    columns, gaping = np.repeat(np.arange(d), stored), np.flatnonzero(stored < n)
-    zeros = 1.0 - np.bincount(columns, weights=shares, minlength=d)[gaping]
-    columns, values = np.append(columns, gaping), np.append(X.data, np.zeros(len(gaping)))
-    order = np.lexsort((values, columns))
-    columns, values, shares = columns[order], values[order], np.append(shares, zeros)[order]
-    F = np.cumsum(shares) - columns  # those of every column add up to one
-    gaps = np.where(np.diff(columns) == 0, np.diff(values), 0.0)
-    return 2.0 * float(np.sum(F[:-1] * (1.0 - F[:-1]) * gaps))
 
 
 class Laplacian(Isotropic):
@@ -53,8 +33,27 @@ class Laplacian(Isotropic):
     """
 
     profile = GAUSSIAN
-    distance = Distance("manhattan_distances", _mean)
+    distance = "manhattan_distances"
 
     def __init__(self, gamma: float | None = None, gamma_bounds: Bounds = None) -> None:
         self.gamma = gamma
         self.gamma_bounds = gamma_bounds
+
+    def mean_distance(self, samples: Samples) -> float:
+        """2 Σ F (1 − F) (gap to the next value), over the sorted values of every column.
+
+        F is the share of samples up to that value; the zeros of a column that are not stored count
+        as one value.
+        """
+        X = sp.csc_array(samples.X)
+        n, d = X.shape
+        share = samples.weight / samples.weight.sum()
+        stored, shares = np.diff(X.indptr), share[X.indices]
+        columns, gaping = np.repeat(np.arange(d), stored), np.flatnonzero(stored < n)
+        zeros = 1.0 - np.bincount(columns, weights=shares, minlength=d)[gaping]
+        columns, values = np.append(columns, gaping), np.append(X.data, np.zeros(len(gaping)))
+        order = np.lexsort((values, columns))
+        columns, values, shares = columns[order], values[order], np.append(shares, zeros)[order]
+        F = np.cumsum(shares) - columns  # those of every column add up to one
+        gaps = np.where(np.diff(columns) == 0, np.diff(values), 0.0)
+        return 2.0 * float(np.sum(F[:-1] * (1.0 - F[:-1]) * gaps))

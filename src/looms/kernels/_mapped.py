@@ -13,7 +13,7 @@ from scipy.special import ndtri
 from looms._typing import Array
 from looms.kernels._base import Composite, Kernel
 from looms.kernels._hyperparameters import Hyperparameter
-from looms.kernels._samples import SQUARED, Pairs, Samples, dense
+from looms.kernels._samples import Pairs, Samples, dense
 from looms.kernels._stationary import Isotropic, scaled_columns
 
 
@@ -337,7 +337,7 @@ class Weighted(Mapped):
         ValueError
             If k is not a function of ‖x − x'‖.
         """
-        if not (isinstance(tuned, Isotropic) and tuned.distance is SQUARED):
+        if not (isinstance(tuned, Isotropic) and tuned.distance == "squared_distances"):
             raise ValueError(
                 "Weighted: weights are learned for RBF, Matern and PowerExponential only; with "
                 f"{tuned!r}, pass a number for each feature."

@@ -7,8 +7,6 @@ product.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -246,27 +244,6 @@ def manhattan_distances(A: Matrix, B: Matrix) -> Array:
     for M in (S, T):  # views, which take indices of 32 bits; blocks of rows have no need of more
         M.indices, M.indptr = M.indices.astype(np.int32), M.indptr.astype(np.int32)
     return np.asarray(sparse_manhattan_distances(S, T).T)
-
-
-def _mean_squared_distance(samples: Samples) -> float:
-    return 2.0 * float(variances(samples.X, samples.weight).sum())
-
-
-@dataclass(frozen=True)
-class Distance:
-    """Distance of two samples.
-
-    Attributes
-    ----------
-    name : name of the quantity of `Pairs`.
-    mean : weighted mean over all pairs of samples, self-pairs included.
-    """
-
-    name: str
-    mean: Callable[[Samples], float]
-
-
-SQUARED = Distance("squared_distances", _mean_squared_distance)
 
 
 def samples_of(X: Matrix, Y: Matrix | None) -> tuple[Samples, Samples]:

@@ -17,8 +17,6 @@ from looms.kernels._base import ParametricKernel
 from looms.kernels._hyperparameters import CLOSE_TO_LINEAR, EACH_FOR_ITSELF, Bounds, Parameter
 from looms.kernels._profiles import GAUSSIAN, MATERN, Profile, power_exponential
 from looms.kernels._samples import (
-    SQUARED,
-    Distance,
     Pairs,
     Samples,
     column_dots,
@@ -99,24 +97,29 @@ _POWER = Parameter(
 class Isotropic(Stationary):
     """Base class of kernels φ(gamma d) of a distance d, by default ‖x − x'‖²."""
 
-    distance: ClassVar[Distance] = SQUARED
+    #: The quantity of `Pairs` that d is.
+    distance: ClassVar[str] = "squared_distances"
     _parameters: ClassVar[tuple[Parameter, ...]] = (_GAMMA,)
 
     @property
     def uses(self) -> frozenset[str]:  # type: ignore[override]
-        return frozenset({self.distance.name})
+        return frozenset({self.distance})
 
     def start(self, samples: Samples) -> float:
-        mean = self.distance.mean(samples)
+        mean = self.mean_distance(samples)
         return 1.0 / mean if mean > 0 else 1.0
 
+    def mean_distance(self, samples: Samples) -> float:
+        """Weighted mean of d over all pairs; of squares it is twice the sum of the variances."""
+        return 2.0 * float(variances(samples.X, samples.weight).sum())
+
     def scaled(self, pairs: Pairs) -> Array:
-        return np.asarray(getattr(pairs, self.distance.name) * self.number("gamma"))
+        return np.asarray(getattr(pairs, self.distance) * self.number("gamma"))
 
     def scale_gradient(self, pairs: Pairs, s: Array, G: Array) -> Array:
         W = self.profile.decay(s)
         W *= G
-        W *= getattr(pairs, self.distance.name)
+        W *= getattr(pairs, self.distance)
         return np.array([-W.sum()])
 
 

@@ -154,7 +154,7 @@ def _scaled(kernel: Any, pairs: Pairs) -> str:
     """Scaled distances of a stationary kernel, (m, n)."""
     if isinstance(kernel, (ARD, MaternARD, PowerExponentialARD)):
         return pairs.weighted(kernel.gammas).squared_distances
-    return pairs.graph("Mul", getattr(pairs, kernel.distance.name), kernel.number("gamma"))
+    return pairs.graph("Mul", getattr(pairs, kernel.distance), kernel.number("gamma"))
 
 
 def _gaussian(kernel: Kernel, pairs: Pairs) -> str:
