@@ -184,10 +184,11 @@ def test_a_reader_that_had_enough(model, tmp_path):
 
 def code_here(monkeypatch, output, *arguments):
     """Exit code of the script in this process, if it writes to this file."""
-    with monkeypatch.context() as patch, pytest.raises(SystemExit) as ended:
+    with monkeypatch.context() as patch:
         patch.setattr(sys, "argv", ["looms", *map(str, arguments)])
         patch.setattr(sys, "stdout", output)
-        main()
+        with pytest.raises(SystemExit) as ended:
+            main()
     return ended.value.code
 
 
