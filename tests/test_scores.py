@@ -256,7 +256,7 @@ def test_of_noise_they_are_chance(grouped, threshold):
             number = np.repeat(number, 3)
             X = X[number] + 0.2 * rng.normal(size=(len(number), 4))
             y = y[number]
-        model = LSSVMClassifierCV(search="grid", threshold=threshold)
+        model = LSSVMClassifierCV("linear", search="grid", threshold=threshold)
         scores = model.fit(X, y, groups=number if grouped else None).scores_
         draws.append([scores["error"], scores["ber"], scores["auc"]])
     mean, error = np.mean(draws, axis=0), np.std(draws, axis=0, ddof=1) / np.sqrt(len(draws))

@@ -242,7 +242,8 @@ def test_the_search_is_repeated_in_folds(looms, visits, figures):
 @pytest.mark.filterwarnings("ignore")
 def test_an_assessment_keeps_groups_together_in_its_store(looms, visits, method):
     options = ["assess", visits, "-t", "ill", "--method", method, "--store", "s"]
-    options += ["-n", 10 if method == "kfold" else 3, "-o", "table.csv", "--force"]
+    folds = ["-n", 5, "--test-size", 0.2] if method == "kfold" else ["-n", 3]
+    options += [*folds, "-o", "table.csv", "--force"]
     tables = []
     for groups in (["--drop", "patient"], ["--groups", "patient"], ["--groups", "patient"]):
         result = looms(*options, *groups)

@@ -142,7 +142,7 @@ def test_constant_targets_are_predicted(kernel, value):
 
 @pytest.mark.parametrize(
     ("kernel", "size_and_criterion"),
-    in_turn(NAMES, list(product([3, 4, 5, 7, 10], DIFFERENTIABLE)), each=2),
+    in_turn(NAMES, list(product([3, 4, 5, 7, 10], DIFFERENTIABLE))),
 )
 def test_tiny_data(kernel, size_and_criterion):
     n, criterion = size_and_criterion

@@ -19,8 +19,8 @@ from looms.model_files import load_model, save_model
 from looms.report import cautions, summary
 
 RNG = np.random.default_rng(0)
-N = 900
-X = RNG.normal(size=(N + 300, 4))
+N = 450
+X = RNG.normal(size=(1200, 4))
 SIGNAL = np.sin(2 * X[:, 0]) + X[:, 1]
 NUMBERS = SIGNAL + 0.2 * RNG.normal(size=len(X))
 CLASSES = np.where(NUMBERS > 0, "yes", "no")
@@ -40,7 +40,7 @@ def test_a_machine_on_landmarks_is_nearly_as_good_as_on_all_rows():
     assert (low.landmarks_.shape, low.dual_coef_.shape) == ((200, 4), (200,))
     assert whole.landmarks_ is None
     assert low.score(X[N:], NUMBERS[N:]) > whole.score(X[N:], NUMBERS[N:]) - 0.03
-    rank = [regressor(rank=m).fit(X[:N], NUMBERS[:N]).scores_["rmse"] for m in (5, 20, 200)]
+    rank = [regressor(rank=m).fit(X[:N], NUMBERS[:N]).scores_["rmse"] for m in (10, 30, 200)]
     assert rank[0] > rank[1] > rank[2]
 
 
@@ -61,7 +61,7 @@ def test_classes_probabilities_sets_and_scores():
     assert_allclose(model.predict_proba(X[N:]).sum(axis=1), 1.0)
     sets = model.predict_set(X[N:], coverage=0.9)
     labels = np.searchsorted(model.classes_, y[N:])
-    assert 0.85 < sets[np.arange(300), labels].mean() < 0.96
+    assert 0.85 < sets[np.arange(len(labels)), labels].mean() < 0.96
 
 
 @pytest.mark.slow
@@ -71,7 +71,8 @@ def test_intervals_are_of_leave_one_out_models(monkeypatch):
     inside = (intervals[:, 0] < NUMBERS[N:]) & (NUMBERS[N:] < intervals[:, 1])
     assert 0.85 < inside.mean() < 0.95
     monkeypatch.setattr(left_out, "_NUMBERS", 7 * N)  # seven points at a time
-    assert_allclose(model.predict_interval(X[N:], coverage=0.9), intervals, rtol=1e-12)
+    again = model.predict_interval(X[N : N + 150], coverage=0.9)
+    assert_allclose(again, intervals[:150], rtol=1e-12)
 
 
 def test_intervals_of_groups_are_of_the_models_without_each_group():
@@ -138,7 +139,7 @@ def test_rows_in_blocks_give_what_a_matrix_gives(tmp_path):
         )
         assert_allclose(ours.predict(X[N:]), theirs.predict(X[N:]), rtol=1e-9)
         assert_allclose(ours.held_out_.outputs, theirs.held_out_.outputs, rtol=1e-9)
-    with pytest.raises(ValueError, match="X has 900 rows, and y has 5"):
+    with pytest.raises(ValueError, match="X has 450 rows, and y has 5"):
         regressor().fit(blocks, NUMBERS[:5])
 
 
@@ -219,7 +220,9 @@ def test_groups_and_folds():
     patients = np.repeat(np.arange(N // 3), 3)[RNG.permutation(N)]
     unknown = RNG.normal(size=N // 3)[patients]
     rows = RNG.normal(size=(N // 3, 4))[patients] + 0.01 * X[:N]
-    apart, together = (regressor(rank=300).fit(rows, unknown, groups=g) for g in (None, patients))
+    apart, together = (
+        regressor(rank=N // 3).fit(rows, unknown, groups=g) for g in (None, patients)
+    )
     assert_array_equal(together.units_.clusters, patients)
     assert together.scores_["r2"] < 0.05
     assert apart.scores_["r2"] > 0.3
@@ -272,10 +275,10 @@ def test_groups_of_any_size_are_held_out():
 
 @pytest.mark.slow
 def test_rank_auto_takes_the_kernel_matrix_of_few_rows(monkeypatch):
-    assert regressor(rank="auto").fit(X[:N], NUMBERS[:N]).landmarks_ is None
+    assert regressor(rank="auto").fit(X[:900], NUMBERS[:900]).landmarks_ is None
     monkeypatch.setattr(_search, "FULL_ROWS", 500)
     easy, hard = (
-        regressor(rank="auto").fit(X[:N], y[:N]).landmarks_.shape[0]
+        regressor(rank="auto").fit(X[:900], y[:900]).landmarks_.shape[0]
         for y in (X[:, 0] + RNG.normal(size=len(X)), np.sin(2 * X[:, 0]) * np.cos(2 * X[:, 1]))
     )
     assert easy < hard
@@ -287,7 +290,7 @@ def test_rank_auto_takes_the_kernel_matrix_of_few_rows(monkeypatch):
         ({"rank": 0}, "rank must be a positive integer, 'auto' or None, got 0"),
         ({"rank": "few"}, "got 'few'"),
         ({"rank": True}, "got True"),
-        ({"rank": 5000}, "rank=5000 asks for more landmarks than there are rows, 900"),
+        ({"rank": 5000}, "rank=5000 asks for more landmarks than there are rows, 450"),
     ],
 )
 def test_numbers_of_landmarks_that_are_none_are_refused(options, message):

@@ -18,11 +18,11 @@ X = RNG.normal(size=(N, 3))
 NEW = RNG.normal(size=(5, 3))
 SIGNAL = np.sin(2 * X[:, 0]) + X[:, 1] + 0.5 * RNG.normal(size=N)
 GROUPS = np.arange(N) // 2
-#: Of five groups there are five folds: a stack without one of them has four of its own.
+#: Of four groups there are four folds: a stack without one of them has three of its own.
 STACK = {
     "kernel": ["linear", Matern(0.5, 0.3, gamma_bounds="fixed")],
     "combine": "stack",
-    "groups": np.arange(N) // 9,
+    "groups": np.arange(N) // 12,
 }
 
 OPTIONS = {
@@ -36,7 +36,7 @@ OPTIONS = {
     "landmarks, folds": {"rank": 12, "cv": 5},
     "landmarks, candidates": {"rank": 12, "kernel": ["linear", "matern12"]},
     "landmarks, stack": {"rank": 12, **STACK},
-    "landmarks, grid": {"rank": 12, "search": "grid"},
+    "landmarks, grid": {"rank": 12, "search": "grid", "groups": np.arange(N) // 9},
     "grid, repeated folds": {"search": "grid", "cv": "2x4"},
     "grid, two folds": {"search": "grid", "cv": 2, "kernel": ["linear", "rbf"]},
     "grid, nested in folds": {"search": "grid", "nested": "folds", "groups": GROUPS},
