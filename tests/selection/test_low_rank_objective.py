@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from looms.blocks import ArrayBlocks
 from looms.selection import Objective, tune
-from looms.selection._low_rank_start import low_rank_objective
+from looms.selection._low_rank import low_rank_objective
 from looms.units import Units
 
 RNG = np.random.default_rng(0)
@@ -28,6 +28,7 @@ def objective(criterion="press", kernel="ard", rank=30, **options):
         *(ArrayBlocks(X, 64), Y),
         **{"kernel": kernel, "criterion": criterion, "rank": rank},
         **(HOW["rows"] | weights | options),
+        tuned=tune,
     )
 
 
@@ -48,7 +49,7 @@ def test_gradient_is_that_of_differences(criterion, how):
 @pytest.mark.parametrize("how", HOW)
 def test_landmarks_at_every_row_give_the_criterion_of_the_kernel_matrix(how):
     options = {"kernel": "matern12", "criterion": "press", **HOW[how]}
-    on_landmarks = low_rank_objective(ArrayBlocks(X, 64), Y, rank=N, **options)
+    on_landmarks = low_rank_objective(ArrayBlocks(X, 64), Y, rank=N, tuned=tune, **options)
     whole = Objective(X, Y, **(options | {"kernel": on_landmarks.kernel}))
     theta = np.append(on_landmarks.kernel.theta, -8.0)
     for value, other in zip(on_landmarks(theta), whole(theta), strict=True):
@@ -77,18 +78,13 @@ def skewed(n=2400, seed=3):
 def test_landmarks_are_doubled_while_that_surely_lowers_the_criterion(monkeypatch):
     """The standard error of the criterion, three quarters of it, hides what 256 landmarks gain."""
     blocks, y = skewed()
-    rows = Units.rows(len(y))
-    few, auto = (
-        low_rank_objective(blocks, y, kernel="rbf", criterion="press", rank=rank, units=rows)
-        for rank in (64, "auto")
-    )
+    options = {"kernel": "rbf", "criterion": "press", "units": Units.rows(len(y)), "tuned": tune}
+    few, auto = (low_rank_objective(blocks, y, rank=rank, **options) for rank in (64, "auto"))
     assert auto.samples.n_samples >= 256
     assert auto.gain_of_landmarks == 0.0
     tuning, of_few = (tune(objective)[0] for objective in (auto, few))
     assert tuning.value < 0.5 * of_few.value
-    monkeypatch.setattr("looms.selection._low_rank_start.LARGEST_RANK", 128)
-    stopped = low_rank_objective(
-        blocks, y, kernel="rbf", criterion="press", rank="auto", units=rows
-    )
+    monkeypatch.setattr("looms.selection._low_rank.LARGEST_RANK", 128)
+    stopped = low_rank_objective(blocks, y, rank="auto", **options)
     assert stopped.samples.n_samples == 128
     assert tune(stopped)[0].gain_of_landmarks == stopped.gain_of_landmarks > 0.1

@@ -29,7 +29,7 @@ from looms.cli._prepare import (
 from looms.cli._request import MachineRequest
 from looms.cli._target import target_of
 from looms.datasets._large import SAMPLE, TableBlocks, first_pass
-from looms.selection._low_rank_start import LARGEST_RANK
+from looms.selection._low_rank import LARGEST_RANK
 
 #: Rows in a working block of a dense table, and of a sparse one, which every sweep reads again.
 _SIZE, _SPARSE_SIZE = 512, 2048

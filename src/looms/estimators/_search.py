@@ -50,7 +50,7 @@ from looms.lssvm.fit import Fit
 from looms.optimize._minimize import OPTIMIZERS
 from looms.selection import tune
 from looms.selection._candidates import Candidate, choose
-from looms.selection._low_rank_start import low_rank_objective
+from looms.selection._low_rank import low_rank_objective
 from looms.selection._nested import Nested, Rounds
 from looms.selection._objective import objective_of
 from looms.selection._scan import scan
