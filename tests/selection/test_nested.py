@@ -14,7 +14,7 @@ from looms.kernels import RBF, Linear, Polynomial
 from looms.lssvm import refit_loo, solve
 from looms.lssvm.fit import Fit
 from looms.optimize import Point
-from looms.selection import Objective, _objective, _scan
+from looms.selection import Objective, _nested, _objective, _scan
 from looms.selection._candidates import Score
 from looms.selection._nested import Rounds
 from looms.selection._objective import objective_of
@@ -84,8 +84,8 @@ def test_it_is_the_choice_made_anew_without_each_fold(
                 fit_intercept=intercept,
             )
             own = units.among(rest)
-            held_out = machine.outputs(own), own, y[rest]
-            machines.append(Fit.of(machine, *held_out, objective.kernel))
+            known = machine.outputs(own), own, y[rest]
+            machines.append(Fit.of(machine, *known, objective.kernel))
         values = [
             objective.criterion.evaluate(y[rest], fit.held_out[0], zeta[rest]).value
             for fit in machines
@@ -141,7 +141,9 @@ def test_a_scan_takes_the_least_of_all_points(kernels, cv, monkeypatch):
     options = {"units": Units.of(cv, LABELS)}
     candidates = list(candidates_of(KERNELS[kernels], LABELS, "press", options))
     for objective, some in groupby(candidates, itemgetter(0)):
-        monkeypatch.setattr(_scan, "grid_points", _on([theta for _, theta in some]))
+        points = _on([theta for _, theta in some])
+        monkeypatch.setattr(_scan, "grid_points", points)
+        monkeypatch.setattr(_nested, "grid_points", points)
         thetas = _scan.grid_points(objective)
         theirs = [objective.evaluate(theta, gradient=False) for theta in thetas]
         ours = []
@@ -152,7 +154,7 @@ def test_a_scan_takes_the_least_of_all_points(kernels, cv, monkeypatch):
         best = min(theirs, key=lambda point: point.value)
         assert_allclose(fit.held_out, best.model.held_out, rtol=1e-9)
         if cv != "5x2":
-            again, other = scan(objective, rounds=Rounds(LABELS, objective.units, classes=True))
+            again, other = Rounds(LABELS, objective.units, classes=True).scan(objective)
             assert again.value == pytest.approx(tuning.value, rel=1e-9)
             assert_allclose(other.held_out, fit.held_out, rtol=1e-9)
 

@@ -135,7 +135,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         choice = choose(
             candidates,
             objective_of=self._objective_of(rows, X_train, units, rank),
-            search=self._tune() if rounds is None else partial(scan, rounds=rounds),
+            search=self._tune() if rounds is None else rounds.scan,
             scorer=rows.score,
             watcher=watcher,
             random_state=rows.seed,

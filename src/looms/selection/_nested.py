@@ -8,7 +8,7 @@ every round, from one factorization each. Whatever is not fixed beforehand is tu
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -31,6 +31,8 @@ from looms.selection._candidates import Score
 from looms.selection._decisions import Decided, Decisions
 from looms.selection._fold_pairs import fold_pairs, pair_auc
 from looms.selection._held_out_criterion import HeldOutCriterion
+from looms.selection._scan import grid_points, least_of
+from looms.selection._tuning import Tuning
 from looms.units import Batch, Units, of_one_size
 
 _NUMBERS = 1 << 17  # in the outputs of some rounds, as many as stay near the processor
@@ -204,6 +206,21 @@ class Rounds:
     def can_take(units: Units) -> bool:
         """True for three units or more in which every row is once."""
         return units.shape[0] == 1 and bool((units.number >= 0).all()) and units.n_units > 2
+
+    def scan(
+        self,
+        objective: HeldOutCriterion,
+        *,
+        evaluated: Callable[[HeldOutCriterion, Point], None] | None = None,
+        **_: Any,
+    ) -> tuple[Tuning, Fit | None]:
+        """`looms.selection._scan.scan`, where all points compete; a factorization each."""
+        points = []
+        for theta in grid_points(objective):
+            points.append(self.evaluate(objective, theta))
+            if evaluated is not None:
+                evaluated(objective, replace(points[-1], model=None))
+        return least_of(objective, points)
 
     def evaluate(self, objective: HeldOutCriterion, theta: Array) -> Point:
         """Criterion of a candidate, which competes in all rounds; infinite if it cannot in some.
