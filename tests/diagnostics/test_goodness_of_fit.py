@@ -196,7 +196,7 @@ def test_a_verdict_within_the_monte_carlo_error_is_none(n, reached, verdict):
         ({"n_bootstrap": 8, "alpha": 0.1}, "take n_bootstrap=9 or more"),
         ({"n_bootstrap": 5, "alpha": 0.15}, "take n_bootstrap=6 or more"),
         ({"alpha": 1.5}, "alpha must be a number between 0 and 1"),
-        ({"resampling": "rows"}, "resampling must be"),
+        ({"resampling": "rows"}, "Unknown resampling 'rows'; known are"),
     ],
 )
 def test_bad_options(options, message):

@@ -345,7 +345,7 @@ def test_bad_estimators():
         excess_error(LinearRegression(), X, y)
     with pytest.raises(ValueError, match=r"2.* classes|two classes"):
         deviance(RidgeClassifier(), *sample(k=3))
-    with pytest.raises(ValueError, match="preprocessing must be one of"):
+    with pytest.raises(ValueError, match="Unknown preprocessing"):
         deviance(SVC(), X, y, preprocessing="never")
     with pytest.raises(ValueError, match="refit=True"):
         deviance(GridSearchCV(SVC(), {"C": [1, 2]}, refit=False), X, y)

@@ -102,14 +102,14 @@ def loo_scores(
     away from the class of the row, such as the average precision.
     """
     loo: HeldOut = getattr(machine, "held_out_", machine.loo_)
-    train, classes = np.flatnonzero(machine.fit_weight_), getattr(machine, "classes_", None)
-    y, outputs = loo.y, loo.outputs
+    classes, threshold = getattr(machine, "classes_", None), getattr(machine, "threshold_", 0.0)
+    y, outputs, rows = loo.y, loo.outputs, np.arange(loo.n_samples)[:, None]
     if classes is not None:
+        y = classes[class_indices(loo.y)]
         if isinstance(machine, GivenMachine):  # those that decide for the rows of the fit
-            outputs = outputs.copy()
+            outputs, train = outputs.copy(), np.flatnonzero(machine.fit_weight_)
             outputs[train] = machine._decided(np.ones(len(train)))[0].outputs
-        y, outputs = classes[class_indices(y)], outputs - machine.threshold_
-    stand_in, rows = _StandIn(outputs, classes), np.arange(loo.n_samples)[:, None]
+    stand_in = _StandIn(outputs - threshold, classes, threshold)
     scores: dict[str, float] = {}
     for name, scorer in scorers.items():
         scores[name] = float("nan")
@@ -119,15 +119,15 @@ def loo_scores(
             elif is_area(scorer) and classes is not None and loo.y.ndim == 1:
                 own = weight if takes_weights(scorer) else None
                 own = np.ones(len(loo.y)) if own is None else own
-                scores[name] = machine._area(own[train])[0]
+                scores[name] = machine._area(own[machine.fit_weight_ != 0])[0]
     return scores
 
 
 class _StandIn(BaseEstimator):  # type: ignore[misc]
     """Fitted estimator that returns leave-one-out outputs; a sample is its row number."""
 
-    def __init__(self, outputs: Array, classes: AnyArray | None) -> None:
-        self.outputs, self.classes_ = outputs, classes
+    def __init__(self, outputs: Array, classes: AnyArray | None, threshold: float | Array) -> None:
+        self.outputs, self.classes_, self.threshold_ = outputs, classes, threshold
 
     def fit(self, X: Any, y: Any) -> Self:
         return self

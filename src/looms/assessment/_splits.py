@@ -216,10 +216,23 @@ def plan(
             )
     indices = range(WHOLE if method == "bootstrap" else 0, int(n_splits))
     splits = [Split(i, method, test_size, random_state, stratified, int(gap)) for i in indices]
-    if method == "forward":
-        _check_windows(y, groups, splits)
-    else:
+    if method != "forward":
         _check_members(y, groups, least, splits[0])
+        return splits
+    n_test = _n_test(n, test_size)
+    most = (n - gap - 1) // n_test
+    if len(splits) > most:
+        fewer = f"n_splits={most} or " if most >= 2 else ""
+        raise ValueError(
+            f"{len(splits)} windows of {count(n_test, 'row')} and a gap of {gap} leave none of the "
+            f"{count(n, 'row')} to train on before the first: take {fewer}a smaller test_size."
+        )
+    for split in splits:
+        if not len(split.rows(y, groups)[0]):
+            raise ValueError(
+                f"Split {split.index} has no row to train on: all rows before its window are held "
+                "out with rows in the window. Give fewer splits or finer groups."
+            )
     return splits
 
 
@@ -258,25 +271,6 @@ def _check_members(y: npt.ArrayLike, groups: AnyArray | None, least: int, split:
             raise ValueError(
                 f"Class {label!r} {has}, and a split needs {least}: {needs}. "
                 f"Leave the class out{finer} or join it with another{advice}."
-            )
-
-
-def _check_windows(y: npt.ArrayLike, groups: AnyArray | None, splits: list[Split]) -> None:
-    """ValueError if there are too few rows for the windows, or a window has none to train on."""
-    n, gap = len(np.asarray(y)), splits[0].gap
-    n_test = _n_test(n, splits[0].test_size)
-    most = (n - gap - 1) // n_test
-    if len(splits) > most:
-        fewer = f"n_splits={most} or " if most >= 2 else ""
-        raise ValueError(
-            f"{len(splits)} windows of {count(n_test, 'row')} and a gap of {gap} leave none of the "
-            f"{count(n, 'row')} to train on before the first: take {fewer}a smaller test_size."
-        )
-    for split in splits:
-        if not len(split.rows(y, groups)[0]):
-            raise ValueError(
-                f"Split {split.index} has no row to train on: all rows before its window are held "
-                "out with rows in the window. Give fewer splits or finer groups."
             )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.stats import binomtest
 from sklearn.utils import check_random_state
 
-from looms._checks import check_share
+from looms._checks import check_known, check_share
 from looms._optional import require
 from looms._typing import Array
 from looms.calibration._scores import deviance_of
@@ -125,8 +125,7 @@ def goodness_of_fit(
             f"{total} replicates cannot reach level {level:g}: take n_bootstrap={least} or "
             "more, 400 to 1000 if you can."
         )
-    if resampling not in RESAMPLING:
-        raise ValueError(f"resampling must be 'labels', 'held-out' or 'pairs', got {resampling!r}.")
+    check_known(resampling, "resampling", RESAMPLING)
     problem = pose(estimator, X, y, preprocessing)
     check_likelihood(problem)
     n, labels = problem.n_samples, problem.labels

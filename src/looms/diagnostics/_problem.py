@@ -22,6 +22,7 @@ from sklearn.utils import assert_all_finite, check_consistent_length, column_or_
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from looms._checks import check_known
 from looms._typing import AnyArray, Array
 from looms.estimators import SVCCV, LSSVMClassifier, LSSVMClassifierCV
 from looms.estimators._in_pipelines import parts_of
@@ -74,10 +75,7 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
     Only the hyper-parameters of a fitted estimator are used; an unfitted one is fitted first, to
     choose them. With "auto" the steps of a pipeline are held unless one of them learns from `y`.
     """
-    if preprocessing not in PREPROCESSING:
-        raise ValueError(
-            f"preprocessing must be one of {', '.join(PREPROCESSING)}, got {preprocessing!r}."
-        )
+    check_known(preprocessing, "preprocessing", PREPROCESSING)
     if not is_classifier(estimator):
         raise ValueError(
             f"Deviance and error rate are of classes, and {type(estimator).__name__} is not a "
