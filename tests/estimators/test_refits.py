@@ -109,6 +109,7 @@ def test_classes_and_probabilities_are_of_machines_tuned_without_the_fold(option
     y = np.where(SIGNAL > 0.3, "yes", "no")
     model = fitted(LSSVMClassifierCV, y, options)
     nested = model.nested_
+    right = total = 0.0
     for k in np.unique(nested.folds):
         own = nested.folds == k
         machine = anew(model, y, nested.rows[~own], options)
@@ -121,6 +122,13 @@ def test_classes_and_probabilities_are_of_machines_tuned_without_the_fold(option
         )
         assert_array_equal(model.classes_[made.predicted[own]], machine.predict(out))
         assert_allclose(made.probabilities[own], machine.predict_proba(out), rtol=1e-5, atol=1e-7)
+        f, weight = machine.decision_function(out), nested.held_out.sample_weight[own]
+        above = y[nested.rows[own]] == "yes"
+        pairs = np.outer(weight[above], weight[~above])
+        right += (pairs * (f[above][:, None] > f[~above])).sum()
+        total += pairs.sum()
+    if options.get("cv") != "2x4":  # whose area is a mean over repetitions
+        assert model.scores_["auc"] == pytest.approx(right / total)
 
 
 def test_a_grid_with_windows_has_no_nested_scores():

@@ -399,11 +399,11 @@ class TestSearch:
     @pytest.mark.slow
     def test_pattern_comes_close_to_a_fine_grid_with_few_points(self):
         """It is local: at 36 samples the deviance has many minima, its standard error is 15 %."""
-        fine = {"C": 2.0 ** np.arange(-3, 10.5, 0.5), "gamma": 2.0 ** np.arange(-8, 3.5, 0.5)}
+        fine = {"C": 2.0 ** np.arange(-3, 11), "gamma": 2.0 ** np.arange(-8, 4)}
         coarse = {"C": 2.0 ** np.arange(-3, 11, 2), "gamma": 2.0 ** np.arange(-8, 4, 2)}
         grid = SVCCV(param_grid=fine, search="grid").fit(X, TWO)
         pattern = SVCCV(param_grid=coarse).fit(X, TWO)
-        assert pattern.loo_score_ <= 1.03 * grid.loo_score_
+        assert pattern.loo_score_ <= grid.loo_score_
         assert len(pattern.cv_results_["params"]) < 80 < len(grid.cv_results_["params"])
 
     @pytest.mark.slow
