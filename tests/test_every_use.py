@@ -29,7 +29,7 @@ from typer.testing import CliRunner
 
 from looms import SVCCV, LSSVMClassifierCV, LSSVMRegressorCV, TransformedTargetRegressorCV
 from looms.blocks import ArrayBlocks
-from looms.cli import _large
+from looms.cli import _prepare
 from looms.cli._app import app
 from looms.diagnostics import case_deletion
 from looms.folds import GapKFold
@@ -302,11 +302,11 @@ def command_line(name: str) -> None:
     options = MACHINES[name].command
     if options is None:
         raise NotImplementedError("no option")
-    few = partial(_large.first_pass, n_sample=20)  # of larger tables rows are read in blocks
+    few = partial(_prepare.first_pass, n_sample=20)  # of larger tables rows are read in blocks
     with (
         tempfile.TemporaryDirectory() as folder,
         chdir(folder),
-        mock.patch.object(_large, "first_pass", few if "blocks" in name else _large.first_pass),
+        mock.patch.object(_prepare, "first_pass", few if "blocks" in name else _prepare.first_pass),
     ):
         y = CLASSES if kind_of(name) == "classes" else NUMBERS
         table = pd.DataFrame(X, columns=["a", "b"]).assign(y=y)

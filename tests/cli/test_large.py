@@ -10,7 +10,7 @@ import pytest
 from sklearn.datasets import dump_svmlight_file
 
 from looms import LSSVMRegressorCV
-from looms.cli import _cost, _large
+from looms.cli import _prepare, _request
 from looms.datasets import _rows
 from looms.datasets._large import first_pass
 from looms.folds import GapKFold
@@ -23,7 +23,7 @@ N = 300
 @pytest.fixture
 def large(tmp_path, monkeypatch):
     """A table of which 100 rows are sampled, as CSV and as Parquet."""
-    monkeypatch.setattr(_large, "first_pass", partial(first_pass, n_sample=100))
+    monkeypatch.setattr(_prepare, "first_pass", partial(first_pass, n_sample=100))
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(
         {
@@ -166,7 +166,7 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(looms, large, one_line, tmp_
     def full(*arguments):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(_large.TableBlocks, "stored", full)
+    monkeypatch.setattr(_prepare.TableBlocks, "stored", full)
     result = looms("fit", "t.csv", "-t", "y", "--rank", 20)
     one_line(result, 2, "cannot be written (No space left on device); make room on the disk")
     assert {path.name for path in tmp_path.iterdir()} == {"t.csv", "t.parquet"}
@@ -224,8 +224,8 @@ def test_stacks_and_grids_on_landmarks_are_those_of_python(looms, tmp_path, opti
 
 @pytest.mark.slow
 def test_memory_and_time_are_told_before_many_rows_are_fitted(looms, tmp_path, monkeypatch):
-    monkeypatch.setattr(_cost, "FULL_ROWS", 250)
-    monkeypatch.setattr(_cost, "free_memory", lambda: 8 * 10**9)
+    monkeypatch.setattr(_request, "FULL_ROWS", 250)
+    monkeypatch.setattr(_request, "free_memory", lambda: 8 * 10**9)
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(N, 2)), columns=["a", "y"]).round(3)
     frame.to_csv(tmp_path / "t.csv", index=False)

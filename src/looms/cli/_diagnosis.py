@@ -14,7 +14,7 @@ from looms._optional import require
 from looms._typing import AnyArray
 from looms._words import count
 from looms.cli._errors import InputError
-from looms.cli._output import check_can_write, console, figure, table
+from looms.cli._output import check_can_write, console, figure, show_table
 from looms.diagnostics import Deviance, ExcessError, GoodnessOfFit, Influence
 
 #: Largest number of influential rows on the screen; the CSV file has all.
@@ -68,18 +68,19 @@ def show(diagnosis: Diagnosis) -> None:
     echo = console().print
     of_groups = "" if unit == "row" else f" in {count(len(fits.labels), unit)}"
     echo(f"{diagnosis.subject.description}; {diagnosis.subject.name}, {n} rows{of_groups}")
-    shown = table("Error rate", ["class"], ["rows", "apparent", fits.method, "excess"])
-    for label, rows, *rates in diagnosis.errors.table.itertuples():
-        shown.add_row(str(label), str(rows), *map(figure, rates))
-    echo(shown)
+    rates = [
+        (str(label), str(rows), *map(figure, of_class))
+        for label, rows, *of_class in diagnosis.errors.table.itertuples()
+    ]
+    names = ["class", "rows", "apparent", fits.method, "excess"]
+    show_table("Error rate", names, rates, names[:1])
 
-    shown = table("Deviance", [""], ["value", "a row"])
-    for name, value in (("deviance", spread.deviance), ("CV score", spread.cv_score)):
-        shown.add_row(name, f"{value:.2f}", figure(value / n))
+    values = [("deviance", spread.deviance), ("CV score", spread.cv_score)]
+    values += [] if fit is None else [("EIC", fit.eic)]
+    shown = [(name, f"{value:.2f}", figure(value / n)) for name, value in values]
     if fit is not None:
-        shown.add_row("EIC", f"{fit.eic:.2f}", figure(fit.eic / n))
-        shown.add_row(f"critical at {fit.alpha:g}", f"{fit.critical_value:.2f}", "")
-    echo(shown)
+        shown.append((f"critical at {fit.alpha:g}", f"{fit.critical_value:.2f}", ""))
+    show_table("Deviance", ["", "value", "a row"], shown, [""])
     if fit is not None:
         echo(
             f"Goodness of fit: {fit.verdict}, "
@@ -95,12 +96,12 @@ def show(diagnosis: Diagnosis) -> None:
     if not len(flagged):
         echo(title)
         return
-    shown = table(title, [], [])
-    for name in (unit, "class" if unit == "row" else "rows", "influence", "p"):
-        shown.add_column(name, justify="left" if name in ("class", "group") else "right")
-    for name, about, value, p, _ in changes.table.loc[flagged[:MOST_ROWS]].itertuples():
-        shown.add_row(str(name), str(about), f"{value:.2f}", f"{p:.2g}")
-    echo(shown)
+    most = [
+        (str(name), str(about), f"{value:.2f}", f"{p:.2g}")
+        for name, about, value, p, _ in changes.table.loc[flagged[:MOST_ROWS]].itertuples()
+    ]
+    names = [unit, "class" if unit == "row" else "rows", "influence", "p"]
+    show_table(title, names, most, ["class", "group"])
     if len(flagged) > MOST_ROWS:
         echo(f"and {len(flagged) - MOST_ROWS} more, which --output lists")
 

@@ -18,15 +18,15 @@ BAD_INPUT = 2
 OTHER = 1
 INTERRUPTED = 130
 #: Options that are called otherwise than the parameter of Python.
-_OTHERWISE = {
+OTHERWISE = {
     **{"class_weight": "weight", "probability": "calibration", "validation": "cv"},
-    "transforms": "target-transform",
+    "transforms": "target_transform",
 }
 #: Parameters that messages name, and options of the same name, up to the hyphens.
 _PARAMETERS = (
     *("sep", "decimal", "encoding", "sheet", "format", "max_bytes", "store", "test_size"),
     *("kernel", "criterion", "optimizer", "threshold", "calibration", "max_iter", "random_state"),
-    *("prior", "copies", "groups", "cv", "combine", "search", "rank", "nested", *_OTHERWISE),
+    *("prior", "copies", "groups", "cv", "combine", "search", "rank", "nested", *OTHERWISE),
     *("coverage", "alpha", "method"),
 )
 _VALUE = (
@@ -129,7 +129,7 @@ def in_options(text: str) -> str:
 
 def _option(parameter: re.Match[str]) -> str:
     name = next(filter(None, map(parameter.group, ("set", "long", "named", "unknown"))))
-    option = f"--{_OTHERWISE.get(name, name).replace('_', '-')}"
+    option = f"--{OTHERWISE.get(name, name).replace('_', '-')}"
     value = parameter["value"]
     if value in ("None", "False"):
         return f"no {option}"

@@ -6,15 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import confusion_matrix
 
 from looms._optional import require
-from looms._scores import number_scores
 from looms._typing import AnyArray
 from looms._words import count
 from looms.assessment._result import Assessment
 from looms.calibration import brier_score, log_loss
-from looms.cli._output import NARROW, console, figure, table
+from looms.cli._output import NARROW, console, figure, show_table
 from looms.cli._prepare import Prepared
 from looms.cli._request import Threshold
 from looms.criteria import mean_class_error
@@ -24,7 +22,7 @@ from looms.report._chosen import candidates, chosen
 from looms.report.facts import Facts
 from looms.report.text import sentence
 from looms.selection._fold_pairs import pair_auc
-from looms.threshold import Cost, RequiredPrecision, RequiredRecall
+from looms.threshold import Cost
 
 #: Number of scales shown, the largest, for a kernel with a scale for every feature.
 MOST_SCALES = 8
@@ -95,39 +93,34 @@ def choice_of(saved: SavedModel, facts: Facts | None) -> str:
     return f"{model.method} chose this machine, so its figures flatter it; {honest} honest ones"
 
 
-def classification_figures(
-    y: AnyArray, predicted: AnyArray, decision: AnyArray, classes: AnyArray
+def class_figures(
+    y: AnyArray,
+    predicted: AnyArray,
+    decision: AnyArray,
+    classes: AnyArray,
+    probabilities: AnyArray | None = None,
 ) -> dict[str, float]:
-    """Error rate, balanced error rate and area under the ROC curve.
+    """Error rate, balanced error rate, area under the ROC curve, log loss and Brier score.
 
     For two classes ``decision`` is (n_samples,) and the second class is positive; else it is
     (n_samples, n_classes), and the area a mean over classes against the rest. It is NaN without
-    samples of both kinds.
+    samples of both kinds. The Brier score of two classes is that of one of them. The last two are
+    NaN if a label is not one of the classes, because it has no probability.
     """
-    wrong, of_classes = y != predicted, np.where(y[:, None] == classes, 1.0, -1.0)
-    targets = of_classes[:, 1:] if decision.ndim == 1 else of_classes
-    one, outputs = np.ones(len(y)), decision.reshape(targets.shape)
-    area, _ = pair_auc(targets, outputs, [np.arange(len(y))], [], [], one)
-    return {
+    wrong, codes = y != predicted, np.where(y[:, None] == classes, 1.0, -1.0)
+    codes = codes[:, 1] if len(classes) == 2 else codes
+    rows, one = np.arange(len(y)), np.ones(len(y))
+    area, _ = pair_auc(codes.reshape(len(y), -1), decision.reshape(len(y), -1), [rows], [], [], one)
+    figures = {
         "error": float(wrong.mean()),
         "ber": mean_class_error(np.unique(y, return_inverse=True)[1], wrong),
         "auc": area,
     }
-
-
-def probability_figures(
-    y: AnyArray, probabilities: AnyArray, classes: AnyArray
-) -> dict[str, float]:
-    """Log loss and Brier score, which for two classes is that of one of them.
-
-    NaN if a label is not one of the classes, because it has no probability.
-    """
-    if not np.isin(y, classes).all():
-        return {"log_loss": float("nan"), "brier": float("nan")}
-    codes = np.where(y[:, None] == classes, 1.0, -1.0)
-    codes = codes[:, 1] if len(classes) == 2 else codes
-    truth = HeldOut(codes, np.zeros(codes.shape))
-    return {"log_loss": log_loss(truth, probabilities), "brier": brier_score(truth, probabilities)}
+    if probabilities is not None:
+        truth, known = HeldOut(codes, np.zeros(codes.shape)), np.isin(y, classes).all()
+        figures["log_loss"] = log_loss(truth, probabilities) if known else float("nan")
+        figures["brier"] = brier_score(truth, probabilities) if known else float("nan")
+    return figures
 
 
 def threshold_figures(counts: Sequence[Sequence[int]], rule: Threshold) -> dict[str, float]:
@@ -149,128 +142,105 @@ def threshold_figures(counts: Sequence[Sequence[int]], rule: Threshold) -> dict[
     return figures
 
 
-def regression_figures(y: AnyArray, predicted: AnyArray) -> dict[str, float]:
-    """Root mean square error, mean absolute error, and the share of the variance explained."""
-    scores = number_scores(y, predicted[None], np.ones(len(y)))
-    return {key: value for key, (value, _) in scores.items()}
-
-
 def show_figures(figures: Mapping[str, Mapping[str, float]], n_classes: int = 2) -> None:
     """Print figures of merit by key, with a row for each set; a dash if a row lacks one."""
     keys = list(dict.fromkeys(key for values in figures.values() for key in values))
     headings = HEADINGS | ({"auc": MEAN_AREA} if n_classes > 2 else {})
-    shown = table(None, [""], [headings[key] for key in keys])
-    for row, values in figures.items():
-        shown.add_row(row, *(figure(values.get(key, np.nan)) for key in keys))
-    console().print(shown)
+    rows = [
+        (row, *(figure(values.get(key, np.nan)) for key in keys)) for row, values in figures.items()
+    ]
+    show_table(None, ["", *(headings[key] for key in keys)], rows, [""])
 
 
 def show_confusion(counts: Any, labels: Sequence[object], title: str = "Confusion") -> None:
     """Print counts of each label (row) predicted as each (column), and the shares of both."""
-    counts, names = np.asarray(counts), [str(label) for label in labels]
-    shown = table(title, ["true \\ predicted"], [*names, "share"])
-    for name, row in zip(names, counts, strict=True):
-        shown.add_row(name, *map(str, row), f"{row.sum() / counts.sum():.1%}")
-    shown.add_row("share", *(f"{n / counts.sum():.1%}" for n in counts.sum(axis=0)), "")
-    console().print(shown)
-
-
-def confusion_of(y: AnyArray, predicted: AnyArray, labels: Sequence[object]) -> AnyArray:
-    """Counts of each label (row) predicted as each (column)."""
-    return np.asarray(confusion_matrix(y, predicted, labels=labels))
+    counts, names, true = np.asarray(counts), [str(label) for label in labels], "true \\ predicted"
+    share = counts / counts.sum()
+    rows = [
+        (name, *map(str, row), f"{part:.1%}")
+        for name, row, part in zip(names, counts, share.sum(axis=1), strict=True)
+    ]
+    rows.append(("share", *(f"{part:.1%}" for part in share.sum(axis=0)), ""))
+    show_table(title, [true, *names, "share"], rows, [true])
 
 
 def show_request(metadata: Mapping[str, Any]) -> None:
     """Print the data that the model was fitted to, and the options."""
     target = f" of {metadata['target']!r}" if metadata["target"] else ""
+    task, version = f"{metadata['task'].capitalize()}{target}", metadata["looms_version"]
+    size = f"{count(metadata['n_rows'], 'row')}, {count(metadata['n_features'], 'feature')}"
+    echo = console().print
+    if "date" not in metadata:  # of save_model
+        echo(f"{task}: {size}; saved by looms {version}")
+        return
     options = {
         name: " ".join(map(str, value)) if isinstance(value, list | tuple) else value
         for name, value in metadata["options"].items()
         if value
     }
-    size = f"{count(metadata['n_rows'], 'row')}, {count(metadata['n_features'], 'feature')}"
-    if "date" not in metadata:  # of save_model
-        what = f"{metadata['task'].capitalize()}{target}: {size}"
-        console().print(f"{what}; saved by looms {metadata['looms_version']}")
-        return
-    for line in (
-        f"{metadata['task'].capitalize()}{target}, {metadata['file']}: {size}",
-        f"Asked for: {', '.join(f'{name}={value}' for name, value in options.items())}",
-        f"Fitted {metadata['date']} in {metadata['seconds']:.1f} s by looms "
-        f"{metadata['looms_version']}, scikit-learn {metadata['sklearn_version']}",
-    ):
-        console().print(line)
+    echo(f"{task}, {metadata['file']}: {size}")
+    echo(f"Asked for: {', '.join(f'{name}={value}' for name, value in options.items())}")
+    echo(
+        f"Fitted {metadata['date']} in {metadata['seconds']:.1f} s by looms {version}, "
+        f"scikit-learn {metadata['sklearn_version']}"
+    )
 
 
 def loss_name(rule: Threshold) -> str:
     """Name of the loss by which candidates compete at a threshold."""
-    if isinstance(rule, Cost):
-        return "cost"
-    if isinstance(rule, RequiredRecall):
-        return "1 - precision"
-    if isinstance(rule, RequiredPrecision):
-        return "1 - recall"
-    return "1 - F1" if rule == "f1" else "BER"
+    losses = {"Cost": "cost", "RequiredRecall": "1 - precision", "RequiredPrecision": "1 - recall"}
+    return losses.get(type(rule).__name__, "1 - F1" if rule == "f1" else "BER")
 
 
 def show_tried(facts: Facts) -> None:
-    """Print what was tried, with an arrow at what was taken; nothing for values that were given."""
-    tried = candidates(facts.model)
-    if tried and tried[0]["n_evaluations"] is None:
-        _show_points(facts, tried)
-    elif tried:
-        _show_candidates(facts, tried)
-    transforms = facts.model.transforms
-    if len(transforms) > 1:
-        shown = table("Transforms of the target", ["", "transform"], ["error", "log-likelihood"])
-        for one in transforms:
-            arrow = "→" if one.name == facts.model.transform else ""
-            shown.add_row(arrow, one.name, f"{one.error:.4g}", f"{one.log_likelihood:.4g}")
-        console().print(shown)
+    """Print what was tried, with an arrow at what was taken; nothing for values that were given.
 
-
-def _show_candidates(facts: Facts, tried: list[dict[str, Any]]) -> None:
-    """Every kernel with every criterion; the arrow is at the best, or the largest weight."""
-    model, wide, stacked = facts.model, console().width >= NARROW, facts.model.shares is not None
+    Of a search on points the best are shown; of candidates that were each tuned, all, with the
+    arrow at the best, or at the largest weight of a stack.
+    """
+    model, tried, wide = facts.model, candidates(facts.model), console().width >= NARROW
     name, key = model.score
     score = HEADINGS.get(key, name)
-    if name.startswith("loss of "):
-        score = loss_name(model.machine.threshold)
-    folds = model.n_choice_folds
-    by = f"{folds}-fold" if folds else _SHORT[model.chosen_by]
-    numbers = ["value ± s.e.", f"{by} {score}", *["weight"] * stacked, *["evals", "s"] * wide]
-    shown = table("Candidates", ["", "kernel", "criterion"], numbers)
-    if wide:
-        shown.add_column("stopped")
-    for k, row in enumerate(tried):
-        shown.add_row(
-            "→" if k == model.machine.best_index_ else "",
-            row["kernel"],
-            row["criterion"],
-            f"{row['value']:.4g} ± {row['standard_error']:.2g}",
-            f"{row['score']:.4g}",
-            *([f"{row['weight']:.3f}" if row["chosen"] else "–"] if stacked else []),
-            *([str(row["n_evaluations"]), f"{row['seconds']:.2f}", row["outcome"]] if wide else []),
-        )
-    console().print(shown)
-
-
-def _show_points(facts: Facts, tried: list[dict[str, Any]]) -> None:
-    """The best points of a search."""
-    names = list(dict.fromkeys(each["name"] for row in tried for each in row["parameters"]))
-    score = HEADINGS.get(facts.model.score[1], facts.model.score[0])
-    shown = table(f"Best of {len(tried)} settings", ["", "kernel"], [*names, score, "support", "s"])
-    for row in (tried[k] for k in facts.model.ranked[:MOST_POINTS]):
-        values = {each["name"]: f"{each['value']:.4g}" for each in row["parameters"]}
-        shown.add_row(
-            "→" if row["chosen"] else "",
-            row["kernel"],
-            *(values.get(name, "") for name in names),
-            f"{row['score']:.5g}",
-            str(row["n_support"]),
-            f"{row['seconds']:.2f}",
-        )
-    console().print(shown)
+    if tried and tried[0]["n_evaluations"] is None:
+        names = list(dict.fromkeys(each["name"] for row in tried for each in row["parameters"]))
+        points = []
+        for row in (tried[k] for k in model.ranked[:MOST_POINTS]):
+            values = {each["name"]: f"{each['value']:.4g}" for each in row["parameters"]}
+            numbers = [f"{row['score']:.5g}", str(row["n_support"]), f"{row['seconds']:.2f}"]
+            shown = [values.get(name, "") for name in names]
+            points.append(["→" if row["chosen"] else "", row["kernel"], *shown, *numbers])
+        title, headings = f"Best of {len(tried)} settings", [score, "support", "s"]
+        show_table(title, ["", "kernel", *names, *headings], points, ["", "kernel"])
+    elif tried:
+        if name.startswith("loss of "):
+            score = loss_name(model.machine.threshold)
+        by = f"{model.n_choice_folds}-fold" if model.n_choice_folds else _SHORT[model.chosen_by]
+        rows = [
+            {
+                "": "→" if k == model.machine.best_index_ else "",
+                "kernel": row["kernel"],
+                "criterion": row["criterion"],
+                "value ± s.e.": f"{row['value']:.4g} ± {row['standard_error']:.2g}",
+                f"{by} {score}": f"{row['score']:.4g}",
+                "weight": f"{row['weight']:.3f}" if row["chosen"] and model.stacked else "–",
+                "evals": str(row["n_evaluations"]),
+                "s": f"{row['seconds']:.2f}",
+                "stopped": row["outcome"],
+            }
+            for k, row in enumerate(tried)
+        ]
+        left_out = {"weight"} if model.shares is None else set()
+        left_out |= set() if wide else {"evals", "s", "stopped"}
+        headings = [heading for heading in rows[0] if heading not in left_out]
+        cells = [[row[heading] for heading in headings] for row in rows]
+        show_table("Candidates", headings, cells, ["", "kernel", "criterion", "stopped"])
+    if len(model.transforms) > 1:
+        names = ["", "transform", "error", "log-likelihood"]
+        errors = []
+        for one in model.transforms:
+            arrow = "→" if one.name == model.transform else ""
+            errors.append([arrow, one.name, f"{one.error:.4g}", f"{one.log_likelihood:.4g}"])
+        show_table("Transforms of the target", names, errors, names[:2])
 
 
 def show_choice(saved: SavedModel, facts: Facts | None) -> None:
@@ -327,16 +297,17 @@ def show_pool(machine: Any) -> None:
     """The machines of a pool with the smallest validation errors, how many predict, and scores."""
     errors, names = machine.validation_errors_, list(machine.pool_[0])
     n_rows = len(machine.validation_)
-    shown = table(f"Best of {len(errors)} machines", ["", *names], ["error", "± s.e."])
-    for k in np.argsort(errors, kind="stable")[:MOST_POINTS]:
-        spread = np.sqrt(errors[k] * (1.0 - errors[k]) / n_rows)
-        shown.add_row(
+    rows = [
+        [
             "→" if k in machine.deciding_ else "",
             *(f"{machine.pool_[k][name]:.4g}" for name in names),
             figure(errors[k]),
-            figure(spread),
-        )
-    console().print(shown)
+            figure(np.sqrt(errors[k] * (1.0 - errors[k]) / n_rows)),
+        ]
+        for k in np.argsort(errors, kind="stable")[:MOST_POINTS]
+    ]
+    headings = ["", *names, "error", "± s.e."]
+    show_table(f"Best of {len(errors)} machines", headings, rows, ["", *names])
     how = "held out in folds" if machine.validation != "split" else "that none was trained on"
     console().print(
         f"Errors of {count(n_rows, 'row')} {how}; {len(machine.deciding_)} of the machines (→) "

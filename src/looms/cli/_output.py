@@ -7,7 +7,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -116,11 +116,12 @@ def console() -> Console:
     )
 
 
-def table(title: str | None, left: Sequence[str], right: Sequence[str]) -> Table:
-    """Table without rows: headings of word columns, then of number columns."""
-    return Table(
-        *left,
-        *(Column(name, justify="right") for name in right),
+def show_table(
+    title: str | None, names: Sequence[str], rows: Iterable[Sequence[str]], words: Sequence[str]
+) -> None:
+    """Print a table; the columns called ``words`` are at the left, numbers at the right."""
+    shown = Table(
+        *(Column(name, justify="left" if name in words else "right") for name in names),
         box=SIMPLE_HEAD,
         title=title,
         title_justify="left",
@@ -128,6 +129,9 @@ def table(title: str | None, left: Sequence[str], right: Sequence[str]) -> Table
         pad_edge=False,
         collapse_padding=console().width < NARROW,
     )
+    for row in rows:
+        shown.add_row(*row)
+    console().print(shown)
 
 
 def figure(value: float) -> str:

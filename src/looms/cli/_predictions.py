@@ -7,20 +7,20 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from looms._checks import check_share
+from looms._scores import number_scores
 from looms._typing import AnyArray, Matrix
 from looms._words import count, listed
-from looms.cli._column_notes import date_notes
 from looms.cli._errors import InputError
-from looms.cli._figures import classification_figures, probability_figures, regression_figures
+from looms.cli._figures import class_figures
 from looms.cli._options import IntervalMethod
 from looms.cli._output import refused
-from looms.cli._target import Column, Features, numbers, text
+from looms.cli._target import Column, Features, date_notes, numbers, text
 from looms.copies import copy_groups
 from looms.model_files._files import SavedModel
 
@@ -54,63 +54,53 @@ class CoverageRequest:
 
     def __post_init__(self) -> None:
         """Refuse impossible options."""
+        given = {"--method": self.method, "--class-conditional": self.class_conditional}
         if self.coverage is not None:
             with refused():
                 check_share(self.coverage, "coverage")
             return
-        for name in self._given():
+        for name in (name for name, value in given.items() if value):
             raise InputError(f"{name} goes with --coverage, such as --coverage 0.9")
 
     def check_model(self, saved: SavedModel, path: Path) -> None:
         """Refuse options of the other task."""
-        if self.coverage is None:
-            return
-        regression = saved.metadata["task"] == "regression"
-        other = "--class-conditional" if regression else "--method"
-        if other in self._given():
-            task = "classification" if regression else "regression"
-            raise InputError(f"{other} is for {task}, but {path} is for {saved.metadata['task']}")
-
-    def _given(self) -> list[str]:
-        given = {"--method": self.method, "--class-conditional": self.class_conditional}
-        return [name for name, value in given.items() if value]
+        task = saved.metadata["task"]
+        name, other = "--class-conditional", "classification"
+        if task == "classification":
+            name, other = "--method", "regression"
+        if self.class_conditional if task == "regression" else self.method:
+            raise InputError(f"{name} is for {other}, but {path} is for {task}")
 
 
-@dataclass(frozen=True, eq=False)
 class Predictions:
     """Outputs of a saved model for some rows, from one pass of its preprocessor.
 
-    Warnings of the machine are left to the caller: see `as_messages`.
+    Rows that the model cannot take are refused. Warnings of the machine are left to the caller: see
+    `as_messages`. ``machine``, if given, replaces that of the model.
 
-    ``columns`` are the rows as floats and text, or a sparse matrix; ``matrix`` is what the machine
-    takes. The decision values of a regression are the predictions, those of nonconformity the
-    p-values.
+    Attributes
+    ----------
+    columns : rows as floats and text, or a sparse matrix.
+    matrix : what the machine takes.
+    predicted, decision : the decision values of a regression are the predictions, those of
+        nonconformity the p-values.
+    probabilities : None if the machine has none.
     """
 
-    saved: SavedModel
-    columns: Features
-    matrix: Matrix
-    predicted: AnyArray
-    decision: AnyArray
-    probabilities: AnyArray | None
-
-    @classmethod
-    def of(cls, saved: SavedModel, X: Features, machine: Any = None) -> Self:
-        """Outputs for rows as they were read; refuses rows that the model cannot take.
-
-        ``machine``, if given, replaces that of the model.
-        """
-        before, own = saved.model
+    def __init__(self, saved: SavedModel, X: Features, machine: Any = None) -> None:
+        self.saved, (before, own) = saved, saved.model
         machine = own if machine is None else machine
         with refused("the model cannot take these rows: ", (ValueError, TypeError)):
-            columns = before[:-1].transform(X)
-            matrix = before[-1].transform(columns)
-            predicted = decision = machine.predict(matrix)
+            self.columns: Features = before[:-1].transform(X)
+            self.matrix: Matrix = before[-1].transform(self.columns)
+            self.predicted: AnyArray = machine.predict(self.matrix)
+            self.decision: AnyArray = self.predicted
+            self.probabilities: AnyArray | None = None
             for method in _DECIDING.values():
                 if hasattr(machine, method):
-                    decision = getattr(machine, method)(matrix)
-            likely = machine.predict_proba(matrix) if hasattr(machine, "predict_proba") else None
-        return cls(saved, columns, matrix, predicted, decision, likely)
+                    self.decision = getattr(machine, method)(self.matrix)
+            if hasattr(machine, "predict_proba"):
+                self.probabilities = machine.predict_proba(self.matrix)
 
     def outputs(self) -> dict[str, AnyArray]:
         """Columns of predictions, decision values and probabilities, if the model has them."""
@@ -145,15 +135,13 @@ class Predictions:
     def figures(self, y: Column) -> dict[str, float]:
         """Figures against the target of the rows, as it was read."""
         if self.saved.metadata["task"] == "regression":
-            return regression_figures(numbers(y), self.predicted)
+            scores = number_scores(numbers(y), self.predicted[None], np.ones(len(self.predicted)))
+            return {key: value for key, (value, _) in scores.items()}
         classes, truth, predicted = map(text, (self.saved.model[-1].classes_, y, self.predicted))
         decision = self.decision
         if decision.ndim == 2 and len(classes) == 2:
             decision = decision[:, 1] - decision[:, 0]
-        figures = classification_figures(truth, predicted, decision, classes)
-        if self.probabilities is not None:
-            figures |= probability_figures(truth, self.probabilities, classes)
-        return figures
+        return class_figures(truth, predicted, decision, classes, self.probabilities)
 
     def trained_on(self) -> Iterator[str]:
         """A note on rows equal to training rows."""
@@ -236,41 +224,34 @@ class Unlike:
         empty = [name for name, valued in self._valued.items() if not valued]
         if empty:
             yield f"no row has a value of {listed(empty)}: typical values are used instead"
-        remarks = sorted([*self._of_far(), *self._of_foreign()], key=lambda each: -each[0])
-        for _, remark in remarks[:MOST_NOTES]:
-            yield remark
-        if len(remarks) > MOST_NOTES:
-            yield f"{len(remarks) - MOST_NOTES} more such notes are left out"
-
-    def _of_far(self) -> Iterator[tuple[int, str]]:
-        """Number of rows, and the note, for columns far outside their range in these rows."""
-        columns: dict[bytes, list[str]] = {}
+        of_all = f"of {count(self.n_rows, 'row')}"
+        far: dict[bytes, tuple[int, list[str]]] = {}  # by the rows, which several columns may share
         for name, of in self._far.items():
             if of.n:
                 limits = (*self._saved.metadata["ranges"][name], of.furthest)
                 least, most, furthest = (_shown(value, self._kinds[name]) for value in limits)
-                columns.setdefault(of.rows.digest(), []).append(
+                far.setdefault(of.rows.digest(), (of.n, []))[1].append(
                     f"{name!r} is far outside its training range, {least} to {most}, furthest "
                     f"{furthest}"
                 )
-        n_far = {of.rows.digest(): of.n for of in self._far.values()}
-        for rows, each in columns.items():
+        remarks = []
+        for n, each in far.values():
             more = len(each) - MOST_COLUMNS
             named = " and ".join(each[:MOST_COLUMNS]) + f" and {more} more" * (more > 0)
-            of_all = count(self.n_rows, "row")
-            remark = f"in {n_far[rows]} of {of_all} {named}; predictions there are extrapolated"
-            yield n_far[rows], remark
-
-    def _of_foreign(self) -> Iterator[tuple[int, str]]:
-        """Number of rows, and the note, for every column with categories not seen in training."""
+            remarks.append((n, f"in {n} {of_all} {named}; predictions there are extrapolated"))
         for name in self._known:
-            n, first = self._foreign.get(name, (0, None))
-            if n:
-                yield (
-                    n,
-                    f"in {n} of {count(self.n_rows, 'row')} {name!r} has a value that no training "
-                    f"row has, first {first!r}: it tells the model nothing",
-                )
+            if name not in self._foreign:
+                continue
+            n, first = self._foreign[name]
+            what = "has a value that no training row has"
+            remarks.append(
+                (n, f"in {n} {of_all} {name!r} {what}, first {first!r}: it tells the model nothing")
+            )
+        remarks.sort(key=lambda each: -each[0])
+        for _, remark in remarks[:MOST_NOTES]:
+            yield remark
+        if len(remarks) > MOST_NOTES:
+            yield f"{len(remarks) - MOST_NOTES} more such notes are left out"
 
 
 def joined(members: AnyArray, labels: list[str]) -> AnyArray:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -60,12 +59,7 @@ class Meter:
             self._bar.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._bar is not None:
             self._bar.stop()
 
@@ -88,8 +82,7 @@ class Meter:
             stored = f"{done} of {total} splits were in the store"
             self.show(done, total, "", stored if done else None)
             return
-        pace = (time.monotonic() - self._began) / (done - self._at_start)
-        left = f", about {duration(pace * (total - done))} left" if done < total else ""
+        left = self._left_of(done, total)
         name = "All rows" if result.index < 0 else f"Split {result.index}"
         if result.error is not None:
             figures = visible(in_options(" ".join(f"raised {result.error}".split())))
@@ -103,17 +96,20 @@ class Meter:
     def refit(self, done: int, total: int) -> None:
         """Number of refits, with a line at every quarter."""
         quarter = 4 * done // total > 4 * (done - 1) // total
-        pace = (time.monotonic() - self._began) / max(done, 1)
-        left = f"about {duration(pace * (total - done))} left" if done < total else ""
+        left = self._left_of(done, total).removeprefix(", ")
         self.show(done, total, left, f"{self._title}: {done} of {total}" if quarter else None)
+
+    def _left_of(self, done: int, total: int) -> str:
+        """Time left for what is equally long, as text; empty at the end."""
+        pace = (time.monotonic() - self._began) / max(done - self._at_start, 1)
+        return f", about {duration(pace * (total - done))} left" if done < total else ""
 
     def on_outer_fold(self, estimator: object, done: int, total: int) -> None:
         """Number of machines tuned again without an outer fold, and the time left."""
         if done == 1:
             self._began = self._last
         self._last = time.monotonic()
-        pace = (self._last - self._began) / done
-        left = f", about {duration(pace * (total - done))} left" if done < total else ""
+        left = self._left_of(done, total)
         line: str | None = f"Tuned {total} machines again, each without an outer fold"
         if done < total:
             line = self._line_now_and_then(
@@ -122,14 +118,13 @@ class Meter:
         self.show(done, total, f"without outer folds{left}", line)
 
     def setup(self, estimator: object, context: Any) -> None:
-        """Nothing to prepare."""
+        """Nothing to prepare, and nothing to tidy up."""
 
-    def teardown(self, estimator: object, context: Any) -> None:
-        """Nothing to tidy up."""
+    teardown = setup
 
     def on_fit_task_begin(self, estimator: object, context: Any) -> None:
         """Name of a candidate that begins."""
-        if _depth(context) == 1:
+        if _is_candidate(context):
             k, self._n_candidates = context.task_id, context.parent.max_subtasks
             self._name = context.task_name
             self._began = self._last = time.monotonic()
@@ -173,7 +168,7 @@ class Meter:
 
     def on_fit_task_end(self, estimator: object, context: Any) -> None:
         """Number of finished candidates."""
-        if _depth(context) == 1:
+        if _is_candidate(context):
             self._last = time.monotonic()
             self._seconds.append(self._last - self._began)
             self.show(len(self._seconds), self._n_candidates, "", None)
@@ -201,8 +196,8 @@ def _is_terminal() -> bool:
     return sys.stderr.isatty()
 
 
-def _depth(context: Any) -> int:
-    return 0 if context.parent is None else 1 + _depth(context.parent)
+def _is_candidate(context: Any) -> bool:
+    return context.parent is not None and context.parent.parent is None
 
 
 def duration(seconds: float) -> str:

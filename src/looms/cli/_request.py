@@ -1,15 +1,16 @@
-"""The request for a machine: options, and the estimator of Python that they make."""
+"""The request for a machine: options, the estimator that they make, and what it costs."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+import time
+from dataclasses import asdict, dataclass
 from inspect import signature
 from sys import maxsize
 from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
+from scipy.linalg import blas
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
@@ -22,12 +23,16 @@ from looms import (
     TransformedTargetRegressorCV,
 )
 from looms._classes import class_targets
+from looms._memory import GRID, SEARCH, bytes_needed, free_memory, gigabytes
 from looms._typing import AnyArray
-from looms.cli._errors import InputError
+from looms.cli._errors import OTHERWISE, InputError
 from looms.cli._options import Bounds, Task
-from looms.cli._output import as_messages, refused, warning
+from looms.cli._output import as_messages, note, refused, warning
 from looms.cli._prepare import Prepared
+from looms.cli._progress import duration
 from looms.estimators._encoding import check_threshold
+from looms.estimators._folds import CHOICE_FOLDS, OUTER_FOLDS
+from looms.estimators._search import AUTO_KERNELS, FULL_ROWS
 from looms.folds import GapKFold, fold_numbers, group_numbers
 from looms.threshold import RULES, Cost, RequiredPrecision, RequiredRecall
 
@@ -38,6 +43,12 @@ _NUMBER = r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
 
 #: Windows of time that are held out.
 WINDOWS = 10
+
+#: Floating-point operations of a fit over n³, at the speed of a matrix product: 3 to 13 in fits to
+#: 2500 and 4000 rows.
+_OPERATIONS = 8.0
+#: Size of the matrix product that is timed, some hundredths of a second.
+_TIMED = 1000
 
 
 def threshold_of(text: str | None) -> Threshold:
@@ -62,69 +73,19 @@ def threshold_of(text: str | None) -> Threshold:
     raise InputError(f"--threshold {text} is none of {FORMS}")
 
 
-def kernels_of(names: list[str]) -> str | list[str]:
-    """The kernel, or several; the table has rows of features, not of kernel values."""
-    if "precomputed" in names:
-        raise InputError("--kernel precomputed is for Python; here rows have features")
-    return one_or_all(names)
+def parameter_of(option: str, value: Any) -> Any:
+    """The value of an option as the estimator takes it."""
+    if option == "threshold":
+        return threshold_of(value)
+    if isinstance(value, list):
+        if "precomputed" in value:
+            raise InputError("--kernel precomputed is for Python; here rows have features")
+        return value[0] if len(value) == 1 else value
+    if option in ("calibration", "nested", "weight") and value == "none":
+        return None
+    return int(value) if option in ("cv", "rank") and value.isdecimal() else value
 
 
-def one_or_all(names: list[str]) -> str | list[str]:
-    """The only name, or all."""
-    return names[0] if len(names) == 1 else names
-
-
-def number_or_text(text: str) -> int | str:
-    """A whole number, or else the text."""
-    return int(text) if text.isdecimal() else text
-
-
-def or_none(text: str) -> str | None:
-    """The text, or None for "none"."""
-    return None if text == "none" else text
-
-
-def probability_of(calibration: str) -> str | None:
-    """What the sigmoids of a support vector machine are fitted to."""
-    if calibration not in ("sigmoid", "none"):
-        raise InputError(
-            f"--calibration {calibration} is for --machine lssvm; svm has sigmoid or none"
-        )
-    return None if calibration == "none" else "loo"
-
-
-def only_one(names: list[str]) -> str:
-    """The only criterion of a support vector machine."""
-    if len(names) > 1:
-        raise InputError("--machine svm takes only one --criterion, by which it compares")
-    return names[0]
-
-
-#: Option, the parameter of the estimator that it sets, and how its value is read.
-PARAMETERS: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "kernel": ("kernel", kernels_of),
-    "criterion": ("criterion", one_or_all),
-    "optimizer": ("optimizer", str),
-    "threshold": ("threshold", threshold_of),
-    "calibration": ("calibration", or_none),
-    "weight": ("class_weight", or_none),
-    "max_iter": ("max_iter", int),
-    "prior": ("prior", bool),
-    "copies": ("copies", str),
-    "cv": ("cv", number_or_text),
-    "combine": ("combine", str),
-    "search": ("search", str),
-    "rank": ("rank", number_or_text),
-    "nested": ("nested", or_none),
-}
-#: The same where an estimator has other parameters.
-OWN: dict[Any, dict[str, tuple[str, Callable[[Any], Any]]]] = {
-    SVCCV: {
-        "criterion": ("criterion", only_one),
-        "calibration": ("probability", probability_of),
-    },
-    NonconformityClassifier: {"cv": ("validation", number_or_text)},
-}
 #: Estimators by machine, and by whether the target has classes.
 ESTIMATORS: dict[tuple[str, bool], Any] = {
     ("lssvm", True): LSSVMClassifierCV,
@@ -132,6 +93,14 @@ ESTIMATORS: dict[tuple[str, bool], Any] = {
     ("svm", True): SVCCV,
     ("nonconformity", True): NonconformityClassifier,
 }
+#: Options that are no parameters of these.
+_AROUND = {"task", "machine", "random_state", "gap", "target_transform"}
+
+
+def options_of(kind: Any) -> dict[str, str]:
+    """The options that an estimator has, and its parameters by them."""
+    options = {OTHERWISE.get(name, name): name for name in signature(kind).parameters}
+    return options | ({"groups": "groups", "time": "cv"} if "cv" in options.values() else {})
 
 
 @dataclass(frozen=True)
@@ -265,17 +234,24 @@ class MachineRequest:
             raise InputError(
                 f"--machine {self.machine} is for classification, but this is a regression"
             )
-        known, values = signature(kind).parameters, dict[str, Any]()
-        for option, (name, read) in (PARAMETERS | OWN.get(kind, {})).items():
-            value = getattr(self, option)
-            if value is None or value is False:
+        known, values = options_of(kind), dict[str, Any]()
+        for name, value in asdict(self).items():
+            if value is None or value is False or name in _AROUND:
                 continue
             if name not in known:
-                raise self._not_for(option, name, classes)
-            values[name] = read(value)
-        for option in ("groups", "time"):
-            if getattr(self, option) and "groups" not in signature(kind.fit).parameters:
-                raise self._not_for(option, "cv", classes)
+                raise self._not_for(name, classes)
+            if name not in ("groups", "time"):
+                values[known[name]] = parameter_of(name, value)
+        if self.machine == "svm":
+            if self.calibration not in (None, "sigmoid", "none"):
+                raise InputError(
+                    f"--calibration {self.calibration} is for --machine lssvm; svm has sigmoid or "
+                    "none"
+                )
+            if len(self.criterion or ()) > 1:
+                raise InputError("--machine svm takes only one --criterion, by which it compares")
+            if self.calibration == "sigmoid":
+                values["probability"] = "loo"
         if self.time is not None:
             values["cv"] = GapKFold(values.get("cv", WINDOWS), self.gap)
         if "random_state" in known:
@@ -287,12 +263,15 @@ class MachineRequest:
             raise InputError(
                 "--target-transform is for regression, but this is a classification; see --task"
             )
-        transforms, nested = one_or_all([*self.target_transform]), values.get("nested", "auto")
+        transforms = parameter_of("target_transform", self.target_transform)
+        nested = values.get("nested", "auto")
         return TransformedTargetRegressorCV(estimator, transforms, nested=nested)
 
-    def _not_for(self, option: str, parameter: str, classes: bool) -> InputError:
-        """Error for an option that the estimator has no parameter for."""
-        having = [m for (m, _), of in ESTIMATORS.items() if parameter in signature(of).parameters]
+    def _not_for(self, option: str, classes: bool) -> InputError:
+        """Error for an option that the estimator does not have."""
+        having = [
+            machine for (machine, _), kind in ESTIMATORS.items() if option in options_of(kind)
+        ]
         name = f"--{option.replace('_', '-')}"
         if not classes and self.machine in having:
             return InputError(f"{name} is for classification, but this is a regression")
@@ -339,3 +318,61 @@ class MachineRequest:
                 f"is later in order, but most rows have it. If {other} is to be detected, "
                 "write the labels so that it is later, such as 1, and 0 for the other"
             )
+
+
+def arrays_of(request: MachineRequest) -> float:
+    """Arrays of the size of a kernel matrix in memory at once; none on landmarks."""
+    if request.rank:
+        return 0.0
+    return GRID if request.search == "grid" else SEARCH
+
+
+def by_features(request: MachineRequest) -> bool:
+    """True for only a linear machine, which with few features takes no kernel matrix.
+
+    It does take one if rows are held out several times, or if a grid repeats the choice without
+    each row.
+    """
+    linear = request.machine == "lssvm" and set(request.kernel or ()) == {"linear"}
+    repeated = request.gap > 0 or "x" in (request.cv or "")
+    return linear and not repeated and (request.search != "grid" or request.nested == "none")
+
+
+def searches_of(request: MachineRequest) -> float | None:
+    """Searches of all rows that take as long as the fit; None if that is not known."""
+    if request.machine != "lssvm" or request.search == "grid":
+        return None
+    kernels = AUTO_KERNELS if request.kernel == ["auto"] else request.kernel or ["rbf"]
+    n_candidates = len(kernels) * len(request.criterion or ["press"])
+    transforms = len(request.target_transform or ["none"])
+    of_choice = CHOICE_FOLDS * (1 - 1 / CHOICE_FOLDS) ** 3 if n_candidates > 1 else 0.0
+    outer = OUTER_FOLDS * (1 - 1 / OUTER_FOLDS) ** 3 if request.nested == "folds" else 0.0
+    return transforms * n_candidates * (1.0 + of_choice) * (1.0 + outer)
+
+
+def tell_cost(request: MachineRequest, n_rows: int, n_arrays: float, n_fits: float = 1.0) -> None:
+    """Note memory and time before fits to many rows start.
+
+    ``n_arrays`` of the size of a kernel matrix are in memory at once; nothing is noted if there
+    are none.
+    """
+    if n_rows <= FULL_ROWS or not n_arrays:
+        return
+    free, searches = free_memory(), searches_of(request)
+    of_free = "" if free is None else f" (of {gigabytes(free)} free)"
+    of_time = ""
+    if searches is not None:
+        seconds = n_fits * searches * _OPERATIONS * n_rows**3 / _operations_per_second()
+        of_time = f" and, very roughly, {duration(seconds)}"
+    note(
+        f"{n_rows:,} rows: about {gigabytes(bytes_needed(n_rows, n_arrays))} of memory{of_free}"
+        f"{of_time}; --rank auto, a machine on landmarks, takes far less"
+    )
+
+
+def _operations_per_second() -> float:
+    A = np.ones((_TIMED, _TIMED), order="F")
+    blas.dgemm(1.0, A[:100], A)  # wakes its threads
+    began = time.perf_counter()
+    blas.dgemm(1.0, A, A)
+    return 2.0 * _TIMED**3 / (time.perf_counter() - began)

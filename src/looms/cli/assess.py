@@ -11,7 +11,6 @@ from sklearn.pipeline import Pipeline
 from looms.assessment import AssessmentInterrupted
 from looms.assessment import assess as assess_splits
 from looms.assessment._result import Assessment
-from looms.cli._cost import arrays_of, by_features, tell_cost
 from looms.cli._errors import InputError
 from looms.cli._figures import facts_of
 from looms.cli._options import Bounds, Columns, Source, command
@@ -27,7 +26,7 @@ from looms.cli._output import (
 )
 from looms.cli._prepare import prepare_file
 from looms.cli._progress import Meter
-from looms.cli._request import MachineRequest
+from looms.cli._request import MachineRequest, arrays_of, by_features, tell_cost
 from looms.cli.fit import PAGE, check_report, train, write_report
 from looms.report._choice import near_guess
 from looms.report.figures import outer

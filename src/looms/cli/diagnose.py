@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
+from sklearn.svm import SVC
+from sklearn.utils.discovery import all_estimators
 
+from looms import SVCCV
 from looms._checks import check_share
+from looms._typing import AnyArray, Matrix
 from looms._words import count
 from looms.assessment._experiment import numbered
-from looms.cli._classifier import SVMRequest, classifier_of
 from looms.cli._diagnosis import (
     FIGURES,
     Diagnosis,
@@ -55,6 +60,106 @@ _BY_OPTION = {
     "give larger values in param_grid": "give a larger one by --C",
     "give other values in param_grid": "give another by --gamma",
 }
+
+
+SVMKernel: TypeAlias = Literal["linear", "quadratic", "cubic", "rbf"]
+_DEGREES: dict[SVMKernel, int] = {"quadratic": 2, "cubic": 3}
+#: Step in log2 at which the search stops; the statistics need nothing finer.
+_RESOLUTION = 1.0
+
+
+@dataclass(frozen=True)
+class SVMRequest:
+    """Support vector machine to diagnose; None means chosen by the leave-one-out error.
+
+    The polynomial kernels are (gamma x·x' + 1)^degree.
+
+    Parameters
+    ----------
+    kernel
+        Kernel of the SVM, default rbf.
+    C
+        Cost of errors of the SVM; chosen by default.
+    gamma
+        Inverse squared kernel width; chosen by default.
+    """
+
+    kernel: SVMKernel | None = None
+    C: float | None = None
+    gamma: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse values that no machine takes."""
+        for name, value in (("--C", self.C), ("--gamma", self.gamma)):
+            if value is not None and not 0 < value < float("inf"):
+                raise InputError(f"{name} must be a positive number, not {value:g}")
+        if self.kernel == "linear" and self.gamma is not None:
+            raise InputError("--gamma is not for the linear kernel; leave it out")
+        if self.kernel in _DEGREES and self.C is not None and self.gamma is None:
+            raise InputError(
+                f"--C of the {self.kernel} kernel goes with --gamma, which scales it; give both, "
+                "or leave both to the search"
+            )
+
+    def given(self) -> list[str]:
+        """The options that were given."""
+        values = {"--kernel": self.kernel, "--C": self.C, "--gamma": self.gamma}
+        return [name for name, value in values.items() if value is not None]
+
+    def tuned(self, X: Matrix, y: AnyArray, n_jobs: int) -> tuple[SVC, str, list[str]]:
+        """The unfitted machine, itself in words, and the hyper-parameters that were not given.
+
+        These are chosen by `SVCCV`, at the values of the others.
+        """
+        kernel, C, gamma = self.kernel or "rbf", self.C, self.gamma
+        degree = _DEGREES.get(kernel)
+        names = ["C"] if kernel == "linear" else ["C", "gamma"]
+        chosen = [name for name in names if getattr(self, name) is None]
+        if chosen:
+            held = {} if C is None else {"C": C}
+            if gamma is not None:
+                held |= {"gamma": gamma} if degree is None else {"c": 1.0 / gamma}
+            tuned = SVCCV(
+                kernel, param_grid=held, resolution=_RESOLUTION, probability=None, n_jobs=n_jobs
+            ).fit(X, y)
+            C = tuned.C_
+            if degree is not None:
+                # The kernel of SVCCV is (x·x' + c)^degree, c^degree times that of gamma = 1/c.
+                C, gamma = C * tuned.kernel_.c**degree, 1.0 / tuned.kernel_.c
+            elif kernel != "linear":
+                gamma = tuned.kernel_.gamma
+        options = {"kernel": kernel} if degree is None else {"kernel": "poly", "degree": degree}
+        values = {"C": C} if kernel == "linear" else {"C": C, "gamma": gamma}
+        shown = ", ".join(f"{name} = {value:.6g}" for name, value in values.items())
+        machine = SVC(**options, coef0=0.0 if degree is None else 1.0, **values)
+        return machine, f"Support vector machine, {kernel} kernel, {shown}", chosen
+
+
+def classifier_of(call: str) -> BaseEstimator:
+    """Unfitted classifier from "LogisticRegression" or "LogisticRegression(C=0.1)".
+
+    Its arguments are literals by name; the text is never run.
+    """
+    form = "--estimator is a classifier of scikit-learn, such as 'LogisticRegression(C=0.1)'"
+    try:
+        node = ast.parse(call.strip(), mode="eval").body
+        keywords = node.keywords if isinstance(node, ast.Call) and not node.args else []
+        name = node.func if isinstance(node, ast.Call) and not node.args else node
+        options = {str(one.arg): ast.literal_eval(one.value) for one in keywords}
+    except (SyntaxError, ValueError):
+        raise InputError(f"{form}, with plain values by name, not {call!r}") from None
+    if not isinstance(name, ast.Name):
+        raise InputError(f"{form}, with plain values by name, not {call!r}")
+    known = dict(all_estimators("classifier"))
+    if name.id not in known:
+        near = get_close_matches(name.id, known, 1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise InputError(f"{form}; {name.id} is not one{hint}")
+    try:
+        classifier: BaseEstimator = known[name.id](**options)
+    except TypeError as error:
+        raise InputError(f"--estimator {call}: {error}") from None
+    return classifier
 
 
 @dataclass(frozen=True)
@@ -192,17 +297,16 @@ def _of_table(
     if not isinstance(machine, SVMRequest):
         model = Pipeline([*steps, ("machine", machine)])
         return Subject(model, prepared.X, classes.y, labels, repr(machine), file.name)
-    request, chosen = machine, machine.open()
+    with as_messages(_BY_OPTION):
+        svm, description, chosen = machine.tuned(prepared.matrix, classes.y, n_jobs)
     if chosen:
-        with as_messages(_BY_OPTION):
-            request = request.tuned(prepared.matrix, classes.y, n_jobs)
         note(
             f"{' and '.join(chosen)} {'was' if len(chosen) == 1 else 'were'} chosen on these rows "
             "by leave-one-out, so the errors flatter the machine; looms assess gives honest ones"
         )
     note("this machine decides at output 0; one of looms fit decides at probability 1/2")
-    model = Pipeline([*steps, ("machine", request.machine())])
-    return Subject(model, prepared.X, classes.y, labels, request.description(), file.name)
+    model = Pipeline([*steps, ("machine", svm)])
+    return Subject(model, prepared.X, classes.y, labels, description, file.name)
 
 
 def _of_model(source: Source, columns: Columns, path: Path, groups: str | None) -> Subject:

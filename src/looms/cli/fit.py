@@ -25,7 +25,6 @@ from looms import (
 )
 from looms._memory import CERTIFICATE
 from looms._optional import require
-from looms.cli._cost import arrays_of, by_features, tell_cost
 from looms.cli._errors import InputError
 from looms.cli._figures import (
     choice_of,
@@ -35,7 +34,6 @@ from looms.cli._figures import (
     show_figures,
     show_tried,
 )
-from looms.cli._large import ScratchFolder, memory_of, prepare_large
 from looms.cli._options import Bounds, Columns, Source, command
 from looms.cli._output import (
     as_messages,
@@ -47,9 +45,9 @@ from looms.cli._output import (
     writing,
 )
 from looms.cli._predictions import Predictions
-from looms.cli._prepare import Prepared, prepare, prepare_file
+from looms.cli._prepare import Prepared, memory_of, prepare, prepare_file, prepare_large
 from looms.cli._progress import USUAL_EVALUATIONS, Meter
-from looms.cli._request import MachineRequest
+from looms.cli._request import MachineRequest, arrays_of, by_features, tell_cost
 from looms.cli._target import target_of
 from looms.datasets._table import table_name
 from looms.estimators import Certificate
@@ -128,8 +126,8 @@ def fit(
                 tell_cost(request, len(prepared.rows), n_arrays)
         else:  # reading may take long
             check_paths()
-            scratch = ScratchFolder(output.parent, stack)
-            prepared = prepare_large(source, columns, request, most, scratch)
+            beside = output.parent
+            prepared = prepare_large(source, columns, request, most, beside, stack)
         saved = train(prepared, request, target=columns.target, file=file.name)
         try:
             certificate = certified(saved.model[-1], prepared.matrix, certify)
@@ -183,7 +181,7 @@ def demo(
     facts = Facts(fitted.model)
     show_tried(facts)
     with as_messages():
-        predictions = Predictions.of(fitted, X_test)
+        predictions = Predictions(fitted, X_test)
     (method, figures), _ = held_out_figures(facts).items()
     show_figures(
         {

@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from scipy import sparse
+from scipy.sparse import issparse
+from sklearn.base import is_classifier
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import confusion_matrix
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.validation import check_is_fitted
 
 from looms import PrevalenceClassifier
 from looms._optional import require
@@ -15,7 +22,6 @@ from looms._words import count, listed
 from looms.cli._errors import InputError
 from looms.cli._figures import (
     choice_of,
-    confusion_of,
     facts_of,
     show_choice,
     show_confusion,
@@ -34,12 +40,12 @@ from looms.cli._output import (
 )
 from looms.cli._predictions import CoverageRequest, Predictions, Unlike
 from looms.cli._prepare import open_file, read, tell
-from looms.cli._saved import completed
-from looms.cli._target import text
+from looms.cli._target import Features, text
 from looms.datasets._table import Table, no_rows
 from looms.model_files import load_model
 from looms.model_files._files import SavedModel
 from looms.report.text import plain
+from looms.tables._transformers import TableColumns
 
 #: Metadata of a model of looms fit.
 METADATA = {
@@ -115,7 +121,7 @@ def predict(
     with as_messages(), output_in_parts(output) as write:
         for table in blocks_for(saved, source, kept):
             first = unlike.n_rows
-            predictions = Predictions.of(saved, table.X, machine)
+            predictions = Predictions(saved, table.X, machine)
             unlike.add(predictions.columns)
             numbers = {"row": range(first + 1, unlike.n_rows + 1)} if id is None else {}
             rows = numbers | table.kept
@@ -163,7 +169,7 @@ def score(
     table = rows_for(saved, source, drop_missing=drop_missing_targets)
     unlike = Unlike(saved)
     with as_messages():
-        predictions = Predictions.of(saved, table.X)
+        predictions = Predictions(saved, table.X)
     unlike.add(predictions.columns)
     figures = predictions.figures(table.y)
     labels: list[str] = []
@@ -181,7 +187,8 @@ def score(
     rows = f"{count(table.X.shape[0], 'row')} of {source.file.name}"
     show_figures({rows: figures}, len(getattr(saved.model[-1], "classes_", ())))
     if labels:
-        show_confusion(confusion_of(truth, text(predictions.predicted), labels), labels)
+        counts = confusion_matrix(truth, text(predictions.predicted), labels=labels)
+        show_confusion(counts, labels)
 
 
 @command
@@ -315,3 +322,77 @@ def note_ignored(saved: SavedModel, table: Table, kept: Sequence[str]) -> None:
             f"{count(len(ignored), 'column')} ignored, because the model does not know "
             f"{'it' if len(ignored) == 1 else 'them'}: {listed(ignored, 10)}"
         )
+
+
+def completed(saved: SavedModel, path: Path) -> SavedModel:
+    """A model of `save_model` as two steps, preparation and machine, with the metadata of a fit.
+
+    Of its own metadata only ``target`` counts, the name of the column to predict. Refuses models
+    that do not end in a fitted machine of looms.
+    """
+    model = saved.model
+    steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+    machine = steps[-1]
+    try:
+        check_is_fitted(machine)
+    except NotFittedError:
+        raise InputError(f"{path}: the model is not fitted; fit it, and save it again") from None
+    known = [getattr(machine, name) for name in ("loo_", "validation_") if hasattr(machine, name)]
+    if not known:
+        raise InputError(
+            f"{path}: the model ends in {type(machine).__name__}, and the command line takes "
+            "machines of looms fit; use looms.model_files.load_model in Python"
+        )
+    kernel = getattr(getattr(machine, "machine_", machine), "kernel_", None)
+    if kernel is not None and kernel.pairwise:
+        raise InputError(
+            f"{path}: the model takes kernel values, and the command line takes rows of features"
+        )
+    before, columns = _preparation(steps)
+    target = saved.metadata.get("target")
+    metadata = {
+        "task": "classification" if is_classifier(machine) else "regression",
+        "target": target if isinstance(target, str) else None,
+        "columns": columns,
+        "ranges": {},
+        "n_rows": known[0].n_samples if hasattr(known[0], "n_samples") else len(known[0]),
+        "n_features": model.n_features_in_,
+        "options": {},
+        "file": path.name,
+        "looms_version": saved.metadata["looms_version"],
+    }
+    return SavedModel(Pipeline([("table", before), ("machine", machine)]), metadata)
+
+
+def _preparation(steps: list[Any]) -> tuple[Pipeline, dict[str, str]]:
+    """What comes before the machine, as two steps, and types of columns by name; empty if none.
+
+    The preprocessor of `looms.tables` is such steps itself.
+    """
+    first = steps[0]
+    if len(steps) == 2 and isinstance(first, Pipeline) and isinstance(first[0], TableColumns):
+        return first, dict.fromkeys(first[0].kinds, "")
+    named = getattr(first, "feature_names_in_", None)
+    names = None if named is None else [str(name) for name in named]
+    rest = Pipeline([(f"step{k}", step) for k, step in enumerate(steps[:-1])])
+
+    def columns(X: Features) -> Features:
+        """Columns by the names that the model was fitted to, or all if there were none."""
+        if names is None or issparse(X):
+            return X
+        absent = [name for name in names if name not in X.columns]
+        if absent:
+            raise ValueError(
+                f"{len(absent)} of the model's {len(names)} columns are missing: "
+                f"{', '.join(map(repr, absent[:10]))}"
+            )
+        return X[names]
+
+    def matrix(X: Features) -> Any:
+        """What the machine takes; without names the steps before it take an array."""
+        if names is None and not issparse(X):
+            X = X.to_numpy(dtype=float)
+        return rest.transform(X) if rest.steps else X
+
+    both = [("columns", FunctionTransformer(columns)), ("matrix", FunctionTransformer(matrix))]
+    return Pipeline(both), dict.fromkeys(names or (), "")

@@ -11,8 +11,8 @@ import numpy as np
 
 from looms._threads import one_blas_thread
 from looms._typing import AnyArray
+from looms.dask._blocks import is_dask, partitions
 from looms.dask._cluster import dask_module
-from looms.dask._partitions import is_dask, partitions
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 

@@ -68,35 +68,21 @@ def register_converters() -> None:
     """
     skl2onnx = require("skl2onnx", "ONNX", extra="onnx")
     precision = {"float64": [True, False]}
-    for machine in (LSSVMRegressor, LSSVMRegressorCV):
-        skl2onnx.update_registered_converter(
-            machine,
-            f"Looms{machine.__name__}",
-            _regressor_shapes,
-            _convert_regressor,
-            options=precision,
-        )
-    skl2onnx.update_registered_converter(
-        TransformedTargetRegressorCV,
-        "LoomsTransformedTargetRegressorCV",
-        _regressor_shapes,
-        _convert_transformed,
-        options=precision,
-    )
-    of_classes = {
+    of_classes = precision | {
         "zipmap": [True, False, "columns"],
         "output_class_labels": [False, True],
         "raw_scores": [False, True],
         "nocl": [False, True],
     }
-    for classifier in (LSSVMClassifier, LSSVMClassifierCV, SVCCV):
-        skl2onnx.update_registered_converter(
-            classifier,
-            f"Looms{classifier.__name__}",
-            _classifier_shapes,
-            _convert_classifier,
-            options=precision | of_classes,
-        )
+    number = _regressor_shapes, _convert_regressor, precision
+    label = _classifier_shapes, _convert_classifier, of_classes
+    for machine, (shapes, convert, options) in {
+        **dict.fromkeys((LSSVMRegressor, LSSVMRegressorCV), number),
+        TransformedTargetRegressorCV: (_regressor_shapes, _convert_transformed, precision),
+        **dict.fromkeys((LSSVMClassifier, LSSVMClassifierCV, SVCCV), label),
+    }.items():
+        name = f"Looms{machine.__name__}"
+        skl2onnx.update_registered_converter(machine, name, shapes, convert, options=options)
 
 
 def _check(operator: Any) -> None:

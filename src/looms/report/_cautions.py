@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from looms._words import count
-from looms.assessment._result import Assessment
 from looms.copies import copy_groups, n_unexpected_copies
 from looms.diagnostics import row_order
 from looms.estimators import Certificate
@@ -34,6 +33,9 @@ from looms.report.text import (
     sentence,
     serious,
 )
+
+if TYPE_CHECKING:
+    from looms.report.facts import Facts
 
 #: Below these numbers a caution says that the figures are uncertain.
 _FEW_SAMPLES, _FEW_IN_CLASS, _FEW_GROUPS = 100, 20, 6
@@ -99,26 +101,17 @@ def cautions_of_fit(model: Model) -> list[Caution]:
     return _ordered([*_of_fit(model), *_rounding(certificate)])
 
 
-def cautions_of_report(
-    whole: Any,
-    model: Model,
-    certificate: Certificate | None,
-    assessment: Assessment | None,
-    steps: list[str],
-    notes: Sequence[str],
-) -> list[Caution]:
-    """Cautions about the fit, choice and assessment of a machine, the serious ones first.
-
-    ``steps`` come before the machine in the ``whole``; ``notes`` are the caller's, on the data.
-    """
+def cautions_of_report(facts: Facts) -> list[Caution]:
+    """Cautions about the fit, choice and assessment of a machine, the serious ones first."""
+    model, assessment = facts.model, facts.assessment
     return _ordered(
         [
             *_of_fit(model),
-            *_rounding(certificate),
+            *_rounding(facts.certified),
             *optimism(model, assessment),
-            *([] if assessment is None else foreign(whole, model, assessment)),
+            *([] if assessment is None else foreign(facts.estimator, model, assessment)),
             *close_candidates(model),
-            *_data(model, steps, notes),
+            *_data(model, facts.steps, facts.notes),
         ]
     )
 

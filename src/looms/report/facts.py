@@ -276,9 +276,7 @@ class Facts:
                 "samples": samples(model, self.deletion, self.names, self.named_by),
                 "groups": groups_left_out(self.deletion),
                 "certificate": self._certificate,
-                "cautions": cautions_of_report(
-                    self.estimator, model, self.certified, assessment, self.steps, self.notes
-                ),
+                "cautions": cautions_of_report(self),
             }
         )
         return report

@@ -83,28 +83,24 @@ def gain_over_mean(model: Model) -> tuple[float, float]:
 
 def guess_error(model: Model) -> float:
     """Error rate of always predicting the largest class."""
-    weight = model.held_out.sample_weight
-    return 1.0 - float(
-        np.bincount(class_indices(model.held_out.y), weights=weight).max() / weight.sum()
-    )
+    return 1.0 - float(_shares(model).max())
 
 
 def guess_log_loss(model: Model) -> float:
     """Log loss of predicting the shares of the classes for every sample."""
-    weight = model.held_out.sample_weight
-    totals = np.bincount(class_indices(model.held_out.y), weights=weight)
-    return float(entr(totals / totals.sum()).sum())
+    return float(entr(_shares(model)).sum())
+
+
+def _shares(model: Model) -> Array:
+    """Share of each class in the weight."""
+    totals = np.bincount(class_indices(model.held_out.y), weights=model.held_out.sample_weight)
+    return np.asarray(totals / totals.sum())
 
 
 def guess_rmse(model: Model) -> float:
     """Root mean square error of predicting the means of the targets."""
-    return float(
-        np.sqrt(
-            variances(
-                model.held_out.y.reshape(model.held_out.n_samples, -1), model.held_out.sample_weight
-            ).mean()
-        )
-    )
+    y, weight = model.held_out.y, model.held_out.sample_weight
+    return float(np.sqrt(variances(y.reshape(len(y), -1), weight).mean()))
 
 
 def _figure(key: str, value: float, error: float) -> dict[str, Any]:

@@ -83,7 +83,8 @@ class Tuning:
     @property
     def n_iterations(self) -> int:
         """Number of iterations of the last search, on landmarks if it was on these."""
-        return self.stages[-1 if self.n_landmarks is None else -2][1].n_iterations
+        on_landmarks = self.n_landmarks is not None  # the last search but one
+        return self.stages[-1 - on_landmarks][1].n_iterations
 
     @property
     def n_evaluations(self) -> int:
