@@ -11,23 +11,13 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import suppress
 from datetime import timedelta
 from io import BytesIO
 from typing import Any
 
 #: Memory that the interpreter and its libraries take.
 OWN = 2**28
-
-
-def limit_memory(n_bytes: int) -> None:
-    """Limit the memory of this process, if the system has such limits."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    limit = n_bytes + OWN if hard == resource.RLIM_INFINITY else min(n_bytes + OWN, hard)
-    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
 
 
 def cell_of(value: Any) -> Any:
@@ -37,25 +27,26 @@ def cell_of(value: Any) -> Any:
     return value.isoformat() if hasattr(value, "isoformat") else value
 
 
-def write(item: Any) -> None:
-    """Write a line of JSON."""
-    sys.stdout.write(f"{json.dumps(item)}\n")
-
-
 def main() -> None:
     """Read stdin, write stdout."""
     import python_calamine as calamine
 
-    limit_memory(int(sys.argv[1]))
+    with suppress(ImportError):  # Windows, which has no such limits
+        import resource
+
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        limit = int(sys.argv[1]) + OWN
+        limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
     try:
         book = calamine.CalamineWorkbook.from_filelike(BytesIO(sys.stdin.buffer.read()))
         for name in book.sheet_names:
-            write(name)
+            sys.stdout.write(f"{json.dumps(name)}\n")
             sheet = book.get_sheet_by_name(name)
             for row in sheet.iter_rows() if sheet.height else ():
                 cells = [cell_of(cell) for cell in row]
                 if any(cell != "" for cell in cells):
-                    write(cells)
+                    sys.stdout.write(f"{json.dumps(cells)}\n")
     except calamine.PasswordError:
         sys.exit("it has a password")
     except (calamine.CalamineError, ValueError, OSError) as error:
