@@ -128,6 +128,7 @@ def test_the_area_is_a_mean_over_resamples(two_classes):
     make_pipeline(StandardScaler(), LSSVMClassifierCV("linear")),
     GridSearchCV(make_pipeline(LogisticRegression()), {"logisticregression__C": [0.1, 1.0]}),
 ], ids=["machine", "search"])  # fmt: skip
+@pytest.mark.slow
 def test_copies_of_a_row_are_one_row_of_their_weight(two_classes, model, own):
     X, y = two_classes
     names = ["error", "accuracy"]

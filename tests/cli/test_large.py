@@ -139,6 +139,7 @@ def test_where_the_sample_is_the_table_the_rows_are_kept(looms, large, monkeypat
     ],
     ids=["nested", "stack", "copies"],
 )
+@pytest.mark.slow
 def test_rows_in_blocks_are_tuned_anew_and_compared(looms, large, tmp_path, options):
     result = looms("fit", "t.csv", "-t", "y", "--rank", 9, *options, "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
@@ -205,6 +206,7 @@ def test_groups_and_times_of_a_machine_on_landmarks_are_those_of_python(looms, t
         (("-k", "rbf", "-k", "linear", "--search", "grid", "--cv", "2x3"), {"search": "grid"}),
     ],
 )
+@pytest.mark.slow
 def test_stacks_and_grids_on_landmarks_are_those_of_python(looms, tmp_path, options, parameters):
     rng = np.random.default_rng(1)
     frame = pd.DataFrame(rng.normal(size=(40, 2)).round(3), columns=["a", "b"])

@@ -107,6 +107,7 @@ def test_a_kernel_of_many_scales_is_refused_by_the_estimator(looms, pets, one_li
     one_line(looms("fit", pets, *SVM, "-k", "ard"), 2, text)
 
 
+@pytest.mark.slow
 def test_page_and_json_show_the_machine(looms, pets):
     result = looms("fit", pets, *SVM, "-o", "m.skops", "--report", "page.html", "--json")
     assert result.exit_code == 0, result.stderr

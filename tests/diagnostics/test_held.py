@@ -123,6 +123,7 @@ def test_a_threshold_counts_where_the_machine_is_refitted():
 
 
 @pytest.mark.parametrize("preprocessing", ["held", "refitted"])
+@pytest.mark.slow
 def test_a_stack_is_diagnosed_with_its_members_in_a_pipeline(preprocessing):
     X, y = sample(seed=1)
     stack = LSSVMClassifierCV(["linear", "rbf"], combine="stack", nested=None)

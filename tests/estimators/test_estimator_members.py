@@ -144,6 +144,7 @@ def test_intervals_and_updates_are_of_refits(name):
     assert_allclose(model.predict_interval(NEW, 0.8), jackknife_plus(residuals, F, 0.8), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_what_is_nested_and_diagnosed():
     model = stack(LogisticRegression(), nested="folds").fit(X, TWO)
     nested = model.nested_
@@ -202,6 +203,7 @@ def test_an_estimator_wins_where_it_is_better():
 
 
 @pytest.mark.parametrize("combine", ["best", "stack"])
+@pytest.mark.slow
 def test_a_report_shows_what_an_estimator_has(few_pictures, combine):
     model = LSSVMRegressorCV(["linear", TREE], combine=combine, nested=None).fit(X, Y)
     facts = summary(model)

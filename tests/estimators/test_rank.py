@@ -233,6 +233,7 @@ def test_groups_and_folds():
     assert regressor(cv="2x3").fit(X[:N], NUMBERS[:N]).scores_["r2"] > 0.8
 
 
+@pytest.mark.slow
 def test_every_use_of_rows_in_blocks_is_that_of_a_matrix():
     n, y = 120, NUMBERS[:120]
     blocks, memory = ArrayBlocks(X[:n], size=50), X[:n]

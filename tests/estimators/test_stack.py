@@ -192,6 +192,7 @@ def test_without_folds_the_best_is_taken_with_a_warning(splits):
 
 @pytest.mark.parametrize("cv", [GapKFold(4, gap=2), KFold(4, shuffle=True, random_state=1)])
 @pytest.mark.parametrize("nested", [None, "folds"])
+@pytest.mark.slow
 def test_splits_are_the_folds_that_candidates_are_tuned_without(cv, nested):
     kernels = ["linear", "rbf"]
     stack = LSSVMRegressorCV(kernels, combine="stack", cv=cv, nested=nested).fit(X, Y)

@@ -44,6 +44,7 @@ def fitted(request):
 
 
 @pytest.mark.filterwarnings("ignore::looms.OptimisticScoresWarning")
+@pytest.mark.slow
 def test_scores_are_those_of_what_predicts(fitted):
     jsonschema = pytest.importorskip("jsonschema")
     told, machine = summary(fitted), fitted[-1]
@@ -61,6 +62,7 @@ def test_scores_are_those_of_what_predicts(fitted):
         assert told["samples"]["rows"][0]["residual"] == pytest.approx(sizes.max())
 
 
+@pytest.mark.slow
 def test_what_was_chosen(fitted):
     told, machine = summary(fitted)["chosen"], machine_of(fitted)
     assert told["kernel"] == machine.cv_results_["kernel"][machine.best_index_]
