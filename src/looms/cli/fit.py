@@ -205,12 +205,12 @@ def train(prepared: Prepared, request: MachineRequest, **about: Any) -> SavedMod
     start = time.perf_counter()
     with ExitStack() as stack:
         stack.enter_context(as_messages(_IN_PYTHON))
-        for category in (CopiesWarning, OneClassWarning):  # the cautions of the fit say these
-            warnings.simplefilter("ignore", category)
-        warnings.simplefilter("ignore", ScalesWarning)  # columns are scaled
+        # The cautions of the fit say these; and columns are scaled.
+        told = [CopiesWarning, OneClassWarning, ScalesWarning]
         if request.machine == "lssvm":
-            warnings.simplefilter("ignore", BoundWarning)
-            warnings.simplefilter("ignore", ConvergenceWarning)
+            told += [BoundWarning, ConvergenceWarning]
+        for category in told:
+            warnings.simplefilter("ignore", category)
         if hasattr(machine, "set_callbacks"):  # of scikit-learn since 1.9
             usual = None if request.machine == "svm" else USUAL_EVALUATIONS
             power = 3 if arrays_of(request) else 1

@@ -66,6 +66,15 @@ class Model:
     tuning : record of the search of the machine, of a stack of the largest.
     prior : True if a prior restrained the hyper-parameters; None where there is no such option.
     transform, transforms : the transform of the target, and those that were compared.
+    has_weight, n_with_weight : samples of positive weight; others take no part in fit and figures.
+    unit, method : what is held out at a time ("sample", "group" or "fold"), and the method's name.
+    chosen_by : name of the method by which the criterion held samples out.
+    n_choice_folds : folds that compare candidates, each tuned without them; 0 if none do.
+        Candidates are then compared by the held-out outputs that the criterion judged.
+    candidates_by : name of the method by which the candidates' score held samples out.
+    kernels : kernels with their values: those of a stack, or the only one.
+    n_tuned : number of hyper-parameters that were chosen, of all machines of a stack.
+    ranked : places of the candidates, the best first.
     """
 
     def __init__(
@@ -97,6 +106,20 @@ class Model:
         self.transform: str | None = getattr(whole, "transform_", None)
         self.transforms: list[Any] = [] if self.transform is None else whole.candidates_
 
+        self.has_weight: AnyArray = np.asarray(self.held_out.sample_weight > 0)
+        self.n_with_weight = int(np.count_nonzero(self.has_weight))
+        self.unit = (self.nested or self).units.unit
+        self.method, self.chosen_by = METHODS[self.unit], METHODS[self.units.unit]
+        self.n_choice_folds = self.choice_units.n_units if self.choice_units else 0
+        by_folds = f"{self.n_choice_folds}-fold {METHODS['fold']}"
+        self.candidates_by = by_folds if self.n_choice_folds else self.chosen_by
+        self.kernels: list[Kernel] = [one.kernel for one in self.members]
+        if not self.members and own("kernel_") is not None:
+            self.kernels = [machine.kernel_]
+        self.n_tuned = sum(len(one.theta) + 1 for one in self.kernels) if self.results else 0
+        ranks = self.results.get("rank_loo_score", [])
+        self.ranked: list[int] = np.argsort(ranks, kind="stable").tolist()
+
     @property
     def on_scale(self) -> Model:
         """The machine by itself, with targets and outputs on the scale of the transform."""
@@ -125,16 +148,6 @@ class Model:
         return HeldOut(held_out.y, outputs, held_out.sample_weight)
 
     @property
-    def has_weight(self) -> AnyArray:
-        """True for samples of positive weight: others take no part in the fit or the figures."""
-        return np.asarray(self.held_out.sample_weight > 0)
-
-    @property
-    def n_with_weight(self) -> int:
-        """Number of samples of positive weight."""
-        return int(np.count_nonzero(self.has_weight))
-
-    @property
     def variances(self) -> Array:
         """(n_features,) variances over the samples, or the landmarks if samples are not kept."""
         return variances(self.machine.landmarks_ if self.rows is None else self.rows)
@@ -146,35 +159,6 @@ class Model:
         for k, source in enumerate(self.sources):
             columns.setdefault(source, []).append(k)
         return columns
-
-    @property
-    def unit(self) -> str:
-        """What is held out at a time: "sample", "group" or "fold"."""
-        return (self.nested or self).units.unit
-
-    @property
-    def method(self) -> str:
-        """Name of the method by which samples are held out."""
-        return METHODS[self.unit]
-
-    @property
-    def chosen_by(self) -> str:
-        """Name of the method by which the criterion held samples out."""
-        return METHODS[self.units.unit]
-
-    @property
-    def n_choice_folds(self) -> int:
-        """Number of folds that compare candidates, each tuned without them; 0 if none do.
-
-        Candidates are then compared by the held-out outputs that the criterion judged.
-        """
-        return self.choice_units.n_units if self.choice_units else 0
-
-    @property
-    def candidates_by(self) -> str:
-        """Name of the method by which the candidates' score held samples out."""
-        n_folds = self.n_choice_folds
-        return f"{n_folds}-fold {METHODS['fold']}" if n_folds else self.chosen_by
 
     @property
     def is_nested(self) -> bool:
@@ -205,28 +189,11 @@ class Model:
         return "nested='folds' and looms.assess give" if folds else "looms.assess gives"
 
     @property
-    def kernels(self) -> list[Kernel]:
-        """Kernels with their values: those of a stack, or the only one."""
-        own = getattr(self.machine, "kernel_", None)
-        return [one.kernel for one in self.members] or ([] if own is None else [own])
-
-    @property
-    def n_tuned(self) -> int:
-        """Number of hyper-parameters that were chosen, of all machines of a stack."""
-        return sum(len(kernel.theta) + 1 for kernel in self.kernels) if self.results else 0
-
-    @property
     def criterion(self) -> Any:
         """Criterion of the chosen candidate; "press" for given hyper-parameters."""
         if self.candidates:
             return self.candidates[self.machine.best_index_].criterion
         return self.machine.criterion if self.results else "press"
-
-    @property
-    def ranked(self) -> list[int]:
-        """Places of the candidates, the best first."""
-        order = np.argsort(self.results.get("rank_loo_score", []), kind="stable")
-        return [int(k) for k in order]
 
     @property
     def candidate_scores(self) -> Array:
