@@ -114,7 +114,7 @@ class Model:
         by_folds = f"{self.n_choice_folds}-fold {METHODS['fold']}"
         self.candidates_by = by_folds if self.n_choice_folds else self.chosen_by
         self.kernels: list[Kernel] = [one.kernel for one in self.members]
-        if not self.members and own("kernel_") is not None:
+        if not self.kernels and own("kernel_") is not None:
             self.kernels = [machine.kernel_]
         self.n_tuned = sum(len(one.theta) + 1 for one in self.kernels) if self.results else 0
         ranks = self.results.get("rank_loo_score", [])
