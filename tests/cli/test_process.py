@@ -69,7 +69,7 @@ def test_the_list_of_commands_has_the_first_line_of_the_help_of_each():
 HIDDEN = """
 import sys
 from looms.cli import main
-for module in ("rich.progress", "pandas", "pyarrow"):
+for module in ("pandas", "pyarrow", "rich.progress"):
     sys.modules[module] = None
     try:
         main()
@@ -86,7 +86,7 @@ def test_without_packages_the_message_names_the_extra(tmp_path):
     assert "Traceback" not in result.stderr
     lines = [line for line in result.stderr.splitlines() if 'pip install "looms[cli]"' in line]
     named = [re.search(r"needs (\w+), which is|(rich\.progress) is not", line) for line in lines]
-    assert [one[1] or one[2] for one in named] == ["rich.progress", "pandas", "pyarrow"]
+    assert [one[1] or one[2] for one in named] == ["pandas", "pyarrow", "rich.progress"]
 
 
 @pytest.mark.parametrize("module", ["typer", "typer.core"])

@@ -32,7 +32,9 @@ class Parts(NamedTuple):
         NotFittedError if ``fit`` has yet to make it.
         """
         self.check_refitted()
-        return self.last._kernel_machine() if isinstance(self.last, ScoredMachine) else None
+        is_ours = isinstance(self.last, ScoredMachine)
+        machine = self.last._kernel_machine() if is_ours else getattr(self.last, "machine_", None)
+        return machine if isinstance(machine, KernelMachine) else None
 
     def check_refitted(self) -> None:
         """NotFittedError for a search without ``best_estimator_``."""
