@@ -87,6 +87,7 @@ def nested_machines(estimator: Any, rows: RowsOfFit, outer: Units) -> Nested:
 class SupportVectorClassifier(ThresholdedClassifier):
     """Base class of the support vector classifiers: decisions, probabilities, scores, sets."""
 
+    _milder = "smaller C"
     loss: Loss
     probability: str | None
     cv: Any

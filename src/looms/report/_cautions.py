@@ -98,7 +98,7 @@ def cautions(estimator: Any) -> list[Caution]:
 def cautions_of_fit(model: Model) -> list[Caution]:
     """`cautions` about a machine that is known."""
     certificate = getattr(model.machine, "certificate_", None)
-    return _ordered([*_of_fit(model), *_rounding(certificate)])
+    return _ordered([*_of_fit(model), *_rounding(model, certificate)])
 
 
 def cautions_of_report(facts: Facts) -> list[Caution]:
@@ -107,7 +107,7 @@ def cautions_of_report(facts: Facts) -> list[Caution]:
     return _ordered(
         [
             *_of_fit(model),
-            *_rounding(facts.certified),
+            *_rounding(model, facts.certified),
             *optimism(model, assessment),
             *([] if assessment is None else foreign(facts.estimator, model, assessment)),
             *close_candidates(model),
@@ -329,7 +329,7 @@ def _sizes(model: Model) -> Iterator[Caution]:
         )
 
 
-def _rounding(certificate: Certificate | None) -> Iterator[Caution]:
+def _rounding(model: Model, certificate: Certificate | None) -> Iterator[Caution]:
     if certificate is None:
         return
     titles = {
@@ -337,10 +337,9 @@ def _rounding(certificate: Certificate | None) -> Iterator[Caution]:
         "cannot tell": "Outputs without certain digits",
     }
     if certificate.verdict in titles:
-        parameter = "larger mu" if certificate.solver.startswith("LU") else "smaller C"
         yield serious(
             titles[certificate.verdict],
-            f"{sentence(str(certificate))}. Use a {parameter}, or scale the features.",
+            f"{sentence(str(certificate))}. Use a {model.machine._milder}, or scale the features.",
         )
 
 
