@@ -118,11 +118,6 @@ def test_best_index(Estimator):
     assert model.best_index_ == int(np.argmin([c.score for c in model.candidates_])) > 0
 
 
-def test_kernel_matrix_beside_kernels_of_features_is_explained():
-    with pytest.raises(ValueError, match="cannot be candidates for the same X"):
-        LSSVMRegressorCV(["precomputed", "rbf"]).fit(X, Y)
-
-
 @pytest.mark.parametrize("make", [np.asarray, np.asfortranarray, sp.csr_array])
 def test_checking_a_kernel_matrix_does_not_change_it(make):
     K = RBF(0.3)(X)

@@ -229,14 +229,6 @@ def test_nothing_given_is_changed(Estimator):
     assert_array_equal(given["sample_weight"], WEIGHT)
 
 
-def test_a_kernel_matrix_given_is_not_changed():
-    K = rbf_kernel(X)
-    before = K.copy()
-    LSSVMRegressor("precomputed").fit(K, Y)
-    LSSVMRegressorCV("precomputed").fit(K, Y)
-    assert_array_equal(K, before)
-
-
 @pytest.mark.parametrize("Estimator", [LSSVMClassifier, LSSVMClassifierCV])
 class TestLabels:
     @pytest.mark.parametrize(
@@ -271,13 +263,6 @@ def test_several_targets_are_tuned_together():
     given = LSSVMRegressor(model.kernel_, mu=model.mu_).fit(X, both)
     assert_allclose(model.predict(X_NEW), given.predict(X_NEW), rtol=1e-9)
     assert model.selection_.value == pytest.approx(np.mean(model.loo_.residuals**2))
-
-
-@each_estimator
-def test_other_numbers_of_features_are_an_error(Estimator):
-    model = Estimator().fit(X, target(Estimator))
-    with pytest.raises(ValueError, match=r"has 2 features, but .* expecting 3"):
-        model.predict(X_NEW[:, :2])
 
 
 def test_etas_of_ard_as_numbers_or_one_number():

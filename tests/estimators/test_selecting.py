@@ -99,13 +99,6 @@ class TestWhatIsChosen:
         best = self.grid_minimum(objective)
         assert model.selection_.value < best + 0.15 * model.selection_.standard_error
 
-    @pytest.mark.slow
-    def test_it_is_close_to_the_best_of_a_fine_grid_in_regression(self):
-        X, y = diabetes()
-        model = LSSVMRegressorCV().fit(X, y)
-        best = self.grid_minimum(Objective(X, y))
-        assert model.selection_.value < best + 0.15 * model.selection_.standard_error
-
     @staticmethod
     def grid_minimum(objective):
         gamma, mu = objective.theta0
@@ -275,14 +268,6 @@ class TestOptions:
     def test_option(self, option):
         assert np.abs(decisions(**option) - decisions()).max() > 1e-4
 
-    @pytest.mark.parametrize(
-        "option", [{"optimizer": "scg"}, {"fit_intercept": False}, {"prior": True}], ids=str
-    )
-    def test_option_in_regression(self, option):
-        plain = LSSVMRegressorCV("ard").fit(X, Y).predict(X_NEW)
-        changed = LSSVMRegressorCV("ard", **option).fit(X, Y).predict(X_NEW)
-        assert np.abs(changed - plain).max() > 1e-4
-
     def test_optimizers_agree(self):
         X, y = diabetes()
         found = {
@@ -426,25 +411,6 @@ class TestWarnings:
         model = LSSVMRegressorCV([self.narrow, "rbf"]).fit(self.x, self.wave + Y[:60] / 9)
         assert model.candidates_[0].at_bounds
         assert not model.candidates_[1].at_bounds
-
-
-def test_documented_attributes_exist():
-    model = LSSVMClassifierCV().fit(pd.DataFrame(X, columns=list("abc")), LABELS)
-    assert_array_equal(model.classes_, [False, True])
-    assert_array_equal(model.feature_names_in_, ["a", "b", "c"])
-    own = ["threshold_", "selection_", "candidates_", "n_iter_", "classes_"]
-    for name in [*own, "kernel_", "mu_", "loo_", "dual_coef_", "intercept_", "X_fit_"]:
-        assert hasattr(model, name), name
-
-
-@pytest.mark.slow
-def test_fitted_twice_gives_the_same_and_keeps_the_parameters():
-    kernel = RBF()
-    model = LSSVMClassifierCV([kernel, "linear"]).fit(X, LABELS)
-    first = model.decision_function(X_NEW)
-    assert kernel.gamma is None
-    model.fit(X[:, :2], THREE)
-    assert_array_equal(model.fit(X, LABELS).decision_function(X_NEW), first)
 
 
 class TestScales:

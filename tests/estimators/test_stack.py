@@ -233,29 +233,6 @@ def accuracy_score_of(y_true, y_predicted):
     return np.mean(y_true == y_predicted)
 
 
-@pytest.mark.parametrize("nested", ["auto", "folds"])
-@pytest.mark.slow
-def test_of_few_rows_the_whole_choice_is_repeated(nested):
-    model = machine("numbers", kernel=["linear", "rbf"], combine="stack", nested=nested).fit(X, Y)
-    nested = model.nested_
-    assert len(np.unique(nested.folds)) == 5
-    rest = nested.folds != 3
-    alone = machine("numbers", kernel=["linear", "rbf"], combine="stack")
-    alone.fit(X[rest], Y[rest])
-    assert_allclose(nested.held_out.outputs[~rest], alone.predict(X[~rest]), rtol=1e-6)
-    intervals = model.predict_interval(X_NEW)
-    assert (intervals[:, 0] < intervals[:, 1]).all()
-
-
-@pytest.mark.slow
-def test_intervals_are_of_the_stacks_without_each_fold():
-    model = machine("numbers", combine="stack").fit(X, Y)
-    residuals, blocks = model._models_without_rows(X)
-    F = np.concatenate([f for _, f in blocks])
-    assert_allclose(F[range(len(X)), range(len(X))], model.nested_.held_out.outputs, rtol=1e-8)
-    assert_allclose(residuals, Y - model.nested_.held_out.outputs)
-
-
 @pytest.mark.slow
 def test_errors():
     with pytest.raises(ValueError, match="combine"):

@@ -32,20 +32,6 @@ def objective(criterion="press", kernel="ard", rank=30, **options):
     )
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("criterion", ["press", "cross_entropy", "wmw"])
-@pytest.mark.parametrize("how", HOW)
-def test_gradient_is_that_of_differences(criterion, how):
-    on_landmarks = objective(criterion, prior=criterion == "press", **HOW[how])
-    theta = np.clip(on_landmarks.theta0, -8.0, 8.0)
-    _, gradient = on_landmarks(theta)
-    for k, step in enumerate(1e-3 * np.eye(len(theta))):
-        near, far = (on_landmarks(theta + j * step)[0] for j in (1, 2))
-        back, further = (on_landmarks(theta - j * step)[0] for j in (1, 2))
-        difference = (8 * (near - back) - (far - further)) / 12e-3
-        assert_allclose(gradient[k], difference, rtol=1e-5, atol=1e-6 * np.abs(gradient).max())
-
-
 @pytest.mark.parametrize("how", HOW)
 def test_landmarks_at_every_row_give_the_criterion_of_the_kernel_matrix(how):
     options = {"kernel": "matern12", "criterion": "press", **HOW[how]}
