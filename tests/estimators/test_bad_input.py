@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from pairwise import in_turn
 from sklearn.exceptions import NotFittedError
 
 from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
@@ -38,8 +39,9 @@ def changed(values, value):
 
 
 class TestData:
-    @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-    @each_estimator
+    @pytest.mark.parametrize(
+        ("Estimator", "value"), in_turn(ALL, [np.nan, np.inf, -np.inf], each=1)
+    )
     def test_values_that_are_no_numbers(self, Estimator, value):
         name = "NaN" if np.isnan(value) else "infinity"
         with pytest.raises(ValueError, match=f"Input X contains {name}"):
@@ -162,18 +164,17 @@ class TestWeights:
         ],
         ids=["zero", "negative", "nan", "inf", "short", "2d", "text", "huge", "spread", "tiny"],
     )
-    @each_estimator
-    def test_weights_of_samples(self, Estimator, weight, message):
-        with pytest.raises(ValueError, match=message):
-            Estimator().fit(X, target(Estimator), sample_weight=weight)
+    def test_weights_of_samples(self, weight, message):
+        for Estimator in ALL:
+            with pytest.raises(ValueError, match=message):
+                Estimator().fit(X, target(Estimator), sample_weight=weight)
 
     @pytest.mark.parametrize("Estimator", [LSSVMRegressor, LSSVMRegressorCV])
     def test_one_sample_left(self, Estimator):
         with pytest.raises(ValueError, match="samples of non-zero weight or more, got 1"):
             Estimator().fit(X, Y, sample_weight=np.arange(N) == 2)
 
-    @pytest.mark.parametrize("weight", [1e-12, 1e-40])
-    @each_estimator
+    @pytest.mark.parametrize(("Estimator", "weight"), in_turn(ALL, [1e-12, 1e-40]))
     def test_weights_beyond_double_precision(self, Estimator, weight):
         """One sample of overwhelming weight: nothing would be left of the ridge without it."""
         with pytest.raises(ValueError, match="below 1e-10 times the largest, to zero"):

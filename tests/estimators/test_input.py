@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
+from pairwise import in_turn, pairwise
 from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.fixes import parse_version
@@ -85,8 +86,9 @@ KERNELS = ["linear", "cubic", "boolean", "rbf", "ard", "normalized_quadratic", R
 class TestSparse:
     X = np.where(np.abs(X) < 0.6, 0.0, X)
 
-    @pytest.mark.parametrize("kernel", KERNELS, ids=str)
-    @pytest.mark.parametrize("Estimator", [LSSVMClassifier, LSSVMRegressor])
+    @pytest.mark.parametrize(
+        ("kernel", "Estimator"), in_turn(KERNELS, [LSSVMClassifier, LSSVMRegressor])
+    )
     def test_equals_dense(self, Estimator, kernel):
         dense = Estimator(kernel).fit(self.X, target(Estimator), sample_weight=WEIGHT)
         sparse = Estimator(kernel).fit(
@@ -116,9 +118,10 @@ class TestKernelMatrix:
     K_NEW = rbf_kernel(X_NEW, X, gamma=0.4)
     RBF = RBF(gamma=0.4, gamma_bounds="fixed")
 
-    @each_estimator
-    @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["unweighted", "some weights zero"])
-    @pytest.mark.parametrize("kernel", ["precomputed", Precomputed()])
+    @pytest.mark.parametrize(
+        ("Estimator", "kernel", "weight"),
+        pairwise(ESTIMATORS, ["precomputed", Precomputed()], [None, WEIGHT]),
+    )
     def test_precomputed_equals_computed(self, Estimator, kernel, weight):
         given = Estimator(kernel).fit(self.K, target(Estimator), sample_weight=weight)
         computed = Estimator(self.RBF).fit(X, target(Estimator), sample_weight=weight)
@@ -195,9 +198,9 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-@each_estimator
+@pytest.mark.parametrize(("form", "Estimator"), in_turn(FORMS, ESTIMATORS))
 def test_forms_of_arrays(Estimator, form):
+    form = FORMS[form]
     given = form(X)
     model = Estimator().fit(given, target(Estimator))
     reference = Estimator().fit(np.array(given, dtype=np.float64), target(Estimator))
@@ -229,12 +232,13 @@ def test_nothing_given_is_changed(Estimator):
     assert_array_equal(given["sample_weight"], WEIGHT)
 
 
-@pytest.mark.parametrize("Estimator", [LSSVMClassifier, LSSVMClassifierCV])
 class TestLabels:
     @pytest.mark.parametrize(
-        "classes",
-        [("a", "b"), (0, 1), (1, -1), (False, True), (2.0, 7.0), (10**9, 10**9 + 1)],
-        ids=str,
+        ("classes", "Estimator"),
+        in_turn(
+            [("a", "b"), (0, 1), (1, -1), (False, True), (2.0, 7.0), (10**9, 10**9 + 1)],
+            [LSSVMClassifier, LSSVMClassifierCV],
+        ),
     )
     def test_any_two_labels(self, Estimator, classes):
         labels = np.where(Y > 0, classes[1], classes[0])
@@ -245,14 +249,14 @@ class TestLabels:
         assert model.predict(X_NEW).dtype == labels.dtype
         assert model.score(X, labels) > 0.5
 
-    def test_objects_and_categories(self, Estimator):
-        expected = Estimator().fit(X, LABELS).predict(X_NEW)
-        assert_array_equal(Estimator().fit(X, LABELS.astype(object)).predict(X_NEW), expected)
-        assert_array_equal(Estimator().fit(X, pd.Categorical(LABELS)).predict(X_NEW), expected)
+    def test_objects_and_categories(self):
+        expected = LSSVMClassifier().fit(X, LABELS).predict(X_NEW)
+        for labels in (LABELS.astype(object), pd.Categorical(LABELS)):
+            assert_array_equal(LSSVMClassifier().fit(X, labels).predict(X_NEW), expected)
 
-    def test_a_column_warns(self, Estimator):
+    def test_a_column_warns(self):
         with pytest.warns(DataConversionWarning, match="column-vector y"):
-            model = Estimator().fit(X, LABELS[:, None])
+            model = LSSVMClassifier().fit(X, LABELS[:, None])
         assert model.predict(X_NEW).shape == (9,)
 
 

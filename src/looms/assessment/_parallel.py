@@ -130,7 +130,8 @@ def _by_joblib(
         return_as="generator_unordered",
         batch_size=1,  # larger ones would keep finished splits from being stored at once
     )
-    filters = nullcontext() if backend.supports_sharedmem else _without_words_of_loky()
+    in_threads = getattr(backend, "supports_sharedmem", False)
+    filters = nullcontext() if in_threads else _without_words_of_loky()
     try:
         with filters:
             results = parallel(tasks())
