@@ -118,14 +118,6 @@ def test_types_and_signs_and_the_scale_of_weights(name, targets, weights):
 
 
 @each_criterion
-def test_whole_weights_are_copies(criterion):
-    times = np.arange(N) % 3
-    copies = np.repeat(np.arange(N), times)
-    ours = criterion.evaluate(Y, F, times).value
-    assert_allclose(ours, criterion.evaluate(*HeldOut(Y[copies], F[copies])).value, rtol=1e-13)
-
-
-@each_criterion
 def test_weights_matter(criterion):
     plain, weighted = loo_of("one", "unweighted"), loo_of("one", "weighted")
     assert abs(criterion.evaluate(*plain).value - criterion.evaluate(*weighted).value) > 1e-3

@@ -46,14 +46,6 @@ def test_fit_classification(looms, fit, pets, figures):
 
 
 @pytest.mark.slow
-def test_progress_names_the_candidates(fit, pets):
-    pytest.importorskip("sklearn.callback")
-    result = fit(pets, "-t", "kind", "-k", "linear", "-k", "rbf", "-c", "wmw")
-    lines = "Candidate 1 of 2: linear, wmw\nCandidate 2 of 2: rbf, wmw\n"
-    assert lines in result.stderr
-
-
-@pytest.mark.slow
 def test_fit_and_score_regression(looms, fit, data_folder, figures):
     result = fit(data_folder / "yacht.csv", "-t", "target", "-k", "rbf")
     assert result.exit_code == 0, result.stderr

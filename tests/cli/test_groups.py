@@ -166,7 +166,7 @@ def test_the_search_is_repeated_in_folds(looms, visits, figures):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["shuffle", "kfold", "bootstrap"])
+@pytest.mark.parametrize("method", ["kfold", "bootstrap"])
 @pytest.mark.filterwarnings("ignore")
 def test_an_assessment_keeps_groups_together_in_its_store(looms, visits, method):
     options = ["assess", visits, "-t", "ill", "--method", method, "--store", "s"]

@@ -67,7 +67,7 @@ def test_losses_have_names():
 @pytest.mark.parametrize(
     ("machine", "text"),
     [
-        *(("lssvm", text) for text in ("f1", "recall=0.95", "precision=0.6", "cost=1:5")),
+        ("lssvm", "f1"),
         ("svm", "cost=1:5"),
     ],
 )

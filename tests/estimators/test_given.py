@@ -30,10 +30,6 @@ LABELS = {
 }
 
 
-def outputs_of(model, X):
-    return model.predict(X) if isinstance(model, LSSVMRegressor) else model.decision_function(X)
-
-
 def features_of(K):
     """Features of which ``K`` is the matrix of inner products."""
     values, vectors = np.linalg.eigh(K)
@@ -106,55 +102,6 @@ class TestMachine:
             assert np.abs(other.predict(X_NEW) - model.predict(X_NEW)).max() > 0.01
 
 
-class TestLeaveOneOut:
-    """``loo_`` against fits of the estimator itself without each sample."""
-
-    @staticmethod
-    def refitted(model, X, y, weight, zeta):
-        """Outputs of fits without each sample.
-
-        The ridge is mu Σζ / ζ_i, and Σζ is short of the removed weight in a refit: a
-        larger mu holds the ridge where it was.
-        """
-        outputs = []
-        for i in range(len(X)):
-            others = np.delete(np.arange(len(X)), i)
-            mu = model.mu * zeta.sum() / zeta[others].sum()
-            refit = clone(model).set_params(kernel=model.kernel_, mu=mu)
-            refit.fit(X[others], y[others], sample_weight=weight[others])
-            outputs.append(outputs_of(refit, X[[i]])[0])
-        return np.array(outputs)
-
-    @pytest.mark.parametrize("fit_intercept", [True, False])
-    @pytest.mark.parametrize("weight", [np.ones(N), WEIGHT], ids=["unweighted", "weighted"])
-    @pytest.mark.parametrize("targets", TARGETS.values(), ids=TARGETS)
-    def test_regression(self, targets, weight, fit_intercept):
-        model = LSSVMRegressor(mu=0.01, fit_intercept=fit_intercept)
-        model.fit(X, targets, sample_weight=weight)
-        assert_allclose(
-            model.loo_.outputs, self.refitted(model, X, targets, weight, weight), rtol=1e-8
-        )
-        assert_array_equal(model.loo_.y, targets)
-        assert_array_equal(model.loo_.sample_weight, weight)
-
-    @pytest.mark.parametrize("weight", [np.ones(N), WEIGHT], ids=["unweighted", "weighted"])
-    @pytest.mark.parametrize("class_weight", [None, 4.0])
-    @pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
-    def test_classification(self, labels, class_weight, weight):
-        zeta = weight
-        if class_weight is not None:
-            first = labels[0]
-            class_weight = {first: class_weight}
-            zeta = weight * np.where(labels == first, class_weight[first], 1.0)
-        model = LSSVMClassifier("cubic", mu=1.0, class_weight=class_weight, threshold=0)
-        model.fit(X, labels, sample_weight=weight)
-        assert_allclose(
-            model.loo_.outputs, self.refitted(model, X, labels, weight, zeta), rtol=1e-8
-        )
-        assert set(np.unique(model.loo_.y)) == {-1.0, 1.0}
-        assert_array_equal(model.loo_.sample_weight, weight)
-
-
 class TestGroups:
     """``held_out_``, scores and intervals against fits of the estimator without each group."""
 
@@ -189,19 +136,6 @@ class TestGroups:
 
 
 class TestWeights:
-    def test_only_ratios_count(self):
-        model = LSSVMRegressor().fit(X, NOISY, sample_weight=WEIGHT)
-        scaled = LSSVMRegressor().fit(X, NOISY, sample_weight=1000 * WEIGHT)
-        assert_allclose(scaled.predict(X_NEW), model.predict(X_NEW), rtol=1e-10)
-
-    def test_a_whole_number_is_that_many_copies(self):
-        copies = np.arange(N) % 3 + 1
-        weighted = LSSVMRegressor().fit(X, NOISY, sample_weight=copies)
-        repeated = LSSVMRegressor().fit(np.repeat(X, copies, 0), np.repeat(NOISY, copies))
-        assert_allclose(weighted.predict(X_NEW), repeated.predict(X_NEW), rtol=1e-9)
-        unweighted = LSSVMRegressor().fit(X, NOISY)
-        assert np.abs(weighted.predict(X_NEW) - unweighted.predict(X_NEW)).max() > 1e-3
-
     @pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
     def test_zero_takes_no_part_and_has_an_output(self, labels):
         weight = np.where(np.arange(N) % 4 == 1, 0.0, WEIGHT)

@@ -1,8 +1,6 @@
 """Classifiers that choose a member for each sample against their definitions."""
 
-import doctest
 from copy import copy
-from importlib import import_module
 
 import numpy as np
 import pandas as pd
@@ -566,12 +564,6 @@ def test_decision_values_that_cannot_be_told_apart_are_refused():
     for member, message in ((TwoColumns(), "have shape"), (Infinite(), "NaN or infinity")):
         with pytest.raises(ValueError, match=message):
             NonconformityClassifier([member]).fit(X, Y)
-
-
-def test_doctest():
-    result = doctest.testmod(import_module("looms.estimators._nonconformity"))
-    assert result.attempted > 0
-    assert result.failed == 0
 
 
 def test_class_conditional_sets_cover_a_rare_class():

@@ -44,6 +44,7 @@ OPTIONS = {
     "grid, landmarks, stack": {"search": "grid", "rank": 12, **STACK},
 }
 
+
 pytestmark = [
     pytest.mark.filterwarnings("ignore::looms.BoundWarning"),
     pytest.mark.filterwarnings("ignore::looms.OneClassWarning"),

@@ -93,27 +93,6 @@ def test_held_out_outputs_are_of_machines_tuned_without_the_fold(target, combine
     assert_allclose([by_kernel.get(k, 0.0) for k in KERNELS], shares, atol=1e-4)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("target", TARGETS)
-def test_outputs_of_a_stack_are_the_weighted_outputs_of_its_members(target):
-    weight = np.where(np.arange(len(X)) < 5, 0.0, 1.0)
-    model = machine(target, combine="stack").fit(X, TARGETS[target], sample_weight=weight)
-    alone = [machine(target, kernel=kernel) for kernel in KERNELS.values()]
-    for one in alone:
-        one.fit(X, TARGETS[target], sample_weight=weight)
-    names = [type(one.kernel).__name__.lower() for one in model.members_]
-    shares = {n: one.weight for n, one in zip(names, model.members_, strict=True)}
-    for of, at in (
-        (lambda m: m._outputs(X_NEW), model._outputs(X_NEW)),
-        (lambda m: m.loo_.outputs, model.loo_.outputs),
-    ):
-        expected = sum(shares.get(k, 0.0) * of(m) for k, m in zip(KERNELS, alone, strict=True))
-        assert_allclose(at, expected, rtol=1e-8)
-    largest = max(model.members_, key=lambda one: one.weight)
-    assert model.kernel_ is largest.kernel
-    assert model.candidates_[model.best_index_].kernel is largest.kernel
-
-
 def test_weights_are_of_the_least_loss():
     y = RNG.normal(size=60)
     F = y + RNG.normal(size=(3, 60)) * np.array([[0.5], [0.8], [2.0]])

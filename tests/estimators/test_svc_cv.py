@@ -161,31 +161,6 @@ class TestScores:
             assert_array_equal(model.loo_.y, expected.y)
             assert_array_equal(model.loo_.sample_weight, refitted.weight)
 
-    @pytest.mark.slow
-    @pytest.mark.filterwarnings("ignore::looms.OneClassWarning")
-    @pytest.mark.parametrize(
-        ("y", "grid"), [(TWO, {"C": [0.1], "gamma": [0.2]}), (THREE, HELD)], ids=["two", "three"]
-    )
-    def test_the_error_is_that_of_the_classifier_without_each_sample(self, y, grid):
-        def machine():
-            return SVCCV(
-                *("rbf", "error"),
-                param_grid=grid,
-                search="grid",
-                probability="single",
-                threshold=0.0,
-            )
-
-        decisions, wrong = [], 0
-        for i in range(N):
-            rest = np.arange(N) != i
-            without = machine().fit(X[rest], y[rest])
-            decisions.append(without.decision_function(X[[i]])[0])
-            wrong += without.predict(X[[i]])[0] != y[i]
-        model = machine().fit(X, y)
-        assert_allclose(model.loo_.outputs, decisions, atol=1e-7)
-        assert model.loo_score_ == pytest.approx(wrong / N)
-
     def test_the_error_is_by_the_sigmoids_that_predict(self):
         """Where leave-one-out outputs say nothing, sigmoids of them decide nothing."""
         grid = {"C": [0.1], "gamma": [0.2]}

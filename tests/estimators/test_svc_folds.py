@@ -164,17 +164,6 @@ def test_what_cannot_be_held_out_is_refused(options, groups, text):
 
 
 class TestNested:
-    def test_the_folds_of_a_splitter_are_those_of_the_choice(self):
-        options = {"param_grid": {"C": [0.1, 3.0], "gamma": [0.1, 0.4]}, "search": "grid"}
-        nested = SVCCV(**options, cv=KFold(4), nested="folds").fit(X, TWO).nested_
-        for rest, out in KFold(4).split(X):
-            assert len(np.unique(nested.folds[out])) == 1
-            weight = np.array([(c == TWO).sum() / (TWO[rest] == c).sum() for c in TWO[rest]])
-            weight *= len(rest) / weight.sum()
-            one = SVCCV(**options, cv=nested.folds[rest]).fit(X[rest], TWO[rest], weight)
-            raw = one.decision_function(X[out]) + one.threshold_
-            assert_allclose(nested.held_out.outputs[out], raw)
-
     @pytest.mark.slow
     @pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
     def test_each_row_is_predicted_by_a_machine_chosen_without_its_fold(self, y):

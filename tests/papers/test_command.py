@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-import looms
 from papers.__main__ import app
 
 pytestmark = pytest.mark.slow
@@ -74,72 +73,6 @@ def test_parts_resume_and_tables_only_read(papers, sets):
     assert "Note: the store has 2 of the 70 experiments" in table.stderr
 
 
-def test_splits_that_raise_are_told_and_left_out(papers, sets, monkeypatch):
-    fit, calls = looms.LSSVMClassifierCV.fit, []
-
-    def not_twice(self, X, y, sample_weight=None):
-        calls.append(len(y))
-        if len(calls) == 2:
-            raise FloatingPointError("no luck")
-        return fit(self, X, y, sample_weight)
-
-    monkeypatch.setattr(looms.LSSVMClassifierCV, "fit", not_twice)
-    result = papers("run", *HIVA, "--only", "press-linear", "-n", 4)
-    assert result.exit_code == 0, result.stderr
-    said = "Note: press-linear: 1 of 4 splits raised; split 1: FloatingPointError: no luck"
-    assert said in result.stderr
-    assert rows(result.stdout)["splits"].tolist() == ["3"]
-
-
-def test_an_experiment_that_always_raises_is_in_the_table(papers, sets, monkeypatch):
-    fit = looms.LSSVMClassifierCV.fit
-
-    def not_rbf(self, X, y, sample_weight=None):
-        if self.kernel == "rbf":
-            raise FloatingPointError("no luck")
-        return fit(self, X, y, sample_weight)
-
-    monkeypatch.setattr(looms.LSSVMClassifierCV, "fit", not_rbf)
-    run = papers("run", *HIVA, *PART, "-n", 3, "--store", "kept")
-    assert run.exit_code == 0, run.stderr
-    assert "Note: press-rbf: 3 of 3 splits raised; split 0: FloatingPointError" in run.stderr
-    shown = rows(run.stdout).set_index("experiment")
-    assert shown["splits"].to_dict() == {"press-linear": "3", "press-rbf": "0"}
-    assert shown["failure"].to_dict()["press-rbf"] == "FloatingPointError: no luck"
-    table = papers("table", *HIVA, *PART, "-n", 3, "--store", "kept")
-    assert table.exit_code == 0, table.stderr
-    assert table.stdout == run.stdout
-    assert "in the store" not in table.stderr
-    more = papers("table", *HIVA, *PART, "-n", 5, "--store", "kept")
-    assert "2 of 2 experiments have fewer than 5 splits in the store, at least 3" in more.stderr
-    chosen = papers("run", *HIVA, *PART, "-n", 3, "--store", "kept", "-p", "table5")
-    assert chosen.exit_code == 0, chosen.stderr
-    assert "press-linear" in chosen.stdout
-    assert "press-rbf" not in chosen.stdout
-
-
-def test_names_of_sets_in_any_case(papers, sets):
-    result = papers("run", "--data", "HIVA", *HIVA[2:], "--only", "1", "-n", 2)
-    assert result.exit_code == 0, result.stderr
-    assert "hiva: 60 rows" in result.stderr
-
-
-@pytest.mark.parametrize(
-    ("plan", "said"),
-    [
-        ("table4", ["factor", "weight", "paper", "paper_same_rows"]),
-        ("table5", ["held_out", "choice_by", "guess_by", "experiment", "guess", "ber_train"]),
-    ],
-)
-def test_plans_of_one_run(papers, sets, plan, said):
-    arguments = (*HIVA, "--only", "1,3,4", "-n", 4, "--store", "kept", "--plan", plan)
-    run = papers("run", *arguments)
-    assert run.exit_code == 0, run.stderr
-    assert list(rows(run.stdout))[: len(said)] == said
-    read = papers("table", *arguments)
-    assert read.stdout == run.stdout
-
-
 def test_choices_have_a_validation_rate(papers, sets):
     arguments = (*HIVA, "--only", "1,3,4", "-n", 3, "--store", "kept")
     papers("run", *arguments)
@@ -186,15 +119,6 @@ def test_entries_beyond_the_plan_by_another_optimizer_over_several_sets(papers, 
     assert list(figures)[-1] == "rank"
     lbfgs = papers("table", *arguments[:-2], "--only", ",".join(names))
     assert "the store has none of these experiments" in lbfgs.stderr
-
-
-def test_dimensions_beside_the_papers(papers, sets):
-    result = papers("data", *HIVA)
-    assert result.exit_code == 0, result.stderr
-    assert rows(result.stdout)[["hiva", "columns", "varying"]].to_numpy().tolist() == [
-        ["looms", "3", "3"],
-        ["paper", "1617", "1617"],
-    ]
 
 
 def test_files_and_plots(papers, sets):
@@ -261,16 +185,3 @@ def test_a_plot_of_another_kind(papers, sets, one_line):
     assert result.exit_code == 2
     assert "the plot can be .png, .svg or .pdf" in result.stderr
     assert not os.path.exists("plot.txt")
-
-
-def test_a_folder_is_not_for_a_file(papers, tmp_path):
-    pd.DataFrame({"a": [1, 2, 3, 4], "b": [0, 1, 0, 1]}).to_csv(tmp_path / "f.csv", index=False)
-    given = ("--data", "f.csv", "--target", "b", "--folder", "sets")
-    result = papers("run", *given)
-    assert result.exit_code == 2
-    assert "--folder is for a set by name, but --data f.csv is a file" in result.stderr
-
-
-@pytest.mark.parametrize("command", ["run", "table"])
-def test_flags_have_no_type_in_the_help(papers, command):
-    assert "bool" not in papers(command, "--help").stdout.lower()

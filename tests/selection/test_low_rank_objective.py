@@ -38,6 +38,7 @@ def test_landmarks_at_every_row_give_the_criterion_of_the_kernel_matrix(how):
     options = {"kernel": "matern12", "criterion": "press", **HOW[how]}
     on_landmarks = low_rank_objective(ArrayBlocks(X, 64), Y, rank=N, tuned=tune, **options)
     whole = Objective(X, Y, **(options | {"kernel": on_landmarks.kernel}))
+    assert (on_landmarks.prior is not None) == ("prior" in options)
     whole.prior = on_landmarks.prior
     theta = np.append(on_landmarks.kernel.theta, -8.0)
     for value, other in zip(on_landmarks(theta), whole(theta), strict=True):
