@@ -278,6 +278,20 @@ def test_parameters_without_a_key(counted):
         counted(model=DummyClassifier(constant=iter([1])))
 
 
+def test_the_splits_stored_before_a_disk_was_full_are_counted(counted, monkeypatch):
+    counted(2)
+    write, errors = _store.write_whole, iter([None, OSError(errno.ENOSPC, "No space left")])
+
+    def until_it_is_full(path, data):
+        if path.name.startswith("seed") and (error := next(errors)):
+            raise error
+        write(path, data)
+
+    monkeypatch.setattr(_store, "write_whole", until_it_is_full)
+    with pytest.raises(StoreError, match=r"\(No space left\)\. The 3 stored before"):
+        counted()
+
+
 def test_full_disk_for_real(counted, tmp_path):
     """A limit on the size of files stops the writing halfway; no half file stays."""
     resource = pytest.importorskip("resource")

@@ -93,6 +93,12 @@ def test_a_table_sorted_by_numbers_is_exchanged_among_equal_ones_only(n, decimal
             assert set(y[places]) <= set(y[np.flatnonzero(np.diff(y) == 0)]) | set(middle(y))
 
 
+def test_no_partition_of_a_table_sorted_by_numbers_is_another():
+    X, y = track(70)
+    X, y = X[np.argsort(y)], np.sort(y)
+    assert row_order(LSSVMRegressor(mu=0.01).fit(X, y)).p_value == 1.0
+
+
 def middle(y):
     """Targets beside the border of the two halves, if that is in a row."""
     half = len(y) // 2

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+import looms
 from papers.__main__ import app
 
 pytestmark = pytest.mark.slow
@@ -59,6 +60,33 @@ def test_run_prints_the_table(papers, sets):
     assert len(re.findall(r"^Split \d: ber [\d.]+, LOO [\d.]+; auc", result.stderr, re.M)) == 6
     assert "false_alarm" not in result.stderr
     assert os.listdir() == ["sets"]
+
+
+def test_an_experiment_that_always_raises_is_in_the_table(papers, sets, monkeypatch):
+    fit = looms.LSSVMClassifierCV.fit
+
+    def not_rbf(self, X, y, sample_weight=None):
+        if self.kernel == "rbf":
+            raise FloatingPointError("no luck")
+        return fit(self, X, y, sample_weight)
+
+    monkeypatch.setattr(looms.LSSVMClassifierCV, "fit", not_rbf)
+    run = papers("run", *HIVA, *PART, "-n", 3, "--store", "kept")
+    assert run.exit_code == 0, run.stderr
+    assert "Note: press-rbf: 3 of 3 splits raised; split 0: FloatingPointError" in run.stderr
+    shown = rows(run.stdout).set_index("experiment")
+    assert shown["splits"].to_dict() == {"press-linear": "3", "press-rbf": "0"}
+    assert shown["failure"].to_dict()["press-rbf"] == "FloatingPointError: no luck"
+    table = papers("table", *HIVA, *PART, "-n", 3, "--store", "kept")
+    assert table.exit_code == 0, table.stderr
+    assert table.stdout == run.stdout
+    assert "in the store" not in table.stderr
+    more = papers("table", *HIVA, *PART, "-n", 5, "--store", "kept")
+    assert "2 of 2 experiments have fewer than 5 splits in the store, at least 3" in more.stderr
+    chosen = papers("run", *HIVA, *PART, "-n", 3, "--store", "kept", "-p", "table5")
+    assert chosen.exit_code == 0, chosen.stderr
+    assert "press-linear" in chosen.stdout
+    assert "press-rbf" not in chosen.stdout
 
 
 def test_parts_resume_and_tables_only_read(papers, sets):

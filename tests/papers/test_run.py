@@ -25,6 +25,7 @@ from papers.challenge._preparation import preparation
 from papers.challenge._reduced import ReducedClassifier
 from papers.challenge._run import (
     SCORING,
+    Nested,
     estimator_of,
     run_nested,
     stored_nested,
@@ -243,6 +244,25 @@ def one_fails(monkeypatch):
 
     monkeypatch.setattr(looms.LSSVMClassifierCV, "fit", not_that)
     return next(e for e in PART if e.name == "press-rbf")
+
+
+@pytest.mark.slow
+def test_an_experiment_that_always_raises_is_no_candidate(data, one_fails, nested, tmp_path):
+    runs = Runs(data, tmp_path / "store")
+    without = run_nested(runs, [e for e in PART if e != one_fails], 3, 2)
+    for read in (run_nested, stored_nested):
+        again = read(runs, PART, 3, 2)
+        assert nested_entries(again) == nested_entries(without)
+        assert game_entries(again) == game_entries(without)
+    # Where it failed on the splits of the training parts alone, it is no candidate there.
+    inner = tuple({**part, one_fails: again.outer[one_fails]} for part in without.inner)
+    validated = [
+        e
+        for e in game_entries(Nested(nested.outer, inner, without.tests))
+        if e.choice_by != "loo_ber"
+    ]
+    assert validated
+    assert all(e.experiment != one_fails for e in validated)
 
 
 def test_a_plan_of_which_all_raises(data, one_fails):
