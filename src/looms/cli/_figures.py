@@ -22,14 +22,22 @@ from looms.report._chosen import candidates, chosen
 from looms.report.facts import Facts
 from looms.report.text import sentence
 from looms.selection._fold_pairs import pair_auc
-from looms.threshold import Cost
+from looms.threshold import (
+    BalancedError,
+    Cost,
+    FBeta,
+    Metric,
+    RequiredPrecision,
+    RequiredRecall,
+    ThresholdRule,
+)
 
 #: Number of scales shown, the largest, for a kernel with a scale for every feature.
 MOST_SCALES = 8
 #: Number of points of a search shown, the best.
 MOST_POINTS = 8
-#: Prefix of a candidate's score, by how it was held out.
-_SHORT = {"leave-one-out": "LOO", "leave-one-group-out": "LOGO", "cross-validation": "CV"}
+#: Prefix of a candidate's score, by what was held out.
+_SHORT = {"sample": "LOO", "group": "LOGO", "fold": "CV"}
 #: Headings of figures by key.
 HEADINGS = {
     **{"error": "error", "ber": "BER", "auc": "AUC", "log_loss": "log loss", "brier": "Brier"},
@@ -79,17 +87,16 @@ def choice_of(saved: SavedModel, facts: Facts | None) -> str:
             "choice, made for each row by the others; looms assess gives them for more rows"
         )
     model = facts.model
-    if model.nested and model.repeated:
-        folds = f"each of {model.nested.units.n_units} folds"
-        what = model.repeated.replace("each fold", folds).replace("sample", "row")
+    if model.nested is not None:
+        of_folds = f"of {model.nested.units.n_units} folds"
+        each = {"sample": "row", "group": "group", "fold": of_folds}[model.unit]
         more = "" if model.nested.whole else "; --nested folds repeats the whole choice"
         return (
-            f"for these figures {what}; what was done to the columns before, such as scaling, was "
-            f"not repeated{more}"
+            f"for these figures {model.repeated_without(each)}; what was done to the columns "
+            f"before, such as scaling, was not repeated{more}"
         )
-    honest = model.honest_by
-    if saved.metadata["options"].get("time"):
-        honest = honest.replace("assess", "assess --time")
+    in_time = saved.metadata["options"].get("time")
+    honest = "looms assess --time gives" if in_time else model.honest_by
     return f"{model.method} chose this machine, so its figures flatter it; {honest} honest ones"
 
 
@@ -186,10 +193,20 @@ def show_request(metadata: Mapping[str, Any]) -> None:
     )
 
 
-def loss_name(rule: Threshold) -> str:
-    """Name of the loss by which candidates compete at a threshold."""
-    losses = {"Cost": "cost", "RequiredRecall": "1 - precision", "RequiredPrecision": "1 - recall"}
-    return losses.get(type(rule).__name__, "1 - F1" if rule == "f1" else "BER")
+def loss_name(rule: ThresholdRule | Metric) -> str:
+    """Short name of the loss by which candidates compete at a threshold."""
+    match rule:
+        case BalancedError():
+            return "BER"
+        case FBeta(beta):
+            return f"1 - F{beta:g}"
+        case Cost():
+            return "cost"
+        case RequiredPrecision():
+            return "1 - recall"
+        case RequiredRecall():
+            return "1 - precision"
+    return "loss"
 
 
 def show_tried(facts: Facts) -> None:
@@ -199,9 +216,9 @@ def show_tried(facts: Facts) -> None:
     arrow at the best, or at the largest weight of a stack.
     """
     model, tried, wide = facts.model, candidates(facts.model), console().width >= NARROW
-    name, key = model.score
-    score = HEADINGS.get(key, name)
-    if tried and tried[0]["n_evaluations"] is None:
+    name, key, rule = model.score
+    score = HEADINGS.get(key, name) if rule is None else loss_name(rule)
+    if tried and not model.candidates:
         names = list(dict.fromkeys(each["name"] for row in tried for each in row["parameters"]))
         points = []
         for row in (tried[k] for k in model.ranked[:MOST_POINTS]):
@@ -212,9 +229,7 @@ def show_tried(facts: Facts) -> None:
         title, headings = f"Best of {len(tried)} settings", [score, "support", "s"]
         show_table(title, ["", "kernel", *names, *headings], points, ["", "kernel"])
     elif tried:
-        if name.startswith("loss of "):
-            score = loss_name(model.machine.threshold)
-        by = f"{model.n_choice_folds}-fold" if model.n_choice_folds else _SHORT[model.chosen_by]
+        by = f"{model.n_choice_folds}-fold" if model.n_choice_folds else _SHORT[model.units.unit]
         rows = [
             {
                 "": "→" if k == model.machine.best_index_ else "",

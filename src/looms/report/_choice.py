@@ -77,7 +77,7 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
     if transforms > 1:
         named.append("a transform of the target")
     tuned = " and ".join(named)
-    if assessment is None and not model.is_nested:
+    if assessment is None and model.nested is None:
         yield serious(
             "No outer estimate",
             f"{sentence(model.method)} chose {tuned}, so its figures flatter the machine. For "
@@ -115,7 +115,7 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
             f"{n_parameters} hyper-parameters were tuned on {n} samples, {n / n_parameters:.0f} "
             f"for each: the criterion itself can be over-fitted.{remedy[model.prior]}",
         )
-    if not (model.classification or model.is_nested) and model.rows is not None:
+    if not (model.classification or model.nested) and model.rows is not None:
         yield note(
             "Intervals",
             "Prediction intervals use leave-one-out residuals that tuning made too small. Their "
@@ -165,7 +165,7 @@ def foreign(estimator: Any, model: Model, assessment: Assessment) -> Iterator[Ca
 
 def close_candidates(model: Model) -> Iterator[Caution]:
     """Caution if other candidates scored within chance of the best."""
-    key = model.score[1]
+    key = model.score.key
     if not model.results or model.stacked or not key:  # a loss of no known error
         return
     scores = model.candidate_scores

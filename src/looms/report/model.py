@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from functools import cached_property
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -28,7 +28,7 @@ from looms.scores import Scored
 from looms.selection import Objective
 from looms.selection._nested import Nested
 from looms.selection._tuning import BoundMet, Tuning
-from looms.threshold import BalancedError
+from looms.threshold import BalancedError, Metric, ThresholdRule, as_rule
 from looms.units import Units
 
 #: Names of the methods, by what is held out at a time.
@@ -39,6 +39,21 @@ METHODS = {
 }
 #: So many samples of every class are kept, if there are as many.
 _FEW = 5
+
+
+class Score(NamedTuple):
+    """By what candidates are compared.
+
+    Attributes
+    ----------
+    name : in words.
+    key : among the figures of a report; empty if it is not one of them.
+    rule : rule of the threshold whose loss it is; None for a criterion, and for regressors.
+    """
+
+    name: str
+    key: str = ""
+    rule: ThresholdRule | Metric | None = None
 
 
 class Model:
@@ -161,11 +176,6 @@ class Model:
         return columns
 
     @property
-    def is_nested(self) -> bool:
-        """True if the scores are of machines that were chosen without the sample."""
-        return self.nested is not None
-
-    @property
     def closed(self) -> bool:
         """True if all members have closed forms, for effects of samples and features."""
         return len(self.members) > 0
@@ -173,14 +183,15 @@ class Model:
     @property
     def repeated(self) -> str | None:
         """What was repeated without the sample; None for nothing."""
-        if self.nested is None:
-            return None
-        of_groups = self.unit == "fold" and self.units.grouped
-        each = f"{self.unit} of whole groups" if of_groups else self.unit
-        if not self.nested.whole:
-            verb = "weighed" if self.stacked else "chosen"
-            return f"candidates were tuned anew without each {each}, and {verb} by the other folds"
-        return f"the choice was repeated without each {each}"
+        return None if self.nested is None else self.repeated_without(self.unit)
+
+    def repeated_without(self, each: str) -> str:
+        """What was repeated without each fold, group or sample, called ``each``."""
+        each += " of whole groups" * (self.unit == "fold" and self.units.grouped)
+        if self.nested and self.nested.whole:
+            return f"the choice was repeated without each {each}"
+        verb = "weighed" if self.stacked else "chosen"
+        return f"candidates were tuned anew without each {each}, and {verb} by the other folds"
 
     @property
     def honest_by(self) -> str:
@@ -202,24 +213,25 @@ class Model:
         return scores if self.classification else np.sqrt(scores)
 
     @property
-    def score(self) -> tuple[str, str]:
-        """Name of the candidates' score, and its key among the figures, if it has one.
+    def score(self) -> Score:
+        """By what candidates are compared.
 
         Points are compared by the criterion itself, unless folds compare them.
         """
         if not self.classification:
-            return FIGURES["rmse"].name, "rmse"
+            return Score(FIGURES["rmse"].name, "rmse")
         points = self.tuning is None or self.tuning.outcome is Outcome.GRID
         if self.results and points and not self.n_choice_folds:
             name = str(self.criterion)
             if name in FIGURES:
-                return FIGURES[name].name, name
-            return "deviance" if name == "log_likelihood" else name, ""
-        threshold = self.machine.threshold
-        if threshold in (None, "ber") or isinstance(threshold, Real | BalancedError):
-            return FIGURES["ber"].name, "ber"
-        rule = threshold if isinstance(threshold, str) else getattr(threshold, "__name__", None)
-        return f"loss of {rule or repr(threshold)}", ""
+                return Score(FIGURES[name].name, name)
+            return Score("deviance" if name == "log_likelihood" else name)
+        given = self.machine.threshold
+        rule = as_rule("ber" if given is None or isinstance(given, Real) else given)
+        if isinstance(rule, BalancedError):
+            return Score(FIGURES["ber"].name, "ber", rule)
+        shown = given if isinstance(given, str) else getattr(given, "__name__", repr(given))
+        return Score(f"loss of {shown}", rule=rule)
 
 
 def model_of(estimator: Any) -> Model:
