@@ -22,7 +22,7 @@ from looms.kernels import Kernel, Weighted
 from looms.kernels._hyperparameters import Hyperparameter
 from looms.kernels._samples import training_rows, variances
 from looms.optimize import Outcome
-from looms.report._feature_names import feature_names
+from looms.report._feature_names import Features, features_of
 from looms.report.text import FIGURES
 from looms.scores import Scored
 from looms.selection import Objective
@@ -63,7 +63,7 @@ class Model:
     ----------
     machine : the kernel machine; with a transformed target, on the scale of the transform.
     whole : what predicts: the machine, or the regressor around it that transforms the target.
-    features, sources, named : names of its features, as `feature_names` gives them.
+    features, sources, named, gaps : names of its features, as `Features` has them.
     classes, threshold : labels of the classes, and the threshold of two.
     held_out : output for every sample by the machine without its fold, its group or itself.
     nested : predictions by machines that were chosen without the sample.
@@ -92,14 +92,13 @@ class Model:
     ranked : places of the candidates, the best first.
     """
 
-    def __init__(
-        self, machine: Any, whole: Any, features: list[str], sources: list[str], named: bool
-    ) -> None:
+    def __init__(self, machine: Any, whole: Any, features: Features) -> None:
         def own(name: str, default: Any = None) -> Any:
             return getattr(machine, name, default)
 
         self.machine, self.whole = machine, whole
-        self.features, self.sources, self.named = features, sources, named
+        self._features = features
+        self.features, self.sources, self.named, self.gaps = features
         self.classification: bool = is_classifier(machine)
         self.classes = [str(label) for label in own("classes_", [])]
         self.threshold: float | Array = own("threshold_", 0.0)
@@ -138,7 +137,7 @@ class Model:
     @property
     def on_scale(self) -> Model:
         """The machine by itself, with targets and outputs on the scale of the transform."""
-        return Model(self.machine, self.machine, self.features, self.sources, self.named)
+        return Model(self.machine, self.machine, self._features)
 
     @cached_property
     def scored(self) -> Scored:
@@ -247,7 +246,7 @@ def model_of(estimator: Any) -> Model:
     if parts.last is not machine:
         whole = _copied(parts.last)
         whole.machine_ = own
-    return Model(own, whole, *feature_names(Pipeline(parts.steps), whole))
+    return Model(own, whole, features_of(Pipeline(parts.steps), whole))
 
 
 def _copied(machine: Any) -> Any:
