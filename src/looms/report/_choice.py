@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from looms._words import count
-from looms.assessment._experiment import estimator_text
+from looms.assessment._experiment import estimator_key, estimator_text
 from looms.assessment._result import Assessment
 from looms.optimize import Outcome
 from looms.report.figures import quotes_splits
@@ -147,12 +147,11 @@ def near_guess(assessment: Assessment, n_classes: int) -> Iterator[Caution]:
 
 def foreign(estimator: Any, model: Model, assessment: Assessment) -> Iterator[Caution]:
     """Caution if the outer estimate is not of the machine shown."""
-    shown, assessed = estimator_text(estimator), assessment.estimator
-    if shown != assessed:
+    if assessment.estimator_key not in (None, estimator_key(estimator)):
         yield serious(
             "Another estimator was assessed",
-            f"The outer estimate is of {assessed}, but this is {shown}, about which it says "
-            "little.",
+            f"The outer estimate is of {assessment.estimator}, but this is "
+            f"{estimator_text(estimator)}, about which it says little.",
         )
     n = assessment.n_samples
     if n not in (None, model.held_out.n_samples):
