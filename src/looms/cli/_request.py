@@ -330,12 +330,10 @@ def arrays_of(request: MachineRequest) -> float:
 def by_features(request: MachineRequest) -> bool:
     """True for only a linear machine, which with few features takes no kernel matrix.
 
-    It does take one if rows are held out several times, or if a grid repeats the choice without
-    each row.
+    It does take one if a grid repeats the choice without each row.
     """
     linear = request.machine == "lssvm" and set(request.kernel or ()) == {"linear"}
-    repeated = request.gap > 0 or "x" in (request.cv or "")
-    return linear and not repeated and (request.search != "grid" or request.nested == "none")
+    return linear and (request.search != "grid" or request.nested == "none")
 
 
 def searches_of(request: MachineRequest) -> float | None:

@@ -42,7 +42,7 @@ from looms.estimators._least_squares import LeastSquaresMachine
 from looms.estimators._selection import Selection, TunedInFolds, combined
 from looms.estimators._warnings import warn_of_copies, warn_of_scales
 from looms.folds import group_numbers, is_grouped, joined_groups
-from looms.kernels import Kernel
+from looms.kernels import Kernel, Ranked
 from looms.kernels._names import as_kernel, is_estimator
 from looms.kernels._samples import training_rows
 from looms.lssvm.features import has_few_features
@@ -279,7 +279,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         """
         if not is_auto(self.kernel):
             return one_or_many(self.kernel)
-        return [kernel for kernel in AUTO_KERNELS if not (sparse and kernel.startswith("ranked"))]
+        return [k for k in AUTO_KERNELS if not (sparse and isinstance(as_kernel(k), Ranked))]
 
     def _kernels(self) -> list[Kernel]:
         given = self._candidate_kernels()
