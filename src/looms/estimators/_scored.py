@@ -137,9 +137,17 @@ class ScoredMachine(BaseEstimator):  # type: ignore[misc]
     def _kernel_machine(self) -> Any:
         """The kernel machine that it is, or that it holds; NotFittedError if that is not made."""
 
+    def _check_parameters(self) -> None:
+        """ValueError or TypeError for parameters that no rows could mend."""
+
     def _tuned_in_folds(self) -> Nested | None:
         """Predictions of every fold by a machine that was tuned anew without it."""
         raise NotImplementedError
+
+
+def check_parameters(machine: ScoredMachine) -> None:
+    """ValueError or TypeError, as `fit` raises it, for parameters that no rows could mend."""
+    machine._check_parameters()
 
 
 class ScoredRegressor(RegressorMixin, ScoredMachine):  # type: ignore[misc]
