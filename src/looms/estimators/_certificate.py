@@ -129,6 +129,11 @@ class Certificate:
         return _html.table(["certificate", self.verdict], list(values.items()))
 
 
+def milder(machine: CertifiedMachine) -> str:
+    """What makes the machine less sensitive to rounding, in words."""
+    return machine._milder
+
+
 class CertifiedMachine(BaseEstimator):  # type: ignore[misc]
     """Base class of the machines that compare their held-out outputs with refits."""
 

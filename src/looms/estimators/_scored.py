@@ -150,6 +150,11 @@ def check_parameters(machine: ScoredMachine) -> None:
     machine._check_parameters()
 
 
+def scored_of(machine: ScoredMachine) -> Scored:
+    """Scores of a fitted machine, and the decisions that they rest on."""
+    return machine._scored()
+
+
 class ScoredRegressor(RegressorMixin, ScoredMachine):  # type: ignore[misc]
     """Base class of the regressors with scores from held-out predictions."""
 

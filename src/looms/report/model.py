@@ -16,6 +16,7 @@ from looms._classes import class_indices
 from looms._typing import AnyArray, Array, Matrix
 from looms.diagnostics import loo_margins
 from looms.estimators._in_pipelines import machine_of, parts_of
+from looms.estimators._scored import scored_of
 from looms.folds import is_number_of_folds
 from looms.held_out import HeldOut
 from looms.kernels import Kernel, Weighted
@@ -107,7 +108,6 @@ class Model:
         self.units: Units = machine.units_
         self.choice_units: Units | None = own("choice_units_")
         self.rows: Matrix | None = machine.X_fit_
-        self.pairwise: bool = machine._pairwise
         landmarks, summed, tuning = own("landmarks_"), own("members_", ()), own("selection_")
         self.n_landmarks: int | None = None if landmarks is None else landmarks.shape[0]
         self.members: tuple[Any, ...] = summed if all(one.closed for one in summed) else ()
@@ -130,6 +130,7 @@ class Model:
         self.kernels: list[Kernel] = [one.kernel for one in self.members]
         if not self.kernels and own("kernel_") is not None:
             self.kernels = [machine.kernel_]
+        self.pairwise = any(one.pairwise for one in self.kernels)
         self.n_tuned = sum(len(one.theta) + 1 for one in self.kernels) if self.results else 0
         ranks = self.results.get("rank_loo_score", [])
         self.ranked: list[int] = np.argsort(ranks, kind="stable").tolist()
@@ -142,8 +143,7 @@ class Model:
     @cached_property
     def scored(self) -> Scored:
         """Scores to quote with their errors, and the decisions that they rest on."""
-        made: Scored = self.whole._scored()
-        return made
+        return scored_of(self.whole)
 
     @cached_property
     def predictions(self) -> HeldOut:
