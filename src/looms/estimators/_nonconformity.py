@@ -153,6 +153,7 @@ class NonconformityClassifier(PooledClassifier):
 
     validation_: AnyArray
     validation_scores_: Array
+    _validation_labels: AnyArray
     _labels_by_others: AnyArray
     deciding_: AnyArray
     _neighbors: Neighbors | None

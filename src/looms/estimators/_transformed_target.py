@@ -123,7 +123,7 @@ class TransformedTargetRegressorCV(ScoredRegressor):
 
     machine_: Regressor
     transform_: str
-    candidates_: TransformCandidates
+    candidates_: list[TransformCandidate]
     loo_: HeldOut
     held_out_: HeldOut
     _nested: Nested | None
