@@ -43,6 +43,11 @@ HEADINGS = {
     **{"error": "error", "ber": "BER", "auc": "AUC", "log_loss": "log loss", "brier": "Brier"},
     **{"rmse": "RMSE", "mae": "MAE", "r2": "R2"},
 }
+#: Names of the losses of rules for a threshold.
+_LOSSES: dict[type, str] = {
+    **{BalancedError: "BER", Cost: "cost"},
+    **{RequiredPrecision: "1 - recall", RequiredRecall: "1 - precision"},
+}
 #: Heading of the area under the ROC curve of several classes.
 MEAN_AREA = "mean AUC, each class against the rest"
 
@@ -195,18 +200,7 @@ def show_request(metadata: Mapping[str, Any]) -> None:
 
 def loss_name(rule: ThresholdRule | Metric) -> str:
     """Short name of the loss by which candidates compete at a threshold."""
-    match rule:
-        case BalancedError():
-            return "BER"
-        case FBeta(beta):
-            return f"1 - F{beta:g}"
-        case Cost():
-            return "cost"
-        case RequiredPrecision():
-            return "1 - recall"
-        case RequiredRecall():
-            return "1 - precision"
-    return "loss"
+    return f"1 - F{rule.beta:g}" if isinstance(rule, FBeta) else _LOSSES.get(type(rule), "loss")
 
 
 def show_tried(facts: Facts) -> None:

@@ -292,10 +292,11 @@ def fitting(saved: SavedModel, table: Table, path: Path) -> Table:
         made_for = "sparse files" if columns is None else "tables with named columns"
         raise InputError(f"{path}: the model was fitted to {made_for}, but this is not such a file")
     n_features = saved.metadata["n_features"]  # a sparse file ends at the last column that it uses
-    if columns or not sparse.issparse(X):
-        if not columns:
-            X = X.drop(columns=saved.metadata["target"] or [], errors="ignore")
-        if not columns and X.shape[1] != n_features:
+    if columns:
+        return table
+    if not sparse.issparse(X):
+        X = X.drop(columns=saved.metadata["target"] or [], errors="ignore")
+        if X.shape[1] != n_features:
             raise InputError(
                 f"{path}: the model was fitted to {n_features} columns without names, and there "
                 f"are {X.shape[1]}"

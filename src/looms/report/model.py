@@ -69,7 +69,6 @@ class Model:
     held_out : output for every sample by the machine without its fold, its group or itself.
     nested : predictions by machines that were chosen without the sample.
     units : samples that the criterion held out together; those of weight zero stay.
-    choice_units : folds without which candidates were tuned anew, to be compared.
     rows : samples that the machine was fitted to; None for rows in blocks, which are not kept.
     pairwise : True if the samples are rows of a kernel matrix, without features.
     n_landmarks : number of landmarks; None if the coefficients belong to all samples.
@@ -106,7 +105,6 @@ class Model:
         self.held_out: HeldOut = whole.held_out_
         self.nested: Nested | None = whole.nested_
         self.units: Units = machine.units_
-        self.choice_units: Units | None = own("choice_units_")
         self.rows: Matrix | None = machine.X_fit_
         landmarks, summed, tuning = own("landmarks_"), own("members_", ()), own("selection_")
         self.n_landmarks: int | None = None if landmarks is None else landmarks.shape[0]
@@ -124,7 +122,8 @@ class Model:
         self.n_with_weight = int(np.count_nonzero(self.has_weight))
         self.unit = (self.nested or self).units.unit
         self.method, self.chosen_by = METHODS[self.unit], METHODS[self.units.unit]
-        self.n_choice_folds = self.choice_units.n_units if self.choice_units else 0
+        choice_units: Units | None = own("choice_units_")
+        self.n_choice_folds = choice_units.n_units if choice_units else 0
         by_folds = f"{self.n_choice_folds}-fold {METHODS['fold']}"
         self.candidates_by = by_folds if self.n_choice_folds else self.chosen_by
         self.kernels: list[Kernel] = [one.kernel for one in self.members]
