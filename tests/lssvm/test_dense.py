@@ -50,8 +50,10 @@ def test_minimizes_the_penalized_loss(numerical_gradient):
 @pytest.mark.parametrize("y", [Y[:, 0], Y[:, :1], Y], ids=["one", "column", "three"])
 def test_a_fit_is_shaped_like_its_targets(y):
     machine = solve(K, y, MU)
-    fit = Fit.of(machine, machine.outputs(UNITS["2x4"]), UNITS["2x4"], y, RBF())
-    assert fit.member.dual_coef.shape == fit.outputs.shape == machine.loo.outputs.shape == y.shape
+    fit = Fit.of(machine, UNITS["2x4"], y, RBF())
+    assert (
+        fit.member.dual_coef.shape == fit.loo.outputs.shape == machine.loo.outputs.shape == y.shape
+    )
     assert np.shape(fit.member.intercept) == y.shape[1:]
     assert isinstance(fit.member.intercept, float) == (y.ndim == 1)
     assert fit.held_out.shape == (2, *y.shape)

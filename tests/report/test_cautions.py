@@ -157,7 +157,9 @@ def test_held_out_outputs_that_are_not_those_of_refits(points):
     (level,) = (c["level"] for c in cautions(few) if "without certain digits" in c["title"])
     assert level == "serious"
     assert summary(few)["certificate"]["verdict"] == "cannot tell"
-    few.certificate_ = replace(few.certificate_, relative=np.inf, solver="none that could be fitted")
+    few.certificate_ = replace(
+        few.certificate_, relative=np.inf, solver="none that could be fitted"
+    )
     assert "Use a larger mu" in titles(few)["Outputs differ from refits"][1]
 
 

@@ -200,13 +200,13 @@ class Selection:
             return None
         known, tens = (self.units, fit.mean_held_out.outputs), self.units
         if self.units.unit != "fold":
-            tens = folds_of_area(class_indices(fit.y), self.units)
+            tens = folds_of_area(class_indices(fit.loo.y), self.units)
         if tens is self.units:
             return known
         X = training_rows(self.rows.X, self.rows.train, pairwise=False)
-        left_out = fit.member.left_out(X, fit.y, fit.sample_weight, self.fit_intercept)
+        left_out = fit.member.left_out(X, fit.loo.y, fit.loo.sample_weight, self.fit_intercept)
         try:
-            return tens, left_out.outputs(tens)[0].reshape(fit.y.shape)
+            return tens, left_out.outputs(tens)[0].reshape(fit.loo.y.shape)
         except NotPositiveDefiniteError:
             return known
 
@@ -240,7 +240,7 @@ def combined(
             machine, machines, outer, rows.train, rows.data, rows.inner_units(machine.cv)
         )
     ]
-    y, outputs = choice.fit.y, np.array([each.outputs for each in in_folds])
+    y, outputs = choice.fit.loo.y, np.array([each.outputs for each in in_folds])
     sizes = [len(choice.candidates[k].params) or np.inf for k in evaluated]
     probable = getattr(machine, "calibration", None) is not None
 
@@ -264,8 +264,8 @@ def combined(
     losses += np.inf
     weights[evaluated], losses[evaluated] = compared(np.arange(len(y)))
     choice = choice.combined(weights, losses, rows.score(HeldOut(y, tuned.outputs)))
-    rules = tuned.rules(choice.fit.y, rows) if rows.classes else None
-    nested = tuned.nested(rows, choice.fit.y, rules, whole=False)
+    rules = tuned.rules(choice.fit.loo.y, rows) if rows.classes else None
+    nested = tuned.nested(rows, choice.fit.loo.y, rules, whole=False)
     return replace(selection, choice=choice, nested=nested, tuned=tuned)
 
 
