@@ -16,7 +16,7 @@ from looms._scores import number_scores
 from looms._typing import Array
 from looms.conformal._jackknife import intervals_of_ends, required_rank
 from looms.dask._predict import lazy_for_dask
-from looms.estimators._base import checked_sample_weight
+from looms.estimators._base import ScoredRegressor, checked_sample_weight
 from looms.estimators._certificate import Certificate
 from looms.estimators._folds import (
     as_rest_of,
@@ -28,7 +28,6 @@ from looms.estimators._folds import (
     unfitted,
 )
 from looms.estimators._regressor import LSSVMRegressorCV, Regressor
-from looms.estimators._scored import ScoredRegressor
 from looms.estimators._search import NESTED
 from looms.estimators._warnings import kept_warnings, warn
 from looms.folds import is_number_of_folds
