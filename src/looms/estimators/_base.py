@@ -6,11 +6,11 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from copy import copy
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils import Tags, check_array, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -159,6 +159,11 @@ class ScoredMachine(BaseEstimator):  # type: ignore[misc]
     def _tuned_in_folds(self) -> Nested | None:
         """Predictions of every fold by a machine that was tuned anew without it."""
         raise NotImplementedError
+
+    def _holding_out(self, units: Units) -> Self:
+        """An unfitted machine with the same parameters, which is tuned by other units."""
+        machine: Self = clone(self).set_params(cv=units.codes)
+        return machine
 
 
 class ScoredRegressor(RegressorMixin, ScoredMachine):  # type: ignore[misc]

@@ -260,12 +260,11 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             outer = rows.outer_units(self._unfitted.cv, most)
         except ValueError:  # of "auto", which takes what can be had
             return None
-        inner = rows.inner_units(self._unfitted.cv)
-        (machines,) = tuned_without(self, [self._unfitted], outer, rows.train, rows.data, inner)
+        (machines,) = tuned_without(self, [self._unfitted], outer, rows, self._unfitted.cv)
         rules = None
         if classes:
             rules = [(machine.threshold_, machine.calibrator_) for machine in machines]
-        tuned = TunedInFolds.of(machines, outer, self._rows_of_fit, rows.train)
+        tuned = TunedInFolds.of(machines, outer, rows)
         return tuned.nested(rows, rows.own(targets), rules, whole=True)
 
     @property

@@ -11,7 +11,7 @@ from scipy.stats import rankdata
 from sklearn.base import is_classifier
 
 from looms._classes import class_factors, class_indices, with_ties
-from looms._typing import AnyArray, Array, Matrix
+from looms._typing import AnyArray, Array
 from looms.blocks import RowBlocks
 from looms.calibration._calibrators import Calibrator
 from looms.estimators._folds import (
@@ -55,14 +55,15 @@ class TunedInFolds:
     ties: tuple[float, ...]
 
     @classmethod
-    def of(cls, machines: Sequence[Any], outer: Units, X: Matrix, train: AnyArray) -> TunedInFolds:
-        """From machines in the order of the folds of rows ``train``."""
+    def of(cls, machines: Sequence[Any], outer: Units, rows: RowsOfFit) -> TunedInFolds:
+        """From machines in the order of the folds."""
         outputs = predicted_without(
-            machines, outer, X, train, lambda one, X: with_ties(one._outputs(X), one._tie)
+            machines, outer, rows, lambda one, X: with_ties(one._outputs(X), one._tie)
         )
+        m = len(rows.train)
         members = [
-            tuple(one.among(np.delete(np.arange(len(train)), rows), len(train)) for one in members)
-            for rows, members in zip(outer, (machine.members_ for machine in machines), strict=True)
+            tuple(member.among(np.delete(np.arange(m), left), m) for member in machine.members_)
+            for left, machine in zip(outer, machines, strict=True)
         ]
         own = tuple(with_ties(one.held_out_.outputs, one._tie) for one in machines)
         return cls(outer, outputs, own, tuple(members), tuple(one._tie for one in machines))
@@ -235,10 +236,8 @@ def combined(
         for k in evaluated
     ]
     in_folds = [
-        TunedInFolds.of(each, outer, rows.X, rows.train)
-        for each in tuned_without(
-            machine, machines, outer, rows.train, rows.data, rows.inner_units(machine.cv)
-        )
+        TunedInFolds.of(each, outer, rows)
+        for each in tuned_without(machine, machines, outer, rows, machine.cv)
     ]
     y, outputs = choice.fit.loo.y, np.array([each.outputs for each in in_folds])
     sizes = [len(choice.candidates[k].params) or np.inf for k in evaluated]
