@@ -412,7 +412,7 @@ n_features_in_, feature_names_in_
 
         watcher = CallbackWatcher(self, X, targets, None if sample_weight is None else weight)
         rows = RowsOfFit(X, targets, targets, weight, weight, weight, groups, False, scorer)
-        selection = self._searched(rows, watcher)
+        selection = self._selection_on(rows, watcher)
         self._set_fitted(**selection.attributes())
         watcher.ends()
         warn_of_search(selection.choice.best, targets)

@@ -108,7 +108,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
     def _remedy(self) -> str | None:
         return remedy_of_optimism(True) if self.nested else None
 
-    def _searched(self, rows: RowsOfFit, watcher: CallbackWatcher) -> Selection:
+    def _selection_on(self, rows: RowsOfFit, watcher: CallbackWatcher) -> Selection:
         """The candidate with the smallest score, or a stack of several."""
         criteria, rows = self._checked_search(), self._checked_rows(rows)
         train, n, X = rows.train, len(rows.train), rows.X

@@ -81,7 +81,7 @@ class Fit:
         kernel : of the system.
         tie : as for the class; by default that of the system.
         """
-        machine, t = projection.machine, y.shape[1:]
+        machine, t = projection.expansion, y.shape[1:]
         b, w = machine.intercept, machine.weights
         alpha = np.ascontiguousarray(machine.coefficients).reshape(-1, *t)
         values = 1.0, kernel, projection.mu, alpha, b if t else float(b[0])

@@ -172,7 +172,7 @@ class _StagedSearch:
             self.begun(stage)
         evaluate = partial(_evaluated, stage, self.evaluated)
         searches = [
-            _searched(
+            _search_from(
                 stage,
                 evaluate,
                 _moved(theta, self.objective, stage),
@@ -217,7 +217,9 @@ def _evaluated(
     return point
 
 
-def _searched(stage: HeldOutCriterion, evaluate: Evaluate, theta: Array, **options: Any) -> Search:
+def _search_from(
+    stage: HeldOutCriterion, evaluate: Evaluate, theta: Array, **options: Any
+) -> Search:
     """Search, repeated at larger μ if the start cannot be evaluated, with all attempts."""
     failed: list[Point] = []
     for _ in range(_ATTEMPTS):
