@@ -267,7 +267,7 @@ def test_groups_of_any_size_are_held_out():
     member, known, F = low.members_[0], low.left_out(), []
     for rest in (half == 1, half == 0):
         data = X[:N][rest], NUMBERS[:N][rest], known.weight[rest]
-        one = member.changed(known, np.flatnonzero(~rest), *data, True).machine
+        one = member.changed(known, np.flatnonzero(~rest), *data, True).expansion
         K = low.kernel_(X[N:], low.landmarks_)
         F.append(K @ one.coefficients[:, 0] + one.intercept[0])
     F = np.stack(F, axis=1)

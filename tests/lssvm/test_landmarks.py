@@ -91,7 +91,7 @@ def test_outputs_are_those_of_least_squares(kernel, units, seed, fit_intercept):
         assert_allclose(outputs[r, tested], theirs[tested], **closely)
     whole = refitted(*given, fit_intercept, [])
     assert_allclose(projection.fitted(), whole, **closely)
-    machine, blocks = projection.machine, ArrayBlocks(given[0], size=50)
+    machine, blocks = projection.expansion, ArrayBlocks(given[0], size=50)
     f = outputs_on(blocks, given[-1], machine.coefficients, machine.intercept)
     assert_allclose(f, whole, **closely)
 
@@ -160,7 +160,7 @@ def test_landmarks_at_every_row_give_the_machine_of_the_kernel_matrix():
     theirs = solve(kernel(X), y, mu, sample_weight=zeta)
     assert_allclose(ours.loo_residuals, theirs.loo_residuals, atol=1e-8)
     assert_allclose(ours.alpha, theirs.alpha, rtol=1e-6, atol=1e-6)
-    assert_allclose(ours.machine.intercept, theirs.machine.intercept, atol=1e-8)
+    assert_allclose(ours.expansion.intercept, theirs.expansion.intercept, atol=1e-8)
 
 
 def test_what_cannot_be_solved():

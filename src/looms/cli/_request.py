@@ -28,8 +28,8 @@ from looms.cli._options import Bounds, Task
 from looms.cli._output import as_messages, note, refused, warning
 from looms.cli._prepare import Prepared
 from looms.cli._progress import duration
+from looms.estimators._base import check_parameters
 from looms.estimators._folds import CHOICE_FOLDS, OUTER_FOLDS
-from looms.estimators._scored import check_parameters
 from looms.estimators._search import AUTO_KERNELS, FULL_ROWS
 from looms.folds import GapKFold, fold_numbers, group_numbers
 from looms.threshold import RULES, Cost, RequiredPrecision, RequiredRecall

@@ -20,6 +20,7 @@ from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks, as_blocks, rows_in_memory
 from looms.criteria import Criterion, as_criterion
 from looms.estimators._folds import outer_folds, takes_sample_weight
+from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm.fit import Fit, Member
@@ -149,7 +150,8 @@ class EstimatorMember(Member):
         F = left_out.outputs(folds).reshape(-1, *y.shape)
         held_out = np.nanmean(F, axis=0)
         whole = self.trained(left_out.X, y, left_out.weight)
-        return Fit(replace(whole, held_out=held_out), y, held_out, left_out.weight, F, folds)
+        loo = HeldOut(y, held_out, left_out.weight)
+        return Fit(replace(whole, held_out=held_out), loo, F, folds)
 
     def _folds(self, units: Units, y: Array) -> Units:
         classes = self.classes is not None
@@ -229,7 +231,7 @@ class RefittedCriterion:
         zeta = self.weight * (len(self.y) / self.weight.sum())
         fit = self.member.fit(self.member.left_out(self.X, self.y, zeta, True), self.units, self.y)
         value, error, *_ = self.criterion.evaluate(
-            self.y, fit.outputs, self.selection_weight, self.units.clusters
+            self.y, fit.loo.outputs, self.selection_weight, self.units.clusters
         )
         search = Search(Point(np.empty(0), value, error), Outcome.GIVEN, (), 0)
         stages = ((len(self.y), search),)

@@ -44,13 +44,13 @@ def fitted_machine(
         fit.member.among(train, n).weighing(share) for share, fit in zip(shares, fits, strict=True)
     )
     fit_weight = np.zeros(n)
-    fit_weight[train] = fits[0].sample_weight
+    fit_weight[train] = fits[0].loo.sample_weight
     loo = np.empty(y.shape)
     if len(others):
         rest = as_blocks(X).rows(others)
         loo[others] = np.sum([one.outputs(rest, X) for one in members], axis=0)
     held_out = loo.copy()
-    loo[train] = sum(w * fit.outputs for w, fit in zip(shares, fits, strict=True))
+    loo[train] = sum(w * fit.loo.outputs for w, fit in zip(shares, fits, strict=True))
     held_out[train] = sum(
         w * fit.mean_held_out.outputs for w, fit in zip(shares, fits, strict=True)
     )

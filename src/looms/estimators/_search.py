@@ -108,7 +108,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
     def _remedy(self) -> str | None:
         return remedy_of_optimism(True) if self.nested else None
 
-    def _searched(self, rows: RowsOfFit, watcher: CallbackWatcher) -> Selection:
+    def _selection_on(self, rows: RowsOfFit, watcher: CallbackWatcher) -> Selection:
         """The candidate with the smallest score, or a stack of several."""
         self._check_parameters()
         rows, criteria = self._checked_rows(rows), one_or_many(self.criterion)
@@ -255,12 +255,11 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             outer = rows.outer_units(self._unfitted.cv, most)
         except ValueError:  # of "auto", which takes what can be had
             return None
-        inner = rows.inner_units(self._unfitted.cv)
-        (machines,) = tuned_without(self, [self._unfitted], outer, rows.train, rows.data, inner)
+        (machines,) = tuned_without(self, [self._unfitted], outer, rows, self._unfitted.cv)
         rules = None
         if classes:
             rules = [(machine.threshold_, machine.calibrator_) for machine in machines]
-        tuned = TunedInFolds.of(machines, outer, self._rows_of_fit, rows.train)
+        tuned = TunedInFolds.of(machines, outer, rows)
         return tuned.nested(rows, rows.own(targets), rules, whole=True)
 
     @property
