@@ -179,11 +179,11 @@ def _whole_column(
 
 @dataclass(frozen=True)
 class Prepared:
-    """Table as it was read (``X``), as floats and text (``columns``), and as the machines take it.
+    """Table as it was read (``X``), and as the machines take it (``matrix``).
 
-    The preprocessor, from `looms.tables`, is fitted to it. A sparse table is sparse in all three.
+    The preprocessor, from `looms.tables`, is fitted to it. A sparse table is sparse in both.
     ``arguments`` of `fit` are ``groups``, if rows are held out together. ``rows`` are the numbers
-    of the rows in the file, from 1. For a table larger than memory, ``X`` and ``columns`` are a
+    of the rows in the file, from 1. For a table larger than memory, ``X`` is a
     sample of the rows, and the matrix is all rows in blocks. ``ranges`` are of columns of numbers
     and dates.
     """
@@ -191,7 +191,6 @@ class Prepared:
     X: Features
     target: Target
     preprocessor: Pipeline
-    columns: Features
     matrix: Matrix | RowBlocks
     notes: tuple[str, ...]
     rows: AnyArray
@@ -245,7 +244,7 @@ def prepare(X: Features, target: Target) -> Prepared:
     rows = np.arange(1, X.shape[0] + 1) if sparse.issparse(X) else X.index.to_numpy() + 1
     numbers = {} if sparse.issparse(X) else columns.select_dtypes("number")  # and dates, as days
     ranges = {name: [float(c.min()), float(c.max())] for name, c in numbers.items()}
-    return Prepared(X, target, preprocessor, columns, matrix, notes, rows, ranges=ranges)
+    return Prepared(X, target, preprocessor, matrix, notes, rows, ranges=ranges)
 
 
 def memory_of(option: str | None) -> int | None:

@@ -194,11 +194,6 @@ class MachineRequest:
         self._checked(not numbers)
         self._check_time()
 
-    @property
-    def in_memory(self) -> bool:
-        """True if all rows are looked at together, so that they are not read in blocks."""
-        return bool(self.groups or self.time or self.target_transform)
-
     def _checked(self, classes: bool) -> Any:
         """The unfitted estimator; refuses what it refuses whatever the rows."""
         estimator = self.estimator(classes)

@@ -100,7 +100,8 @@ def fit(
     check_report(report, request, output, "the model", json, certify)
     if memory and not request.rank:
         raise InputError("--memory goes with --rank, the number of landmarks")
-    whole = not request.rank or request.in_memory or columns.drop_missing_targets
+    together = request.groups or request.time or request.target_transform
+    whole = bool(not request.rank or together or columns.drop_missing_targets)
     if memory and whole:
         raise InputError(
             "--memory is for rows in blocks, but --groups, --time, --target-transform and "
