@@ -19,7 +19,7 @@ from looms.estimators._svc import SupportVectorClassifier
 from looms.kernels import Kernel
 from looms.kernels._samples import Samples
 from looms.lssvm.fit import KernelMember, LandmarkMember
-from looms.model_files._values import index, indices, numbers, positive, require
+from looms.model_files._values import index, indices, numbers, places, positive, require
 from looms.selection._nested import Setting
 from looms.selection._target_transforms import TARGET_TRANSFORMS
 
@@ -200,35 +200,24 @@ def nested(nested: Any) -> None:
     made = nested.decisions
     if made is not None:
         require(len(made.predicted) == n, f"decisions are not of {n} rows")
-    own = numbers(nested, "machine", None)
-    require(own.dtype.kind in "iu", "machine is not of integers")
-    proper = bool(((own >= 0) & (own < len(nested.machines))).all())
-    require(proper, f"machine points beyond {len(nested.machines)}")
+    places(nested, "machine", len(nested.machines), nested.units.n_units)
     tested = nested.units.tested
     once = tested.shape[1] == n and bool((tested.sum(axis=0) == 1).all())
-    require(once and nested.units.n_units == len(own), f"units are not {len(own)} of {n} rows")
+    require(once, f"units are not of {n} rows, each tested once")
 
 
 def units(units: Any) -> None:
-    number, clusters = numbers(units, "number", None, None), numbers(units, "clusters", None)
-    shape, n = number.shape, number.shape[1]
-    for name, values, least in (("number", number, -1), ("clusters", clusters, 0)):
-        proper = values.dtype.kind in "iu" and bool(
-            ((values >= least) & (values < number.size)).all()
-        )
-        require(proper, f"{name} are not of {number.size} units")
-    tested = numbers(units, "tested", *shape)
-    require(tested.dtype == bool and len(clusters) == n, f"units are not of {n} rows")
+    number = places(units, "number", units.number.size, None, None, least=-1)
+    places(units, "clusters", number.size, number.shape[1])
+    require(
+        numbers(units, "tested", *number.shape).dtype == bool, "tested is not of true and false"
+    )
 
 
 def decisions(made: Any) -> None:
     outputs = numbers(made, "outputs", *(None for _ in np.shape(made.outputs)))
     n, n_classes = len(outputs), outputs.shape[1] if outputs.ndim == 2 else 2
-    predicted = numbers(made, "predicted", n)
-    proper = predicted.dtype.kind in "iu" and bool(
-        ((predicted >= 0) & (predicted < n_classes)).all()
-    )
-    require(proper, f"predicted points beyond {n_classes}")
+    places(made, "predicted", n_classes, n)
     numbers(made, "wrong", n)
     if made.probabilities is not None:
         numbers(made, "probabilities", n, n_classes)

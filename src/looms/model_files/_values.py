@@ -65,11 +65,17 @@ def positive(owner: Any, name: str, *shape: int | None) -> None:
     require(bool((numbers(owner, name, *shape) > 0).all()), f"{name} is not positive")
 
 
+def places(owner: Any, name: str, n: int, *shape: int | None, least: int = 0) -> AnyArray:
+    """`numbers` that are integers from ``least`` to below ``n``."""
+    array = numbers(owner, name, *shape)
+    inside = array.dtype.kind in "iu" and bool(((array >= least) & (array < n)).all())
+    require(inside, f"{name} points beyond {n}")
+    return array
+
+
 def indices(owner: Any, name: str, n: int) -> AnyArray:
     """Distinct indices below ``n``."""
-    array = numbers(owner, name, None)
-    inside = array.dtype.kind in "iu" and bool(((array >= 0) & (array < n)).all())
-    require(inside, f"{name} points beyond {n}")
+    array = places(owner, name, n, None)
     require(len(np.unique(array)) == len(array), f"{name} names one twice")
     return array
 
