@@ -59,14 +59,6 @@ def _kernel_of(kernel: Any, X: Any) -> None:
     kernel.theta  # noqa: B018 (raises for a value of None)
 
 
-def _expansion(owner: Any, n: int) -> int | None:
-    """Check intercept and coefficients of ``n`` samples; number of outputs, None if 1-d."""
-    outputs = np.shape(owner.intercept_)
-    numbers(owner, "intercept_", *outputs[:1])
-    numbers(owner, "dual_coef_", n, *outputs)
-    return outputs[0] if outputs else None
-
-
 def _held_out(owner: Any, name: str, shape: tuple[int, ...]) -> None:
     outputs = getattr(owner, name)
     require(outputs.y.shape == shape, f"{name} has shape {outputs.y.shape}, not {shape}")
@@ -133,27 +125,22 @@ def least_squares(machine: Any) -> None:
     require(0 <= machine._tie < 1, "_tie is no small number")
     _weights(machine, n)
     _together(machine, n)
+    m = int(np.count_nonzero(machine.fit_weight_))
     for one in _machines_of_folds(machine, machine.fit_weight_):
         if isinstance(one, Setting):
             _kernel_of(one.kernel, machine.X_fit_)
             positive(one, "mu")
         else:
-            _members(machine, one, int(np.count_nonzero(machine.fit_weight_)))
+            _members(machine, one, m)
     if machine._scored_in is not None:
-        _scores_of(machine)
+        (units, outputs), shape = machine._scored_in, (m, *machine.loo_.y.shape[1:])
+        proper = len(units.clusters) == m and outputs.shape == shape
+        require(proper and outputs.dtype == np.float64, "_scored_in is not of the rows fitted")
     if "candidates_" in vars(machine):
         n_candidates = len(machine.candidates_)
         index(machine, "best_index_", n_candidates)
         if machine.candidate_weights_ is not None:
             numbers(machine, "candidate_weights_", n_candidates)
-
-
-def _scores_of(machine: Any) -> None:
-    """Check units and outputs, for all rows fitted, that scores are of."""
-    (units, outputs), n = machine._scored_in, int(np.count_nonzero(machine.fit_weight_))
-    require(len(units.clusters) == n, "_scored_in is not of the rows fitted")
-    proper = outputs.shape == (n, *machine.loo_.y.shape[1:]) and outputs.dtype == np.float64
-    require(proper, "_scored_in has no outputs of the rows fitted")
 
 
 def transformed(machine: Any) -> None:
@@ -228,7 +215,9 @@ def support_vector_machine(machine: Any) -> None:
     n_classes = _classes(machine)
     n_pairs = n_classes * (n_classes - 1) // 2
     n, _ = _samples(machine, "support_vectors_")
-    require(_expansion(machine, n) == (None if n_pairs == 1 else n_pairs), "intercept_: not a pair")
+    outputs = () if n_pairs == 1 else (n_pairs,)
+    numbers(machine, "intercept_", *outputs)
+    numbers(machine, "dual_coef_", n, *outputs)
     _kernel_of(machine.kernel_, machine.support_vectors_)
     positive(machine, "C_")
     numbers(machine, "threshold_")
