@@ -3,13 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.metrics import f1_score, matthews_corrcoef
+from sklearn.metrics import f1_score, fbeta_score, matthews_corrcoef
 
-from looms import LSSVMClassifierCV
+from looms import LSSVMClassifier, LSSVMClassifierCV
 from looms.cli._errors import InputError
 from looms.cli._figures import show_tried
 from looms.cli._request import FORMS, threshold_of
-from looms.model_files import load_model
+from looms.model_files import load_model, save_model
 from looms.report.facts import Facts
 from looms.threshold import Cost, FBeta, RequiredPrecision, RequiredRecall
 
@@ -106,6 +106,24 @@ def test_rules_reach_the_estimator_and_its_file(looms, fit, data_folder, text, m
     )
     if machine == "lssvm":
         assert f"LOO {LOSSES[fitted.threshold]} " in result.stdout
+
+
+@pytest.mark.parametrize("rule", [Cost(1.0, 5.0, -2.0, 0.5), FBeta(2.0), "f1", -0.5], ids=str)
+def test_figures_of_a_rule_from_python(looms, rule):
+    rng = np.random.default_rng(0)
+    y = np.arange(40) % 3 > 0
+    X = rng.normal(size=(40, 2)) + y[:, None]
+    fitted = LSSVMClassifier("linear", threshold=rule).fit(X, y)
+    save_model("m.skops", fitted)
+    found = looms("show", "m.skops")
+    assert found.exit_code == 0, found.stderr
+    taken = fitted._scored().decisions.predicted == 1
+    cost = np.mean(np.where(y, np.where(taken, -2.0, 5.0), np.where(taken, 1.0, 0.5)))
+    beta = 2.0 if isinstance(rule, FBeta) else 1.0
+    score = f"F{beta:g} {fbeta_score(y, taken, beta=beta):.4f}, "
+    first = f"cost {cost:.4f}, " if isinstance(rule, Cost) else "" if rule == -0.5 else score
+    recall = f"recall {taken[y].mean():.4f}"
+    assert f"(positive: True): {first}{recall}" in " ".join(found.stdout.split())
 
 
 def test_a_precision_out_of_reach_is_a_note(fit, data_folder):

@@ -14,7 +14,6 @@ from looms.assessment._result import Assessment
 from looms.calibration import brier_score, log_loss
 from looms.cli._output import NARROW, console, figure, show_table
 from looms.cli._prepare import Prepared
-from looms.cli._request import Threshold
 from looms.criteria import mean_class_error
 from looms.held_out import HeldOut
 from looms.model_files._files import SavedModel
@@ -25,6 +24,7 @@ from looms.selection._fold_pairs import pair_auc
 from looms.threshold import (
     BalancedError,
     Cost,
+    Counts,
     FBeta,
     Metric,
     RequiredPrecision,
@@ -135,23 +135,25 @@ def class_figures(
     return figures
 
 
-def threshold_figures(counts: Sequence[Sequence[int]], rule: Threshold) -> dict[str, float]:
+def threshold_figures(
+    counts: Sequence[Sequence[float]], rule: ThresholdRule | Metric
+) -> dict[str, float]:
     """Figures that a threshold rule is about, from the confusion of two classes.
 
     These are recall and precision of the positive class (NaN if no sample is predicted positive),
-    preceded by F1 or the cost per row if the rule is about that.
+    preceded by the F score or the cost per row if the rule is about that.
     """
     (negative, alarms), (missed, found) = counts
     figures = {
         "recall": found / (found + missed),
         "precision": found / (found + alarms) if found + alarms else float("nan"),
     }
-    if rule == "f1":
-        return {"F1": 2 * found / (2 * found + alarms + missed)} | figures
-    if isinstance(rule, Cost):
-        cost = alarms * rule.false_positive + missed * rule.false_negative
-        return {"cost": cost / (negative + alarms + missed + found)} | figures
-    return figures
+    if not isinstance(rule, FBeta | Cost):
+        return figures
+    kinds = (np.array([float(n)]) for n in (found, alarms, missed, negative))
+    loss = float(rule.losses(Counts(*kinds))[0][0])
+    own = {"cost": loss} if isinstance(rule, Cost) else {f"F{rule.beta:g}": 1.0 - loss}
+    return own | figures
 
 
 def show_figures(figures: Mapping[str, Mapping[str, float]], n_classes: int = 2) -> None:
@@ -266,7 +268,7 @@ def show_choice(saved: SavedModel, facts: Facts | None) -> None:
         show_confusion(confusion["counts"], confusion["labels"], f"Confusion, {method}")
     rule = getattr(facts.model.machine, "threshold", None)
     if rule not in (None, 0.0):
-        values = threshold_figures(confusion["counts"], rule)
+        values = threshold_figures(confusion["counts"], facts.model.rule)
         shown = ", ".join(f"{name} {figure(value)}" for name, value in values.items())
         console().print(
             f"{sentence(method)} at threshold {saved.metadata['options'].get('threshold', rule)} "

@@ -205,6 +205,12 @@ class Model:
         return self.machine.criterion if self.results else "press"
 
     @property
+    def rule(self) -> ThresholdRule | Metric:
+        """Rule for the threshold of two classes; without one, that of the balanced error."""
+        given = self.machine.threshold
+        return as_rule("ber" if given is None or isinstance(given, Real) else given)
+
+    @property
     def candidate_scores(self) -> Array:
         """The score by which candidates were compared, in the units of `score`."""
         scores = np.asarray(self.results["loo_score"])
@@ -224,8 +230,7 @@ class Model:
             if name in FIGURES:
                 return Score(FIGURES[name].name, name)
             return Score("deviance" if name == "log_likelihood" else name)
-        given = self.machine.threshold
-        rule = as_rule("ber" if given is None or isinstance(given, Real) else given)
+        given, rule = self.machine.threshold, self.rule
         if isinstance(rule, BalancedError):
             return Score(FIGURES["ber"].name, "ber", rule)
         shown = given if isinstance(given, str) else getattr(given, "__name__", repr(given))
