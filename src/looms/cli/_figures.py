@@ -65,7 +65,7 @@ def facts_of(
         # People count the rows of a file from 1; only the names of the samples matter here.
         rows = pandas.Index(prepared.rows, name="row in the file, counted from 1 after any header")
         y, about = prepared.target.y, {"X": pandas.DataFrame(index=rows), "notes": prepared.notes}
-        about["groups"] = prepared.arguments.get("groups")
+        about["groups"] = prepared.groups
     return Facts(
         saved.model,
         y=pandas.Series(y, name=target),

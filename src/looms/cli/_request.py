@@ -289,9 +289,9 @@ class MachineRequest:
         given = {"--groups": self.groups, "--time": self.time, "--gap": self.gap, "--cv": self.cv}
         prefix = " ".join(f"{name} {value}" for name, value in given.items() if value)
         with as_messages(prefix=f"{prefix}: "):
-            groups = [group_numbers(labels, len(y)) for labels in prepared.arguments.values()]
+            groups = group_numbers(prepared.groups, len(y))
             classes = prepared.target.task == "classification"
-            fold_numbers(self.folds, y, *groups, classes=classes)
+            fold_numbers(self.folds, y, groups, classes=classes)
 
     def _check_classes(self, y: AnyArray) -> None:
         labels, counts = np.unique(y, return_counts=True)

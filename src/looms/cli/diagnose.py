@@ -288,8 +288,8 @@ def _of_table(
     n_jobs: int,
 ) -> Subject:
     """A classifier, or a support vector machine, tuned on the rows if it is not given."""
-    table, arguments = read_training(source, columns, groups)
-    labels, file = arguments.get("groups"), source.file
+    table, labels = read_training(source, columns, groups)
+    file = source.file
     check_kernel_matrix(file, table.X.shape[0])
     classes = classes_of(table.y, file)
     prepared = prepare(table.X, classes)

@@ -218,7 +218,8 @@ def train(prepared: Prepared, request: MachineRequest, **about: Any) -> SavedMod
             meter = Meter("", prepared.matrix.shape[0], usual, power)
             machine.set_callbacks(stack.enter_context(meter))
             stack.callback(machine.set_callbacks)
-        machine.fit(prepared.matrix, prepared.target.y, **prepared.arguments)
+        together = {} if prepared.groups is None else {"groups": prepared.groups}
+        machine.fit(prepared.matrix, prepared.target.y, **together)
         getattr(machine, "nested_", None)  # tuned in outer folds at the first access
     types = ranges = None
     if not issparse(prepared.X):
