@@ -149,6 +149,17 @@ def test_what_cannot_be_is_refused_by_its_option(looms, demand, one_line, comman
     one_line(looms(command, demand, "-t", "demand", *options), 2, text)
 
 
+@pytest.mark.slow
+def test_the_choice_is_repeated_without_each_window(looms, demand):
+    options = ("--time", "day", "--gap", 2, "--cv", 4, "-k", "linear", "-o", "m.skops")
+    result = looms("fit", demand, "-t", "demand", *options, "--nested", "folds")
+    assert result.exit_code == 0, result.stderr
+    assert "the choice was repeated without each of 4 folds; what" in result.stderr
+    machine = load_model("m.skops").model[-1]
+    np.testing.assert_array_equal(machine.nested_.units.codes, machine.units_.codes)
+    assert f"{machine.scores_['rmse']:.4f}" in result.stdout
+
+
 def test_an_assessment_in_time_has_its_own_method(looms, demand, one_line):
     result = looms("assess", demand, "-t", "demand", "--time", "day", "--method", "kfold")
     one_line(result, 2, "--time tests rows after the training rows, which --method kfold mixes")

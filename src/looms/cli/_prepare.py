@@ -36,8 +36,6 @@ from looms.datasets import open_table, read_table
 from looms.datasets._large import SAMPLE, TableBlocks, first_pass
 from looms.datasets._rows import RowReader
 from looms.datasets._table import MissingTargetError, Table
-from looms.kernels import Linear
-from looms.lssvm.features import has_few_features
 from looms.selection._low_rank import LARGEST_RANK
 from looms.tables import table_preprocessor
 from looms.tables._kinds import column_kinds
@@ -199,18 +197,8 @@ class Prepared:
     ranges: dict[str, list[float]] = field(default_factory=dict)
 
 
-def prepare_file(
-    source: Source,
-    columns: Columns,
-    request: MachineRequest,
-    n_arrays: float = SEARCH,
-    by_features: bool = False,
-) -> Prepared:
-    """The table of a file, prepared; notes on how it is understood go to stderr.
-
-    ``n_arrays`` of the size of a kernel matrix must fit in memory, none for a machine on landmarks.
-    ``by_features`` is for a linear machine: with few features it takes no kernel matrix.
-    """
+def prepare_file(source: Source, columns: Columns, request: MachineRequest) -> Prepared:
+    """The table of a file, prepared; notes on how it is understood go to stderr."""
     table, groups = read_training(source, columns, request.groups)
     known, X = target_of(table.y, request.task), table.X
     note(f"{known.task}: {known.reason}")
@@ -222,10 +210,7 @@ def prepare_file(
             note(f"--time {request.time}: rows of one time are held out together")
             groups = times
         groups = some_of(groups, order)
-    prepared = replace(prepare(X, known), groups=groups)
-    if not (by_features and has_few_features(Linear(), prepared.matrix)):
-        check_kernel_matrix(source.file, len(prepared.rows), n_arrays)
-    return prepared
+    return replace(prepare(X, known), groups=groups)
 
 
 def prepare(X: Features, target: Target) -> Prepared:

@@ -32,6 +32,8 @@ from looms.estimators._base import check_parameters
 from looms.estimators._folds import CHOICE_FOLDS, OUTER_FOLDS
 from looms.estimators._search import AUTO_KERNELS, FULL_ROWS
 from looms.folds import GapKFold, fold_numbers, group_numbers
+from looms.kernels import Linear
+from looms.lssvm.features import has_few_features
 from looms.threshold import RULES, Cost, RequiredPrecision, RequiredRecall
 
 Threshold: TypeAlias = float | str | RequiredPrecision | RequiredRecall | Cost | None
@@ -216,10 +218,6 @@ class MachineRequest:
                 f"--groups and --time are both {self.time}: rows of one time are held out together "
                 "without --groups"
             )
-        elif self.nested == "folds":
-            raise InputError(
-                "--nested folds is for rows without --time: looms assess --time tests on later rows"
-            )
 
     def estimator(self, classes: bool) -> BaseEstimator:
         """The unfitted estimator; refuses options that it has no parameter for."""
@@ -316,20 +314,17 @@ class MachineRequest:
             )
 
 
-def arrays_of(request: MachineRequest) -> float:
-    """Arrays of the size of a kernel matrix in memory at once; none on landmarks."""
-    if request.rank:
-        return 0.0
-    return GRID if request.search == "grid" else SEARCH
+def arrays_of(request: MachineRequest, X: Any) -> float:
+    """Arrays of the size of a kernel matrix in memory at once, for a fit to samples ``X``.
 
-
-def by_features(request: MachineRequest) -> bool:
-    """True for only a linear machine, which with few features takes no kernel matrix.
-
-    It does take one if a grid repeats the choice without each row.
+    None on landmarks, or for a linear machine of few features, unless a grid repeats the choice
+    without each row.
     """
     linear = request.machine == "lssvm" and set(request.kernel or ()) == {"linear"}
-    return linear and (request.search != "grid" or request.nested == "none")
+    once = request.search != "grid" or request.nested == "none"
+    if request.rank or (linear and once and has_few_features(Linear(), X)):
+        return 0.0
+    return GRID if request.search == "grid" else SEARCH
 
 
 def searches_of(request: MachineRequest) -> float | None:
