@@ -184,7 +184,7 @@ def show_request(metadata: Mapping[str, Any]) -> None:
     task, version = f"{metadata['task'].capitalize()}{target}", metadata["looms_version"]
     size = f"{count(metadata['n_rows'], 'row')}, {count(metadata['n_features'], 'feature')}"
     echo = console().print
-    if "date" not in metadata:  # of save_model
+    if not metadata["by_fit"]:
         echo(f"{task}: {size}; saved by looms {version}")
         return
     options = {

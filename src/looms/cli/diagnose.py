@@ -312,7 +312,7 @@ def _of_table(
 def _of_model(source: Source, columns: Columns, path: Path, groups: str | None) -> Subject:
     """The machine of a model file, to be refitted to the rows."""
     saved, file, target = load(path, source.max_bytes), source.file, columns.target
-    if "date" not in saved.metadata:
+    if not saved.metadata["by_fit"]:
         raise InputError(f"{path}: diagnostics take files of looms fit, and this is of save_model")
     if saved.metadata["task"] != "classification":
         raise InputError(f"{path}: it is a regression, but diagnostics are for classes")

@@ -208,19 +208,22 @@ def show(
         return
     show_request(saved.metadata)
     show_choice(saved, facts)
-    if "date" in saved.metadata or (facts is not None and facts.model.results):
+    if saved.metadata["by_fit"] or (facts is not None and facts.model.results):
         note(choice_of(saved, facts))
 
 
 def load(path: Path, max_bytes: int) -> SavedModel:
-    """The model of a file of looms fit or `save_model`, with warnings about versions as notes."""
+    """The model of a file of looms fit or `save_model`, with warnings about versions as notes.
+
+    Its metadata tell which, ``by_fit``.
+    """
     with as_messages():
         saved = load_model(path, max_bytes=max_bytes)
     metadata = saved.metadata
     complete = metadata.keys() >= METADATA and isinstance(metadata["options"], dict)
     if not complete or not isinstance(metadata["columns"], dict | None):
         return completed(saved, path)
-    return saved
+    return SavedModel(saved.model, metadata | {"by_fit": True})
 
 
 def at_prevalence(saved: SavedModel, path: Path, prevalence: Sequence[str]) -> PrevalenceClassifier:
@@ -256,7 +259,7 @@ def rows_for(
     groups and times of its fit.
     """
     table, path = read(source, saved.metadata["target"], kept, drop_missing), source.file
-    if table.y is None and "date" not in saved.metadata:  # of save_model
+    if table.y is None and not saved.metadata["by_fit"]:
         raise InputError(
             f"{path}: the model does not name its target; save it with the metadata "
             "{'target': ...}, the name of the column"
@@ -358,6 +361,7 @@ def completed(saved: SavedModel, path: Path) -> SavedModel:
         "n_features": model.n_features_in_,
         "options": {},
         "file": path.name,
+        "by_fit": False,
         "looms_version": saved.metadata["looms_version"],
     }
     return SavedModel(Pipeline([("table", before), ("machine", machine)]), metadata)

@@ -39,11 +39,11 @@ def is_of(value: Any, declared: Any) -> bool:
         return isinstance(value, str) and value in parts
     if kind in _NUMBERS:
         return isinstance(value, _NUMBERS[kind])
-    if not isinstance(value, kind):
-        return False
+    if not isinstance(value, kind) or kind not in (tuple, list) or not parts:
+        return isinstance(value, kind)
     if kind is tuple and parts[-1] is not Ellipsis:
         return len(value) == len(parts) and all(map(is_of, value, parts))
-    return kind not in (tuple, list) or all(is_of(one, parts[0]) for one in value)
+    return all(is_of(one, parts[0]) for one in value)
 
 
 def numbers(owner: Any, name: str, *shape: int | None) -> AnyArray:

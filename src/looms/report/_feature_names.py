@@ -38,12 +38,9 @@ def features_of(before: Pipeline, machine: Any) -> Features:
         return Features(columns, columns, False, {})
     if list(map(type, steps)) == [TableColumns, ColumnTransformer]:
         made = list(_table_features(steps[1]))
-        place = {(kind, column): k for k, (kind, _, column) in enumerate(made)}
-        gaps = {
-            column: (place["numbers", column], k)
-            for (kind, column), k in place.items()
-            if kind == "gaps"
-        }
+        numbers = {column: k for k, (kind, _, column) in enumerate(made) if kind == "numbers"}
+        marks = {column: k for k, (kind, _, column) in enumerate(made) if kind == "gaps"}
+        gaps = {column: (numbers[column], k) for column, k in marks.items()}
         return Features([name for _, name, _ in made], [column for *_, column in made], True, gaps)
     first = steps[0] if steps else machine
     numbered = [f"feature {k + 1}" for k in range(getattr(first, "n_features_in_", 0))]
