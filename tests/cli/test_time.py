@@ -77,7 +77,7 @@ def test_rows_keep_their_numbers_in_the_file(demand):
     assert (np.diff(prepared.rows) < 0).any()
     assert table["day"][prepared.rows - 1].is_monotonic_increasing
     np.testing.assert_array_equal(table["demand"][prepared.rows - 1], prepared.target.y)
-    prices = prepared.arguments["groups"].astype(float)
+    prices = prepared.groups.astype(float)
     np.testing.assert_array_equal(table["price"][prepared.rows - 1], prices)
 
 

@@ -100,7 +100,7 @@ def assess(
                 store=store,
                 n_jobs=jobs,
                 random_state=request.random_state,
-                **prepared.arguments,
+                groups=prepared.groups,
                 copies=request.copies or "apart",
                 progress=meter.split,
             )

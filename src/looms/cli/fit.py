@@ -100,7 +100,8 @@ def fit(
     check_report(report, request, output, "the model", json, certify)
     if memory and not request.rank:
         raise InputError("--memory goes with --rank, the number of landmarks")
-    whole = not request.rank or request.in_memory or columns.drop_missing_targets
+    together = request.groups or request.time or request.target_transform
+    whole = bool(not request.rank or together or columns.drop_missing_targets)
     if memory and whole:
         raise InputError(
             "--memory is for rows in blocks, but --groups, --time, --target-transform and "
@@ -217,7 +218,8 @@ def train(prepared: Prepared, request: MachineRequest, **about: Any) -> SavedMod
             meter = Meter("", prepared.matrix.shape[0], usual, power)
             machine.set_callbacks(stack.enter_context(meter))
             stack.callback(machine.set_callbacks)
-        machine.fit(prepared.matrix, prepared.target.y, **prepared.arguments)
+        together = {} if prepared.groups is None else {"groups": prepared.groups}
+        machine.fit(prepared.matrix, prepared.target.y, **together)
         getattr(machine, "nested_", None)  # tuned in outer folds at the first access
     types = ranges = None
     if not issparse(prepared.X):

@@ -271,17 +271,15 @@ def blocks_for(saved: SavedModel, source: Source, kept: Sequence[str]) -> Iterat
     """Rows of a file in the form that the model takes, a block at a time, without the target."""
     reader, path = open_file(source, None, kept), source.file
     size = min(reader.usual_size, _ENTRIES // min(saved.metadata["n_rows"], _MOST_COLUMNS))
-    remarks: set[str] = set()
-    table = None
+    first = True
     for table in reader.tables(size):
         fits = fitting(saved, table, path)
-        if not remarks:
+        if first:
             note_ignored(saved, table, kept)
-        new = [each for each in table.notes if each.partition(",")[0] not in remarks]
-        tell(source, new)  # on a column, in the first of its blocks
-        remarks |= {"", *(remark.partition(",")[0] for remark in table.notes)}
+        first = False
+        tell(source, table.notes)
         yield fits
-    if table is None:
+    if first:
         raise no_rows(path)
 
 
@@ -292,10 +290,11 @@ def fitting(saved: SavedModel, table: Table, path: Path) -> Table:
         made_for = "sparse files" if columns is None else "tables with named columns"
         raise InputError(f"{path}: the model was fitted to {made_for}, but this is not such a file")
     n_features = saved.metadata["n_features"]  # a sparse file ends at the last column that it uses
-    if columns or not sparse.issparse(X):
-        if not columns:
-            X = X.drop(columns=saved.metadata["target"] or [], errors="ignore")
-        if not columns and X.shape[1] != n_features:
+    if columns:
+        return table
+    if not sparse.issparse(X):
+        X = X.drop(columns=saved.metadata["target"] or [], errors="ignore")
+        if X.shape[1] != n_features:
             raise InputError(
                 f"{path}: the model was fitted to {n_features} columns without names, and there "
                 f"are {X.shape[1]}"

@@ -156,6 +156,9 @@ class ScoredMachine(BaseEstimator):  # type: ignore[misc]
     def _kernel_machine(self) -> Any:
         """The kernel machine that it is, or that it holds; NotFittedError if that is not made."""
 
+    def _check_parameters(self) -> None:
+        """ValueError or TypeError for parameters that no rows could mend."""
+
     def _tuned_in_folds(self) -> Nested | None:
         """Predictions of every fold by a machine that was tuned anew without it."""
         raise NotImplementedError
@@ -333,6 +336,16 @@ class KernelMachine(CertifiedMachine, ScoredMachine):
     @abstractmethod
     def _chosen_without(self, nested: Nested) -> LeftOut:
         """Machines that were chosen without each fold of ``nested``."""
+
+
+def check_parameters(machine: ScoredMachine) -> None:
+    """ValueError or TypeError, as `fit` raises it, for parameters that no rows could mend."""
+    machine._check_parameters()
+
+
+def scored_of(machine: ScoredMachine) -> Scored:
+    """Scores of a fitted machine, and the decisions that they rest on."""
+    return machine._scored()
 
 
 def check_flag(name: str, value: Any) -> None:

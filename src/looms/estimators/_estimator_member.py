@@ -45,11 +45,7 @@ def check_estimators(estimators: list[Any], classes: bool, kernels: list[Kernel]
                 f"{estimator!r} has neither predict_proba nor decision_function: leave it out, or "
                 "wrap it in sklearn.calibration.CalibratedClassifierCV."
             )
-        pairs = any(
-            name.rpartition("__")[2] == "decision_function_shape" and value == "ovo"
-            for name, value in estimator.get_params().items()
-        )
-        if classes and pairs and not hasattr(estimator, "predict_proba"):
+        if classes and one_against_one(estimator) and not hasattr(estimator, "predict_proba"):
             raise ValueError(
                 f"{estimator!r} has an output for each pair of classes: use "
                 "decision_function_shape='ovr'."
@@ -59,6 +55,14 @@ def check_estimators(estimators: list[Any], classes: bool, kernels: list[Kernel]
                 f"{estimator!r} takes features, and a precomputed kernel takes kernel values: X "
                 "cannot be both."
             )
+
+
+def one_against_one(estimator: Any) -> bool:
+    """True if an SVC, perhaps inside a pipeline or search, gives an output for each pair."""
+    return any(
+        name.rpartition("__")[2] == "decision_function_shape" and value == "ovo"
+        for name, value in estimator.get_params().items()
+    )
 
 
 _VALUES = ("predict_proba", "decision_function")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import reduce
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -82,7 +82,7 @@ class LeastSquaresMachine(KernelMachine):
     #: Folds without which candidates were tuned anew, to be compared; None if by ``units_``.
     choice_units_: Units | None = None
     #: True for the machines that choose their own hyper-parameters.
-    _is_tuned: bool = False
+    _is_tuned: ClassVar[bool] = False
     #: True for a machine made from a tuned one by adding or removing rows.
     _tuned_before: bool = False
     #: Units, and outputs without them, that scores are of if the rows are in blocks.

@@ -479,9 +479,12 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         table = _searches_table(searched, kernels[: len(searched)])
         return min(searched, key=lambda one: one.score), table
 
+    def _check_parameters(self) -> None:
+        self._checked_search()
+
     def _checked_search(self) -> tuple[svm_search.Scorer, dict[str, Array]]:
         """Score, and values to search by name; ValueError for invalid parameters."""
-        if not one_or_many(self.kernel):
+        if not self._kernels():
             raise ValueError("kernel must name at least one candidate.")
         if self.search not in ("pattern", "grid"):
             raise ValueError(f"search must be 'pattern' or 'grid', got {self.search!r}.")

@@ -15,7 +15,7 @@ from looms._scores import number_scores
 from looms._typing import Array
 from looms.conformal._jackknife import intervals_of_ends, required_rank
 from looms.dask._predict import lazy_for_dask
-from looms.estimators._base import ScoredRegressor, checked_sample_weight
+from looms.estimators._base import ScoredRegressor, check_parameters, checked_sample_weight
 from looms.estimators._certificate import Certificate
 from looms.estimators._folds import (
     RowsOfFit,
@@ -27,7 +27,7 @@ from looms.estimators._folds import (
     unfitted,
 )
 from looms.estimators._regressor import LSSVMRegressorCV, Regressor
-from looms.estimators._search import NESTED
+from looms.estimators._search import NESTED, is_auto
 from looms.estimators._warnings import kept_warnings, warn
 from looms.folds import is_number_of_folds
 from looms.held_out import HeldOut
@@ -121,7 +121,7 @@ class TransformedTargetRegressorCV(ScoredRegressor):
 
     machine_: Regressor
     transform_: str
-    candidates_: TransformCandidates
+    candidates_: list[TransformCandidate]
     loo_: HeldOut
     held_out_: HeldOut
     _nested: Nested | None
@@ -177,7 +177,8 @@ class TransformedTargetRegressorCV(ScoredRegressor):
         y = np.asarray(y, dtype=np.float64)
         weight = checked_sample_weight(sample_weight, len(y))
         train = np.flatnonzero(weight)
-        names = self._checked_names(y[train])
+        self._check_parameters()
+        names = self._admitted(y[train])
         regressor = clone(self._regressor())
         admitted = np.clip(y, y[train].min(), y[train].max())  # others are of weight zero
         if "nested" in regressor.get_params():
@@ -372,8 +373,7 @@ class TransformedTargetRegressorCV(ScoredRegressor):
     def _transform(self) -> TargetTransform:
         return TARGET_TRANSFORMS[self.transform_]
 
-    def _checked_names(self, y: Array) -> list[str]:
-        """Transforms to try; ValueError for invalid parameters."""
+    def _check_parameters(self) -> None:
         check_known(self.criterion, "criterion", CRITERIA)
         check_known(self.statistic, "statistic", STATISTICS)
         if self.nested not in NESTED:
@@ -383,15 +383,21 @@ class TransformedTargetRegressorCV(ScoredRegressor):
                 "regressor must be an LSSVMRegressorCV or LSSVMRegressor, which have the held-out "
                 f"predictions that choose the transform, got {self.regressor!r}."
             )
-        density = self.criterion == "likelihood"
-        admitted = [name for name, g in TARGET_TRANSFORMS.items() if g.takes(y, density)]
-        if isinstance(self.transforms, str) and self.transforms == "auto":
-            return [name for name in admitted if name != "log1p" or "log" not in admitted]
+        check_parameters(self._regressor())
         names = one_or_many(self.transforms)
         if not names:
             raise ValueError("transforms must name at least one candidate.")
-        for name in names:
+        for name in () if is_auto(self.transforms) else names:
             check_known(name, "transform", TARGET_TRANSFORMS)
+
+    def _admitted(self, y: Array) -> list[str]:
+        """Transforms to try; ValueError for one that does not admit all targets."""
+        density = self.criterion == "likelihood"
+        admitted = [name for name, g in TARGET_TRANSFORMS.items() if g.takes(y, density)]
+        if is_auto(self.transforms):
+            return [name for name in admitted if name != "log1p" or "log" not in admitted]
+        names = one_or_many(self.transforms)
+        for name in names:
             if name not in admitted:
                 raise ValueError(
                     f"transforms={name!r} with criterion={self.criterion!r} does not admit all "
