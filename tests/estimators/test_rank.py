@@ -189,23 +189,6 @@ def test_every_use_of_rows_in_blocks_is_that_of_a_matrix():
         assert_allclose(ours.predict_interval(new, 0.8), expected, rtol=1e-9)
 
 
-<<<<<<< HEAD
-def test_groups_of_any_size_are_held_out():
-    half = np.arange(N) // (N // 2)
-    low = regressor().fit(X[:N], NUMBERS[:N], groups=half)
-    intervals = low.predict_interval(X[N:])
-    member, known, F = low.members_[0], low.left_out(), []
-    for rest in (half == 1, half == 0):
-        data = X[:N][rest], NUMBERS[:N][rest], known.weight[rest]
-        one = member.changed(known, np.flatnonzero(~rest), *data, True).expansion
-        K = low.kernel_(X[N:], low.landmarks_)
-        F.append(K @ one.coefficients[:, 0] + one.intercept[0])
-    F = np.stack(F, axis=1)
-    assert_allclose(intervals, jackknife_plus(low.held_out_.residuals, F[:, half], 0.9))
-
-
-=======
->>>>>>> tests
 @pytest.mark.slow
 def test_rank_auto_takes_the_kernel_matrix_of_few_rows(monkeypatch):
     assert regressor(rank="auto").fit(X[:900], NUMBERS[:900]).landmarks_ is None

@@ -63,38 +63,6 @@ def solved(X, y, zeta, mu, on, fit_intercept=True, **blocks):
     return Streamed(blocks, y, mu, zeta, on, fit_intercept=fit_intercept)
 
 
-<<<<<<< HEAD
-def refitted(X, y, zeta, mu, on, fit_intercept, left_out):
-    """Outputs of all rows by the machine without some: least squares of rows and penalty."""
-    m, rest = len(on), np.setdiff1d(np.arange(N), left_out)
-    phi = np.column_stack([on.cross(X).T, np.ones((N, int(fit_intercept)))])
-    R = np.linalg.cholesky(on.gram()).T * np.sqrt(N * mu)
-    penalty = np.hstack([R, np.zeros((m, phi.shape[1] - m))])
-    root = np.sqrt(zeta[rest])[:, None]
-    rows = np.vstack([root * phi[rest], penalty])
-    targets = np.vstack([root * y[rest], np.zeros((m, y.shape[1]))])
-    return phi @ np.linalg.lstsq(rows, targets, rcond=None)[0]
-
-
-@each_case
-def test_outputs_are_those_of_least_squares(kernel, units, seed, fit_intercept):
-    given, units = problem(kernel, seed), UNITS[units]
-    projection = solved(*given, fit_intercept)
-    outputs, closely = projection.outputs(units), {"atol": 1e-8, "rtol": 1e-8}
-    for k in list(range(0, units.n_units, 1 + units.n_units // 5)):
-        rows, r = list(units)[k], units.repetition[k]
-        tested = rows[units.tested[r, rows]]
-        theirs = refitted(*given, fit_intercept, rows)
-        assert_allclose(outputs[r, tested], theirs[tested], **closely)
-    whole = refitted(*given, fit_intercept, [])
-    assert_allclose(projection.fitted(), whole, **closely)
-    machine, blocks = projection.expansion, ArrayBlocks(given[0], size=50)
-    f = outputs_on(blocks, given[-1], machine.coefficients, machine.intercept)
-    assert_allclose(f, whole, **closely)
-
-
-=======
->>>>>>> tests
 def independent(on):
     """Those of the landmarks that span all: beyond these a slope in K_ZZ is one in rounding."""
     chosen = pivoted_landmarks(on.kernel, on.samples, len(on), np.random.RandomState(0))
