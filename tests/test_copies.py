@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
+from pairwise import in_turn
 
 from looms import SVCCV, CopiesWarning, LSSVMClassifierCV, LSSVMRegressorCV
 from looms.conformal import jackknife_plus
@@ -106,8 +107,7 @@ FINE = {
 }
 
 
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
-@pytest.mark.parametrize("name", COARSE)
+@pytest.mark.parametrize(("name", "kind"), in_turn(COARSE, [np.asarray, sp.csr_matrix]))
 def test_twins_among_rows_nearly_equal_are_ordinary(name, kind):
     rows = COARSE[name].astype(float)
     assert len(np.unique(rows, axis=0)) < 0.95 * len(rows)

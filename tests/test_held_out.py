@@ -1,7 +1,6 @@
 """The HeldOut value: shapes, immutability, persistence, representation."""
 
 import copy
-import doctest
 import pickle
 from dataclasses import FrozenInstanceError
 
@@ -9,7 +8,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from looms import held_out
 from looms.held_out import HeldOut
 
 Y = np.array([1.0, 2.0, 6.0])
@@ -29,12 +27,6 @@ def test_residuals_and_default_weights(shape):
 def test_converts_to_float64():
     loo = HeldOut([1, -1], [1, 0], [1, 2])
     assert [getattr(loo, name).dtype for name in FIELDS] == [np.float64] * 3
-
-
-def test_doctest():
-    result = doctest.testmod(held_out)
-    assert result.attempted > 0
-    assert result.failed == 0
 
 
 def unpickled(loo):

@@ -97,20 +97,6 @@ def test_loo_scores_mean_the_same(two_classes):
         assert (row["mu"], row["kernel"], row["criterion"]) == (machine.mu_, "linear", "press")
 
 
-@pytest.mark.slow
-def test_error_rates_of_leave_one_out_do_not_lean_where_nothing_can_be_learned():
-    """Of single rows left out this machine is wrong on eight in ten."""
-    rates = []
-    for seed in range(12):
-        rng = np.random.default_rng(seed)
-        noise, y = rng.normal(size=(60, 5)), rng.permutation(60) % 2
-        machine = looms.LSSVMClassifier(mu=1.0, threshold=0)
-        table = looms.assess(machine, noise, y, 4, random_state=seed).table
-        rates.append(table["loo_ber"].mean())
-    error = np.std(rates, ddof=1) / np.sqrt(len(rates))
-    assert abs(np.mean(rates) - 0.5) < 2.5 * error
-
-
 def test_loo_scores_of_several_classes():
     X, y = load_iris(return_X_y=True)
     table = looms.assess(looms.LSSVMClassifier(), X, y, 2, random_state=0).table

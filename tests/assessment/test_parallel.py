@@ -4,7 +4,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+import warnings
 from pathlib import Path
 
 import joblib
@@ -16,6 +18,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from threadpoolctl import threadpool_info
 
 import looms
+from looms import _recording
 from looms.assessment._experiment import Experiment
 from looms.assessment._parallel import run_splits
 
@@ -120,15 +123,33 @@ def _lives(pid):
         return False
 
 
-@pytest.mark.slow
+class Held(Deadly):
+    """Fits after the first go on when they are let go."""
+
+    first, begun, go_on = threading.Event(), threading.Event(), threading.Event()
+
+    def fit(self, X, y):
+        if self.first.is_set():
+            self.begun.set()
+            assert self.go_on.wait(60)
+        self.first.set()
+        return super().fit(X, y)
+
+
 def test_who_stops_early_gets_no_warning(numbered):
-    model = Deadly(os.getpid(), seconds=0.02, until=os.devnull)
-    experiment = Experiment.of(model, *numbered, n_splits=30, scoring="ber", random_state=0)
+    """While another thread records the warnings of its split, by filters of the whole process."""
+    before = list(warnings.filters)
+    experiment = Experiment.of(
+        Held(os.getpid()), *numbered, n_splits=30, scoring="ber", random_state=0
+    )
     with joblib.parallel_config("threading"):
         results = run_splits(experiment, experiment.splits, 2)
         next(results)
+        assert Held.begun.wait(60)
         results.close()
-    time.sleep(0.3)  # the splits at work then end by themselves
+    Held.go_on.set()  # the splits at work then end by themselves
+    _eventually(lambda: [None] * (not _recording._LISTS), 1)
+    assert list(warnings.filters) == before
 
 
 class Threads(Deadly):

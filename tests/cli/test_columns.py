@@ -98,20 +98,6 @@ def test_sparse_features_give_no_note(capsys):
     assert capsys.readouterr().err == ""
 
 
-@pytest.mark.slow
-def test_commands_say_it(looms, tmp_path):
-    frame = pd.DataFrame({"id": ROWS, "a": ROWS % 7, "one": 1, "c": np.array(["x", "y"])[ROWS % 2]})
-    frame.to_csv("table.csv", index=False)
-    for arguments in (
-        *(("fit", "table.csv", "-o", "m.skops"), ("assess", "table.csv", "-n", 2)),
-        ("diagnose", "table.csv", "-b", 0, "--C", 1, "--gamma", 1),
-    ):
-        result = looms(*arguments, "-t", "c")
-        assert result.exit_code == 0, result.stderr
-        assert "same value in every row: 'one'" in result.stderr
-        assert "in every row: 'id'; if this is an identifier" in result.stderr
-
-
 def test_dates_are_not_used_without_a_word(said):
     days = pd.Timestamp("2021-01-01") + pd.to_timedelta(ROWS, unit="D")
     found = said(a=days, b=days.strftime("%d.%m.%Y"), c=days.strftime("%m/%d/%Y"))

@@ -46,14 +46,6 @@ def test_fit_classification(looms, fit, pets, figures):
 
 
 @pytest.mark.slow
-def test_progress_names_the_candidates(fit, pets):
-    pytest.importorskip("sklearn.callback")
-    result = fit(pets, "-t", "kind", "-k", "linear", "-k", "rbf", "-c", "wmw")
-    lines = "Candidate 1 of 2: linear, wmw\nCandidate 2 of 2: rbf, wmw\n"
-    assert lines in result.stderr
-
-
-@pytest.mark.slow
 def test_fit_and_score_regression(looms, fit, data_folder, figures):
     result = fit(data_folder / "yacht.csv", "-t", "target", "-k", "rbf")
     assert result.exit_code == 0, result.stderr
@@ -92,28 +84,6 @@ def test_predict_to_standard_output_can_be_piped(looms, pets, pets_model):
     says_dog = predictions["decision_dog"] > 0
     assert (predictions["prediction"] == np.where(says_dog, "dog", "cat")).all()
     assert (predictions["prediction"] == pd.read_csv(pets)["kind"]).mean() > 0.9
-
-
-@pytest.mark.slow
-def test_predict_several_classes(looms, fit, data_folder):
-    fit(data_folder / "liver.csv", "-t", "target")
-    result = looms("predict", "liver.looms.skops", data_folder / "liver.csv", "--digits", 17)
-    predictions = pd.read_csv(io.StringIO(result.stdout))
-    decisions = predictions.filter(like="decision_")
-    winners = decisions.columns[decisions.to_numpy().argmax(axis=1)].str.removeprefix("decision_")
-    assert (winners == predictions["prediction"]).all()
-    assert decisions.shape[1] == 4
-    probabilities = predictions.filter(like="probability_")
-    assert list(probabilities) == [f"probability_{name[9:]}" for name in decisions]
-    assert probabilities.sum(axis=1).to_numpy() == pytest.approx(np.ones(len(predictions)))
-    result = looms("score", "liver.looms.skops", data_folder / "liver.csv")
-    assert "persistent_chronic" in result.stdout
-
-
-def test_predict_regression_has_one_column(looms, fit, data_folder):
-    fit(data_folder / "mcycle.csv", "-t", "target")
-    result = looms("predict", "mcycle.looms.skops", data_folder / "mcycle.csv")
-    assert result.stdout.splitlines()[0] == "row,prediction"
 
 
 def test_predict_to_a_file(looms, pets, pets_model, one_line):
@@ -190,37 +160,6 @@ def test_demo_needs_no_file_and_writes_none(looms, figures):
 
 
 # Options -------------------------------------------------------------------------
-
-
-def test_options_reach_the_estimator(looms, pets):
-    result = looms(
-        *("fit", pets, "-t", "kind", "-k", "linear", "-c", "wmw", "--optimizer", "scg"),
-        *("--threshold", "ber", "--weight", "balanced", "--max-iter", 7, "--random-state", 3),
-        *("--output", "m.skops", "--nested", "none"),
-    )
-    assert result.exit_code == 0, result.stderr
-    parameters = load_model("m.skops").model[-1].get_params(deep=False)
-    expected = LSSVMClassifierCV(
-        "linear",
-        "wmw",
-        optimizer="scg",
-        threshold="ber",
-        class_weight="balanced",
-        max_iter=7,
-        nested=None,
-        random_state=3,
-    ).get_params(deep=False)
-    assert parameters == expected
-
-
-@pytest.mark.slow
-def test_figures_are_at_the_threshold(looms, fit, data_folder, figures):
-    result = fit(data_folder / "haberman.csv", "-t", "target", "--threshold", "ber")
-    machine = load_model("haberman.looms.skops").model[-1]
-    assert abs(machine.threshold_) > 0.1
-    assert f"threshold = {machine.threshold_:.4g}" in result.stdout
-    assert figures(result.stdout)[1] == pytest.approx(machine.scores_["ber"], abs=1e-4)
-    assert f"{machine.candidates_[0].score:.4g}" in result.stdout
 
 
 def test_task_can_be_forced(looms, fit, pets):

@@ -45,15 +45,6 @@ def test_intervals(looms, fit, heights, method):
     )
 
 
-def test_wider_for_more(looms, fit, heights):
-    fit(heights, "-t", "height", "-o", "m.skops")
-    narrow, wide = (
-        predictions(looms("predict", "m.skops", heights, "--coverage", share, "--digits", 17))
-        for share in (0.5, 0.95)
-    )
-    assert ((wide["upper"] - wide["lower"]) > (narrow["upper"] - narrow["lower"])).all()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("conditional", [False, True])
 def test_sets(looms, fit, data_folder, conditional):

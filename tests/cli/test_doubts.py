@@ -1,8 +1,5 @@
 """What is said of a machine that should not be trusted, and of rows that it does not know."""
 
-import json
-import re
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -40,18 +37,6 @@ def test_a_rare_class_is_warned_of_with_the_remedy_and_shown(looms, fit, rare):
     assert "Confusion, leave-one-out" in looms("show", "rare.looms.skops").stdout
     result = fit("rare.csv", "-t", "event", "-k", "linear", "--threshold", "ber", "-f")
     assert not [line for line in said(result) if line.startswith("Warning: ")]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("machine", ["lssvm", "svm"])
-def test_a_copy_of_the_target_is_named(fit, rare, machine):
-    rare = rare[::5]
-    rare.assign(outcome=(rare.event == "yes").astype(int)).to_csv("leak.csv", index=False)
-    result = fit("leak.csv", "-t", "event", "-k", "linear", "--machine", machine)
-    assert any(
-        line.startswith("Warning: 'outcome' (AUC 1.000) alone predicts the target. Is it known")
-        for line in said(result)
-    )
 
 
 @pytest.mark.slow
@@ -122,27 +107,3 @@ def test_dates_out_of_range_are_shown_as_dates(looms, fit, rare):
     read, line = said(looms("predict", "t.looms.skops", "later.csv"))
     assert "'day': read as a date, the day before the month," in read
     assert "range, 2020-01-01 to 2021-08-22, furthest 2031-05-06;" in line
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("all_partitions")
-def test_rows_along_a_track_are_warned_of_and_their_shuffle_is_not(fit, tmp_path):
-    rng = np.random.default_rng(0)
-    series = np.cumsum(rng.normal(size=(200, 4)), axis=0)
-    frame = pd.DataFrame(series[:, :3], columns=list("abc"))
-    frame["caught"] = np.where(series[:, 3] > np.median(series[:, 3]), "yes", "no")
-    frame.to_csv("track.csv", index=False)
-    options = ("-t", "caught", "--report", "r.html")
-    (line,) = (each for each in said(fit("track.csv", *options)) if "consecutive rows" in each)
-    assert re.match(
-        r"Warning: The error rate to quote is [\d.]+ % ± [\d.]+; by blocks of consecutive rows it "
-        r"is [\d.]+ % \(p = 0\.005\): rows near one another in the table tell of one another\. ",
-        line,
-    )
-    assert "hold them out together: --groups or --time. If the table was only sorted" in line
-    assert "by blocks of consecutive rows" in (tmp_path / "r.html").read_text(encoding="utf-8")
-    result = fit("track.csv", "-t", "caught", "--json", "-f")
-    assert "Rows in an order" in [each["title"] for each in json.loads(result.stdout)["cautions"]]
-    frame.sample(frac=1, random_state=0).to_csv("track.csv", index=False)
-    lines = said(fit("track.csv", *options, "-f"))
-    assert not any("consecutive rows" in each for each in lines)

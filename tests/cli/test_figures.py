@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from looms import SVCCV, LSSVMClassifier, LSSVMRegressor
+from looms import LSSVMClassifier, LSSVMRegressor
 from looms.cli._figures import (
     HEADINGS,
     class_figures,
@@ -70,18 +70,6 @@ def test_figures_of_a_fit_are_its_scores():
         expected = {"leave-one-out": machine.scores_, "± s.e.": machine.scores_se_}
         assert held_out_figures(Facts(machine)) == expected
         assert machine.scores_.keys() <= HEADINGS.keys()
-
-
-@pytest.mark.filterwarnings("ignore::looms.OptimisticScoresWarning")
-def test_figures_of_a_support_vector_machine_are_of_its_leave_one_out_outputs():
-    X = RNG.normal(size=(60, 3))
-    y = X[:, 0] + RNG.normal(size=60) > 0
-    machine = SVCCV("linear", "error", resolution=4.0).fit(X, y)
-    loo, values = machine.loo_, held_out_figures(Facts(machine))["leave-one-out"]
-    predicted = loo.outputs > machine.threshold_
-    assert values["error"] == pytest.approx(np.mean(predicted != y))
-    assert values["ber"] == pytest.approx(1 - metrics.balanced_accuracy_score(y, predicted))
-    assert values["auc"] == machine.scores_["auc"]  # within folds
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

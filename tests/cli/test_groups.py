@@ -1,6 +1,5 @@
 """Rows held out together, in groups and folds, and the grid: from the options to the figures."""
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +7,7 @@ import pandas as pd
 import pytest
 
 from looms import LSSVMClassifierCV
-from looms.diagnostics import case_deletion, influence
+from looms.diagnostics import influence
 from looms.model_files import load_model
 
 
@@ -56,12 +55,6 @@ def test_prediction_takes_no_notice_of_the_groups(looms, fit, visits):
 
 
 @pytest.mark.slow
-def test_rows_that_belong_together_are_suspected(fit, visits):
-    result = fit(visits, "-t", "ill", "--drop", "patient", "-o", "m.skops")
-    assert "as repeats or samples of one patient, hold them out together: --groups" in result.stderr
-
-
-@pytest.mark.slow
 def test_the_grid_repeats_the_choice(looms, visits, figures):
     options = ("--groups", "patient", "--cv", "5", "--search", "grid", "-k", "linear")
     result = looms("fit", visits, "-t", "ill", *options, "-o", "m.skops", "--report", "r.html")
@@ -79,36 +72,6 @@ def test_the_grid_repeats_the_choice(looms, visits, figures):
     assert "<dt>groups</dt>" in asked
     assert "outputs of machines chosen without the fold" in text
     assert "flatter" not in text
-
-
-@pytest.mark.slow
-def test_repetitions_of_folds_reach_the_estimator(fit, pets, data_folder):
-    result = fit(pets, "-t", "kind", "--cv", "5x2", "-o", "m.skops")
-    assert result.exit_code == 0, result.stderr
-    assert load_model("m.skops").model[-1].units_.codes.shape == (5, 40)
-    assert "cross-validation chose this machine" in result.stderr
-    result = fit(data_folder / "yacht.csv", "-t", "target", "--cv", 10, "-o", "y.skops")
-    assert result.exit_code == 0, result.stderr
-    assert "CV RMSE" in result.stdout
-
-
-@pytest.mark.slow
-def test_a_grid_of_single_rows(looms, pets):
-    result = looms("fit", pets, "-t", "kind", "--search", "grid", "-o", "m.skops")
-    assert result.exit_code == 0, result.stderr
-    assert "the choice was repeated without each row" in result.stderr
-    assert "nested leave-one-out" in result.stdout
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "options",
-    [("--cv", "2x5"), ("--nested", "folds"), ("-k", "linear", "-k", "rbf", "--combine", "stack")],
-)
-def test_a_grid_is_searched_anew_in_folds(looms, pets, options):
-    result = looms("fit", pets, "-t", "kind", "--search", "grid", *options, "-o", "m.skops")
-    assert result.exit_code == 0, result.stderr
-    assert "for these figures the choice was repeated without each of" in result.stderr
 
 
 def test_a_gap_among_the_groups_is_refused(fit, visits, one_line):
@@ -152,22 +115,6 @@ def test_a_file_without_columns_has_no_groups(fit, tmp_path, one_line):
     one_line(result, 2, "there is no column '1' for --groups: the file has no named columns")
 
 
-@pytest.mark.slow
-def test_an_assessment_keeps_groups_on_one_side(looms, visits):
-    options = ("--groups", "patient", "-n", 4, "--test-size", 0.25, "-k", "linear")
-    apart = looms("assess", visits, "-t", "ill", "--drop", "patient", "-n", 4, "-k", "rbf")
-    result = looms("assess", visits, "-t", "ill", *options)
-    assert result.exit_code == 0, result.stderr
-    assert apart.exit_code == 0, apart.stderr
-
-    def ber(output):
-        return float(
-            next(line for line in output.splitlines() if line.startswith("ber")).split()[1]
-        )
-
-    assert ber(result.stdout) > 0.3 > 0.2 > ber(apart.stdout)
-
-
 @pytest.mark.filterwarnings("ignore::looms.OneClassWarning")
 @pytest.mark.slow
 def test_a_diagnosis_leaves_out_the_groups_of_the_fit(looms, fit, visits):
@@ -196,25 +143,6 @@ def test_a_diagnosis_leaves_out_the_groups_of_the_fit(looms, fit, visits):
     assert "there is no column 'ward'" in result.stderr
 
 
-def test_a_support_vector_machine_is_diagnosed_by_groups(looms, visits):
-    given = ("--C", 1, "--gamma", 0.25, "-b", 0, "--groups", "patient")
-    result = looms("diagnose", visits, "-t", "ill", *given)
-    assert result.exit_code == 0, result.stderr
-    assert "320 rows in 40 groups" in result.stdout
-    assert re.search(r"^ +p\d+ +8 +\d+\.\d+ +\S+ *$", result.stdout, re.M)
-
-
-@pytest.mark.slow
-def test_the_report_names_the_groups(fit, visits):
-    options = ("--groups", "patient", "-k", "linear", "-o", "m.skops", "--report", "r.html")
-    assert fit(visits, "-t", "ill", *options).exit_code == 0
-    table = pd.read_csv(visits)
-    found = case_deletion(load_model("m.skops").model, groups=table["patient"])
-    page = Path("r.html").read_text()
-    assert "The most influential of 40 groups" in page
-    assert f"are those of {', '.join(found.most_influential(6).index)}." in page
-
-
 @pytest.mark.filterwarnings("ignore::looms.BoundWarning", "ignore::looms.OneClassWarning")
 @pytest.mark.slow
 def test_the_search_is_repeated_in_folds(looms, visits, figures):
@@ -238,7 +166,7 @@ def test_the_search_is_repeated_in_folds(looms, visits, figures):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["shuffle", "kfold", "bootstrap"])
+@pytest.mark.parametrize("method", ["kfold", "bootstrap"])
 @pytest.mark.filterwarnings("ignore")
 def test_an_assessment_keeps_groups_together_in_its_store(looms, visits, method):
     options = ["assess", visits, "-t", "ill", "--method", method, "--store", "s"]

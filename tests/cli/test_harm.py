@@ -192,10 +192,5 @@ def test_a_folder_that_takes_no_file_is_refused_before_any_work(
     one_line(result, 2, f"change its permissions, or name another {option}")
 
 
-@pytest.mark.parametrize("name", ["wine.csv", "tiny.pkl", "m.npz"])
-def test_a_model_is_named_as_one(fit, pets, one_line, name):
-    one_line(fit(pets, "-t", "kind", "-f", "-o", name), 2, "ends in .skops")
-
-
 def test_the_limit_of_a_model_s_size_is_an_option(looms, pets, pets_model, one_line):
     one_line(looms("show", pets_model, "--max-bytes", 1000), 2, "allow more by --max-bytes")

@@ -9,13 +9,10 @@ import pandas as pd
 import pytest
 from sklearn.datasets import dump_svmlight_file
 
-from looms import LSSVMRegressorCV
 from looms.cli import _prepare, _request
 from looms.datasets import _rows
 from looms.datasets._large import first_pass
-from looms.folds import GapKFold
 from looms.model_files import load_model
-from looms.tables import table_preprocessor
 
 N = 300
 
@@ -131,23 +128,6 @@ def test_where_the_sample_is_the_table_the_rows_are_kept(looms, large, monkeypat
 
 
 @pytest.mark.parametrize(
-    "options",
-    [
-        ("--nested", "folds"),
-        ("-k", "linear", "-k", "rbf", "--combine", "stack"),
-        ("--copies", "together", "--nested", "none"),
-    ],
-    ids=["nested", "stack", "copies"],
-)
-@pytest.mark.slow
-def test_rows_in_blocks_are_tuned_anew_and_compared(looms, large, tmp_path, options):
-    result = looms("fit", "t.csv", "-t", "y", "--rank", 9, *options, "-o", "m.skops")
-    assert result.exit_code == 0, result.stderr
-    nested = load_model(tmp_path / "m.skops").model[-1].nested_
-    assert (nested is None) == ("none" in options)
-
-
-@pytest.mark.parametrize(
     ("options", "text"),
     [
         (("--rank", 20, "--memory", "1MB"), "no rank fits: allow more by --memory"),
@@ -174,57 +154,6 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(looms, large, one_line, tmp_
 
 
 @pytest.mark.slow
-def test_groups_and_times_of_a_machine_on_landmarks_are_those_of_python(looms, tmp_path):
-    """Whole groups, and windows of time, are held out, as by the estimator."""
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame(rng.normal(size=(200, 2)).round(3), columns=["a", "b"])
-    frame["y"] = (frame["a"] + rng.normal(size=200)).round(3)
-    frame["site"], frame["day"] = rng.integers(0, 20, 200), rng.permutation(200)
-    frame.to_csv(tmp_path / "t.csv", index=False)
-    options = ("-t", "y", "--rank", 20, "--force", "-o", "m.skops")
-    for command, groups, cv in (
-        (("--groups", "site", "--drop", "day"), frame["site"], None),
-        (("--time", "day", "--drop", "site"), None, GapKFold(10)),
-    ):
-        rows = frame if groups is not None else frame.sort_values("day")
-        result = looms("fit", "t.csv", *options, *command)
-        assert result.exit_code == 0, result.stderr
-        machine = load_model("m.skops").model[-1]
-        assert machine.landmarks_.shape[0] <= 20
-        X = table_preprocessor(rows[["a", "b"]]).fit_transform(rows[["a", "b"]])
-        expected = LSSVMRegressorCV(rank=20, cv=cv).fit(X, rows["y"], groups=groups)
-        np.testing.assert_allclose(machine.held_out_.outputs, expected.held_out_.outputs)
-        assert not np.allclose(machine.held_out_.outputs, machine.loo_.outputs)
-        result = looms("assess", "t.csv", "-t", "y", "--rank", 20, *command, "--splits", 3)
-        assert result.exit_code == 0, result.stderr
-
-
-@pytest.mark.parametrize(
-    ("options", "parameters"),
-    [
-        (("-k", "rbf", "-k", "linear", "--combine", "stack"), {"combine": "stack"}),
-        (("-k", "rbf", "-k", "linear", "--search", "grid", "--cv", "2x3"), {"search": "grid"}),
-    ],
-)
-@pytest.mark.slow
-def test_stacks_and_grids_on_landmarks_are_those_of_python(looms, tmp_path, options, parameters):
-    rng = np.random.default_rng(1)
-    frame = pd.DataFrame(rng.normal(size=(40, 2)).round(3), columns=["a", "b"])
-    frame["y"] = (np.sin(3 * frame["a"]) + 0.1 * rng.normal(size=40)).round(3)
-    frame.to_csv(tmp_path / "t.csv", index=False)
-    fast = ("--rank", 9, "--nested", "none")
-    result = looms("fit", "t.csv", "-t", "y", *fast, *options, "-o", "m.skops")
-    assert result.exit_code == 0, result.stderr
-    machine = load_model("m.skops").model[-1]
-    X = table_preprocessor(frame[["a", "b"]]).fit_transform(frame[["a", "b"]])
-    folds = {"cv": "2x3"} if "--cv" in options else {}
-    expected = LSSVMRegressorCV(["rbf", "linear"], rank=9, nested=None, **parameters, **folds)
-    expected.fit(X, frame["y"])
-    np.testing.assert_allclose(machine.held_out_.outputs, expected.held_out_.outputs)
-    assert machine.scores_ == pytest.approx(expected.scores_)
-
-
-@pytest.mark.slow
 def test_memory_and_time_are_told_before_many_rows_are_fitted(looms, tmp_path, monkeypatch):
     monkeypatch.setattr(_request, "FULL_ROWS", 250)
     monkeypatch.setattr(_request, "free_memory", lambda: 8 * 10**9)
@@ -245,13 +174,3 @@ def test_memory_and_time_are_told_before_many_rows_are_fitted(looms, tmp_path, m
     assert "of memory (of 8 GB free); --rank auto" in grid.stderr
     assess = looms("assess", "t.csv", "-t", "y", "--max-iter", 1, "--splits", 2)
     assert "Note: 270 rows: about 0.002 GB of memory" in assess.stderr
-
-
-@pytest.mark.slow
-def test_groups_of_any_size_go_with_landmarks(looms, tmp_path, monkeypatch):
-    monkeypatch.setattr("looms.lssvm.landmarks._WITHIN_BLOCK", 5)
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame(rng.normal(size=(200, 2)).round(3), columns=["a", "y"])
-    frame.assign(site=np.arange(200) // 10).to_csv(tmp_path / "t.csv", index=False)
-    options = ("fit", "t.csv", "-t", "y", "--rank", 20, "--groups", "site")
-    assert looms(*options).exit_code == 0

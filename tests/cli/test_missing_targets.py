@@ -52,15 +52,6 @@ def test_a_fit_and_a_score_without_them(looms, fit, gaps, one_line, options):
 
 
 @pytest.mark.slow
-def test_an_assessment_without_them(looms, gaps):
-    same = ("-t", "y", "-k", "linear", "--splits", 3)
-    result = looms("assess", "t.csv", OPTION, *same)
-    assert result.exit_code == 0, result.stderr
-    assert "3 rows of 60 left out" in result.stderr
-    assert result.stdout == looms("assess", "whole.csv", *same).stdout
-
-
-@pytest.mark.slow
 def test_rows_keep_their_numbers(looms, fit, gaps, tmp_path, one_line):
     result = fit("t.csv", "-t", "y", OPTION, "--json", "-k", "linear")
     names = {int(row["name"]) for row in json.loads(result.stdout)["samples"]["rows"]}

@@ -40,21 +40,6 @@ def test_fit_show_predict_score(looms, pets, figures):
     assert looms("predict", "m.skops", pets, "-o", "p.csv", "--force").exit_code == 0
 
 
-@pytest.mark.slow
-def test_folds_and_seed_reach_the_machine(looms, pets):
-    result = looms("fit", pets, *OURS, "--cv", "2x3", "--random-state", 7, "-o", "m.skops")
-    assert result.exit_code == 0, result.stderr
-    machine = load_model("m.skops").model[-1]
-    assert (machine.validation, machine.random_state) == ("2x3", 7)
-    assert len(machine.validation_) == 40
-
-
-def test_assess(looms, pets):
-    result = looms("assess", pets, *OURS, "-n", "2", "-o", "splits.csv")
-    assert result.exit_code == 0, result.stderr
-    assert {"ber", "error"} <= set(pd.read_csv("splits.csv").columns)
-
-
 @pytest.mark.parametrize(
     ("options", "text"),
     [

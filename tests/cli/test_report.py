@@ -64,17 +64,6 @@ def test_what_is_not_installed_is_said_before_the_fit(
 
 
 @pytest.mark.slow
-def test_sparse_rows_without_names(fit, tmp_path):
-    rows = [f"{1 if k % 3 else -1} 1:{k % 5} 3:{(k * k) % 7}" for k in range(30)]
-    (tmp_path / "rows.svm").write_text("\n".join(rows) + "\n")
-    result = fit("rows.svm", "--format", "svmlight", "-o", "m.skops", "--report", "r.html")
-    assert result.exit_code == 0, result.stderr
-    page = (tmp_path / "r.html").read_text(encoding="utf-8")
-    assert "<title>rows.svm</title>" in page
-    assert "column 3" in page
-
-
-@pytest.mark.slow
 def test_the_page_has_the_notes_on_columns_that_the_fit_prints(fit, tmp_path):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(

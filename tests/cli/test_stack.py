@@ -50,16 +50,3 @@ def test_a_stack_is_shown_with_its_weights_and_predicts(looms, fit, table):
         assert predicted.exit_code == 0, predicted.stderr
         ends = pd.read_csv(StringIO(predicted.stdout))[["lower", "upper"]]
         np.testing.assert_array_equal(ends, machine.predict_interval(X, 0.8, method))
-
-
-@pytest.mark.slow
-def test_the_best_of_several_is_compared_in_folds(looms, fit, table):
-    options = (table, "-t", "y", "--drop", "high", "-k", "linear", "-k", "rbf")
-    result = fit(*options)
-    assert result.exit_code == 0, result.stderr
-    assert "without each of 5 folds, and chosen by the other folds" in result.stderr
-    whole = looms("fit", *options, "--force")  # of few rows
-    assert "the choice was repeated without each of 5 folds" in whole.stderr
-    assert "5-fold RMSE" in result.stdout
-    assert "weight" not in result.stdout
-    assert "Chosen: " in result.stdout

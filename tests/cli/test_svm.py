@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from looms import SVCCV
-from looms.folds import GapKFold
 from looms.model_files import load_model
 
 pytestmark = pytest.mark.filterwarnings("ignore::looms.BoundWarning")
@@ -51,55 +50,6 @@ def test_groups_and_folds_reach_the_figures(looms, pets, figures, tmp_path):
     ]
     assert "scores are optimistic" not in result.stderr  # a note says so
     assert figures(result.stdout)[:4] == pytest.approx(list(machine.scores_.values()), abs=1e-3)
-
-
-@pytest.mark.filterwarnings("ignore::looms.OptimisticScoresWarning")
-def test_windows_of_time_and_a_grid_are_those_of_python(looms, pets, tmp_path):
-    table = pd.read_csv(pets)
-    table["day"] = np.random.default_rng(0).permutation(len(table))
-    table.to_csv(tmp_path / "days.csv", index=False)
-    options = ("-k", "linear", "--search", "grid", "--time", "day", "--cv", "4")
-    result = looms("fit", "days.csv", *SVM, *options, "-o", "m.skops")
-    assert result.exit_code == 0, result.stderr
-    saved, table = load_model("m.skops"), table.sort_values("day")
-    machine = saved.model[-1]
-    X = saved.model[:-1].transform(table.drop(columns=["day", "kind"]))
-    expected = SVCCV("linear", search="grid", cv=GapKFold(4)).fit(X, table["kind"])
-    np.testing.assert_array_equal(machine.held_out_.outputs, expected.held_out_.outputs)
-
-
-def test_sets_of_labels(looms, pets):
-    assert looms("fit", pets, *SVM, "-k", "linear", "-o", "m.skops").exit_code == 0
-    result = looms("predict", "m.skops", pets, "--coverage", 0.9)
-    assert result.exit_code == 0, result.stderr
-    assert result.stdout.splitlines()[0].endswith(",set")
-
-
-@pytest.mark.skipif(not hasattr(SVCCV, "set_callbacks"), reason="of scikit-learn since 1.9")
-@pytest.mark.slow
-def test_each_kernel_is_announced(looms, pets):
-    result = looms("fit", pets, *SVM, "-k", "linear", "-k", "rbf", "-o", "m.skops")
-    assert "Candidate 1 of 2: linear, log_likelihood" in result.stderr
-    assert "Candidate 2 of 2: rbf, log_likelihood" in result.stderr
-
-
-@pytest.mark.slow
-def test_several_classes(looms, tmp_path):
-    rows = [{"a": i % 3 + 0.1 * (i % 7), "b": i % 5, "kind": "xyz"[i % 3]} for i in range(30)]
-    pd.DataFrame(rows).to_csv(tmp_path / "three.csv", index=False)
-    result = looms("fit", "three.csv", *SVM, "-o", "m.skops")
-    assert result.exit_code == 0, result.stderr
-    predicted = looms("predict", "m.skops", "three.csv").stdout
-    assert predicted.startswith("row,prediction,decision_x,decision_y,decision_z,probability_")
-
-
-@pytest.mark.slow
-def test_assess(looms, pets):
-    result = looms("assess", pets, *SVM, "-k", "linear", "-n", "2", "-o", "splits.csv")
-    assert result.exit_code == 0, result.stderr
-    table = pd.read_csv("splits.csv")
-    assert {"ber", "loo_ber", "loo_auc", "C", "kernel", "threshold"} <= set(table.columns)
-    assert table[["C", "loo_ber"]].notna().all(axis=None)
 
 
 def test_a_kernel_of_many_scales_is_refused_by_the_estimator(looms, pets, one_line):

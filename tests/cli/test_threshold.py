@@ -81,7 +81,7 @@ def test_candidates_are_compared_by_the_loss_of_the_rule(rule, capsys):
 @pytest.mark.parametrize(
     ("machine", "text"),
     [
-        *(("lssvm", text) for text in ("f1", "recall=0.95", "precision=0.6", "cost=1:5")),
+        ("lssvm", "f1"),
         ("svm", "cost=1:5"),
     ],
 )
@@ -157,34 +157,3 @@ def test_a_positive_class_of_most_rows_is_warned_of(fit, pets):
         result = fit(pets, "--drop", "indoors", "-t", *options, "-o", "m.skops", "--force")
         assert result.exit_code == 0, result.stderr
         assert "positive class" not in result.stderr
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["beta", "none"])
-def test_calibration(looms, fit, pets, name):
-    result = fit(pets, "-t", "kind", "--calibration", name, "-o", "m.skops")
-    assert result.exit_code == 0, result.stderr
-    machine = load_model("m.skops").model[-1]
-    assert machine.calibration == (None if name == "none" else name)
-    assert ("probability_cat" in looms("predict", "m.skops", pets).stdout) == (name != "none")
-    assert f"calibration={name}" in looms("show", "m.skops").stdout
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::looms.BoundWarning")
-def test_calibration_of_a_support_vector_machine(looms, pets, one_line):
-    svm = ("fit", pets, "-t", "kind", "--machine", "svm", "-o", "m.skops", "--calibration")
-    one_line(looms(*svm, "beta"), 2, "--calibration beta is for --machine lssvm; svm has sigmoid")
-    for name, probability in (("none", None), ("sigmoid", "loo")):
-        assert looms(*svm, name, "--force").exit_code == 0
-        assert load_model("m.skops").model[-1].probability == probability
-        assert ("log loss" in looms("score", "m.skops", pets).stdout) == (name != "none")
-
-
-def test_the_options_of_assess(looms, pets):
-    options = ("-n", 2, "--threshold", "cost=1:5", "--calibration", "none")
-    result = looms("assess", pets, "-t", "kind", *options)
-    assert result.exit_code == 0, result.stderr
-    assert "calibration=None" in result.stdout
-    assert "threshold=Cost(" in result.stdout
-    assert "--threshold cost=1:5: positive is dog" in result.stderr

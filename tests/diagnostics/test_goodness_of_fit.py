@@ -204,12 +204,6 @@ def test_bad_options(options, message):
         goodness_of_fit(SVC(), *sample(), **options)
 
 
-@pytest.mark.slow
-def test_the_smallest_numbers_of_replicates_pass():
-    for n_bootstrap, alpha in ((19, 0.05), (99, 0.01), (9, 0.1), (2, 1 / 3), (6, 0.15)):
-        goodness_of_fit(LogisticRegression(), *sample(), n_bootstrap, alpha=alpha, random_state=0)
-
-
 def test_balanced_weights_are_those_of_the_sample():
     X, y = sample()
     y[:15] = "no"

@@ -61,18 +61,8 @@ def test_it_is_fitted_if_it_is_not():
     assert chosen[-1].C_ in GRID["C"]
 
 
-def test_errors_are_those_of_its_leave_one_out_outputs():
-    X, y = sample()
-    chosen = svccv().fit(X, y)
-    found = excess_error(chosen, X, y)
-    np.testing.assert_array_equal(found.fits.predicted, chosen.predict(X))
-    without = chosen.classes_[(chosen.loo_.outputs > chosen.threshold_).astype(int)]
-    np.testing.assert_array_equal(found.fits.predicted_without, without)
-    assert (without != chosen.predict(X)).any()
-
-
-@pytest.mark.parametrize("kernel", ["linear", "quadratic", "normalized_cubic"])
-def test_other_kernels(kernel):
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "normalized_cubic"])
+def test_errors_are_those_of_its_leave_one_out_outputs(kernel):
     X, y = sample()
     chosen = svccv(kernel).fit(X, y)
     found = excess_error(chosen, X, y)

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from pairwise import in_turn
 from sklearn.exceptions import NotFittedError
 
 from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
 from looms.criteria import Hinge
-from looms.kernels import ARD, RBF, Boolean, Polynomial
+from looms.kernels import RBF, Boolean
 from looms.lssvm import refit_loo
 from looms.selection import Objective
 
@@ -38,28 +39,6 @@ def changed(values, value):
 
 
 class TestData:
-    @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-    @each_estimator
-    def test_values_that_are_no_numbers(self, Estimator, value):
-        name = "NaN" if np.isnan(value) else "infinity"
-        with pytest.raises(ValueError, match=f"Input X contains {name}"):
-            Estimator().fit(changed(X, value), target(Estimator))
-        with pytest.raises(ValueError, match=f"Input X contains {name}"):
-            Estimator().fit(sp.csr_array(changed(X, value)), target(Estimator))
-        with pytest.raises(ValueError, match=f"Input y contains {name}"):
-            Estimator().fit(X, changed(target(Estimator), value))
-        with pytest.raises(ValueError, match=f"Input X contains {name}"):
-            Estimator().fit(X, target(Estimator)).predict(changed(X, value))
-
-    @each_estimator
-    def test_too_few_samples(self, Estimator):
-        with pytest.raises(ValueError, match="minimum of 2 is required"):
-            Estimator().fit(X[:1], target(Estimator)[:1])
-        with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-            Estimator().fit(X, target(Estimator)[:-1])
-        with pytest.raises(ValueError, match=r"0 feature\(s\)"):
-            Estimator().fit(X[:, :0], target(Estimator))
-
     def test_two_samples_can_be_fitted_but_not_chosen_by(self):
         two = [int(np.argmin(LABELS)), int(np.argmax(LABELS))]
         assert np.isfinite(LSSVMClassifier().fit(X[two], LABELS[two]).loo_.outputs).all()
@@ -69,11 +48,6 @@ class TestData:
         for Estimator in SELECTING:
             with pytest.raises(ValueError, match="needs three samples of non-zero weight"):
                 Estimator().fit(X[two], target(Estimator)[two])
-
-    @each_estimator
-    def test_not_fitted(self, Estimator):
-        with pytest.raises(NotFittedError):
-            Estimator().predict(X)
 
 
 @each_classifier
@@ -96,12 +70,6 @@ class TestLabels:
         assert model.predict(X).shape == (N,)
         single = Estimator().fit(X, np.where(np.arange(N) == 3, 2, LABELS))
         assert list(single.classes_) == [0, 1, 2]
-
-    def test_numbers_are_no_classes(self, Estimator):
-        with pytest.raises(ValueError, match="Unknown label type: continuous"):
-            Estimator().fit(X, Y)
-        with pytest.raises(ValueError, match="1d array"):
-            Estimator().fit(X, np.column_stack([LABELS, LABELS]))
 
     @pytest.mark.parametrize("threshold", ["best", True, np.nan, [0.0]])
     def test_threshold(self, Estimator, threshold):
@@ -162,18 +130,17 @@ class TestWeights:
         ],
         ids=["zero", "negative", "nan", "inf", "short", "2d", "text", "huge", "spread", "tiny"],
     )
-    @each_estimator
-    def test_weights_of_samples(self, Estimator, weight, message):
-        with pytest.raises(ValueError, match=message):
-            Estimator().fit(X, target(Estimator), sample_weight=weight)
+    def test_weights_of_samples(self, weight, message):
+        for Estimator in ALL:
+            with pytest.raises(ValueError, match=message):
+                Estimator().fit(X, target(Estimator), sample_weight=weight)
 
     @pytest.mark.parametrize("Estimator", [LSSVMRegressor, LSSVMRegressorCV])
     def test_one_sample_left(self, Estimator):
         with pytest.raises(ValueError, match="samples of non-zero weight or more, got 1"):
             Estimator().fit(X, Y, sample_weight=np.arange(N) == 2)
 
-    @pytest.mark.parametrize("weight", [1e-12, 1e-40])
-    @each_estimator
+    @pytest.mark.parametrize(("Estimator", "weight"), in_turn(ALL, [1e-12, 1e-40]))
     def test_weights_beyond_double_precision(self, Estimator, weight):
         """One sample of overwhelming weight: nothing would be left of the ridge without it."""
         with pytest.raises(ValueError, match="below 1e-10 times the largest, to zero"):
@@ -245,20 +212,6 @@ class TestKernels:
     @pytest.mark.parametrize("kernel", [None, 3, RBF], ids=str)
     def test_no_kernels(self, Estimator, kernel):
         with pytest.raises(TypeError, match="A kernel must be a name"):
-            Estimator(kernel).fit(X, target(Estimator))
-
-    @pytest.mark.parametrize(
-        ("kernel", "message"),
-        [
-            (RBF(gamma=-1.0), "RBF: gamma must be a positive number, got -1.0"),
-            (RBF(gamma="wide"), "RBF: gamma must be a positive number, got 'wide'"),
-            (Polynomial(degree=1.5), "degree must be a positive integer"),
-            (ARD(gammas=[1.0, 2.0]), "one number for each of the 3 features"),
-        ],
-        ids=repr,
-    )
-    def test_values_of_kernels(self, Estimator, kernel, message):
-        with pytest.raises(ValueError, match=message):
             Estimator(kernel).fit(X, target(Estimator))
 
     def test_functions_that_are_no_kernels(self, Estimator):

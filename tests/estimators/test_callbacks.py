@@ -236,21 +236,6 @@ class TestOnAGrid:
     def grid(self, recorder, kernels=CANDIDATES):
         return fitted(recorder, LSSVMRegressorCV(kernels, search="grid"))
 
-    def test_candidates_begin_and_end_one_after_the_other(self):
-        recorder = Recorder()
-        model = self.grid(recorder)
-        names = [name for _, _, name in recorder.ended(CANDIDATE)]
-        assert names == [candidate.name for candidate in model.candidates_]
-        assert len(recorder.ended(ROOT)) == 1
-        assert recorder.open == recorder.ended(ITERATION) == []
-
-    def test_stopping_a_candidate_ends_the_selection(self):
-        recorder = Recorder(stop=lambda c: depth(c) == CANDIDATE and c.task_id == 1)
-        model = self.grid(recorder)
-        assert len(recorder.ended(CANDIDATE)) == len(model.candidates_) == 2
-        two = LSSVMRegressorCV(CANDIDATES[:2], search="grid").fit(X, Y)
-        assert_allclose(model.nested_.held_out.outputs, two.nested_.held_out.outputs, rtol=1e-12)
-
     def test_all_evaluations_are_heard_of_and_a_kernel_without_any_ends_too(self):
         class Counter(Recorder):
             values = ()

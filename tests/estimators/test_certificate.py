@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from pairwise import in_turn, pairwise
 
 from looms import SVCCV, LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
 from looms.blocks import ArrayBlocks
@@ -88,8 +89,7 @@ def test_wrong_outputs_of_the_rows_are_seen(name, attribute, fitted):
     assert certificate.holds is (name == "stack" and attribute == "held_out_")
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("field", ["dual_coef", "intercept"])
+@pytest.mark.parametrize(("name", "field"), in_turn(CASES, ["dual_coef", "intercept"]))
 def test_wrong_coefficients_of_the_machine_are_seen(name, field, fitted):
     machine = fitted(name)
     if hasattr(machine, "members_"):
@@ -216,9 +216,9 @@ def test_rounding_of_kernel_values_is_in_the_bound(seed):
     assert certificate.holds, certificate
 
 
-@pytest.mark.parametrize("n_landmarks", [4, 20])
-@pytest.mark.parametrize("mu", [1e-3, 1e-5, 1e-8])
-@pytest.mark.parametrize("gamma", [1.0, 30.0])
+@pytest.mark.parametrize(
+    ("gamma", "mu", "n_landmarks"), pairwise([1.0, 30.0], [1e-3, 1e-5, 1e-8], [4, 20])
+)
 def test_bounds_of_landmarks_far_from_other_rows(gamma, mu, n_landmarks):
     """Without the row at a landmark the normal equations are far worse conditioned than with it."""
     for seed in range(5):

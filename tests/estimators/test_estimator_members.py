@@ -18,13 +18,10 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from looms import LSSVMClassifierCV, LSSVMRegressorCV
 from looms.blocks import ArrayBlocks
 from looms.conformal import jackknife_plus
-from looms.diagnostics import case_deletion, influence
+from looms.diagnostics import case_deletion
 from looms.folds import GapKFold
 from looms.lssvm import left_out
 from looms.lssvm.fit import KernelMember
-from looms.report import summary
-from looms.report.facts import Facts
-from looms.report.page import render
 from looms.selection._stack import stacking_weights
 
 N = 60
@@ -144,20 +141,6 @@ def test_intervals_and_updates_are_of_refits(name):
     assert_allclose(model.predict_interval(NEW, 0.8), jackknife_plus(residuals, F, 0.8), rtol=1e-6)
 
 
-@pytest.mark.slow
-def test_what_is_nested_and_diagnosed():
-    model = stack(LogisticRegression(), nested="folds").fit(X, TWO)
-    nested = model.nested_
-    out = np.flatnonzero(nested.folds == 0)
-    rest = np.delete(np.arange(N), out)
-    alone = stack(LogisticRegression()).fit(X[rest], TWO[rest])
-    assert_allclose(nested.held_out.outputs[out], alone._outputs(X[out]), rtol=0.05, atol=0.02)
-    few = slice(15)
-    assert influence(model, X[few], TWO[few]).values.shape == (15,)
-    changes = case_deletion(stack(LinearRegression()).fit(X[few], Y[few])).rms_change
-    assert np.isfinite(changes).all()
-
-
 @pytest.mark.parametrize("options", [{}, {"search": "grid"}, {"rank": 10}, {"cv": "2x3"}])
 def test_options_of_the_search_leave_estimators_as_they_are(options):
     model = stack(TREE, **options).fit(X, Y)
@@ -200,17 +183,6 @@ def test_an_estimator_wins_where_it_is_better():
     assert model.candidates_[model.best_index_].kernel_name.startswith("DecisionTree")
     assert model.nested_ is not None
     assert model.scores_["error"] < 0.15
-
-
-@pytest.mark.parametrize("combine", ["best", "stack"])
-@pytest.mark.slow
-def test_a_report_shows_what_an_estimator_has(few_pictures, combine):
-    model = LSSVMRegressorCV(["linear", TREE], combine=combine, nested=None).fit(X, Y)
-    facts = summary(model)
-    assert {each["kernel"] for each in facts["candidates"]} == {"linear", repr(TREE)}
-    assert facts["chosen"]["parameters"] == []
-    assert facts["chosen"]["mu"] is None
-    assert repr(TREE) in render(Facts(model))
 
 
 @pytest.mark.parametrize("kernel", ["linear", LogisticRegression()], ids=["kernel", "estimator"])

@@ -1,20 +1,15 @@
 """Machines on landmarks."""
 
-import pickle
-
 import numpy as np
 import pytest
-import scipy.sparse as sp
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
 from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
 from looms.blocks import ArrayBlocks
-from looms.conformal import jackknife_plus
 from looms.diagnostics import case_deletion
 from looms.estimators import _search
 from looms.estimators._folds import outer_folds
 from looms.folds import group_numbers
-from looms.lssvm import left_out
 from looms.model_files import load_model, save_model
 from looms.report import cautions, summary
 
@@ -34,6 +29,19 @@ def classifier(**options):
     return LSSVMClassifierCV(**{"rank": 60, "nested": None, **options})
 
 
+@pytest.mark.parametrize("groups", [None, np.arange(60) // 4 % 11, np.arange(60) // 30])
+def test_intervals_on_as_many_landmarks_as_rows_are_those_of_the_kernel_matrix(groups):
+    S, y = X[:60], NUMBERS[:60]
+    low = regressor(kernel="matern12", rank=60).fit(S, y, groups=groups)
+    whole = LSSVMRegressor(low.kernel_, mu=low.mu_).fit(S, y, groups=groups)
+    alone = LSSVMRegressor(low.kernel_, mu=low.mu_).fit(S, y)
+    for method in ("plus", "minmax", "scaled")[: 3 if groups is None or groups.max() > 1 else 1]:
+        ours = low.predict_interval(X[N:], 0.8, method)
+        assert_allclose(ours, whole.predict_interval(X[N:], 0.8, method), rtol=1e-6)
+        of_rows = alone.predict_interval(X[N:], 0.8, method)
+        assert (groups is None) == np.allclose(ours, of_rows, rtol=1e-6)
+
+
 @pytest.mark.slow
 def test_a_machine_on_landmarks_is_nearly_as_good_as_on_all_rows():
     low, whole = (regressor(rank=m).fit(X[:N], NUMBERS[:N]) for m in (200, None))
@@ -42,47 +50,6 @@ def test_a_machine_on_landmarks_is_nearly_as_good_as_on_all_rows():
     assert low.score(X[N:], NUMBERS[N:]) > whole.score(X[N:], NUMBERS[N:]) - 0.03
     rank = [regressor(rank=m).fit(X[:N], NUMBERS[:N]).scores_["rmse"] for m in (10, 30, 200)]
     assert rank[0] > rank[1] > rank[2]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kernel", ["ard", ["linear", "rbf"], "weighted_matern12", "ranked_rbf"])
-def test_kernels_and_candidates(kernel):
-    model = regressor(kernel=kernel).fit(X[:N], NUMBERS[:N])
-    assert model.score(X[N:], NUMBERS[N:]) > 0.8
-    assert model.candidates_[model.best_index_].score == min(c.score for c in model.candidates_)
-
-
-@pytest.mark.slow
-def test_classes_probabilities_sets_and_scores():
-    y = np.where(SIGNAL > 1, "high", CLASSES)
-    model = classifier(kernel="ard").fit(X[:N], y[:N])
-    assert model.dual_coef_.shape == (60, 3)
-    assert abs(model.scores_["error"] - np.mean(model.predict(X[N:]) != y[N:])) < 0.05
-    assert_allclose(model.predict_proba(X[N:]).sum(axis=1), 1.0)
-    sets = model.predict_set(X[N:], coverage=0.9)
-    labels = np.searchsorted(model.classes_, y[N:])
-    assert 0.85 < sets[np.arange(len(labels)), labels].mean() < 0.96
-
-
-@pytest.mark.slow
-def test_intervals_are_of_leave_one_out_models(monkeypatch):
-    model = regressor().fit(X[:N], NUMBERS[:N])
-    intervals = model.predict_interval(X[N:], coverage=0.9)
-    inside = (intervals[:, 0] < NUMBERS[N:]) & (NUMBERS[N:] < intervals[:, 1])
-    assert 0.85 < inside.mean() < 0.95
-    monkeypatch.setattr(left_out, "_NUMBERS", 7 * N)  # seven points at a time
-    again = model.predict_interval(X[N : N + 150], coverage=0.9)
-    assert_allclose(again, intervals[:150], rtol=1e-12)
-
-
-def test_intervals_of_groups_are_of_the_models_without_each_group():
-    S, y, groups = X[:60], NUMBERS[:60], np.arange(60) // 4 % 11
-    low = regressor(kernel="matern12", rank=60).fit(S, y, groups=groups)
-    whole = LSSVMRegressor(low.kernel_, mu=low.mu_).fit(S, y)
-    whole.units_ = low.units_
-    assert_allclose(low.predict_interval(X[N:]), whole.predict_interval(X[N:]), rtol=1e-6)
-    whole = LSSVMRegressor(low.kernel_, mu=low.mu_).fit(S, y)
-    assert np.abs(low.predict_interval(X[N:]) - whole.predict_interval(X[N:])).max() > 1e-3
 
 
 def test_weights_count_as_copies_and_zero_as_absence():
@@ -196,44 +163,6 @@ def test_without_folds_that_have_both_classes_there_is_no_area():
 
 
 @pytest.mark.slow
-def test_rows_in_blocks_have_the_outputs_of_a_matrix(tmp_path):
-    whole = classifier().fit(X[:N], CLASSES[:N])
-    model = classifier().fit(ArrayBlocks(X[:N]), CLASSES[:N])
-    save_model(tmp_path / "m.skops", model, {})
-    for one in (model, load_model(tmp_path / "m.skops").model, pickle.loads(pickle.dumps(model))):
-        assert one.X_fit_ is None
-        assert_allclose(one.held_out_.outputs, whole.held_out_.outputs, rtol=1e-9)
-        assert one.scores_ == pytest.approx(model.scores_)
-        assert one.scores_ == pytest.approx(whole.scores_, rel=0.1)
-        assert one.scores_se_ == pytest.approx(model.scores_se_)
-
-
-@pytest.mark.slow
-def test_sparse_samples():
-    S = sp.csr_array(np.where(np.abs(X) > 0.5, X, 0.0))
-    sparse, dense = (regressor().fit(A[:N], NUMBERS[:N]) for A in (S, S.toarray()))
-    assert_allclose(sparse.predict(S[N:]), dense.predict(S.toarray()[N:]), rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.slow
-def test_groups_and_folds():
-    patients = np.repeat(np.arange(N // 3), 3)[RNG.permutation(N)]
-    unknown = RNG.normal(size=N // 3)[patients]
-    rows = RNG.normal(size=(N // 3, 4))[patients] + 0.01 * X[:N]
-    apart, together = (
-        regressor(rank=N // 3).fit(rows, unknown, groups=g) for g in (None, patients)
-    )
-    assert_array_equal(together.units_.clusters, patients)
-    assert together.scores_["r2"] < 0.05
-    assert apart.scores_["r2"] > 0.3
-    for cv in (5, 3):
-        model = regressor(cv=cv).fit(X[:N], NUMBERS[:N])
-        assert model.scores_["r2"] > 0.8
-        assert not np.allclose(model.held_out_.outputs, model.loo_.outputs)
-    assert regressor(cv="2x3").fit(X[:N], NUMBERS[:N]).scores_["r2"] > 0.8
-
-
-@pytest.mark.slow
 def test_every_use_of_rows_in_blocks_is_that_of_a_matrix():
     n, y = 120, NUMBERS[:120]
     blocks, memory = ArrayBlocks(X[:n], size=50), X[:n]
@@ -258,20 +187,6 @@ def test_every_use_of_rows_in_blocks_is_that_of_a_matrix():
         assert ours.scores_ == pytest.approx(theirs.scores_, rel=1e-9)
         expected = theirs.predict_interval(new, 0.8)
         assert_allclose(ours.predict_interval(new, 0.8), expected, rtol=1e-9)
-
-
-def test_groups_of_any_size_are_held_out():
-    half = np.arange(N) // (N // 2)
-    low = regressor().fit(X[:N], NUMBERS[:N], groups=half)
-    intervals = low.predict_interval(X[N:])
-    member, known, F = low.members_[0], low.left_out(), []
-    for rest in (half == 1, half == 0):
-        data = X[:N][rest], NUMBERS[:N][rest], known.weight[rest]
-        one = member.changed(known, np.flatnonzero(~rest), *data, True).expansion
-        K = low.kernel_(X[N:], low.landmarks_)
-        F.append(K @ one.coefficients[:, 0] + one.intercept[0])
-    F = np.stack(F, axis=1)
-    assert_allclose(intervals, jackknife_plus(low.held_out_.residuals, F[:, half], 0.9))
 
 
 @pytest.mark.slow
@@ -302,11 +217,3 @@ def test_numbers_of_landmarks_that_are_none_are_refused(options, message):
 def test_a_kernel_matrix_has_no_landmarks():
     with pytest.raises(ValueError, match="is the whole kernel matrix, without landmarks"):
         regressor(kernel="precomputed", rank=9).fit(X[:30] @ X[:30].T, NUMBERS[:30])
-
-
-def test_intervals_are_scaled_on_landmarks():
-    S, y = X[:60], NUMBERS[:60]
-    low = regressor(kernel="matern12", rank=60).fit(S, y)
-    whole = LSSVMRegressor(low.kernel_, mu=low.mu_).fit(S, y)
-    ours = low.predict_interval(X[N:], method="scaled")
-    assert_allclose(ours, whole.predict_interval(X[N:], method="scaled"), rtol=1e-6)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from pairwise import in_turn
 
 from looms import (
     LSSVMClassifier,
@@ -76,8 +77,7 @@ def check(ours, theirs):
         assert_allclose(scores[name][0], value, rtol=1e-8)
 
 
-@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["ones", "weights"])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "weight"), in_turn(CASES, [WEIGHT, None]))
 def test_without_rows_is_a_fit_to_the_others(name, weight):
     whole = fitted(name, weight)
     before = whole.loo_, whole.dual_coef_.copy(), whole.X_fit_.copy()
@@ -95,8 +95,7 @@ def test_without_rows_is_a_fit_to_the_others(name, weight):
     assert_array_equal(whole.X_fit_, before[2])
 
 
-@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["ones", "weights"])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "weight"), in_turn(CASES, [None, WEIGHT]))
 def test_with_rows_is_a_fit_to_all(name, weight):
     old, new = np.arange(N - 6), np.arange(N - 6, N)
     part = fitted(name, weight, old)
@@ -173,8 +172,7 @@ def refitted(whole, rows, new):
     return f
 
 
-@pytest.mark.parametrize("weight", [None, WEIGHT], ids=["ones", "weights"])
-@pytest.mark.parametrize("name", SUMS)
+@pytest.mark.parametrize(("name", "weight"), in_turn(SUMS, [WEIGHT, None]))
 def test_rows_leave_and_join_stacks_and_machines_on_landmarks(name, weight, tmp_path):
     whole = LSSVMRegressorCV(nested=None, **SUMS[name]).fit(X, Y, sample_weight=weight)
     assert len(whole.members_) == (1 if name == "landmarks" else 2)

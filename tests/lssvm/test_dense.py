@@ -187,9 +187,10 @@ def test_a_unit_without_which_the_machine_is_singular_is_named():
         machine.outputs(three)
 
 
-@pytest.mark.parametrize("unit", [1.0, 1e-220, 1e220])
-@pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("mu", [1e90, 9e106, 1e147])
+@pytest.mark.parametrize(
+    ("mu", "fit_intercept", "unit"),
+    pairwise([1e90, 9e106, 1e147], [True, False], [1.0, 1e-220, 1e220]),
+)
 def test_the_limit_of_a_large_mu(mu, fit_intercept, unit):
     y = unit * np.random.default_rng(0).normal(size=(12, 2))
     machine = solve(np.eye(12), y, mu, fit_intercept=fit_intercept)

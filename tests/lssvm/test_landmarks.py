@@ -1,4 +1,4 @@
-"""The machine on landmarks: other kernels, sparse rows, threads and edges, beside least squares.
+"""The machine on landmarks: other kernels, sparse rows, threads and edges.
 
 What test_left_out.py has is not here: every verb on every kind of units, for one kernel.
 """
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
-from pairwise import pairwise
+from pairwise import in_turn
 
 from looms.blocks import ArrayBlocks
 from looms.folds import GapKFold
@@ -16,7 +16,7 @@ from looms.kernels._landmarks import pivoted_landmarks
 from looms.kernels._samples import Samples, center_of
 from looms.lssvm import NotPositiveDefiniteError, landmarks, solve
 from looms.lssvm._system import LeverageError
-from looms.lssvm.landmarks import Landmarks, Streamed, outputs_on
+from looms.lssvm.landmarks import Landmarks, Streamed
 from looms.units import Units
 
 KERNELS = {
@@ -26,19 +26,15 @@ KERNELS = {
     "sum": 2.0 * RBF(gamma=0.1) + Linear(),
     "polynomial": Polynomial(degree=2, c=1.0),
 }
-N = 90
+N = 40
 RNG = np.random.default_rng(0)
 UNITS = {
     "rows": Units.rows(N),
-    "groups": Units.of_numbers(RNG.integers(0, 30, N)),
+    "groups": Units.of_numbers(RNG.integers(0, 15, N)),
     "three": Units.of_numbers(np.arange(N) % 3),
     "2x2": Units.of_numbers(RNG.integers(0, 2, (2, N))),
     "windows": Units.of(GapKFold(3, gap=4), np.arange(float(N))),
 }
-each_case = pytest.mark.parametrize(
-    ("kernel", "units", "seed", "fit_intercept"),
-    pairwise(KERNELS, UNITS, range(8), [True, False]),
-)
 
 
 def problem(kernel, seed):
@@ -51,7 +47,7 @@ def problem(kernel, seed):
     zeta = rng.uniform(0.3, 3.0, N) if seed % 2 else np.ones(N)
     if seed % 5 == 2:
         X = sp.csr_array(np.where(np.abs(X) > 0.8, X, 0.0))
-    Z = X[rng.choice(N, int(rng.integers(3, 40)), replace=False)]
+    Z = X[rng.choice(N, int(rng.integers(3, 20)), replace=False)]
     mu = 10.0 ** rng.uniform(-5, 0)
     return (
         X,
@@ -67,42 +63,19 @@ def solved(X, y, zeta, mu, on, fit_intercept=True, **blocks):
     return Streamed(blocks, y, mu, zeta, on, fit_intercept=fit_intercept)
 
 
-def refitted(X, y, zeta, mu, on, fit_intercept, left_out):
-    """Outputs of all rows by the machine without some: least squares of rows and penalty."""
-    m, rest = len(on), np.setdiff1d(np.arange(N), left_out)
-    phi = np.column_stack([on.cross(X).T, np.ones((N, int(fit_intercept)))])
-    R = np.linalg.cholesky(on.gram()).T * np.sqrt(N * mu)
-    penalty = np.hstack([R, np.zeros((m, phi.shape[1] - m))])
-    root = np.sqrt(zeta[rest])[:, None]
-    rows = np.vstack([root * phi[rest], penalty])
-    targets = np.vstack([root * y[rest], np.zeros((m, y.shape[1]))])
-    return phi @ np.linalg.lstsq(rows, targets, rcond=None)[0]
-
-
-@each_case
-def test_outputs_are_those_of_least_squares(kernel, units, seed, fit_intercept):
-    given, units = problem(kernel, seed), UNITS[units]
-    projection = solved(*given, fit_intercept)
-    outputs, closely = projection.outputs(units), {"atol": 1e-8, "rtol": 1e-8}
-    for k in list(range(0, units.n_units, 1 + units.n_units // 5)):
-        rows, r = list(units)[k], units.repetition[k]
-        tested = rows[units.tested[r, rows]]
-        theirs = refitted(*given, fit_intercept, rows)
-        assert_allclose(outputs[r, tested], theirs[tested], **closely)
-    whole = refitted(*given, fit_intercept, [])
-    assert_allclose(projection.fitted(), whole, **closely)
-    machine, blocks = projection.expansion, ArrayBlocks(given[0], size=50)
-    f = outputs_on(blocks, given[-1], machine.coefficients, machine.intercept)
-    assert_allclose(f, whole, **closely)
-
-
 def independent(on):
     """Those of the landmarks that span all: beyond these a slope in K_ZZ is one in rounding."""
     chosen = pivoted_landmarks(on.kernel, on.samples, len(on), np.random.RandomState(0))
     return Landmarks(on.kernel, Samples(on.samples.X[chosen], center=on.samples.center))
 
 
-@each_case
+@pytest.mark.parametrize(
+    ("kernel", "units", "seed", "fit_intercept"),
+    [
+        (kernel, units, seed, seed % 4 > 0)
+        for seed, (kernel, units) in enumerate(in_turn(KERNELS, UNITS, each=2))
+    ],
+)
 def test_slopes_are_those_of_differences(kernel, units, seed, fit_intercept, numerical_gradient):
     (X, y, zeta, mu, on), units = problem(kernel, seed), UNITS[units]
     on = independent(on)
@@ -133,8 +106,7 @@ def everything(projection, units):
     ]
 
 
-@pytest.mark.parametrize("units", UNITS)
-@pytest.mark.parametrize("n_threads", [2, 4])
+@pytest.mark.parametrize(("units", "n_threads"), in_turn(UNITS, [2, 4]))
 def test_threads_give_the_same_bits(n_threads, units):
     one, other = (
         everything(solved(*problem("ard", 1), size=8, n_threads=k), UNITS[units])
@@ -164,15 +136,15 @@ def test_landmarks_at_every_row_give_the_machine_of_the_kernel_matrix():
 
 
 def test_what_cannot_be_solved():
-    X, y, zeta, mu, on = problem("rbf", 0)
+    X, y, zeta, mu, on = problem("rbf", 2)
     broken = Landmarks(RBF(gamma=np.nan), on.samples)
     with pytest.raises(NotPositiveDefiniteError):
         solved(X, y, zeta, mu, broken)
-    zeta[5] = 1e16
+    zeta[5] = 1e14
     with pytest.raises(LeverageError, match="sample 5"):
         _ = solved(X, y, zeta, mu, on).loo_residuals
     rows = np.where(np.arange(N) < 2, 0, np.arange(N))
-    zeta[:6] = [1e16, 1e16, 1, 1, 1, 1]
+    zeta[:6] = [1e14, 1e14, 1, 1, 1, 1]
     with pytest.raises(LeverageError, match=r"sample [01] "):
         solved(X, y, zeta, mu, on).residuals(Units.of_numbers(rows))
 

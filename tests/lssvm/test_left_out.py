@@ -219,7 +219,6 @@ def of_rows(left_out, units, inner=None):
     return F
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "units", "targets", "weights", "fit_intercept", "largest"),
     pairwise(LEFT_OUTS, UNITS, TARGETS, WEIGHTS, [True, False], [256, 2]),

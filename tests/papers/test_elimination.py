@@ -1,13 +1,10 @@
 """Gauss–Jordan leave-one-out against refitting, and its operation counts against counting."""
 
-import doctest
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from pairwise import pairwise
 
-from papers import elimination
 from papers.elimination import gauss_jordan_loo
 from papers.flops import cached_flops, plain_flops
 
@@ -228,9 +225,3 @@ def test_flops_ratio_grows_to_six():
     ratios = [plain_flops(n) / cached_flops(n) for n in (20, 40, 60, 100, 200, 300, 400, 4000)]
     assert ratios == sorted(ratios)
     assert 5.98 < ratios[-1] < 6
-
-
-def test_doctests():
-    result = doctest.testmod(elimination)
-    assert result.attempted > 0
-    assert result.failed == 0

@@ -1,8 +1,7 @@
 """The member of largest margin against its definition."""
 
-import doctest
-
 import numpy as np
+import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
@@ -12,7 +11,6 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from looms import LSSVMClassifier
-from papers import largest_margin
 from papers.largest_margin import LargestMarginClassifier
 
 MIXED = [
@@ -22,6 +20,7 @@ MIXED = [
 ]
 
 
+@pytest.mark.slow
 @parametrize_with_checks([LargestMarginClassifier({"C": [1.0, 100.0], "gamma": [0.1, 1.0]})])
 def test_sklearn_checks(estimator, check):
     check(estimator)
@@ -53,9 +52,3 @@ def test_of_two_classes_the_largest_output_decides():
     largest = outputs[np.abs(outputs).argmax(axis=0), np.arange(75)]
     np.testing.assert_allclose(model.decision_function(X[NEW]), largest, rtol=1e-9)
     np.testing.assert_array_equal(model.predict(X[NEW]), largest > 0)
-
-
-def test_doctest():
-    result = doctest.testmod(largest_margin)
-    assert result.attempted > 0
-    assert result.failed == 0

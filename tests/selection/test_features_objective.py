@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from pairwise import pairwise
 
 from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressorCV
 from looms.kernels import Linear
@@ -16,9 +17,10 @@ X = RNG.normal(size=(N, 6)) + 3.0
 Y = np.where(X[:, 0] + RNG.normal(size=N) > 3.0, 1.0, -1.0)
 
 
-@pytest.mark.parametrize("criterion", ["press", "cross_entropy"])
-@pytest.mark.parametrize("cv", [None, 5, "5x2"])
-@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize(
+    ("criterion", "cv", "fit_intercept"),
+    pairwise(["press", "cross_entropy"], [None, 5, "5x2"], [True, False]),
+)
 def test_values_and_gradients_are_those_of_the_kernel_matrix(criterion, cv, fit_intercept):
     options = {"kernel": "linear", "criterion": criterion}
     options |= {"units": Units.of(cv, Y, np.arange(N) // 2)}

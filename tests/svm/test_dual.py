@@ -1,6 +1,5 @@
 """Solutions to machine precision, from every start."""
 
-import doctest
 import pickle
 
 import numpy as np
@@ -11,7 +10,6 @@ from looms.svm import (
     IndefiniteKernelError,
     NotConvergedError,
     _active_set,
-    _svc,
     dual,
     solve,
 )
@@ -41,7 +39,7 @@ def test_kkt_conditions(seed, random_problem, kkt_residual):
     assert set(solution.margin) == set(np.flatnonzero(inside))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_the_start_does_not_matter(seed, random_problem):
     K, y, C = random_problem(seed)
     expected = solve(K, y, C)
@@ -211,10 +209,3 @@ def test_a_solution_as_start_vouches_for_its_own_kernel_only(random_problem, mon
     assert len(checked) == 2
     with pytest.raises(IndefiniteKernelError):
         solve(K - 0.1 * np.eye(len(y)), y, C, start=whole)
-
-
-@pytest.mark.parametrize("module", [dual, _svc], ids=lambda module: module.__name__)
-def test_doctest(module):
-    result = doctest.testmod(module)
-    assert result.attempted > 0
-    assert result.failed == 0

@@ -98,8 +98,10 @@ def machine(**options):
     return SVCCV(param_grid={"C": [4.0], "gamma": [0.5]}, **options)
 
 
-@pytest.mark.parametrize("classes", CLASSES)
-@pytest.mark.parametrize("options", [{}, {"class_weight": "balanced", "loss": "squared_hinge"}])
+@pytest.mark.parametrize(
+    ("classes", "options"),
+    [("two", {"class_weight": "balanced", "loss": "squared_hinge"}), ("three", {})],
+)
 def test_rows_leave_and_join(classes, options):
     y, weight = np.array(["a", "b", "c"])[CLASSES[classes]], np.arange(N) % 3 + 1.0
     weight[4] = 0.0
@@ -122,12 +124,11 @@ def test_rows_leave_and_join(classes, options):
         whole.without([24])
 
 
-@pytest.mark.parametrize("groups", [None, np.arange(N) // 2], ids=["rows", "groups"])
-def test_case_deletion_is_of_refits(groups):
-    y = CLASSES["two"]
+def test_case_deletion_is_of_refits():
+    y, groups = CLASSES["two"], np.arange(N) // 2
     model = machine().fit(X, y, groups=groups)
     found = case_deletion(model)
-    units = Units.of_numbers(np.arange(N) if groups is None else groups)
+    units = Units.of_numbers(groups)
     given = model.with_given_values()
     for k, out in enumerate(units):
         rest = np.delete(np.arange(N), out)

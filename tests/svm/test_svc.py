@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from pairwise import in_turn
 from sklearn.base import clone
 from sklearn.model_selection import LeaveOneOut, cross_val_predict
 from sklearn.pipeline import make_pipeline
@@ -44,8 +45,7 @@ def refitted(svc, X, y, weight):
     return np.array(values)
 
 
-@pytest.mark.parametrize("weight", [np.ones(50), W], ids=["unweighted", "weighted"])
-@pytest.mark.parametrize("name", SVCS)
+@pytest.mark.parametrize(("name", "weight"), in_turn(SVCS, [np.ones(50), W]))
 def test_against_refitting(name, weight):
     svc = clone(SVCS[name]).set_params(tol=1e-9)
     loo = leave_one_out(svc, X, Y, weight)

@@ -8,7 +8,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
@@ -17,6 +17,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import BACKENDS, get_active_backend
 from sklearn import config_context, get_config
 
+from looms._recording import recorded_warnings
 from looms._threads import one_blas_thread
 from looms.assessment._experiment import Experiment
 from looms.assessment._split_run import PROCESS, SplitResult
@@ -129,20 +130,34 @@ def _by_joblib(
         return_as="generator_unordered",
         batch_size=1,  # larger ones would keep finished splits from being stored at once
     )
+    in_threads = getattr(backend, "supports_sharedmem", False)
+    filters = nullcontext() if in_threads else _without_words_of_loky()
     try:
-        with warnings.catch_warnings():
-            # What the loss of a worker makes joblib say; who stops early knows that.
-            warnings.filterwarnings("ignore", ".*tasks.*(cancelled|not used)", UserWarning)
-            warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
-            with closing(parallel(tasks())) as results:
+        with filters:
+            results = parallel(tasks())
+            try:
                 for result in results:
                     at_work.remove(result.index)
                     n_results += 1
                     yield result
+            finally:
+                with recorded_warnings():  # joblib tells who stops early, who knows that
+                    results.close()
     except Exception as error:  # tasks record theirs: this one is of the workers, by any backend
         if not at_work and not n_results:
             raise
         yield from [_Lost(index, _reason(error)) for index in at_work]
+
+
+@contextmanager
+def _without_words_of_loky() -> Iterator[None]:
+    """Without its warning, in a thread of its own, that a worker stopped.
+
+    Filters are of the whole process: splits in threads record warnings, and set theirs meanwhile.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
+        yield
 
 
 def _by_dask(

@@ -92,7 +92,7 @@ def choice_of(saved: SavedModel, facts: Facts | None) -> str:
             "choice, made for each row by the others; looms assess gives them for more rows"
         )
     model = facts.model
-    if model.nested is not None:
+    if model.nested:
         of_folds = f"of {model.nested.units.n_units} folds"
         each = {"sample": "row", "group": "group", "fold": of_folds}[model.unit]
         more = "" if model.nested.whole else "; --nested folds repeats the whole choice"

@@ -206,7 +206,7 @@ class MachineRequest:
     @property
     def folds(self) -> Any:
         """Folds to hold out, or windows of time; None for single rows and groups."""
-        given = self.cv if self.cv is None else parameter_of("cv", self.cv)
+        given = self.cv and parameter_of("cv", self.cv)
         return given if self.time is None else GapKFold(given or WINDOWS, self.gap)
 
     def _check_time(self) -> None:

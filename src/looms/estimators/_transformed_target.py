@@ -27,7 +27,7 @@ from looms.estimators._folds import (
     unfitted,
 )
 from looms.estimators._regressor import LSSVMRegressorCV, Regressor
-from looms.estimators._search import NESTED, is_auto
+from looms.estimators._search import NESTED
 from looms.estimators._warnings import kept_warnings, warn
 from looms.folds import is_number_of_folds
 from looms.held_out import HeldOut
@@ -387,16 +387,16 @@ class TransformedTargetRegressorCV(ScoredRegressor):
         names = one_or_many(self.transforms)
         if not names:
             raise ValueError("transforms must name at least one candidate.")
-        for name in () if is_auto(self.transforms) else names:
+        for name in () if names == ["auto"] else names:
             check_known(name, "transform", TARGET_TRANSFORMS)
 
     def _admitted(self, y: Array) -> list[str]:
         """Transforms to try; ValueError for one that does not admit all targets."""
         density = self.criterion == "likelihood"
         admitted = [name for name, g in TARGET_TRANSFORMS.items() if g.takes(y, density)]
-        if is_auto(self.transforms):
-            return [name for name in admitted if name != "log1p" or "log" not in admitted]
         names = one_or_many(self.transforms)
+        if names == ["auto"]:
+            return [name for name in admitted if name != "log1p" or "log" not in admitted]
         for name in names:
             if name not in admitted:
                 raise ValueError(

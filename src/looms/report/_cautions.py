@@ -300,7 +300,7 @@ def _sizes(model: Model) -> Iterator[Caution]:
         yield note(
             "Few samples",
             f"With {n} samples, the {model.method} figure {value:.3g} has a standard error of "
-            f"{error:.2g}{', apart from any optimism' * (model.nested is None)}.",
+            f"{error:.2g}{', apart from any optimism' * (not model.is_nested)}.",
         )
     few = _few_groups(model)
     if few:

@@ -77,7 +77,7 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
     if transforms > 1:
         named.append("a transform of the target")
     tuned = " and ".join(named)
-    if assessment is None and model.nested is None:
+    if assessment is None and not model.is_nested:
         yield serious(
             "No outer estimate",
             f"{sentence(model.method)} chose {tuned}, so its figures flatter the machine. For "

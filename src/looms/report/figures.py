@@ -166,7 +166,7 @@ def outer(assessment: Assessment) -> dict[str, Any]:
 
 def quotes_splits(model: Model, assessment: Assessment | None) -> bool:
     """True if outer splits are the figures to quote, not those of the machine of all samples."""
-    if assessment is None or model.nested is None:
+    if assessment is None or not model.is_nested:
         return assessment is not None
     key = "ber" if model.classification else "rmse"
     same = model.classification or model.held_out.y.ndim == 1

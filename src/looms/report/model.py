@@ -67,7 +67,7 @@ class Model:
     features, sources, named, gaps : names of its features, as `Features` has them.
     classes, threshold : labels of the classes, and the threshold of two.
     held_out : output for every sample by the machine without its fold, its group or itself.
-    nested : predictions by machines that were chosen without the sample.
+    nested, is_nested : predictions by machines that were chosen without the sample, if there are.
     units : samples that the criterion held out together; those of weight zero stay.
     rows : samples that the machine was fitted to; None for rows in blocks, which are not kept.
     pairwise : True if the samples are rows of a kernel matrix, without features.
@@ -104,6 +104,7 @@ class Model:
         self.threshold: float | Array = own("threshold_", 0.0)
         self.held_out: HeldOut = whole.held_out_
         self.nested: Nested | None = whole.nested_
+        self.is_nested = self.nested is not None
         self.units: Units = machine.units_
         self.rows: Matrix | None = machine.X_fit_
         landmarks, summed, tuning = own("landmarks_"), own("members_", ()), own("selection_")
@@ -181,7 +182,7 @@ class Model:
     @property
     def repeated(self) -> str | None:
         """What was repeated without the sample; None for nothing."""
-        return None if self.nested is None else self.repeated_without(self.unit)
+        return self.repeated_without(self.unit) if self.nested else None
 
     def repeated_without(self, each: str) -> str:
         """What was repeated without each fold, group or sample, called ``each``."""
