@@ -105,7 +105,11 @@ class PairObjective(Objective):
             slopes = contract_lower(G, self.kernel_at(theta), self._blocks)
             slope_mu = G.diagonal() @ ridge(1.0, self.sample_weight)
             dJ = np.log(2.0) * np.exp2(theta) * np.append(slopes, slope_mu)
-        return self.penalized(Point(theta, value, error, dJ, Fit.of(solution, outputs, self.y)))
+        return self.penalized(
+            Point(
+                theta, value, error, dJ, Fit.of(solution, self.units, self.y, self.kernel_at(theta))
+            )
+        )
 
     def along_mu(self, kernel_theta: np.ndarray, log2_mu: np.ndarray) -> list[Point]:
         thetas = [np.append(kernel_theta, log_mu) for log_mu in log2_mu]
@@ -141,7 +145,7 @@ def of_draw(data: str, n: int, kernel: str, seed: int) -> list[float]:
         kind = PairObjective if name.startswith("pairs") else Objective
         objective = kind(X, y, kernel=kernel, criterion=criterion, prior=KERNELS[kernel])
         tuning, fit = tune(objective)
-        outputs = objective.kernel_at(tuning.theta)(X_test, X) @ fit.alpha
+        outputs = objective.kernel_at(tuning.theta)(X_test, X) @ fit.member.dual_coef
         areas.append(float(roc_auc_score(y_test, outputs)))
     return areas
 

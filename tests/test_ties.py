@@ -122,7 +122,7 @@ def scores_in_order(X, y, folds, mu, order):
     X, y, folds = X[order], y[order], folds[order]
     K, t = np.exp(X @ X.T), 2.0 * y - 1
     machine, units = solve(K, t, mu), Units.of_numbers(folds)
-    fit = Fit.of(machine, machine.outputs(units), units, t, Linear())
+    fit = Fit.of(machine, units, t, Linear())
     options = np.ones(len(y)), 0.0, None, t.shape, fit.tie
     decisions, auc = held_out_decisions(machine, units, *options)
     held_out, back = fit.decided, np.argsort(order)

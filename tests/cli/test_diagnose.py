@@ -274,6 +274,7 @@ def test_a_support_vector_machine_of_looms_fit(looms, catches, threshold):
         (("catches.csv", "-t", "found", "--plot", "catches.csv"), "catches.csv is not a folder"),
         (("catches.csv", "-t", "found", "-o", "no/rows.csv"), "there is no folder no"),
         (("catches.csv", "-t", "depth"), "diagnostics are for classes, but the target has 50"),
+        (("texts.csv", "-t", "y", "--sep", ","), "'p;q' in data row 11, 'r;s' in data row 12"),
         (("catches.csv", "-t", "found", "--drop", "net"), "there is no column 'net'"),
         (("one.csv", "-t", "y"), "only one value, 'a'"),
         (("alone.csv", "-t", "y"), "Class 'b' has one member"),
@@ -297,6 +298,7 @@ def test_refusals(looms, fit, catches, arguments, text, one_line):
         "one": {"x": x, "y": "a"},
         "alone": {"x": x, "y": ["b", *"a" * 11]},
         "flat": {"x": 1.0, "y": [*"ab" * 6]},
+        "texts": {"x": x, "y": [*(x[:10] + 0.5), "p;q", "r;s"]},
     }
     for name, columns in tables.items():
         pd.DataFrame(columns).to_csv(f"{name}.csv", index=False)

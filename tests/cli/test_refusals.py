@@ -178,25 +178,29 @@ def test_limits_of_a_file(looms, fit, monkeypatch, one_line):
 
 
 @pytest.mark.slow
-def test_a_linear_machine_takes_a_kernel_matrix_of_many_features_only(fit, monkeypatch, one_line):
+def test_a_linear_machine_takes_a_kernel_matrix_of_many_features_only(
+    looms, fit, monkeypatch, one_line
+):
     rng = np.random.default_rng(0)
     for name, n_features in (("few.csv", 3), ("wide.csv", 101)):
         table = pd.DataFrame(rng.normal(size=(200, n_features)).round(3)).assign(
-            y=rng.normal(size=200)
+            y=rng.normal(size=200), day=range(200)
         )
         table.to_csv(name, index=False)
     monkeypatch.setattr(_memory, "free_memory", lambda: bytes_needed(200) - 1)
     linear = ("-t", "y", "--kernel", "linear")
     assert fit("few.csv", *linear, "--search", "grid").exit_code == 0
-    assert fit("few.csv", *linear, "--force").exit_code == 0
+    for options in ((), ("--cv", "5x2"), ("--time", "day", "--gap", "3")):
+        assert fit("few.csv", *linear, *options, "--force").exit_code == 0
     others = [
         ("wide.csv", *linear),
         ("few.csv", *linear, "--kernel", "rbf", "--force"),
-        ("few.csv", *linear, "--cv", "5x2", "--force"),
         ("few.csv", *linear, "--certify", "--force"),
     ]
     for arguments in others:
         one_line(fit(*arguments), 2, "kernel matrix of 200 rows, and")
+    closed = looms("fit", "few.csv", *linear, "--search", "grid", "--force")
+    one_line(closed, 2, "kernel matrix of 200 rows, and")
 
 
 @pytest.mark.slow

@@ -67,6 +67,7 @@ CASES = [
     ({"time": "day"}, LSSVMClassifierCV(cv=GapKFold(10))),
     ({"time": "day", "machine": "svm"}, SVCCV(cv=GapKFold(10))),
     ({"time": "day", "gap": 3, "cv": "4"}, LSSVMClassifierCV(cv=GapKFold(4, 3))),
+    ({"time": "day", "nested": "folds"}, LSSVMClassifierCV(nested="folds", cv=GapKFold(10))),
     ({"time": "day", "kernel": ["auto"]}, LSSVMClassifierCV("auto", cv=GapKFold(10))),
     ({"time": "day", "combine": "stack"}, LSSVMClassifierCV(combine="stack", cv=GapKFold(10))),
 ]
@@ -118,7 +119,6 @@ def test_every_option_is_among_the_cases():
         ({"rank": "many"}, "--rank must be a positive integer, 'auto' or None, got 'many'"),
         ({"gap": 3}, "--gap goes with --time"),
         ({"time": "day", "groups": "day"}, "--groups and --time are both day"),
-        ({"time": "day", "nested": "folds"}, "--nested folds is for rows without --time"),
     ],
 )
 def test_what_no_rows_could_mend_is_refused_by_its_option(options, text):

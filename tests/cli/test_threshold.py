@@ -1,14 +1,17 @@
 """--threshold and --calibration: what they stand for, and what is refused."""
 
+import numpy as np
 import pandas as pd
 import pytest
-from sklearn.metrics import f1_score
+from sklearn.metrics import f1_score, fbeta_score, matthews_corrcoef
 
+from looms import LSSVMClassifier, LSSVMClassifierCV
 from looms.cli._errors import InputError
-from looms.cli._figures import loss_name
+from looms.cli._figures import show_tried
 from looms.cli._request import FORMS, threshold_of
-from looms.model_files import load_model
-from looms.threshold import Cost, RequiredPrecision, RequiredRecall
+from looms.model_files import load_model, save_model
+from looms.report.facts import Facts
+from looms.threshold import Cost, FBeta, RequiredPrecision, RequiredRecall
 
 
 @pytest.mark.parametrize(
@@ -56,11 +59,22 @@ def test_numbers_out_of_range(text, said):
         threshold_of(text)
 
 
-def test_losses_have_names():
-    texts = (None, "0", "ber", "f1", "recall=0.9", "precision=0.8", "cost=1:5")
-    assert [loss_name(threshold_of(text)) for text in texts] == [
-        *("BER", "BER", "BER", "1 - F1", "1 - precision", "1 - recall", "cost")
-    ]
+LOSSES = {
+    **{None: "BER", 0.0: "BER", "ber": "BER", "f1": "1 - F1", FBeta(2.0): "1 - F2"},
+    **{RequiredRecall(0.95): "1 - precision", RequiredPrecision(0.6): "1 - recall"},
+    **{Cost(1.0, 5.0): "cost", matthews_corrcoef: "loss"},
+}
+
+
+@pytest.mark.parametrize("rule", LOSSES, ids=str)
+@pytest.mark.filterwarnings("ignore::looms.BoundWarning")
+def test_candidates_are_compared_by_the_loss_of_the_rule(rule, capsys):
+    rng = np.random.default_rng(0)
+    y = np.arange(20) % 2
+    X = rng.normal(size=(20, 2)) + y[:, None]
+    machine = LSSVMClassifierCV(["linear", "rbf"], threshold=rule, nested=None)
+    show_tried(Facts(machine.fit(X, y)))
+    assert f"5-fold {LOSSES[rule]} " in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.slow
@@ -91,7 +105,25 @@ def test_rules_reach_the_estimator_and_its_file(looms, fit, data_folder, text, m
         f"recall {recall:.4f}, precision {precision:.4f}" in result.stdout
     )
     if machine == "lssvm":
-        assert f"LOO {loss_name(threshold_of(text))} " in result.stdout
+        assert f"LOO {LOSSES[fitted.threshold]} " in result.stdout
+
+
+@pytest.mark.parametrize("rule", [Cost(1.0, 5.0, -2.0, 0.5), FBeta(2.0), "f1", -0.5], ids=str)
+def test_figures_of_a_rule_from_python(looms, rule):
+    rng = np.random.default_rng(0)
+    y = np.arange(40) % 3 > 0
+    X = rng.normal(size=(40, 2)) + y[:, None]
+    fitted = LSSVMClassifier("linear", threshold=rule).fit(X, y)
+    save_model("m.skops", fitted)
+    found = looms("show", "m.skops")
+    assert found.exit_code == 0, found.stderr
+    taken = fitted._scored().decisions.predicted == 1
+    cost = np.mean(np.where(y, np.where(taken, -2.0, 5.0), np.where(taken, 1.0, 0.5)))
+    beta = 2.0 if isinstance(rule, FBeta) else 1.0
+    score = f"F{beta:g} {fbeta_score(y, taken, beta=beta):.4f}, "
+    first = f"cost {cost:.4f}, " if isinstance(rule, Cost) else "" if rule == -0.5 else score
+    recall = f"recall {taken[y].mean():.4f}"
+    assert f"(positive: True): {first}{recall}" in " ".join(found.stdout.split())
 
 
 def test_a_precision_out_of_reach_is_a_note(fit, data_folder):

@@ -77,7 +77,7 @@ def test_rows_keep_their_numbers_in_the_file(demand):
     assert (np.diff(prepared.rows) < 0).any()
     assert table["day"][prepared.rows - 1].is_monotonic_increasing
     np.testing.assert_array_equal(table["demand"][prepared.rows - 1], prepared.target.y)
-    prices = prepared.arguments["groups"].astype(float)
+    prices = prepared.groups.astype(float)
     np.testing.assert_array_equal(table["price"][prepared.rows - 1], prices)
 
 
@@ -145,6 +145,17 @@ def test_what_cannot_be_is_refused_by_its_option(looms, demand, one_line, comman
     table["empty"] = np.where(np.isin(np.arange(N), [3, 8]), np.nan, np.arange(N))
     table.to_csv(demand, index=False)
     one_line(looms(command, demand, "-t", "demand", *options), 2, text)
+
+
+@pytest.mark.slow
+def test_the_choice_is_repeated_without_each_window(looms, demand):
+    options = ("--time", "day", "--gap", 2, "--cv", 4, "-k", "linear", "-o", "m.skops")
+    result = looms("fit", demand, "-t", "demand", *options, "--nested", "folds")
+    assert result.exit_code == 0, result.stderr
+    assert "the choice was repeated without each of 4 folds; what" in result.stderr
+    machine = load_model("m.skops").model[-1]
+    np.testing.assert_array_equal(machine.nested_.units.codes, machine.units_.codes)
+    assert f"{machine.scores_['rmse']:.4f}" in result.stdout
 
 
 def test_an_assessment_in_time_has_its_own_method(looms, demand, one_line):

@@ -283,3 +283,14 @@ def test_whole_numbers_that_floats_round_in_a_late_block_are_text_in_all(tmp_pat
     assert {type(cell) for cell in first.sample.X["code"]} == {str}
     assert first.sample.X["code"].tolist() == list(map(str, first.places))
     assert [note.partition(" is")[0] for note in first.notes] == ["column 'code'"]
+
+
+def test_a_note_on_a_column_is_in_the_first_of_its_blocks(tmp_path):
+    big = 2**53 + 1
+    frame = pd.DataFrame({"a, b": [big, 1, big, 2], "a, c": [0, 1, 2, big]})
+    frame.to_parquet(tmp_path / "t.parquet")
+    reader = open_table(tmp_path / "t.parquet")
+    for _ in range(2):
+        told = [[note.partition(" is")[0] for note in table.notes] for table in reader.tables(2)]
+        assert told == [["column 'a, b'"], ["column 'a, c'"]]
+    assert len(first_pass(reader).notes) == 2

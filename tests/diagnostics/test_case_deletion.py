@@ -56,7 +56,7 @@ def refitted(model, criterion, units):
             model.mu_ * len(seen) / len(rows),  # the same ridge
             sample_weight=zeta[rows],
             fit_intercept=model.fit_intercept,
-        ).machine
+        ).expansion
         return (gram[:, rows] @ machine.coefficients + machine.intercept).reshape(y.shape)
 
     def held_out(rows):

@@ -116,7 +116,7 @@ class Anew:
         kernel, _ = self.points[point]
         rest = np.flatnonzero(~np.isin(self.number, numbers))
         K = self.grams[point]
-        machine = self.projection(point, rest).machine
+        machine = self.projection(point, rest).expansion
         between = K[at] if at.ndim == 1 else kernel(at, X[self.rows])
         outputs = between[:, rest] @ machine.coefficients + machine.intercept
         return outputs.reshape(len(outputs), *self.y.shape[1:])

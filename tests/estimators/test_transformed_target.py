@@ -8,9 +8,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import PredefinedSplit
 
 from looms import HeldOut, LSSVMRegressor, LSSVMRegressorCV
 from looms import TransformedTargetRegressorCV as Transformed
+from looms.folds import GapKFold
 from looms.selection._target_transforms import (
     TARGET_TRANSFORMS,
     log_likelihood,
@@ -153,6 +155,18 @@ def test_nested_figures_repeat_the_choice_of_the_transform_without_each_fold():
         assert_allclose(nested.held_out.outputs[out], alone.predict(X[out]))
     residuals = y - nested.held_out.outputs
     assert_allclose(model.scores_["rmse"], np.sqrt(np.average(residuals**2, weights=WEIGHT)))
+
+
+@pytest.mark.parametrize("cv", [GapKFold(4, gap=3), PredefinedSplit(np.arange(N) % 4)])
+def test_nested_figures_are_of_the_folds_and_gaps_of_a_splitter(cv):
+    tuned = LSSVMRegressorCV("linear", cv=cv)
+    nested = Transformed(tuned, ["none", "log"], nested="folds").fit(X, Y).nested_
+    assert nested.units.n_units == 4
+    left, tested = next(iter(nested.units)), nested.units.tested_by[0]
+    rest = np.delete(np.arange(N), left)
+    alone = Transformed(tuned.set_params(cv=nested.units.among(rest).codes), ["none", "log"])
+    assert_allclose(nested.held_out.outputs[tested], alone.fit(X[rest], Y[rest]).predict(X[tested]))
+    assert any(np.array_equal(rest, train) for train, _ in cv.split(X))
 
 
 def test_intervals_compare_each_residual_under_the_machine_and_transform_it_is_of():

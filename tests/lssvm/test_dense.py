@@ -36,7 +36,7 @@ def full(lower):
 
 
 def test_minimizes_the_penalized_loss(numerical_gradient):
-    machine = solve(K, Y[:, 0], MU, sample_weight=WEIGHT).machine
+    machine = solve(K, Y[:, 0], MU, sample_weight=WEIGHT).expansion
 
     def loss(parameters):
         alpha, b = parameters[:-1], parameters[-1]
@@ -50,13 +50,15 @@ def test_minimizes_the_penalized_loss(numerical_gradient):
 @pytest.mark.parametrize("y", [Y[:, 0], Y[:, :1], Y], ids=["one", "column", "three"])
 def test_a_fit_is_shaped_like_its_targets(y):
     machine = solve(K, y, MU)
-    fit = Fit.of(machine, machine.outputs(UNITS["2x4"]), UNITS["2x4"], y, RBF())
-    assert fit.member.dual_coef.shape == fit.outputs.shape == machine.loo.outputs.shape == y.shape
+    fit = Fit.of(machine, UNITS["2x4"], y, RBF())
+    assert (
+        fit.member.dual_coef.shape == fit.loo.outputs.shape == machine.loo.outputs.shape == y.shape
+    )
     assert np.shape(fit.member.intercept) == y.shape[1:]
     assert isinstance(fit.member.intercept, float) == (y.ndim == 1)
     assert fit.held_out.shape == (2, *y.shape)
     assert_allclose(fit.mean_held_out.outputs, fit.held_out.mean(axis=0))
-    without = solve(K, y, MU, fit_intercept=False).machine
+    without = solve(K, y, MU, fit_intercept=False).expansion
     assert_array_equal(without.intercept, np.zeros(y[0].size))
 
 

@@ -48,7 +48,7 @@ def test_equals_refitting_and_the_kernel_matrix(features, weights, folds, fit_in
     around = X - mean
     solved = solve(around @ around.T, Y, 0.05, **options)
     assert_allclose(projection.alpha, solved.alpha, rtol=rtol, atol=rtol)
-    machine, expected = projection.machine, solved.fitted()
+    machine, expected = projection.expansion, solved.fitted()
     assert_allclose(X @ machine.weights + machine.intercept, expected, rtol=rtol, atol=rtol)
     # What rows are removed and added by is that of the features as they are.
     digits = 1e-4 if features == "far from zero" else 1e-9  # of the kernel matrix
@@ -90,5 +90,5 @@ def test_columns_of_other_units_cost_no_digits(fit_intercept, folds):
         theirs = ridge.fit(X[rest], Y[rest])
         assert_allclose(outputs[rows], theirs.predict(X[rows]), atol=1e-7)
         assert_allclose(at_new[:, k], theirs.predict(new), rtol=1e-7, atol=1e-7)
-    machine, theirs = machines.machine, ridge.fit(X, Y)
+    machine, theirs = machines.expansion, ridge.fit(X, Y)
     assert_allclose(X @ machine.weights + machine.intercept, theirs.predict(X), atol=1e-7)

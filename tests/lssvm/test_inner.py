@@ -45,7 +45,7 @@ def test_they_are_the_held_out_residuals_of_machines_without_one_unit_or_two(
             if len(np.unique(number)) > 1:
                 theirs = refit_loo(*problem, folds=number, **options).residuals
                 assert_allclose(e[rest], theirs, rtol=1e-7, atol=1e-9)
-            machine, out = solve(*problem, **options).machine, left_out[k]
+            machine, out = solve(*problem, **options).expansion, left_out[k]
             f = K[np.ix_(out, rest)] @ machine.coefficients + machine.intercept
             assert_allclose(e[out], Y[out] - f, rtol=1e-7, atol=1e-9)
 

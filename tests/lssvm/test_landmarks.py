@@ -132,7 +132,7 @@ def test_landmarks_at_every_row_give_the_machine_of_the_kernel_matrix():
     theirs = solve(kernel(X), y, mu, sample_weight=zeta)
     assert_allclose(ours.loo_residuals, theirs.loo_residuals, atol=1e-8)
     assert_allclose(ours.alpha, theirs.alpha, rtol=1e-6, atol=1e-6)
-    assert_allclose(ours.machine.intercept, theirs.machine.intercept, atol=1e-8)
+    assert_allclose(ours.expansion.intercept, theirs.expansion.intercept, atol=1e-8)
 
 
 def test_what_cannot_be_solved():

@@ -34,7 +34,7 @@ def check(ours, rows, intercept):
     for name in ("P", "share", "corner", "alpha", "loo_residuals", "y", "zeta", "mu"):
         assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=1e-9, atol=1e-10)
     assert_allclose(ours.fitted(), theirs.fitted(), rtol=1e-9, atol=1e-10)
-    for one, other in zip(ours.machine[:2], theirs.machine[:2], strict=True):
+    for one, other in zip(ours.expansion[:2], theirs.expansion[:2], strict=True):
         assert_allclose(one, other, rtol=1e-9, atol=1e-10)
 
 

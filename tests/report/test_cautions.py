@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from pairwise import pairwise
 from scipy.signal import lfilter
+from sklearn.base import clone
 from sklearn.datasets import (
     load_breast_cancer,
     load_diabetes,
@@ -17,7 +18,7 @@ from sklearn.datasets import (
     load_wine,
 )
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from looms import (
@@ -33,7 +34,7 @@ from looms.assessment._result import Assessment
 from looms.assessment._split_run import SplitResult
 from looms.diagnostics import _row_order, row_order
 from looms.held_out import HeldOut
-from looms.kernels import RBF
+from looms.kernels import RBF, Linear
 from looms.report import cautions, summary
 from looms.report._choice import near_guess
 from looms.report._near_rows import rise_without_near
@@ -267,6 +268,36 @@ def test_an_assessment_of_something_else(points):
     assert (
         "of 100 samples, but the machine was fitted to 160"
         in found["Other samples were assessed"][1]
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "other"),
+    [
+        ({"machine__mu": 0.1}, True),
+        ({"scale__with_mean": False}, True),  # the text of a pipeline has only the names of steps
+        ({"machine__kernel": Linear()}, False),
+        ({"machine__kernel": RBF(2.0)}, True),
+        ({"verbose": True}, False),
+    ],
+    ids=str,
+)
+def test_estimators_are_compared_by_content(points, change, other):
+    X, y = points
+    machine = LSSVMClassifier(Linear(), mu=1.0)
+    model = Pipeline([("scale", StandardScaler()), ("machine", machine)]).fit(X, y)
+    assessed = assess(clone(model).set_params(**change), X, y, 2, random_state=0)
+    assert ("Another estimator was assessed" in titles(model, assessment=assessed)) == other
+
+
+def test_a_seed_makes_no_other_estimator(points):
+    X, y = points
+    model = LSSVMClassifierCV("linear", nested=None, random_state=np.random.RandomState(0))
+    assessed = assess(model, X, y, 2, random_state=0)
+    found = titles(quietly(model, X, y), assessment=assessed)
+    assert "Another estimator was assessed" not in found
+    assert "Another estimator was assessed" in titles(
+        LSSVMClassifier(mu=2.0).fit(X, y), assessment=assessed
     )
 
 

@@ -4,7 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.decomposition import PCA
+from sklearn.feature_selection import SelectKBest
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from looms import LSSVMClassifier, LSSVMRegressor, LSSVMRegressorCV
 from looms.kernels import RBF
@@ -58,6 +61,29 @@ def test_columns_of_a_table_are_held_together():
         - model[-1].loo_.residuals ** 2
     )
     assert importance.value[0] == pytest.approx(rise.mean(), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("steps", "names", "named"),
+    [
+        ([], ["x0", "x1", "x2"], True),
+        ([StandardScaler()], ["x0", "x1", "x2"], True),
+        ([StandardScaler(), PCA(2)], ["pca0", "pca1"], True),
+        ([FunctionTransformer(np.fabs)], ["feature 1", "feature 2", "feature 3"], False),
+        ([SelectKBest(k=2)], ["x1", "x2"], True),
+    ],
+    ids=str,
+)
+def test_names_are_those_of_the_data_not_such_as_they_might_be(steps, names, named):
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    y = X[:, 1] + X[:, 2] > 0
+    model = make_pipeline(*steps, LSSVMClassifier("linear"))
+    found = model_of(model.fit(pd.DataFrame(X, columns=["x0", "x1", "x2"]), y))
+    assert (found.features, found.named) == (names, named)
+    found = model_of(model.fit(X, y))
+    places = {"x0": "feature 1", "x1": "feature 2", "x2": "feature 3"}
+    assert found.features == [places.get(name, name) for name in names]
+    assert found.named == ("pca0" in names)
 
 
 def test_few_samples_of_many(binary):

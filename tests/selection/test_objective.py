@@ -90,7 +90,7 @@ STEP = 1e-3
 
 def kinks(objective, theta):
     fit = objective.fit(theta)
-    return fit.y * fit.held_out < 1.0
+    return fit.loo.y * fit.held_out < 1.0
 
 
 def check_gradient(objective, theta, numerical_gradient):

@@ -13,7 +13,7 @@ from looms.selection import Objective, tune
 from looms.selection._low_rank import LowRankObjective
 from looms.selection._scan import starting_points
 from looms.selection._subsamples import nested_subsets, stage_sizes
-from looms.selection._tune import _searched
+from looms.selection._tune import _search_from
 from looms.units import Units
 
 rng = np.random.default_rng(2)
@@ -208,7 +208,7 @@ class TestSteppingOver:
 
         objective = Walled(X, Y)
         low = objective.theta0 - [0.0, 5.0]
-        search = _searched(objective, objective.evaluate, low)
+        search = _search_from(objective, objective.evaluate, low)
         assert [np.isfinite(point.value) for point in search.history[:4]] == [False] * 3 + [True]
         assert search.n_failures >= 3
         assert search.outcome is not Outcome.NEVER_EVALUATED

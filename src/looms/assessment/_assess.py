@@ -12,7 +12,7 @@ from sklearn.base import is_classifier
 
 from looms.assessment._bootstrap632 import out_of_bag
 from looms.assessment._errors import AllSplitsRaisedError, AssessmentInterrupted
-from looms.assessment._experiment import Experiment, checked_seed, estimator_text
+from looms.assessment._experiment import Experiment, checked_seed, estimator_key, estimator_text
 from looms.assessment._parallel import run_splits
 from looms.assessment._result import Assessment
 from looms.assessment._scoring import kind_of
@@ -366,4 +366,5 @@ def _assessment(experiment: Experiment, results: dict[int, SplitResult]) -> Asse
         if resamples
         else None,
         n_samples=len(experiment.y),
+        estimator_key=estimator_key(experiment.estimator),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from inspect import signature
@@ -328,14 +328,28 @@ def estimator_text(estimator: Any) -> str:
         *before, (_, last) = estimator.steps
         names = [name if isinstance(step, Pipeline) else _class(step) for name, step in before]
         return " → ".join([*names, estimator_text(last)])
-    shown = clone(estimator)
-    parameters = {"": shown} | shown.get_params()
+    return " ".join(repr(_without(estimator, _NO_MATTER)).split())
+
+
+def estimator_key(estimator: Any) -> str | None:
+    """Digest of an estimator by content, equal for those that differ only in what does not change
+    predictions, and in seeds; None if some parameter has no content."""
+    try:
+        return content_key(estimator=_without(estimator, {*_NO_MATTER, "random_state"}))
+    except TypeError:
+        return None
+
+
+def _without(estimator: Any, names: Collection[str]) -> Any:
+    """The unfitted estimator with defaults for the parameters of these names."""
+    one = clone(estimator)
+    parameters = {"": one} | one.get_params()
     for name in parameters:
         owner, _, own = name.rpartition("__")
-        if own in _NO_MATTER:
+        if own in names:
             default = signature(type(parameters[owner])).parameters[own].default
-            shown.set_params(**{name: default})
-    return " ".join(repr(shown).split())
+            one.set_params(**{name: default})
+    return one
 
 
 def _class(step: Any) -> str:

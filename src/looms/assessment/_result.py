@@ -81,6 +81,8 @@ class Assessment:
         The seed, which gives the same splits again.
     estimator : str
         The estimator as text.
+    estimator_key : str or None
+        Digest of the estimator, the same for one of equal parameters; None if that is not known.
     kinds : mapping of str to ScoreKind, or None
         Direction and range of every score.
     classification : bool or None
@@ -113,6 +115,7 @@ class Assessment:
     classification: bool | None = None
     out_of_bag: Mapping[str, OutOfBag] | None = None
     n_samples: int | None = None
+    estimator_key: str | None = None
 
     @property
     def table(self) -> pd.DataFrame:

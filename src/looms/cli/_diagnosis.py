@@ -51,9 +51,13 @@ class Subject:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Statistics of a subject; rows are numbered from 1."""
+    """Statistics of a subject; rows are numbered from 1.
+
+    ``unit`` is what is left out at a time: "row", "group" or "fold".
+    """
 
     subject: Subject
+    unit: str
     errors: ExcessError
     deviance: Deviance
     influence: Influence
@@ -63,8 +67,7 @@ class Diagnosis:
 def show(diagnosis: Diagnosis) -> None:
     """Print the statistics as tables on stdout."""
     spread, changes, fit = diagnosis.deviance, diagnosis.influence, diagnosis.fit
-    fits, n = spread.fits, len(diagnosis.subject.y)
-    unit = {"leave-one-out": "row", "leave-one-group-out": "group"}.get(fits.method, "fold")
+    fits, n, unit = spread.fits, len(diagnosis.subject.y), diagnosis.unit
     echo = console().print
     of_groups = "" if unit == "row" else f" in {count(len(fits.labels), unit)}"
     echo(f"{diagnosis.subject.description}; {diagnosis.subject.name}, {n} rows{of_groups}")

@@ -14,7 +14,6 @@ from looms.assessment._result import Assessment
 from looms.calibration import brier_score, log_loss
 from looms.cli._output import NARROW, console, figure, show_table
 from looms.cli._prepare import Prepared
-from looms.cli._request import Threshold
 from looms.criteria import mean_class_error
 from looms.held_out import HeldOut
 from looms.model_files._files import SavedModel
@@ -22,18 +21,32 @@ from looms.report._chosen import candidates, chosen
 from looms.report.facts import Facts
 from looms.report.text import sentence
 from looms.selection._fold_pairs import pair_auc
-from looms.threshold import Cost
+from looms.threshold import (
+    BalancedError,
+    Cost,
+    Counts,
+    FBeta,
+    Metric,
+    RequiredPrecision,
+    RequiredRecall,
+    ThresholdRule,
+)
 
 #: Number of scales shown, the largest, for a kernel with a scale for every feature.
 MOST_SCALES = 8
 #: Number of points of a search shown, the best.
 MOST_POINTS = 8
-#: Prefix of a candidate's score, by how it was held out.
-_SHORT = {"leave-one-out": "LOO", "leave-one-group-out": "LOGO", "cross-validation": "CV"}
+#: Prefix of a candidate's score, by what was held out.
+_SHORT = {"sample": "LOO", "group": "LOGO", "fold": "CV"}
 #: Headings of figures by key.
 HEADINGS = {
     **{"error": "error", "ber": "BER", "auc": "AUC", "log_loss": "log loss", "brier": "Brier"},
     **{"rmse": "RMSE", "mae": "MAE", "r2": "R2"},
+}
+#: Names of the losses of rules for a threshold.
+_LOSSES: dict[type, str] = {
+    **{BalancedError: "BER", Cost: "cost"},
+    **{RequiredPrecision: "1 - recall", RequiredRecall: "1 - precision"},
 }
 #: Heading of the area under the ROC curve of several classes.
 MEAN_AREA = "mean AUC, each class against the rest"
@@ -52,7 +65,7 @@ def facts_of(
         # People count the rows of a file from 1; only the names of the samples matter here.
         rows = pandas.Index(prepared.rows, name="row in the file, counted from 1 after any header")
         y, about = prepared.target.y, {"X": pandas.DataFrame(index=rows), "notes": prepared.notes}
-        about["groups"] = prepared.arguments.get("groups")
+        about["groups"] = prepared.groups
     return Facts(
         saved.model,
         y=pandas.Series(y, name=target),
@@ -79,17 +92,16 @@ def choice_of(saved: SavedModel, facts: Facts | None) -> str:
             "choice, made for each row by the others; looms assess gives them for more rows"
         )
     model = facts.model
-    if model.nested and model.repeated:
-        folds = f"each of {model.nested.units.n_units} folds"
-        what = model.repeated.replace("each fold", folds).replace("sample", "row")
+    if model.nested:
+        of_folds = f"of {model.nested.units.n_units} folds"
+        each = {"sample": "row", "group": "group", "fold": of_folds}[model.unit]
         more = "" if model.nested.whole else "; --nested folds repeats the whole choice"
         return (
-            f"for these figures {what}; what was done to the columns before, such as scaling, was "
-            f"not repeated{more}"
+            f"for these figures {model.repeated_without(each)}; what was done to the columns "
+            f"before, such as scaling, was not repeated{more}"
         )
-    honest = model.honest_by
-    if saved.metadata["options"].get("time"):
-        honest = honest.replace("assess", "assess --time")
+    in_time = saved.metadata["options"].get("time")
+    honest = "looms assess --time gives" if in_time else model.honest_by
     return f"{model.method} chose this machine, so its figures flatter it; {honest} honest ones"
 
 
@@ -123,23 +135,25 @@ def class_figures(
     return figures
 
 
-def threshold_figures(counts: Sequence[Sequence[int]], rule: Threshold) -> dict[str, float]:
+def threshold_figures(
+    counts: Sequence[Sequence[float]], rule: ThresholdRule | Metric
+) -> dict[str, float]:
     """Figures that a threshold rule is about, from the confusion of two classes.
 
     These are recall and precision of the positive class (NaN if no sample is predicted positive),
-    preceded by F1 or the cost per row if the rule is about that.
+    preceded by the F score or the cost per row if the rule is about that.
     """
     (negative, alarms), (missed, found) = counts
     figures = {
         "recall": found / (found + missed),
         "precision": found / (found + alarms) if found + alarms else float("nan"),
     }
-    if rule == "f1":
-        return {"F1": 2 * found / (2 * found + alarms + missed)} | figures
-    if isinstance(rule, Cost):
-        cost = alarms * rule.false_positive + missed * rule.false_negative
-        return {"cost": cost / (negative + alarms + missed + found)} | figures
-    return figures
+    if not isinstance(rule, FBeta | Cost):
+        return figures
+    kinds = (np.array([float(n)]) for n in (found, alarms, missed, negative))
+    loss = float(rule.losses(Counts(*kinds))[0][0])
+    own = {"cost": loss} if isinstance(rule, Cost) else {f"F{rule.beta:g}": 1.0 - loss}
+    return own | figures
 
 
 def show_figures(figures: Mapping[str, Mapping[str, float]], n_classes: int = 2) -> None:
@@ -170,7 +184,7 @@ def show_request(metadata: Mapping[str, Any]) -> None:
     task, version = f"{metadata['task'].capitalize()}{target}", metadata["looms_version"]
     size = f"{count(metadata['n_rows'], 'row')}, {count(metadata['n_features'], 'feature')}"
     echo = console().print
-    if "date" not in metadata:  # of save_model
+    if not metadata["by_fit"]:
         echo(f"{task}: {size}; saved by looms {version}")
         return
     options = {
@@ -186,10 +200,9 @@ def show_request(metadata: Mapping[str, Any]) -> None:
     )
 
 
-def loss_name(rule: Threshold) -> str:
-    """Name of the loss by which candidates compete at a threshold."""
-    losses = {"Cost": "cost", "RequiredRecall": "1 - precision", "RequiredPrecision": "1 - recall"}
-    return losses.get(type(rule).__name__, "1 - F1" if rule == "f1" else "BER")
+def loss_name(rule: ThresholdRule | Metric) -> str:
+    """Short name of the loss by which candidates compete at a threshold."""
+    return f"1 - F{rule.beta:g}" if isinstance(rule, FBeta) else _LOSSES.get(type(rule), "loss")
 
 
 def show_tried(facts: Facts) -> None:
@@ -199,9 +212,9 @@ def show_tried(facts: Facts) -> None:
     arrow at the best, or at the largest weight of a stack.
     """
     model, tried, wide = facts.model, candidates(facts.model), console().width >= NARROW
-    name, key = model.score
-    score = HEADINGS.get(key, name)
-    if tried and tried[0]["n_evaluations"] is None:
+    name, key, rule = model.score
+    score = HEADINGS.get(key, name) if rule is None else loss_name(rule)
+    if tried and not model.candidates:
         names = list(dict.fromkeys(each["name"] for row in tried for each in row["parameters"]))
         points = []
         for row in (tried[k] for k in model.ranked[:MOST_POINTS]):
@@ -212,9 +225,7 @@ def show_tried(facts: Facts) -> None:
         title, headings = f"Best of {len(tried)} settings", [score, "support", "s"]
         show_table(title, ["", "kernel", *names, *headings], points, ["", "kernel"])
     elif tried:
-        if name.startswith("loss of "):
-            score = loss_name(model.machine.threshold)
-        by = f"{model.n_choice_folds}-fold" if model.n_choice_folds else _SHORT[model.chosen_by]
+        by = f"{model.n_choice_folds}-fold" if model.n_choice_folds else _SHORT[model.units.unit]
         rows = [
             {
                 "": "→" if k == model.machine.best_index_ else "",
@@ -257,7 +268,7 @@ def show_choice(saved: SavedModel, facts: Facts | None) -> None:
         show_confusion(confusion["counts"], confusion["labels"], f"Confusion, {method}")
     rule = getattr(facts.model.machine, "threshold", None)
     if rule not in (None, 0.0):
-        values = threshold_figures(confusion["counts"], rule)
+        values = threshold_figures(confusion["counts"], facts.model.rule)
         shown = ", ".join(f"{name} {figure(value)}" for name, value in values.items())
         console().print(
             f"{sentence(method)} at threshold {saved.metadata['options'].get('threshold', rule)} "

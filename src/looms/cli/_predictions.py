@@ -20,7 +20,7 @@ from looms.cli._errors import InputError
 from looms.cli._figures import class_figures
 from looms.cli._options import IntervalMethod
 from looms.cli._output import refused
-from looms.cli._target import Column, Features, date_notes, numbers, text
+from looms.cli._target import DATES, Column, Features, date_notes, numbers, text
 from looms.copies import copy_groups
 from looms.model_files._files import SavedModel
 
@@ -267,6 +267,6 @@ def joined(members: AnyArray, labels: list[str]) -> AnyArray:
 
 
 def _shown(value: float, kind: str) -> str:
-    if kind.endswith("date"):
+    if kind in DATES:
         return str(np.datetime64("1970-01-01") + np.timedelta64(round(value), "D"))
     return f"{value:.6g}"

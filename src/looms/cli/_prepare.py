@@ -15,6 +15,7 @@ from scipy import sparse
 from scipy.sparse import issparse
 from sklearn.pipeline import Pipeline
 
+from looms._checks import some_of
 from looms._memory import SEARCH, check_memory, free_memory
 from looms._threads import available_threads
 from looms._typing import AnyArray, Matrix
@@ -35,8 +36,6 @@ from looms.datasets import open_table, read_table
 from looms.datasets._large import SAMPLE, TableBlocks, first_pass
 from looms.datasets._rows import RowReader
 from looms.datasets._table import MissingTargetError, Table
-from looms.kernels import Linear
-from looms.lssvm.features import has_few_features
 from looms.selection._low_rank import LARGEST_RANK
 from looms.tables import table_preprocessor
 from looms.tables._kinds import column_kinds
@@ -93,20 +92,20 @@ def open_file(source: Source, target: str | None, keep: Sequence[str] = ()) -> R
 
 def read_training(
     source: Source, columns: Columns, groups: str | None
-) -> tuple[Table, dict[str, AnyArray]]:
-    """The table of a file without the columns to drop, and ``groups``, if a column has them.
+) -> tuple[Table, AnyArray | None]:
+    """The table of a file without the columns to drop, and labels of groups, if a column has them.
 
     Refuses a table without a target.
     """
-    path, arguments = source.file, {}
+    path, labels = source.file, None
     table = read(source, columns.target, drop_missing=columns.drop_missing_targets)
     table = replace(table, X=without(table.X, columns.drop or (), path))
     if groups:
-        arguments["groups"] = labels_of_groups(path, table, groups)
+        labels = labels_of_groups(path, table, groups)
         table = replace(table, X=table.X.drop(columns=groups))
     if table.y is None:
         raise no_target(path, table.X)
-    return table, arguments
+    return table, labels
 
 
 def check_kernel_matrix(path: Path, n_rows: int, n_arrays: float = SEARCH) -> None:
@@ -179,11 +178,11 @@ def _whole_column(
 
 @dataclass(frozen=True)
 class Prepared:
-    """Table as it was read (``X``), as floats and text (``columns``), and as the machines take it.
+    """Table as it was read (``X``), and as the machines take it (``matrix``).
 
-    The preprocessor, from `looms.tables`, is fitted to it. A sparse table is sparse in all three.
-    ``arguments`` of `fit` are ``groups``, if rows are held out together. ``rows`` are the numbers
-    of the rows in the file, from 1. For a table larger than memory, ``X`` and ``columns`` are a
+    The preprocessor, from `looms.tables`, is fitted to it. A sparse table is sparse in both.
+    Rows of one label in ``groups`` are held out together. ``rows`` are the numbers
+    of the rows in the file, from 1. For a table larger than memory, ``X`` is a
     sample of the rows, and the matrix is all rows in blocks. ``ranges`` are of columns of numbers
     and dates.
     """
@@ -191,27 +190,16 @@ class Prepared:
     X: Features
     target: Target
     preprocessor: Pipeline
-    columns: Features
     matrix: Matrix | RowBlocks
     notes: tuple[str, ...]
     rows: AnyArray
-    arguments: dict[str, AnyArray] = field(default_factory=dict)
+    groups: AnyArray | None = None
     ranges: dict[str, list[float]] = field(default_factory=dict)
 
 
-def prepare_file(
-    source: Source,
-    columns: Columns,
-    request: MachineRequest,
-    n_arrays: float = SEARCH,
-    by_features: bool = False,
-) -> Prepared:
-    """The table of a file, prepared; notes on how it is understood go to stderr.
-
-    ``n_arrays`` of the size of a kernel matrix must fit in memory, none for a machine on landmarks.
-    ``by_features`` is for a linear machine: with few features it takes no kernel matrix.
-    """
-    table, arguments = read_training(source, columns, request.groups)
+def prepare_file(source: Source, columns: Columns, request: MachineRequest) -> Prepared:
+    """The table of a file, prepared; notes on how it is understood go to stderr."""
+    table, groups = read_training(source, columns, request.groups)
     known, X = target_of(table.y, request.task), table.X
     note(f"{known.task}: {known.reason}")
     if request.time is not None:
@@ -220,12 +208,9 @@ def prepare_file(
         X, known = X.drop(columns=request.time).iloc[order], replace(known, y=known.y[order])
         if not request.groups and len(np.unique(times)) < len(times):
             note(f"--time {request.time}: rows of one time are held out together")
-            arguments = {"groups": times}
-        arguments = {name: labels[order] for name, labels in arguments.items()}
-    prepared = replace(prepare(X, known), arguments=arguments)
-    if not (by_features and has_few_features(Linear(), prepared.matrix)):
-        check_kernel_matrix(source.file, len(prepared.rows), n_arrays)
-    return prepared
+            groups = times
+        groups = some_of(groups, order)
+    return replace(prepare(X, known), groups=groups)
 
 
 def prepare(X: Features, target: Target) -> Prepared:
@@ -245,7 +230,7 @@ def prepare(X: Features, target: Target) -> Prepared:
     rows = np.arange(1, X.shape[0] + 1) if sparse.issparse(X) else X.index.to_numpy() + 1
     numbers = {} if sparse.issparse(X) else columns.select_dtypes("number")  # and dates, as days
     ranges = {name: [float(c.min()), float(c.max())] for name, c in numbers.items()}
-    return Prepared(X, target, preprocessor, columns, matrix, notes, rows, ranges=ranges)
+    return Prepared(X, target, preprocessor, matrix, notes, rows, ranges=ranges)
 
 
 def memory_of(option: str | None) -> int | None:

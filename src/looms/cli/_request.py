@@ -6,7 +6,6 @@ import re
 import time
 from dataclasses import asdict, dataclass
 from inspect import signature
-from sys import maxsize
 from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
@@ -22,7 +21,6 @@ from looms import (
     NonconformityClassifier,
     TransformedTargetRegressorCV,
 )
-from looms._classes import class_targets
 from looms._memory import GRID, SEARCH, bytes_needed, free_memory, gigabytes
 from looms._typing import AnyArray
 from looms.cli._errors import OTHERWISE, InputError
@@ -30,10 +28,12 @@ from looms.cli._options import Bounds, Task
 from looms.cli._output import as_messages, note, refused, warning
 from looms.cli._prepare import Prepared
 from looms.cli._progress import duration
-from looms.estimators._encoding import check_threshold
+from looms.estimators._base import check_parameters
 from looms.estimators._folds import CHOICE_FOLDS, OUTER_FOLDS
 from looms.estimators._search import AUTO_KERNELS, FULL_ROWS
 from looms.folds import GapKFold, fold_numbers, group_numbers
+from looms.kernels import Linear
+from looms.lssvm.features import has_few_features
 from looms.threshold import RULES, Cost, RequiredPrecision, RequiredRecall
 
 Threshold: TypeAlias = float | str | RequiredPrecision | RequiredRecall | Cost | None
@@ -193,25 +193,21 @@ class MachineRequest:
     def __post_init__(self) -> None:
         """Refuse, before any file is read, what no rows could mend."""
         numbers = self.task == "regression" or (self.task == "auto" and self.target_transform)
-        self._checked(not numbers, maxsize)
+        self._checked(not numbers)
         self._check_time()
 
-    @property
-    def in_memory(self) -> bool:
-        """True if all rows are looked at together, so that they are not read in blocks."""
-        return bool(self.groups or self.time or self.target_transform)
-
-    def _checked(self, classes: bool, n_rows: int) -> Any:
-        """The unfitted estimator, or that in it; refuses what it refuses whatever the rows."""
-        whole = self.estimator(classes)
-        machine: Any = getattr(whole, "regressor", whole)
+    def _checked(self, classes: bool) -> Any:
+        """The unfitted estimator; refuses what it refuses whatever the rows."""
+        estimator = self.estimator(classes)
         with refused(faults=(ValueError, TypeError)):
-            if hasattr(machine, "kernel"):
-                machine._checked_search()
-                machine._kernels()
-            if hasattr(machine, "rank"):
-                machine._checked_rank(n_rows)
-        return machine
+            check_parameters(estimator)
+        return estimator
+
+    @property
+    def folds(self) -> Any:
+        """Folds to hold out, or windows of time; None for single rows and groups."""
+        given = self.cv and parameter_of("cv", self.cv)
+        return given if self.time is None else GapKFold(given or WINDOWS, self.gap)
 
     def _check_time(self) -> None:
         if self.time is None:
@@ -221,10 +217,6 @@ class MachineRequest:
             raise InputError(
                 f"--groups and --time are both {self.time}: rows of one time are held out together "
                 "without --groups"
-            )
-        elif self.nested == "folds":
-            raise InputError(
-                "--nested folds is for rows without --time: looms assess --time tests on later rows"
             )
 
     def estimator(self, classes: bool) -> BaseEstimator:
@@ -253,7 +245,7 @@ class MachineRequest:
             if self.calibration == "sigmoid":
                 values["probability"] = "loo"
         if self.time is not None:
-            values["cv"] = GapKFold(values.get("cv", WINDOWS), self.gap)
+            values["cv"] = self.folds
         if "random_state" in known:
             values["random_state"] = self.random_state
         estimator: BaseEstimator = kind(**values)
@@ -280,32 +272,34 @@ class MachineRequest:
 
     def estimator_for(self, prepared: Prepared) -> Any:
         """The unfitted estimator for a table; refuses what it would refuse for these rows."""
-        y, classes = prepared.target.y, prepared.target.task == "classification"
-        machine = self._checked(classes, len(y))
-        if issparse(prepared.matrix) and not get_tags(machine).input_tags.sparse:
+        classes = prepared.target.task == "classification"
+        estimator = self._checked(classes)
+        if issparse(prepared.matrix) and not get_tags(estimator).input_tags.sparse:
             raise InputError(f"--machine {self.machine} is for dense tables; use lssvm")
-        self._check_folds(prepared, getattr(machine, "cv", self.cv))
-        if classes and hasattr(machine, "threshold"):
-            self._check_classes(y, machine.threshold)
-        return self.estimator(classes)
+        self._check_folds(prepared)
+        if classes and self.machine != "nonconformity":
+            self._check_classes(prepared.target.y)
+        return estimator
 
-    def _check_folds(self, prepared: Prepared, cv: Any) -> None:
+    def _check_folds(self, prepared: Prepared) -> None:
         """Refuse folds that cannot be made, naming the options that ask for them."""
         y = prepared.target.y
         given = {"--groups": self.groups, "--time": self.time, "--gap": self.gap, "--cv": self.cv}
         prefix = " ".join(f"{name} {value}" for name, value in given.items() if value)
         with as_messages(prefix=f"{prefix}: "):
-            groups = [group_numbers(labels, len(y)) for labels in prepared.arguments.values()]
+            groups = group_numbers(prepared.groups, len(y))
             classes = prepared.target.task == "classification"
-            fold_numbers(cv, y, *groups, classes=classes)
+            fold_numbers(self.folds, y, groups, classes=classes)
 
-    def _check_classes(self, y: AnyArray, rule: Threshold) -> None:
-        labels, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
-        try:
-            check_threshold(rule, class_targets(codes, len(labels)))
-        except ValueError as error:
-            given = f"--threshold {self.threshold}"
-            raise InputError(str(error).replace(f"threshold={rule!r}", given)) from error
+    def _check_classes(self, y: AnyArray) -> None:
+        labels, counts = np.unique(y, return_counts=True)
+        rule = threshold_of(self.threshold)
+        if len(labels) > 2 and rule not in (None, 0.0):
+            raise InputError(
+                f"--threshold {self.threshold} needs two classes, but y has {len(labels)}: with "
+                "more, the largest output decides; leave it out, and see --weight balanced if "
+                "classes are unequal"
+            )
         if len(labels) == 2 and counts.min() == 1:
             raise InputError(
                 f"the class {labels[counts.argmin()]} has only one row, and without that row there "
@@ -320,22 +314,17 @@ class MachineRequest:
             )
 
 
-def arrays_of(request: MachineRequest) -> float:
-    """Arrays of the size of a kernel matrix in memory at once; none on landmarks."""
-    if request.rank:
-        return 0.0
-    return GRID if request.search == "grid" else SEARCH
+def arrays_of(request: MachineRequest, X: Any) -> float:
+    """Arrays of the size of a kernel matrix in memory at once, for a fit to samples ``X``.
 
-
-def by_features(request: MachineRequest) -> bool:
-    """True for only a linear machine, which with few features takes no kernel matrix.
-
-    It does take one if rows are held out several times, or if a grid repeats the choice without
-    each row.
+    None on landmarks, or for a linear machine of few features, unless a grid repeats the choice
+    without each row.
     """
     linear = request.machine == "lssvm" and set(request.kernel or ()) == {"linear"}
-    repeated = request.gap > 0 or "x" in (request.cv or "")
-    return linear and not repeated and (request.search != "grid" or request.nested == "none")
+    once = request.search != "grid" or request.nested == "none"
+    if request.rank or (linear and once and has_few_features(Linear(), X)):
+        return 0.0
+    return GRID if request.search == "grid" else SEARCH
 
 
 def searches_of(request: MachineRequest) -> float | None:

@@ -37,25 +37,35 @@ _IDENTIFIER = re.compile(
     r"(?i:(?:^|[^a-z])(?:id|no|nr|number))$|[a-z](?:I[Dd]|No|N[Rr]|Number)$"
     r"|(?i:^(?:patient|person|subject|participant|customer|user)s?$)"
 )
-#: Order of the numbers in kinds of date.
-_ORDERS = {
+#: Kinds of date, and the order of their numbers.
+DATES = {
     "date": "",
     "day-first date": ", the day before the month,",
     "month-first date": ", the month before the day,",
 }
 
 
+class TargetError(InputError):
+    """Error for a target without classes; ``problem`` is the message without the advice."""
+
+    def __init__(self, problem: str, advice: str) -> None:
+        super().__init__(f"{problem}; {advice}")
+        self.problem = problem
+
+
 @dataclass(frozen=True)
 class Target:
     """Target in the form that estimators take, the task with its reason, and notes on labels.
 
-    Classes are integers if all are whole numbers, else text; a regression has floats.
+    Classes are integers if all are whole numbers, else text; a regression has floats. ``values``
+    tells how many there are, of which kind.
     """
 
     y: AnyArray
     task: Task
     reason: str
     notes: tuple[str, ...] = ()
+    values: str = ""
 
 
 def target_of(column: Column, task: Task) -> Target:
@@ -78,12 +88,12 @@ def target_of(column: Column, task: Task) -> Target:
             f"the target has only one value, {y[:1].tolist()[0]!r}: name another column with "
             "--target, or add rows with other values"
         )
-    reason = "as asked"
+    what = "whole numbers" if whole else "numbers, not all whole" if numeric else "labels"
+    reason, values = "as asked", f"{n_values} different {what}"
     if task == "auto":
         many = numeric and (not whole or n_values > MOST_CLASSES)
         task = "regression" if many else "classification"
-        what = "whole numbers" if whole else "numbers, not all whole" if numeric else "labels"
-        reason = f"the target has {n_values} different {what}; choose with --task"
+        reason = f"the target has {values}; choose with --task"
         if n_alone and not many:
             reason += (
                 f"; {n_alone} of them in only one row, so no machine without that row knows them"
@@ -91,7 +101,7 @@ def target_of(column: Column, task: Task) -> Target:
         if not numeric:
             _check_labels(column, y, n_values, n_alone)
     if task == "regression":
-        return Target(floats, task, reason)
+        return Target(floats, task, reason, values=values)
     alike: dict[str, list[str]] = {}
     for value in () if numeric else sorted(set(map(str, column))):
         alike.setdefault(value.strip().casefold(), []).append(value)
@@ -101,7 +111,7 @@ def target_of(column: Column, task: Task) -> Target:
         f"{'; '.join(groups[:MOST_NAMES])}; write labels of one class in the same way (blanks are "
         "removed, but case makes another class)"
     )
-    return Target(y, task, reason, (remark,) if groups else ())
+    return Target(y, task, reason, (remark,) if groups else (), values)
 
 
 def _check_labels(column: Column, labels: AnyArray, n_values: int, n_alone: int) -> None:
@@ -124,16 +134,17 @@ def _check_labels(column: Column, labels: AnyArray, n_values: int, n_alone: int)
         else:
             why = f"its decimal mark is not clear: {labels[0]!r} in data row 1"
             cure = "choose the mark by --decimal"
-        raise InputError(
+        raise TargetError(
             f"the target is text, though {like.sum()} of its {len(labels)} values look like "
-            f"numbers, because {why}; {cure}, or use --task classification to make each value a "
-            "class"
+            f"numbers, because {why}",
+            f"{cure}, or use --task classification to make each value a class",
         )
     if n_values > 2 and max(n_values / len(labels), n_alone / n_values) > 0.5:
-        raise InputError(
+        raise TargetError(
             f"the target has {n_values} different labels in {len(labels)} rows, {n_alone} of them "
-            "in only one row; name another column with --target, or use --task classification to "
-            "make each label a class"
+            "in only one row",
+            "name another column with --target, or use --task classification to make each label a "
+            "class",
         )
 
 
@@ -250,7 +261,7 @@ def _in_blocks(column: pd.Series) -> bool:
 
 def date_notes(kinds: Mapping[str, str], advice: str = "") -> Iterator[str]:
     """Notes on columns that are read as dates (kinds of `looms.tables`), with the advice."""
-    for kind, order in _ORDERS.items():
+    for kind, order in DATES.items():
         names = [name for name, of in kinds.items() if of == kind]
         if names:
             as_dates = f"read as {'a date' if len(names) == 1 else 'dates'}{order}"

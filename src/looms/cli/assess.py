@@ -24,9 +24,9 @@ from looms.cli._output import (
     to_stdout,
     write_or_print,
 )
-from looms.cli._prepare import prepare_file
+from looms.cli._prepare import check_kernel_matrix, prepare_file
 from looms.cli._progress import Meter
-from looms.cli._request import MachineRequest, arrays_of, by_features, tell_cost
+from looms.cli._request import MachineRequest, arrays_of, tell_cost
 from looms.cli.fit import PAGE, check_report, train, write_report
 from looms.report._choice import near_guess
 from looms.report.figures import outer
@@ -77,16 +77,15 @@ def assess(
             "of these options out"
         )
     n_splits, at_once = splits or (100 if request.time is None else 5), effective_n_jobs(jobs)
-    n_arrays, thin = arrays_of(request) * at_once, by_features(request)
-    prepared = prepare_file(source, columns, request, n_arrays, thin)
+    prepared = prepare_file(source, columns, request)
+    n_arrays = arrays_of(request, prepared.matrix) * at_once
+    check_kernel_matrix(file, len(prepared.rows), n_arrays)
     check_can_write(output, force, file, holds="split,n_train,n_test,")
     check_can_write(report, force, file, option="--report", holds=PAGE)
     machine, y = request.estimator_for(prepared), prepared.target.y
     if getattr(machine, "threshold", None) not in (None, 0.0):
         note(f"--threshold {request.threshold}: positive is {max(y)}")
-    n_train = round((1.0 - test_size) * len(y))
-    if not thin:
-        tell_cost(request, n_train, n_arrays, n_splits / at_once)
+    tell_cost(request, round((1.0 - test_size) * len(y)), n_arrays, n_splits / at_once)
     try:
         with as_messages(), Meter("Splits") as meter:
             result = assess_splits(
@@ -100,7 +99,7 @@ def assess(
                 store=store,
                 n_jobs=jobs,
                 random_state=request.random_state,
-                **prepared.arguments,
+                groups=prepared.groups,
                 copies=request.copies or "apart",
                 progress=meter.split,
             )

@@ -288,8 +288,8 @@ def _of_table(
     n_jobs: int,
 ) -> Subject:
     """A classifier, or a support vector machine, tuned on the rows if it is not given."""
-    table, arguments = read_training(source, columns, groups)
-    labels, file = arguments.get("groups"), source.file
+    table, labels = read_training(source, columns, groups)
+    file = source.file
     check_kernel_matrix(file, table.X.shape[0])
     classes = classes_of(table.y, file)
     prepared = prepare(table.X, classes)
@@ -312,7 +312,7 @@ def _of_table(
 def _of_model(source: Source, columns: Columns, path: Path, groups: str | None) -> Subject:
     """The machine of a model file, to be refitted to the rows."""
     saved, file, target = load(path, source.max_bytes), source.file, columns.target
-    if "date" not in saved.metadata:
+    if not saved.metadata["by_fit"]:
         raise InputError(f"{path}: diagnostics take files of looms fit, and this is of save_model")
     if saved.metadata["task"] != "classification":
         raise InputError(f"{path}: it is a regression, but diagnostics are for classes")
@@ -335,15 +335,13 @@ def _of_model(source: Source, columns: Columns, path: Path, groups: str | None) 
 
 def classes_of(column: Any, file: Path) -> Target:
     """The target; refuses one without classes, or with too few rows in a class."""
+    without = f"{file}: diagnostics are for classes, but"
     try:
         target = target_of(column, "auto")
-        task, problem = target.task, target.reason
     except InputError as error:
-        task, problem = "auto", str(error)
-    if task != "classification":
-        raise InputError(
-            f"{file}: diagnostics are for classes, but {problem.partition(';')[0]}"
-        ) from None
+        raise InputError(f"{without} {getattr(error, 'problem', error)}") from None
+    if target.task != "classification":
+        raise InputError(f"{without} the target has {target.values}")
     with as_messages(prefix=f"{file}: "):
         classes_and_labels(target.y)
     return target
@@ -358,10 +356,11 @@ def diagnosed(subject: Subject, plan: Plan) -> Diagnosis:
         fits = fits.named(np.arange(1, len(subject.y) + 1))
         errors, spread = excess_error(fits), deviance(fits)
         changes = influence(fits, alpha=plan.alpha)
+    unit = "fold" if plan.cv else {"sample": "row", "group": "group"}[fits.unit]
     if not plan.bootstrap:
-        return Diagnosis(subject, errors, spread, changes, None)
+        return Diagnosis(subject, unit, errors, spread, changes, None)
     options = {name: getattr(plan, name) for name in ("alpha", "resampling", "random_state")}
     with as_messages(), Meter("Bootstrap") as meter:
         options |= {"n_jobs": plan.jobs, "progress": meter.refit}
         fit = goodness_of_fit(*data, plan.bootstrap, **options)
-    return Diagnosis(subject, errors, spread, changes, fit)
+    return Diagnosis(subject, unit, errors, spread, changes, fit)

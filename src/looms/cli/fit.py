@@ -45,9 +45,16 @@ from looms.cli._output import (
     writing,
 )
 from looms.cli._predictions import Predictions
-from looms.cli._prepare import Prepared, memory_of, prepare, prepare_file, prepare_large
+from looms.cli._prepare import (
+    Prepared,
+    check_kernel_matrix,
+    memory_of,
+    prepare,
+    prepare_file,
+    prepare_large,
+)
 from looms.cli._progress import USUAL_EVALUATIONS, Meter
-from looms.cli._request import MachineRequest, arrays_of, by_features, tell_cost
+from looms.cli._request import MachineRequest, arrays_of, tell_cost
 from looms.cli._target import target_of
 from looms.datasets._table import table_name
 from looms.estimators import Certificate
@@ -100,7 +107,8 @@ def fit(
     check_report(report, request, output, "the model", json, certify)
     if memory and not request.rank:
         raise InputError("--memory goes with --rank, the number of landmarks")
-    whole = not request.rank or request.in_memory or columns.drop_missing_targets
+    together = request.groups or request.time or request.target_transform
+    whole = bool(not request.rank or together or columns.drop_missing_targets)
     if memory and whole:
         raise InputError(
             "--memory is for rows in blocks, but --groups, --time, --target-transform and "
@@ -118,12 +126,12 @@ def fit(
 
     with ExitStack() as stack:
         if whole:  # a wrong --target is told first
-            n_arrays = max(arrays_of(request), CERTIFICATE * certify * (not request.rank))
-            thin = by_features(request) and not certify  # refits take the matrix
-            prepared = prepare_file(source, columns, request, n_arrays, thin)
+            prepared = prepare_file(source, columns, request)
+            n_rows, n_arrays = len(prepared.rows), arrays_of(request, prepared.matrix)
+            n_arrays = max(n_arrays, CERTIFICATE * certify * (not request.rank))
+            check_kernel_matrix(file, n_rows, n_arrays)
             check_paths()
-            if not thin:
-                tell_cost(request, len(prepared.rows), n_arrays)
+            tell_cost(request, n_rows, n_arrays)
         else:  # reading may take long
             check_paths()
             beside = output.parent
@@ -213,11 +221,12 @@ def train(prepared: Prepared, request: MachineRequest, **about: Any) -> SavedMod
             warnings.simplefilter("ignore", category)
         if hasattr(machine, "set_callbacks"):  # of scikit-learn since 1.9
             usual = None if request.machine == "svm" else USUAL_EVALUATIONS
-            power = 3 if arrays_of(request) else 1
+            power = 3 if arrays_of(request, prepared.matrix) else 1
             meter = Meter("", prepared.matrix.shape[0], usual, power)
             machine.set_callbacks(stack.enter_context(meter))
             stack.callback(machine.set_callbacks)
-        machine.fit(prepared.matrix, prepared.target.y, **prepared.arguments)
+        together = {} if prepared.groups is None else {"groups": prepared.groups}
+        machine.fit(prepared.matrix, prepared.target.y, **together)
         getattr(machine, "nested_", None)  # tuned in outer folds at the first access
     types = ranges = None
     if not issparse(prepared.X):

@@ -208,19 +208,22 @@ def show(
         return
     show_request(saved.metadata)
     show_choice(saved, facts)
-    if "date" in saved.metadata or (facts is not None and facts.model.results):
+    if saved.metadata["by_fit"] or (facts is not None and facts.model.results):
         note(choice_of(saved, facts))
 
 
 def load(path: Path, max_bytes: int) -> SavedModel:
-    """The model of a file of looms fit or `save_model`, with warnings about versions as notes."""
+    """The model of a file of looms fit or `save_model`, with warnings about versions as notes.
+
+    Its metadata tell which, ``by_fit``.
+    """
     with as_messages():
         saved = load_model(path, max_bytes=max_bytes)
     metadata = saved.metadata
     complete = metadata.keys() >= METADATA and isinstance(metadata["options"], dict)
     if not complete or not isinstance(metadata["columns"], dict | None):
         return completed(saved, path)
-    return saved
+    return SavedModel(saved.model, metadata | {"by_fit": True})
 
 
 def at_prevalence(saved: SavedModel, path: Path, prevalence: Sequence[str]) -> PrevalenceClassifier:
@@ -256,7 +259,7 @@ def rows_for(
     groups and times of its fit.
     """
     table, path = read(source, saved.metadata["target"], kept, drop_missing), source.file
-    if table.y is None and "date" not in saved.metadata:  # of save_model
+    if table.y is None and not saved.metadata["by_fit"]:
         raise InputError(
             f"{path}: the model does not name its target; save it with the metadata "
             "{'target': ...}, the name of the column"
@@ -271,17 +274,15 @@ def blocks_for(saved: SavedModel, source: Source, kept: Sequence[str]) -> Iterat
     """Rows of a file in the form that the model takes, a block at a time, without the target."""
     reader, path = open_file(source, None, kept), source.file
     size = min(reader.usual_size, _ENTRIES // min(saved.metadata["n_rows"], _MOST_COLUMNS))
-    remarks: set[str] = set()
-    table = None
+    first = True
     for table in reader.tables(size):
         fits = fitting(saved, table, path)
-        if not remarks:
+        if first:
             note_ignored(saved, table, kept)
-        new = [each for each in table.notes if each.partition(",")[0] not in remarks]
-        tell(source, new)  # on a column, in the first of its blocks
-        remarks |= {"", *(remark.partition(",")[0] for remark in table.notes)}
+        first = False
+        tell(source, table.notes)
         yield fits
-    if table is None:
+    if first:
         raise no_rows(path)
 
 
@@ -292,10 +293,11 @@ def fitting(saved: SavedModel, table: Table, path: Path) -> Table:
         made_for = "sparse files" if columns is None else "tables with named columns"
         raise InputError(f"{path}: the model was fitted to {made_for}, but this is not such a file")
     n_features = saved.metadata["n_features"]  # a sparse file ends at the last column that it uses
-    if columns or not sparse.issparse(X):
-        if not columns:
-            X = X.drop(columns=saved.metadata["target"] or [], errors="ignore")
-        if not columns and X.shape[1] != n_features:
+    if columns:
+        return table
+    if not sparse.issparse(X):
+        X = X.drop(columns=saved.metadata["target"] or [], errors="ignore")
+        if X.shape[1] != n_features:
             raise InputError(
                 f"{path}: the model was fitted to {n_features} columns without names, and there "
                 f"are {X.shape[1]}"
@@ -359,6 +361,7 @@ def completed(saved: SavedModel, path: Path) -> SavedModel:
         "n_features": model.n_features_in_,
         "options": {},
         "file": path.name,
+        "by_fit": False,
         "looms_version": saved.metadata["looms_version"],
     }
     return SavedModel(Pipeline([("table", before), ("machine", machine)]), metadata)

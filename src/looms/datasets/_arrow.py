@@ -160,7 +160,7 @@ def _columns(path: Path, table: pa.Table, first: int) -> Columns:
         cells = table[name].to_pylist()
         return [None if cell is None else text_of(cell) for cell in cells]
 
-    notes = []
+    notes = {}
     for field in table.schema:
         if not pa.types.is_integer(field.type) or field.name not in frame.columns:
             continue
@@ -168,6 +168,6 @@ def _columns(path: Path, table: pa.Table, first: int) -> Columns:
         if rounded is not None:
             row, reason = rounded
             cell = str(table[field.name][row].as_py())
-            notes.append(left_as_text(field.name, first + row, cell, reason))
+            notes[field.name] = left_as_text(field.name, first + row, cell, reason)
             frame[field.name] = pandas.Series(text(field.name), index=frame.index, dtype=object)
-    return Columns(frame, text, tuple(notes))
+    return Columns(frame, text, tuple(notes.values()), tuple(notes))

@@ -76,13 +76,12 @@ def first_pass(reader: RowReader, n_sample: int = SAMPLE, random_state: int = 0)
     n_rows, n_features, most = 0, 0, np.inf
     targets: list[Any] = []
     ranges: dict[str, list[float]] = {}
-    notes: dict[str, str] = {}
+    notes: list[str] = []
     parts: list[_Part] = []
     for table in reader.tables():
         n, n_features = table.X.shape[0], max(n_features, table.X.shape[1])
         targets.append(table.y)
-        for remark in table.notes:
-            notes.setdefault(remark.partition(",")[0], remark)
+        notes += table.notes
         for name in () if sparse.issparse(table.X) else table.X:
             floats = _floats(table.X[name])
             if len(floats):
@@ -108,9 +107,7 @@ def first_pass(reader: RowReader, n_sample: int = SAMPLE, random_state: int = 0)
         check_target(y, reader.path, f"the target {y.name!r}", "data row")
     X = _joined([part.X for part in parts], n_features)
     sample = Table(X, None if y is None else y[places], table_name(reader.path))
-    return FirstPass(
-        n_rows, n_features, y, ranges, sample, places, (*reader.notes, *notes.values())
-    )
+    return FirstPass(n_rows, n_features, y, ranges, sample, places, (*reader.notes, *notes))
 
 
 def _floats(column: pandas.Series) -> AnyArray:

@@ -87,15 +87,18 @@ class Source:
     def reader(self, target: str | None, keep: Sequence[str]) -> RowReader:
         """Reader of blocks; ``target`` and ``keep`` are as in `read_table`."""
 
-        def table(first: int, rows: Any) -> Table:
+        def table(told: set[str], first: int, rows: Any) -> Table:
             columns = self.columns(rows, first)
             columns.frame.index = pandas.RangeIndex(first, first + len(rows))
-            return divided(columns, target, self.path, keep)
+            each = zip(columns.noted, columns.notes, strict=True)
+            new = tuple(note for name, note in each if name not in told)
+            told.update(columns.noted)
+            return divided(replace(columns, notes=new), target, self.path, keep)
 
         def blocks(size: int) -> Iterator[Block]:
-            first = 0
+            first, told = 0, set[str]()  # a note on a column is told once
             for rows in _cut(self.stored(), size):
-                yield Block(first, partial(table, first, rows))
+                yield Block(first, partial(table, told, first, rows))
                 first += len(rows)
 
         return RowReader(self.path, blocks, self.notes, len(self.names))

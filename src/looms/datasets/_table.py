@@ -78,11 +78,14 @@ class Columns:
         Returns the cells of a column, by its name, as the text in the file; None for a gap.
     notes : tuple of str
         Notes like those of `Table`.
+    noted : tuple of str
+        For each note of a part of the rows, the column that it is on.
     """
 
     frame: pandas.DataFrame
     text: Callable[[str], list[str | None]]
     notes: tuple[str, ...] = ()
+    noted: tuple[str, ...] = ()
 
 
 def check_columns(columns: Sequence[str], path: Path) -> None:

@@ -111,10 +111,11 @@ class Certificate:
             "cannot tell": "are too ill-conditioned to tell from refits",
             "differs": "differ from refits",
         }
+        at = "" if self.condition is None else f" at condition number {self.condition:.1e}"
         return (
             f"outputs of {count(len(self.rows), 'row')} {words[self.verdict]} by "
             f"{self.solver}: difference {self.relative:.1e} standard deviations, "
-            f"bound {self.bound:.1e}"
+            f"bound {self.bound:.1e}{at}"
         )
 
     def _repr_html_(self) -> str:
@@ -127,6 +128,11 @@ class Certificate:
             "condition number": "–" if self.condition is None else f"{self.condition:.2g}",
         }
         return _html.table(["certificate", self.verdict], list(values.items()))
+
+
+def milder(machine: CertifiedMachine) -> str:
+    """What makes the machine less sensitive to rounding, in words."""
+    return machine._milder
 
 
 class CertifiedMachine(BaseEstimator):  # type: ignore[misc]

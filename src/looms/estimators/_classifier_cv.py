@@ -293,7 +293,7 @@ fit_intercept_, n_features_in_, feature_names_in_
         watcher = CallbackWatcher(self, X, y, None if sample_weight is None else weight)
         weights = weight, fit_weight, selection_weight
         rows = RowsOfFit(X, y, targets, *weights, groups, True, self._score)
-        selection = self._searched(rows, watcher)
+        selection = self._selection_on(rows, watcher)
         _, threshold, calibrator = selection.choice.score
         rule = {"threshold_": threshold, "calibrator_": calibrator}
         self._set_fitted(classes_=classes, **rule, **selection.attributes())

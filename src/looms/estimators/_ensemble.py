@@ -27,6 +27,7 @@ from looms._typing import AnyArray, Array
 from looms.conformal._nonconformity import pairwise_margins
 from looms.conformal._sets import class_margins
 from looms.estimators._encoding import encoded
+from looms.estimators._estimator_member import one_against_one
 from looms.estimators._svm_grid import SVMGrid, SVMGridPlan, positive_values
 from looms.svm import leave_one_out
 
@@ -198,7 +199,7 @@ class EstimatorPool:
         return np.stack(
             [
                 pairwise_margins(values, self.n_classes)
-                if values.ndim == 2 and _one_against_one(member)
+                if values.ndim == 2 and one_against_one(member)
                 else class_margins(values.reshape(len(values), -1))
                 for member, values in zip(self.members, outputs, strict=True)
             ]
@@ -208,7 +209,7 @@ class EstimatorPool:
         """Decision values, checked to be finite and to have a shape that suits the classes."""
         values: Array = np.asarray(outputs, dtype=np.float64)
         n_columns = self.n_classes
-        if _one_against_one(member):
+        if one_against_one(member):
             n_columns = self.n_classes * (self.n_classes - 1) // 2
         if values.shape[1:] != (() if self.n_classes == 2 else (n_columns,)):
             raise ValueError(
@@ -223,14 +224,6 @@ class EstimatorPool:
 def _pairwise(member: Any) -> bool:
     """True if a classifier takes a kernel matrix."""
     return bool(get_tags(member).input_tags.pairwise)
-
-
-def _one_against_one(member: Any) -> bool:
-    """True if an SVC, perhaps inside a pipeline or search, gives an output for each pair."""
-    return any(
-        name.rpartition("__")[2] == "decision_function_shape" and value == "ovo"
-        for name, value in member.get_params().items()
-    )
 
 
 def _fitted_loo(estimator: Any, X: Any, y: AnyArray) -> tuple[Any, Any]:

@@ -20,6 +20,7 @@ from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks, as_blocks, rows_in_memory
 from looms.criteria import Criterion, as_criterion
 from looms.estimators._folds import outer_folds, takes_sample_weight
+from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm.fit import Fit, Member
@@ -44,11 +45,7 @@ def check_estimators(estimators: list[Any], classes: bool, kernels: list[Kernel]
                 f"{estimator!r} has neither predict_proba nor decision_function: leave it out, or "
                 "wrap it in sklearn.calibration.CalibratedClassifierCV."
             )
-        pairs = any(
-            name.rpartition("__")[2] == "decision_function_shape" and value == "ovo"
-            for name, value in estimator.get_params().items()
-        )
-        if classes and pairs and not hasattr(estimator, "predict_proba"):
+        if classes and one_against_one(estimator) and not hasattr(estimator, "predict_proba"):
             raise ValueError(
                 f"{estimator!r} has an output for each pair of classes: use "
                 "decision_function_shape='ovr'."
@@ -58,6 +55,14 @@ def check_estimators(estimators: list[Any], classes: bool, kernels: list[Kernel]
                 f"{estimator!r} takes features, and a precomputed kernel takes kernel values: X "
                 "cannot be both."
             )
+
+
+def one_against_one(estimator: Any) -> bool:
+    """True if an SVC, perhaps inside a pipeline or search, gives an output for each pair."""
+    return any(
+        name.rpartition("__")[2] == "decision_function_shape" and value == "ovo"
+        for name, value in estimator.get_params().items()
+    )
 
 
 _VALUES = ("predict_proba", "decision_function")
@@ -145,7 +150,8 @@ class EstimatorMember(Member):
         F = left_out.outputs(folds).reshape(-1, *y.shape)
         held_out = np.nanmean(F, axis=0)
         whole = self.trained(left_out.X, y, left_out.weight)
-        return Fit(replace(whole, held_out=held_out), y, held_out, left_out.weight, F, folds)
+        loo = HeldOut(y, held_out, left_out.weight)
+        return Fit(replace(whole, held_out=held_out), loo, F, folds)
 
     def _folds(self, units: Units, y: Array) -> Units:
         classes = self.classes is not None
@@ -225,7 +231,7 @@ class RefittedCriterion:
         zeta = self.weight * (len(self.y) / self.weight.sum())
         fit = self.member.fit(self.member.left_out(self.X, self.y, zeta, True), self.units, self.y)
         value, error, *_ = self.criterion.evaluate(
-            self.y, fit.outputs, self.selection_weight, self.units.clusters
+            self.y, fit.loo.outputs, self.selection_weight, self.units.clusters
         )
         search = Search(Point(np.empty(0), value, error), Outcome.GIVEN, (), 0)
         stages = ((len(self.y), search),)

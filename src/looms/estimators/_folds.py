@@ -199,9 +199,8 @@ def tuned_without(
     estimator: Any,
     machines: Sequence[Any],
     outer: Units,
-    train: AnyArray,
-    data: tuple[Matrix, AnyArray, Array, AnyArray],
-    inner: Units | None = None,
+    rows: RowsOfFit,
+    cv: Any,
     n_jobs: int | None = None,
 ) -> list[list[Any]]:
     """Each of some machines, tuned anew without each of the outer units.
@@ -211,23 +210,23 @@ def tuned_without(
     estimator : its callbacks with a method ``on_outer_fold`` are told the estimator, the number of
         machines tuned, and their total.
     machines : from `unfitted`.
-    outer : units of the rows ``train``.
-    data : X, y, weights and groups of all rows.
-    inner : what the machines hold out of the rows ``train``; None if their ``cv`` says so of any
-        rows.
+    outer : units of the rows that take part.
+    rows : of the fit.
+    cv : of the machines; folds that it makes for these rows are kept inside of each outer one.
     n_jobs : number of machines tuned at once.
     """
-    n_folds = outer.n_units
+    n_folds, inner = outer.n_units, rows.inner_units(cv)
     n_machines = n_folds * len(machines)
     stay = [np.flatnonzero(rows) for rows in outer.stays(np.arange(n_folds))]
 
-    def for_rows(machine: Any, rows: AnyArray) -> Any:
-        return machine if inner is None else clone(machine).set_params(cv=inner.among(rows).codes)
-
     run = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_machine_without)(for_rows(machine, rows), train[rows], *data)
+        delayed(_machine_without)(
+            machine if inner is None else machine._holding_out(inner.among(rest)),
+            rows.train[rest],
+            *rows.data,
+        )
         for machine in machines
-        for rows in stay
+        for rest in stay
     )
     tuned: list[Any] = []
     for one in run:
@@ -276,12 +275,11 @@ def as_rest_of(machine: Any, X: Matrix, rest: AnyArray) -> Matrix:
 def predicted_without(
     machines: Sequence[Any],
     outer: Units,
-    X: Matrix,
-    train: AnyArray,
+    rows: RowsOfFit,
     outputs: Callable[[Any, Matrix], Array],
 ) -> Array:
-    """Outputs of the rows ``train``, (m, ...), each by the machine tuned without its unit."""
-    parts, blocks = outer.tested_by, as_blocks(X)
+    """Outputs of the m rows that take part, each by the machine tuned without its unit."""
+    parts, blocks, train = outer.tested_by, as_blocks(rows.X), rows.train
     values = [
         outputs(machine, as_rest_of(machine, blocks.rows(train[out]), np.delete(train, left)))
         for machine, out, left in zip(machines, parts, outer, strict=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import reduce
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -44,13 +44,13 @@ def fitted_machine(
         fit.member.among(train, n).weighing(share) for share, fit in zip(shares, fits, strict=True)
     )
     fit_weight = np.zeros(n)
-    fit_weight[train] = fits[0].sample_weight
+    fit_weight[train] = fits[0].loo.sample_weight
     loo = np.empty(y.shape)
     if len(others):
         rest = as_blocks(X).rows(others)
         loo[others] = np.sum([one.outputs(rest, X) for one in members], axis=0)
     held_out = loo.copy()
-    loo[train] = sum(w * fit.outputs for w, fit in zip(shares, fits, strict=True))
+    loo[train] = sum(w * fit.loo.outputs for w, fit in zip(shares, fits, strict=True))
     held_out[train] = sum(
         w * fit.mean_held_out.outputs for w, fit in zip(shares, fits, strict=True)
     )
@@ -82,7 +82,7 @@ class LeastSquaresMachine(KernelMachine):
     #: Folds without which candidates were tuned anew, to be compared; None if by ``units_``.
     choice_units_: Units | None = None
     #: True for the machines that choose their own hyper-parameters.
-    _is_tuned: bool = False
+    _is_tuned: ClassVar[bool] = False
     #: True for a machine made from a tuned one by adding or removing rows.
     _tuned_before: bool = False
     #: Units, and outputs without them, that scores are of if the rows are in blocks.

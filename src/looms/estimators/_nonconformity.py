@@ -153,6 +153,7 @@ class NonconformityClassifier(PooledClassifier):
 
     validation_: AnyArray
     validation_scores_: Array
+    _validation_labels: AnyArray
     _labels_by_others: AnyArray
     deciding_: AnyArray
     _neighbors: Neighbors | None
@@ -206,7 +207,7 @@ class NonconformityClassifier(PooledClassifier):
         ValueError
             If a class is too small to be held out, or a member has no decision function.
         """
-        self._check_options()
+        self._check_parameters()
         X, classes, labels = self._checked_training_data(X, y)
         check_classes_have_two(classes, labels)
         plan = pool_plan(self.pool, classes, self.tol)
@@ -270,7 +271,7 @@ class NonconformityClassifier(PooledClassifier):
         scores = class_scores(labels, wrong, (np.nan, np.nan * one), one)
         return {name: scores[name] for name in ("error", "ber")}
 
-    def _check_options(self) -> None:
+    def _check_parameters(self) -> None:
         choices = {"measure": ("margin", "neighbors"), "ties": ("vote", "random")}
         for name, known in choices.items():
             value = getattr(self, name)

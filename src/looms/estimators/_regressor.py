@@ -16,10 +16,10 @@ from looms.conformal._jackknife import required_rank
 from looms.criteria import PRESS
 from looms.dask._blocks import in_blocks
 from looms.dask._predict import lazy_for_dask
+from looms.estimators._base import ScoredRegressor
 from looms.estimators._callbacks import CallbackWatcher, with_callbacks
 from looms.estimators._folds import RowsOfFit
 from looms.estimators._least_squares import GivenMachine
-from looms.estimators._scored import ScoredRegressor
 from looms.estimators._search import SelectingMachine
 from looms.estimators._updates import UpdatableMachine
 from looms.estimators._warnings import warn_of_search
@@ -412,7 +412,7 @@ n_features_in_, feature_names_in_
 
         watcher = CallbackWatcher(self, X, targets, None if sample_weight is None else weight)
         rows = RowsOfFit(X, targets, targets, weight, weight, weight, groups, False, scorer)
-        selection = self._searched(rows, watcher)
+        selection = self._selection_on(rows, watcher)
         self._set_fitted(**selection.attributes())
         watcher.ends()
         warn_of_search(selection.choice.best, targets)

@@ -20,7 +20,7 @@ from looms._memory import GRID, SEARCH, check_memory
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks, as_blocks, rows_in_memory
 from looms.copies import copy_groups
-from looms.criteria import Criterion, as_criterion
+from looms.criteria import as_criterion
 from looms.dask._blocks import gathered
 from looms.estimators._base import check_flag
 from looms.estimators._callbacks import CallbackSupportMixin, CallbackWatcher
@@ -42,7 +42,7 @@ from looms.estimators._least_squares import LeastSquaresMachine
 from looms.estimators._selection import Selection, TunedInFolds, combined
 from looms.estimators._warnings import warn_of_copies, warn_of_scales
 from looms.folds import group_numbers, is_grouped, joined_groups
-from looms.kernels import Kernel
+from looms.kernels import Kernel, Ranked
 from looms.kernels._names import as_kernel, is_estimator
 from looms.kernels._samples import training_rows
 from looms.lssvm.features import has_few_features
@@ -108,11 +108,12 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
     def _remedy(self) -> str | None:
         return remedy_of_optimism(True) if self.nested else None
 
-    def _searched(self, rows: RowsOfFit, watcher: CallbackWatcher) -> Selection:
+    def _selection_on(self, rows: RowsOfFit, watcher: CallbackWatcher) -> Selection:
         """The candidate with the smallest score, or a stack of several."""
-        criteria, rows = self._checked_search(), self._checked_rows(rows)
+        self._check_parameters()
+        rows, criteria = self._checked_rows(rows), one_or_many(self.criterion)
         train, n, X = rows.train, len(rows.train), rows.X
-        units, rank = rows.units(self.cv), self._checked_rank(n)
+        units, rank = rows.units(self.cv), self._rank_of(n)
         kernels, tried = self._kernels(), self._candidate_kernels(sp.issparse(X))
         estimators = [one for one in tried if is_estimator(one)]
         check_estimators(estimators, is_classifier(self), kernels)
@@ -204,21 +205,15 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
     def _whole_matrix(self) -> bool:
         return self.rank is None
 
-    def _checked_rank(self, n: int) -> int | str | None:
-        """Number of landmarks for ``n`` rows, or "auto"; None for the whole kernel matrix.
-
-        ValueError for an invalid number, and for options that need the whole kernel matrix.
-        """
+    def _rank_of(self, n: int) -> int | str | None:
+        """Number of landmarks for ``n`` rows, or "auto"; None for the whole kernel matrix."""
         if self.rank is None or (self.rank == "auto" and n <= FULL_ROWS):
             return None
         if any(kernel.pairwise for kernel in self._kernels()):
             raise ValueError(
                 "kernel='precomputed' is the whole kernel matrix, without landmarks: use rank=None."
             )
-        if self.rank == "auto":
-            return "auto"
-        check_count(self.rank, "rank", others=", 'auto' or None")
-        if int(self.rank) > n:
+        if self.rank != "auto" and int(self.rank) > n:
             raise ValueError(f"rank={self.rank} asks for more landmarks than there are rows, {n}.")
         return self.rank
 
@@ -260,12 +255,11 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             outer = rows.outer_units(self._unfitted.cv, most)
         except ValueError:  # of "auto", which takes what can be had
             return None
-        inner = rows.inner_units(self._unfitted.cv)
-        (machines,) = tuned_without(self, [self._unfitted], outer, rows.train, rows.data, inner)
+        (machines,) = tuned_without(self, [self._unfitted], outer, rows, self._unfitted.cv)
         rules = None
         if classes:
             rules = [(machine.threshold_, machine.calibrator_) for machine in machines]
-        tuned = TunedInFolds.of(machines, outer, self._rows_of_fit, rows.train)
+        tuned = TunedInFolds.of(machines, outer, rows)
         return tuned.nested(rows, rows.own(targets), rules, whole=True)
 
     @property
@@ -279,17 +273,17 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         """
         if not is_auto(self.kernel):
             return one_or_many(self.kernel)
-        return [kernel for kernel in AUTO_KERNELS if not (sparse and kernel.startswith("ranked"))]
+        return [k for k in AUTO_KERNELS if not (sparse and isinstance(as_kernel(k), Ranked))]
 
     def _kernels(self) -> list[Kernel]:
         given = self._candidate_kernels()
         return [as_kernel(kernel) for kernel in given if not is_estimator(kernel)]
 
-    def _checked_search(self) -> list[str | Criterion]:
-        """Criteria to try; ValueError for invalid parameters of the search."""
+    def _check_parameters(self) -> None:
         criteria = one_or_many(self.criterion)
         if not criteria or not self._candidate_kernels():
             raise ValueError("kernel and criterion must each name at least one candidate.")
+        self._kernels()  # an unknown name is an error
         for criterion in criteria:
             if as_criterion(criterion).needs_labels and not is_classifier(self):
                 raise ValueError(
@@ -309,11 +303,12 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         check_known(self.optimizer, "optimizer", OPTIMIZERS)
         if not (isinstance(self.copies, str) and self.copies in COPIES):
             raise ValueError(f"copies must be one of {', '.join(COPIES)}, got {self.copies!r}.")
+        if self.rank not in (None, "auto"):
+            check_count(self.rank, "rank", others=", 'auto' or None")
         check_count(self.max_iter, "max_iter")
         check_count(self.n_restarts, "n_restarts", least=0)
         if not (isinstance(self.tol_se, Real) and 0 <= float(self.tol_se) < np.inf):
             raise ValueError(f"tol_se must be a nonnegative number, got {self.tol_se!r}.")
-        return criteria
 
 
 def is_auto(kernel: Any) -> bool:

@@ -11,7 +11,7 @@ from scipy.stats import rankdata
 from sklearn.base import is_classifier
 
 from looms._classes import class_factors, class_indices, with_ties
-from looms._typing import AnyArray, Array, Matrix
+from looms._typing import AnyArray, Array
 from looms.blocks import RowBlocks
 from looms.calibration._calibrators import Calibrator
 from looms.estimators._folds import (
@@ -55,14 +55,15 @@ class TunedInFolds:
     ties: tuple[float, ...]
 
     @classmethod
-    def of(cls, machines: Sequence[Any], outer: Units, X: Matrix, train: AnyArray) -> TunedInFolds:
-        """From machines in the order of the folds of rows ``train``."""
+    def of(cls, machines: Sequence[Any], outer: Units, rows: RowsOfFit) -> TunedInFolds:
+        """From machines in the order of the folds."""
         outputs = predicted_without(
-            machines, outer, X, train, lambda one, X: with_ties(one._outputs(X), one._tie)
+            machines, outer, rows, lambda one, X: with_ties(one._outputs(X), one._tie)
         )
+        m = len(rows.train)
         members = [
-            tuple(one.among(np.delete(np.arange(len(train)), rows), len(train)) for one in members)
-            for rows, members in zip(outer, (machine.members_ for machine in machines), strict=True)
+            tuple(member.among(np.delete(np.arange(m), left), m) for member in machine.members_)
+            for left, machine in zip(outer, machines, strict=True)
         ]
         own = tuple(with_ties(one.held_out_.outputs, one._tie) for one in machines)
         return cls(outer, outputs, own, tuple(members), tuple(one._tie for one in machines))
@@ -200,13 +201,13 @@ class Selection:
             return None
         known, tens = (self.units, fit.mean_held_out.outputs), self.units
         if self.units.unit != "fold":
-            tens = folds_of_area(class_indices(fit.y), self.units)
+            tens = folds_of_area(class_indices(fit.loo.y), self.units)
         if tens is self.units:
             return known
         X = training_rows(self.rows.X, self.rows.train, pairwise=False)
-        left_out = fit.member.left_out(X, fit.y, fit.sample_weight, self.fit_intercept)
+        left_out = fit.member.left_out(X, fit.loo.y, fit.loo.sample_weight, self.fit_intercept)
         try:
-            return tens, left_out.outputs(tens)[0].reshape(fit.y.shape)
+            return tens, left_out.outputs(tens)[0].reshape(fit.loo.y.shape)
         except NotPositiveDefiniteError:
             return known
 
@@ -235,12 +236,10 @@ def combined(
         for k in evaluated
     ]
     in_folds = [
-        TunedInFolds.of(each, outer, rows.X, rows.train)
-        for each in tuned_without(
-            machine, machines, outer, rows.train, rows.data, rows.inner_units(machine.cv)
-        )
+        TunedInFolds.of(each, outer, rows)
+        for each in tuned_without(machine, machines, outer, rows, machine.cv)
     ]
-    y, outputs = choice.fit.y, np.array([each.outputs for each in in_folds])
+    y, outputs = choice.fit.loo.y, np.array([each.outputs for each in in_folds])
     sizes = [len(choice.candidates[k].params) or np.inf for k in evaluated]
     probable = getattr(machine, "calibration", None) is not None
 
@@ -264,8 +263,8 @@ def combined(
     losses += np.inf
     weights[evaluated], losses[evaluated] = compared(np.arange(len(y)))
     choice = choice.combined(weights, losses, rows.score(HeldOut(y, tuned.outputs)))
-    rules = tuned.rules(choice.fit.y, rows) if rows.classes else None
-    nested = tuned.nested(rows, choice.fit.y, rules, whole=False)
+    rules = tuned.rules(choice.fit.loo.y, rows) if rows.classes else None
+    nested = tuned.nested(rows, choice.fit.loo.y, rules, whole=False)
     return replace(selection, choice=choice, nested=nested, tuned=tuned)
 
 

@@ -73,11 +73,9 @@ def mean_of_passes(values: Sequence[Array], rows: Sequence[AnyArray]) -> Array:
 
 def nested_machines(estimator: Any, rows: RowsOfFit, outer: Units) -> Nested:
     """Machines chosen as by the ``estimator`` without each fold, and their predictions."""
-    alone, inner = unfitted(estimator, n_jobs=None), rows.inner_units(estimator.cv)
-    (machines,) = tuned_without(
-        estimator, [alone], outer, rows.train, rows.data, inner, estimator.n_jobs
-    )
-    values = predicted_without(machines, outer, rows.X, rows.train, lambda one, X: one._decision(X))
+    alone = unfitted(estimator, n_jobs=None)
+    (machines,) = tuned_without(estimator, [alone], outer, rows, estimator.cv, estimator.n_jobs)
+    values = predicted_without(machines, outer, rows, lambda one, X: one._decision(X))
     parts = zip(machines, outer.tested_by, strict=True)
     rounds = [machine._decided_at(out, values[out]) for machine, out in parts]
     held_out = HeldOut(rows.own(rows.targets), values, rows.own(rows.weight))

@@ -302,7 +302,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         # The sigmoids decide: without the weights of classes they would undo them.
         of_sample = labels[train], cost[train], selection_weight[train]
         sample = svm_search.Sample(X_train, *of_sample, units, self.loss)
-        chosen, table = self._searched(sample, score, grid, watcher)
+        chosen, table = self._search(sample, score, grid, watcher)
         kernel, C = chosen.space.kernel_at(chosen.point), chosen.space.params(chosen.point)["C"]
         fitted = self._machine(X, targets, weight, cost, sample, kernel, C)
         held_out, calibrators = fitted["held_out_"], fitted["calibrators_"]
@@ -456,10 +456,10 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
             machine.certify()
         return machine
 
-    def _searched(
+    def _search(
         self,
         sample: svm_search.Sample,
-        score: svm_search.Score,
+        score: svm_search.Scorer,
         grid: dict[str, Array],
         watcher: CallbackWatcher,
     ) -> tuple[svm_search.SpaceSearched, dict[str, Any]]:
@@ -479,9 +479,12 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         table = _searches_table(searched, kernels[: len(searched)])
         return min(searched, key=lambda one: one.score), table
 
-    def _checked_search(self) -> tuple[svm_search.Score, dict[str, Array]]:
+    def _check_parameters(self) -> None:
+        self._checked_search()
+
+    def _checked_search(self) -> tuple[svm_search.Scorer, dict[str, Array]]:
         """Score, and values to search by name; ValueError for invalid parameters."""
-        if not one_or_many(self.kernel):
+        if not self._kernels():
             raise ValueError("kernel must name at least one candidate.")
         if self.search not in ("pattern", "grid"):
             raise ValueError(f"search must be 'pattern' or 'grid', got {self.search!r}.")

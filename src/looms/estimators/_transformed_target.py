@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from copy import copy
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -16,11 +15,11 @@ from looms._scores import number_scores
 from looms._typing import Array
 from looms.conformal._jackknife import intervals_of_ends, required_rank
 from looms.dask._predict import lazy_for_dask
-from looms.estimators._base import checked_sample_weight
+from looms.estimators._base import ScoredRegressor, check_parameters, checked_sample_weight
 from looms.estimators._certificate import Certificate
 from looms.estimators._folds import (
+    RowsOfFit,
     as_rest_of,
-    outer_folds,
     predicted_without,
     remedy_of_optimism,
     takes_outer_folds,
@@ -28,7 +27,6 @@ from looms.estimators._folds import (
     unfitted,
 )
 from looms.estimators._regressor import LSSVMRegressorCV, Regressor
-from looms.estimators._scored import ScoredRegressor
 from looms.estimators._search import NESTED
 from looms.estimators._warnings import kept_warnings, warn
 from looms.folds import is_number_of_folds
@@ -123,7 +121,7 @@ class TransformedTargetRegressorCV(ScoredRegressor):
 
     machine_: Regressor
     transform_: str
-    candidates_: TransformCandidates
+    candidates_: list[TransformCandidate]
     loo_: HeldOut
     held_out_: HeldOut
     _nested: Nested | None
@@ -179,7 +177,8 @@ class TransformedTargetRegressorCV(ScoredRegressor):
         y = np.asarray(y, dtype=np.float64)
         weight = checked_sample_weight(sample_weight, len(y))
         train = np.flatnonzero(weight)
-        names = self._checked_names(y[train])
+        self._check_parameters()
+        names = self._admitted(y[train])
         regressor = clone(self._regressor())
         admitted = np.clip(y, y[train].min(), y[train].max())  # others are of weight zero
         if "nested" in regressor.get_params():
@@ -203,9 +202,7 @@ class TransformedTargetRegressorCV(ScoredRegressor):
         machine, repeated, warned = fits[best]
         seed = check_random_state(getattr(machine, "random_state", 0)).randint(2**31 - 1)
         cv = getattr(machine, "cv", None)
-        clusters = machine.units_.clusters[train]
-        folds = partial(outer_folds, y=y[train], groups=clusters, classes=False, seed=seed)
-        later = takes_outer_folds(self, cv, len(train), folds)
+        later = takes_outer_folds(self, cv, len(train), rows_of(machine, y, seed).outer_units)
         self._set_fitted(
             machine_=machine,
             transform_=names[best],
@@ -276,8 +273,9 @@ class TransformedTargetRegressorCV(ScoredRegressor):
             return self._transform.inverse(ends)
         required_rank(coverage, len(nested.rows))  # an error before any work
         lower, upper = np.empty((2, X.shape[0], len(nested.rows)))
-        for out, model in zip(nested.units.tested_by, nested.machines, strict=True):
-            rest, transform = np.delete(nested.rows, out), model._transform
+        parts = zip(nested.units, nested.units.tested_by, nested.machines, strict=True)
+        for left, out, model in parts:
+            rest, transform = np.delete(nested.rows, left), model._transform
             own = as_rest_of(self, self.machine_.X_fit_[nested.rows[out]], rest)
             z = transform.forward(nested.held_out.y[out])
             half = np.abs(z - model.machine_.predict(own))
@@ -375,8 +373,7 @@ class TransformedTargetRegressorCV(ScoredRegressor):
     def _transform(self) -> TargetTransform:
         return TARGET_TRANSFORMS[self.transform_]
 
-    def _checked_names(self, y: Array) -> list[str]:
-        """Transforms to try; ValueError for invalid parameters."""
+    def _check_parameters(self) -> None:
         check_known(self.criterion, "criterion", CRITERIA)
         check_known(self.statistic, "statistic", STATISTICS)
         if self.nested not in NESTED:
@@ -386,15 +383,21 @@ class TransformedTargetRegressorCV(ScoredRegressor):
                 "regressor must be an LSSVMRegressorCV or LSSVMRegressor, which have the held-out "
                 f"predictions that choose the transform, got {self.regressor!r}."
             )
-        density = self.criterion == "likelihood"
-        admitted = [name for name, g in TARGET_TRANSFORMS.items() if g.takes(y, density)]
-        if isinstance(self.transforms, str) and self.transforms == "auto":
-            return [name for name in admitted if name != "log1p" or "log" not in admitted]
+        check_parameters(self._regressor())
         names = one_or_many(self.transforms)
         if not names:
             raise ValueError("transforms must name at least one candidate.")
-        for name in names:
+        for name in () if names == ["auto"] else names:
             check_known(name, "transform", TARGET_TRANSFORMS)
+
+    def _admitted(self, y: Array) -> list[str]:
+        """Transforms to try; ValueError for one that does not admit all targets."""
+        density = self.criterion == "likelihood"
+        admitted = [name for name, g in TARGET_TRANSFORMS.items() if g.takes(y, density)]
+        names = one_or_many(self.transforms)
+        if names == ["auto"]:
+            return [name for name in admitted if name != "log1p" or "log" not in admitted]
+        for name in names:
             if name not in admitted:
                 raise ValueError(
                     f"transforms={name!r} with criterion={self.criterion!r} does not admit all "
@@ -427,21 +430,31 @@ class TransformedTargetRegressorCV(ScoredRegressor):
 
         The candidates are those that the range of all targets admits.
         """
-        X, (y, _, weight) = self.machine_.X_fit_, self.loo_
-        train, groups = np.flatnonzero(weight), self.machine_.units_.clusters
+        rows = rows_of(self.machine_, self.loo_.y, self._outer_seed)
         cv = getattr(self.machine_, "cv", None)
         try:
-            folds = outer_folds(cv, y[train], groups[train], False, self._outer_seed)
+            outer = rows.outer_units(cv)
         except ValueError:  # of "auto", which takes what can be had
             return None
-        units = Units.partition(folds, groups[train])
-        (machines,) = tuned_without(self, [self._unfitted], units, train, (X, y, weight, groups))
-        outputs = predicted_without(machines, units, X, train, lambda one, X: one.predict(X))
-        held_out = HeldOut(y[train], outputs, weight[train])
-        return Nested.of_folds(train, units, held_out, None, machines)
+        (machines,) = tuned_without(self, [self._unfitted], outer, rows, cv)
+        outputs = predicted_without(machines, outer, rows, lambda one, X: one.predict(X))
+        held_out = HeldOut(rows.own(rows.y), outputs, rows.own(rows.weight))
+        return Nested.of_folds(rows.train, outer, held_out, None, machines)
+
+    def _holding_out(self, units: Units) -> Self:
+        regressor = clone(self._regressor()).set_params(cv=units.codes)
+        machine: Self = clone(self).set_params(regressor=regressor)
+        return machine
 
     def _by_repetition(self) -> Array:
         return self._repeated
+
+
+def rows_of(machine: Regressor, y: Array, seed: int) -> RowsOfFit:
+    """Rows of a fitted machine with other targets."""
+    weights = 3 * (machine.loo_.sample_weight,)
+    groups = machine.units_.clusters
+    return RowsOfFit(machine._rows_of_fit, y, y, *weights, groups, classes=False, seed=seed)
 
 
 def _likelihood_of_all(

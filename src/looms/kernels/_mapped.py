@@ -51,8 +51,8 @@ class Normalized(Composite):
 
     def values(self, pairs: Pairs) -> Array:
         K = self.kernel.values(pairs)
-        K *= self._inverse_norms(pairs.rows)[:, None]
-        K *= self._inverse_norms(pairs.cols)
+        K *= self.inverse_norms(pairs.rows)[:, None]
+        K *= self.inverse_norms(pairs.cols)
         return K
 
     def self_values(self, samples: Samples) -> Array:
@@ -63,7 +63,7 @@ class Normalized(Composite):
 
         ∂k̂_ij = ∂k_ij/√(k_ii k_jj) − ½ k̂_ij (∂k_ii/k_ii + ∂k_jj/k_jj).
         """
-        rows, cols = self._inverse_norms(pairs.rows), self._inverse_norms(pairs.cols)
+        rows, cols = self.inverse_norms(pairs.rows), self.inverse_norms(pairs.cols)
         scaled = G * rows[:, None]
         scaled *= cols
         W = scaled * self.kernel.values(pairs)
@@ -76,7 +76,8 @@ class Normalized(Composite):
     def self_values_gradient(self, samples: Samples, v: Array) -> Array:
         return np.zeros(len(self.hyperparameters))
 
-    def _inverse_norms(self, samples: Samples) -> Array:
+    def inverse_norms(self, samples: Samples) -> Array:
+        """1 / √k(x, x) of the kernel inside, (n_samples,); zero where that is zero."""
         squares = self.kernel.self_values(samples)
         positive = squares > 0
         return np.where(positive, 1.0 / np.sqrt(np.where(positive, squares, 1.0)), 0.0)
@@ -85,14 +86,14 @@ class Normalized(Composite):
 class Mapped(Composite):
     """Base class of kernels of mapped features, k(φ(x), φ(x')).
 
-    Subclasses define the map φ of samples as ``_seen``.
+    Subclasses define the map φ of samples as ``seen``.
     """
 
     _parts = ("kernel",)
     kernel: Kernel
 
     @abstractmethod
-    def _seen(self, samples: Samples) -> Samples:
+    def seen(self, samples: Samples) -> Samples:
         """Mapped samples."""
 
     @property
@@ -105,23 +106,23 @@ class Mapped(Composite):
                 f"{type(self).__name__}: the columns of a precomputed kernel matrix are samples, "
                 "not features; compute the matrix from the features that it should see."
             )
-        return super().started(self._seen(samples))
+        return super().started(self.seen(samples))
 
     def values(self, pairs: Pairs) -> Array:
         return self.kernel.values(self._seen_pairs(pairs))
 
     def self_values(self, samples: Samples) -> Array:
-        return self.kernel.self_values(self._seen(samples))
+        return self.kernel.self_values(self.seen(samples))
 
     def values_gradient(self, pairs: Pairs, G: Array) -> Array:
         return self.kernel.values_gradient(self._seen_pairs(pairs), G)
 
     def self_values_gradient(self, samples: Samples, v: Array) -> Array:
-        return self.kernel.self_values_gradient(self._seen(samples), v)
+        return self.kernel.self_values_gradient(self.seen(samples), v)
 
     def _seen_pairs(self, pairs: Pairs) -> Pairs:
-        rows = self._seen(pairs.rows)
-        return Pairs(rows, rows if pairs.diagonal else self._seen(pairs.cols))
+        rows = self.seen(pairs.rows)
+        return Pairs(rows, rows if pairs.diagonal else self.seen(pairs.cols))
 
 
 class Columns(Mapped):
@@ -166,7 +167,7 @@ class Columns(Mapped):
             raise ValueError(f"Columns: columns must not repeat a number, got {self.columns!r}.")
         return super().started(samples)
 
-    def _seen(self, samples: Samples) -> Samples:
+    def seen(self, samples: Samples) -> Samples:
         columns = np.asarray(self.columns)
         center = None if samples.center is None else samples.center[columns]
         return Samples(
@@ -220,7 +221,7 @@ class Ranked(Mapped):
             raise ValueError("Ranked: scores must be finite numbers that do not decrease.")
         return super(Ranked, self._with_arguments(scores=scores)).started(samples)
 
-    def _seen(self, samples: Samples) -> Samples:
+    def seen(self, samples: Samples) -> Samples:
         center = None if samples.center is None else self._scores_of(samples.center[None])[0]
         X = self._scores_of(dense(samples.X))
         return Samples(X, start=samples.start, center=center, weight=samples.weight)
@@ -360,7 +361,7 @@ class Weighted(Mapped):
             weights=weights * (len(weights) / total) if total > 0 else np.ones(len(weights))
         )
 
-    def _seen(self, samples: Samples) -> Samples:
+    def seen(self, samples: Samples) -> Samples:
         scale = np.sqrt(np.asarray(self.weights))
         center = None if samples.center is None else samples.center * scale
         X = scaled_columns(samples.X, scale)

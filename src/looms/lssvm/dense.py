@@ -19,7 +19,7 @@ from scipy.linalg import blas, lapack
 
 from looms._typing import AnyArray, Array, Matrix
 from looms.lssvm._system import LeverageError, NotPositiveDefiniteError, RangeError, ridge
-from looms.lssvm.projection import Inverse, Machine, Projection, inverses
+from looms.lssvm.projection import Expansion, Inverse, Projection, inverses
 from looms.units import Batch, Units
 
 _BLOCK = 128
@@ -96,8 +96,8 @@ class Dense(Projection):
             raise LeverageError(mu, int(np.argmin(safe)))
 
     @property
-    def machine(self) -> Machine:
-        return Machine(self.alpha, self._intercept)
+    def expansion(self) -> Expansion:
+        return Expansion(self.alpha, self._intercept)
 
     def diagonal(self) -> Array:
         return self._p

@@ -20,7 +20,7 @@ from looms._typing import Array, Matrix
 from looms.kernels import Kernel, Linear
 from looms.kernels._samples import dense
 from looms.lssvm._system import RangeError
-from looms.lssvm.projection import Machine
+from looms.lssvm.projection import Expansion
 from looms.lssvm.thin import Thin
 
 _HUGE = 1e150  # squares of eigenvalues beyond it overflow
@@ -121,8 +121,8 @@ class Features(Thin):
         return float(own) if self._constant else 0.0
 
     @property
-    def machine(self) -> Machine:
-        return Machine(self.alpha, self._intercept, weights=self.weights)
+    def expansion(self) -> Expansion:
+        return Expansion(self.alpha, self._intercept, weights=self.weights)
 
 
 def decompose_features(X: Matrix, zeta: Array, *, fit_intercept: bool = True) -> FeatureSpectrum:

@@ -49,8 +49,7 @@ class Fit:
     Attributes
     ----------
     member : the machine.
-    y, outputs : targets, and the leave-one-out output of each row.
-    sample_weight : (n,) ζ.
+    loo : targets, leave-one-out outputs of the rows, and their weights ζ.
     held_out : (n_repetitions, n) or (n_repetitions, n, t) outputs of machines trained without
         the fold of the row; NaN if the row is in no fold.
     tie : difference up to which outputs for labels are equal up to rounding.
@@ -58,9 +57,7 @@ class Fit:
     """
 
     member: Member
-    y: Array
-    outputs: Array
-    sample_weight: Array
+    loo: HeldOut
     held_out: Array
     units: Units
     tie: float = 0.0
@@ -69,7 +66,6 @@ class Fit:
     def of(
         cls,
         projection: Projection,
-        held_out: Array,
         units: Units,
         y: Array,
         kernel: Kernel,
@@ -80,12 +76,12 @@ class Fit:
         Parameters
         ----------
         projection : P of the system.
-        held_out, units : (n_repetitions, n, t) outputs without the unit of each row.
+        units : as for the class.
         y : (n,) or (n, t) targets, whose shape the outputs and coefficients take.
         kernel : of the system.
         tie : as for the class; by default that of the system.
         """
-        machine, t = projection.machine, y.shape[1:]
+        machine, t = projection.expansion, y.shape[1:]
         b, w = machine.intercept, machine.weights
         alpha = np.ascontiguousarray(machine.coefficients).reshape(-1, *t)
         values = 1.0, kernel, projection.mu, alpha, b if t else float(b[0])
@@ -94,23 +90,16 @@ class Fit:
             member = LandmarkMember(*values, landmarks=machine.landmarks)
         return cls(
             member,
-            y,
-            (projection.y - projection.loo_residuals).reshape(y.shape),
-            projection.zeta,
-            held_out.reshape(-1, *y.shape),
+            HeldOut(y, (projection.y - projection.loo_residuals).reshape(y.shape), projection.zeta),
+            projection.outputs(units).reshape(-1, *y.shape),
             units,
             tie_of(y, projection.size, projection.alpha) if tie is None else tie,
         )
 
     @property
-    def loo(self) -> HeldOut:
-        """Targets, leave-one-out outputs and weights as one object."""
-        return HeldOut(self.y, self.outputs, self.sample_weight)
-
-    @property
     def mean_held_out(self) -> HeldOut:
         """Targets, held-out outputs averaged over repetitions, and weights."""
-        return HeldOut(self.y, np.nanmean(self.held_out, axis=0), self.sample_weight)
+        return HeldOut(self.loo.y, np.nanmean(self.held_out, axis=0), self.loo.sample_weight)
 
     @property
     def decided(self) -> HeldOut:
@@ -240,7 +229,7 @@ class KernelMember(Member):
             return Dense(K, Y, self.mu, zeta, fit_intercept=fit_intercept, cross=cross)
 
     def fit(self, left_out: Projection, units: Units, y: Array, tie: float | None = None) -> Fit:
-        return Fit.of(left_out, left_out.outputs(units), units, y, self.kernel, tie)
+        return Fit.of(left_out, units, y, self.kernel, tie)
 
     def changed(
         self,

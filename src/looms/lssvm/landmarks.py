@@ -27,7 +27,7 @@ from looms.blocks import RowBlocks
 from looms.kernels import Kernel
 from looms.kernels._samples import Pairs, Samples
 from looms.lssvm._system import LeverageError, NotPositiveDefiniteError, targets_as_columns
-from looms.lssvm.projection import Inverse, Machine, Projection, inverses
+from looms.lssvm.projection import Expansion, Inverse, Projection, inverses
 from looms.lssvm.thin import Thin, inverse_of_rows
 from looms.units import Batch, Units
 
@@ -216,8 +216,8 @@ class Streamed(Projection):
         self._in_memory: Thin | None = None
 
     @property
-    def machine(self) -> Machine:
-        return Machine(self.coef, self._intercept, self.landmarks.samples.X)
+    def expansion(self) -> Expansion:
+        return Expansion(self.coef, self._intercept, self.landmarks.samples.X)
 
     @property
     def loo_residuals(self) -> Array:

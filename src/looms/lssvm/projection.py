@@ -31,7 +31,7 @@ _NUMBERS = 1 << 22  # in the changes of some units
 _SMALL = 16  # rows of a unit, up to which NumPy factorizes all units of a size at once
 
 
-class Machine(NamedTuple):
+class Expansion(NamedTuple):
     """f(x) = Σ_i c_i k(x_i, x) + b.
 
     Attributes
@@ -93,8 +93,8 @@ class Projection(LeftOut):
 
     @property
     @abstractmethod
-    def machine(self) -> Machine:
-        """Machine of all rows."""
+    def expansion(self) -> Expansion:
+        """Coefficients of the machine of all rows."""
 
     def mean_square_changes(self, units: Units) -> Array:
         """Mean over rows outside of each unit, and targets, of (f⁽⁻ᴳ⁾ − f)², (n_units,)."""
@@ -114,7 +114,7 @@ class Projection(LeftOut):
         """
         if self.cross is None:
             raise TypeError("A projection without a kernel has no new rows.")
-        K, machine = self.cross(X), self.machine
+        K, machine = self.cross(X), self.expansion
         H = blas.dgemm(1.0, self.matrix(), K.T).T
         H += self.share
         return blas.dgemm(1.0, K, machine.coefficients) + machine.intercept, H

@@ -23,7 +23,7 @@ from looms.lssvm._system import (
     checked_weights,
     targets_as_columns,
 )
-from looms.lssvm.projection import Inverse, Machine, Projection, inverses
+from looms.lssvm.projection import Expansion, Inverse, Projection, inverses
 from looms.units import Batch
 
 
@@ -102,8 +102,8 @@ class Spectral(Projection):
         self._eigenvalues = spectrum.eigenvalues
 
     @property
-    def machine(self) -> Machine:
-        return Machine(self.alpha, self._intercept)
+    def expansion(self) -> Expansion:
+        return Expansion(self.alpha, self._intercept)
 
     @property
     def size(self) -> Array:  # type: ignore[override]

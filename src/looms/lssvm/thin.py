@@ -16,7 +16,7 @@ import numpy as np
 
 from looms._typing import AnyArray, Array, Matrix
 from looms.lssvm._system import LeverageError
-from looms.lssvm.projection import Inverse, Machine, Projection, inverses
+from looms.lssvm.projection import Expansion, Inverse, Projection, inverses
 from looms.units import Batch, Units
 
 
@@ -65,8 +65,8 @@ class Thin(Projection):
         return self.y - self._residuals
 
     @property
-    def machine(self) -> Machine:
-        return Machine(self.alpha, np.zeros(self.y.shape[1]))
+    def expansion(self) -> Expansion:
+        return Expansion(self.alpha, np.zeros(self.y.shape[1]))
 
     def diagonal(self) -> Array:
         return np.asarray(self._left / self.ridge)

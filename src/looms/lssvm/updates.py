@@ -15,7 +15,7 @@ import scipy.linalg
 
 from looms._typing import AnyArray, Array
 from looms.lssvm._system import LeverageError, NotPositiveDefiniteError
-from looms.lssvm.projection import Inverse, Machine, Projection, inverses
+from looms.lssvm.projection import Expansion, Inverse, Projection, inverses
 from looms.units import Batch
 
 
@@ -27,7 +27,7 @@ class Bordered(Projection):
     P : (n, n) leading block of the inverse, M⁻¹ − η ηᵀ / Ση.
     share : (n,) last column, η / Ση; zero without an intercept.
     corner : 1 / Ση; zero without an intercept.
-    machine : α and b.
+    expansion : α and b.
     y, zeta, mu : targets, weights with mean one, and regularization.
 
     Examples
@@ -35,9 +35,9 @@ class Bordered(Projection):
     >>> import numpy as np
     >>> P = np.eye(3) - 1 / 3                # K = 0, λ = 1: the machine is the mean of the targets
     >>> y = np.array([[1.0], [2.0], [6.0]])
-    >>> machine = Machine(P @ y, y.mean(axis=0))
-    >>> mean = Bordered(P, np.full(3, 1 / 3), 1 / 3, machine, y, np.ones(3), 1 / 3)
-    >>> mean.without(np.array([2])).machine.intercept
+    >>> expansion = Expansion(P @ y, y.mean(axis=0))
+    >>> mean = Bordered(P, np.full(3, 1 / 3), 1 / 3, expansion, y, np.ones(3), 1 / 3)
+    >>> mean.without(np.array([2])).expansion.intercept
     array([1.5])
     """
 
@@ -46,31 +46,31 @@ class Bordered(Projection):
         P: Array,
         share: Array,
         corner: float,
-        machine: Machine,
+        expansion: Expansion,
         y: Array,
         zeta: Array,
         mu: float,
     ) -> None:
-        self.P, self.share, self.corner, self._machine = P, share, corner, machine
-        self.y, self.weight, self.mu, self.alpha = y, zeta, mu, machine.coefficients
+        self.P, self.share, self.corner, self._expansion = P, share, corner, expansion
+        self.y, self.weight, self.mu, self.alpha = y, zeta, mu, expansion.coefficients
 
     @classmethod
     def of(cls, projection: Projection) -> Bordered:
         """The same system; n² numbers."""
-        machine, corner = projection.machine, projection.corner
+        expansion, corner = projection.expansion, projection.corner
         return cls(
             projection.matrix(),
             projection.share,
             corner,
-            Machine(machine.coefficients, machine.intercept),
+            Expansion(expansion.coefficients, expansion.intercept),
             projection.y,
             projection.zeta,
             projection.mu,
         )
 
     @property
-    def machine(self) -> Machine:
-        return self._machine
+    def expansion(self) -> Expansion:
+        return self._expansion
 
     def diagonal(self) -> Array:
         return self.P.diagonal()
@@ -113,8 +113,8 @@ class Bordered(Projection):
                 self.P[np.ix_(rest, rest)] - P_GR.T @ taken,
                 self.share[rest] - P_GR.T @ v,
                 self.corner + float(self.share[rows] @ v),
-                Machine(
-                    self.alpha[rest] - P_GR.T @ e, self.machine.intercept - self.share[rows] @ e
+                Expansion(
+                    self.alpha[rest] - P_GR.T @ e, self.expansion.intercept - self.share[rows] @ e
                 ),
                 self.y[rest],
                 self.zeta[rest] * (len(rest) / left),
@@ -153,7 +153,7 @@ class Bordered(Projection):
             factor = scipy.linalg.cho_factor(0.5 * (schur + schur.T), lower=True)
         except np.linalg.LinAlgError:
             raise NotPositiveDefiniteError(self.mu) from None
-        e = scipy.linalg.cho_solve(factor, Y - K_new @ self.alpha - self.machine.intercept)
+        e = scipy.linalg.cho_solve(factor, Y - K_new @ self.alpha - self.expansion.intercept)
         W = scipy.linalg.cho_solve(factor, T.T)
         v = scipy.linalg.cho_solve(factor, t)
         own = scipy.linalg.cho_solve(factor, np.eye(len(Y)))
@@ -163,7 +163,7 @@ class Bordered(Projection):
                 np.block([[self.P + T @ W, -W.T], [-W, own]]),
                 np.append(self.share + T @ v, -v),
                 self.corner - float(t @ v),
-                Machine(np.vstack([self.alpha - T @ e, e]), self.machine.intercept - t @ e),
+                Expansion(np.vstack([self.alpha - T @ e, e]), self.expansion.intercept - t @ e),
                 np.vstack([self.y, Y]),
                 weights * (len(weights) / weights.sum()),
                 self.mu * float(len(self.zeta) / weights.sum()),

@@ -15,19 +15,13 @@ from looms.calibration._beta import Beta
 from looms.calibration._isotonic import Isotonic
 from looms.calibration._sigmoid import Sigmoid
 from looms.calibration._softmax import Softmax
-from looms.estimators._certificate import Certificate
-from looms.estimators._regressor import Regressor
 from looms.estimators._svc import SupportVectorClassifier
-from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._samples import Samples
-from looms.lssvm.fit import KernelMember, LandmarkMember, Member
-from looms.model_files._values import index, indices, numbers, positive, require
-from looms.selection._candidates import Candidate
-from looms.selection._decisions import Decisions
-from looms.selection._nested import Nested, Setting
-from looms.selection._target_transforms import TARGET_TRANSFORMS, TransformCandidate
-from looms.units import Units
+from looms.lssvm.fit import KernelMember, LandmarkMember
+from looms.model_files._values import index, indices, numbers, places, positive, require
+from looms.selection._nested import Setting
+from looms.selection._target_transforms import TARGET_TRANSFORMS
 
 #: Highest degree of a polynomial, because powers are multiplied out one by one.
 _HIGHEST_DEGREE = 1000
@@ -50,13 +44,10 @@ def _samples(owner: Any, name: str, n_features: int | None = None) -> tuple[int,
 
 
 def _classes(owner: Any) -> int:
-    classes = owner.classes_
-    require(
-        isinstance(classes, np.ndarray) and classes.ndim == 1, "classes_ is not a list of labels"
-    )
-    n = len(classes)
-    require(n >= 2 and len(np.unique(classes)) == n, "classes_ is not of two or more labels")
-    return n
+    classes = np.unique(owner.classes_)
+    proper = len(classes) >= 2 and owner.classes_.shape == classes.shape
+    require(proper, "classes_ is not of two or more labels")
+    return len(classes)
 
 
 # Machines ---------------------------------------------------------------------------
@@ -64,22 +55,12 @@ def _classes(owner: Any) -> int:
 
 def _kernel_of(kernel: Any, X: Any) -> None:
     """Kernel whose hyper-parameters are positive numbers, for the number of features."""
-    require(isinstance(kernel, Kernel), "kernel_ is not a kernel")
     kernel.started(Samples(X[:1]))  # checks all values, of those that are not tuned too
     kernel.theta  # noqa: B018 (raises for a value of None)
 
 
-def _expansion(owner: Any, n: int) -> int | None:
-    """Check intercept and coefficients of ``n`` samples; number of outputs, None if 1-d."""
-    outputs = np.shape(owner.intercept_)
-    numbers(owner, "intercept_", *outputs[:1])
-    numbers(owner, "dual_coef_", n, *outputs)
-    return outputs[0] if outputs else None
-
-
 def _held_out(owner: Any, name: str, shape: tuple[int, ...]) -> None:
     outputs = getattr(owner, name)
-    require(isinstance(outputs, HeldOut), f"{name} holds no held-out outputs")
     require(outputs.y.shape == shape, f"{name} has shape {outputs.y.shape}, not {shape}")
 
 
@@ -90,30 +71,29 @@ def _weights(owner: Any, n: int) -> None:
 
 
 def _together(owner: Any, n: int) -> None:
-    """Check what is held out together, and what was refitted."""
-    if hasattr(owner, "certificate_"):
-        require(isinstance(owner.certificate_, Certificate), "certificate_ is not a certificate")
+    """Check what is held out together."""
     for units in (owner.units_, getattr(owner, "choice_units_", None) or owner.units_):
-        require(isinstance(units, Units) and len(units.clusters) == n, "units_ are of other rows")
+        require(len(units.clusters) == n, "units_ are of other rows")
 
 
 def _machines_of_folds(owner: Any, weight: AnyArray) -> tuple[Any, ...]:
     """Machines chosen without each fold, none without ``_nested``; checks that these are of all
     rows fitted."""
-    nested: Nested | None = owner._nested
+    nested, later = owner._nested, owner._unfitted
+    proper = later is None or (type(later) is type(owner) and "_outer_seed" in vars(owner))
+    require(proper, "_unfitted is another machine")
     if nested is None:
         return ()
-    require(isinstance(nested, Nested), "_nested holds no nested predictions")
     require(
         np.array_equal(nested.rows, np.flatnonzero(weight)), "_nested is not of the rows fitted"
     )
-    return nested.machines
+    machines: tuple[Any, ...] = nested.machines
+    return machines
 
 
 def _members(machine: Any, members: Any, n: int) -> None:
     """Check the machines that are summed, on ``n`` samples or on landmarks."""
-    proper = isinstance(members, tuple) and all(isinstance(one, Member) for one in members)
-    require(proper and len(members) > 0, "members_ are not machines")
+    require(len(members) > 0, "members_ are not there")
     for one in members:
         require(bool(numbers(one, "weight") >= 0), "weight is negative")
         require(one.pairwise == members[0].pairwise, "members_ take other samples")
@@ -142,56 +122,36 @@ def least_squares(machine: Any) -> None:
     _members(machine, machine.members_, n)
     for name in ("loo_", "held_out_"):
         _held_out(machine, name, (n, *machine.loo_.y.shape[1:]))
-    require(isinstance(machine._tie, float) and 0 <= machine._tie < 1, "_tie is no small number")
+    require(0 <= machine._tie < 1, "_tie is no small number")
     _weights(machine, n)
     _together(machine, n)
-    if machine._unfitted is not None:
-        require(type(machine._unfitted) is type(machine), "_unfitted is another machine")
-        require(type(machine._outer_seed) is int, "_outer_seed is not an integer")
-    require(type(machine._tuned_before) is bool, "_tuned_before is neither true nor false")
+    m = int(np.count_nonzero(machine.fit_weight_))
     for one in _machines_of_folds(machine, machine.fit_weight_):
         if isinstance(one, Setting):
             _kernel_of(one.kernel, machine.X_fit_)
             positive(one, "mu")
         else:
-            _members(machine, one, int(np.count_nonzero(machine.fit_weight_)))
+            _members(machine, one, m)
     if machine._scored_in is not None:
-        _scores_of(machine)
+        (units, outputs), shape = machine._scored_in, (m, *machine.loo_.y.shape[1:])
+        proper = len(units.clusters) == m and outputs.shape == shape
+        require(proper and outputs.dtype == np.float64, "_scored_in is not of the rows fitted")
     if "candidates_" in vars(machine):
-        candidates = machine.candidates_
-        require(
-            isinstance(candidates, list) and all(isinstance(c, Candidate) for c in candidates),
-            "candidates_ is not a list of candidates",
-        )
-        index(machine, "best_index_", len(candidates))
+        n_candidates = len(machine.candidates_)
+        index(machine, "best_index_", n_candidates)
         if machine.candidate_weights_ is not None:
-            numbers(machine, "candidate_weights_", len(candidates))
-        require(isinstance(machine.cv_results_, dict), "cv_results_ is not a table")
-
-
-def _scores_of(machine: Any) -> None:
-    """Check units and outputs, for all rows fitted, that scores are of."""
-    given, n = machine._scored_in, int(np.count_nonzero(machine.fit_weight_))
-    proper = isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], Units)
-    require(proper and len(given[0].clusters) == n, "_scored_in is not of the rows fitted")
-    shape = (n, *machine.loo_.y.shape[1:])
-    require(isinstance(given[1], np.ndarray) and given[1].shape == shape, "_scored_in: outputs")
-    require(given[1].dtype == np.float64, "_scored_in: outputs")
+            numbers(machine, "candidate_weights_", n_candidates)
 
 
 def transformed(machine: Any) -> None:
     inner = machine.machine_
-    require(isinstance(inner, Regressor) and "members_" in vars(inner), "machine_ is no machine")
+    require("members_" in vars(inner), "machine_ is not fitted")
     require(machine.transform_ in TARGET_TRANSFORMS, "transform_ is not known")
     require(inner.n_features_in_ == machine.n_features_in_, "machine_ is of other features")
     shape = inner.loo_.y.shape
     for name in ("loo_", "held_out_"):
         _held_out(machine, name, shape)
     numbers(machine, "_repeated", None, int(np.count_nonzero(inner.fit_weight_)))
-    proper = isinstance(machine.candidates_, list) and all(
-        isinstance(one, TransformCandidate) for one in machine.candidates_
-    )
-    require(proper, "candidates_ is not a list of candidates")
     same = {type(one) for one in _machines_of_folds(machine, inner.fit_weight_)} <= {type(machine)}
     require(same, "_nested is not of such machines")
 
@@ -200,9 +160,7 @@ def certificate(certificate: Any) -> None:
     require(numbers(certificate, "rows", None).dtype.kind in "iu", "rows are not integers")
     for name in ("difference", "relative", "bound", "condition"):
         value = getattr(certificate, name)
-        proper = type(value) is float and not value < 0
-        require(proper or (value is None and name == "condition"), f"{name} is not a size")
-    require(type(certificate.solver) is str, "solver is not a name")
+        require(value is None or not value < 0, f"{name} is not a size")
 
 
 def classifier(machine: Any) -> None:
@@ -228,42 +186,25 @@ def nested(nested: Any) -> None:
     _held_out(nested, "held_out", (n, *nested.held_out.y.shape[1:]))
     made = nested.decisions
     if made is not None:
-        require(isinstance(made, Decisions), "decisions are invalid")
         require(len(made.predicted) == n, f"decisions are not of {n} rows")
-    if nested.auc is not None:
-        require(isinstance(nested.auc, tuple) and len(nested.auc) == 2, "auc is not a pair")
-    require(isinstance(nested.machines, tuple), "machines are invalid")
-    require(type(nested.whole) is bool, "whole is neither true nor false")
-    own = numbers(nested, "machine", None)
-    require(own.dtype.kind in "iu", "machine is not of integers")
-    proper = bool(((own >= 0) & (own < len(nested.machines))).all())
-    require(proper, f"machine points beyond {len(nested.machines)}")
-    require(isinstance(nested.units, Units), "units are invalid")
+    places(nested, "machine", len(nested.machines), nested.units.n_units)
     tested = nested.units.tested
     once = tested.shape[1] == n and bool((tested.sum(axis=0) == 1).all())
-    require(once and nested.units.n_units == len(own), f"units are not {len(own)} of {n} rows")
+    require(once, f"units are not of {n} rows, each tested once")
 
 
 def units(units: Any) -> None:
-    number, clusters = numbers(units, "number", None, None), numbers(units, "clusters", None)
-    shape, n = number.shape, number.shape[1]
-    for name, values, least in (("number", number, -1), ("clusters", clusters, 0)):
-        proper = values.dtype.kind in "iu" and bool(
-            ((values >= least) & (values < number.size)).all()
-        )
-        require(proper, f"{name} are not of {number.size} units")
-    tested = numbers(units, "tested", *shape)
-    require(tested.dtype == bool and len(clusters) == n, f"units are not of {n} rows")
+    number = places(units, "number", units.number.size, None, None, least=-1)
+    places(units, "clusters", number.size, number.shape[1])
+    require(
+        numbers(units, "tested", *number.shape).dtype == bool, "tested is not of true and false"
+    )
 
 
 def decisions(made: Any) -> None:
     outputs = numbers(made, "outputs", *(None for _ in np.shape(made.outputs)))
     n, n_classes = len(outputs), outputs.shape[1] if outputs.ndim == 2 else 2
-    predicted = numbers(made, "predicted", n)
-    proper = predicted.dtype.kind in "iu" and bool(
-        ((predicted >= 0) & (predicted < n_classes)).all()
-    )
-    require(proper, f"predicted points beyond {n_classes}")
+    places(made, "predicted", n_classes, n)
     numbers(made, "wrong", n)
     if made.probabilities is not None:
         numbers(made, "probabilities", n, n_classes)
@@ -274,7 +215,9 @@ def support_vector_machine(machine: Any) -> None:
     n_classes = _classes(machine)
     n_pairs = n_classes * (n_classes - 1) // 2
     n, _ = _samples(machine, "support_vectors_")
-    require(_expansion(machine, n) == (None if n_pairs == 1 else n_pairs), "intercept_: not a pair")
+    outputs = () if n_pairs == 1 else (n_pairs,)
+    numbers(machine, "intercept_", *outputs)
+    numbers(machine, "dual_coef_", n, *outputs)
     _kernel_of(machine.kernel_, machine.support_vectors_)
     positive(machine, "C_")
     numbers(machine, "threshold_")
@@ -294,9 +237,7 @@ def support_vector_machine(machine: Any) -> None:
     calibrators = machine.calibrators_
     require(calibrators is not None or n_pairs == 1, "calibrators_ is missing")
     if calibrators is not None:
-        proper = isinstance(calibrators, tuple) and len(calibrators) == n_pairs
-        proper = proper and all(isinstance(one, _CALIBRATORS) for one in calibrators)
-        require(proper, "calibrators_ has not one for each pair")
+        require(len(calibrators) == n_pairs, "calibrators_ has not one for each pair")
     table = machine.cv_results_
     require(len({len(column) for column in table.values()}) == 1, "cv_results_ is not a table")
     index(machine, "best_index_", len(table["params"]))
@@ -352,7 +293,6 @@ def softmax(softmax: Any) -> None:
 
 
 def beta(beta: Any) -> None:
-    require(isinstance(beta.sigmoid, _CALIBRATORS), "sigmoid is not a calibrator")
     for name in ("a", "b", "c"):
         numbers(beta, name)
 

@@ -1,192 +1,144 @@
-"""Types that a model file may hold, their attributes, and the check of a model."""
+"""Types that a model file may hold, their attributes, and the check of a model.
+
+Of a type of looms, a file may hold the parameters and the attributes that its class declares, of
+the types that it declares.
+"""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import is_dataclass
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, ClassVar, get_origin, get_type_hints
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from looms.estimators._scored import ScoredMachine
+from looms.estimators._base import ScoredMachine
 from looms.model_files import _machines as machines
 from looms.model_files import _transformers as transformers
-from looms.model_files._values import require, type_name
+from looms.model_files._values import is_of, require, type_name
 from looms.selection._candidates import Candidates
 from looms.selection._target_transforms import TransformCandidates
 
-_FEATURES = "n_features_in_ feature_names_in_"
-#: Attributes of every estimator of scikit-learn; the version is removed again on reading.
-_SKLEARN = f"{_FEATURES} _sklearn_version"
-_REGRESSOR = (
-    f"{_FEATURES} X_fit_ _tie certificate_ fit_intercept_ fit_weight_ held_out_ loo_ members_ "
-    "units_"
-)
-_SELECTED = (
-    "_nested _outer_seed _scored_in _unfitted best_index_ candidate_weights_ candidates_ "
-    "choice_units_ cv_results_ n_iter_ selection_ selection_weight_"
-)
-_UPDATED = "_tuned_before"
-_CLASSIFIER = f"{_REGRESSOR} calibrator_ classes_ threshold_"
-_SVM = (
-    f"{_FEATURES} C_ X_fit_ best_index_ calibrators_ certificate_ classes_ cv_results_ "
-    "dual_coef_ fit_weight_ held_out_ intercept_ kernel_ loo_ loo_score_ "
-    "_nested selection_weight_ support_ support_vectors_ threshold_ units_"
-)
-_SCORED = (
-    f"{_FEATURES} _held_out _labels_by_others _neighbors _pool _seed _validation_labels classes_ "
-    "deciding_ pool_ validation_ validation_scores_"
-)
-_TRANSFORMED = (
-    f"{_FEATURES} _nested _outer_seed _repeated _unfitted candidates_ held_out_ loo_ machine_ "
-    "transform_"
-)
-_ONE_HOT = (
-    "_default_to_infrequent_mappings _drop_idx_after_grouping _infrequent_enabled "
-    "_infrequent_indices _n_features_outs categories_ drop_idx_"
-)
-_COLUMNS = (
-    "_columns _remainder _transformer_to_input_indices force_int_remainder_cols output_indices_ "
-    "sparse_output_ transformers_"
-)
-
-
-@dataclass(frozen=True)
-class Held:
-    """Attributes that a model file may hold for a type, and their check.
-
-    Attributes
-    ----------
-    check : function that raises ValueError for invalid state, or None.
-    fitted : names of attributes besides the fields of a dataclass, or an estimator's parameters.
-    """
-
-    check: Callable[[Any], None] | None = None
-    fitted: str = ""
-
-
-#: Types by name. No other objects come out of a model file.
-TYPES = {
-    "looms.calibration._beta.Beta": Held(machines.beta),
-    "looms.calibration._isotonic.Isotonic": Held(machines.isotonic),
-    "looms.calibration._sigmoid.Sigmoid": Held(machines.sigmoid),
-    "looms.calibration._softmax.Softmax": Held(machines.softmax),
-    "looms.conformal._nonconformity.Neighbors": Held(),
-    "looms.criteria._differentiable.CrossEntropy": Held(),
-    "looms.criteria._differentiable.Hinge": Held(),
-    "looms.criteria._differentiable.PRESS": Held(),
-    "looms.criteria._differentiable.SmoothedError": Held(),
-    "looms.criteria._differentiable.SquaredHinge": Held(),
-    "looms.criteria._differentiable.WMW": Held(),
-    "looms.estimators._certificate.Certificate": Held(machines.certificate),
-    "looms.lssvm.fit.KernelMember": Held(),
-    "looms.lssvm.fit.LandmarkMember": Held(),
-    "looms.estimators._estimator_member.EstimatorMember": Held(),
-    "looms.estimators._classifier.LSSVMClassifier": Held(
-        machines.classifier, f"{_CLASSIFIER} {_UPDATED}"
+#: Attributes of transformers of scikit-learn, besides their parameters and those of every
+#: estimator; the version is removed again on reading.
+_FITTED = {
+    "sklearn.compose._column_transformer.ColumnTransformer": (
+        "_columns _remainder _transformer_to_input_indices force_int_remainder_cols "
+        "output_indices_ sparse_output_ transformers_"
     ),
-    "looms.estimators._classifier_cv.LSSVMClassifierCV": Held(
-        machines.classifier, f"{_CLASSIFIER} {_SELECTED}"
-    ),
-    "looms.estimators._nonconformity.NonconformityClassifier": Held(machines.scored, _SCORED),
-    "looms.estimators._ensemble.EstimatorPool": Held(),
-    "looms.estimators._prevalence.PrevalenceClassifier": Held(),
-    "looms.estimators._regressor.LSSVMRegressor": Held(
-        machines.least_squares, f"{_REGRESSOR} {_UPDATED}"
-    ),
-    "looms.estimators._regressor.LSSVMRegressorCV": Held(
-        machines.least_squares, f"{_REGRESSOR} {_SELECTED}"
-    ),
-    "looms.estimators._svc_cv.SVCCV": Held(machines.support_vector_machine, _SVM),
-    "looms.estimators._transformed_target.TransformedTargetRegressorCV": Held(
-        machines.transformed, _TRANSFORMED
-    ),
-    "looms.estimators._svm_grid.SVMGrid": Held(machines.grid),
-    "looms.folds.GapKFold": Held(),
-    "looms.kernels._base.Constant": Held(),
-    "looms.kernels._base.Product": Held(machines.composite),
-    "looms.kernels._base.Sum": Held(machines.composite),
-    "looms.kernels._categories.Hamming": Held(),
-    "looms.kernels._categories.HammingARD": Held(),
-    "looms.kernels._mapped.Columns": Held(machines.composite),
-    "looms.kernels._dot_product.Boolean": Held(),
-    "looms.kernels._dot_product.Linear": Held(),
-    "looms.kernels._dot_product.Polynomial": Held(machines.polynomial),
-    "looms.kernels._laplacian.Laplacian": Held(),
-    "looms.kernels._names.Precomputed": Held(),
-    "looms.kernels._mapped.Normalized": Held(machines.composite),
-    "looms.kernels._mapped.Ranked": Held(machines.composite),
-    "looms.kernels._stationary.ARD": Held(),
-    "looms.kernels._stationary.Matern": Held(),
-    "looms.kernels._stationary.MaternARD": Held(),
-    "looms.kernels._stationary.PowerExponential": Held(),
-    "looms.kernels._stationary.PowerExponentialARD": Held(),
-    "looms.kernels._stationary.RBF": Held(),
-    "looms.kernels._mapped.Weighted": Held(machines.composite),
-    "looms.held_out.HeldOut": Held(),
-    "looms.optimize._search.Point": Held(),
-    "looms.optimize._search.Search": Held(),
-    "looms.selection._candidates.Candidate": Held(),
-    "looms.selection._decisions.Decisions": Held(machines.decisions),
-    "looms.selection._nested.Nested": Held(machines.nested),
-    "looms.selection._nested.Setting": Held(),
-    "looms.selection._held_out_criterion.HyperPrior": Held(),
-    "looms.selection._tuning.BoundMet": Held(),
-    "looms.selection._tuning.Tuning": Held(),
-    "looms.selection._target_transforms.TransformCandidate": Held(),
-    "looms.tables._transformers.PairScaler": Held(transformers.scaler, f"{_FEATURES} mean_ scale_"),
-    "looms.tables._transformers.SparseColumns": Held(
-        transformers.sparse_columns, f"{_FEATURES} columns_"
-    ),
-    "looms.tables._transformers.TableColumns": Held(transformers.table_columns, _FEATURES),
-    "looms.threshold.BalancedError": Held(),
-    "looms.units.Units": Held(machines.units),
-    "looms.threshold.Cost": Held(),
-    "looms.threshold.FBeta": Held(),
-    "looms.threshold.RequiredPrecision": Held(),
-    "looms.threshold.RequiredRecall": Held(),
-    "sklearn.compose._column_transformer.ColumnTransformer": Held(
-        transformers.columns, f"{_SKLEARN} {_COLUMNS}"
-    ),
-    "sklearn.impute._base.MissingIndicator": Held(
-        transformers.missing, f"{_SKLEARN} _n_features _precomputed features_"
-    ),
-    "sklearn.impute._base.SimpleImputer": Held(
-        transformers.imputer, f"{_SKLEARN} _fill_dtype _fit_dtype indicator_ statistics_"
-    ),
-    "sklearn.pipeline.Pipeline": Held(transformers.pipeline, _SKLEARN),
-    "sklearn.preprocessing._data.MaxAbsScaler": Held(
-        transformers.scaler, f"{_SKLEARN} max_abs_ n_samples_seen_ scale_"
-    ),
-    "sklearn.preprocessing._data.StandardScaler": Held(
-        transformers.scaler, f"{_SKLEARN} mean_ n_samples_seen_ scale_ var_"
-    ),
-    "sklearn.preprocessing._encoders.OneHotEncoder": Held(
-        transformers.encoder, f"{_SKLEARN} {_ONE_HOT}"
+    "sklearn.impute._base.MissingIndicator": "_n_features _precomputed features_",
+    "sklearn.impute._base.SimpleImputer": "_fill_dtype _fit_dtype indicator_ statistics_",
+    "sklearn.pipeline.Pipeline": "",
+    "sklearn.preprocessing._data.MaxAbsScaler": "max_abs_ n_samples_seen_ scale_",
+    "sklearn.preprocessing._data.StandardScaler": "mean_ n_samples_seen_ scale_ var_",
+    "sklearn.preprocessing._encoders.OneHotEncoder": (
+        "_default_to_infrequent_mappings _drop_idx_after_grouping _infrequent_enabled "
+        "_infrequent_indices _n_features_outs categories_ drop_idx_"
     ),
     # What a ColumnTransformer makes of "passthrough".
-    "sklearn.preprocessing._function_transformer.FunctionTransformer": Held(
-        transformers.function, f"{_SKLEARN} _sklearn_output_config"
-    ),
+    "sklearn.preprocessing._function_transformer.FunctionTransformer": "_sklearn_output_config",
 }
+#: Checks of types whose attributes must agree with one another, or with limits.
+_CHECKS: dict[str, Callable[[Any], None]] = {
+    "looms.calibration._isotonic.Isotonic": machines.isotonic,
+    "looms.calibration._sigmoid.Sigmoid": machines.sigmoid,
+    "looms.calibration._softmax.Softmax": machines.softmax,
+    "looms.calibration._beta.Beta": machines.beta,
+    "looms.estimators._certificate.Certificate": machines.certificate,
+    "looms.estimators._classifier.LSSVMClassifier": machines.classifier,
+    "looms.estimators._classifier_cv.LSSVMClassifierCV": machines.classifier,
+    "looms.estimators._nonconformity.NonconformityClassifier": machines.scored,
+    "looms.estimators._regressor.LSSVMRegressor": machines.least_squares,
+    "looms.estimators._regressor.LSSVMRegressorCV": machines.least_squares,
+    "looms.estimators._svc_cv.SVCCV": machines.support_vector_machine,
+    "looms.estimators._transformed_target.TransformedTargetRegressorCV": machines.transformed,
+    "looms.estimators._svm_grid.SVMGrid": machines.grid,
+    "looms.kernels._base.Product": machines.composite,
+    "looms.kernels._base.Sum": machines.composite,
+    "looms.kernels._dot_product.Polynomial": machines.polynomial,
+    "looms.kernels._mapped.Columns": machines.composite,
+    "looms.kernels._mapped.Normalized": machines.composite,
+    "looms.kernels._mapped.Ranked": machines.composite,
+    "looms.kernels._mapped.Weighted": machines.composite,
+    "looms.selection._decisions.Decisions": machines.decisions,
+    "looms.selection._nested.Nested": machines.nested,
+    "looms.tables._transformers.PairScaler": transformers.scaler,
+    "looms.tables._transformers.SparseColumns": transformers.sparse_columns,
+    "looms.tables._transformers.TableColumns": transformers.table_columns,
+    "looms.units.Units": machines.units,
+    "sklearn.compose._column_transformer.ColumnTransformer": transformers.columns,
+    "sklearn.impute._base.MissingIndicator": transformers.missing,
+    "sklearn.impute._base.SimpleImputer": transformers.imputer,
+    "sklearn.pipeline.Pipeline": transformers.pipeline,
+    "sklearn.preprocessing._data.MaxAbsScaler": transformers.scaler,
+    "sklearn.preprocessing._data.StandardScaler": transformers.scaler,
+    "sklearn.preprocessing._encoders.OneHotEncoder": transformers.encoder,
+    "sklearn.preprocessing._function_transformer.FunctionTransformer": transformers.function,
+}
+#: Other types, by module.
+_OTHERS = {
+    "looms.conformal._nonconformity": "Neighbors",
+    "looms.criteria._differentiable": "CrossEntropy Hinge PRESS SmoothedError SquaredHinge WMW",
+    "looms.estimators._ensemble": "EstimatorPool",
+    "looms.estimators._estimator_member": "EstimatorMember",
+    "looms.estimators._prevalence": "PrevalenceClassifier",
+    "looms.folds": "GapKFold",
+    "looms.held_out": "HeldOut",
+    "looms.kernels._base": "Constant",
+    "looms.kernels._categories": "Hamming HammingARD",
+    "looms.kernels._dot_product": "Boolean Linear",
+    "looms.kernels._laplacian": "Laplacian",
+    "looms.kernels._names": "Precomputed",
+    "looms.kernels._stationary": "ARD Matern MaternARD PowerExponential PowerExponentialARD RBF",
+    "looms.lssvm.fit": "KernelMember LandmarkMember",
+    "looms.optimize._search": "Point Search",
+    "looms.selection._candidates": "Candidate",
+    "looms.selection._held_out_criterion": "HyperPrior",
+    "looms.selection._nested": "Setting",
+    "looms.selection._target_transforms": "TransformCandidate",
+    "looms.selection._tuning": "BoundMet Tuning",
+    "looms.threshold": "BalancedError Cost FBeta RequiredPrecision RequiredRecall",
+}
+#: Names of the types. No other objects come out of a model file.
+TYPES = (*_CHECKS, *(f"{room}.{name}" for room, names in _OTHERS.items() for name in names.split()))
 
 
 @cache
 def attributes(name: str) -> frozenset[str]:
     """Attributes that objects of a type in `TYPES` may have in a file; none is a method."""
-    module, _, kind_name = name.rpartition(".")
-    kind = getattr(import_module(module), kind_name)
-    own = (
-        {field.name for field in fields(kind)}
-        if is_dataclass(kind)
-        else set(inspect.signature(kind).parameters)
-    )
-    return frozenset(own.union(TYPES[name].fitted.split()))
+    kind = _class(name)
+    own = {*inspect.signature(kind).parameters, *_FITTED.get(name, "").split(), *_declared(name)}
+    if issubclass(kind, BaseEstimator):
+        own |= {"n_features_in_", "feature_names_in_"}
+    return frozenset(own | {"_sklearn_version"} if name in _FITTED else own)
+
+
+@cache
+def _declared(name: str) -> dict[str, Any]:
+    """Types of the attributes that a class of looms declares, without an estimator's parameters.
+
+    None is a method, computed, or made again after reading.
+    """
+    kind = _class(name)
+    apart = {*getattr(kind, "_made_again", ())}
+    apart |= set() if is_dataclass(kind) else set(inspect.signature(kind).parameters)
+    return {
+        attribute: declared
+        for attribute, declared in ({} if name in _FITTED else get_type_hints(kind)).items()
+        if get_origin(declared) is not ClassVar
+        and attribute not in apart
+        and not isinstance(getattr(kind, attribute, None), property)
+    }
+
+
+def _class(name: str) -> Any:
+    module, _, kind = name.rpartition(".")
+    return getattr(import_module(module), kind)
 
 
 _CONTAINERS = (list, tuple, set, Candidates, TransformCandidates)
@@ -251,10 +203,13 @@ def _checked(part: Any, trusted: Collection[str]) -> list[Any]:
         _check_features(state)
         if hasattr(kind, "_parameter_constraints"):
             part._validate_params()
-    held = TYPES.get(name)
     has_state = not isinstance(part, ScoredMachine) or part.__sklearn_is_fitted__()
-    if held and held.check and has_state:
-        held.check(part)
+    if name in TYPES and has_state:
+        for attribute, declared in _declared(name).items():
+            proper = attribute not in state or is_of(state[attribute], declared)
+            require(proper, f"{attribute} is not of the type that it has after a fit")
+        if name in _CHECKS:
+            _CHECKS[name](part)
     return [value for attribute, value in state.items() if attribute not in _KNOWN_TO_OWNER]
 
 

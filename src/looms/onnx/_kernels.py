@@ -181,7 +181,7 @@ def _power_exponential(kernel: PowerExponential | PowerExponentialARD, pairs: Pa
 def _normalized(kernel: Normalized, pairs: Pairs) -> str:
     g = pairs.graph
     samples = Samples(pairs.scaled[1])
-    K = g("Mul", values(kernel.kernel, pairs), kernel._inverse_norms(samples))
+    K = g("Mul", values(kernel.kernel, pairs), kernel.inverse_norms(samples))
     squares = self_values(kernel.kernel, pairs)
     positive = g("Greater", squares, 0.0)
     norms = g("Sqrt", g("Where", positive, squares, 1.0))
@@ -197,7 +197,7 @@ def _mapped(kernel: Any, pairs: Pairs) -> Pairs:
         X = g("Gather", X, np.asarray(kernel.columns), axis=1)
     else:
         X = g.interpolated(X, *kernel.scores)
-    return Pairs(g, X, kernel._seen(Samples(Z)).X)
+    return Pairs(g, X, kernel.seen(Samples(Z)).X)
 
 
 def _both(operator: str) -> Callable[[Any, Pairs], str]:

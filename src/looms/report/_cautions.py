@@ -11,6 +11,7 @@ from looms._words import count
 from looms.copies import copy_groups, n_unexpected_copies
 from looms.diagnostics import row_order
 from looms.estimators import Certificate
+from looms.estimators._certificate import milder
 from looms.estimators._warnings import remark_on_scales, settings_for_rare_classes
 from looms.report._choice import close_candidates, foreign, optimism, search_cautions
 from looms.report._near_rows import rise_without_near
@@ -299,7 +300,7 @@ def _sizes(model: Model) -> Iterator[Caution]:
         yield note(
             "Few samples",
             f"With {n} samples, the {model.method} figure {value:.3g} has a standard error of "
-            f"{error:.2g}{', apart from any optimism' * (model.nested is None)}.",
+            f"{error:.2g}{', apart from any optimism' * (not model.is_nested)}.",
         )
     few = _few_groups(model)
     if few:
@@ -339,7 +340,7 @@ def _rounding(model: Model, certificate: Certificate | None) -> Iterator[Caution
     if certificate.verdict in titles:
         yield serious(
             titles[certificate.verdict],
-            f"{sentence(str(certificate))}. Use a {model.machine._milder}, or scale the features.",
+            f"{sentence(str(certificate))}. Use a {milder(model.machine)}, or scale the features.",
         )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from looms._words import count
-from looms.assessment._experiment import estimator_text
+from looms.assessment._experiment import estimator_key, estimator_text
 from looms.assessment._result import Assessment
 from looms.optimize import Outcome
 from looms.report.figures import quotes_splits
@@ -115,7 +115,7 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
             f"{n_parameters} hyper-parameters were tuned on {n} samples, {n / n_parameters:.0f} "
             f"for each: the criterion itself can be over-fitted.{remedy[model.prior]}",
         )
-    if not (model.classification or model.is_nested) and model.rows is not None:
+    if not (model.classification or model.nested) and model.rows is not None:
         yield note(
             "Intervals",
             "Prediction intervals use leave-one-out residuals that tuning made too small. Their "
@@ -147,12 +147,11 @@ def near_guess(assessment: Assessment, n_classes: int) -> Iterator[Caution]:
 
 def foreign(estimator: Any, model: Model, assessment: Assessment) -> Iterator[Caution]:
     """Caution if the outer estimate is not of the machine shown."""
-    shown, assessed = estimator_text(estimator), assessment.estimator
-    if shown != assessed:
+    if assessment.estimator_key not in (None, estimator_key(estimator)):
         yield serious(
             "Another estimator was assessed",
-            f"The outer estimate is of {assessed}, but this is {shown}, about which it says "
-            "little.",
+            f"The outer estimate is of {assessment.estimator}, but this is "
+            f"{estimator_text(estimator)}, about which it says little.",
         )
     n = assessment.n_samples
     if n not in (None, model.held_out.n_samples):
@@ -165,7 +164,7 @@ def foreign(estimator: Any, model: Model, assessment: Assessment) -> Iterator[Ca
 
 def close_candidates(model: Model) -> Iterator[Caution]:
     """Caution if other candidates scored within chance of the best."""
-    key = model.score[1]
+    key = model.score.key
     if not model.results or model.stacked or not key:  # a loss of no known error
         return
     scores = model.candidate_scores

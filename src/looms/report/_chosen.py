@@ -47,7 +47,7 @@ def chosen(model: Model) -> dict[str, Any]:
     members = _members(model)
     reason = "The hyper-parameters were given."
     if tried:
-        n, score, n_folds = len(tried["params"]), model.score[0], model.n_choice_folds
+        n, score, n_folds = len(tried["params"]), model.score.name, model.n_choice_folds
         reason = "It was the only candidate; its hyper-parameters minimize the criterion."
         if members:
             reason = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.compose import ColumnTransformer
@@ -12,35 +12,49 @@ from sklearn.pipeline import Pipeline
 from looms.tables._transformers import SparseColumns, TableColumns
 
 
-def feature_names(before: Pipeline, machine: Any) -> tuple[list[str], list[str], bool]:
-    """Names of the features that a machine gets from the steps before it.
+class Features(NamedTuple):
+    """Features that a machine gets from the steps before it.
 
-    Returns
-    -------
-    features : a readable name for every feature of the machine.
+    Attributes
+    ----------
+    names : a readable name for every feature of the machine.
     sources : the column of the table that each feature was made from; the feature itself if no
         table is known.
     named : True if the names are more than numbers.
+    gaps : places of the numbers of a column, and of the feature that marks its gaps, by column.
     """
+
+    names: list[str]
+    sources: list[str]
+    named: bool
+    gaps: dict[str, tuple[int, int]]
+
+
+def features_of(before: Pipeline, machine: Any) -> Features:
+    """Features of a machine, named by the steps before it."""
     steps = list(_flattened(before))
     if steps and isinstance(steps[0], SparseColumns):
         columns = [f"column {column}" for column in steps[0].columns_]
-        return columns, columns, False
+        return Features(columns, columns, False, {})
     if list(map(type, steps)) == [TableColumns, ColumnTransformer]:
-        pairs = list(_table_features(steps[1]))
-        return [name for name, _ in pairs], [column for _, column in pairs], True
+        made = list(_table_features(steps[1]))
+        numbers = {column: k for k, (kind, _, column) in enumerate(made) if kind == "numbers"}
+        marks = {column: k for k, (kind, _, column) in enumerate(made) if kind == "gaps"}
+        gaps = {column: (numbers[column], k) for column, k in marks.items()}
+        return Features([name for _, name, _ in made], [column for *_, column in made], True, gaps)
+    first = steps[0] if steps else machine
+    numbered = [f"feature {k + 1}" for k in range(getattr(first, "n_features_in_", 0))]
+    given = getattr(first, "feature_names_in_", None)
+    names = numbered if given is None else given
     if steps:
         try:
-            names = [str(name) for name in before.get_feature_names_out()]
+            names = before.get_feature_names_out(names)
         except (AttributeError, ValueError):  # a step without names, or names that it lacks
-            names = []
-        if names == [f"x{k}" for k in range(len(names))]:  # those that scikit-learn makes up
-            names = []
-    else:
-        names = [str(name) for name in getattr(machine, "feature_names_in_", [])]
-    named = bool(names)
-    names = names or [f"feature {k + 1}" for k in range(machine.n_features_in_)]
-    return names, names, named
+            given, numbered = None, [f"feature {k + 1}" for k in range(machine.n_features_in_)]
+            names = numbered
+    names = [str(name) for name in names]
+    named = given is not None or not set(names) <= set(numbered)
+    return Features(names, names, named, {})
 
 
 def _flattened(steps: Pipeline) -> Iterator[Any]:
@@ -51,15 +65,15 @@ def _flattened(steps: Pipeline) -> Iterator[Any]:
             yield step
 
 
-def _table_features(transformers: ColumnTransformer) -> Iterator[tuple[str, str]]:
-    """Name and column of every feature made by `looms.tables.table_preprocessor`."""
+def _table_features(transformers: ColumnTransformer) -> Iterator[tuple[str, str, str]]:
+    """Kind, name and column of every feature made by `looms.tables.table_preprocessor`."""
     for kind, transformer, chosen in transformers.transformers_:
         columns = [str(column) for column in chosen]
         if kind == "numbers":
-            yield from ((column, column) for column in columns)
+            yield from ((kind, column, column) for column in columns)
         elif kind == "gaps" and columns:
             for k in transformer.features_:
-                yield f"{columns[k]} is missing", columns[k]
+                yield kind, f"{columns[k]} is missing", columns[k]
         elif kind == "categories" and columns:
             rare = getattr(transformer, "infrequent_categories_", [None] * len(columns))
             for column, values, few in zip(columns, transformer.categories_, rare, strict=True):
@@ -67,6 +81,7 @@ def _table_features(transformers: ColumnTransformer) -> Iterator[tuple[str, str]
                     if few is not None and value in few:
                         continue
                     missing = isinstance(value, float) and np.isnan(value)
-                    yield (f"{column} is missing" if missing else f"{column} = {value}"), column
+                    name = f"{column} is missing" if missing else f"{column} = {value}"
+                    yield kind, name, column
                 if few is not None:
-                    yield f"{column} is rare", column
+                    yield kind, f"{column} is rare", column

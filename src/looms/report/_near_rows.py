@@ -123,5 +123,5 @@ def _outputs(machine: Any, K: Array, y: Array, rows: AnyArray) -> Array:
     mu = n * machine.mu_ / zeta[rows].sum()
     few = np.array(K[np.ix_(rows, rows)], order="F")
     weights = zeta[rows] * (len(rows) / zeta[rows].sum())
-    fitted = Dense(few, y[rows], mu, weights, fit_intercept=machine.fit_intercept_).machine
+    fitted = Dense(few, y[rows], mu, weights, fit_intercept=machine.fit_intercept_).expansion
     return np.asarray(K[:, rows] @ fitted.coefficients + fitted.intercept)

@@ -51,12 +51,12 @@ def telltales(model: Model, X: Matrix) -> list[tuple[str, str]]:
     X = X.tocsc() if sparse.issparse(X) else X
     telling = []
     for source, members in model.columns.items():
-        columns = {model.features[k]: _column(X, k)[mask] for k in members}
+        columns = {k: _column(X, k)[mask] for k in members}
         sign = sign_of(list(columns.values()), target)
-        gaps = columns.get(f"{source} is missing")
-        if not sign and gaps is not None and source in columns:
-            known = gaps == 0
-            sign = sign_of([columns[source][known]], target[known])
+        if not sign and source in model.gaps:
+            numbers, gap = (columns[k] for k in model.gaps[source])
+            known = gap == 0
+            sign = sign_of([numbers[known]], target[known])
             sign = f"{sign} where it is known" if sign else ""
         if sign:
             telling.append((source, sign))

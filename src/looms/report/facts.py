@@ -267,8 +267,11 @@ class Facts:
                 "chosen": chosen(model),
                 "candidates": [tried[k] for k in model.ranked[:MOST_CANDIDATES]],
                 "n_candidates": len(tried),
-                "score": dict(zip(("name", "key"), model.score, strict=True))
-                | {"method": model.candidates_by},
+                "score": {
+                    "name": model.score.name,
+                    "key": model.score.key,
+                    "method": model.candidates_by,
+                },
                 "loo": loo,
                 "assessment": None if assessment is None else outer(assessment),
                 "headline": headline(model, assessment),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from functools import cached_property
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array, Matrix
 from looms.diagnostics import loo_margins
+from looms.estimators._base import scored_of
 from looms.estimators._in_pipelines import machine_of, parts_of
 from looms.folds import is_number_of_folds
 from looms.held_out import HeldOut
@@ -22,13 +23,13 @@ from looms.kernels import Kernel, Weighted
 from looms.kernels._hyperparameters import Hyperparameter
 from looms.kernels._samples import training_rows, variances
 from looms.optimize import Outcome
-from looms.report._feature_names import feature_names
+from looms.report._feature_names import Features, features_of
 from looms.report.text import FIGURES
 from looms.scores import Scored
 from looms.selection import Objective
 from looms.selection._nested import Nested
 from looms.selection._tuning import BoundMet, Tuning
-from looms.threshold import BalancedError
+from looms.threshold import BalancedError, Metric, ThresholdRule, as_rule
 from looms.units import Units
 
 #: Names of the methods, by what is held out at a time.
@@ -41,6 +42,21 @@ METHODS = {
 _FEW = 5
 
 
+class Score(NamedTuple):
+    """By what candidates are compared.
+
+    Attributes
+    ----------
+    name : in words.
+    key : among the figures of a report; empty if it is not one of them.
+    rule : rule of the threshold whose loss it is; None for a criterion, and for regressors.
+    """
+
+    name: str
+    key: str = ""
+    rule: ThresholdRule | Metric | None = None
+
+
 class Model:
     """A fitted machine as plain values; what it does not have is None or empty.
 
@@ -48,12 +64,11 @@ class Model:
     ----------
     machine : the kernel machine; with a transformed target, on the scale of the transform.
     whole : what predicts: the machine, or the regressor around it that transforms the target.
-    features, sources, named : names of its features, as `feature_names` gives them.
+    features, sources, named, gaps : names of its features, as `Features` has them.
     classes, threshold : labels of the classes, and the threshold of two.
     held_out : output for every sample by the machine without its fold, its group or itself.
-    nested : predictions by machines that were chosen without the sample.
+    nested, is_nested : predictions by machines that were chosen without the sample, if there are.
     units : samples that the criterion held out together; those of weight zero stay.
-    choice_units : folds without which candidates were tuned anew, to be compared.
     rows : samples that the machine was fitted to; None for rows in blocks, which are not kept.
     pairwise : True if the samples are rows of a kernel matrix, without features.
     n_landmarks : number of landmarks; None if the coefficients belong to all samples.
@@ -77,23 +92,21 @@ class Model:
     ranked : places of the candidates, the best first.
     """
 
-    def __init__(
-        self, machine: Any, whole: Any, features: list[str], sources: list[str], named: bool
-    ) -> None:
+    def __init__(self, machine: Any, whole: Any, features: Features) -> None:
         def own(name: str, default: Any = None) -> Any:
             return getattr(machine, name, default)
 
         self.machine, self.whole = machine, whole
-        self.features, self.sources, self.named = features, sources, named
+        self._features = features
+        self.features, self.sources, self.named, self.gaps = features
         self.classification: bool = is_classifier(machine)
         self.classes = [str(label) for label in own("classes_", [])]
         self.threshold: float | Array = own("threshold_", 0.0)
         self.held_out: HeldOut = whole.held_out_
         self.nested: Nested | None = whole.nested_
+        self.is_nested = self.nested is not None
         self.units: Units = machine.units_
-        self.choice_units: Units | None = own("choice_units_")
         self.rows: Matrix | None = machine.X_fit_
-        self.pairwise: bool = machine._pairwise
         landmarks, summed, tuning = own("landmarks_"), own("members_", ()), own("selection_")
         self.n_landmarks: int | None = None if landmarks is None else landmarks.shape[0]
         self.members: tuple[Any, ...] = summed if all(one.closed for one in summed) else ()
@@ -110,12 +123,14 @@ class Model:
         self.n_with_weight = int(np.count_nonzero(self.has_weight))
         self.unit = (self.nested or self).units.unit
         self.method, self.chosen_by = METHODS[self.unit], METHODS[self.units.unit]
-        self.n_choice_folds = self.choice_units.n_units if self.choice_units else 0
+        choice_units: Units | None = own("choice_units_")
+        self.n_choice_folds = choice_units.n_units if choice_units else 0
         by_folds = f"{self.n_choice_folds}-fold {METHODS['fold']}"
         self.candidates_by = by_folds if self.n_choice_folds else self.chosen_by
         self.kernels: list[Kernel] = [one.kernel for one in self.members]
         if not self.kernels and own("kernel_") is not None:
             self.kernels = [machine.kernel_]
+        self.pairwise = any(one.pairwise for one in self.kernels)
         self.n_tuned = sum(len(one.theta) + 1 for one in self.kernels) if self.results else 0
         ranks = self.results.get("rank_loo_score", [])
         self.ranked: list[int] = np.argsort(ranks, kind="stable").tolist()
@@ -123,13 +138,12 @@ class Model:
     @property
     def on_scale(self) -> Model:
         """The machine by itself, with targets and outputs on the scale of the transform."""
-        return Model(self.machine, self.machine, self.features, self.sources, self.named)
+        return Model(self.machine, self.machine, self._features)
 
     @cached_property
     def scored(self) -> Scored:
         """Scores to quote with their errors, and the decisions that they rest on."""
-        made: Scored = self.whole._scored()
-        return made
+        return scored_of(self.whole)
 
     @cached_property
     def predictions(self) -> HeldOut:
@@ -161,11 +175,6 @@ class Model:
         return columns
 
     @property
-    def is_nested(self) -> bool:
-        """True if the scores are of machines that were chosen without the sample."""
-        return self.nested is not None
-
-    @property
     def closed(self) -> bool:
         """True if all members have closed forms, for effects of samples and features."""
         return len(self.members) > 0
@@ -173,14 +182,15 @@ class Model:
     @property
     def repeated(self) -> str | None:
         """What was repeated without the sample; None for nothing."""
-        if self.nested is None:
-            return None
-        of_groups = self.unit == "fold" and self.units.grouped
-        each = f"{self.unit} of whole groups" if of_groups else self.unit
-        if not self.nested.whole:
-            verb = "weighed" if self.stacked else "chosen"
-            return f"candidates were tuned anew without each {each}, and {verb} by the other folds"
-        return f"the choice was repeated without each {each}"
+        return self.repeated_without(self.unit) if self.nested else None
+
+    def repeated_without(self, each: str) -> str:
+        """What was repeated without each fold, group or sample, called ``each``."""
+        each += " of whole groups" * (self.unit == "fold" and self.units.grouped)
+        if self.nested and self.nested.whole:
+            return f"the choice was repeated without each {each}"
+        verb = "weighed" if self.stacked else "chosen"
+        return f"candidates were tuned anew without each {each}, and {verb} by the other folds"
 
     @property
     def honest_by(self) -> str:
@@ -196,30 +206,36 @@ class Model:
         return self.machine.criterion if self.results else "press"
 
     @property
+    def rule(self) -> ThresholdRule | Metric:
+        """Rule for the threshold of two classes; without one, that of the balanced error."""
+        given = self.machine.threshold
+        return as_rule("ber" if given is None or isinstance(given, Real) else given)
+
+    @property
     def candidate_scores(self) -> Array:
         """The score by which candidates were compared, in the units of `score`."""
         scores = np.asarray(self.results["loo_score"])
         return scores if self.classification else np.sqrt(scores)
 
     @property
-    def score(self) -> tuple[str, str]:
-        """Name of the candidates' score, and its key among the figures, if it has one.
+    def score(self) -> Score:
+        """By what candidates are compared.
 
         Points are compared by the criterion itself, unless folds compare them.
         """
         if not self.classification:
-            return FIGURES["rmse"].name, "rmse"
+            return Score(FIGURES["rmse"].name, "rmse")
         points = self.tuning is None or self.tuning.outcome is Outcome.GRID
         if self.results and points and not self.n_choice_folds:
             name = str(self.criterion)
             if name in FIGURES:
-                return FIGURES[name].name, name
-            return "deviance" if name == "log_likelihood" else name, ""
-        threshold = self.machine.threshold
-        if threshold in (None, "ber") or isinstance(threshold, Real | BalancedError):
-            return FIGURES["ber"].name, "ber"
-        rule = threshold if isinstance(threshold, str) else getattr(threshold, "__name__", None)
-        return f"loss of {rule or repr(threshold)}", ""
+                return Score(FIGURES[name].name, name)
+            return Score("deviance" if name == "log_likelihood" else name)
+        given, rule = self.machine.threshold, self.rule
+        if isinstance(rule, BalancedError):
+            return Score(FIGURES["ber"].name, "ber", rule)
+        shown = given if isinstance(given, str) else getattr(given, "__name__", repr(given))
+        return Score(f"loss of {shown}", rule=rule)
 
 
 def model_of(estimator: Any) -> Model:
@@ -235,7 +251,7 @@ def model_of(estimator: Any) -> Model:
     if parts.last is not machine:
         whole = _copied(parts.last)
         whole.machine_ = own
-    return Model(own, whole, *feature_names(Pipeline(parts.steps), whole))
+    return Model(own, whole, features_of(Pipeline(parts.steps), whole))
 
 
 def _copied(machine: Any) -> Any:

@@ -33,7 +33,6 @@ from looms.report.displays.search import (
 )
 from looms.report.facts import Facts
 from looms.report.text import (
-    certified,
     clean,
     count,
     day,
@@ -217,6 +216,7 @@ def card(
 
 def rendered(template: str, facts: Facts, **more: Any) -> str:
     """A template filled with the summary, and with the functions of `looms.report.text`."""
+    more["certificate"] = facts.certified
     page: str = _template(template).render(report=facts.summary, **more)
     return page
 
@@ -232,7 +232,7 @@ def _template(name: str) -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = (certified, clean, count, day, escaped, figure, number, percent, plus_minus, sentence)
+    filters = (clean, count, day, escaped, figure, number, percent, plus_minus, sentence)
     environment.filters |= {function.__name__: function for function in filters}
     return environment.get_template(name)
 

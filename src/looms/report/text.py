@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, TypedDict
 
@@ -116,23 +115,6 @@ def day(iso: str) -> str:
     """A date and time in words."""
     moment = datetime.fromisoformat(iso)
     return f"{moment.day} {moment:%B %Y, %H:%M} UTC"
-
-
-def certified(certificate: Mapping[str, Any]) -> str:
-    """A certificate of `looms.report.summary` as a sentence."""
-    agree = {
-        "agrees": "agree with",
-        "cannot tell": "are too ill-conditioned to tell from",
-        "differs": "differ from",
-    }[certificate["verdict"]]
-    bound, condition = certificate["bound"], certificate["condition"]
-    return (
-        f"Outputs of {count(certificate['n_rows'], 'row')}, held out and not, {agree} refits by "
-        f"{certificate['solver']}: the largest difference is {number(certificate['relative'], 2)} "
-        "standard deviations of the targets, and rounding explains "
-        f"{'any' if bound is None else number(bound, 2)}"
-        f"{'' if condition is None else f' at a condition number of {number(condition, 2)}'}."
-    )
 
 
 def signed(text: str) -> str:

@@ -14,9 +14,9 @@ import numpy as np
 from looms._typing import Array
 
 #: (p,) coordinates of a point, log₂ of hyper-parameters.
-Point = tuple[float, ...]
+Place = tuple[float, ...]
 #: Scores of some points, smaller is better; NaN where there is none.
-Scorer = Callable[[list[Point]], Sequence[float]]
+Scorer = Callable[[list[Place]], Sequence[float]]
 
 #: Scores that differ by less than this part are equal: the same solution up to rounding.
 _EQUAL = 1e-9
@@ -34,7 +34,7 @@ class Searched:
         coordinates, the first coordinate counting most.
     """
 
-    points: list[Point]
+    points: list[Place]
     scores: list[float]
     best: int
 
@@ -44,14 +44,14 @@ class _Known:
 
     def __init__(self, score: Scorer) -> None:
         self._score = score
-        self.scores: dict[Point, float] = {}
+        self.scores: dict[Place, float] = {}
 
-    def add(self, points: list[Point]) -> None:
+    def add(self, points: list[Place]) -> None:
         new = [point for point in dict.fromkeys(points) if point not in self.scores]
         if new:
             self.scores.update(zip(new, map(float, self._score(new)), strict=True))
 
-    def best(self) -> Point:
+    def best(self) -> Place:
         return best_point(self.scores)
 
     def searched(self) -> Searched:
@@ -59,7 +59,7 @@ class _Known:
         return Searched(points, list(self.scores.values()), points.index(self.best()))
 
 
-def best_point(scores: dict[Point, float]) -> Point:
+def best_point(scores: dict[Place, float]) -> Place:
     """Point with the smallest score; among equal ones the smallest, by the first coordinate first.
 
     Raises
@@ -157,7 +157,7 @@ def _every_second(axis: Array) -> Array:
     return axis if len(axis) <= 3 else np.unique(np.append(axis[::2], axis[-1]))
 
 
-def _neighbors(center: Point, steps: Array, low: Array, high: Array) -> list[Point]:
+def _neighbors(center: Place, steps: Array, low: Array, high: Array) -> list[Place]:
     """Points one step away in each coordinate or several, within the box."""
     moves = product(*((0.0, -1.0, 1.0) if step > 0 else (0.0,) for step in steps))
     points = (np.asarray(center) + steps * move for move in moves)

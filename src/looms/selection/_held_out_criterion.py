@@ -1,4 +1,4 @@
-"""The selection criterion as a function of all hyper-parameters, with its gradient."""
+"""Held-out criteria as functions of all hyper-parameters, with gradients."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from looms._threads import blas_threads
-from looms._typing import AnyArray, Array
+from looms._typing import AnyArray, Array, Matrix
 from looms.criteria import Criterion, Evaluation, as_criterion
 from looms.kernels import Kernel
 from looms.kernels._hyperparameters import Hyperparameter
-from looms.kernels._samples import Samples
+from looms.kernels._names import KernelLike, as_kernel
+from looms.kernels._samples import Samples, as_matrix, check_scale, training_rows
 from looms.lssvm import NotPositiveDefiniteError
 from looms.lssvm._system import checked_weights, targets_as_columns
 from looms.lssvm.fit import Fit
@@ -31,6 +32,11 @@ from looms.units import Units
 _SPREAD = 2.0
 # A hinge loss can be zero, of which there is no logarithm.
 _LEAST = 1e-300
+# Half-widths of the default search box around the start, log₂ units.
+_KERNEL_WIDTH = 12.0
+# n μ starts at 2^-3 of the mean variance of the samples in feature space and may go
+# from 2^-30, where rounding takes over, to 2^16, where only the mean is left.
+_RIDGE_START, _RIDGE_LOW, _RIDGE_HIGH = -3.0, -30.0, 16.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,22 +193,42 @@ class HeldOutCriterion(ABC):
         with blas_threads(self.n_samples):
             try:
                 projection = self.solve(theta)
-                outputs = projection.outputs(self.units)
+                point, slope = self.judged(theta, projection)
             except NotPositiveDefiniteError:
                 return Point(theta, np.inf, np.inf)
-            value, standard_error, slope, deviations = self.criterion_of(outputs)
-            if not np.isfinite(value):
-                return Point(theta, np.inf, np.inf)
-            dJ = None
-            if gradient:
+            if gradient and np.isfinite(point.value):
                 dJ = np.asarray(_LN2 * np.exp2(theta) * self.slopes(theta, projection, slope))
                 if not np.isfinite(dJ).all():  # values that just do not overflow
                     return Point(theta, np.inf, np.inf)
-            fit = Fit.of(projection, outputs, self.units, self.y, self.kernel_at(theta))
-            return self.penalized(Point(theta, value, standard_error, dJ, fit, deviations))
+                point = replace(point, gradient=dJ)
+            return self.penalized(point)
+
+    def judged(self, theta: Array, projection: Projection) -> tuple[Point, Array]:
+        """Point of a solved system, without gradient and prior, and the slope ∂J/∂f.
+
+        Raises
+        ------
+        NotPositiveDefiniteError
+            If a machine without some unit is singular in double precision.
+        """
+        fit = Fit.of(projection, self.units, self.y, self.kernel_at(theta))
+        value, standard_error, slope, deviations = self.criterion_of(fit.held_out)
+        if not np.isfinite(value):
+            return Point(theta, np.inf, np.inf), slope
+        return Point(theta, value, standard_error, None, fit, deviations), slope
+
+    def solver_along_mu(self, kernel_theta: Array) -> Callable[[float], Projection]:
+        """Function of μ that gives the solved system of one kernel, by one decomposition if it can.
+
+        Raises
+        ------
+        NotPositiveDefiniteError
+            If there is no decomposition; the function may raise it, too.
+        """
+        return lambda mu: self.solve(np.append(kernel_theta, np.log2(mu)))
 
     def along_mu(self, kernel_theta: Array, log2_mu: Array) -> list[Point]:
-        """Values without gradient at many μ of one kernel.
+        """Values, without gradient and machine, at many μ of one kernel.
 
         Parameters
         ----------
@@ -213,12 +239,27 @@ class HeldOutCriterion(ABC):
         -------
         points : one for each μ, infinite where the criterion cannot be evaluated.
         """
-        thetas = [np.append(kernel_theta, one) for one in log2_mu]
-        return [self.evaluate(theta, gradient=False) for theta in thetas]
+        points = [Point(np.append(kernel_theta, one), np.inf, np.inf) for one in log2_mu]
+        with blas_threads(self.n_samples):
+            try:
+                solve = self.solver_along_mu(kernel_theta)
+            except NotPositiveDefiniteError:
+                return points
+            for k, mu in enumerate(np.exp2(log2_mu).tolist()):
+                try:
+                    outputs = solve(mu).outputs(self.units)
+                except NotPositiveDefiniteError:
+                    continue
+                value, standard_error, *_ = self.criterion_of(outputs)
+                if np.isfinite(value):
+                    points[k] = self.penalized(Point(points[k].theta, value, standard_error))
+        return points
 
     def penalized(self, point: Point) -> Point:
         """The point, with the prior added to the criterion if there is one."""
-        return point if self.prior is None else self.prior.penalized(point, self.n_samples)
+        if self.prior is None or not np.isfinite(point.value):
+            return point
+        return self.prior.penalized(point, self.n_samples)
 
     def fit(self, theta: Array) -> Fit:
         """Machine at ``theta``, with its leave-one-out outputs.
@@ -229,9 +270,7 @@ class HeldOutCriterion(ABC):
             If the kernel matrix plus ridge is not positive definite.
         """
         with blas_threads(self.n_samples):
-            projection = self.solve(theta)
-            outputs = projection.outputs(self.units)
-            return Fit.of(projection, outputs, self.units, self.y, self.kernel_at(theta))
+            return Fit.of(self.solve(theta), self.units, self.y, self.kernel_at(theta))
 
     def criterion_of(self, held_out: Array) -> Evaluation:
         """Criterion of held-out outputs under the selection weights.
@@ -320,3 +359,84 @@ class HeldOutCriterion(ABC):
                 f"Criterion {type(self.criterion).__name__} needs labels -1 and +1; for other "
                 "targets use 'press'."
             )
+
+
+class ScannedCriterion(HeldOutCriterion):
+    """Held-out criterion of rows in memory, cheap at many μ of one kernel: a search scans them.
+
+    Parameters are those of `looms.selection.Objective`.
+    """
+
+    #: n μ over the variance of the samples in feature space, log₂, that a scan tries.
+    ridges: Array = np.arange(-12.0, 5.0, 2.0)
+
+    def __init__(
+        self,
+        X: Matrix,
+        y: npt.ArrayLike,
+        *,
+        kernel: KernelLike = "rbf",
+        criterion: str | Criterion = "press",
+        sample_weight: npt.ArrayLike | None = None,
+        selection_weight: npt.ArrayLike | None = None,
+        fit_intercept: bool = True,
+        units: Units | None = None,
+        prior: bool = False,
+    ) -> None:
+        self.X = as_matrix(X)
+        super().__init__(
+            int(self.X.shape[0]),
+            y,
+            criterion,
+            sample_weight,
+            selection_weight,
+            fit_intercept,
+            units,
+        )
+        if not np.isfinite(self.X if isinstance(self.X, np.ndarray) else self.X.data).all():
+            raise ValueError("X and y must be finite, but contain NaN or infinity.")
+        opened = as_kernel(kernel)
+        if opened.pairwise and self.X.shape[0] != self.X.shape[1]:
+            raise ValueError(f"A precomputed kernel matrix is square, got shape {self.X.shape}.")
+        if not opened.pairwise:
+            check_scale(self.X)
+        with blas_threads(self.n_samples), np.errstate(invalid="ignore"):
+            self.kernel = self._started(opened)
+            self._place(self.spread(self.kernel.theta))
+        self.prior = HyperPrior(self.kernel.theta) if prior else None
+
+    @abstractmethod
+    def _started(self, kernel: Kernel) -> Kernel:
+        """The kernel with every open value set from the samples, ready to be evaluated."""
+
+    @abstractmethod
+    def spread(self, kernel_theta: Array) -> float:
+        """Variance of the samples in the feature space of the kernel at ``kernel_theta``."""
+
+    def subset(self, rows: AnyArray) -> Self:
+        part = type(self)(
+            training_rows(self.X, rows, self.kernel.pairwise),
+            self.y[rows],
+            kernel=self.kernel,
+            criterion=self.criterion,
+            sample_weight=self.sample_weight[rows],
+            selection_weight=self.selection_weight[rows],
+            fit_intercept=self.fit_intercept,
+            units=self.units.among(rows),
+        )
+        part.prior = self.prior
+        part.bounds = self.bounds.copy()
+        part.bounds[-1] += np.log2(self.n_samples / part.n_samples)
+        return part
+
+    def _place(self, spread: float) -> None:
+        """Start and box: the kernel's own, and a ridge in proportion to the samples' spread."""
+        log_unit = np.log2(spread / self.n_samples)
+        theta = self.kernel.theta
+        box = [
+            np.log2(h.bounds) if h.bounds else (start - _KERNEL_WIDTH, start + _KERNEL_WIDTH)
+            for h, start in zip(self.kernel.hyperparameters, theta, strict=True)
+        ]
+        box.append((log_unit + _RIDGE_LOW, log_unit + _RIDGE_HIGH))
+        self.bounds = np.array(box, dtype=np.float64)
+        self.theta0 = np.clip(np.append(theta, log_unit + _RIDGE_START), *self.bounds.T)

@@ -231,19 +231,16 @@ class Rounds:
         try:
             with blas_threads(objective.n_samples):
                 projection = objective.solve(theta)
-                outputs = projection.outputs(self.units)
-                value, error, *_ = objective.criterion_of(outputs)
-                better = list(self._better(objective, projection)) if np.isfinite(value) else []
+                point, _ = objective.judged(theta, projection)
+                finite = np.isfinite(point.value)
+                better = list(self._better(objective, projection)) if finite else []
         except NotPositiveDefiniteError:
-            return Point(theta, np.inf, np.inf)
-        if not np.isfinite(value):
             return Point(theta, np.inf, np.inf)
         for rounds, inner, f in better:
             self._least[rounds], self.chosen[rounds] = inner, len(self.settings) - 1
             self.ties[rounds] = tie_of(self.y, projection.size, projection.alpha)
             self.outputs[rounds] = f
-        fit = Fit.of(projection, outputs, self.units, self.y, self.settings[-1].kernel)
-        return Point(theta, value, error, model=fit)
+        return point
 
     def _better(
         self, objective: HeldOutCriterion, projection: Projection

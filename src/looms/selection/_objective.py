@@ -19,7 +19,7 @@ from looms.lssvm._system import targets_as_columns
 from looms.lssvm.dense import Dense
 from looms.lssvm.features import Features, decompose_features, has_few_features
 from looms.lssvm.projection import Projection
-from looms.selection._scanned_criterion import ScannedCriterion
+from looms.selection._held_out_criterion import ScannedCriterion
 
 _COLUMNS = 16  # of a kernel matrix, summed at a time
 # Eigenvalues below this share of the largest are rounding; and log₂ of the least n μ over the least

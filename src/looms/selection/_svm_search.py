@@ -23,7 +23,7 @@ from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._gram import check_finite_lower, expansion
 from looms.kernels._samples import Samples, center_of, check_scale
-from looms.selection._grid import Point, grid_search, pattern_search
+from looms.selection._grid import Place, grid_search, pattern_search
 from looms.svm._one_against_one import (
     FittedTo,
     Labels,
@@ -35,7 +35,7 @@ from looms.svm._problem import IndefiniteKernelError, Loss, NotConvergedError
 from looms.units import Units
 
 #: Solved machines and the weight of each sample in the score; smaller is better.
-Score = Callable[[Machines, Array], float]
+Scorer = Callable[[Machines, Array], float]
 
 #: log₂ of the values of C, times the scale of the kernel, and of kernel parameters, times where
 #: they start.
@@ -89,7 +89,7 @@ def score_of(
     criterion: Any,
     rates: Mapping[str, Callable[[HeldOut, tuple[Sigmoid, ...]], float]],
     fitted_to: FittedTo,
-) -> Score:
+) -> Scorer:
     """Score of solved machines by a criterion; an error if it is invalid.
 
     Parameters
@@ -150,7 +150,7 @@ class Sample:
     units: Units
     loss: Loss
 
-    def scored(self, machines: Machines, score: Score) -> float:
+    def scored(self, machines: Machines, score: Scorer) -> float:
         """Score of held-out outputs, a mean over passes by the weight of what they test."""
         values, masses = [], []
         for one, rows in machines.passes(self.units):
@@ -163,7 +163,7 @@ class Sample:
 
 #: Call of `sweep`: the function, its arguments, no keywords.
 Task = tuple[
-    Callable[..., list[ScoredPoint]], tuple[Sample, Kernel, list[float], Score], dict[str, Any]
+    Callable[..., list[ScoredPoint]], tuple[Sample, Kernel, list[float], Scorer], dict[str, Any]
 ]
 #: Runs calls, in parallel if possible, and returns their results: a `joblib.Parallel`.
 Run = Callable[[Iterable[Task]], Iterable[list[ScoredPoint]]]
@@ -178,7 +178,7 @@ def kernel_matrix(kernel: Kernel, X: Matrix) -> Array:
 
 
 def sweep(
-    sample: Sample, kernel: Kernel, costs: Sequence[float], score: Score
+    sample: Sample, kernel: Kernel, costs: Sequence[float], score: Scorer
 ) -> list[ScoredPoint]:
     """Scores at several C for one kernel matrix, each solution starting from the one before.
 
@@ -278,7 +278,7 @@ class SpaceSearched:
     """
 
     space: Space
-    points: list[Point]
+    points: list[Place]
     scored: list[ScoredPoint]
     best: int
 
@@ -288,7 +288,7 @@ class SpaceSearched:
         return self.scored[self.best].score
 
     @property
-    def point(self) -> Point:
+    def point(self) -> Place:
         """Coordinates of the chosen point."""
         return self.points[self.best]
 
@@ -358,7 +358,7 @@ def _scale(kernel: Kernel, samples: Samples) -> float:
 def search_space(
     space: Space,
     sample: Sample,
-    score: Score,
+    score: Scorer,
     how: str,
     resolution: float,
     run: Run,
@@ -369,10 +369,10 @@ def search_space(
     ``run`` makes the calls for machines of different kernel parameters, and ``evaluated`` is
     called with each score. ValueError if the solver fails wherever the search begins.
     """
-    known: dict[Point, ScoredPoint] = {}
+    known: dict[Place, ScoredPoint] = {}
 
-    def score_points(points: list[Point]) -> list[float]:
-        by_kernel: dict[Point, list[Point]] = {}
+    def score_points(points: list[Place]) -> list[float]:
+        by_kernel: dict[Place, list[Place]] = {}
         for point in points:
             by_kernel.setdefault(point[1:], []).append(point)
         tasks: list[Task] = []

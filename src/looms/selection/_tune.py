@@ -21,11 +21,10 @@ from looms.lssvm.fit import Fit
 from looms.optimize import Outcome, Point, minimize
 from looms.optimize._curvature import difference_inverse_hessian, secant_inverse_hessian
 from looms.optimize._search import Evaluate, Search
-from looms.selection._held_out_criterion import HeldOutCriterion
+from looms.selection._held_out_criterion import HeldOutCriterion, ScannedCriterion
 from looms.selection._low_rank import LowRankObjective, on_landmarks
 from looms.selection._objective import Objective
 from looms.selection._scan import starting_points
-from looms.selection._scanned_criterion import ScannedCriterion
 from looms.selection._subsamples import log2_mu_shift, nested_subsets
 from looms.selection._tuning import BoundMet, Tuning
 
@@ -173,7 +172,7 @@ class _StagedSearch:
             self.begun(stage)
         evaluate = partial(_evaluated, stage, self.evaluated)
         searches = [
-            _searched(
+            _search_from(
                 stage,
                 evaluate,
                 _moved(theta, self.objective, stage),
@@ -218,7 +217,9 @@ def _evaluated(
     return point
 
 
-def _searched(stage: HeldOutCriterion, evaluate: Evaluate, theta: Array, **options: Any) -> Search:
+def _search_from(
+    stage: HeldOutCriterion, evaluate: Evaluate, theta: Array, **options: Any
+) -> Search:
     """Search, repeated at larger μ if the start cannot be evaluated, with all attempts."""
     failed: list[Point] = []
     for _ in range(_ATTEMPTS):

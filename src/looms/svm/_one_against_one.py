@@ -30,7 +30,7 @@ from looms.calibration._sigmoid import (
 )
 from looms.held_out import HeldOut
 from looms.svm._problem import Loss
-from looms.svm.dual import DualSolution, LeftOut, solve
+from looms.svm.dual import DualSolution, SolutionsWithout, solve
 from looms.units import Units
 
 _FIRST = 1.0 + 8 * np.finfo(float).eps
@@ -103,7 +103,7 @@ class Machines:
         return self.K @ self.coefficients + self.intercepts
 
     @cached_property
-    def left_out(self) -> tuple[LeftOut, ...]:
+    def left_out(self) -> tuple[SolutionsWithout, ...]:
         """Machines of each pair without each sample, or fold, that changes them."""
         return tuple(m.solution.left_out(self.folds[m.samples]) for m in self.machines)
 

@@ -37,7 +37,7 @@ _ROWS = 64  # described at a time: a dozen passes over them stay in the cache
 
 
 @dataclass(frozen=True, eq=False)
-class LeftOut:
+class SolutionsWithout:
     """Machines without one sample, or one fold, if they differ from the machine of all samples.
 
     Attributes
@@ -131,7 +131,7 @@ class DualSolution:
         outputs[without.numbers] = without.outputs
         return loo, outputs
 
-    def left_out(self, folds: Indices) -> LeftOut:
+    def left_out(self, folds: Indices) -> SolutionsWithout:
         """Machines without one sample, or one fold, if they differ from this one.
 
         Parameters
@@ -166,7 +166,7 @@ class DualSolution:
         if errors:
             raise max(errors, key=lambda error: error.kkt_residual)
         outputs -= problem.ridge * beta
-        return LeftOut(numbers, beta / problem.scale, b, outputs, exactness)
+        return SolutionsWithout(numbers, beta / problem.scale, b, outputs, exactness)
 
     def _followed(
         self, left_out: Indices, beta: Array, outputs: Array, b: Array, exactness: Array

@@ -16,7 +16,7 @@ from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from looms._optional import require
-from looms._typing import AnyArray, Matrix
+from looms._typing import AnyArray, Array, Matrix
 from looms.tables._kinds import Kind, as_floats, as_text, column_kinds
 
 if TYPE_CHECKING:
@@ -133,6 +133,8 @@ class SparseColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
            [0., 4.]])
     """
 
+    columns_: AnyArray
+
     def fit(self, X: Matrix, y: object = None) -> SparseColumns:
         """Keep the columns with a nonzero value.
 
@@ -223,6 +225,9 @@ class PairScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type
     >>> PairScaler().fit_transform(X).var(axis=0).round(12)  # in 3 of 6 pairs, the second differs
     array([1. , 0.5])
     """
+
+    mean_: Array
+    scale_: Array
 
     def fit(self, X: Matrix, y: object = None) -> PairScaler:
         """Compute means and scales.

@@ -69,7 +69,7 @@ class ClassCurves(MachineDisplay):
             model.classes[k]: (y[:, column] > 0, f[:, column], weight)
             for k, column in columns.items()
         }
-        one = y.shape[1] == 1 and model.nested is None
+        one = y.shape[1] == 1 and not model.is_nested
         return cls(predictions=predictions, threshold=float(model.threshold) if one else None)
 
     @classmethod
@@ -317,7 +317,7 @@ def probabilities_of(model: Model, calibration: str | None = None) -> Array | No
     By default those of the machine; None if it has none.
     """
     own = getattr(model.machine, "calibration", None)
-    anew = own is not None and model.nested is None  # from a calibrator that did not see the sample
+    anew = own is not None and not model.is_nested  # from a calibrator that did not see the sample
     if calibration in (None, own) and not anew:
         _, rows, decisions = model.scored
         if decisions is None or decisions.probabilities is None:

@@ -267,7 +267,7 @@ class CandidatesDisplay(MachineDisplay):
         return cls(
             names=[each.name for each in model.candidates],
             score=model.candidate_scores,
-            score_name=f"{model.candidates_by} {model.score[0]}",
+            score_name=f"{model.candidates_by} {model.score.name}",
             chosen=model.machine.best_index_,
         )
 
