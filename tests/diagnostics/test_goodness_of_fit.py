@@ -46,6 +46,7 @@ MACHINES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MACHINES)
 def test_replicates_equal_fits_to_repeated_rows(name):
     X, y = sample()
