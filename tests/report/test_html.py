@@ -51,12 +51,8 @@ class Page(HTMLParser):
 class Pages(dict):
     """Pages of machines, each made when it is first asked for."""
 
-    def __init__(self, fixture):
-        self.fixture = fixture
-
     def __missing__(self, which):
-        name = "several" if which == "given" else which
-        model, X, y, *assessment = self.fixture(name)
+        model, X, y, *assessment = self.fixture("several" if which == "given" else which)
         facts = {
             "binary": lambda: Facts(model, X=X, y=y, assessment=assessment[0]),
             "several": lambda: Facts(model, y=y, title="Irises"),
@@ -67,8 +63,14 @@ class Pages(dict):
 
 
 @pytest.fixture(scope="module")
-def pages(request):
-    return Pages(request.getfixturevalue)
+def made():
+    return Pages()
+
+
+@pytest.fixture
+def pages(request, made, all_pictures):
+    made.fixture = request.getfixturevalue
+    return made
 
 
 EACH = pytest.mark.parametrize("which", ["binary", "several", "regression", "hostile", "given"])
