@@ -131,6 +131,7 @@ def test_imports_go_down():
     assert offenders == []
 
 
+@pytest.mark.slow
 def test_what_is_installed_imports_nothing_beside_it():
     offenders = [
         f"{path_of(module)} imports {name}"

@@ -133,6 +133,7 @@ HELD_OUT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "target"),
     [

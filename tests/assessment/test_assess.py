@@ -27,6 +27,7 @@ def folds(y, method="shuffle", n=10, stratified=True):
     return [split.rows(y) for split in plan(y, method=method, **options)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["shuffle", "kfold"])
 def test_scores_are_those_of_cross_validate(two_classes, method):
     X, y = two_classes

@@ -109,6 +109,7 @@ def test_resamples_give_the_group_of_every_distinct_row(patients):
         assert weight.sum() == 320
 
 
+@pytest.mark.slow
 def test_a_search_splits_by_group(patients):
     search = GridSearchCV(NEAREST, {"n_neighbors": [1, 3]}, cv=GroupKFold(3), scoring="accuracy")
     models, _ = fitted_models(search, patients)

@@ -37,6 +37,7 @@ def test_summary_and_table(looms, pets):
     assert "a row for each split is in table.csv" in result.stderr
 
 
+@pytest.mark.slow
 def test_regression(looms, data_folder):
     result = looms("assess", data_folder / "mcycle.csv", "-t", "target", "--splits", 3)
     assert result.exit_code == 0, result.stderr

@@ -210,6 +210,7 @@ def test_warnings_of_the_estimator_are_told(looms, data_folder):
     assert "Warning: Stopped at --max-iter" in result.stderr
 
 
+@pytest.mark.slow
 def test_one_candidate_is_marked_of_equal_ones(fit, pets):
     """The same candidate twice: the first is the one that was chosen."""
     result = fit(pets, "-t", "kind", "-k", "linear", "-c", "press", "-c", "press")
@@ -249,6 +250,7 @@ def test_predictions_can_be_joined_to_their_rows(looms, pets, pets_model, one_li
     one_line(result, 2, "writes a column 'prediction' of its own")
 
 
+@pytest.mark.slow
 def test_digits_of_predictions(looms, pets, pets_model):
     six, three, all_of_them = (
         predictions_of(looms("predict", pets_model, pets, *options))["decision_dog"]

@@ -111,6 +111,7 @@ def test_the_machine_is_tuned_and_can_be_given(looms, catches, kernel):
         assert float(gamma) == pytest.approx(expected.kernel_.gamma, rel=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "name"), [(("--C", 0.7), "gamma"), (("--gamma", 0.2), "C")], ids=["C", "gamma"]
 )

@@ -348,6 +348,7 @@ def test_bad_levels(alpha):
         influence(SVC(), *sample(), alpha=alpha)
 
 
+@pytest.mark.slow
 def test_the_path_and_refits_agree_at_the_precision_of_libsvm():
     """Deviances that LIBSVM at its default tolerance would give to three digits."""
     X, y = sample(n=60)
@@ -360,6 +361,7 @@ def test_the_path_and_refits_agree_at_the_precision_of_libsvm():
         np.testing.assert_allclose(getattr(path, field), getattr(refits, field), atol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["leave_one_out", "solve"])
 def test_machines_that_cannot_be_solved_exactly_are_refitted(method, monkeypatch):
     X, y = sample()

@@ -136,6 +136,7 @@ def test_stopping_in_a_stage_on_a_subsample_still_fits_all_samples(monkeypatch):
     assert model.loo_.n_samples == 60
 
 
+@pytest.mark.slow
 def test_classifier_and_failing_fits():
     recorder = Recorder()
     fitted(recorder, LSSVMClassifierCV(criterion=["press", "wmw"]))

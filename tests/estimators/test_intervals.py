@@ -318,6 +318,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::looms.BoundWarning")
 @pytest.mark.parametrize(
     ("Estimator", "prediction"), [(e, name) for e, names in PREDICTIONS.items() for name in names]

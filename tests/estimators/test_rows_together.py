@@ -158,6 +158,7 @@ def test_held_out_outputs_are_those_of_refits(
     assert_array_equal(model.held_out_.sample_weight, np.ones(N) if w is None else w)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("target", "search", "option", "groups"),
     [

@@ -89,6 +89,7 @@ class Refitted:
         return coupled(log_odds.reshape(-1, 3)).reshape(outputs.shape)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("y", "weight", "together"), pairwise([TWO, THREE], [None, WEIGHT], TOGETHER)
 )

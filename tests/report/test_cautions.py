@@ -485,6 +485,7 @@ def test_repeats_that_no_groups_hold_out_together_are_pointed_out(Estimator):
     assert "Samples like repeats of others" not in titles(quietly(model, X, y, groups=number))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("load", "kernel", "scaled"),
     pairwise(

@@ -313,6 +313,7 @@ def test_dollars_are_dollars(regression):
     assert {t.get_text() for t in shown.ax_.get_yticklabels()} == set(X.columns)
 
 
+@pytest.mark.slow
 def test_reliability_of_many_samples_is_of_one_calibrator(several, monkeypatch):
     model = several[0]
     exact = ReliabilityDisplay.from_estimator(model)

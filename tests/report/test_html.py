@@ -143,6 +143,7 @@ def test_names_are_isolated(pages):
     assert re.search(r"<bdi>right to left עברית", pages["hostile"])
 
 
+@pytest.mark.slow
 def test_nothing_fitted_is_shown_of_given_hyperparameters(pages):
     assert "given hyper-parameters" in pages["given"]
     assert "Candidates" not in pages["given"]

@@ -82,6 +82,7 @@ def test_pictures_of_many_samples_are_no_larger_than_of_few():
     assert sizes[0] == sizes[1]
 
 
+@pytest.mark.slow
 def test_more_landmarks_that_would_help_are_told(with_rows):
     model = copy(with_rows[0])
     assert "More landmarks would help" not in {c["title"] for c in cautions(model)}

@@ -68,6 +68,7 @@ def both(classes, weight, loss):
     return paths, Refits(fit, X, paths.y, weight)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("units", "classes", "weight", "loss"), CASES)
 def test_machines_without_units_equal_refits(units, classes, weight, loss):
     units, (paths, expected) = UNITS[units], both(classes, weight, loss)
@@ -139,6 +140,7 @@ def test_case_deletion_is_of_refits():
     assert np.isfinite(found.criterion_change).all()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:(These scores|1 of .* rows are copies)")
 @pytest.mark.parametrize("cv", ["2x3", GapKFold(4, gap=2)], ids=["repeated", "gaps"])
 def test_outputs_are_means_over_repetitions_without_folds_and_gaps(cv):

@@ -148,6 +148,7 @@ def exact_output(K, y, C, i):
     return float(F[i])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("svc", "offset", "warned"),
     [
