@@ -22,14 +22,14 @@ from looms.criteria import WMW, as_criterion
 from looms.diagnostics import CaseDeletion, case_deletion
 from looms.estimators import Certificate
 from looms.estimators._in_pipelines import parts_of
-from looms.report._cautions import cautions_of_report
+from looms.report._cautions import cautions_of_report, remarks_on_fit
 from looms.report._chosen import candidates, chosen
 from looms.report._samples import groups_left_out, samples
 from looms.report.displays.classes import probabilities_of
 from looms.report.displays.features import ImportanceDisplay
 from looms.report.figures import brier, error_by_class, headline, held_out, outer
 from looms.report.model import Model, model_of, relevances
-from looms.report.text import clean, plain
+from looms.report.text import Caution, clean, plain
 
 #: Version of summary.schema.json; it increases if a key changes its meaning or is removed.
 SCHEMA = 3
@@ -233,6 +233,11 @@ class Facts:
         made: Certificate | None = getattr(self.model.machine, "certificate_", None)
         few = self._few and self.model.kernels
         return made or (copy(self.model.machine).certify() if few else None)
+
+    @cached_property
+    def remarks(self) -> list[Caution]:
+        """Cautions about the fit alone, which cost as much as a fit."""
+        return list(remarks_on_fit(self.model))
 
     @cached_property
     def loo(self) -> dict[str, Any]:
