@@ -126,7 +126,7 @@ def remarks_on_fit(model: Model) -> Iterator[Caution]:
     """Cautions of `cautions`, without that of a certificate."""
     yield from _guessing(model)
     yield from _probabilities(model)
-    X = None if model.pairwise else model.rows
+    X = model.table
     telling = [] if X is None else telltales(model, X)
     if telling:
         named_ones = [f"{isolated(name)} ({sign})" for name, sign in telling[:_MOST_NAMES]]

@@ -165,19 +165,24 @@ class Facts:
     @cached_property
     def names(self) -> list[str]:
         """Names of the samples, from the index of a data frame if any."""
-        index: Any = getattr(self.X, "index", None)
-        if not hasattr(index, "tolist"):  # a list has an index, too
+        if self._index is None:
             return list(map(str, range(self.model.held_out.n_samples)))
-        return [clean(name) for name in index.tolist()]
+        return [clean(name) for name in self._index.tolist()]
 
     @property
     def named_by(self) -> str:
         """Where the names of the samples come from, as a sentence."""
-        index: Any = getattr(self.X, "index", None)
-        if not hasattr(index, "tolist"):
+        if self._index is None:
             return "Samples are numbered from 0, in the order of training."
-        by = "as in the index" if index.name is None else f"by their {clean(index.name)}"
+        name = self._index.name
+        by = "as in the index" if name is None else f"by their {clean(name)}"
         return f"Samples are called {by}."
+
+    @property
+    def _index(self) -> Any:
+        """Index of a data frame; None for other samples, of which a list has an index, too."""
+        index = getattr(self.X, "index", None)
+        return index if hasattr(index, "tolist") else None
 
     @property
     def target(self) -> str | None:
@@ -194,7 +199,7 @@ class Facts:
     def importance(self) -> ImportanceDisplay | None:
         """Importance of the columns; None for a kernel matrix, or if rows are not kept."""
         model = self.model
-        known = model.members and model.rows is not None and not model.pairwise
+        known = model.members and model.table is not None
         return ImportanceDisplay.compute(self.estimator) if known else None
 
     @property
@@ -293,8 +298,8 @@ class Facts:
     def _data(self) -> dict[str, Any]:
         model = self.model
         y, n_replicates, classes = model.held_out.y, None if model.rows is None else 0, []
-        if not model.pairwise and model.rows is not None:
-            counts = np.bincount(copy_groups(model.rows))
+        if model.table is not None:
+            counts = np.bincount(copy_groups(model.table))
             n_replicates = counts[counts > 1].sum()
         if model.classification:
             n, error = error_by_class(model)
@@ -318,7 +323,7 @@ class Facts:
     @property
     def _features(self) -> dict[str, Any] | None:
         model, importance = self.model, self.importance
-        relevance, columns = None if model.pairwise else relevances(model), model.columns
+        relevance, columns = relevances(model), model.columns
         if importance is None and relevance is None:
             return None
         shares = dict.fromkeys(columns, np.nan)
