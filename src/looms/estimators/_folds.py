@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from numbers import Integral, Real
@@ -118,9 +119,13 @@ class RowsOfFit:
         return self.scorer(own, factor * self.fit_weight[places])
 
 
-def remedy_of_optimism(nested: bool) -> str:
-    """Advice for honest scores; ``nested`` if a fit can repeat its choice in folds."""
-    return "fit with nested='folds', or use looms.assess" if nested else "use looms.assess"
+def remedy_of_optimism(machine: Any) -> str:
+    """Advice for honest scores of a fitted kernel machine, which may repeat its choice in folds."""
+    possible = is_number_of_folds(getattr(machine, "cv", None))
+    with suppress(ValueError):
+        n_folds = machine._units.once.n_units
+        possible = possible or LEAST_OUTER_FOLDS <= n_folds <= OUTER_FOLDS
+    return "fit with nested='folds', or use looms.assess" if possible else "use looms.assess"
 
 
 def outer_folds(

@@ -106,7 +106,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
 
     @property
     def _remedy(self) -> str | None:
-        return remedy_of_optimism(True) if self.nested else None
+        return remedy_of_optimism(self) if self.nested else None
 
     def _selection_on(self, rows: RowsOfFit, watcher: CallbackWatcher) -> Selection:
         """The candidate with the smallest score, or a stack of several."""
@@ -249,7 +249,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         if self.choice_units_ is not None:  # others than those that compared the candidates
             most, seed = CHOICE_FOLDS, seed + 1
         weights = weight, self.fit_weight_, self.selection_weight_
-        data = self._rows_of_fit, y, targets, *weights, self.units_.clusters, classes
+        data = self._rows_of_fit(), y, targets, *weights, self.units_.clusters, classes
         rows = RowsOfFit(*data, seed=seed)
         try:
             outer = rows.outer_units(self._unfitted.cv, most)

@@ -195,7 +195,7 @@ class Selection:
         fit = self.choice.fit
         if self.tuned is not None:
             return self.tuned.outer, self.tuned.outputs
-        if fit.units is not self.units:
+        if not fit.member.closed:
             return fit.units, fit.mean_held_out.outputs
         if not isinstance(self.rows.X, RowBlocks):
             return None

@@ -192,7 +192,7 @@ class SupportVectorClassifier(ThresholdedClassifier):
 
     @property
     def _remedy(self) -> str | None:
-        return remedy_of_optimism(True)
+        return remedy_of_optimism(self)
 
     @property
     def _fitted_to(self) -> FittedTo:
