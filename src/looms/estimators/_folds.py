@@ -65,7 +65,7 @@ class RowsOfFit:
     selection_weight: Array
     groups: Any
     classes: bool
-    scorer: Callable[[HeldOut, Array], Score] = lambda *_: Score(0.0)
+    scorer: Callable[[HeldOut, Array], Score] | None = None
     weighs: bool = True
     seed: int = 0
 
@@ -116,6 +116,7 @@ class RowsOfFit:
         """Score of held-out outputs of some of the rows that take part."""
         places, factor = self.train[rows], factor if self.weighs else 1.0
         own = HeldOut(held_out.y, held_out.outputs, factor * self.weight[places])
+        assert self.scorer is not None
         return self.scorer(own, factor * self.fit_weight[places])
 
 
