@@ -31,7 +31,7 @@ from looms.kernels._samples import Samples
 from looms.lssvm import NotPositiveDefiniteError, refit_loo
 from looms.optimize import Point
 from looms.selection import Objective
-from looms.selection._held_out_criterion import HyperPrior
+from looms.selection._objective import HyperPrior
 from looms.units import Units
 
 N = 18

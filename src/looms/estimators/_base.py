@@ -19,7 +19,7 @@ from looms._kernel_matrix import check_kernel_matrix
 from looms._scores import Scores, number_scores
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
-from looms.blocks import ArrayBlocks, RowBlocks, rows_in_memory
+from looms.blocks import ArrayBlocks, RowBlocks, as_blocks, rows_in_memory
 from looms.dask._blocks import in_blocks
 from looms.estimators._certificate import CertifiedMachine
 from looms.estimators._warnings import warn_of_optimistic_scores
@@ -333,9 +333,15 @@ class KernelMachine(CertifiedMachine, ScoredMachine):
             left_out, units = self.left_out(), self._units.draws
             with blas_threads(len(left_out.y)):
                 residuals = (left_out.y - left_out.outputs(units)[0]).reshape(shape)
-        own = X[:, np.flatnonzero(self.fit_weight_)] if self._pairwise else X
-        parts = left_out.in_parts(own, units)
-        return residuals, ((rows, F.reshape(len(F), *shape)) for rows, F in parts)
+        new = as_blocks(X[:, np.flatnonzero(self.fit_weight_)] if self._pairwise else X)
+
+        def outputs() -> Iterator[tuple[slice, Array]]:
+            for rows in left_out.parts(new.shape[0]):
+                with blas_threads(len(left_out.y)):
+                    F = left_out.at(new.rows(np.arange(rows.start, rows.stop)), units)
+                yield rows, F[:, units.own].reshape(len(F), *shape)
+
+        return residuals, outputs()
 
     @abstractmethod
     def left_out(self) -> LeftOut:

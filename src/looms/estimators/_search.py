@@ -32,6 +32,7 @@ from looms.estimators._folds import (
     CHOICE_FOLDS,
     OUTER_FOLDS,
     RowsOfFit,
+    TunedInFolds,
     remedy_of_optimism,
     takes_outer_folds,
     takes_weight,
@@ -39,7 +40,7 @@ from looms.estimators._folds import (
     unfitted,
 )
 from looms.estimators._least_squares import LeastSquaresMachine
-from looms.estimators._selection import Selection, TunedInFolds, combined
+from looms.estimators._selection import Selection, combined
 from looms.estimators._warnings import warn_of_copies, warn_of_scales
 from looms.folds import group_numbers, is_grouped, joined_groups
 from looms.kernels import Kernel, Ranked

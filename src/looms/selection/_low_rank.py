@@ -21,8 +21,7 @@ from looms.lssvm._system import targets_as_columns
 from looms.lssvm.fit import Fit
 from looms.lssvm.landmarks import Landmarks, Placed, Streamed
 from looms.optimize import Point, minimize
-from looms.selection._held_out_criterion import HeldOutCriterion, HyperPrior
-from looms.selection._objective import Objective, objective_of
+from looms.selection._objective import HeldOutCriterion, HyperPrior, Objective, objective_of
 from looms.selection._subsamples import log2_mu_shift, sampled_rows
 from looms.selection._tuning import Tuning
 from looms.units import Units
