@@ -41,7 +41,11 @@ def _registered():
     register_converters()
 
 
-SLOW = {"LSSVMClassifierCV auto after StandardScaler"}
+SLOW = {
+    "LSSVMClassifierCV auto after StandardScaler",
+    "LSSVMClassifierCV after StandardScaler",
+    *(name for name in CASES if name.startswith("SVCCV")),
+}
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,12 @@
 """Weights of samples in assessments: beside repeated rows, and beside the same done by hand."""
 
-import joblib
 import numpy as np
 import pytest
 import sklearn
 from scipy import sparse
-from sklearn.compose import TransformedTargetRegressor
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import UnsetMetadataPassedError
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.neighbors import KNeighborsClassifier
@@ -24,7 +22,6 @@ from looms.assessment._splits import plan
 
 SCORES = ["ber", "error", "auc", "balanced_accuracy", "accuracy", "roc_auc", "neg_log_loss"]
 W60 = np.random.default_rng(5).integers(1, 5, 60).astype(float)
-W50 = np.random.default_rng(6).integers(0, 4, 50).astype(float)
 
 
 def folds(y, n=4, method="shuffle", stratified=True):
@@ -60,23 +57,6 @@ def test_integer_weights_are_copies(two_classes, model):
         assert split.scores == pytest.approx(expected, rel=1e-5)
     plain = looms.assess(model, X, y, 4, scoring=names, random_state=0)
     assert not np.allclose(found.table[names], plain.table[names])
-
-
-@pytest.mark.parametrize("model", [
-    Ridge(),
-    make_pipeline(Ridge()),
-    TransformedTargetRegressor(Ridge()),
-    GridSearchCV(make_pipeline(Ridge()), {"ridge__alpha": [1.0]}, cv=2),
-    looms.LSSVMRegressor("linear", mu=0.1),
-], ids=["plain", "pipeline", "transformed", "search", "machine"])  # fmt: skip
-def test_integer_weights_are_copies_in_regressions(a_line, model):
-    """Zeros among them."""
-    X, y = a_line
-    names = ["rmse", "r2", "neg_mean_absolute_error"]
-    found = weighted(model, X, y, W50, scoring=names)
-    for (train, test), split in zip(folds(y, stratified=False), found.splits, strict=True):
-        expected = scores_of_copies(model, X, y, W50, names, train, test)
-        assert split.scores == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("form", [list, np.asarray, lambda w: w.astype(int)])
@@ -149,6 +129,7 @@ def test_bootstrap_draws_rows_with_their_weights(two_classes):
     assert found.whole.no_information == expected
 
 
+@pytest.mark.slow
 def test_stores_tell_weights_apart_and_resume(two_classes, tmp_path):
     X, y = two_classes
 
@@ -172,25 +153,6 @@ def test_stores_tell_weights_apart_and_resume(two_classes, tmp_path):
     there = stored(LogisticRegression(), X, y, 6, sample_weight=W60, **options)
     assert there.table.to_csv() == expected.to_csv()
     assert stored(LogisticRegression(), X, y, 6, sample_weight=2 * W60, **options) is None
-
-
-@pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.slow)])
-def test_workers_give_the_same(two_classes, backend):
-    """Routing too, which is a setting of the thread that calls."""
-    X, y = two_classes
-    scoring = ["neg_log_loss", "ber"]
-    with joblib.parallel_config(backend):
-        steps = make_pipeline(StandardScaler(), LogisticRegression())
-        by_name = [weighted(steps, X, y, W60, scoring=scoring, n_jobs=n).table for n in (1, 2)]
-    with joblib.parallel_config(backend), sklearn.config_context(enable_metadata_routing=True):
-        model = make_pipeline(
-            StandardScaler().set_fit_request(sample_weight=True),
-            LogisticRegression().set_fit_request(sample_weight=True),
-        )
-        routed = [weighted(model, X, y, W60, scoring=scoring, n_jobs=n).table for n in (1, 2)]
-    assert by_name[0].equals(by_name[1])
-    assert routed[0].equals(routed[1])  # with the scaler weighted
-    assert (by_name[0]["neg_log_loss"] != routed[0]["neg_log_loss"]).all()
 
 
 @pytest.mark.slow

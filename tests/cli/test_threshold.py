@@ -66,7 +66,8 @@ LOSSES = {
 }
 
 
-@pytest.mark.parametrize("rule", LOSSES, ids=str)
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", LOSSES, ids=lambda rule: getattr(rule, "__name__", str(rule)))
 @pytest.mark.filterwarnings("ignore::looms.BoundWarning")
 def test_candidates_are_compared_by_the_loss_of_the_rule(rule, capsys):
     rng = np.random.default_rng(0)

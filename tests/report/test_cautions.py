@@ -552,7 +552,9 @@ def test_rows_in_an_order_are_pointed_out_once(Estimator, monkeypatch):
     assert len(calls) == 1
 
 
-@pytest.mark.parametrize("n", [50, 100, 200, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "n", [50, *(pytest.param(n, marks=pytest.mark.slow) for n in (100, 200, 1000))]
+)
 def test_samples_drawn_one_by_one_are_no_clusters(n):
     for d, seed in product((1, 2, 5, 20), range(1 if n == 1000 else 3)):
         rng = np.random.default_rng(seed)

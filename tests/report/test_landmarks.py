@@ -41,6 +41,7 @@ def without_rows():
     return model, summary(model), render(Facts(model))
 
 
+@pytest.mark.slow
 def test_with_training_rows_each_is_left_out(with_rows):
     model, report, page = with_rows
     assert report["features"]["rows"][0]["importance"] > 0
@@ -55,6 +56,7 @@ def test_with_training_rows_each_is_left_out(with_rows):
         np.testing.assert_array_equal(display.value, getattr(found, kind))
 
 
+@pytest.mark.slow
 def test_without_training_rows_the_page_has_what_held_out_outputs_tell(without_rows):
     model, report, page = without_rows
     rows = report["features"]["rows"]
