@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -174,20 +174,28 @@ def combined(
 def candidates_table(candidates: list[Candidate]) -> dict[str, Any]:
     """``cv_results_`` of tuned candidates."""
     scores = np.array([candidate.score for candidate in candidates])
+    params = [candidate.params for candidate in candidates]
+    kernels = [one.kernel for one in candidates if not is_estimator(one.kernel)]
+    of_features = {h.name for k in kernels for h in k.hyperparameters if h.feature is not None}
     return results_table(
-        [candidate.params for candidate in candidates],
+        params,
         scores,
         rankdata(scores, method="min").astype(int),
+        [name for row in params for name in row if name not in of_features],
         kernel=[candidate.kernel_name for candidate in candidates],
         criterion=[str(candidate.criterion) for candidate in candidates],
     ) | {"seconds": np.array([candidate.seconds for candidate in candidates])}
 
 
 def results_table(
-    params: list[dict[str, Any]], scores: Array, ranks: AnyArray, **columns: list[str]
+    params: list[dict[str, Any]],
+    scores: Array,
+    ranks: AnyArray,
+    names: Iterable[str],
+    **columns: list[str],
 ) -> dict[str, Any]:
-    """``cv_results_``: a row for each point, a column for each hyper-parameter that is a number."""
-    names = dict.fromkeys(name for row in params for name in row if "[" not in name)
-    values = {f"param_{k}": np.array([row.get(k, np.nan) for row in params]) for k in names}
+    """``cv_results_``: a row for each point, a column for each hyper-parameter in ``names``."""
+    own = dict.fromkeys(names)
+    values = {f"param_{k}": np.array([row.get(k, np.nan) for row in params]) for k in own}
     scored = {"params": params, "loo_score": scores, "rank_loo_score": ranks}
     return columns | values | scored
