@@ -171,6 +171,10 @@ class TestRefusals:
             with pytest.raises(ValueError, match=message):
                 fold_numbers(folds, LABELS, GROUPS if "group" in message else None, classes=True)
 
+    def test_labels_of_a_list_are_known_too(self):
+        with pytest.raises(ValueError, match="class 'a' are in one fold"):
+            fold_numbers(np.array([0, 0, 0, 0, 1, 2, 1, 2]), [*"aaaabbbb"], classes=True)
+
     def test_a_fold_or_group_that_has_a_class_to_itself(self):
         labels = np.sort(LABELS)
         for cv, groups, message in (

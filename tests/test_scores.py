@@ -338,6 +338,16 @@ def test_scores_of_the_rows_that_chose_say_so_once(model):
         assert caught[0].filename == __file__
 
 
+def test_what_cannot_be_repeated_in_folds_is_not_advised():
+    splits = [GapKFold(12), GapKFold(5)]
+    for kind in (LSSVMClassifierCV("linear"), SVCCV("linear", param_grid={"C": [1.0]})):
+        for cv, advised in zip(splits, (False, True), strict=True):
+            model = kind.set_params(cv=cv).fit(MANY[:120], UNCERTAIN[:120] > 0)
+            with pytest.warns(OptimisticScoresWarning) as caught:
+                assert model.scores_["error"] < 0.5
+            assert ("nested='folds'" in str(caught[0].message)) is advised
+
+
 def test_scores_of_machines_that_were_given_or_asked_for_are_read_without_a_warning():
     for model in (
         LSSVMRegressor("linear"),

@@ -25,6 +25,17 @@ def test_rows_are_counted_first_then_units_by_their_first_rows():
         assert_array_equal(np.flatnonzero(~units.stays(np.array([k]))[0]), rows)
 
 
+def test_words_for_what_is_held_out():
+    for cv, groups, word in (
+        (None, None, "sample"),
+        (None, GROUPS, "group"),
+        (3, None, "fold"),
+        ("4x3", None, "fold"),  # as many folds as rows
+        ("2x2", GROUPS, "fold"),  # as many folds as groups
+    ):
+        assert Units.of(cv, Y, groups).unit == word
+
+
 def test_single_rows_are_alone():
     assert Units.rows(N).alone
     assert Units.of(None, Y).alone

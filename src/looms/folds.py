@@ -275,8 +275,9 @@ def check_rest(folds: AnyArray, y: AnyArray, classes: bool, unit: str) -> None:
     folds = left_out_with(folds)
     if any(len(np.unique(row)) == 1 and row[0] >= 0 for row in folds):
         raise ValueError(f"All rows are in one {unit}: holding it out leaves none to train on.")
-    for name in np.unique(y).tolist() if classes else ():
-        held = [np.unique(row[y == name]) for row in folds]
+    names, codes = np.unique(y, return_inverse=True)
+    for k, name in enumerate(names.tolist() if classes else ()):
+        held = [np.unique(row[codes == k]) for row in folds]
         if any(len(numbers) == 1 and numbers[0] >= 0 for numbers in held):
             remedy = "finer groups" if unit == "group" else "more folds"
             raise ValueError(

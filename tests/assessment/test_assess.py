@@ -120,6 +120,21 @@ def test_loo_scores_of_a_regression(a_line):
     assert result.optimism["rmse"] == pytest.approx(difference.mean())
 
 
+def test_scorers_see_an_estimator_like_others(a_line):
+    def looks(estimator, X, y):
+        return len(repr(estimator)) * (len(estimator.get_params()) > 0)
+
+    def decides(estimator, X, y):
+        return float(hasattr(estimator, "decision_function"))
+
+    X, y = a_line
+    for machine, targets in ((looms.LSSVMRegressor(), y), (looms.LSSVMClassifier(), y > 0)):
+        scoring = {"looks": looks, "decides": decides}
+        row = looms.assess(machine, X, targets, 2, scoring=scoring, random_state=0).table.iloc[0]
+        assert row["loo_looks"] > 0
+        assert row["loo_decides"] == row["decides"]
+
+
 @pytest.mark.slow
 def test_optimism_is_said_with_its_corrected_error(two_classes):
     _, y = two_classes

@@ -59,6 +59,11 @@ def test_a_confusion_has_counts_and_shares(capsys):
     assert ["share", "40.0%", "20.0%", "40.0%", "0.0%"] in rows
 
 
+def test_shares_are_rounded_once(capsys):
+    show_confusion([[1, 46], [10, 23]], ["a", "b"])  # 47 of 80, 58.75 %
+    assert "58.8%" in capsys.readouterr().out
+
+
 def test_figures_of_a_fit_are_its_scores():
     X = RNG.normal(size=(60, 3))
     two, three = X[:, 0] > 0, np.digitize(X[:, 0] + RNG.normal(size=60), [-0.5, 0.5])

@@ -7,13 +7,22 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from looms.diagnostics import row_order
 from looms.model_files import load_model
 
 
 @pytest.mark.slow
-def test_report_beside_the_model(fit, pets):
+def test_report_beside_the_model(fit, pets, monkeypatch):
+    asked = []
+
+    def counted(machine):
+        asked.append(machine)
+        return row_order(machine)
+
+    monkeypatch.setattr("looms.report._cautions.row_order", counted)
     result = fit(pets, "-t", "kind", "-o", "m.skops", "--report", "r.html")
     assert result.exit_code == 0, result.stderr
+    assert len(asked) == 1  # for the page and the terminal
     assert "the report is in r.html" in result.stderr
     page = (pets.parent / "r.html").read_text(encoding="utf-8")
     assert "<title>kind, pets.csv</title>" in page

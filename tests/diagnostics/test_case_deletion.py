@@ -158,6 +158,17 @@ def test_mislabeled_samples_are_named_with_their_group():
     )
 
 
+def test_groups_of_one_row_keep_their_labels():
+    names = [f"row {k}" for k in range(N)]
+    model = LSSVMRegressor("linear", mu=MU).fit(X, NOISY)
+    by_group, plain = (case_deletion(model, groups=groups) for groups in (names, None))
+    assert (by_group.unit, plain.unit) == ("group", "sample")
+    assert by_group.table.index.tolist() == sorted(names)
+    np.testing.assert_allclose(
+        by_group.table.rms_change[names].to_numpy(), plain.table.rms_change.to_numpy()
+    )
+
+
 @pytest.mark.parametrize("numbers", [1, 3 * N, 7 * N])
 @pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
 def test_blocks(labels, numbers, monkeypatch):

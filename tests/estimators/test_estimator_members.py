@@ -225,6 +225,28 @@ def test_a_single_estimator_is_scored_where_its_threshold_was_set():
         )
 
 
+def test_a_rare_class_is_scored_by_the_refits_of_the_fit():
+    fits, rare = [], np.arange(N) < 2
+    rows = X + 9.0 * rare[:, None]
+
+    class Counted(LogisticRegression):
+        def fit(self, X, y, sample_weight=None):
+            fits.append(len(y))
+            return super().fit(X, y, sample_weight)
+
+        def predict_proba(self, X):
+            fits.append(-len(X))
+            return super().predict_proba(X)
+
+    model = LSSVMClassifierCV(Counted(), nested=None).fit(rows, rare)
+    assert len(fits) == 2 * N + 1
+    assert set(model.scores_) == {"error", "ber", "auc", "log_loss"}
+    assert len(fits) == 2 * N + 1
+    many = np.zeros((1000, 2))
+    model.predict(many)
+    assert fits[-1] == -1000  # at once: the estimator's own predict may not be safe in threads
+
+
 def test_choices_that_take_too_many_fits_say_how_many(monkeypatch):
     monkeypatch.setattr(left_out, "_MOST_FITS", N * N - 1)
     model = LSSVMRegressorCV(LinearRegression(), nested=None).fit(X, Y)

@@ -87,6 +87,7 @@ def test_prevalences_that_are_none_are_refused(prevalence, message):
 
 def test_of_other_classifiers_the_training_prevalences_must_be_given():
     other = GaussianNB().fit(X, TWO)
+    other.machine_ = LSSVMClassifier("linear").fit(X, TWO)  # whose probabilities are not those
     with pytest.raises(ValueError, match="training_prevalence must be given: GaussianNB"):
         PrevalenceClassifier(other, {"yes": 0.1}).predict(X_NEW)
     with pytest.raises(ValueError, match=r"the share of every class; \['no'\] are missing"):

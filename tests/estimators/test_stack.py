@@ -136,6 +136,15 @@ def test_a_machine_that_only_fits_its_criterion_is_not_chosen():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("share", "kept"), [(5e-4, [1.0, 0.0]), (2e-3, [0.998, 0.002])])
+def test_weights_below_a_thousandth_are_zero(share, kept):
+    outputs = np.random.default_rng(0).normal(size=(2, 50))
+    y = (1 - share) * outputs[0] + share * outputs[1]
+    weights = stacking_weights(y, outputs, np.ones(50), labeled=False)
+    assert_allclose(weights, kept, atol=1e-6)
+    assert (weights > 0).tolist() == [weight > 0 for weight in kept]
+
+
 def test_of_equal_candidates_the_simplest():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 2)), np.repeat([0, 1], 30)

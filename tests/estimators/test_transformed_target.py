@@ -169,6 +169,20 @@ def test_nested_figures_are_of_the_folds_and_gaps_of_a_splitter(cv):
     assert any(np.array_equal(rest, train) for train, _ in cv.split(X))
 
 
+def test_intervals_of_a_precomputed_kernel_leave_out_the_gaps_too():
+    options = {"cv": GapKFold(4, gap=3), "search": "grid"}
+    ends = [
+        Transformed(LSSVMRegressorCV(kernel, **options), "log", nested="folds")
+        .fit(given, Y)
+        .predict_interval(new)
+        for kernel, given, new in (
+            ("linear", X, X_NEW),
+            ("precomputed", X @ X.T, X_NEW @ X.T),
+        )
+    ]
+    assert_allclose(*ends, rtol=1e-6)
+
+
 def test_intervals_compare_each_residual_under_the_machine_and_transform_it_is_of():
     model = Transformed(FIXED, ["sqrt", "log"]).fit(X, Y)
     nested = model.nested_

@@ -5,8 +5,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from looms.blocks import ArrayBlocks
-from looms.selection import Objective, tune
+from looms.selection import Objective, _low_rank, tune
 from looms.selection._low_rank import low_rank_objective
+from looms.selection._subsamples import log2_mu_shift
 from looms.units import Units
 
 RNG = np.random.default_rng(0)
@@ -53,6 +54,26 @@ def test_a_search_goes_on_from_the_sample_and_ends_lower():
     part = on_landmarks.subset(np.arange(0, N, 2))
     assert part.n_samples == N // 2
     assert_allclose(2.0 ** part.theta0[-1] * N / 2, 2.0 ** on_landmarks.theta0[-1] * N)
+
+
+def test_the_ridge_moves_from_the_sample_to_all_rows(monkeypatch):
+    monkeypatch.setattr(_low_rank, "SAMPLE_ROWS", 100)
+    found = []
+
+    def tuned(sample, **options):
+        found.append((sample, tune(sample, max_iter=1, **options)))
+        return found[-1][1]
+
+    units, weight = Units.rows(N), np.ones(N)
+    start = low_rank_objective(
+        *(ArrayBlocks(X, 64), Y),
+        **{"kernel": "rbf", "criterion": "press", "rank": 30, "tuned": tuned},
+        **{"units": units, "sample_weight": weight, "selection_weight": weight},
+    )
+    ((sample, (tuning, _)),) = found
+    assert sample.n_samples == 100
+    assert_allclose(start.theta0[-1], tuning.theta[-1] + log2_mu_shift(100, N))
+    assert_allclose(start.bounds[-1], sample.bounds[-1] - np.log2(N / 100))
 
 
 def skewed(n=2400, seed=3):

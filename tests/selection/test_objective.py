@@ -31,7 +31,7 @@ from looms.kernels._samples import Samples
 from looms.lssvm import NotPositiveDefiniteError, refit_loo
 from looms.optimize import Point
 from looms.selection import Objective
-from looms.selection._held_out_criterion import HyperPrior
+from looms.selection._objective import HyperPrior
 from looms.units import Units
 
 N = 18
@@ -101,6 +101,17 @@ def check_gradient(objective, theta, numerical_gradient):
         assert_array_equal(kinks(objective, theta + moved), kinks(objective, theta))
     assert_allclose(gradient, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max() + 1e-11)
     assert objective.evaluate(theta, gradient=False).value == value
+
+
+@pytest.mark.parametrize("variant", ["half of the rows", "parts of the rows"])
+def test_passes_count_by_the_weight_of_the_rows_that_they_test(variant):
+    units = VARIANTS[variant]["units"]
+    objective = Objective(X, LABELS, criterion="press", units=units, selection_weight=SELECTION)
+    fit = objective.fit(objective.theta0)
+    weight = np.where(units.tested, SELECTION, 0.0)
+    squares = np.where(units.tested, (LABELS - fit.held_out) ** 2, 0.0)
+    value = objective.evaluate(objective.theta0, gradient=False).value
+    assert value == pytest.approx(np.sum(weight * squares) / weight.sum())
 
 
 @pytest.mark.parametrize(("kernel", "criterion"), in_turn(KERNELS, DIFFERENTIABLE, each=2))

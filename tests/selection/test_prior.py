@@ -5,7 +5,7 @@ import pytest
 
 from looms.optimize import Point
 from looms.selection import Objective
-from looms.selection._held_out_criterion import HyperPrior
+from looms.selection._objective import HyperPrior
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(30, 4))

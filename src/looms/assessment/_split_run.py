@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.pipeline import Pipeline
+from sklearn.utils.metaestimators import available_if
 
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array
@@ -127,7 +128,15 @@ class _StandIn(BaseEstimator):  # type: ignore[misc]
     """Fitted estimator that returns leave-one-out outputs; a sample is its row number."""
 
     def __init__(self, outputs: Array, classes: AnyArray | None, threshold: float | Array) -> None:
-        self.outputs, self.classes_, self.threshold_ = outputs, classes, threshold
+        self.outputs, self.classes, self.threshold = outputs, classes, threshold
+
+    @property
+    def classes_(self) -> AnyArray | None:
+        return self.classes
+
+    @property
+    def threshold_(self) -> float | Array:
+        return self.threshold
 
     def fit(self, X: Any, y: Any) -> Self:
         return self
@@ -140,6 +149,7 @@ class _StandIn(BaseEstimator):  # type: ignore[misc]
         tags.estimator_type = "regressor" if self.classes_ is None else "classifier"
         return tags
 
+    @available_if(lambda one: one.classes is not None)  # type: ignore[untyped-decorator]
     def decision_function(self, X: AnyArray) -> Array:
         return self.outputs[X[:, 0]]
 

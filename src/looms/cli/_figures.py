@@ -169,12 +169,12 @@ def show_figures(figures: Mapping[str, Mapping[str, float]], n_classes: int = 2)
 def show_confusion(counts: Any, labels: Sequence[object], title: str = "Confusion") -> None:
     """Print counts of each label (row) predicted as each (column), and the shares of both."""
     counts, names, true = np.asarray(counts), [str(label) for label in labels], "true \\ predicted"
-    share = counts / counts.sum()
+    of_true, of_predicted = (counts.sum(axis=axis) / counts.sum() for axis in (1, 0))
     rows = [
         (name, *map(str, row), f"{part:.1%}")
-        for name, row, part in zip(names, counts, share.sum(axis=1), strict=True)
+        for name, row, part in zip(names, counts, of_true, strict=True)
     ]
-    rows.append(("share", *(f"{part:.1%}" for part in share.sum(axis=0)), ""))
+    rows.append(("share", *(f"{part:.1%}" for part in of_predicted), ""))
     show_table(title, [true, *names, "share"], rows, [true])
 
 

@@ -154,7 +154,7 @@ def fit(
     else:
         show_choice(saved, facts)
     if facts is not None:
-        show_cautions(cautions_of_fit(facts.model))
+        show_cautions(cautions_of_fit(facts.model, facts.remarks))
     note(choice_of(saved, facts))
     note(f"the model is in {output}")
 

@@ -19,7 +19,7 @@ from looms.conformal._sets import class_margins
 from looms.criteria import WMW, Criterion, as_criterion
 from looms.diagnostics._problem import machine_without_rows
 from looms.estimators._search import chosen_criterion
-from looms.folds import group_numbers, is_grouped
+from looms.folds import group_numbers
 from looms.held_out import HeldOut
 from looms.lssvm.left_out import LeftOut
 from looms.units import Units
@@ -283,7 +283,8 @@ def case_deletion(
     unit, labels, group = "sample", names, np.arange(n)
     each = machine.units_.clusters if groups is None else groups
     numbers = group_numbers(each, n)
-    if is_grouped(numbers):
+    by_group = groups is not None or machine.units_.grouped
+    if by_group:
         _, first, group = np.unique(numbers, return_index=True, return_inverse=True)
         unit, labels = "group", np.asarray(each)[first]
     train = np.flatnonzero(machine.fit_weight_)

@@ -27,7 +27,7 @@ from looms.diagnostics._refits import (
     with_kernel_matrix,
 )
 from looms.estimators._warnings import level_of_user
-from looms.folds import check_rest, fold_numbers, group_numbers, is_grouped
+from looms.folds import check_rest, fold_numbers, group_numbers
 from looms.svm import IndefiniteKernelError, NotConvergedError
 from looms.svm._svc import dual_problem
 from looms.svm.dual import DualSolution
@@ -222,7 +222,7 @@ def left_out_fits(
             raise ValueError(f"Each sample is left out once, and cv={cv!r} repeats it.")
         labels, group = np.unique(folds[0], return_inverse=True)
         unit, method = "group", f"{len(labels)}-fold"
-    elif is_grouped(numbers):
+    elif groups is not None:
         _, first, group = np.unique(numbers, return_index=True, return_inverse=True)
         unit, labels, method = "group", np.asarray(groups)[first], "leave-one-group-out"
         check_rest(group[None], problem.y, True, "group")

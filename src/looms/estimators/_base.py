@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from copy import copy
 from numbers import Real
 from typing import Any, ClassVar, Self
@@ -19,7 +19,7 @@ from looms._kernel_matrix import check_kernel_matrix
 from looms._scores import Scores, number_scores
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
-from looms.blocks import ArrayBlocks, RowBlocks, rows_in_memory
+from looms.blocks import ArrayBlocks, RowBlocks, as_blocks, rows_in_memory
 from looms.dask._blocks import in_blocks
 from looms.estimators._certificate import CertifiedMachine
 from looms.estimators._warnings import warn_of_optimistic_scores
@@ -92,7 +92,7 @@ class ScoredMachine(BaseEstimator):  # type: ignore[misc]
     @property
     def _remedy_of_optimism(self) -> str | None:
         """Advice for honest scores, if the machine was tuned on the rows of ``scores_``."""
-        return self._remedy if self.nested_ is None else None
+        return None if self.nested_ else self._remedy
 
     @property
     def _remedy(self) -> str | None:
@@ -128,14 +128,22 @@ class ScoredMachine(BaseEstimator):  # type: ignore[misc]
         return as_matrix(X)
 
     def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
-        """Table of fitted attributes, without scores, which take work, words and ten fits."""
-        shown = copy(self)
-        shown._unfitted, shown._said_optimistic = None, True
-        shown._held_out_scores = Scored({}, np.zeros(0, dtype=np.intp), None)
-        fitted = super(ScoredMachine, shown)._get_fitted_attr_html(doc_link)
+        """Table of fitted attributes, without scores."""
+        fitted = super(ScoredMachine, self._at_rest())._get_fitted_attr_html(doc_link)
         for name in ("scores_", "scores_se_"):
             fitted.pop(name, None)
         return fitted
+
+    def __dir__(self) -> Iterable[str]:
+        names: Iterable[str] = super(ScoredMachine, self._at_rest()).__dir__()
+        return names
+
+    def _at_rest(self) -> Self:
+        """A copy all of whose attributes can be read without work, warnings and ten fits."""
+        one = copy(self)
+        one._unfitted, one._said_optimistic = None, True
+        one._held_out_scores = Scored({}, np.zeros(0, dtype=np.intp), None)
+        return one
 
     def _set_fitted(self, **attributes: Any) -> None:
         """Set fitted attributes, all at once: a fit that failed before changed none of them."""
@@ -178,7 +186,7 @@ class ScoredRegressor(RegressorMixin, ScoredMachine):  # type: ignore[misc]
         machine, nested = self._kernel_machine(), self.nested_
         train = np.flatnonzero(machine.fit_weight_)
         y, _, weight = (each[train] for each in self.held_out_)
-        outputs = self._by_repetition() if nested is None else nested.held_out.outputs[None]
+        outputs = nested.held_out.outputs[None] if nested else self._by_repetition()
         return Scored(number_scores(y, outputs, weight, machine._units.clusters), train, None)
 
     @abstractmethod
@@ -325,9 +333,15 @@ class KernelMachine(CertifiedMachine, ScoredMachine):
             left_out, units = self.left_out(), self._units.draws
             with blas_threads(len(left_out.y)):
                 residuals = (left_out.y - left_out.outputs(units)[0]).reshape(shape)
-        own = X[:, np.flatnonzero(self.fit_weight_)] if self._pairwise else X
-        parts = left_out.in_parts(own, units)
-        return residuals, ((rows, F.reshape(len(F), *shape)) for rows, F in parts)
+        new = as_blocks(X[:, np.flatnonzero(self.fit_weight_)] if self._pairwise else X)
+
+        def outputs() -> Iterator[tuple[slice, Array]]:
+            for rows in left_out.parts(new.shape[0]):
+                with blas_threads(len(left_out.y)):
+                    F = left_out.at(new.rows(np.arange(rows.start, rows.stop)), units)
+                yield rows, F[:, units.own].reshape(len(F), *shape)
+
+        return residuals, outputs()
 
     @abstractmethod
     def left_out(self) -> LeftOut:

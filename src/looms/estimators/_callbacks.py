@@ -6,8 +6,8 @@ from typing import Any
 
 from looms.optimize import Point
 from looms.selection._candidates import Candidate
-from looms.selection._held_out_criterion import HeldOutCriterion
 from looms.selection._low_rank import LowRankObjective
+from looms.selection._objective import HeldOutCriterion
 
 # Callbacks came with scikit-learn 1.9, where they are experimental.
 try:

@@ -101,7 +101,10 @@ class EstimatorMember(Member):
         return self.estimator
 
     def outputs(self, X: Matrix | RowBlocks, X_fit: Any) -> Array:
-        _, (f,) = as_blocks(X).sweep(lambda rows: ((), (self.values(rows),)))
+        if isinstance(X, RowBlocks):
+            _, (f,) = X.sweep(lambda rows: ((), (self.values(rows),)))
+        else:  # at once, as its own predict takes them
+            f = self.values(X)
         return self.weight * f.reshape(len(f), *self.shape)
 
     def values(self, X: Matrix) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from numbers import Integral, Real
@@ -16,17 +17,20 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from looms._checks import one_or_many
-from looms._classes import class_factors
+from looms._classes import class_factors, class_indices, with_ties
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import as_blocks
+from looms.calibration._calibrators import Calibrator
 from looms.estimators._warnings import kept_warnings
 from looms.folds import NUMBER_OF_FOLDS, fold_numbers, is_grouped, is_number_of_folds
 from looms.held_out import HeldOut
 from looms.kernels._names import is_estimator
 from looms.kernels._samples import training_rows
 from looms.lssvm._system import targets_as_columns
+from looms.lssvm.fit import Member
 from looms.lssvm.left_out import Refits
 from looms.selection._candidates import Score
+from looms.selection._decisions import Decided
 from looms.selection._nested import Nested
 from looms.threshold import as_rule
 from looms.units import Units
@@ -64,7 +68,7 @@ class RowsOfFit:
     selection_weight: Array
     groups: Any
     classes: bool
-    scorer: Callable[[HeldOut, Array], Score] = lambda *_: Score(0.0)
+    scorer: Callable[[HeldOut, Array], Score] | None = None
     weighs: bool = True
     seed: int = 0
 
@@ -115,12 +119,17 @@ class RowsOfFit:
         """Score of held-out outputs of some of the rows that take part."""
         places, factor = self.train[rows], factor if self.weighs else 1.0
         own = HeldOut(held_out.y, held_out.outputs, factor * self.weight[places])
+        assert self.scorer is not None
         return self.scorer(own, factor * self.fit_weight[places])
 
 
-def remedy_of_optimism(nested: bool) -> str:
-    """Advice for honest scores; ``nested`` if a fit can repeat its choice in folds."""
-    return "fit with nested='folds', or use looms.assess" if nested else "use looms.assess"
+def remedy_of_optimism(machine: Any) -> str:
+    """Advice for honest scores of a fitted kernel machine, which may repeat its choice in folds."""
+    possible = is_number_of_folds(getattr(machine, "cv", None))
+    with suppress(ValueError):
+        n_folds = machine._units.once.n_units
+        possible = possible or LEAST_OUTER_FOLDS <= n_folds <= OUTER_FOLDS
+    return "fit with nested='folds', or use looms.assess" if possible else "use looms.assess"
 
 
 def outer_folds(
@@ -322,3 +331,99 @@ def takes_weight(machine: Any) -> bool:
     if not all(map(takes_sample_weight, estimators)):
         return False
     return rule is None or isinstance(rule, Real) or as_rule(rule).takes_weight
+
+
+@dataclass(frozen=True, eq=False)
+class TunedInFolds:
+    """Machines that were tuned anew without each of some folds.
+
+    Attributes
+    ----------
+    outer : units of the m rows, each of which is tested once.
+    outputs : (m,) or (m, t) output of each row by the machine that was tuned without its fold.
+    own : for each of these machines, held-out outputs of the rows outside its fold; ties are equal.
+    members : for each of these machines, its members, with coefficients of all rows.
+    ties : for each of these machines, the difference up to which outputs for labels are equal.
+    """
+
+    outer: Units
+    outputs: Array
+    own: tuple[Array, ...]
+    members: tuple[tuple[Member, ...], ...]
+    ties: tuple[float, ...]
+
+    @classmethod
+    def of(cls, machines: Sequence[Any], outer: Units, rows: RowsOfFit) -> TunedInFolds:
+        """From machines in the order of the folds."""
+        outputs = predicted_without(
+            machines, outer, rows, lambda one, X: with_ties(one._outputs(X), one._tie)
+        )
+        m = len(rows.train)
+        members = [
+            tuple(member.among(np.delete(np.arange(m), left), m) for member in machine.members_)
+            for left, machine in zip(outer, machines, strict=True)
+        ]
+        own = tuple(with_ties(one.held_out_.outputs, one._tie) for one in machines)
+        return cls(outer, outputs, own, tuple(members), tuple(one._tie for one in machines))
+
+    @classmethod
+    def stacked(cls, candidates: Sequence[TunedInFolds], weights: Array) -> TunedInFolds:
+        """Stacks of some candidates; ``weights``, (n_folds, n_candidates), are of each fold."""
+        outer = candidates[0].outer
+        outputs = np.array([candidate.outputs for candidate in candidates])
+        of_rows = weights[outer.own].T.reshape(outputs.shape[:2] + (1,) * (outputs.ndim - 2))
+        members = (
+            tuple(
+                member.weighing(w * member.weight)
+                for w, candidate in zip(weights[k], candidates, strict=True)
+                for member in candidate.members[k]
+                if w > 0
+            )
+            for k in range(len(weights))
+        )
+        own = (
+            sum(w * candidate.own[k] for w, candidate in zip(weights[k], candidates, strict=True))
+            for k in range(len(weights))
+        )
+        ties = tuple(map(max, zip(*(candidate.ties for candidate in candidates), strict=True)))
+        return cls(outer, (of_rows * outputs).sum(axis=0), tuple(own), tuple(members), ties)
+
+    def rules(self, y: Array, rows: RowsOfFit) -> list[tuple[float | Array, Calibrator | None]]:
+        """Threshold and calibrator of each fold, by the machine's own held-out outputs.
+
+        Outputs of the other folds' machines may be on another scale, a hundred times as large. The
+        rules use the class proportions of all rows.
+        """
+        rules = []
+        stays = self.outer.stays(np.arange(self.outer.n_units))
+        for rest, own in zip(map(np.flatnonzero, stays), self.own, strict=True):
+            factor = class_factors(class_indices(y), rows.own(rows.weight), rest)
+            score = rows.score(HeldOut(y[rest], own), rest, factor)
+            rules.append((score.threshold, score.calibrator))
+        return rules
+
+    def nested(
+        self,
+        rows: RowsOfFit,
+        y: Array,
+        rules: Sequence[tuple[float | Array, Calibrator | None]] | None,
+        *,
+        whole: bool,
+    ) -> Nested:
+        """Predictions, and the machines, as a value of `looms.selection`.
+
+        Parameters
+        ----------
+        rows : of the fit.
+        y : targets, shaped like the outputs.
+        rules : threshold and calibrator of each fold; None for numbers.
+        whole : as for `Nested`.
+        """
+        rounds = [
+            Decided.of(out, self.outputs[out], *rule, tie)
+            for out, rule, tie in zip(self.outer.tested_by, rules or (), self.ties, strict=False)
+        ]
+        held_out, tie = HeldOut(y, self.outputs, rows.own(rows.weight)), max(self.ties)
+        return Nested.of_folds(
+            rows.train, self.outer, held_out, rounds or None, self.members, tie, whole
+        )

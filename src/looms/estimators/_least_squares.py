@@ -165,7 +165,6 @@ class LeastSquaresMachine(KernelMachine):
             cached = self._left_out = sum_of([one.weight for one in self.members_], each)
         return cached
 
-    @property
     def _rows_of_fit(self) -> Matrix | RowBlocks:
         rows = self._blocks if self.X_fit_ is None else self.X_fit_
         if rows is None:
@@ -176,15 +175,14 @@ class LeastSquaresMachine(KernelMachine):
             )
         return rows
 
-    @property
     def _kept_rows(self) -> Matrix:
         """All rows of the fit, in memory."""
-        return rows_in_memory(self._rows_of_fit)
+        return rows_in_memory(self._rows_of_fit())
 
     def _solved(self, member: Member) -> LeftOut:
         """Machines of a member without any of the rows of the fit."""
         train = np.flatnonzero(self.fit_weight_)
-        X = training_rows(self._rows_of_fit, train, member.pairwise)
+        X = training_rows(self._rows_of_fit(), train, member.pairwise)
         return member.left_out(X, self.loo_.y[train], self.fit_weight_[train], self.fit_intercept_)
 
     def _chosen_without(self, nested: Nested) -> LeftOut:
@@ -197,7 +195,7 @@ class LeastSquaresMachine(KernelMachine):
                 return self._solved(KernelMember(1.0, one.kernel, one.mu))
 
             return Chosen(candidate, nested.units, nested.machine, targets_as_columns(y), weight)
-        X_fit = training_rows(self._kept_rows, nested.rows, self._pairwise)
+        X_fit = training_rows(self._kept_rows(), nested.rows, self._pairwise)
 
         def outputs_of(machine: Any, rest: AnyArray, X: Matrix) -> Array:
             return targets_as_columns(output_of(machine, X, X_fit))
@@ -250,7 +248,7 @@ class LeastSquaresMachine(KernelMachine):
         left_out = dict(zip(self.members_, self.left_out().members, strict=True))
         closed = [one for one in self.members_ if one.closed]
         with blas_threads(n):
-            for one, system in self._refits(closed, self._rows_of_fit, train):
+            for one, system in self._refits(closed, self._rows_of_fit(), train):
                 refitted += one.weight * np.array(system.refitted(labels))[:, G]
                 condition = max(condition, system.condition)
                 ours += one.weight * left_out[one].of_own(G[None])[0].reshape(ours.shape)
@@ -275,7 +273,7 @@ class LeastSquaresMachine(KernelMachine):
     def _rows_to_refit(self, X: Any) -> Matrix | RowBlocks:
         """All rows of the fit, or those that are passed in their place."""
         if X is None:
-            return self._rows_of_fit
+            return self._rows_of_fit()
         return self._validated(X, self.loo_.y, None, reset=False, multi_output=True)[0]
 
 

@@ -93,7 +93,7 @@ class PrevalenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         if given is not None:
             return _shares("training_prevalence", given, self.classes_, None)
         machine = parts_of(self.classifier).machine
-        if machine is None:
+        if machine is None or machine is not parts_of(self.classifier).last:
             raise ValueError(
                 f"training_prevalence must be given: {type(self.classifier).__name__} does not "
                 "know at which shares of the classes its probabilities are right."

@@ -168,7 +168,7 @@ class Regressor(ScoredRegressor, UpdatableMachine):
         """
         train, units = np.flatnonzero(self.fit_weight_), self._units.draws
         (number,) = units.number
-        X_fit = training_rows(self._kept_rows, train, self._pairwise)
+        X_fit = training_rows(self._kept_rows(), train, self._pairwise)
         cross = cross_of(self.kernel_, X_fit)
         cached: list[LocalScale] | None = vars(self).get("_local_scales")
         if cached is None:

@@ -32,6 +32,7 @@ from looms.estimators._folds import (
     CHOICE_FOLDS,
     OUTER_FOLDS,
     RowsOfFit,
+    TunedInFolds,
     remedy_of_optimism,
     takes_outer_folds,
     takes_weight,
@@ -39,7 +40,7 @@ from looms.estimators._folds import (
     unfitted,
 )
 from looms.estimators._least_squares import LeastSquaresMachine
-from looms.estimators._selection import Selection, TunedInFolds, combined
+from looms.estimators._selection import Selection, combined
 from looms.estimators._warnings import warn_of_copies, warn_of_scales
 from looms.folds import group_numbers, is_grouped, joined_groups
 from looms.kernels import Kernel, Ranked
@@ -106,7 +107,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
 
     @property
     def _remedy(self) -> str | None:
-        return remedy_of_optimism(True) if self.nested else None
+        return remedy_of_optimism(self) if self.nested else None
 
     def _selection_on(self, rows: RowsOfFit, watcher: CallbackWatcher) -> Selection:
         """The candidate with the smallest score, or a stack of several."""
@@ -249,7 +250,7 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
         if self.choice_units_ is not None:  # others than those that compared the candidates
             most, seed = CHOICE_FOLDS, seed + 1
         weights = weight, self.fit_weight_, self.selection_weight_
-        data = self._rows_of_fit, y, targets, *weights, self.units_.clusters, classes
+        data = self._rows_of_fit(), y, targets, *weights, self.units_.clusters, classes
         rows = RowsOfFit(*data, seed=seed)
         try:
             outer = rows.outer_units(self._unfitted.cv, most)

@@ -1,8 +1,8 @@
-"""Choices among candidates that were tuned without each fold, and the machine that they give."""
+"""Choices among candidates by rows that they were tuned without, and the machine that they give."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,125 +10,27 @@ import numpy as np
 from scipy.stats import rankdata
 from sklearn.base import is_classifier
 
-from looms._classes import class_factors, class_indices, with_ties
+from looms._classes import class_factors, class_indices
 from looms._typing import AnyArray, Array
 from looms.blocks import RowBlocks
-from looms.calibration._calibrators import Calibrator
 from looms.estimators._folds import (
     CHOICE_FOLDS,
     RowsOfFit,
+    TunedInFolds,
     folds_of_area,
-    predicted_without,
     tuned_without,
     unfitted,
 )
 from looms.estimators._least_squares import fitted_machine
 from looms.estimators._warnings import warn_of_no_stack
 from looms.held_out import HeldOut
+from looms.kernels._names import is_estimator
 from looms.kernels._samples import training_rows
 from looms.lssvm import NotPositiveDefiniteError
-from looms.lssvm.fit import Member
 from looms.selection._candidates import Candidate, Candidates, Choice
-from looms.selection._decisions import Decided
 from looms.selection._nested import Nested
 from looms.selection._stack import stacking_weights
 from looms.units import Units
-
-
-@dataclass(frozen=True, eq=False)
-class TunedInFolds:
-    """Machines that were tuned anew without each of some folds.
-
-    Attributes
-    ----------
-    outer : units of the m rows, each of which is tested once.
-    outputs : (m,) or (m, t) output of each row by the machine that was tuned without its fold.
-    own : for each of these machines, held-out outputs of the rows outside its fold; ties are equal.
-    members : for each of these machines, its members, with coefficients of all rows.
-    ties : for each of these machines, the difference up to which outputs for labels are equal.
-    """
-
-    outer: Units
-    outputs: Array
-    own: tuple[Array, ...]
-    members: tuple[tuple[Member, ...], ...]
-    ties: tuple[float, ...]
-
-    @classmethod
-    def of(cls, machines: Sequence[Any], outer: Units, rows: RowsOfFit) -> TunedInFolds:
-        """From machines in the order of the folds."""
-        outputs = predicted_without(
-            machines, outer, rows, lambda one, X: with_ties(one._outputs(X), one._tie)
-        )
-        m = len(rows.train)
-        members = [
-            tuple(member.among(np.delete(np.arange(m), left), m) for member in machine.members_)
-            for left, machine in zip(outer, machines, strict=True)
-        ]
-        own = tuple(with_ties(one.held_out_.outputs, one._tie) for one in machines)
-        return cls(outer, outputs, own, tuple(members), tuple(one._tie for one in machines))
-
-    @classmethod
-    def stacked(cls, candidates: Sequence[TunedInFolds], weights: Array) -> TunedInFolds:
-        """Stacks of some candidates; ``weights``, (n_folds, n_candidates), are of each fold."""
-        outer = candidates[0].outer
-        outputs = np.array([candidate.outputs for candidate in candidates])
-        of_rows = weights[outer.own].T.reshape(outputs.shape[:2] + (1,) * (outputs.ndim - 2))
-        members = (
-            tuple(
-                member.weighing(w * member.weight)
-                for w, candidate in zip(weights[k], candidates, strict=True)
-                for member in candidate.members[k]
-                if w > 0
-            )
-            for k in range(len(weights))
-        )
-        own = (
-            sum(w * candidate.own[k] for w, candidate in zip(weights[k], candidates, strict=True))
-            for k in range(len(weights))
-        )
-        ties = tuple(map(max, zip(*(candidate.ties for candidate in candidates), strict=True)))
-        return cls(outer, (of_rows * outputs).sum(axis=0), tuple(own), tuple(members), ties)
-
-    def rules(self, y: Array, rows: RowsOfFit) -> list[tuple[float | Array, Calibrator | None]]:
-        """Threshold and calibrator of each fold, by the machine's own held-out outputs.
-
-        Outputs of the other folds' machines may be on another scale, a hundred times as large. The
-        rules use the class proportions of all rows.
-        """
-        rules = []
-        stays = self.outer.stays(np.arange(self.outer.n_units))
-        for rest, own in zip(map(np.flatnonzero, stays), self.own, strict=True):
-            factor = class_factors(class_indices(y), rows.own(rows.weight), rest)
-            score = rows.score(HeldOut(y[rest], own), rest, factor)
-            rules.append((score.threshold, score.calibrator))
-        return rules
-
-    def nested(
-        self,
-        rows: RowsOfFit,
-        y: Array,
-        rules: Sequence[tuple[float | Array, Calibrator | None]] | None,
-        *,
-        whole: bool,
-    ) -> Nested:
-        """Predictions, and the machines, as a value of `looms.selection`.
-
-        Parameters
-        ----------
-        rows : of the fit.
-        y : targets, shaped like the outputs.
-        rules : threshold and calibrator of each fold; None for numbers.
-        whole : as for `Nested`.
-        """
-        rounds = [
-            Decided.of(out, self.outputs[out], *rule, tie)
-            for out, rule, tie in zip(self.outer.tested_by, rules or (), self.ties, strict=False)
-        ]
-        held_out, tie = HeldOut(y, self.outputs, rows.own(rows.weight)), max(self.ties)
-        return Nested.of_folds(
-            rows.train, self.outer, held_out, rounds or None, self.members, tie, whole
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +97,7 @@ class Selection:
         fit = self.choice.fit
         if self.tuned is not None:
             return self.tuned.outer, self.tuned.outputs
-        if fit.units is not self.units:
+        if not fit.member.closed:
             return fit.units, fit.mean_held_out.outputs
         if not isinstance(self.rows.X, RowBlocks):
             return None
@@ -240,7 +142,8 @@ def combined(
         for each in tuned_without(machine, machines, outer, rows, machine.cv)
     ]
     y, outputs = choice.fit.loo.y, np.array([each.outputs for each in in_folds])
-    sizes = [len(choice.candidates[k].params) or np.inf for k in evaluated]
+    tried = [choice.candidates[k] for k in evaluated]
+    sizes = [np.inf if is_estimator(one.kernel) else len(one.params) for one in tried]
     probable = getattr(machine, "calibration", None) is not None
 
     def compared(some: AnyArray) -> tuple[Array, Array]:
@@ -271,20 +174,28 @@ def combined(
 def candidates_table(candidates: list[Candidate]) -> dict[str, Any]:
     """``cv_results_`` of tuned candidates."""
     scores = np.array([candidate.score for candidate in candidates])
+    params = [candidate.params for candidate in candidates]
+    kernels = [one.kernel for one in candidates if not is_estimator(one.kernel)]
+    of_features = {h.name for k in kernels for h in k.hyperparameters if h.feature is not None}
     return results_table(
-        [candidate.params for candidate in candidates],
+        params,
         scores,
         rankdata(scores, method="min").astype(int),
+        [name for row in params for name in row if name not in of_features],
         kernel=[candidate.kernel_name for candidate in candidates],
         criterion=[str(candidate.criterion) for candidate in candidates],
     ) | {"seconds": np.array([candidate.seconds for candidate in candidates])}
 
 
 def results_table(
-    params: list[dict[str, Any]], scores: Array, ranks: AnyArray, **columns: list[str]
+    params: list[dict[str, Any]],
+    scores: Array,
+    ranks: AnyArray,
+    names: Iterable[str],
+    **columns: list[str],
 ) -> dict[str, Any]:
-    """``cv_results_``: a row for each point, a column for each hyper-parameter that is a number."""
-    names = dict.fromkeys(name for row in params for name in row if "[" not in name)
-    values = {f"param_{k}": np.array([row.get(k, np.nan) for row in params]) for k in names}
+    """``cv_results_``: a row for each point, a column for each hyper-parameter in ``names``."""
+    own = dict.fromkeys(names)
+    values = {f"param_{k}": np.array([row.get(k, np.nan) for row in params]) for k in own}
     scored = {"params": params, "loo_score": scores, "rank_loo_score": ranks}
     return columns | values | scored

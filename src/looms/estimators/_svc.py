@@ -192,7 +192,7 @@ class SupportVectorClassifier(ThresholdedClassifier):
 
     @property
     def _remedy(self) -> str | None:
-        return remedy_of_optimism(True)
+        return remedy_of_optimism(self)
 
     @property
     def _fitted_to(self) -> FittedTo:
@@ -342,10 +342,10 @@ class SupportVectorClassifier(ThresholdedClassifier):
 
     def _chosen_without(self, nested: Nested) -> LeftOut:
         X_fit = training_rows(self.X_fit_, nested.rows, self._pairwise)
-        return refits_of(nested, X_fit, _decided)
+        return refits_of(nested, X_fit, _decision_without)
 
 
-def _decided(machine: Any, rest: AnyArray, X: Matrix) -> Array:
+def _decision_without(machine: Any, rest: AnyArray, X: Matrix) -> Array:
     """Decision values, in columns, of a machine of the rows ``rest`` of a fit."""
     return targets_as_columns(machine._decision(as_rest_of(machine, X, rest)))
 

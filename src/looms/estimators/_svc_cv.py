@@ -518,10 +518,12 @@ def _searches_table(searched: list[Any], kernels: list[Any]) -> dict[str, Any]:
     """``cv_results_`` of the searches of several kernels."""
     scored = [point for one in searched for point in one.scored]
     names = [kernel if isinstance(kernel, str) else repr(kernel) for kernel in kernels]
+    params = [one.space.params(point) for one in searched for point in one.points]
     return results_table(
-        [one.space.params(point) for one in searched for point in one.points],
+        params,
         np.array([one.score for one in scored]),
         svm_search.ranks(searched),
+        [name for row in params for name in row],
         kernel=[name for name, one in zip(names, searched, strict=True) for _ in one.points],
     ) | {
         "n_support": np.array([one.n_support for one in scored]),

@@ -29,7 +29,6 @@ from looms.estimators._folds import (
 from looms.estimators._regressor import LSSVMRegressorCV, Regressor
 from looms.estimators._search import NESTED
 from looms.estimators._warnings import kept_warnings, warn
-from looms.folds import is_number_of_folds
 from looms.held_out import HeldOut
 from looms.selection._nested import Nested
 from looms.selection._target_transforms import (
@@ -366,7 +365,7 @@ class TransformedTargetRegressorCV(ScoredRegressor):
     def _remedy(self) -> str | None:
         machine = self.machine_
         if self.nested and (machine._is_tuned or len(self.candidates_) > 1):
-            return remedy_of_optimism(is_number_of_folds(getattr(machine, "cv", None)))
+            return remedy_of_optimism(machine)
         return None
 
     @property
@@ -454,7 +453,7 @@ def rows_of(machine: Regressor, y: Array, seed: int) -> RowsOfFit:
     """Rows of a fitted machine with other targets."""
     weights = 3 * (machine.loo_.sample_weight,)
     groups = machine.units_.clusters
-    return RowsOfFit(machine._rows_of_fit, y, y, *weights, groups, classes=False, seed=seed)
+    return RowsOfFit(machine._rows_of_fit(), y, y, *weights, groups, classes=False, seed=seed)
 
 
 def _likelihood_of_all(

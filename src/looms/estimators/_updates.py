@@ -103,7 +103,7 @@ class UpdatableMachine(LeastSquaresMachine):
         """
         check_is_fitted(self)
         check_flag("certify", certify)
-        n, X = len(self.fit_weight_), self._kept_rows
+        n, X = len(self.fit_weight_), self._kept_rows()
         rows = checked_rows(rows, n)
         rest = np.delete(np.arange(n), rows)
         self._check_enough(rest)
@@ -185,7 +185,7 @@ class UpdatableMachine(LeastSquaresMachine):
             np.concatenate([self.loo_.sample_weight, weight]), len(self.fit_weight_) + len(weight)
         )
         zeta = weight * self._weight_factors()[self._class_indices(targets)]
-        X = self._kept_rows
+        X = self._kept_rows()
         if sp.issparse(X):
             X_all = sp.vstack([X, X_new], format="csr")
         else:

@@ -16,6 +16,13 @@ from looms.kernels._hyperparameters import Hyperparameter
 from looms.kernels._samples import Pairs, Samples, dense
 from looms.kernels._stationary import Isotropic, scaled_columns
 
+#: Quantiles of a feature between which its scores are interpolated.
+_KNOTS = 256
+#: Scaled squared distance below which samples count as copies, which give no direction: the
+#: gradients of kernels with a cusp would outweigh all others there.
+_COPIES = 1e-6
+_ROWS = 256  # of gradients at a time
+
 
 class Normalized(Composite):
     """Cosine in feature space, k̂(x, x') = k(x, x') / √(k(x, x) k(x', x')).
@@ -175,10 +182,6 @@ class Columns(Mapped):
         )
 
 
-#: Quantiles of a feature between which its scores are interpolated.
-_KNOTS = 256
-
-
 class Ranked(Mapped):
     """Kernel of the normal scores of the features, k(φ(x), φ(x')).
 
@@ -252,12 +255,6 @@ def _moments(values: Array, mass: Array) -> tuple[float, float]:
     """Mean and standard deviation of values with probabilities ``mass``."""
     mean = float(mass @ values)
     return mean, float(np.sqrt(mass @ np.square(values - mean)))
-
-
-#: Scaled squared distance below which samples count as copies, which give no direction: the
-#: gradients of kernels with a cusp would outweigh all others there.
-_COPIES = 1e-6
-_ROWS = 256  # of gradients at a time
 
 
 class Weighted(Mapped):

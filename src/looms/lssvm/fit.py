@@ -240,7 +240,9 @@ class KernelMember(Member):
         zeta: Array,
         fit_intercept: bool,
     ) -> Projection:
-        system = Bordered.of(known).without(out)
+        system = Bordered.of(known)
+        if len(out):
+            system = system.without(out)
         n = len(system.y)
         if len(y) > n:
             old = Samples(X[:n], center=center_of(X))

@@ -417,11 +417,6 @@ def _squares(landmarks: Landmarks, V: Array, X: Matrix) -> tuple[tuple[Array], t
     return (T @ T.T,), ()
 
 
-def _sums(landmarks: Landmarks, V: Array, X: Matrix, v: Array) -> tuple[tuple[Array], tuple[()]]:
-    """Sum T vᵀ over a block."""
-    return (triangular_product(V, landmarks.cross(X)) @ v,), ()
-
-
 def _products(landmarks: Landmarks, columns: Array, X: Matrix) -> tuple[tuple[()], tuple[Array]]:
     """Products of [k(x_i, Z), 1] with some columns, for the rows of a block."""
     return (), (_times(landmarks.cross(X), columns),)

@@ -12,9 +12,7 @@ from functools import reduce
 
 import numpy as np
 
-from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
-from looms.blocks import RowBlocks, as_blocks
 from looms.units import Batch, Units
 
 _NUMBERS = 1 << 22  # in the outputs that are in memory at once
@@ -108,17 +106,6 @@ class LeftOut(ABC):
         """Numbers of some units, (k,), and their `of_rows`, until all are done."""
         for batch in units.parts(_NUMBERS // self.y.size):
             yield batch.ids, self.of_rows(batch, units, inner)
-
-    def in_parts(self, X: Matrix | RowBlocks, units: Units) -> Iterator[tuple[slice, Array]]:
-        """Some new rows at a time, and their outputs without each row's unit, (b, n, t).
-
-        Every row is in one unit.
-        """
-        blocks = as_blocks(X)
-        for rows in self.parts(X.shape[0]):
-            with blas_threads(len(self.y)):
-                F = self.at(blocks.rows(np.arange(rows.start, rows.stop)), units)
-            yield rows, F[:, units.own]
 
     def parts(self, n: int) -> Iterator[slice]:
         """Positions of n new rows, some at a time, for `at`."""

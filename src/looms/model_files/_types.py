@@ -98,7 +98,7 @@ _OTHERS = {
     "looms.lssvm.fit": "KernelMember LandmarkMember",
     "looms.optimize._search": "Point Search",
     "looms.selection._candidates": "Candidate",
-    "looms.selection._held_out_criterion": "HyperPrior",
+    "looms.selection._objective": "HyperPrior",
     "looms.selection._nested": "Setting",
     "looms.selection._target_transforms": "TransformCandidate",
     "looms.selection._tuning": "BoundMet Tuning",

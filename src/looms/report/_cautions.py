@@ -93,13 +93,14 @@ def cautions(estimator: Any) -> list[Caution]:
     >>> [caution["title"] for caution in cautions(LSSVMClassifier().fit(X, y))]
     ['One class for all', 'A small class']
     """
-    return cautions_of_fit(model_of(estimator))
+    model = model_of(estimator)
+    return cautions_of_fit(model, remarks_on_fit(model))
 
 
-def cautions_of_fit(model: Model) -> list[Caution]:
-    """`cautions` about a machine that is known."""
+def cautions_of_fit(model: Model, remarks: Iterable[Caution]) -> list[Caution]:
+    """`cautions` about a machine with these `remarks_on_fit`."""
     certificate = getattr(model.machine, "certificate_", None)
-    return _ordered([*_of_fit(model), *_rounding(model, certificate)])
+    return _ordered([*remarks, *_rounding(model, certificate)])
 
 
 def cautions_of_report(facts: Facts) -> list[Caution]:
@@ -107,7 +108,7 @@ def cautions_of_report(facts: Facts) -> list[Caution]:
     model, assessment = facts.model, facts.assessment
     return _ordered(
         [
-            *_of_fit(model),
+            *facts.remarks,
             *_rounding(model, facts.certified),
             *optimism(model, assessment),
             *([] if assessment is None else foreign(facts.estimator, model, assessment)),
@@ -121,11 +122,11 @@ def _ordered(both: Iterable[Caution]) -> list[Caution]:
     return sorted(both, key=lambda each: each["level"] != "serious")
 
 
-def _of_fit(model: Model) -> Iterator[Caution]:
-    """Cautions of `cautions`."""
+def remarks_on_fit(model: Model) -> Iterator[Caution]:
+    """Cautions of `cautions`, without that of a certificate."""
     yield from _guessing(model)
     yield from _probabilities(model)
-    X = None if model.pairwise else model.rows
+    X = model.table
     telling = [] if X is None else telltales(model, X)
     if telling:
         named_ones = [f"{isolated(name)} ({sign})" for name, sign in telling[:_MOST_NAMES]]

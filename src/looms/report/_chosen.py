@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from looms.kernels._names import is_estimator
 from looms.report.model import Model, parameter_name
 from looms.report.text import words
 
@@ -60,7 +61,7 @@ def chosen(model: Model) -> dict[str, Any]:
                 least = f"{score} in {n_folds} folds, each predicted by machines tuned without it"
             what = "candidates" if model.candidates else "settings"
             reason = f"Of {n} {what}, it has the smallest {least}."
-    given = bool(model.candidates) and not model.candidates[machine.best_index_].params
+    given = bool(model.candidates) and is_estimator(model.candidates[machine.best_index_].kernel)
     scales_last = sorted(
         [] if given else machine.kernel_.hyperparameters,
         key=lambda h: -np.inf if h.feature is None else -(h.value or 0.0),

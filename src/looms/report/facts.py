@@ -22,14 +22,14 @@ from looms.criteria import WMW, as_criterion
 from looms.diagnostics import CaseDeletion, case_deletion
 from looms.estimators import Certificate
 from looms.estimators._in_pipelines import parts_of
-from looms.report._cautions import cautions_of_report
+from looms.report._cautions import cautions_of_report, remarks_on_fit
 from looms.report._chosen import candidates, chosen
 from looms.report._samples import groups_left_out, samples
 from looms.report.displays.classes import probabilities_of
 from looms.report.displays.features import ImportanceDisplay
 from looms.report.figures import brier, error_by_class, headline, held_out, outer
 from looms.report.model import Model, model_of, relevances
-from looms.report.text import clean, plain
+from looms.report.text import Caution, clean, plain
 
 #: Version of summary.schema.json; it increases if a key changes its meaning or is removed.
 SCHEMA = 3
@@ -165,19 +165,24 @@ class Facts:
     @cached_property
     def names(self) -> list[str]:
         """Names of the samples, from the index of a data frame if any."""
-        index: Any = getattr(self.X, "index", None)
-        if not hasattr(index, "tolist"):  # a list has an index, too
+        if self._index is None:
             return list(map(str, range(self.model.held_out.n_samples)))
-        return [clean(name) for name in index.tolist()]
+        return [clean(name) for name in self._index.tolist()]
 
     @property
     def named_by(self) -> str:
         """Where the names of the samples come from, as a sentence."""
-        index: Any = getattr(self.X, "index", None)
-        if not hasattr(index, "tolist"):
+        if self._index is None:
             return "Samples are numbered from 0, in the order of training."
-        by = "as in the index" if index.name is None else f"by their {clean(index.name)}"
+        name = self._index.name
+        by = "as in the index" if name is None else f"by their {clean(name)}"
         return f"Samples are called {by}."
+
+    @property
+    def _index(self) -> Any:
+        """Index of a data frame; None for other samples, of which a list has an index, too."""
+        index = getattr(self.X, "index", None)
+        return index if hasattr(index, "tolist") else None
 
     @property
     def target(self) -> str | None:
@@ -194,7 +199,7 @@ class Facts:
     def importance(self) -> ImportanceDisplay | None:
         """Importance of the columns; None for a kernel matrix, or if rows are not kept."""
         model = self.model
-        known = model.members and model.rows is not None and not model.pairwise
+        known = model.members and model.table is not None
         return ImportanceDisplay.compute(self.estimator) if known else None
 
     @property
@@ -233,6 +238,11 @@ class Facts:
         made: Certificate | None = getattr(self.model.machine, "certificate_", None)
         few = self._few and self.model.kernels
         return made or (copy(self.model.machine).certify() if few else None)
+
+    @cached_property
+    def remarks(self) -> list[Caution]:
+        """Cautions about the fit alone, which cost as much as a fit."""
+        return list(remarks_on_fit(self.model))
 
     @cached_property
     def loo(self) -> dict[str, Any]:
@@ -288,8 +298,8 @@ class Facts:
     def _data(self) -> dict[str, Any]:
         model = self.model
         y, n_replicates, classes = model.held_out.y, None if model.rows is None else 0, []
-        if not model.pairwise and model.rows is not None:
-            counts = np.bincount(copy_groups(model.rows))
+        if model.table is not None:
+            counts = np.bincount(copy_groups(model.table))
             n_replicates = counts[counts > 1].sum()
         if model.classification:
             n, error = error_by_class(model)
@@ -313,7 +323,7 @@ class Facts:
     @property
     def _features(self) -> dict[str, Any] | None:
         model, importance = self.model, self.importance
-        relevance, columns = None if model.pairwise else relevances(model), model.columns
+        relevance, columns = relevances(model), model.columns
         if importance is None and relevance is None:
             return None
         shares = dict.fromkeys(columns, np.nan)

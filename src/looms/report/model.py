@@ -71,6 +71,7 @@ class Model:
     units : samples that the criterion held out together; those of weight zero stay.
     rows : samples that the machine was fitted to; None for rows in blocks, which are not kept.
     pairwise : True if the samples are rows of a kernel matrix, without features.
+    table : the samples if they have features; None otherwise, and for rows in blocks.
     n_landmarks : number of landmarks; None if the coefficients belong to all samples.
     members : least-squares machines of a stack, or the machine as the only one, with kernel, mu and
         weight; none for other machines, and for stacks that have to be refitted without rows.
@@ -131,6 +132,7 @@ class Model:
         if not self.kernels and own("kernel_") is not None:
             self.kernels = [machine.kernel_]
         self.pairwise = any(one.pairwise for one in self.kernels)
+        self.table = None if self.pairwise else self.rows
         self.n_tuned = sum(len(one.theta) + 1 for one in self.kernels) if self.results else 0
         ranks = self.results.get("rank_loo_score", [])
         self.ranked: list[int] = np.argsort(ranks, kind="stable").tolist()

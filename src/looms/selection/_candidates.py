@@ -20,7 +20,7 @@ from looms.kernels._names import KernelLike, as_kernel, is_estimator, kernel_nam
 from looms.lssvm import NotPositiveDefiniteError
 from looms.lssvm.fit import Fit, KernelMember
 from looms.optimize import Outcome, Point
-from looms.selection._held_out_criterion import HeldOutCriterion
+from looms.selection._objective import HeldOutCriterion
 from looms.selection._tuning import BoundMet, Tuning
 
 

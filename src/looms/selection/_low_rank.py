@@ -21,14 +21,20 @@ from looms.lssvm._system import targets_as_columns
 from looms.lssvm.fit import Fit
 from looms.lssvm.landmarks import Landmarks, Placed, Streamed
 from looms.optimize import Point, minimize
-from looms.selection._held_out_criterion import HeldOutCriterion, HyperPrior
-from looms.selection._objective import Objective, objective_of
+from looms.selection._objective import HeldOutCriterion, HyperPrior, Objective, objective_of
 from looms.selection._subsamples import log2_mu_shift, sampled_rows
 from looms.selection._tuning import Tuning
 from looms.units import Units
 
 #: Rows on which a search begins, by the full kernel.
 SAMPLE_ROWS = 2000
+#: Rows a landmark among which the landmarks are drawn.
+_POOL_PER_LANDMARK = 10
+#: "auto": from 64 landmarks on, twice as many as long as that, or twice as many again, lowers the
+#: criterion on 20,000 rows by a hundredth, and by the standard error of the difference. For each
+#: number the hyper-parameters are tuned anew by a few steps on 5000 rows.
+_FIRST_RANK, LARGEST_RANK, _ROWS_PER_LANDMARK, _ROWS_OF_RANK = 64, 2048, 4, 20_000
+_WORTH_IT, _DOUBLINGS, _STEPS, _ROWS_OF_STEPS = 0.01, 2, 2, 5000
 
 
 class LowRankObjective(HeldOutCriterion):
@@ -155,15 +161,6 @@ def on_landmarks(
         )
         for size in sizes
     ]
-
-
-#: Rows a landmark among which the landmarks are drawn.
-_POOL_PER_LANDMARK = 10
-#: "auto": from 64 landmarks on, twice as many as long as that, or twice as many again, lowers the
-#: criterion on 20,000 rows by a hundredth, and by the standard error of the difference. For each
-#: number the hyper-parameters are tuned anew by a few steps on 5000 rows.
-_FIRST_RANK, LARGEST_RANK, _ROWS_PER_LANDMARK, _ROWS_OF_RANK = 64, 2048, 4, 20_000
-_WORTH_IT, _DOUBLINGS, _STEPS, _ROWS_OF_STEPS = 0.01, 2, 2, 5000
 
 
 def low_rank_objective(

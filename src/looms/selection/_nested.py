@@ -30,7 +30,7 @@ from looms.optimize import Point
 from looms.selection._candidates import Score
 from looms.selection._decisions import Decided, Decisions
 from looms.selection._fold_pairs import fold_pairs, pair_auc
-from looms.selection._held_out_criterion import HeldOutCriterion
+from looms.selection._objective import HeldOutCriterion
 from looms.selection._scan import grid_points, least_of
 from looms.selection._tuning import Tuning
 from looms.units import Batch, Units, of_one_size

@@ -19,7 +19,7 @@ from looms._typing import Array
 from looms.lssvm.fit import Fit
 from looms.optimize import Outcome, Point
 from looms.optimize._search import Search
-from looms.selection._held_out_criterion import HeldOutCriterion, ScannedCriterion
+from looms.selection._objective import HeldOutCriterion, ScannedCriterion
 from looms.selection._tuning import Tuning
 
 #: Powers of two by which all kernel parameters with a unit are multiplied together.

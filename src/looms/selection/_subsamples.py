@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from looms._typing import AnyArray, Array
-from looms.selection._held_out_criterion import HeldOutCriterion
+from looms.selection._objective import HeldOutCriterion
 
 _SCAN_SAMPLES = 200
 _GROWTH = 4  # of the number of samples from stage to stage

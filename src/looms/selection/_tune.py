@@ -21,9 +21,8 @@ from looms.lssvm.fit import Fit
 from looms.optimize import Outcome, Point, minimize
 from looms.optimize._curvature import difference_inverse_hessian, secant_inverse_hessian
 from looms.optimize._search import Evaluate, Search
-from looms.selection._held_out_criterion import HeldOutCriterion, ScannedCriterion
 from looms.selection._low_rank import LowRankObjective, on_landmarks
-from looms.selection._objective import Objective
+from looms.selection._objective import HeldOutCriterion, Objective, ScannedCriterion
 from looms.selection._scan import starting_points
 from looms.selection._subsamples import log2_mu_shift, nested_subsets
 from looms.selection._tuning import BoundMet, Tuning
