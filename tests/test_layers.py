@@ -7,8 +7,6 @@ from functools import cache
 from itertools import chain
 from pathlib import Path
 
-import pytest
-
 import looms
 
 ROOT = Path(looms.__file__).parent
@@ -119,7 +117,6 @@ def test_the_list_of_rooms_for_contributors_is_that_of_the_floors():
     assert rooms == sorted(rooms, key=FLOOR_OF.__getitem__)
 
 
-@pytest.mark.slow
 def test_imports_go_down():
     offenders = [
         f"{path_of(module)} imports {name}"

@@ -24,7 +24,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
-from joblib import parallel_config
 from pairwise import in_turn
 from scipy import sparse
 from sklearn.base import BaseEstimator
@@ -290,8 +289,7 @@ def test_what_is_saved_is_read(tmp_path, case):
     ],
 )
 def test_state_that_reading_would_refuse_is_refused_when_saving(tmp_path, step, problem):
-    with parallel_config("threading"):
-        model = make_pipeline(step, LSSVMRegressor("linear")).fit(X, Y)
+    model = make_pipeline(step, LSSVMRegressor("linear")).fit(X, Y)
     with pytest.raises(ModelFileError, match=f"could not be read again .{problem}"):
         save_model(tmp_path / "m.skops", model, {})
     assert not os.listdir(tmp_path)
@@ -815,13 +813,7 @@ def refused(folder, model, by_file=True):
             load_model(folder / "m.skops")
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(one, marks=[pytest.mark.slow] * (one in ("nested svm", "pool of three")))
-        for one in MACHINES
-    ],
-)
+@pytest.mark.parametrize("name", MACHINES)
 def test_what_was_fitted_loads_and_predicts_the_same(tmp_path, name):
     model = machine(name)
     save_model(tmp_path / "m.skops", model, {})

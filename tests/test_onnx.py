@@ -41,11 +41,7 @@ def _registered():
     register_converters()
 
 
-SLOW = {
-    "LSSVMClassifierCV auto after StandardScaler",
-    "LSSVMClassifierCV after StandardScaler",
-    *(name for name in CASES if name.startswith("SVCCV")),
-}
+SLOW = {"LSSVMClassifierCV auto after StandardScaler"}
 
 
 @pytest.mark.parametrize(

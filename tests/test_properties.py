@@ -91,7 +91,6 @@ def test_every_held_out_output_is_that_of_a_refit(p):
         assert machine.fit(p.X, y, p.weight).certify(n_rows=len(y)).holds
 
 
-@pytest.mark.slow
 @given(problems(), st.integers(2, 4))
 def test_rows_out_together_are_those_of_a_refit(p, n_folds):
     kernel = as_kernel(p.kernel)

@@ -310,7 +310,6 @@ MANY = RNG.normal(size=(1001, 2))
 UNCERTAIN = MANY[:, 0] + RNG.normal(size=1001)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "model",
     [

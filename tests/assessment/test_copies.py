@@ -32,7 +32,6 @@ def mixed(X):
     return frame.assign(c=frame["c"].where(frame["c"] > 0))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("method", ["shuffle", "kfold", "bootstrap"])
 @pytest.mark.filterwarnings("ignore:KNeighborsClassifier cannot be given sample_weight")
 def test_what_remembers_the_rows_is_no_better_than_a_guess(thrice, method):

@@ -156,7 +156,6 @@ def test_another_version(counted, tmp_path, monkeypatch, package):
     assert counted(model=DummyClassifier())[1] == 6  # nothing of that was there
 
 
-@pytest.mark.slow
 def test_another_version_of_a_package_of_a_scorer(counted, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(_experiment, "package_versions", lambda *things: {"pandas": "1"})

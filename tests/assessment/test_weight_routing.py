@@ -1,5 +1,6 @@
 """Weights of samples in assessments: beside repeated rows, and beside the same done by hand."""
 
+import joblib
 import numpy as np
 import pytest
 import sklearn
@@ -129,7 +130,6 @@ def test_bootstrap_draws_rows_with_their_weights(two_classes):
     assert found.whole.no_information == expected
 
 
-@pytest.mark.slow
 def test_stores_tell_weights_apart_and_resume(two_classes, tmp_path):
     X, y = two_classes
 
@@ -153,6 +153,25 @@ def test_stores_tell_weights_apart_and_resume(two_classes, tmp_path):
     there = stored(LogisticRegression(), X, y, 6, sample_weight=W60, **options)
     assert there.table.to_csv() == expected.to_csv()
     assert stored(LogisticRegression(), X, y, 6, sample_weight=2 * W60, **options) is None
+
+
+@pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.slow)])
+def test_workers_give_the_same(two_classes, backend):
+    """Routing too, which is a setting of the thread that calls."""
+    X, y = two_classes
+    scoring = ["neg_log_loss", "ber"]
+    with joblib.parallel_config(backend):
+        steps = make_pipeline(StandardScaler(), LogisticRegression())
+        by_name = [weighted(steps, X, y, W60, scoring=scoring, n_jobs=n).table for n in (1, 2)]
+    with joblib.parallel_config(backend), sklearn.config_context(enable_metadata_routing=True):
+        model = make_pipeline(
+            StandardScaler().set_fit_request(sample_weight=True),
+            LogisticRegression().set_fit_request(sample_weight=True),
+        )
+        routed = [weighted(model, X, y, W60, scoring=scoring, n_jobs=n).table for n in (1, 2)]
+    assert by_name[0].equals(by_name[1])
+    assert routed[0].equals(routed[1])  # with the scaler weighted
+    assert (by_name[0]["neg_log_loss"] != routed[0]["neg_log_loss"]).all()
 
 
 @pytest.mark.slow

@@ -200,7 +200,6 @@ def test_force_replaces_the_model(looms, fit, pets, one_line):
     assert load_model("pets.looms.skops").metadata["options"]["kernel"] is None
 
 
-@pytest.mark.slow
 def test_warnings_of_the_estimator_are_told(looms, data_folder):
     result = looms(
         *("fit", data_folder / "haberman.csv", "-t", "target", "-c", "wmw"),
@@ -224,7 +223,6 @@ def predictions_of(result):
     return pd.read_csv(io.StringIO(result.stdout), dtype=str)
 
 
-@pytest.mark.slow
 def test_predictions_can_be_joined_to_their_rows(looms, pets, pets_model, one_line):
     frame = pd.read_csv(pets)
     frame["chip"] = [123456789.0 + i for i in range(39)] + [None]

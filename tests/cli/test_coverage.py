@@ -27,7 +27,6 @@ def heights(tmp_path):
     return tmp_path / "heights.csv"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("method", [None, "plus", "minmax", "scaled"])
 def test_intervals(looms, fit, heights, method):
     fit(heights, "-t", "height", "-o", "m.skops")

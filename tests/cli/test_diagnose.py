@@ -241,6 +241,18 @@ def test_bounds_of_the_search_are_told_in_options(looms, fit):
     assert "values as param_grid of looms.SVCCV in Python" in result.stderr
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("threshold", [(), ("--threshold", "recall=0.95")])
+def test_a_support_vector_machine_of_looms_fit(looms, catches, threshold):
+    fit = ("fit", catches, "-t", "found", "-m", "svm", "-k", "linear", "-o", "s.skops", *threshold)
+    assert looms(*fit).exit_code == 0
+    result = looms("diagnose", catches, "--model", "s.skops", "--bootstrap", 0)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith("Support vector machine of s.skops")
+    error = re.search(r"leave-one-out +([\d.]+)", looms("show", "s.skops").stdout)[1]
+    assert row(result.stdout, "all")[2] == float(error)
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [

@@ -21,7 +21,6 @@ def euro(tmp_path):
     return frame
 
 
-@pytest.mark.slow
 def test_other_writings_give_the_same_predictions(looms, fit, euro):
     result = fit("euro.csv", "-t", "Blutdruck", "-k", "linear", "-o", "m.skops")
     assert result.exit_code == 0, result.stderr

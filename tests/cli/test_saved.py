@@ -50,13 +50,7 @@ def fitted(name):
     return machine.fit(numbers, LABELS), numbers, LABELS
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("table", "scaler", "names", "array"),
-        *(pytest.param(name, marks=pytest.mark.slow) for name in ("svm", "nonconformity")),
-    ],
-)
+@pytest.mark.parametrize("name", ["table", "scaler", "names", "array", "svm", "nonconformity"])
 def test_show_predict_and_score(looms, name):
     model, X, y = fitted(name)
     save_model("m.skops", model, TARGET)

@@ -23,7 +23,6 @@ def table(tmp_path):
     return frame
 
 
-@pytest.mark.slow
 def test_fit_show_predict_score(looms, table, figures):
     options = ("--drop", "kind", "--target-transform", "log", "--target-transform", "sqrt")
     fitted = looms(*FIT, *options, "--report", "page.html")

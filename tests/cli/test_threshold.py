@@ -66,7 +66,6 @@ LOSSES = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("rule", LOSSES, ids=lambda rule: getattr(rule, "__name__", str(rule)))
 @pytest.mark.filterwarnings("ignore::looms.BoundWarning")
 def test_candidates_are_compared_by_the_loss_of_the_rule(rule, capsys):

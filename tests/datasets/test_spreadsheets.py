@@ -95,7 +95,6 @@ def test_merged_names_are_refused(book):
         read_table(book(Data=[["a", "a"], [0, 1]]))
 
 
-@pytest.mark.slow
 def test_sheets(book):
     path = book(first=[["a"], [1]], empty=[], second=[["b"], [2]])
     with pytest.raises(TableError, match=r"2 sheets have data: 'first', 'second'\. .*sheet="):

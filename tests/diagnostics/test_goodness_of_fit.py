@@ -46,7 +46,6 @@ MACHINES = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", MACHINES)
 def test_replicates_equal_fits_to_repeated_rows(name):
     X, y = sample()

@@ -149,7 +149,6 @@ def test_a_tuned_machine_keeps_its_choice():
     assert excess_error(LSSVMClassifierCV(threshold="ber"), X, y).leave_one_out == wrong.mean()
 
 
-@pytest.mark.slow
 def test_hyper_parameters_are_held():
     X, y = sample()
     y[:12] = "ant"

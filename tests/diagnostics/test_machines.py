@@ -169,7 +169,6 @@ def test_machines_that_cannot_be_left_out_name_what_to_use():
         case_deletion(LogisticRegression().fit(X, NUMBERS > 0))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("groups", GROUPS)
 @pytest.mark.parametrize(
     "options", [{"kernel": "matern12", "rank": M}, stacked, {**stacked, "rank": M}]

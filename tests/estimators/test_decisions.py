@@ -35,9 +35,7 @@ MACHINES = {
     "svc-single": SVCCV(probability="single", **SEARCH),
     "svc-error": SVCCV(criterion="error", **SEARCH),
 }
-each_machine = pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[pytest.mark.slow] * (n[:4] == "svc-")) for n in MACHINES]
-)
+each_machine = pytest.mark.parametrize("name", MACHINES)
 quietly = pytest.mark.filterwarnings("ignore::looms.BoundWarning")
 
 
@@ -148,7 +146,6 @@ def test_a_flat_sigmoid_decides_for_the_larger_class():
         assert np.isfinite(model.decision_function(X_NEW)).all()
 
 
-@pytest.mark.slow
 def test_class_weights_count_in_the_threshold_and_not_in_the_calibration():
     plain, model = (
         LSSVMClassifier().fit(X, TWO),
@@ -213,7 +210,6 @@ def test_class_weights_leave_probabilities_those_of_the_samples(machine, n_class
     assert np.mean(model.predict(X_new) > 0) > 1.5 * np.mean(plain.predict(X_new) > 0)
 
 
-@pytest.mark.slow
 @quietly
 @pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
 def test_decisions_of_weighted_sigmoids_are_those_of_a_population_with_such_classes(y):

@@ -113,7 +113,6 @@ def test_weights_reach_the_estimator(estimator):
     assert_allclose(model.loo_.outputs[weight == 0], own.predict(X[weight == 0]))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["removed", "added"])
 def test_intervals_and_updates_are_of_refits(name):
     model = stack(LinearRegression()).fit(X, Y)
@@ -176,7 +175,6 @@ def test_a_kernel_matrix_is_no_table_of_features():
         machine.fit(X @ X.T, Y)
 
 
-@pytest.mark.slow
 def test_an_estimator_wins_where_it_is_better():
     rows = RNG.uniform(-1, 1, size=(150, 3))
     steps = np.where((rows[:, 0] > 0.3) ^ (rows[:, 1] > -0.2), "a", "b")

@@ -70,7 +70,6 @@ def test_degenerate_features(kernel, data):
     check(LSSVMRegressorCV(kernel).fit(X, Y), X)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kernel", "scale"),
     [
@@ -97,6 +96,15 @@ def test_a_kernel_that_is_constant_on_small_features(kernel):
     """(1 + gamma)^(x·x') is one up to rounding, however large gamma: nothing to learn from."""
     check(LSSVMRegressorCV(kernel).fit(X * 1e-8, Y), X)
     check(LSSVMClassifierCV(kernel).fit(X * 1e-8, LABELS), X)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "power"), in_turn(["linear", "quadratic", "cubic", "rbf", "ard"], [-30, 30])
+)
+def test_units_of_the_features_do_not_matter(power, kernel):
+    plain = LSSVMRegressorCV(kernel).fit(X, Y)
+    scaled = LSSVMRegressorCV(kernel).fit(X * 2.0**power, Y)
+    np.testing.assert_allclose(scaled.loo_.outputs, plain.loo_.outputs, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(("kernel", "scale"), in_turn(SOME, [1e-12, 1e-3, 1e12]))

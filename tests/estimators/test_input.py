@@ -13,7 +13,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.fixes import parse_version
 
 from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
-from looms.kernels import RBF, Linear, Precomputed
+from looms.kernels import RBF, Linear, Normalized, Polynomial, Precomputed
 
 N = 40
 rng = np.random.default_rng(2)
@@ -88,7 +88,6 @@ class TestSparse:
         assert_allclose(outputs(sparse, X_NEW), expected, rtol=1e-8)
         assert_allclose(sparse.loo_.outputs, dense.loo_.outputs, rtol=1e-8)
 
-    @pytest.mark.slow
     @pytest.mark.parametrize("Estimator", [LSSVMClassifierCV, LSSVMRegressorCV])
     def test_equals_dense_when_tuned(self, Estimator):
         dense = Estimator(["linear", "rbf"]).fit(self.X, target(Estimator), sample_weight=WEIGHT)
@@ -124,6 +123,14 @@ class TestKernelMatrix:
         expected = LSSVMRegressor(self.RBF).fit(X, Y).predict(X_NEW)
         assert_allclose(model.predict(self.K_NEW[:1]), expected[:1], rtol=1e-9)
         assert_allclose(model.predict(sp.csr_array(self.K_NEW)), expected, rtol=1e-9)
+
+    def test_normalized_precomputed_is_an_ordinary_composite(self):
+        K = Polynomial(degree=2, c=1.0)(X)
+        model = LSSVMRegressor("precomputed").fit(
+            K / np.sqrt(np.outer(K.diagonal(), K.diagonal())), Y
+        )
+        composed = LSSVMRegressor(Normalized(Polynomial(degree=2, c=1.0))).fit(X, Y)
+        assert_allclose(model.loo_.outputs, composed.loo_.outputs, rtol=1e-8)
 
     @pytest.mark.parametrize("Estimator", [LSSVMClassifierCV, LSSVMRegressorCV])
     def test_candidates_may_not_mix_matrices_and_features(self, Estimator):

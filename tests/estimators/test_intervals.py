@@ -112,6 +112,15 @@ class TestFewFeatures:
 
 
 class TestModels:
+    def test_fit_weight(self):
+        weight = WEIGHTS["zeros"]
+        model = LSSVMClassifier(class_weight={"yes": 3}).fit(X, LABELS["two classes"], weight)
+        assert_array_equal(model.fit_weight_ == 0, weight == 0)
+        assert model.fit_weight_.sum() == pytest.approx((weight > 0).sum())
+        expected = weight * np.where(LABELS["two classes"] == "yes", 3, 1)
+        ratio = model.fit_weight_[weight > 0] / expected[weight > 0]
+        assert_allclose(ratio, ratio[0], rtol=1e-12)
+
     @pytest.mark.parametrize("method", METHODS)
     @pytest.mark.parametrize("targets", TARGETS)
     def test_blocks_of_rows(self, method, targets, monkeypatch):
@@ -175,7 +184,6 @@ class TestIntervals:
             alone = LSSVMRegressor(RBF(0.3)).fit(X, TARGETS["two"][:, k])
             assert_allclose(both[:, k], alone.predict_interval(X_NEW, 0.8, method), rtol=1e-9)
 
-    @pytest.mark.slow
     @pytest.mark.parametrize("groups", [None, np.arange(N) // 3])
     def test_scaled_is_the_jackknife_plus_on_local_scales(self, groups):
         k = RBF(0.3)

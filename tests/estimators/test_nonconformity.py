@@ -282,7 +282,6 @@ def test_margins_held_out_in_repeated_folds_are_means_of_refits(pool):
         model.error_bound(X)
 
 
-@pytest.mark.slow
 def test_validation_size_and_stratification():
     X, y = data(2, 400)
     y[:320] = "a"  # about one in ten
@@ -487,7 +486,6 @@ def test_precomputed_kernels(validation):
     np.testing.assert_array_equal(ours, theirs)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_members_and_leave_one_out_of_a_grid_are_of_the_same_machines(n_classes):
     """A sample that no machine needs has the output that it has left out."""

@@ -7,6 +7,8 @@ from pairwise import pairwise
 from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.metrics import f1_score, precision_score, recall_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from looms import LSSVMClassifier, LSSVMClassifierCV
 from looms.calibration import (
@@ -16,6 +18,7 @@ from looms.calibration import (
 )
 from looms.calibration._calibrators import CALIBRATIONS
 from looms.criteria import balanced_error_rate
+from looms.model_files import load_model, save_model
 from looms.threshold import Cost, FBeta, RequiredPrecision, RequiredRecall, find_threshold
 
 N = 80
@@ -134,6 +137,21 @@ def test_unknown_calibration(Estimator, calibration):
     with pytest.raises(ValueError, match="known are sigmoid, isotonic, beta"):
         model.set_params(calibration=calibration).fit(X, TWO)
     assert model.calibrator_ is before
+
+
+@pytest.mark.parametrize(
+    ("calibration", "y"), [("beta", TWO), ("isotonic", TWO), ("sigmoid", THREE)]
+)
+def test_model_files_keep_them(calibration, y, tmp_path):
+    model = make_pipeline(StandardScaler(), LSSVMClassifierCV("linear", calibration=calibration))
+    if y is TWO:
+        model.set_params(lssvmclassifiercv__threshold=FBeta(2.0))
+    model.fit(X, y)
+    save_model(tmp_path / "m.skops", model, {})
+    loaded = load_model(tmp_path / "m.skops").model
+    assert_array_equal(loaded.predict_proba(X_NEW), model.predict_proba(X_NEW))
+    assert_array_equal(loaded.predict(X_NEW), model.predict(X_NEW))
+    assert loaded[-1].threshold == model[-1].threshold
 
 
 def test_separable_classes_and_a_class_of_one():

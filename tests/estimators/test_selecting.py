@@ -18,6 +18,7 @@ from looms import (
     BoundWarning,
     LSSVMClassifier,
     LSSVMClassifierCV,
+    LSSVMRegressor,
     LSSVMRegressorCV,
     ScalesWarning,
 )
@@ -47,6 +48,27 @@ EACH_ROW = np.arange(N)
 
 
 class TestWhatIsChosen:
+    @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["unweighted", "weighted"])
+    @pytest.mark.parametrize("labels", [LABELS, THREE], ids=["two classes", "three classes"])
+    def test_classifier_is_the_machine_with_its_hyper_parameters(self, labels, weight):
+        model = LSSVMClassifierCV(["rbf", "linear"], class_weight="balanced")
+        model.fit(X, labels, sample_weight=weight)
+        given = LSSVMClassifier(model.kernel_, mu=model.mu_, class_weight="balanced")
+        given.fit(X, labels, sample_weight=weight)
+        assert_allclose(model.dual_coef_, given.dual_coef_, rtol=1e-6)
+        assert_allclose(model.loo_.outputs, given.loo_.outputs, rtol=1e-6)
+        outputs = model.decision_function(X_NEW) + model.threshold_
+        assert_allclose(outputs, given.decision_function(X_NEW) + given.threshold_, rtol=1e-6)
+
+    @pytest.mark.parametrize("fit_intercept", [True, False])
+    def test_regressor_is_the_machine_with_its_hyper_parameters(self, fit_intercept):
+        model = LSSVMRegressorCV("ard", fit_intercept=fit_intercept)
+        model.fit(X, Y, sample_weight=WEIGHT)
+        given = LSSVMRegressor(model.kernel_, mu=model.mu_, fit_intercept=fit_intercept)
+        given.fit(X, Y, sample_weight=WEIGHT)
+        assert_allclose(model.predict(X_NEW), given.predict(X_NEW), rtol=1e-6)
+        assert_allclose(model.loo_.outputs, given.loo_.outputs, rtol=1e-6)
+
     @pytest.mark.parametrize("criterion", DIFFERENTIABLE)
     def test_the_value_is_the_criterion_on_loo(self, criterion):
         model = LSSVMClassifierCV(criterion=criterion).fit(X, LABELS, sample_weight=WEIGHT)

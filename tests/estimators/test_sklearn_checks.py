@@ -23,12 +23,15 @@ PROBABILITIES_ARE_OF_LEFT_OUT_SAMPLES = (
     "whole, while of k copies one is left out and the others stay"
 )
 
-ESTIMATORS = [LSSVMClassifier(), LSSVMRegressorCV()]
+ESTIMATORS = [
+    LSSVMClassifier(),
+    LSSVMRegressor(),
+    LSSVMClassifierCV(),
+    LSSVMRegressorCV(),
+]
 
 #: What runs other code, or takes long.
 VARIANTS = [
-    LSSVMRegressor(),
-    LSSVMClassifierCV(),
     SVCCV(param_grid={"C": [1.0], "gamma": [0.1]}, search="grid"),
     LSSVMRegressorCV(["linear", "normalized_linear"], search="grid", combine="stack", nested=None),
     LSSVMClassifierCV(

@@ -6,6 +6,7 @@ from itertools import combinations, product
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from pairwise import in_turn
 from scipy.special import expit
@@ -40,6 +41,7 @@ PROBLEMS = {
     "three": (THREE, None),
     "three, weighted": (THREE, WEIGHT),
 }
+each_problem = pytest.mark.parametrize(("y", "weight"), PROBLEMS.values(), ids=PROBLEMS)
 
 
 class Refitted:
@@ -248,6 +250,18 @@ class TestMachine:
         assert model.dual_coef_.shape == (len(model.support_), 3)
         assert model.intercept_.shape == (3,)
 
+    @each_problem
+    def test_precomputed_and_sparse(self, y, weight):
+        model = fitted(y, weight)
+        K = RBF(GAMMA)(X)
+        at = model.threshold
+        given = SVCCV("precomputed", param_grid={"C": C}, threshold=at).fit(K, y, weight)
+        sparse = SVCCV(param_grid=HELD, threshold=at).fit(sp.csr_array(X), y, weight)
+        for other, new in ((given, K[::3]), (sparse, sp.csr_array(X[::3]))):
+            assert_allclose(other.loo_score_, model.loo_score_, rtol=1e-8)
+            assert_allclose(other.decision_function(new), model.decision_function(X[::3]))
+            assert_allclose(other.predict_proba(new), model.predict_proba(X[::3]))
+
     def test_threshold(self):
         model, moved = fitted(), fitted(threshold=-0.7)
         assert_allclose(moved.decision_function(X), model.decision_function(X) + 0.7)
@@ -269,7 +283,6 @@ class TestProbabilities:
         (loo,), (single,) = fitted().calibrators_, fitted(probability="single").calibrators_
         assert single.slope < loo.slope < 0
 
-    @pytest.mark.slow
     @pytest.mark.parametrize("probability", ["loo", "single"])
     def test_of_three_classes(self, probability):
         model = fitted(THREE, probability=probability)
@@ -299,7 +312,6 @@ GRID = {"C": [1.0, 10.0, 100.0], "gamma": [0.05, 0.5]}
 
 @pytest.mark.filterwarnings("ignore::looms.BoundWarning")
 class TestSearch:
-    @pytest.mark.slow
     @pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
     def test_grid_is_the_best_of_single_fits(self, y):
         model = SVCCV(param_grid=GRID, search="grid").fit(X, y)
@@ -342,7 +354,6 @@ class TestSearch:
         assert_allclose(scores[1:], scores[1])
         assert model.C_ == 10
 
-    @pytest.mark.slow
     def test_several_kernels(self):
         grid = {"C": [0.1, 1, 10], "gamma": [0.1, 1], "c": [0.5, 2]}
         kernels = ["linear", "rbf", Polynomial(degree=2)]

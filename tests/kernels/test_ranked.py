@@ -57,7 +57,6 @@ def test_a_kernel_matrix_has_no_features():
         Ranked(Precomputed())(np.eye(3))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("bent", "name"), [(np.exp, "ranked_rbf"), (np.asarray, "rbf")])
 def test_leave_one_out_knows_long_tails(bent, name):
     signal = 2.0 * RNG.standard_normal((120, 3))

@@ -193,6 +193,30 @@ def test_strategies_of_the_game(nested):
         assert entry.ber_valid == inner.splits[0].scores["ber"]
 
 
+@pytest.mark.slow
+def test_a_store_resumes_and_is_read_alone(data, tmp_path, nested):
+    runs = Runs(data, tmp_path / "store")
+    assert stored_plan(runs, PART, 3) == {}
+    assert not (tmp_path / "store").exists()
+    challenge.run_plan(runs, PART[:1], 2)
+    told = []
+    results = challenge.run_plan(
+        runs, PART[:2], 3, progress=lambda done, total, split: told.append((done, total))
+    )
+    assert told == [(2, 3), (3, 3), (0, 3), (1, 3), (2, 3), (3, 3)]
+    found = stored_plan(runs, PART, 5)
+    assert list(found) == PART[:2]
+    for experiment, result in found.items():
+        assert result.table.equals(results[experiment].table)
+    run_nested(runs, PART, 3, 2)
+    there = stored_nested(runs, PART, 3, 2)
+    assert nested_entries(there) == nested_entries(nested)
+    less = stored_nested(runs, PART, 3, 4)  # two parts are not there
+    assert {e.held_out for e in nested_entries(less)} == {0, 1}
+    other = Runs(data, tmp_path / "store", random_state=1)
+    assert stored_plan(other, PART, 3) == {}
+
+
 def test_without_a_store_nothing_is_stored(data):
     with pytest.raises(ValueError, match="Without a store"):
         stored_plan(Runs(data), PART)

@@ -85,7 +85,7 @@ def problem(name):
         "plain",
         "all at the bound",
         "balanced and all at the bound",
-        pytest.param("no bound", marks=pytest.mark.slow),
+        "no bound",
         "every sample four times",
         "twins of opposite labels",
         "no kernel",

@@ -84,7 +84,7 @@ def test_machines_without_units_equal_refits(units, classes, weight, loss):
     assert_allclose(changes, expected.mean_square_changes(units), **close)
 
 
-@pytest.mark.parametrize("classes", ["two", pytest.param("three", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("classes", CLASSES)
 def test_inner_units_and_sets_of_rows_equal_refits(classes):
     paths, expected = both(classes, "uneven", "hinge")
     sets = np.array([[0, 5], [5, 9], [2, 20]])
@@ -99,7 +99,6 @@ def machine(**options):
     return SVCCV(param_grid={"C": [4.0], "gamma": [0.5]}, **options)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("classes", "options"),
     [("two", {"class_weight": "balanced", "loss": "squared_hinge"}), ("three", {})],
@@ -126,7 +125,6 @@ def test_rows_leave_and_join(classes, options):
         whole.without([24])
 
 
-@pytest.mark.slow
 def test_case_deletion_is_of_refits():
     y, groups = CLASSES["two"], np.arange(N) // 2
     model = machine().fit(X, y, groups=groups)
