@@ -14,9 +14,12 @@ from sklearn.metrics import (
     root_mean_squared_error,
     zero_one_loss,
 )
+from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from looms import LSSVMClassifier, LSSVMRegressor, assess
+from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, assess
 from looms.assessment._bootstrap632 import KNOWN, no_information, out_of_bag, plus_632
 from looms.assessment._scoring import OWN, balanced_error
 from looms.assessment._splits import plan
@@ -116,6 +119,31 @@ def test_the_area_is_a_mean_over_resamples(two_classes):
     options = {"method": "bootstrap", "random_state": 0, "scoring": "auc"}
     result = assess(LogisticRegression(), *two_classes, 5, **options)
     assert result.out_of_bag["auc"].score == result.table["auc"].mean()
+
+
+@pytest.mark.parametrize("own", [None, np.random.default_rng(5).uniform(0.5, 2.0, 60)])
+@pytest.mark.parametrize("model", [
+    make_pipeline(StandardScaler(), LSSVMClassifierCV("linear")),
+    GridSearchCV(make_pipeline(LogisticRegression()), {"logisticregression__C": [0.1, 1.0]}),
+], ids=["machine", "search"])  # fmt: skip
+@pytest.mark.slow
+def test_copies_of_a_row_are_one_row_of_their_weight(two_classes, model, own):
+    X, y = two_classes
+    names = ["error", "accuracy"]
+    options = {"method": "bootstrap", "random_state": 0, "scoring": names}
+    result = assess(model, X, y, 3, sample_weight=own, **options)
+    argument = {Pipeline: "lssvmclassifiercv__sample_weight"}.get(
+        type(model), "logisticregression__sample_weight"
+    )
+    for (train, test), split in zip(resamples(y, 3), result.splits, strict=True):
+        times = np.bincount(train, minlength=60)
+        rows = np.flatnonzero(times)
+        weight = times * (np.ones(60) if own is None else own)
+        model.fit(X[rows], y[rows], **{argument: weight[rows]})
+        w = None if own is None else own[test]
+        right = accuracy_score(y[test], model.predict(X[test]), sample_weight=w)
+        assert split.scores == pytest.approx({"error": 1 - right, "accuracy": right})
+        assert split.n_train == len(rows) == 60 - split.n_test
 
 
 @pytest.mark.parametrize("model", [

@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 import sklearn
 from scipy import sparse
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import UnsetMetadataPassedError
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.neighbors import KNeighborsClassifier
@@ -23,6 +24,7 @@ from looms.assessment._splits import plan
 
 SCORES = ["ber", "error", "auc", "balanced_accuracy", "accuracy", "roc_auc", "neg_log_loss"]
 W60 = np.random.default_rng(5).integers(1, 5, 60).astype(float)
+W50 = np.random.default_rng(6).integers(0, 4, 50).astype(float)
 
 
 def folds(y, n=4, method="shuffle", stratified=True):
@@ -58,6 +60,23 @@ def test_integer_weights_are_copies(two_classes, model):
         assert split.scores == pytest.approx(expected, rel=1e-5)
     plain = looms.assess(model, X, y, 4, scoring=names, random_state=0)
     assert not np.allclose(found.table[names], plain.table[names])
+
+
+@pytest.mark.parametrize("model", [
+    Ridge(),
+    make_pipeline(Ridge()),
+    TransformedTargetRegressor(Ridge()),
+    GridSearchCV(make_pipeline(Ridge()), {"ridge__alpha": [1.0]}, cv=2),
+    looms.LSSVMRegressor("linear", mu=0.1),
+], ids=["plain", "pipeline", "transformed", "search", "machine"])  # fmt: skip
+def test_integer_weights_are_copies_in_regressions(a_line, model):
+    """Zeros among them."""
+    X, y = a_line
+    names = ["rmse", "r2", "neg_mean_absolute_error"]
+    found = weighted(model, X, y, W50, scoring=names)
+    for (train, test), split in zip(folds(y, stratified=False), found.splits, strict=True):
+        expected = scores_of_copies(model, X, y, W50, names, train, test)
+        assert split.scores == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("form", [list, np.asarray, lambda w: w.astype(int)])

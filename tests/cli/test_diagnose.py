@@ -218,6 +218,18 @@ def test_nothing_is_overwritten(looms, catches, one_line):
     assert looms(*options, "--plot", "figures", "--force").exit_code == 0
 
 
+@pytest.mark.slow
+def test_a_model_of_looms_fit(looms, fit, catches):
+    assert fit(catches, "-t", "found", "-o", "m.skops").exit_code == 0
+    result = looms("diagnose", catches, "--model", "m.skops", "--bootstrap", 19)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith("Least-squares machine of m.skops")
+    assert "with fixed hyper-parameters" in result.stderr
+    shown = looms("show", "m.skops").stdout
+    error = re.search(r"leave-one-out +([\d.]+)", shown)[1]
+    assert row(result.stdout, "all")[2] == float(error)
+
+
 def test_every_advice_of_the_search_has_its_option():
     X = np.arange(6.0).reshape(-1, 1)
     for axis in spaces_of([RBF()], {}, X)[0].axes:

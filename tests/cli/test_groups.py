@@ -165,6 +165,24 @@ def test_the_search_is_repeated_in_folds(looms, visits, figures):
     assert "nested=folds" in looms("show", "m.skops").stdout
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["kfold", "bootstrap"])
+@pytest.mark.filterwarnings("ignore")
+def test_an_assessment_keeps_groups_together_in_its_store(looms, visits, method):
+    options = ["assess", visits, "-t", "ill", "--method", method, "--store", "s"]
+    folds = ["-n", 5, "--test-size", 0.2] if method == "kfold" else ["-n", 3]
+    options += [*folds, "-o", "table.csv", "--force"]
+    tables = []
+    for groups in (["--drop", "patient"], ["--groups", "patient"], ["--groups", "patient"]):
+        result = looms(*options, *groups)
+        assert result.exit_code == 0, result.stderr
+        tables.append(pd.read_csv("table.csv"))
+    apart, together, again = tables
+    assert again.equals(together)
+    assert apart["ber"].mean() < 0.2 < 0.3 < together["ber"].mean()
+    assert apart["loo_ber"].mean() < 0.2 < 0.3 < together["loo_ber"].mean()
+
+
 def test_an_assessment_tunes_anew_in_its_own_splits(looms, visits, one_line):
     result = looms("assess", visits, "-t", "ill", "--nested", "folds")
     one_line(result, 2, "--nested is for looms fit: looms assess tunes anew in splits of its own")

@@ -1,5 +1,7 @@
 """Support vector machines on the command line."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -53,6 +55,20 @@ def test_groups_and_folds_reach_the_figures(looms, pets, figures, tmp_path):
 def test_a_kernel_of_many_scales_is_refused_by_the_estimator(looms, pets, one_line):
     text = "without gradient takes 2 at most: hold some by bounds='fixed', or use --machine lssvm"
     one_line(looms("fit", pets, *SVM, "-k", "ard"), 2, text)
+
+
+@pytest.mark.slow
+def test_page_and_json_show_the_machine(looms, pets):
+    result = looms("fit", pets, *SVM, "-o", "m.skops", "--report", "page.html", "--json")
+    assert result.exit_code == 0, result.stderr
+    told, machine = json.loads(result.stdout), load_model("m.skops").model[-1]
+    assert told["chosen"]["C"] == machine.C_
+    assert told["chosen"]["n_support"] == len(machine.support_)
+    assert told["n_candidates"] == len(machine.cv_results_["params"])
+    best = {each["name"]: each["value"] for each in told["candidates"][0]["parameters"]}
+    assert best == machine.cv_results_["params"][machine.best_index_]
+    assert "C, cost of errors" in pets.with_name("page.html").read_text(encoding="utf-8")
+    assert json.loads(looms("show", "m.skops", "--json").stdout)["loo"] == told["loo"]
 
 
 def test_the_log_likelihood_is_shown_as_the_deviance_that_is_minimized(looms, pets):

@@ -141,6 +141,27 @@ def test_surprise_of_a_group_is_its_residual_whitened():
     assert_allclose(case_deletion(model, groups=number).surprise, expected, rtol=1e-8)
 
 
+def test_a_group_apart_from_the_others_changes_the_machine_most():
+    rng = np.random.default_rng(3)
+    patient = np.array([f"patient {k}" for k in np.repeat(np.arange(12), 5)])
+    x = rng.normal(size=(60, 2))
+    y = x[:, 0] + 0.3 * rng.normal(size=60)
+    y[patient == "patient 7"] += 3
+    model = LSSVMRegressorCV("linear").fit(x, y, groups=patient)
+    found = case_deletion(model, groups=patient)
+    assert found.most_influential(1).index.tolist() == ["patient 7"]
+    assert found.most_surprising(1).index.tolist() == ["patient 7"]
+    assert "n_groups=12" in repr(found)
+    assert repr(found).endswith("most_influential='patient 7')")
+    assert found.table.n_samples.tolist() == [5] * 12
+    numbered = case_deletion(model)  # the machine knows numbers only
+    assert_allclose(numbered.rms_change, found.rms_change)
+    assert (
+        numbered.labels[numbered.rms_change.argmax()]
+        == model.units_.clusters[patient == "patient 7"][0]
+    )
+
+
 def test_mislabeled_samples_are_named_with_their_group():
     found = case_deletion(
         LSSVMClassifier(K, mu=MU).fit(X, LABELS["two classes"]), groups=GROUPS["groups"]
@@ -196,6 +217,18 @@ def test_margins_and_labels(labels):
     assert doubtful.margin.is_monotonic_increasing
     assert len(doubtful) == (found.margin < 0).sum() > 1
     assert len(found.mislabeled(1)) == 1
+
+
+def test_a_slip_is_found():
+    x = np.linspace(0, 1, 40)[:, None]
+    y = np.sin(6 * x[:, 0]) + 0.01 * RNG.normal(size=40)
+    y[25] += 1
+    found = case_deletion(LSSVMRegressor(mu=1e-3).fit(x, y))
+    assert found.most_surprising(1).index.tolist() == [25]
+    assert found.most_influential(1).index.tolist() == [25]
+    assert found.criterion_change.argmin() == 25
+    assert found.criterion_change[25] < 0
+    assert len(found.most_influential()) == 10
 
 
 def test_names():

@@ -218,6 +218,18 @@ def test_balanced_weights_are_those_of_the_sample():
     assert held.bootstrapped.tolist() != plain.bootstrapped.tolist()
 
 
+@pytest.mark.parametrize("resampling", ["pairs", "labels"])
+def test_the_extended_information_criterion_of_a_likelihood_model_is_near_its_AIC(resampling):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(200, 3))
+    y = (X[:, 0] + random.logistic(size=200) > 0).astype(int)
+    model = LogisticRegression(C=np.inf, tol=1e-8)
+    result = goodness_of_fit(model, X, y, 60, resampling=resampling, random_state=0)
+    error = np.std(result.optimism) / np.sqrt(60)
+    assert error < 1  # about 2 chi² of four degrees of freedom, of deviation 5.7
+    assert abs(result.eic - (result.apparent + 2 * 4)) < 2 * error
+
+
 def test_the_optimism_of_a_replicate_of_pairs():
     X, y = load_iris(return_X_y=True)
     X, y, all_rows = X[50:, :2], y[50:], np.arange(100)

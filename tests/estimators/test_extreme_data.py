@@ -121,6 +121,13 @@ def test_targets_whose_squares_leave_the_range_of_numbers_are_refused(scale):
     check(LSSVMRegressor().fit(X, scale * Y), X)
 
 
+@pytest.mark.parametrize(("kernel", "power"), [("linear", -200), ("rbf", 200)])
+def test_large_and_small_targets_are_learnt_as_ordinary_ones(power, kernel):
+    plain = LSSVMRegressorCV(kernel).fit(X, Y)
+    scaled = LSSVMRegressorCV(kernel).fit(X, 2.0**power * Y)
+    np.testing.assert_allclose(scaled.loo_.outputs * 2.0**-power, plain.loo_.outputs, rtol=1e-6)
+
+
 @pytest.mark.parametrize(("kernel", "value"), in_turn(SOME, [0.0, 3.0, -1e9]))
 def test_constant_targets_are_predicted(kernel, value):
     model = LSSVMRegressorCV(kernel).fit(X, np.full(N, value))
@@ -146,6 +153,18 @@ def test_an_overflowing_part_of_the_search_is_stepped_over():
     labels = X[:, 0] > 0
     for kernel in ("boolean", "normalized_boolean", Boolean(gamma_bounds=(1e-6, 1e3))):
         check(LSSVMClassifierCV(kernel, optimizer="nelder-mead").fit(X, labels), X)
+
+
+def test_classes_that_are_drawn_by_lot_are_not_learnt():
+    rng = np.random.default_rng(1)
+    X, labels = rng.normal(size=(80, 5)), rng.random(80) > 0.5
+    model = LSSVMClassifierCV(["linear", "rbf"]).fit(X, labels)
+    assert model.candidates_[0].score > 0.35
+
+
+def test_classes_that_are_separable_are():
+    model = LSSVMClassifierCV("linear").fit(X, LABELS)
+    assert model.score(X, LABELS) > 0.95
 
 
 @pytest.mark.parametrize("kernel", ["boolean", "normalized_boolean", "polynomial4"])

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from pairwise import pairwise
 from sklearn.base import clone
+from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
 
 from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
@@ -39,6 +40,12 @@ METHODS = ("plus", "minmax", "scaled")
 UNITS = np.array([1.0, 1e6, 1e-4])
 
 
+def all_outputs(model, X_new):
+    """(m, n_seen) or (m, n_seen, t) outputs of the leave-one-out models."""
+    F = model.left_out().at(X_new, Units.rows(np.count_nonzero(model.fit_weight_)))
+    return F if model.loo_.y.ndim == 2 else F[:, :, 0]
+
+
 def refitted_outputs(model, K, K_new, y):
     """The same by n refits of the bordered system, λ of the whole."""
     seen = np.flatnonzero(model.fit_weight_ > 0)
@@ -54,6 +61,11 @@ def refitted_outputs(model, K, K_new, y):
         rest = np.delete(np.arange(size), i)
         outputs.append(features[:, rest] @ np.linalg.solve(C[np.ix_(rest, rest)], right[rest]))
     return np.stack(outputs, axis=1).reshape(len(K_new), len(seen), *y.shape[1:])
+
+
+def assert_close(ours, theirs):
+    assert ours.shape == theirs.shape
+    assert_allclose(ours, theirs, rtol=1e-8, atol=1e-8 * np.abs(theirs).max())
 
 
 class TestFewFeatures:
@@ -112,6 +124,34 @@ class TestFewFeatures:
 
 
 class TestModels:
+    @pytest.mark.parametrize(
+        ("weights", "targets", "Kind"),
+        [("zeros", "one", np.asarray), ("weighted", "two", sp.csr_array)],
+    )
+    def test_precomputed_and_sparse(self, weights, targets, Kind):
+        k, y, weight = RBF(0.3), TARGETS[targets], WEIGHTS[weights]
+        dense = LSSVMRegressor(k, mu=MU).fit(X, y, weight)
+        given = LSSVMRegressor("precomputed", mu=MU).fit(Kind(k(X)), y, weight)
+        sparse = LSSVMRegressor(k, mu=MU).fit(Kind(X), y, weight)
+        for method in METHODS:
+            theirs = dense.predict_interval(X_NEW, 0.8, method)
+            assert_close(given.predict_interval(Kind(k(X_NEW, X)), 0.8, method), theirs)
+            assert_close(sparse.predict_interval(Kind(X_NEW), 0.8, method), theirs)
+
+    def test_scikit_learns_kernel_ridge(self):
+        """Without intercept the refits are KernelRidge's, alpha = n mu at the full n."""
+        model = LSSVMRegressor(RBF(0.3), mu=MU, fit_intercept=False).fit(X, NOISY)
+        theirs = np.empty((M, N))
+        for i in range(N):
+            rest = np.arange(N) != i
+            ridge = KernelRidge(alpha=N * MU, kernel="rbf", gamma=0.3)
+            theirs[:, i] = ridge.fit(X[rest], NOISY[rest]).predict(X_NEW)
+        assert_close(all_outputs(model, X_NEW), theirs)
+        r = model.loo_.residuals
+        assert_close(model.predict_interval(X_NEW, 0.9), jackknife_plus(r, theirs, 0.9))
+        ours = model.predict_interval(X_NEW, 0.9, "minmax")
+        assert_close(ours, jackknife_minmax(r, theirs, 0.9))
+
     def test_fit_weight(self):
         weight = WEIGHTS["zeros"]
         model = LSSVMClassifier(class_weight={"yes": 3}).fit(X, LABELS["two classes"], weight)
@@ -120,6 +160,14 @@ class TestModels:
         expected = weight * np.where(LABELS["two classes"] == "yes", 3, 1)
         ratio = model.fit_weight_[weight > 0] / expected[weight > 0]
         assert_allclose(ratio, ratio[0], rtol=1e-12)
+
+    @pytest.mark.parametrize("method", METHODS)
+    def test_samples_of_weight_zero_take_no_part(self, method):
+        seen = WEIGHTS["zeros"] > 0
+        zeros = LSSVMRegressor(RBF(0.3)).fit(X, NOISY, WEIGHTS["zeros"])
+        without = LSSVMRegressor(RBF(0.3)).fit(X[seen], NOISY[seen], WEIGHTS["zeros"][seen])
+        ours = zeros.predict_interval(X_NEW, 0.8, method)
+        assert_allclose(ours, without.predict_interval(X_NEW, 0.8, method), rtol=1e-9)
 
     @pytest.mark.parametrize("method", METHODS)
     @pytest.mark.parametrize("targets", TARGETS)
@@ -221,6 +269,30 @@ class TestIntervals:
         assert (widths[0] < widths[1]).all()
         assert (widths[1] < widths[2]).all()
         assert (np.ptp(model.predict_interval(X_NEW, method="minmax"), axis=1) > widths[1]).all()
+
+
+class TestCoverage:
+    @pytest.mark.slow
+    def test_scaled_intervals_follow_the_noise(self):
+        """About the nominal coverage where noise is small and where it is large."""
+        inside = {"plus": [], "scaled": []}
+        width = {"plus": [], "scaled": []}
+        for seed in range(20):
+            rng = np.random.default_rng(seed)
+            X = rng.uniform(size=(500, 1))
+            y = np.sin(6 * X[:, 0]) + (0.02 + X[:, 0] ** 2) * rng.normal(size=500)
+            quiet = X[200:, 0] < 0.4
+            model = LSSVMRegressor(RBF(8.0), mu=2e-3).fit(X[:200], y[:200])
+            for method in inside:
+                lower, upper = model.predict_interval(X[200:], 0.9, method).T
+                held = (lower <= y[200:]) & (y[200:] <= upper)
+                inside[method].append([held[quiet].mean(), held[~quiet].mean()])
+                width[method].append(np.mean(upper - lower))
+        plus, scaled = (np.mean(inside[method], axis=0) for method in ("plus", "scaled"))
+        assert plus[0] > 0.98
+        assert plus[1] < 0.86
+        assert_allclose(scaled, 0.9, atol=0.03)
+        assert np.mean(width["scaled"]) < 0.85 * np.mean(width["plus"])
 
 
 class TestSets:

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from joblib import parallel_config
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_blobs, make_classification
@@ -24,7 +25,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from looms import LSSVMClassifier, NonconformityClassifier
-from looms.conformal._nonconformity import within_standard_errors
+from looms.conformal._nonconformity import joint_p_values, within_standard_errors
 from looms.estimators._ensemble import EstimatorPool
 from looms.estimators._svm_grid import SVMGrid
 
@@ -58,6 +59,17 @@ def machines():
 
 @parametrize_with_checks([NonconformityClassifier({"C": [1.0, 100.0], "gamma": [0.1, 1.0]})])
 def test_sklearn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [
+        NonconformityClassifier([LogisticRegression(), SVC()], measure="neighbors"),
+        NonconformityClassifier({"C": [1.0], "gamma": [0.1, 1.0]}, validation="loo"),
+    ]
+)
+def test_sklearn_checks_of_variants(estimator, check):
     check(estimator)
 
 
@@ -202,6 +214,17 @@ def test_left_out_samples_are_no_neighbors_of_themselves():
     assert model.validation_scores_.min() < 0
 
 
+def test_sets_shrink_as_coverage_falls():
+    X, y = data(3, 200)
+    model = NonconformityClassifier(GRID, random_state=0).fit(X[:150], y[:150])
+    sizes = [model.predict_set(X[150:], coverage).sum() for coverage in (0.99, 0.9, 0.6, 0.2)]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] > sizes[-1]
+    default = model.predict_set(X[150:])
+    np.testing.assert_array_equal(default, model.predict_set(X[150:], 0.9))
+    np.testing.assert_array_equal(default, model.p_values(X[150:]) > 0.1)
+
+
 def test_epsilon_is_meant_exactly():
     """With nine validation samples a p-value is 1/10, and 1 - 0.9 is a little less."""
     X, y = data(2, 60)
@@ -332,6 +355,16 @@ def test_the_tolerance_is_that_of_the_solver():
     assert difference > 1e-3
     rough.set_params(tol=1e-5).fit(X, y)
     assert np.abs(np.array(rough._pool.outputs(X)) - of_fine).max() < difference / 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pool", [GRID, MIXED])
+def test_workers_change_nothing(pool):
+    X, y = data()
+    alone = NonconformityClassifier(pool, random_state=0)
+    with parallel_config("threading"):
+        together = clone(alone).set_params(n_jobs=2).fit(X, y)
+    np.testing.assert_array_equal(alone.fit(X, y).predict(X), together.predict(X))
 
 
 def test_blocks_of_rows_change_nothing(monkeypatch):
@@ -531,6 +564,24 @@ def test_decision_values_that_cannot_be_told_apart_are_refused():
     for member, message in ((TwoColumns(), "have shape"), (Infinite(), "NaN or infinity")):
         with pytest.raises(ValueError, match=message):
             NonconformityClassifier([member]).fit(X, Y)
+
+
+def test_class_conditional_sets_cover_a_rare_class():
+    rng = np.random.default_rng(5)
+    y = (rng.random(1400) < 0.15).astype(int)
+    X = rng.normal(size=(1400, 2)) + 1.2 * y[:, None]
+    model = NonconformityClassifier(GRID, validation_size=300, random_state=0).fit(X[:600], y[:600])
+    rare = y[600:] == 1
+    plain, conditional = (
+        model.predict_set(X[600:], 0.9, class_conditional)[rare, 1].mean()
+        for class_conditional in (False, True)
+    )
+    assert plain < 0.8 < 0.83 < conditional
+    alone = model.predict_set(X[600:], 0.9, True)[:, 0]
+    own = model._validation_labels == 0
+    scores = next(model._scores(X[600:]))[..., [0]]
+    p = joint_p_values(model.validation_scores_[:, own], scores)[:, 0]
+    np.testing.assert_array_equal(alone, p > 0.1 + 1e-12)
 
 
 def test_scores_are_of_a_choice_by_the_other_validation_samples():

@@ -42,6 +42,16 @@ def test_intervals_on_as_many_landmarks_as_rows_are_those_of_the_kernel_matrix(g
         assert (groups is None) == np.allclose(ours, of_rows, rtol=1e-6)
 
 
+@pytest.mark.slow
+def test_a_machine_on_landmarks_is_nearly_as_good_as_on_all_rows():
+    low, whole = (regressor(rank=m).fit(X[:N], NUMBERS[:N]) for m in (200, None))
+    assert (low.landmarks_.shape, low.dual_coef_.shape) == ((200, 4), (200,))
+    assert whole.landmarks_ is None
+    assert low.score(X[N:], NUMBERS[N:]) > whole.score(X[N:], NUMBERS[N:]) - 0.03
+    rank = [regressor(rank=m).fit(X[:N], NUMBERS[:N]).scores_["rmse"] for m in (10, 30, 200)]
+    assert rank[0] > rank[1] > rank[2]
+
+
 def test_weights_count_as_copies_and_zero_as_absence():
     weight = RNG.integers(0, 3, N).astype(float)
     model = regressor().fit(X[:N], NUMBERS[:N], sample_weight=weight)

@@ -9,9 +9,10 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import roc_auc_score
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import StandardScaler, scale
 
 from looms import (
     SVCCV,
@@ -28,8 +29,9 @@ from looms.criteria import (
     as_criterion,
     balanced_error_rate,
 )
-from looms.kernels import RBF, Linear
+from looms.kernels import ARD, RBF, Linear
 from looms.optimize import Outcome
+from looms.selection import Objective
 from looms.threshold import find_threshold
 
 N = 90
@@ -41,6 +43,16 @@ Y = SIGNAL + 0.4 * rng.normal(size=N)
 LABELS = Y > 0.6  # one in four
 THREE = np.digitize(Y, [-0.5, 0.6])
 WEIGHT = rng.uniform(0.3, 3.0, size=N)
+
+
+def breast_cancer(n=180):
+    X, y = load_breast_cancer(return_X_y=True)
+    return scale(X)[:n], y[:n]
+
+
+def diabetes(n=180):
+    X, y = load_diabetes(return_X_y=True)
+    return X[:n], y[:n]
 
 
 #: Folds that were made for these rows leave none to tune candidates anew, which compete by them.
@@ -75,6 +87,37 @@ class TestWhatIsChosen:
         expected = as_criterion(criterion).evaluate(*model.loo_)
         assert model.selection_.value == pytest.approx(expected.value, rel=1e-9)
         assert model.selection_.standard_error == pytest.approx(expected.standard_error, rel=1e-9)
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("criterion", ["press", "wmw", "hinge"])
+    def test_it_is_close_to_the_best_of_a_fine_grid(self, criterion):
+        X, y = breast_cancer()
+        model = LSSVMClassifierCV(criterion=criterion).fit(X, y)
+        objective = Objective(X, np.where(y == 1, 1.0, -1.0), criterion=criterion)
+        best = self.grid_minimum(objective)
+        assert model.selection_.value < best + 0.15 * model.selection_.standard_error
+
+    @staticmethod
+    def grid_minimum(objective):
+        gamma, mu = objective.theta0
+        scans = (
+            objective.along_mu(np.array([gamma + i]), mu + np.arange(-12, 8.5, 0.5))
+            for i in np.arange(-10, 6.5, 0.5)
+        )
+        return min(point.value for scan in scans for point in scan)
+
+    @pytest.mark.slow
+    def test_ard_finds_the_features_that_matter(self):
+        rng = np.random.default_rng(7)
+        X = rng.normal(size=(150, 8)) * [1, 100, 1, 1, 0.01, 1, 1, 1]
+        y = np.sin(2 * X[:, 0]) + np.cos(200 * X[:, 4]) + 0.2 * rng.normal(size=150)
+        model = LSSVMRegressorCV(["rbf", "ard"]).fit(X, y)
+        assert isinstance(model.kernel_, ARD)
+        relevance = model.kernel_.gammas * X.var(axis=0)
+        assert set(np.argsort(relevance)[-2:]) == {0, 4}
+        assert np.sort(relevance)[-2] > 10 * np.sort(relevance)[-3]
+        rbf, ard = model.candidates_
+        assert ard.score < 0.5 * rbf.score
 
     def test_zero_weights_take_no_part(self):
         weight = np.where(np.arange(N) % 4 == 1, 0.0, WEIGHT)
@@ -184,6 +227,16 @@ class TestOptions:
     )
     def test_option(self, option):
         assert np.abs(decisions(**option) - decisions()).max() > 1e-4
+
+    def test_optimizers_agree(self):
+        X, y = diabetes()
+        found = {
+            name: LSSVMRegressorCV(optimizer=name).fit(X, y).selection_
+            for name in ("lbfgs", "scg", "nelder-mead")
+        }
+        best = min(t.value for t in found.values())
+        for tuning in found.values():
+            assert tuning.value < best + 0.1 * tuning.standard_error
 
     def test_class_weight_counts_in_the_fit_and_selection_weight_in_the_criterion(self):
         model = LSSVMClassifierCV(selection_weight={True: 30}).fit(X, LABELS)

@@ -10,13 +10,15 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from pairwise import in_turn
 from scipy.special import expit
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import scale
 from sklearn.svm import SVC
 
 from looms import SVCCV, BoundWarning
 from looms.calibration import couple, fit_sigmoid
 from looms.calibration._sigmoid import fit_increasing_sigmoid
-from looms.criteria import DIFFERENTIABLE, balanced_error_rate, error_rate
+from looms.criteria import DIFFERENTIABLE, Hinge, balanced_error_rate, error_rate
 from looms.held_out import HeldOut
 from looms.kernels import RBF, Linear, Polynomial
 from looms.selection import _svm_search
@@ -224,6 +226,9 @@ class TestScores:
         assert_array_equal(model.selection_weight_, weight)
         assert_array_equal(model.fit_weight_, np.ones(len(TWO)))
 
+    def test_a_criterion_as_an_object(self):
+        assert fitted(criterion=Hinge()).loo_score_ == fitted(criterion="hinge").loo_score_
+
 
 class TestMachine:
     @pytest.mark.parametrize("class_weight", [None, "balanced", {"yes": 3.0}])
@@ -249,6 +254,19 @@ class TestMachine:
         assert np.mean(model.predict(X) == svc.predict(X)) > 0.9
         assert model.dual_coef_.shape == (len(model.support_), 3)
         assert model.intercept_.shape == (3,)
+
+    @each_problem
+    def test_samples_of_no_weight_take_no_part(self, y, weight):
+        weight = np.ones(N) if weight is None else weight.copy()
+        weight[::5] = 0.0
+        seen = weight > 0
+        model = fitted(y, weight)
+        less = clone(model).fit(X[seen], y[seen], weight[seen])
+        assert model.loo_score_ == less.loo_score_
+        assert_allclose(model.loo_.outputs[seen], less.loo_.outputs)
+        assert_allclose(model.loo_.outputs[~seen], less.decision_function(X[~seen]))
+        assert_array_equal(model.support_, np.flatnonzero(seen)[less.support_])
+        assert_allclose(model.predict_proba(X), less.predict_proba(X))
 
     @each_problem
     def test_precomputed_and_sparse(self, y, weight):
@@ -382,6 +400,11 @@ class TestSearch:
         bounded = SVCCV(RBF(0.3, gamma_bounds=(0.2, 0.5)), search="grid").fit(X, TWO)
         assert set(bounded.cv_results_["param_gamma"]) == {0.2, 0.25, 0.5}
 
+    def test_units_of_the_features_change_nothing(self):
+        one, other = SVCCV("linear").fit(X, TWO), SVCCV("linear").fit(256 * X, TWO)
+        assert_allclose(other.C_ * 256**2, one.C_)
+        assert_allclose(other.loo_score_, one.loo_score_, rtol=1e-6)
+
     @pytest.mark.slow
     def test_jobs_change_nothing(self):
         one = SVCCV(param_grid=GRID).fit(X, THREE)
@@ -394,6 +417,17 @@ class TestSearch:
         (name,) = grid
         with pytest.warns(BoundWarning, match=f"{name} = .* value searched: .*param_grid"):
             SVCCV("rbf", param_grid={**HELD, **grid}).fit(X, TWO)
+
+    @pytest.mark.slow
+    def test_mackerel(self, data_folder):
+        """The search of the paper, 477.04 there."""
+        table = pd.read_csv(data_folder / "mackerel.csv")
+        columns = ["lon", "lat", "b.depth", "c.dist", "temp.20m"]
+        grid = {"C": [2**3.5, 2**5.5, 2**7.5], "gamma": [0.125, 0.25, 0.5]}
+        model = SVCCV(param_grid=grid, search="grid", probability="single")
+        model.fit(scale(table[columns]), table.target)
+        assert (model.C_, model.kernel_.gamma) == (2**5.5, 0.25)
+        assert model.loo_score_ == pytest.approx(471.732, abs=1e-3)
 
 
 class TestBadInput:

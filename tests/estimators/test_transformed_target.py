@@ -82,6 +82,21 @@ def test_a_fit_is_that_of_the_transformed_target_and_loo_is_that_of_refits():
     assert_allclose(model.predict_interval(X_NEW, 0.8), ends)
 
 
+BLOCKS = [np.flatnonzero(np.arange(N) // 15 == k) for k in range(4)]
+WITH_GAPS = [(np.setdiff1d(np.arange(N), np.arange(b[0] - 3, b[-1] + 4)), b) for b in BLOCKS]
+
+
+@pytest.mark.parametrize("cv", ["5x2", WITH_GAPS])
+def test_scores_of_repeated_folds_are_those_of_the_machine_itself(cv):
+    machine = LSSVMRegressorCV(cv=cv, nested=None).fit(X, Y, sample_weight=WEIGHT)
+    model = Transformed(LSSVMRegressorCV(cv=cv), "none", statistic="median", nested=None)
+    model.fit(X, Y, sample_weight=WEIGHT)
+    for name, value in machine.scores_.items():
+        assert_allclose(model.scores_[name], value)
+        assert_allclose(model.scores_se_[name], machine.scores_se_[name])
+    assert_allclose(model.candidates_[0].error, machine.scores_["mae"])
+
+
 def test_each_repetition_is_scored_and_not_the_mean_of_their_outputs():
     options = {"transforms": "log", "nested": None}
     model = Transformed(LSSVMRegressorCV(cv="5x2"), **options).fit(X, Y, sample_weight=WEIGHT)

@@ -127,6 +127,19 @@ def test_entries_beside_the_paper():
     assert (alone["held_out"] == "paper").sum() == 1
 
 
+def test_game_beside_the_paper():
+    rules = ("validation7", "validation_set", "loo_ber")
+    game = [Entry(0, s, s, PART[0], 0.1, 0.05, np.nan, 0.2, -0.1, 0.3) for s in rules]
+    table = entries_table(game, "hiva")
+    assert table["choice_by"][:3].tolist() == list(rules)
+    paper = table[table["held_out"] == "paper"].set_index("choice_by")
+    assert paper.loc["validation_set", "experiment"] == "press-cubic"
+    assert paper.loc["loo_ber", "guess"] == 0.2358
+    assert paper.loc["validation100", "guess"] == 0.2444
+    assert np.isnan(paper.loc["validation_set", "guess"])
+    assert "s.e." not in set(table["held_out"])
+
+
 def test_markdown(results):
     lines = markdown(factors_table(results, "ada")).splitlines()
     assert lines[0] == "| factor | weight | paper | paper_same_rows |"
@@ -136,6 +149,27 @@ def test_markdown(results):
     blank = markdown(challenge.experiments_table(results)).splitlines()[2]
     assert "|  |" in blank
     assert "nan" not in blank
+
+
+@pytest.mark.parametrize("kind", ["experiments", "factors", "entries", "game"])
+def test_plots(results, kind, tmp_path):
+    pytest.importorskip("matplotlib")
+    rules = ("validation", "validation_set", "loo_ber")
+    game = [
+        Entry(k, s, s, PART[0], 0.1, 0.05, 0.15, 0.2, -0.1, 0.3) for s in rules for k in range(2)
+    ]
+    table = {
+        "experiments": lambda: challenge.experiments_table(results, "ada"),
+        "factors": lambda: factors_table(results, "ada"),
+        "entries": lambda: entries_table(entries(), "ada"),
+        "game": lambda: entries_table(game, "ada"),
+    }[kind]()
+    figure = plot_table(table, "title")
+    drawn = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert ("paper" in drawn) == (kind != "game")
+    assert len(drawn) == {"experiments": 3, "factors": 2, "entries": 3, "game": 3}[kind]
+    figure.savefig(tmp_path / "plot.png")
+    assert (tmp_path / "plot.png").stat().st_size > 5000
 
 
 def test_papers_tables_are_whole():

@@ -42,6 +42,20 @@ def test_the_curve_of_an_estimator(fitted, method):
     assert display.figure_ is display.ax_.figure
 
 
+def test_several_curves_in_given_axes(fitted):
+    model, X, y = fitted
+    _, ax = matplotlib.pyplot.subplots()
+    first = ErrorAgainstBoundDisplay.from_predictions(
+        y, model.predict(X), bound=model.epsilon_crit(X), bound_name="epsilon", ax=ax, color="red"
+    )
+    second = first.plot(ax, name="again")
+    assert second is first
+    assert len(ax.lines) == 2
+    assert ax.lines[0].get_color() == "red"
+    assert ax.get_xlabel() == "epsilon"
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["again"]
+
+
 def test_bad_input(fitted):
     _, X, y = fitted
     with pytest.raises(NotFittedError):

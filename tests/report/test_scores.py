@@ -96,6 +96,23 @@ def test_samples_count_by_their_weight(weighted):
     assert precision.shares["1"] == pytest.approx(np.average(y, weights=weight[rows]))
 
 
+@pytest.mark.slow
+def test_samples_of_weight_zero_take_no_part(weighted):
+    _, X, y, weight = weighted
+    seen = weight > 0
+    model = LSSVMClassifier().fit(X, y, 1.0 * seen)
+    without = LSSVMClassifier().fit(X[seen], y[seen])
+    for key, value in scores_of(without).items():
+        assert scores_of(model)[key] == pytest.approx(value)
+    assert guess_error(model_of(model)) == pytest.approx(guess_error(model_of(without)))
+    few, alone = summary(model), summary(without)
+    assert few["loo"]["confusion"] == alone["loo"]["confusion"]
+    assert few["samples"]["n_samples"] == seen.sum()
+    assert not {row["name"] for row in few["samples"]["rows"]} & set(
+        map(str, np.flatnonzero(~seen))
+    )
+
+
 def test_numbers_count_by_their_weight(weighted):
     _, X, _, weight = weighted
     y = X[:, 0] + np.random.default_rng(1).normal(size=90)

@@ -2,12 +2,13 @@
 
 import re
 
+import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.datasets import make_friedman1
 
 from looms import LSSVMRegressorCV, assess
-from looms.report import cautions, summary
+from looms.report import ImportanceDisplay, cautions, summary
 from looms.report.facts import Facts
 from looms.report.page import render
 
@@ -65,6 +66,18 @@ def test_the_page_of_the_best_tells_how_candidates_were_compared(best):
     assert {c["weight"] for c in report["candidates"]} == {None}
     assert "stack" not in report["chosen"]["reason"]
     assert "Moves others by" in page
+
+
+def test_importance_is_of_the_whole_stack(stack):
+    display = ImportanceDisplay.from_estimator(stack)
+    assert display.press == pytest.approx(np.mean(stack.loo_.residuals**2))
+    mean = X.copy()
+    mean[:, 3] = X[:, 3].mean()
+    fixed = [
+        one.weight * _with(stack, mean)._solved(one).loo_residuals[:, 0] for one in stack.members_
+    ]
+    rise = np.mean(np.sum(fixed, axis=0) ** 2) - display.press
+    assert_allclose(display.value[display.names.index("feature 4")], rise, rtol=1e-6)
 
 
 def _with(stack, X):

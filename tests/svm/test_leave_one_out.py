@@ -42,6 +42,29 @@ def test_against_refitting(seed, random_problem, kkt_residual):
     np.testing.assert_allclose(outputs, expected, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_folds_against_solving_without_them(seed, random_problem):
+    K, y, C = random_problem(seed, 40)
+    folds = np.random.default_rng(seed).integers(0, 5 if seed % 2 else len(y) // 2, len(y))
+    solution = solve(K, y, C)
+    without = solution.left_out(folds)
+    stays = np.setdiff1d(folds, without.numbers)
+    for number in np.unique(folds):
+        rest = folds != number
+        if len(np.unique(y[rest])) == 1:
+            continue
+        own = solve(K[np.ix_(rest, rest)], y[rest], C[rest])
+        expected = K[:, rest] @ (own.alpha * y[rest]) + own.intercept
+        if number in stays:
+            np.testing.assert_allclose(solution.outputs, expected, rtol=1e-8, atol=1e-8)
+            continue
+        (k,) = np.flatnonzero(without.numbers == number)
+        np.testing.assert_allclose(without.outputs[k], expected, rtol=1e-8, atol=1e-8)
+        outputs = K @ without.coefficients[k] + without.intercepts[k]
+        np.testing.assert_allclose(outputs, expected, rtol=1e-7, atol=1e-7)
+        assert (without.coefficients[k][~rest] == 0).all()
+
+
 def test_folds_are_followed_to_their_end(random_problem, monkeypatch):
     K, y, C = random_problem(2)
     solution = solve(K, y, C)
