@@ -7,6 +7,8 @@ from functools import cache
 from itertools import chain
 from pathlib import Path
 
+import pytest
+
 import looms
 
 ROOT = Path(looms.__file__).parent
