@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from pairwise import in_turn, pairwise
+from pairwise import pairwise
 from scipy.special import expit
 from sklearn.metrics import (
     accuracy_score,
@@ -104,17 +104,30 @@ def test_slope_of_press_for_real_targets(numerical_gradient):
 
 
 @grid
-def test_types_and_signs_and_the_scale_of_weights(name, targets, weights):
+def test_types_and_signs(name, targets, weights):
     criterion = CRITERIA[name]
-    loo = loo_of(targets, weights)
-    evaluation = criterion.evaluate(*loo)
+    evaluation = criterion.evaluate(*loo_of(targets, weights))
     assert type(evaluation.value) is float
     assert type(evaluation.standard_error) is float
     assert evaluation.value > 0
     assert evaluation.standard_error > 0
+
+
+@grid
+def test_scale_of_weights_does_not_matter(name, targets, weights):
+    criterion = CRITERIA[name]
+    loo = loo_of(targets, weights)
     scaled = criterion.evaluate(loo.y, loo.outputs, 7.0 * loo.sample_weight)
-    for ours, theirs in zip(scaled, evaluation, strict=True):
+    for ours, theirs in zip(scaled, criterion.evaluate(*loo), strict=True):
         assert_allclose(ours, theirs, rtol=1e-13, atol=1e-16)
+
+
+@each_criterion
+def test_whole_weights_are_copies(criterion):
+    times = np.arange(N) % 3
+    copies = np.repeat(np.arange(N), times)
+    ours = criterion.evaluate(Y, F, times).value
+    assert_allclose(ours, criterion.evaluate(*HeldOut(Y[copies], F[copies])).value, rtol=1e-13)
 
 
 @each_criterion
@@ -226,7 +239,8 @@ def test_steep_wmw_is_one_minus_auc(weights):
     assert_allclose(ours, 1 - roc_auc_score(Y, f, sample_weight=WEIGHTS[weights]), rtol=1e-12)
 
 
-@pytest.mark.parametrize(("block", "weights"), in_turn([1, 5, 14, 20, 50, 1000], WEIGHTS))
+@pytest.mark.parametrize("block", [1, 5, 14, 20, 50, 1000])
+@pytest.mark.parametrize("weights", WEIGHTS)
 def test_wmw_by_blocks(block, weights, monkeypatch):
     whole = WMW().evaluate(*loo_of("one", weights))
     monkeypatch.setattr(_differentiable, "_BLOCK", block)
@@ -258,7 +272,8 @@ def test_standard_error_of_several_targets_is_of_the_mean_of_a_sample():
     assert_allclose(ours, losses.std() / np.sqrt(N), rtol=1e-13)
 
 
-@pytest.mark.parametrize(("criterion", "weighted"), in_turn(CRITERIA.values(), [False, True]))
+@each_criterion
+@pytest.mark.parametrize("weighted", [False, True])
 def test_standard_error_against_the_bootstrap(criterion, weighted):
     rng = np.random.default_rng(1)
     n = 200
@@ -300,9 +315,9 @@ def test_steep_smoothed_error_is_the_error_rate():
 # Error rates ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("weights", "threshold", "targets"), pairwise(WEIGHTS, [0.0, -0.4, 0.3], ["one", "column"])
-)
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("threshold", [0.0, -0.4, 0.3])
+@pytest.mark.parametrize("targets", ["one", "column"])
 def test_two_class_rates_against_scikit_learn(weights, threshold, targets):
     loo, weight = loo_of(targets, weights), WEIGHTS[weights]
     predicted = np.where(threshold < F, 1.0, -1.0)

@@ -241,6 +241,29 @@ def test_they_are_made_once_and_again_after_another_fit(monkeypatch):
     assert list(without.scores_) == ["error", "ber", "auc"]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("grouped", "threshold"), [(False, "ber"), (True, None)])
+def test_of_noise_they_are_chance(grouped, threshold):
+    """Labels drawn for rows, or for groups of rows that are alike, in equal numbers."""
+    rng = np.random.default_rng(3)
+    draws = []
+    for _ in range(40):
+        units = 20 if grouped else 30
+        y = rng.permutation(np.arange(units) % 2)
+        X = rng.normal(size=(units, 4))
+        number = np.arange(units)
+        if grouped:
+            number = np.repeat(number, 3)
+            X = X[number] + 0.2 * rng.normal(size=(len(number), 4))
+            y = y[number]
+        model = LSSVMClassifierCV("linear", search="grid", threshold=threshold)
+        scores = model.fit(X, y, groups=number if grouped else None).scores_
+        draws.append([scores["error"], scores["ber"], scores["auc"]])
+    mean, error = np.mean(draws, axis=0), np.std(draws, axis=0, ddof=1) / np.sqrt(len(draws))
+    assert (np.abs(mean - 0.5) < 2.5 * error).all(), (mean, error)
+    assert (error < 0.04).all()
+
+
 @pytest.mark.parametrize("cv", [None, 5])
 @pytest.mark.parametrize("log10_mu", [16, 20])
 def test_outputs_that_differ_by_rounding_are_ties(cv, log10_mu):

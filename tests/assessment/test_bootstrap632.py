@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.ensemble import BaggingClassifier, VotingClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -15,6 +16,7 @@ from sklearn.metrics import (
     zero_one_loss,
 )
 from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -159,6 +161,18 @@ def test_estimators_without_weights_get_the_copies_and_a_warning(two_classes, mo
     assert "held copies of rows" in repr(result)
 
 
+@pytest.mark.slow
+def test_selection_by_leave_one_out_is_not_misled(data_folder):
+    """Ripley's split of the Pima data: random splits and the test set give 0.25 to 0.28."""
+    table = pd.read_csv(data_folder / "pima_tr.csv")
+    X, y = table.drop(columns="target").to_numpy(), table["target"].to_numpy()
+    model = make_pipeline(StandardScaler(), LSSVMClassifierCV("rbf"))
+    result = assess(model, X, y, 8, scoring="ber", method="bootstrap", random_state=0)
+    assert result.mean["ber"] < 0.32
+    assert result.table["gamma"].median() < 0.1  # with copies 1, the nearest neighbor
+    assert "copies" not in repr(result)
+
+
 @pytest.mark.filterwarnings("ignore:KNeighborsClassifier cannot be given sample_weight")
 def test_assessment_puts_them_together(two_classes):
     X, y = two_classes
@@ -219,6 +233,25 @@ def test_standard_error_is_the_delta_method_of_its_definition(
     scorer = OWN.get(name) or get_scorer(name)
     ours = out_of_bag({name: scorer}, y, p if weighted else None, resamples)[name]
     assert ours.standard_error == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("names", [["error", "ber"], ["rmse", "r2"]])
+def test_standard_errors_are_those_of_new_data(names):
+    """Over 40 data sets of 50 rows, against the spread of the estimates."""
+    estimates, errors = [], []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(50, 3))
+        y = X[:, 0] + X[:, 1] + rng.normal(size=50)
+        model = Ridge() if "r2" in names else GaussianNB()
+        y = y if "r2" in names else y > 0
+        result = assess(model, X, y, 20, scoring=names, method="bootstrap", random_state=seed)
+        estimates.append(result.mean)
+        errors.append(result.standard_error)
+    ratio = np.sqrt(np.mean(np.square(errors), axis=0)) / np.std(estimates, axis=0)
+    assert (ratio > 0.75).all()
+    assert (ratio < 1.35).all()
 
 
 def test_no_interval_from_few_resamples(a_line):

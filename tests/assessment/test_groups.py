@@ -16,7 +16,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from looms import CopiesWarning
+from looms import CopiesWarning, LSSVMClassifierCV
 from looms.assessment import assess, compare, stored
 from looms.assessment._experiment import Experiment
 from looms.assessment._fit_routing import fit_arguments
@@ -120,6 +120,18 @@ def test_a_search_splits_by_group(patients):
         assert max(model[-1].best_score_ for model in models) < 0.7
 
 
+@pytest.mark.slow
+def test_leave_one_out_of_a_machine_leaves_out_patients(patients):
+    X, y, groups = patients
+    options = {"n_splits": 4, "random_state": 0, "scoring": "error"}
+    apart, together = (
+        assess(LSSVMClassifierCV("rbf"), X, y, groups=each, **options).table
+        for each in (None, groups)
+    )
+    assert apart["loo_error"].max() < 0.05
+    assert together["loo_error"].min() > 0.2
+
+
 def test_metadata_routing_asks_what_takes_groups(patients):
     with sklearn.config_context(enable_metadata_routing=True):
         for wants in (True, False):
@@ -194,6 +206,22 @@ def test_a_comparison_keeps_groups_together(patients):
     assert comparison.table.loc["one", "error"] > 0.2
     with pytest.raises(ValueError, match="assess each estimator by itself for 'forward'"):
         compare(models, X, y, method="forward", **options)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["shuffle", "kfold"])
+def test_a_comparison_in_a_store_tells_groups_apart(patients, tmp_path, method):
+    X, y, groups = patients
+    models = {"one": NEAREST, "line": LogisticRegression()}
+    options = {"n_splits": 10, "scoring": "auc", "random_state": 0, "method": method}
+    apart = compare(models, X, y, store=tmp_path, **options)
+    together = compare(models, X, y, groups=groups, store=tmp_path, **options)
+    assert together.table.loc["one", "auc"] < 0.8 < 0.95 < apart.table.loc["one", "auc"]
+    for name, model in models.items():
+        again = stored(model, X, y, groups=groups, store=tmp_path, **options)
+        assert again.table.equals(together.results[name].table)
+        by_itself = assess(model, X, y, groups=groups, **options)
+        assert by_itself.table["auc"].tolist() == again.table["auc"].tolist()
 
 
 def test_forward_splits_see_no_later_row():

@@ -7,6 +7,7 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -278,18 +279,28 @@ def test_parameters_without_a_key(counted):
         counted(model=DummyClassifier(constant=iter([1])))
 
 
-def test_the_splits_stored_before_a_disk_was_full_are_counted(counted, monkeypatch):
-    counted(2)
-    write, errors = _store.write_whole, iter([None, OSError(errno.ENOSPC, "No space left")])
+@pytest.mark.slow
+def test_full_disk(counted, tmp_path, monkeypatch):
+    """The third split finds no room: what was stored is there, and the rest runs later."""
+    expected = counted(store=tmp_path / "roomy")[0].table.to_csv()
+    n_written = 0
 
-    def until_it_is_full(path, data):
-        if path.name.startswith("seed") and (error := next(errors)):
-            raise error
-        write(path, data)
+    def write(path, data):
+        nonlocal n_written
+        n_written += path.name.startswith("seed")
+        if n_written == 3:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        real(path, data)
 
-    monkeypatch.setattr(_store, "write_whole", until_it_is_full)
-    with pytest.raises(StoreError, match=r"\(No space left\)\. The 3 stored before"):
-        counted()
+    real = _store.write_whole
+    with monkeypatch.context() as patch:
+        patch.setattr(_store, "write_whole", write)
+        with pytest.raises(StoreError, match=r"No space left on device\). The 2 stored before"):
+            counted(n_jobs=2)
+    assert len(split_files(tmp_path)) == 2
+    result, ran = counted()
+    assert ran == 4
+    assert result.table.to_csv() == expected
 
 
 def test_full_disk_for_real(counted, tmp_path):
@@ -367,6 +378,19 @@ def process(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_killed_with_its_workers(process, tmp_path):
+    """Killed while splits are finished, it ends with the table of a quiet run.
+
+    `tests/test_faults.py` ends one process at every operation of the store.
+    """
+    with process(n_jobs=2) as run:
+        os.killpg(run.pid, signal.SIGKILL)
+    assert 0 < len(split_files(tmp_path)) < 40
+    assert table_here(tmp_path / "store") == table_here(tmp_path / "quiet")
+
+
+@pytest.mark.slow
 def test_two_processes_on_one_store(process, tmp_path):
     with process() as other:
         here = table_here(tmp_path / "store")
@@ -377,3 +401,22 @@ def test_two_processes_on_one_store(process, tmp_path):
     for path in split_files(tmp_path):
         assert json.loads(path.read_bytes())["result"]["error"] is None
     assert not list((tmp_path / "store").rglob("*.part"))
+
+
+@pytest.mark.slow
+def test_two_threads_on_one_new_store(two_classes, tmp_path):
+    tables = []
+
+    def run():
+        result = looms.assess(
+            DummyClassifier(), *two_classes, 20, store=tmp_path / "store", random_state=0
+        )
+        tables.append(result.table.to_csv())
+
+    threads = [threading.Thread(target=run) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(tables) == 4
+    assert len(set(tables)) == 1

@@ -5,11 +5,13 @@ import numpy as np
 import pytest
 import sklearn
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import VotingClassifier
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.metrics import get_scorer
+from sklearn.metrics import accuracy_score, get_scorer, roc_auc_score
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -77,6 +79,39 @@ def test_integer_weights_are_copies_in_regressions(a_line, model):
     for (train, test), split in zip(folds(y, stratified=False), found.splits, strict=True):
         expected = scores_of_copies(model, X, y, W50, names, train, test)
         assert split.scores == pytest.approx(expected)
+
+
+def test_defaults_of_an_ensemble(two_classes):
+    model = VotingClassifier([("a", LogisticRegression()), ("b", DummyClassifier())], voting="soft")
+    X, y = two_classes
+    found = weighted(model, X, y, W60, 2)
+    for (train, test), split in zip(folds(y, 2), found.splits, strict=True):
+        model.fit(X[train], y[train], sample_weight=W60[train])
+        p = model.predict_proba(X[test])[:, 1]
+        assert split.scores["auc"] == roc_auc_score(y[test], p, sample_weight=W60[test])
+
+
+@pytest.mark.slow
+def test_the_whole_selection_and_leave_one_out_by_hand(two_classes):
+    X, y = two_classes
+    model = make_pipeline(StandardScaler(), looms.LSSVMClassifierCV("linear", threshold="ber"))
+    found = weighted(model, X, y, W60, scoring=["error", "auc", "ber"])
+    for (train, _), (_, row) in zip(folds(y), found.table.iterrows(), strict=True):
+        fit = {"lssvmclassifiercv__sample_weight": W60[train]}
+        machine = model.fit(X[train], y[train], **fit)[-1]
+        outputs, weight = machine.loo_.outputs, W60[train]
+        said = np.where(outputs > machine.threshold_, "yes", "no")
+        right = accuracy_score(y[train], said, sample_weight=weight)
+        assert (row["mu"], row["threshold"]) == (machine.mu_, machine.threshold_)
+        assert row["loo_error"] == pytest.approx(1 - right)
+        apart = (
+            clone(model).set_params(lssvmclassifiercv__nested=None).fit(X[train], y[train], **fit)
+        )
+        assert row["loo_auc"] == pytest.approx(apart[-1].scores_["auc"])
+        rate = looms.criteria.balanced_error_rate(*machine.loo_, threshold=machine.threshold_)
+        assert row["loo_ber"] == pytest.approx(rate)
+    plain = looms.assess(model, X, y, 4, scoring=["error", "auc", "ber"], random_state=0)
+    assert not np.allclose(found.table["loo_auc"], plain.table["loo_auc"])
 
 
 @pytest.mark.parametrize("form", [list, np.asarray, lambda w: w.astype(int)])

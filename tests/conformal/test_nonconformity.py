@@ -1,5 +1,7 @@
 """Conformity scores, p-values and the choice among models, against their definitions."""
 
+import doctest
+from importlib import import_module
 from itertools import combinations
 
 import numpy as np
@@ -194,6 +196,46 @@ def test_one_model_needs_no_joint_p_value():
     np.testing.assert_allclose(joint_p_values(calibration, scores), own[0], rtol=1e-12)
 
 
+@pytest.mark.parametrize("epsilon", [0.05, 0.1, 0.3])
+@pytest.mark.parametrize("m", [20, 50])
+def test_coverage_over_200_draws(epsilon, m):
+    """The joint p-values keep their promise; the smallest of the models' own breaks it."""
+    rng = np.random.default_rng(0)
+    n, n_models, draws = 100, 15, 200
+    joint, smallest, one = np.empty((3, draws))
+    for draw in range(draws):
+        # Models see the same sample, so their scores go together.
+        bag = rng.normal(size=m + n) + 0.7 * rng.normal(size=(n_models, m + n))
+        calibration, scores = bag[:, :m], bag[:, m:, None]
+        own = p_values(conformity_counts(calibration, scores), m)[..., 0]
+        joint[draw] = np.mean(joint_p_values(calibration, scores) > epsilon)
+        smallest[draw] = np.mean(own.min(axis=0) > epsilon)
+        one[draw] = np.mean(own[0] > epsilon)
+    exact = 1 - np.floor(epsilon * (m + 1) + 1e-9) / (m + 1)
+    assert 1 - epsilon <= exact <= 1 - epsilon + 1 / (m + 1)
+    for coverage in (joint, one):
+        error = coverage.std(ddof=1) / np.sqrt(draws)
+        assert abs(coverage.mean() - exact) < 3 * error
+    assert smallest.mean() < exact - 0.03
+
+
+def test_counts_over_n_would_not_cover():
+    """Why p-values have the sample itself among the others."""
+    rng = np.random.default_rng(0)
+    bag = rng.normal(size=(20_000, 51))
+    counts = conformity_counts(bag[:, :50], bag[:, 50:, None])[:, 0, 0]
+    three_errors = 3 * np.sqrt(0.1 * 0.9 / 20_000)
+    assert np.mean(p_values(counts, 50) <= 0.1) == pytest.approx(5 / 51, abs=three_errors)
+    assert np.mean(counts / 50 <= 0.1) == pytest.approx(6 / 51, abs=three_errors)
+
+
+@pytest.mark.parametrize("module", ["_bounds", "_nonconformity"])
+def test_doctest(module):
+    result = doctest.testmod(import_module(f"looms.conformal.{module}"), extraglobs={"np": np})
+    assert result.attempted > 0
+    assert result.failed == 0
+
+
 def test_bounds_are_those_of_the_sources():
     epsilon = np.array([0.0, 0.2])
     vc = epsilon + 5.66 * np.sqrt((np.log(np.e * 50) + np.log(8 * 110 / 0.05)) / 50)
@@ -204,6 +246,17 @@ def test_bounds_are_those_of_the_sources():
     assert vc_bound(0.0, 50, 110, delta=0.5) < vc_bound(0.0, 50, 110)
     assert dkw_bound(0.0, 50, 1, delta=0.9) == np.sqrt(np.log(2) / 100)
     assert vc_bound(0.0, 547, 110) > 1 > vc_bound(0.0, 548, 110)
+
+
+def test_the_dkw_bound_holds_for_all_models_at_once():
+    """Uniform scores: the share below t is t, so the worst excess over models and t shows."""
+    rng = np.random.default_rng(0)
+    n, n_models, delta, failed = 50, 20, 0.2, 0
+    for _ in range(400):
+        scores = np.sort(rng.uniform(size=(n_models, n)), axis=1)
+        below = np.arange(n) / n
+        failed += bool((scores - dkw_bound(below, n, n_models, delta) > 0).any())
+    assert 0 < failed / 400 < delta
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,9 @@ from copy import copy
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.signal import lfilter
+from scipy.stats import kstest
 from sklearn.model_selection import KFold, LeaveOneOut
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -16,27 +17,41 @@ from looms.blocks import ArrayBlocks
 from looms.diagnostics import _row_order, row_order
 from looms.diagnostics._row_order import N_RANDOM, _adjacent, _blocks, _exchanged
 from looms.folds import GapKFold
+from looms.units import Units
 
 RNG = np.random.default_rng(0)
-N = 44
+N, M = 44, 9
 X = RNG.normal(size=(N, 3))
 NUMBERS = X[:, 0] + X[:, 1] ** 2 + 0.3 * RNG.normal(size=N)
 CLASSES = np.digitize(NUMBERS, [0.3, 1.2])
 WEIGHT = np.where(np.arange(N) % 7 == 3, 0.0, RNG.uniform(0.3, 3.0, N))
 
 
+def refitted(model, kernel, mu, rows):
+    """Outputs for all rows of the machine of some, its ridge and landmarks held."""
+    n, zeta, y = np.count_nonzero(WEIGHT), model.fit_weight_[rows], model.loo_.y.reshape(N, -1)
+    basis = X[rows] if model.landmarks_ is None else model.landmarks_
+    phi = np.column_stack([kernel(X, basis), np.ones(N)])
+    A, b = np.zeros((phi.shape[1],) * 2), np.vstack([y[rows], np.zeros_like(y[:1])])
+    if model.landmarks_ is None:  # M α + b = y, Σ α = 0
+        A[-1, :-1] = A[:-1, -1] = 1.0
+        A[:-1, :-1] = kernel(basis, basis) + np.diag(n * mu / zeta)
+        return phi @ np.linalg.solve(A, b)
+    A[:-1, :-1] = n * mu * kernel(basis, basis)
+    A += phi[rows].T @ (zeta[:, None] * phi[rows])
+    return phi @ np.linalg.solve(A, phi[rows].T @ (zeta[:, None] * y[rows]))
+
+
 def by_refits(model, folds):
-    """Residuals of every row, trained without its fold; the ridges n μ / ζ are held."""
-    n, y = np.count_nonzero(WEIGHT), model.loo_.y.reshape(N, -1)
-    K, residuals = model.kernel_(X), np.full(y.shape, np.nan)
+    """Residuals of every row of a stack, or a machine, trained without its fold."""
+    residuals = np.full((N, model.loo_.y.reshape(N, -1).shape[1]), np.nan)
     for fold in np.unique(folds[folds >= 0]):
         rows = np.flatnonzero((folds != fold) & (model.fit_weight_ > 0))
-        A = np.ones((len(rows) + 1, len(rows) + 1))  # M α + b = y, Σ α = 0
-        A[-1, -1] = 0.0
-        A[:-1, :-1] = K[np.ix_(rows, rows)] + np.diag(n * model.mu_ / model.fit_weight_[rows])
-        solved = np.linalg.solve(A, np.vstack([y[rows], np.zeros_like(y[:1])]))
+        outputs = sum(
+            one.weight * refitted(model, one.kernel, one.mu, rows) for one in model.members_
+        )
         own = folds == fold
-        residuals[own] = y[own] - K[np.ix_(own, rows)] @ solved[:-1] - solved[-1]
+        residuals[own] = (model.loo_.y.reshape(N, -1) - outputs)[own]
     return residuals
 
 
@@ -44,6 +59,9 @@ MACHINES = {
     "given": LSSVMClassifier("rbf", mu=0.02),
     "numbers": LSSVMRegressorCV("rbf", nested=None),
     "features": LSSVMClassifier("linear", mu=0.02, class_weight="balanced"),
+    "landmarks": LSSVMClassifierCV("rbf", rank=M, nested=None, class_weight="balanced"),
+    "landmarks of numbers": LSSVMRegressorCV("matern12", rank=M, nested=None),
+    "stack": LSSVMClassifierCV(["linear", "rbf"], combine="stack", nested=None, max_iter=3),
 }
 
 
@@ -58,6 +76,11 @@ def test_residuals_and_scores_equal_those_of_refits(name):
     weight = getattr(model, "selection_weight_", WEIGHT)[train]
     press = np.average((residuals[train] ** 2).sum(axis=1), weights=weight)
     assert order.statistic == pytest.approx(press, rel=1e-7)
+    random = np.full(N, -1)
+    random[train] = np.random.default_rng(3).integers(0, 4, len(train))
+    left_out = model.left_out()
+    found = left_out.y - left_out.outputs(Units.of_numbers(random[train]))[0]
+    assert_allclose(found, by_refits(model, random)[train], rtol=1e-6, atol=1e-8)
     outputs = (model.loo_.y - residuals.reshape(model.loo_.y.shape))[train]
     if classes:
         wrong = (outputs - model.threshold_).argmax(axis=1) != CLASSES[train]
@@ -93,16 +116,45 @@ def test_a_table_sorted_by_numbers_is_exchanged_among_equal_ones_only(n, decimal
             assert set(y[places]) <= set(y[np.flatnonzero(np.diff(y) == 0)]) | set(middle(y))
 
 
-def test_no_partition_of_a_table_sorted_by_numbers_is_another():
-    X, y = track(70)
-    X, y = X[np.argsort(y)], np.sort(y)
-    assert row_order(LSSVMRegressor(mu=0.01).fit(X, y)).p_value == 1.0
-
-
 def middle(y):
     """Targets beside the border of the two halves, if that is in a row."""
     half = len(y) // 2
     return y[half - 6 : half + 6] if len(y) % 2 else []
+
+
+@pytest.mark.slow
+def test_the_p_value_of_rows_in_no_order_is_uniform(monkeypatch):
+    """Of a fifth of the partitions, in a fifth of the time."""
+    monkeypatch.setattr(_row_order, "N_RANDOM", 39)
+    y = NUMBERS > 0.5
+    p = []
+    for seed in range(80):
+        some = np.random.default_rng(seed).permutation(N)
+        p.append(row_order(LSSVMClassifier(mu=0.02).fit(X[some], y[some])).p_value)
+    assert kstest(p, "uniform").pvalue > 0.05
+    assert min(p) >= 1 / 40
+
+
+def draw(seed, n, classes):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    f = np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=n)
+    return X, (f > 0.4).astype(int) + (f > -0.4) if classes else f
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("classes", [True, False])
+def test_a_table_sorted_by_its_target_is_in_no_order(classes, monkeypatch):
+    if not classes:  # no partition is another
+        monkeypatch.setattr(_row_order, "N_RANDOM", 39)
+    p = []
+    for seed in range(30):
+        X, y = draw(seed, 70, classes)
+        order = np.argsort(y, kind="stable")[:: 1 if seed % 2 else -1]
+        machine = LSSVMClassifier(mu=0.01) if classes else LSSVMRegressor(mu=0.01)
+        p.append(row_order(machine.fit(X[order], y[order])).p_value)
+    assert np.mean(np.array(p) <= 0.05) <= 0.1
+    assert classes or min(p) == 1.0
 
 
 def track(n, seed=0):
@@ -122,6 +174,7 @@ def track(n, seed=0):
         LSSVMClassifierCV("rbf", rank=60, nested=None),
         LSSVMClassifierCV(["matern12", "rbf"], combine="stack", nested=None, max_iter=5),
         make_pipeline(StandardScaler(), LSSVMRegressorCV("rbf", nested=None)),
+        LSSVMClassifierCV("rbf", cv="2x5", nested=None),
         LSSVMClassifierCV("rbf", cv=LeaveOneOut(), nested=None),
     ],
 )

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
-from sklearn.metrics import balanced_accuracy_score
+from sklearn.metrics import balanced_accuracy_score, recall_score
 
 from looms import LSSVMClassifier, LSSVMRegressor
 from looms.conformal import jackknife_plus
@@ -28,6 +28,10 @@ LABELS = {
     "two classes": np.where(NOISY > 0.6, "yes", "no"),
     "three classes": np.digitize(NOISY, [-0.5, 0.6]),
 }
+
+
+def outputs_of(model, X):
+    return model.predict(X) if isinstance(model, LSSVMRegressor) else model.decision_function(X)
 
 
 def features_of(K):
@@ -102,6 +106,55 @@ class TestMachine:
             assert np.abs(other.predict(X_NEW) - model.predict(X_NEW)).max() > 0.01
 
 
+class TestLeaveOneOut:
+    """``loo_`` against fits of the estimator itself without each sample."""
+
+    @staticmethod
+    def refitted(model, X, y, weight, zeta):
+        """Outputs of fits without each sample.
+
+        The ridge is mu Σζ / ζ_i, and Σζ is short of the removed weight in a refit: a
+        larger mu holds the ridge where it was.
+        """
+        outputs = []
+        for i in range(len(X)):
+            others = np.delete(np.arange(len(X)), i)
+            mu = model.mu * zeta.sum() / zeta[others].sum()
+            refit = clone(model).set_params(kernel=model.kernel_, mu=mu)
+            refit.fit(X[others], y[others], sample_weight=weight[others])
+            outputs.append(outputs_of(refit, X[[i]])[0])
+        return np.array(outputs)
+
+    @pytest.mark.parametrize("fit_intercept", [True, False])
+    @pytest.mark.parametrize("weight", [np.ones(N), WEIGHT], ids=["unweighted", "weighted"])
+    @pytest.mark.parametrize("targets", TARGETS.values(), ids=TARGETS)
+    def test_regression(self, targets, weight, fit_intercept):
+        model = LSSVMRegressor(mu=0.01, fit_intercept=fit_intercept)
+        model.fit(X, targets, sample_weight=weight)
+        assert_allclose(
+            model.loo_.outputs, self.refitted(model, X, targets, weight, weight), rtol=1e-8
+        )
+        assert_array_equal(model.loo_.y, targets)
+        assert_array_equal(model.loo_.sample_weight, weight)
+
+    @pytest.mark.parametrize("weight", [np.ones(N), WEIGHT], ids=["unweighted", "weighted"])
+    @pytest.mark.parametrize("class_weight", [None, 4.0])
+    @pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
+    def test_classification(self, labels, class_weight, weight):
+        zeta = weight
+        if class_weight is not None:
+            first = labels[0]
+            class_weight = {first: class_weight}
+            zeta = weight * np.where(labels == first, class_weight[first], 1.0)
+        model = LSSVMClassifier("cubic", mu=1.0, class_weight=class_weight, threshold=0)
+        model.fit(X, labels, sample_weight=weight)
+        assert_allclose(
+            model.loo_.outputs, self.refitted(model, X, labels, weight, zeta), rtol=1e-8
+        )
+        assert set(np.unique(model.loo_.y)) == {-1.0, 1.0}
+        assert_array_equal(model.loo_.sample_weight, weight)
+
+
 class TestGroups:
     """``held_out_``, scores and intervals against fits of the estimator without each group."""
 
@@ -136,6 +189,19 @@ class TestGroups:
 
 
 class TestWeights:
+    def test_only_ratios_count(self):
+        model = LSSVMRegressor().fit(X, NOISY, sample_weight=WEIGHT)
+        scaled = LSSVMRegressor().fit(X, NOISY, sample_weight=1000 * WEIGHT)
+        assert_allclose(scaled.predict(X_NEW), model.predict(X_NEW), rtol=1e-10)
+
+    def test_a_whole_number_is_that_many_copies(self):
+        copies = np.arange(N) % 3 + 1
+        weighted = LSSVMRegressor().fit(X, NOISY, sample_weight=copies)
+        repeated = LSSVMRegressor().fit(np.repeat(X, copies, 0), np.repeat(NOISY, copies))
+        assert_allclose(weighted.predict(X_NEW), repeated.predict(X_NEW), rtol=1e-9)
+        unweighted = LSSVMRegressor().fit(X, NOISY)
+        assert np.abs(weighted.predict(X_NEW) - unweighted.predict(X_NEW)).max() > 1e-3
+
     @pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
     def test_zero_takes_no_part_and_has_an_output(self, labels):
         weight = np.where(np.arange(N) % 4 == 1, 0.0, WEIGHT)
@@ -183,6 +249,16 @@ class TestWeights:
         assert_allclose(balanced.dual_coef_, by_hand.dual_coef_, rtol=1e-10)
         assert np.abs(balanced.dual_coef_ - plain.dual_coef_).max() > 1e-3
 
+    def test_balanced_finds_more_of_the_rare_class(self):
+        rng = np.random.default_rng(3)
+        X = rng.normal(size=(150, 2))
+        rare = X[:, 0] + rng.normal(size=150) > 1.8
+        plain, balanced = (
+            recall_score(rare, LSSVMClassifier(class_weight=weight).fit(X, rare).predict(X))
+            for weight in (None, "balanced")
+        )
+        assert balanced > plain + 0.2
+
 
 class TestThreshold:
     labels = NOISY > 0.9
@@ -216,3 +292,30 @@ class TestThreshold:
         assert error_rate(*model.loo_) == pytest.approx(1 - accuracy)
         expected = 1 - balanced_accuracy_score(self.labels, guess, sample_weight=WEIGHT)
         assert balanced_error_rate(*model.loo_) == pytest.approx(expected)
+
+
+def test_documented_attributes_exist():
+    for model, y in (
+        (LSSVMClassifier(), LABELS["two classes"]),
+        (LSSVMClassifier(), LABELS["three classes"]),
+        (LSSVMRegressor(), TARGETS["two targets"]),
+    ):
+        model.fit(X, y)
+        assert model.kernel_.gamma > 0
+        assert model.mu_ == 1e-3
+        assert model.n_features_in_ == 3
+        assert model.X_fit_.shape == X.shape
+        assert model.loo_.n_samples == N
+        assert not hasattr(model, "feature_names_in_")
+        assert hasattr(model, "classes_") == isinstance(model, LSSVMClassifier)
+        assert hasattr(model, "threshold_") == isinstance(model, LSSVMClassifier)
+
+
+def test_fitting_leaves_the_parameters_alone_and_can_be_repeated():
+    kernel = RBF()
+    model = LSSVMRegressor(kernel).fit(X, NOISY)
+    first = model.predict(X_NEW)
+    assert model.kernel is kernel
+    assert kernel.gamma is None
+    model.fit(X[:, :2], NOISY)
+    assert_array_equal(model.fit(X, NOISY).predict(X_NEW), first)

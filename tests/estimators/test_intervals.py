@@ -4,17 +4,22 @@ import copy
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from pairwise import pairwise
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler, scale
 
 from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
 from looms.conformal import LocalScale, jackknife_minmax, jackknife_plus
-from looms.kernels import RBF
+from looms.kernels import RBF, Polynomial
+from looms.kernels._names import as_kernel
 from looms.lssvm import left_out
 from looms.lssvm.features import Features
 from looms.model_files import load_model, save_model
@@ -35,6 +40,7 @@ WEIGHTS = {
     "weighted": RNG.uniform(0.2, 3.0, N),
     "zeros": np.where(np.arange(N) % 5 == 0, 0.0, RNG.uniform(0.2, 3.0, N)),
 }
+KERNELS = {"rbf": RBF(0.3), "linear": "linear", "cubic": Polynomial(3, 1.0)}
 MU = 0.05
 METHODS = ("plus", "minmax", "scaled")
 UNITS = np.array([1.0, 1e6, 1e-4])
@@ -125,9 +131,30 @@ class TestFewFeatures:
 
 class TestModels:
     @pytest.mark.parametrize(
-        ("weights", "targets", "Kind"),
-        [("zeros", "one", np.asarray), ("weighted", "two", sp.csr_array)],
+        ("kernel", "weights", "targets", "fit_intercept"),
+        pairwise(KERNELS, WEIGHTS, TARGETS, [True, False]),
     )
+    def test_regressors_equal_n_refits(self, kernel, weights, targets, fit_intercept):
+        kernel, y = KERNELS[kernel], TARGETS[targets]
+        model = LSSVMRegressor(kernel, mu=MU, fit_intercept=fit_intercept)
+        model.fit(X, y, sample_weight=WEIGHTS[weights])
+        k = as_kernel(kernel)
+        assert_close(all_outputs(model, X_NEW), refitted_outputs(model, k(X), k(X_NEW, X), y))
+
+    @pytest.mark.parametrize(
+        ("labels", "weights", "class_weight", "fit_intercept"),
+        pairwise(LABELS, WEIGHTS, [None, "balanced"], [True, False]),
+    )
+    def test_classifiers_equal_n_refits(self, labels, weights, class_weight, fit_intercept):
+        k = RBF(0.3)
+        model = LSSVMClassifier(k, mu=MU, fit_intercept=fit_intercept, class_weight=class_weight)
+        model.fit(X, LABELS[labels], sample_weight=WEIGHTS[weights])
+        theirs = refitted_outputs(model, k(X), k(X_NEW, X), model.loo_.y)
+        assert_close(all_outputs(model, X_NEW), theirs)
+
+    @pytest.mark.parametrize("weights", WEIGHTS)
+    @pytest.mark.parametrize("targets", TARGETS)
+    @pytest.mark.parametrize("Kind", [np.asarray, sp.csr_array, sp.csr_matrix])
     def test_precomputed_and_sparse(self, weights, targets, Kind):
         k, y, weight = RBF(0.3), TARGETS[targets], WEIGHTS[weights]
         dense = LSSVMRegressor(k, mu=MU).fit(X, y, weight)
@@ -151,6 +178,23 @@ class TestModels:
         assert_close(model.predict_interval(X_NEW, 0.9), jackknife_plus(r, theirs, 0.9))
         ours = model.predict_interval(X_NEW, 0.9, "minmax")
         assert_close(ours, jackknife_minmax(r, theirs, 0.9))
+
+    @pytest.mark.parametrize("Estimator", [LSSVMRegressorCV, LSSVMClassifierCV])
+    def test_machines_that_chose_their_hyperparameters(self, Estimator):
+        rng = np.random.default_rng(1)
+        X, X_new = rng.normal(size=(60, 2)), rng.normal(size=(5, 2))
+        noisy = np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=60)
+        weight = np.where(np.arange(60) % 7 == 0, 0.0, rng.uniform(0.5, 2, 60))
+        y = noisy > 0 if Estimator is LSSVMClassifierCV else noisy
+        model = Estimator()
+        if Estimator is LSSVMClassifierCV:
+            model.set_params(class_weight="balanced", threshold="ber")
+        model.fit(X, y, weight)
+        k = model.kernel_
+        theirs = refitted_outputs(model, k(X), k(X_new, X), model.loo_.y)
+        assert_close(all_outputs(model, X_new), theirs)
+        outputs = model.left_out().outputs(Units.rows(np.count_nonzero(weight)))
+        assert_allclose(outputs[0, :, 0], model.loo_.outputs[weight > 0], rtol=1e-8)
 
     def test_fit_weight(self):
         weight = WEIGHTS["zeros"]
@@ -199,6 +243,17 @@ class TestKept:
         second = model.fit(X, 2 * NOISY).predict_interval(X_NEW)
         assert model.left_out() is not models
         assert_allclose(second, 2 * first, rtol=1e-9)
+
+    def test_need_a_fit(self):
+        with pytest.raises(NotFittedError):
+            LSSVMRegressor().left_out()
+
+    def test_a_fit_that_failed_changes_nothing(self):
+        model = LSSVMRegressor(RBF(0.3)).fit(X, NOISY)
+        before = model.predict_interval(X_NEW)
+        with pytest.raises(ValueError, match="NaN"):
+            model.fit(X * np.nan, NOISY)
+        assert_array_equal(model.predict_interval(X_NEW), before)
 
     @pytest.mark.parametrize("targets", TARGETS)
     def test_not_in_copies_and_files(self, targets, tmp_path):
@@ -270,8 +325,42 @@ class TestIntervals:
         assert (widths[1] < widths[2]).all()
         assert (np.ptp(model.predict_interval(X_NEW, method="minmax"), axis=1) > widths[1]).all()
 
+    def test_frames_and_pipelines(self):
+        frame, new = (pd.DataFrame(A, columns=["a", "b", "c"]) for A in (X, X_NEW))
+        pipe = make_pipeline(StandardScaler(), LSSVMRegressor()).fit(frame, NOISY)
+        ours = pipe[-1].predict_interval(pipe[:-1].transform(new))
+        assert ours.shape == (M, 2)
+        model = LSSVMRegressor().fit(frame, NOISY)
+        with pytest.raises(ValueError, match="feature names"):
+            model.predict_interval(new[["b", "a", "c"]])
+
+
+COVERAGE = 0.8
+
+
+def covered(method, heteroscedastic, n_repeats=60, n=40, m=100):
+    """Share of new targets inside, over training sets; kernel and μ held fixed."""
+    shares = []
+    for seed in range(n_repeats):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(size=(n + m, 1))
+        noise = 0.05 + X[:, 0] ** 2 if heteroscedastic else 0.3
+        y = np.sin(6 * X[:, 0]) + noise * rng.normal(size=n + m)
+        model = LSSVMRegressor(RBF(8.0), mu=2e-3).fit(X[:n], y[:n])
+        lower, upper = model.predict_interval(X[n:], COVERAGE, method).T
+        shares.append(np.mean((lower <= y[n:]) & (y[n:] <= upper)))
+    return np.mean(shares), np.std(shares, ddof=1) / np.sqrt(n_repeats)
+
 
 class TestCoverage:
+    @pytest.mark.slow
+    @pytest.mark.parametrize("heteroscedastic", [False, True])
+    @pytest.mark.parametrize("method", METHODS)
+    def test_made_data(self, method, heteroscedastic):
+        share, error = covered(method, heteroscedastic)
+        assert share > COVERAGE - 3 * error
+        assert share < 0.93
+
     @pytest.mark.slow
     def test_scaled_intervals_follow_the_noise(self):
         """About the nominal coverage where noise is small and where it is large."""
@@ -294,13 +383,69 @@ class TestCoverage:
         assert_allclose(scaled, 0.9, atol=0.03)
         assert np.mean(width["scaled"]) < 0.85 * np.mean(width["plus"])
 
+    @pytest.mark.slow
+    @pytest.mark.parametrize("method", METHODS)
+    def test_yacht(self, method, data_folder):
+        table = pd.read_csv(data_folder / "yacht.csv")
+        y = table.pop("target").to_numpy()
+        X = scale(table.to_numpy())
+        shares = []
+        for seed in range(12):
+            order = np.random.default_rng(seed).permutation(len(y))
+            train, test = order[:100], order[100:]
+            model = LSSVMRegressor(RBF(0.1), mu=1e-5).fit(X[train], y[train])
+            lower, upper = model.predict_interval(X[test], 0.9, method).T
+            shares.append(np.mean((lower <= y[test]) & (y[test] <= upper)))
+        assert np.mean(shares) > 0.9 - 3 * np.std(shares, ddof=1) / np.sqrt(12)
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("class_conditional", [False, True])
+    @pytest.mark.parametrize("n_classes", [2, 3])
+    def test_sets_on_made_data(self, class_conditional, n_classes):
+        shares, by_class = [], []
+        for seed in range(60):
+            rng = np.random.default_rng(seed)
+            y = np.digitize(rng.uniform(size=260), [0.8, 0.9][: n_classes - 1])
+            X = rng.normal(size=(260, 2)) + 1.2 * np.column_stack([y == 1, y == 2])
+            if np.bincount(y[:60], minlength=n_classes).min() < 4:
+                continue
+            model = LSSVMClassifier(RBF(0.3), mu=1e-2).fit(X[:60], y[:60])
+            sets = model.predict_set(X[60:], COVERAGE, class_conditional)
+            held = sets[np.arange(200), y[60:]]
+            shares.append(held.mean())
+            by_class.append([held[y[60:] == c].mean() for c in range(n_classes)])
+        error = np.std(shares, ddof=1) / np.sqrt(len(shares))
+        assert np.mean(shares) > COVERAGE - 3 * error
+        rare = np.mean(by_class, axis=0)[1:]
+        if class_conditional:
+            errors = np.std(by_class, axis=0, ddof=1)[1:] / np.sqrt(len(by_class))
+            assert (rare > COVERAGE - 3 * errors).all()
+        else:
+            assert rare.max() < COVERAGE - 0.1
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("class_conditional", [False, True])
+    def test_sets_on_real_data(self, class_conditional, data_folder):
+        table = pd.read_csv(data_folder / "liver.csv")
+        y = table.pop("target").to_numpy()
+        X = scale(np.log1p(table.to_numpy()))
+        shares = []
+        for seed in range(20):
+            order = np.random.default_rng(seed).permutation(len(y))
+            train, test = order[:150], order[150:]
+            model = LSSVMClassifier(RBF(0.1), mu=1e-3).fit(X[train], y[train])
+            sets = model.predict_set(X[test], 0.9, class_conditional)
+            shares.append(sets[np.arange(68), np.searchsorted(model.classes_, y[test])].mean())
+        assert np.mean(shares) > 0.9 - 3 * np.std(shares, ddof=1) / np.sqrt(20)
+        assert sets.sum(axis=1).mean() < 2.5
+
 
 class TestSets:
-    @pytest.mark.parametrize(
-        ("labels", "weights", "class_conditional"), pairwise(LABELS, WEIGHTS, [False, True])
-    )
+    @pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
+    @pytest.mark.parametrize("weights", WEIGHTS)
+    @pytest.mark.parametrize("class_conditional", [False, True])
     def test_against_a_loop(self, labels, weights, class_conditional):
-        k, labels = RBF(0.3), LABELS[labels]
+        k = RBF(0.3)
         model = LSSVMClassifier(k, mu=MU).fit(X, labels, WEIGHTS[weights])
         seen = np.flatnonzero(model.fit_weight_ > 0)
         codes = model.loo_.y
@@ -331,6 +476,14 @@ class TestSets:
             LSSVMClassifier(RBF(0.3), threshold=t).fit(X, LABELS["two classes"]) for t in (0, -0.5)
         )
         assert_array_equal(plain.predict_set(X_NEW, 0.7), moved.predict_set(X_NEW, 0.7))
+
+    def test_pure_noise_gives_large_sets_and_separated_classes_small_ones(self):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(60, 2))
+        noise = LSSVMClassifier(RBF(0.3)).fit(X, np.arange(60) % 2)
+        assert noise.predict_set(X[:20], 0.95).sum(axis=1).mean() > 1.5
+        far = LSSVMClassifier(RBF(0.3)).fit(X + 9 * (np.arange(60) % 2)[:, None], np.arange(60) % 2)
+        assert (far.predict_set(X[:20], 0.9).sum(axis=1) <= 1).all()
 
 
 class TestBadInput:
@@ -378,6 +531,14 @@ class TestBadInput:
         model = LSSVMClassifier().fit(X, LABELS["two classes"])
         with pytest.raises(ValueError, match="class_conditional must be True or False, got 'no'"):
             model.predict_set(X_NEW, class_conditional="no")
+
+    def test_not_fitted_and_other_features(self):
+        with pytest.raises(NotFittedError):
+            LSSVMRegressor().predict_interval(X_NEW)
+        with pytest.raises(NotFittedError):
+            LSSVMClassifier().predict_set(X_NEW)
+        with pytest.raises(ValueError, match="2 features"):
+            LSSVMRegressor().fit(X, NOISY).predict_interval(X_NEW[:, :2])
 
 
 PREDICTIONS = {

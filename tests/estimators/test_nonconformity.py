@@ -1,6 +1,8 @@
 """Classifiers that choose a member for each sample against their definitions."""
 
+import doctest
 from copy import copy
+from importlib import import_module
 
 import numpy as np
 import pandas as pd
@@ -20,7 +22,7 @@ from sklearn.model_selection import (
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
+from sklearn.svm import SVC, LinearSVC
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -212,6 +214,38 @@ def test_left_out_samples_are_no_neighbors_of_themselves():
         model.validation_scores_[0], (other - same) / (other + same), atol=0.05
     )
     assert model.validation_scores_.min() < 0
+
+
+@pytest.mark.slow
+def test_coverage_over_200_splits():
+    """Of the whole selection and of a model named in advance; the chosen model's falls short."""
+    X, y = make_blobs(700, centers=[[0, 0], [1.3, 0]], cluster_std=1.0, random_state=0)
+    pool = {"C": [0.1, 10.0, 1000.0], "gamma": [0.1, 1.0, 10.0]}
+    epsilons, n_splits = (0.1, 0.25), 200
+    coverage = np.empty((2, 3, n_splits))
+    rng = np.random.default_rng(1)
+    for seed in range(n_splits):
+        order = rng.permutation(len(y))
+        fit, new = order[:100], order[100:200]
+        model = NonconformityClassifier(
+            pool, stratify=False, validation_size=19, random_state=seed, **PAPER
+        ).fit(X[fit], y[fit])
+        at = np.arange(100), y[new]
+        p = model.model_p_values(X[new])
+        chosen = model.chosen_model(X[new])
+        for e, epsilon in enumerate(epsilons):
+            coverage[e, :, seed] = (
+                model.predict_set(X[new], 1 - epsilon)[at].mean(),
+                (p[4][at] > epsilon + 1e-12).mean(),
+                (p[(chosen, *at)] > epsilon + 1e-12).mean(),
+            )
+    for epsilon, (*exact_ones, chosen) in zip(epsilons, coverage, strict=True):
+        exact = 1 - np.floor(epsilon * 20 + 1e-9) / 20
+        assert exact == pytest.approx(1 - epsilon)
+        for shares in exact_ones:
+            error = np.std(shares, ddof=1) / np.sqrt(n_splits)
+            assert abs(np.mean(shares) - exact) < 3 * error
+        assert np.mean(chosen) < exact - 0.02
 
 
 def test_sets_shrink_as_coverage_falls():
@@ -564,6 +598,28 @@ def test_decision_values_that_cannot_be_told_apart_are_refused():
     for member, message in ((TwoColumns(), "have shape"), (Infinite(), "NaN or infinity")):
         with pytest.raises(ValueError, match=message):
             NonconformityClassifier([member]).fit(X, Y)
+
+
+def test_a_failed_fit_changes_nothing():
+    model = NonconformityClassifier(GRID, random_state=0).fit(X, Y)
+    before = model.predict(X)
+    with pytest.raises(ValueError, match="only one class"):
+        model.fit(X, np.full(40, "a"))
+    np.testing.assert_array_equal(model.predict(X), before)
+
+
+def test_doctest():
+    result = doctest.testmod(import_module("looms.estimators._nonconformity"))
+    assert result.attempted > 0
+    assert result.failed == 0
+
+
+def test_any_decision_function_will_do():
+    X, y = data(3, 200)
+    pool = [LinearSVC(), LogisticRegression(C=10.0), SVC(decision_function_shape="ovo")]
+    model = NonconformityClassifier(pool, random_state=0).fit(X[:150], y[:150])
+    assert model.score(X[150:], y[150:]) > 0.6
+    assert {type(member) for member in model.pool_} == {LinearSVC, LogisticRegression, SVC}
 
 
 def test_class_conditional_sets_cover_a_rare_class():

@@ -1,12 +1,15 @@
 """Probabilities and thresholds of the classifiers, from their leave-one-out outputs."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from pairwise import pairwise
 from scipy.stats import rankdata
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.metrics import f1_score, precision_score, recall_score
+from sklearn.model_selection import LeaveOneOut as OneOut
+from sklearn.model_selection import TunedThresholdClassifierCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -15,6 +18,8 @@ from looms.calibration import (
     class_probabilities,
     fit_calibrator,
     fit_sigmoid,
+    log_loss,
+    loo_probabilities,
 )
 from looms.calibration._calibrators import CALIBRATIONS
 from looms.criteria import balanced_error_rate
@@ -34,10 +39,9 @@ each_classifier = pytest.mark.parametrize("Estimator", [LSSVMClassifier, LSSVMCl
 each_calibration = pytest.mark.parametrize("calibration", CALIBRATIONS)
 
 
-@pytest.mark.parametrize(
-    ("Estimator", "calibration", "y"),
-    pairwise([LSSVMClassifier, LSSVMClassifierCV], CALIBRATIONS, [TWO, THREE]),
-)
+@each_classifier
+@each_calibration
+@pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
 def test_probabilities_are_the_calibrated_outputs(Estimator, calibration, y):
     model = Estimator("linear", calibration=calibration).fit(X, y, sample_weight=WEIGHT)
     calibrator = fit_calibrator(model.loo_, calibration)
@@ -139,9 +143,8 @@ def test_unknown_calibration(Estimator, calibration):
     assert model.calibrator_ is before
 
 
-@pytest.mark.parametrize(
-    ("calibration", "y"), [("beta", TWO), ("isotonic", TWO), ("sigmoid", THREE)]
-)
+@each_calibration
+@pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
 def test_model_files_keep_them(calibration, y, tmp_path):
     model = make_pipeline(StandardScaler(), LSSVMClassifierCV("linear", calibration=calibration))
     if y is TWO:
@@ -213,6 +216,12 @@ class TestThresholds:
             other.fit(x, y)  # warnings are errors here
         assert_array_equal(other.predict(x), model.predict(x))
 
+    @each_classifier
+    @pytest.mark.parametrize("threshold", [True, False, np.True_])
+    def test_true_is_no_threshold(self, Estimator, threshold):
+        with pytest.raises(ValueError, match="threshold must be a number, 'ber'"):
+            Estimator("linear", threshold=threshold).fit(X, TWO)
+
     def test_candidates_compete_by_what_the_threshold_is_for(self):
         options = {"criterion": ["press", "wmw", "hinge"], "kernel": ["linear", "rbf"]}
         options["cv"] = np.arange(len(X))
@@ -224,3 +233,52 @@ class TestThresholds:
             balanced_error_rate(*model.loo_, threshold=candidate.threshold)
             for candidate in model.candidates_
         ]
+
+    @each_classifier
+    @pytest.mark.parametrize("rule", [FBeta(), f1_score], ids=["rule", "metric"])
+    def test_three_classes_have_none(self, Estimator, rule):
+        with pytest.raises(ValueError, match="needs two classes, but y has 3"):
+            Estimator("linear", threshold=rule).fit(X, THREE)
+
+
+class TestWhatScikitLearnRefuses:
+    """Both leave one out only here."""
+
+    def test_calibration(self):
+        refused = CalibratedClassifierCV(LSSVMClassifier("linear", calibration=None), cv=OneOut())
+        with pytest.raises(ValueError, match="LeaveOneOut cross-validation does not allow"):
+            refused.fit(X, TWO)
+        assert LSSVMClassifier("linear").fit(X, TWO).predict_proba(X).shape == (N, 2)
+
+    @pytest.mark.slow
+    @pytest.mark.filterwarnings("ignore::UserWarning")  # it has many, of test splits of one class
+    def test_threshold(self):
+        model = LSSVMClassifier("linear", calibration=None)
+        refused = TunedThresholdClassifierCV(model, scoring="balanced_accuracy", cv=OneOut())
+        with pytest.raises(ValueError, match="impossible to optimize the decision threshold"):
+            refused.fit(X[::8], TWO[::8])
+        assert LSSVMClassifier("linear", threshold="ber").fit(X, TWO).threshold_ != 0
+
+
+def test_with_scorers_of_scikit_learn():
+    scores = cross_val_score(LSSVMClassifier("linear"), X, TWO, scoring="neg_log_loss", cv=4)
+    assert (scores > -0.69).all()
+
+
+@pytest.mark.slow
+def test_log_loss_leaving_one_out_is_that_of_refits_on_real_data(data_folder):
+    """Of whole pipelines, calibration and all, refitted without each of fifty samples."""
+    table = pd.read_csv(data_folder / "haberman.csv")
+    features, y = table.drop(columns="target").to_numpy(float), table["target"].to_numpy()
+    features = StandardScaler().fit_transform(features)
+    model = LSSVMClassifier(mu=1e-2).fit(features, y)
+    p = loo_probabilities(model.loo_)
+    refitted = []
+    for i in range(50):
+        others = np.arange(len(y)) != i
+        # The ridge of the machine stays as it was while a sample is left out.
+        kept = clone(model).set_params(mu=1e-2 * len(y) / (len(y) - 1), kernel=model.kernel_)
+        kept.fit(features[others], y[others])
+        refitted.append(kept.predict_proba(features[i : i + 1])[0])
+    assert_allclose(p[:50], refitted, atol=0.01)
+    assert log_loss(model.loo_, p) == pytest.approx(0.535, abs=0.03)

@@ -1,17 +1,24 @@
 """Rows that are held out together: folds, groups and copies in the self-tuning machines."""
 
-from itertools import product
+import pickle
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from pairwise import pairwise
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.model_selection import (
+    GridSearchCV,
     GroupKFold,
     KFold,
     LeaveOneGroupOut,
     PredefinedSplit,
+    cross_validate,
 )
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from looms import LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
 from looms._classes import class_indices
@@ -158,18 +165,25 @@ def test_held_out_outputs_are_those_of_refits(
     assert_array_equal(model.held_out_.sample_weight, np.ones(N) if w is None else w)
 
 
+OPTIONS = [
+    ({"cv": 4}, None),
+    ({"cv": 3}, None),
+    ({"cv": KFold(4)}, None),
+    ({"cv": GapKFold(4)}, None),
+    ({"copies": "together"}, None),
+    ({}, GROUPS),
+    ({"cv": 4}, GROUPS),
+    ({"copies": "together"}, GROUPS),
+]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("target", "search", "option", "groups"),
-    [
-        ("two classes", "gradient", {"cv": KFold(4)}, None),
-        ("numbers", "grid", {"cv": 4}, None),
-        ("numbers", "gradient", {"copies": "together"}, None),
-        ("two classes", "grid", {"copies": "together"}, GROUPS),
-        ("numbers", "gradient", {"cv": 4}, GROUPS),
-    ],
+    ("target", "search", "options"),
+    pairwise(["two classes", "numbers"], ["gradient", "grid"], OPTIONS),
 )
-def test_each_option_changes_what_the_choice_is_made_by(target, search, option, groups):
+def test_each_option_changes_what_the_choice_is_made_by(target, search, options):
+    option, groups = options
     plain = machine(target, search=search).fit(X, TARGETS[target])
     other = machine(target, search=search, **option).fit(X, TARGETS[target], groups=groups)
     assert other.selection_.value != pytest.approx(plain.selection_.value, rel=1e-6)
@@ -288,9 +302,123 @@ def test_intervals_and_sets_leave_out_the_whole_group(target):
     assert (np.abs(ours - theirs) > 1e-3).any()
 
 
+class TestRouting:
+    """Groups through scikit-learn's metadata routing."""
+
+    @pytest.fixture(autouse=True)
+    def routing(self):
+        with config_context(enable_metadata_routing=True):
+            yield
+
+    def plain(self, rows, **options):
+        model = LSSVMRegressorCV("linear", **options)
+        return model.fit(X[rows], SIGNAL[rows], groups=GROUPS[rows])
+
+    def test_a_pipeline_passes_them_on_when_asked(self):
+        machine = LSSVMRegressorCV("linear")
+        expected = self.plain(slice(None))
+        asked = make_pipeline(FunctionTransformer(), clone(machine).set_fit_request(groups=True))
+        asked.fit(X, SIGNAL, groups=GROUPS)
+        assert asked[-1].mu_ == expected.mu_
+        assert_array_equal(asked[-1].held_out_.outputs, expected.held_out_.outputs)
+        renamed = make_pipeline(FunctionTransformer(), machine.set_fit_request(groups="patient"))
+        assert_array_equal(
+            renamed.fit(X, SIGNAL, patient=GROUPS)[-1].units_.clusters, asked[-1].units_.clusters
+        )
+        with pytest.raises(UnsetMetadataPassedError, match="groups"):
+            make_pipeline(LSSVMRegressorCV()).fit(X, SIGNAL, groups=GROUPS)
+
+    def test_searches_and_cross_validation_split_them_with_the_rows(self):
+        model = LSSVMRegressorCV("linear").set_fit_request(groups=True)
+        outer = GroupKFold(4)
+        grid = GridSearchCV(model, {"fit_intercept": [True, False]}, cv=outer)
+        grid.fit(X, SIGNAL, groups=GROUPS)
+        expected = self.plain(slice(None), fit_intercept=grid.best_params_["fit_intercept"])
+        assert_array_equal(grid.best_estimator_.held_out_.outputs, expected.held_out_.outputs)
+        run = cross_validate(
+            model, X, SIGNAL, cv=outer, params={"groups": GROUPS}, return_estimator=True
+        )
+        for fitted, (train, _) in zip(
+            run["estimator"], outer.split(X, SIGNAL, GROUPS), strict=True
+        ):
+            assert fitted.mu_ == self.plain(train).mu_
+            assert_array_equal(fitted.units_.clusters, self.plain(train).units_.clusters)
+
+
 @pytest.mark.parametrize(
-    ("target", "n"), [*product(["two classes"], [3, 5, 6]), ("numbers", 3), ("numbers", 4)]
+    "options", [{"cv": "2x3"}, {"cv": 4, "search": "grid"}, {"search": "grid"}, {"cv": KFold(3)}]
 )
+@pytest.mark.parametrize("target", ["two classes", "two targets"])
+def test_clones_fit_the_same_and_pickles_keep_what_was_held_out(target, options):
+    model = machine(target, **options).fit(X, TARGETS[target])
+    again = clone(model).fit(X, TARGETS[target])
+    kept = pickle.loads(pickle.dumps(model))
+    for other in (again, kept):
+        assert_array_equal(other.held_out_.outputs, model.held_out_.outputs)
+        assert_array_equal(other.units_.codes, model.units_.codes)
+        assert other.scores_ == pytest.approx(model.scores_, nan_ok=True)
+        if "search" in options:
+            assert_array_equal(other.nested_.held_out.outputs, model.nested_.held_out.outputs)
+        else:
+            assert other.nested_ is model.nested_ is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("target", "groups", "weight", "cv"),
+    pairwise(["numbers", "two targets"], [None, GROUPS], WEIGHTS, [None, 4]),
+)
+def test_intervals_of_a_search_repeated_in_folds_are_of_machines_tuned_without_them(
+    target, groups, weight, cv
+):
+    w = np.ones(N) if WEIGHTS[weight] is None else WEIGHTS[weight]
+    model = machine(target, nested="folds", cv=cv)
+    model.fit(X, TARGETS[target], sample_weight=w, groups=groups)
+    nested, new = model.nested_, RNG.normal(size=(4, 3))
+    F = np.empty((len(new), *nested.held_out.y.shape))
+    outputs = np.empty(nested.held_out.y.shape)
+    for number in np.unique(nested.folds):
+        fold = nested.folds == number
+        rest = np.setdiff1d(np.flatnonzero(w), nested.rows[fold])
+        tuned = (
+            clone(model)
+            .set_params(nested=None)
+            .fit(
+                X[rest],
+                TARGETS[target][rest],
+                sample_weight=w[rest],
+                groups=None if groups is None else groups[rest],
+            )
+        )
+        outputs[fold] = tuned.predict(X[nested.rows[fold]])
+        F[:, fold] = tuned.predict(new)[:, None]
+    assert_allclose(nested.held_out.outputs, outputs, rtol=1e-6, atol=1e-8)
+    expected = jackknife_plus(nested.held_out.residuals, F, 0.8)
+    assert_allclose(model.predict_interval(new, 0.8), expected, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize(("target", "groups"), [("two classes", None), ("three classes", GROUPS)])
+@pytest.mark.slow
+def test_machines_tuned_without_a_fold_see_classes_weigh_what_they_do_in_all(target, groups):
+    y, w = TARGETS[target], WEIGHTS["some are zero"]
+    model = machine(target, nested="folds").fit(X, y, sample_weight=w, groups=groups)
+    nested, classes = model.nested_, np.unique(y)
+    outputs, plain = (np.empty(nested.held_out.y.shape) for _ in range(2))
+    for number in np.unique(nested.folds):
+        fold = nested.folds == number
+        rest = np.setdiff1d(np.flatnonzero(w), nested.rows[fold])
+        shares = sum((y == c) * (w[y == c].sum() / w[rest][y[rest] == c].sum()) for c in classes)
+        for found, weight in ((outputs, w * shares), (plain, w)):
+            own = None if groups is None else groups[rest]
+            tuned = clone(model).set_params(nested=None)
+            tuned.fit(X[rest], y[rest], sample_weight=weight[rest], groups=own)
+            found[fold] = tuned._outputs(X[nested.rows[fold]])
+    assert_allclose(nested.held_out.outputs, outputs, rtol=1e-6, atol=1e-8)
+    assert not np.allclose(outputs, plain, rtol=1e-3)
+
+
+@pytest.mark.parametrize("n", range(3, 9))
+@pytest.mark.parametrize("target", ["numbers", "two classes"])
 @pytest.mark.filterwarnings("ignore")
 def test_few_rows_have_figures_all_the_same(n, target):
     y = np.arange(n) % 2 if "classes" in target else np.arange(n) * 1.0

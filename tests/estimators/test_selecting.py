@@ -26,11 +26,13 @@ from looms import (
 from looms.criteria import (
     DIFFERENTIABLE,
     PRESS,
+    SmoothedError,
     as_criterion,
     balanced_error_rate,
 )
-from looms.kernels import ARD, RBF, Linear
+from looms.kernels import ARD, RBF, Linear, Polynomial
 from looms.optimize import Outcome
+from looms.report import cautions
 from looms.selection import Objective
 from looms.threshold import find_threshold
 
@@ -95,6 +97,13 @@ class TestWhatIsChosen:
         model = LSSVMClassifierCV(criterion=criterion).fit(X, y)
         objective = Objective(X, np.where(y == 1, 1.0, -1.0), criterion=criterion)
         best = self.grid_minimum(objective)
+        assert model.selection_.value < best + 0.15 * model.selection_.standard_error
+
+    @pytest.mark.slow
+    def test_it_is_close_to_the_best_of_a_fine_grid_in_regression(self):
+        X, y = diabetes()
+        model = LSSVMRegressorCV().fit(X, y)
+        best = self.grid_minimum(Objective(X, y))
         assert model.selection_.value < best + 0.15 * model.selection_.standard_error
 
     @staticmethod
@@ -174,6 +183,26 @@ class TestCandidates:
             balanced_error_rate(*model.loo_, threshold=model.threshold_)
         )
 
+    def test_the_smallest_press_is_chosen(self):
+        model = LSSVMRegressorCV(["linear", "rbf", "cubic"], cv=EACH_ROW)
+        model.fit(X, Y, sample_weight=WEIGHT)
+        scores = [c.score for c in model.candidates_]
+        best = model.candidates_[int(np.argmin(scores))]
+        assert model.kernel_ is best.kernel
+        assert best.score == pytest.approx(PRESS().evaluate(*model.loo_).value)
+        assert best.score == best.value
+
+    def test_the_order_does_not_matter(self):
+        one = LSSVMRegressorCV(["linear", "rbf"]).fit(X, Y)
+        other = LSSVMRegressorCV(["rbf", "linear"]).fit(X, Y)
+        assert_array_equal(one.predict(X_NEW), other.predict(X_NEW))
+
+    def test_criteria_as_objects(self):
+        steep = SmoothedError(steepness=30.0)
+        model = LSSVMClassifierCV(criterion=[steep, "smoothed_error"]).fit(X, LABELS)
+        assert [c.criterion for c in model.candidates_] == [steep, "smoothed_error"]
+        assert model.candidates_[0].mu != model.candidates_[1].mu
+
     def test_three_classes_compete_by_their_balanced_error(self):
         model = LSSVMClassifierCV(["linear", "rbf"], cv=EACH_ROW).fit(X, THREE)
         wrong = (model.loo_.outputs - model.threshold_).argmax(axis=1) != THREE
@@ -193,6 +222,24 @@ class TestRecord:
         assert_allclose(2.0**tuning.theta, [*model.kernel_.gammas, model.mu_])
         best = min(model.candidates_, key=lambda c: c.score)
         assert best.n_evaluations == tuning.n_evaluations
+
+    def test_large_data_are_searched_in_stages(self, monkeypatch):
+        monkeypatch.setattr("looms.selection._subsamples._SCAN_SAMPLES", 50)
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(820, 2))
+        y = np.sin(3 * X[:, 0]) + 0.3 * rng.normal(size=820)
+        model = LSSVMRegressorCV().fit(X, y)
+        assert [size for size, _ in model.selection_.stages] == [205, 820]
+        assert len(model.selection_.history) < model.selection_.n_evaluations
+        assert model.selection_.value == pytest.approx(np.mean(model.loo_.residuals**2))
+        assert model.selection_.value < 0.3**2 * 1.25
+        alone = Objective(X, y)
+        alone = min(alone.evaluate(t, gradient=False).value for t in self.around(model.selection_))
+        assert model.selection_.value < alone + 0.1 * model.selection_.standard_error
+
+    @staticmethod
+    def around(tuning):
+        return [tuning.theta + step for step in ([0.5, 0], [-0.5, 0], [0, 0.5], [0, -0.5])]
 
 
 def decisions(**options):
@@ -228,6 +275,14 @@ class TestOptions:
     def test_option(self, option):
         assert np.abs(decisions(**option) - decisions()).max() > 1e-4
 
+    @pytest.mark.parametrize(
+        "option", [{"optimizer": "scg"}, {"fit_intercept": False}, {"prior": True}], ids=str
+    )
+    def test_option_in_regression(self, option):
+        plain = LSSVMRegressorCV("ard").fit(X, Y).predict(X_NEW)
+        changed = LSSVMRegressorCV("ard", **option).fit(X, Y).predict(X_NEW)
+        assert np.abs(changed - plain).max() > 1e-4
+
     def test_optimizers_agree(self):
         X, y = diabetes()
         found = {
@@ -237,6 +292,16 @@ class TestOptions:
         best = min(t.value for t in found.values())
         for tuning in found.values():
             assert tuning.value < best + 0.1 * tuning.standard_error
+
+    def test_each_criterion_is_lowest_where_it_was_the_criterion(self):
+        models = {
+            name: LSSVMClassifierCV(criterion=name, tol_se=1e-3, n_restarts=2).fit(X, LABELS)
+            for name in ("press", "squared_hinge", "wmw", "cross_entropy")
+        }
+        for name, model in models.items():
+            for other in models.values():
+                value = as_criterion(name).evaluate(*other.loo_).value
+                assert model.selection_.value <= value + 0.02 * model.selection_.standard_error
 
     def test_class_weight_counts_in_the_fit_and_selection_weight_in_the_criterion(self):
         model = LSSVMClassifierCV(selection_weight={True: 30}).fit(X, LABELS)
@@ -324,6 +389,13 @@ class TestOptions:
         assert free.kernel_.gamma != 0.05
         assert free.selection_.value < held.selection_.value
 
+    def test_bounds_confine_a_hyper_parameter(self):
+        kernel = Polynomial(degree=3, c=2.0, c_bounds=(1.0, 3.0))
+        with pytest.warns(BoundWarning, match="c ended at its upper bound 3: .*add 'linear'"):
+            model = LSSVMRegressorCV(kernel).fit(X, Y)
+        assert model.kernel_.c == pytest.approx(3.0)
+        assert model.kernel_.degree == 3
+
     def test_prior_holds_the_kernel_nearer_to_its_start(self):
         rng = np.random.default_rng(8)
         X, y = rng.normal(size=(40, 10)), rng.normal(size=40) > 0
@@ -354,6 +426,25 @@ class TestWarnings:
         model = LSSVMRegressorCV([self.narrow, "rbf"]).fit(self.x, self.wave + Y[:60] / 9)
         assert model.candidates_[0].at_bounds
         assert not model.candidates_[1].at_bounds
+
+
+def test_documented_attributes_exist():
+    model = LSSVMClassifierCV().fit(pd.DataFrame(X, columns=list("abc")), LABELS)
+    assert_array_equal(model.classes_, [False, True])
+    assert_array_equal(model.feature_names_in_, ["a", "b", "c"])
+    own = ["threshold_", "selection_", "candidates_", "n_iter_", "classes_"]
+    for name in [*own, "kernel_", "mu_", "loo_", "dual_coef_", "intercept_", "X_fit_"]:
+        assert hasattr(model, name), name
+
+
+@pytest.mark.slow
+def test_fitted_twice_gives_the_same_and_keeps_the_parameters():
+    kernel = RBF()
+    model = LSSVMClassifierCV([kernel, "linear"]).fit(X, LABELS)
+    first = model.decision_function(X_NEW)
+    assert kernel.gamma is None
+    model.fit(X[:, :2], THREE)
+    assert_array_equal(model.fit(X, LABELS).decision_function(X_NEW), first)
 
 
 class TestScales:
@@ -396,3 +487,11 @@ class TestScales:
     def test_pixels_that_are_seldom_dark_are_no_other_scale(self):
         pixels = np.clip(self.rng.normal(size=(90, 6)) - [0, 0, 0, 0, 0, 1.8], 0, 2)
         assert not self.warned(LSSVMRegressorCV(nested=None), pixels, self.y)
+
+    def test_the_report_says_so_too(self):
+        model = self.machines[0]
+        with warnings.catch_warnings(action="ignore"):
+            found = [each["title"] for each in cautions(clone(model).fit(self.X, self.y))]
+        assert "Columns of other scales" in found
+        scaled = clone(model).fit(StandardScaler().fit_transform(self.X), self.y)
+        assert "Columns of other scales" not in [each["title"] for each in cautions(scaled)]

@@ -93,6 +93,27 @@ def test_held_out_outputs_are_of_machines_tuned_without_the_fold(target, combine
     assert_allclose([by_kernel.get(k, 0.0) for k in KERNELS], shares, atol=1e-4)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("target", TARGETS)
+def test_outputs_of_a_stack_are_the_weighted_outputs_of_its_members(target):
+    weight = np.where(np.arange(len(X)) < 5, 0.0, 1.0)
+    model = machine(target, combine="stack").fit(X, TARGETS[target], sample_weight=weight)
+    alone = [machine(target, kernel=kernel) for kernel in KERNELS.values()]
+    for one in alone:
+        one.fit(X, TARGETS[target], sample_weight=weight)
+    names = [type(one.kernel).__name__.lower() for one in model.members_]
+    shares = {n: one.weight for n, one in zip(names, model.members_, strict=True)}
+    for of, at in (
+        (lambda m: m._outputs(X_NEW), model._outputs(X_NEW)),
+        (lambda m: m.loo_.outputs, model.loo_.outputs),
+    ):
+        expected = sum(shares.get(k, 0.0) * of(m) for k, m in zip(KERNELS, alone, strict=True))
+        assert_allclose(at, expected, rtol=1e-8)
+    largest = max(model.members_, key=lambda one: one.weight)
+    assert model.kernel_ is largest.kernel
+    assert model.candidates_[model.best_index_].kernel is largest.kernel
+
+
 def test_weights_are_of_the_least_loss():
     y = RNG.normal(size=60)
     F = y + RNG.normal(size=(3, 60)) * np.array([[0.5], [0.8], [2.0]])
@@ -219,6 +240,29 @@ def test_a_metric_without_weights():
 
 def accuracy_score_of(y_true, y_predicted):
     return np.mean(y_true == y_predicted)
+
+
+@pytest.mark.parametrize("nested", ["auto", "folds"])
+@pytest.mark.slow
+def test_of_few_rows_the_whole_choice_is_repeated(nested):
+    model = machine("numbers", kernel=["linear", "rbf"], combine="stack", nested=nested).fit(X, Y)
+    nested = model.nested_
+    assert len(np.unique(nested.folds)) == 5
+    rest = nested.folds != 3
+    alone = machine("numbers", kernel=["linear", "rbf"], combine="stack")
+    alone.fit(X[rest], Y[rest])
+    assert_allclose(nested.held_out.outputs[~rest], alone.predict(X[~rest]), rtol=1e-6)
+    intervals = model.predict_interval(X_NEW)
+    assert (intervals[:, 0] < intervals[:, 1]).all()
+
+
+@pytest.mark.slow
+def test_intervals_are_of_the_stacks_without_each_fold():
+    model = machine("numbers", combine="stack").fit(X, Y)
+    residuals, blocks = model._models_without_rows(X)
+    F = np.concatenate([f for _, f in blocks])
+    assert_allclose(F[range(len(X)), range(len(X))], model.nested_.held_out.outputs, rtol=1e-8)
+    assert_allclose(residuals, Y - model.nested_.held_out.outputs)
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """SVCCV against refitting: its scores, its machine, its probabilities, its choice."""
 
+import pickle
 from functools import cache
 from itertools import combinations, product
 
@@ -12,7 +13,8 @@ from pairwise import in_turn
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.preprocessing import scale
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler, scale
 from sklearn.svm import SVC
 
 from looms import SVCCV, BoundWarning
@@ -161,6 +163,31 @@ class TestScores:
             assert_array_equal(model.loo_.y, expected.y)
             assert_array_equal(model.loo_.sample_weight, refitted.weight)
 
+    @pytest.mark.slow
+    @pytest.mark.filterwarnings("ignore::looms.OneClassWarning")
+    @pytest.mark.parametrize(
+        ("y", "grid"), [(TWO, {"C": [0.1], "gamma": [0.2]}), (THREE, HELD)], ids=["two", "three"]
+    )
+    def test_the_error_is_that_of_the_classifier_without_each_sample(self, y, grid):
+        def machine():
+            return SVCCV(
+                *("rbf", "error"),
+                param_grid=grid,
+                search="grid",
+                probability="single",
+                threshold=0.0,
+            )
+
+        decisions, wrong = [], 0
+        for i in range(N):
+            rest = np.arange(N) != i
+            without = machine().fit(X[rest], y[rest])
+            decisions.append(without.decision_function(X[[i]])[0])
+            wrong += without.predict(X[[i]])[0] != y[i]
+        model = machine().fit(X, y)
+        assert_allclose(model.loo_.outputs, decisions, atol=1e-7)
+        assert model.loo_score_ == pytest.approx(wrong / N)
+
     def test_the_error_is_by_the_sigmoids_that_predict(self):
         """Where leave-one-out outputs say nothing, sigmoids of them decide nothing."""
         grid = {"C": [0.1], "gamma": [0.2]}
@@ -184,6 +211,18 @@ class TestScores:
         monkeypatch.setattr(DualSolution, "left_out", counted)
         fitted(THREE, criterion="press")
         assert len(followed) == 3 + 3  # of three pairs, in the search and after it
+
+    @pytest.mark.filterwarnings("ignore::looms.BoundWarning")
+    @pytest.mark.slow
+    @pytest.mark.filterwarnings("ignore::looms.OptimisticScoresWarning")
+    def test_the_likelihood_is_not_misled_by_a_machine_of_the_mean(self):
+        """Its held-out outputs point away from their classes, and no sigmoid makes use of them."""
+        rng = np.random.default_rng(1)
+        y = np.arange(100) % 2
+        points = rng.normal(size=(100, 4)) + np.outer(y, [1, 0, 0, 0])
+        model = SVCCV().fit(points, y)
+        assert model.scores_["error"] < 0.4
+        assert model.loo_score_ == pytest.approx(200 * model.scores_["log_loss"], rel=0.1)
 
     def test_scores_are_those_of_scikit_learn(self):
         """LIBSVM is good for three digits."""
@@ -214,6 +253,17 @@ class TestScores:
         score = refitted.score("log_likelihood", probability="single")
         assert_allclose(model.loo_score_, score, rtol=1e-6)
         assert C < np.abs(model.dual_coef_).max() <= 5 * C
+
+    @pytest.mark.slow
+    @pytest.mark.filterwarnings("ignore::looms.OneClassWarning")
+    def test_class_weights_of_three_classes_count_in_the_sigmoids(self):
+        factor = np.where(THREE == 2, 30.0, 1.0)
+        model = fitted(THREE, class_weight={2: 30.0}, selection_weight=None, probability="single")
+        refitted = Refitted(THREE, factor)
+        refitted.weight = np.ones(N)
+        score = refitted.score("log_likelihood", probability="single")
+        assert_allclose(model.loo_score_, score, rtol=1e-6)
+        assert np.sum(model.predict(X) == 2) > np.sum(fitted(THREE).predict(X) == 2)
 
     def test_selection_weights_change_the_criterion_only(self):
         model = fitted(selection_weight={"yes": 5.0}, probability="single")
@@ -430,6 +480,25 @@ class TestSearch:
         assert model.loo_score_ == pytest.approx(471.732, abs=1e-3)
 
 
+class TestWithScikitLearn:
+    @each_problem
+    def test_pickle_and_clone(self, y, weight):
+        model = fitted(y, weight)
+        again = pickle.loads(pickle.dumps(model))
+        assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+        assert clone(model).get_params() == model.get_params()
+
+    def test_names_of_features(self):
+        frame = pd.DataFrame(X, columns=["a", "b"])
+        model = make_pipeline(StandardScaler(), SVCCV(param_grid=HELD)).fit(frame, TWO)
+        assert model.predict(frame).shape == (N,)
+        assert_array_equal(SVCCV(param_grid=HELD).fit(frame, TWO).feature_names_in_, ["a", "b"])
+
+    def test_arguments_stay_as_they_are(self, read_only):
+        fitted(weight=read_only(WEIGHT))
+        SVCCV(param_grid=HELD).fit(read_only(X), TWO)
+
+
 class TestBadInput:
     @pytest.mark.parametrize(
         ("parameters", "text"),
@@ -466,6 +535,15 @@ class TestBadInput:
         with pytest.raises(ValueError, match="needs two classes"):
             SVCCV(threshold="ber").fit(X, THREE)
 
+    @pytest.mark.parametrize("value", [np.nan, np.inf])
+    def test_values_that_are_no_numbers(self, value):
+        bad = X.copy()
+        bad[3, 1] = value
+        with pytest.raises(ValueError, match="Input X contains"):
+            SVCCV().fit(bad, TWO)
+        with pytest.raises(ValueError, match="Input X contains"):
+            fitted().predict(bad)
+
     def test_kernel_values_that_are_no_numbers(self):
         with pytest.raises(ValueError, match="their squares overflow: scale the features"):
             SVCCV(Polynomial(3, 1.0)).fit(1e200 * X, TWO)
@@ -474,6 +552,10 @@ class TestBadInput:
         K = -RBF(1.0)(X)
         with pytest.raises(ValueError, match="not positive semi-definite"):
             SVCCV("precomputed").fit(K, TWO)
+
+    def test_one_class(self):
+        with pytest.raises(ValueError, match="only one class is present"):
+            SVCCV().fit(X, np.zeros(N))
 
     @pytest.mark.filterwarnings("ignore::looms.OneClassWarning")
     @pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
@@ -513,3 +595,10 @@ class TestBadInput:
         assert model.cv_results_["rank_loo_score"][3] == 4
         with pytest.raises(ValueError, match=r"No setting of 1 has a score.*duality gap is 0.25"):
             SVCCV(param_grid={**grid, "C": 10.0}).fit(X, TWO)
+
+    def test_a_fit_that_fails_leaves_the_machine_before(self):
+        model = fitted()
+        before = model.predict_proba(X)
+        with pytest.raises(ValueError, match="only one class"):
+            model.fit(X, np.zeros(N))
+        assert_array_equal(model.predict_proba(X), before)

@@ -1,12 +1,16 @@
 """SVCCV with rows that are held out together, against refits; nested choice, scores, sets."""
 
-from itertools import combinations
+import pickle
+from itertools import combinations, product
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from pairwise import pairwise
-from sklearn.model_selection import KFold
+from sklearn import config_context
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
 
 from looms import SVCCV
 from looms._classes import class_indices
@@ -17,12 +21,14 @@ from looms.conformal._sets import class_margins
 from looms.criteria import DIFFERENTIABLE, error_rate
 from looms.estimators._folds import outer_folds
 from looms.kernels import RBF
+from looms.model_files import load_model, save_model
 from looms.selection._fold_pairs import pair_auc
 from looms.svm import solve
 
 N = 36
 rng = np.random.default_rng(23)
 X = rng.normal(size=(N, 2))
+NEW = rng.normal(size=(7, 2))
 LATENT = X[:, 0] - X[:, 1] ** 2 + 0.7 * rng.normal(size=N)
 TWO = np.where(LATENT > -0.6, "yes", "no")
 THREE = np.digitize(LATENT, np.quantile(LATENT, [0.3, 0.7]))
@@ -65,14 +71,18 @@ def coupled(log_odds):
 class Refitted:
     """Outputs of every pair, (n, n_pairs), and sigmoids, without the fold of each row."""
 
-    def __init__(self, y, weight, numbers):
+    def __init__(self, y, weight, numbers, K_new=None):
         self.labels = np.unique(y, return_inverse=True)[1]
         n_pairs = self.labels.max() * (self.labels.max() + 1) // 2
         self.outputs = np.empty((N, n_pairs))
+        self.new = None if K_new is None else np.empty((len(K_new), N, n_pairs))
         for g in np.unique(numbers):
             own = numbers == g
             for q, (*_, f) in enumerate(without(self.labels, weight, ~own, K[own])):
                 self.outputs[own, q] = f
+            if K_new is not None:
+                for q, (*_, f) in enumerate(without(self.labels, weight, ~own, K_new)):
+                    self.new[:, own, q] = f[:, None]
         self.slopes, self.intercepts = np.empty((2, N, n_pairs))
         for q, (a, b) in enumerate(combinations(range(self.labels.max() + 1), 2)):
             for g in np.unique(numbers):
@@ -147,6 +157,18 @@ def test_rows_of_weight_zero_have_the_output_of_the_machine():
     assert_allclose(model.held_out_.outputs[~zero], part.held_out_.outputs, atol=1e-9)
 
 
+@pytest.mark.slow
+def test_a_kernel_matrix_and_sparse_samples_have_groups_too():
+    options = {"threshold": 0.0, "nested": "folds", "search": "grid"}
+    plain = SVCCV(RBF(GAMMA, gamma_bounds="fixed"), param_grid={"C": C}, **options)
+    given = SVCCV("precomputed", param_grid={"C": C}, **options).fit(K, TWO, groups=GROUPS)
+    plain.fit(sp.csr_array(X), TWO, groups=GROUPS)
+    assert_allclose(given.held_out_.outputs, plain.held_out_.outputs, atol=1e-8)
+    assert_allclose(given.nested_.held_out.outputs, plain.nested_.held_out.outputs, atol=1e-8)
+    K_new = RBF(GAMMA)(NEW, X)
+    assert_array_equal(given.predict_set(K_new), plain.predict_set(sp.csr_array(NEW)))
+
+
 @pytest.mark.parametrize(
     ("options", "groups", "text"),
     [
@@ -164,7 +186,26 @@ def test_what_cannot_be_held_out_is_refused(options, groups, text):
         SVCCV(**HELD, **options).fit(X, TWO, groups=groups)
 
 
+def test_groups_are_routed():
+    with config_context(enable_metadata_routing=True):
+        model = SVCCV(search="grid", param_grid=HELD["param_grid"]).set_fit_request(groups=True)
+        search = GridSearchCV(model, {"probability": ["loo"]}, cv=GroupKFold(3))
+        search.fit(X, TWO, groups=GROUPS)
+    assert_array_equal(search.best_estimator_.units_.clusters, NUMBERS)
+
+
 class TestNested:
+    def test_the_folds_of_a_splitter_are_those_of_the_choice(self):
+        options = {"param_grid": {"C": [0.1, 3.0], "gamma": [0.1, 0.4]}, "search": "grid"}
+        nested = SVCCV(**options, cv=KFold(4), nested="folds").fit(X, TWO).nested_
+        for rest, out in KFold(4).split(X):
+            assert len(np.unique(nested.folds[out])) == 1
+            weight = np.array([(c == TWO).sum() / (TWO[rest] == c).sum() for c in TWO[rest]])
+            weight *= len(rest) / weight.sum()
+            one = SVCCV(**options, cv=nested.folds[rest]).fit(X[rest], TWO[rest], weight)
+            raw = one.decision_function(X[out]) + one.threshold_
+            assert_allclose(nested.held_out.outputs[out], raw)
+
     @pytest.mark.slow
     @pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
     def test_each_row_is_predicted_by_a_machine_chosen_without_its_fold(self, y):
@@ -200,6 +241,14 @@ class TestNested:
         assert plain.threshold_ == nested.threshold_
         assert plain.nested_ is None
 
+    def test_it_comes_back_from_a_file(self, tmp_path):
+        model = SVCCV(**HELD, nested="folds").fit(X, TWO, groups=GROUPS)
+        save_model(tmp_path / "m.skops", model, {})
+        for loaded in (load_model(tmp_path / "m.skops").model, pickle.loads(pickle.dumps(model))):
+            assert loaded.scores_ == model.scores_
+            assert loaded.scores_se_ == model.scores_se_
+            assert_array_equal(loaded.predict_set(NEW, 0.8), model.predict_set(NEW, 0.8))
+
 
 class TestScores:
     @pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
@@ -221,6 +270,18 @@ class TestScores:
         loss = -np.log(p[np.arange(N), labels])
         assert scores["log_loss"] == pytest.approx(np.average(loss, weights=WEIGHT))
 
+    @pytest.mark.slow
+    def test_the_area_of_noise_is_a_half_however_smooth_the_machine(self):
+        smooth = {"param_grid": {"C": [0.05], "gamma": [0.1]}, "search": "grid"}
+        areas = []
+        for seed in range(12):
+            rng = np.random.default_rng(seed)
+            noise, label = rng.normal(size=(60, 5)), rng.permutation(60) < 30
+            model = SVCCV(**smooth).fit(noise, label)
+            assert roc_auc_score(label, model.loo_.outputs) < 0.2  # as each leans from its class
+            areas.append(model.scores_["auc"])
+        assert abs(np.mean(areas) - 0.5) < 3 * np.std(areas) / np.sqrt(12)
+
     def test_without_probabilities_there_is_no_log_loss(self):
         for y in (TWO, THREE):
             assert "log_loss" not in SVCCV(**HELD, probability=None).fit(X, y).scores_
@@ -238,6 +299,21 @@ class TestScores:
 
 
 class TestSets:
+    @pytest.mark.slow
+    @pytest.mark.parametrize("groups", [None, GROUPS], ids=["rows", "groups"])
+    @pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
+    def test_they_are_of_machines_without_each_row_or_its_group(self, y, groups):
+        model = SVCCV(**HELD).fit(X, y, WEIGHT, groups=groups)
+        numbers = np.arange(N) if groups is None else NUMBERS
+        refits = Refitted(y, WEIGHT, numbers, RBF(GAMMA)(NEW, X))
+        values, new = refits.decisions(refits.outputs), refits.decisions(refits.new)
+        labels = refits.labels
+        loo = class_margins(values.reshape(N, -1))[np.arange(N), labels]
+        scores = class_margins(new.reshape(len(NEW), N, -1))
+        for coverage, conditional in product((0.5, 0.8), (False, True)):
+            expected = prediction_sets(loo, scores, coverage, labels if conditional else None)
+            assert_array_equal(model.predict_set(NEW, coverage, conditional), expected)
+
     def test_nested_ones_are_of_machines_chosen_without_the_fold(self):
         model = SVCCV(**HELD, nested="folds").fit(X, TWO)
         nested = model.nested_

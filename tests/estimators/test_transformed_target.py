@@ -82,6 +82,16 @@ def test_a_fit_is_that_of_the_transformed_target_and_loo_is_that_of_refits():
     assert_allclose(model.predict_interval(X_NEW, 0.8), ends)
 
 
+@pytest.mark.slow
+def test_without_a_transform_it_is_the_machine_itself():
+    model = Transformed(LSSVMRegressorCV(), "none", statistic="median").fit(X, Y)
+    machine = LSSVMRegressorCV().fit(X, Y)
+    assert_allclose(model.predict(X_NEW), machine.predict(X_NEW))
+    assert_allclose(model.scores_["rmse"], machine.scores_["rmse"])
+    assert_allclose(model.scores_se_["mae"], machine.scores_se_["mae"])
+    assert_allclose(model.predict_interval(X_NEW), machine.predict_interval(X_NEW))
+
+
 BLOCKS = [np.flatnonzero(np.arange(N) // 15 == k) for k in range(4)]
 WITH_GAPS = [(np.setdiff1d(np.arange(N), np.arange(b[0] - 3, b[-1] + 4)), b) for b in BLOCKS]
 
@@ -269,6 +279,15 @@ def test_other_regressors_are_refused():
         Transformed(Transformed()).fit(X, Y)
 
 
+def test_groups_reach_a_machine_with_given_values():
+    groups = np.arange(N) // 3
+    model = Transformed(FIXED, "log", nested=None).fit(X, Y, groups=groups)
+    machine = clone(FIXED).fit(X, np.log(Y), groups=groups)
+    assert_allclose(model.machine_.held_out_.outputs, machine.held_out_.outputs)
+    alone = Transformed(FIXED, "log", nested=None).fit(X, Y)
+    assert abs(model.scores_["mae"] - alone.scores_["mae"]) > 1e-3
+
+
 def test_rows_leave_and_join_under_the_same_transform():
     rows = np.array([3, 11, 40])
     rest = np.delete(np.arange(N), rows)
@@ -286,3 +305,11 @@ def test_rows_leave_and_join_under_the_same_transform():
         assert again.certify(2).relative < 1e-8
     with pytest.raises(ValueError, match="'log' does not admit all targets"):
         ours.with_rows(X[:1], [-1.0])
+
+
+@pytest.mark.parametrize("method", ["plus", "minmax", "scaled"])
+def test_methods_of_intervals_are_those_of_the_machine(method):
+    model = Transformed(FIXED, "log", nested=None).fit(X, Y)
+    machine = clone(FIXED).fit(X, np.log(Y))
+    ends = model.predict_interval(X_NEW, 0.8, method)
+    assert_allclose(ends, np.exp(machine.predict_interval(X_NEW, 0.8, method)))

@@ -1,25 +1,78 @@
 """The estimators inside scikit-learn's tools."""
 
+import pickle
+
+import joblib
 import numpy as np
-from numpy.testing import assert_allclose
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import config_context
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.inspection import permutation_importance
+from sklearn.metrics import make_scorer, mean_squared_error
 from sklearn.model_selection import (
     GridSearchCV,
+    KFold,
     cross_val_predict,
     cross_val_score,
+    cross_validate,
 )
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor
-from looms.kernels import RBF, Linear, Normalized
+from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
+from looms.kernels import RBF, Linear, Normalized, Polynomial
 
 rng = np.random.default_rng(4)
 X = rng.normal(size=(60, 3))
 Y = np.sin(2 * X[:, 0]) + 0.4 * rng.normal(size=60)
 LABELS = Y > 0.2
+
+ESTIMATORS = [
+    LSSVMClassifier(RBF() + 0.5 * Linear(), mu=0.1, class_weight={True: 2.0}, threshold="ber"),
+    LSSVMRegressor(Normalized(Polynomial(degree=3)), fit_intercept=False),
+    LSSVMClassifierCV(["linear", RBF(gamma_bounds=(0.01, 10.0))], ["press", "wmw"]),
+    LSSVMRegressorCV("ard", optimizer="scg", prior=True, tol_se=0.1),
+]
+each_estimator = pytest.mark.parametrize(
+    "estimator", ESTIMATORS, ids=lambda estimator: type(estimator).__name__
+)
+
+
+def fitted(estimator):
+    return clone(estimator).fit(X, LABELS if "Classifier" in repr(estimator) else Y)
+
+
+@each_estimator
+@pytest.mark.parametrize("through", ["pickle", "joblib"])
+def test_saved_and_loaded(estimator, through, tmp_path):
+    model = fitted(estimator)
+    if through == "pickle":
+        loaded = pickle.loads(pickle.dumps(model))
+    else:
+        joblib.dump(model, tmp_path / "model")
+        loaded = joblib.load(tmp_path / "model")
+    face = "decision_function" if hasattr(model, "classes_") else "predict"
+    assert_allclose(getattr(loaded, face)(X), getattr(model, face)(X), rtol=1e-9)
+    assert_array_equal(loaded.loo_.residuals, model.loo_.residuals)
+    assert repr(loaded.kernel_) == repr(model.kernel_)
+    if hasattr(model, "selection_"):
+        assert loaded.selection_.outcome is model.selection_.outcome
+        assert len(loaded.candidates_) == len(model.candidates_)
+
+
+@pytest.mark.slow
+@each_estimator
+def test_clone_and_set_params(estimator):
+    model = fitted(estimator)
+    copy = clone(model)
+    assert not hasattr(copy, "dual_coef_")
+    assert repr(copy) == repr(estimator)
+    assert_array_equal(fitted(copy).predict(X), model.predict(X))
+    with pytest.raises(ValueError, match="Invalid parameter 'gamma'"):
+        copy.set_params(gamma=3)
 
 
 def test_parameters_of_kernels_nest():
@@ -37,6 +90,14 @@ def test_grid_search_over_kernel_parameters():
     assert search.best_params_ == {"kernel__gamma": 0.3, "mu": 1e-2}
     assert search.best_estimator_.kernel_.gamma == 0.3
     assert len(set(search.cv_results_["mean_test_score"].round(6))) == 6
+
+
+@pytest.mark.slow
+def test_grid_search_over_kernels_and_options():
+    grid = {"kernel": ["linear", RBF()], "selection_weight": [None, "balanced"]}
+    search = GridSearchCV(LSSVMClassifierCV(), grid, cv=3, n_jobs=2).fit(X, LABELS)
+    assert len(search.cv_results_["params"]) == 4
+    assert search.best_score_ > 0.7
 
 
 def test_precomputed_kernel_in_cross_validation():
@@ -60,3 +121,55 @@ def test_meta_estimators():
     both = np.column_stack([LABELS, X[:, 1] > 0])
     model = MultiOutputClassifier(LSSVMClassifier()).fit(X, both)
     assert model.predict(X).shape == (60, 2)
+
+
+class TestMetadataRouting:
+    """Sample weights reach ``fit`` where they were asked for."""
+
+    weight = np.where(np.arange(60) < 30, 0.0, 1.0)
+    folds = KFold(3, shuffle=True, random_state=0)
+
+    @staticmethod
+    def scorer():
+        unweighted = make_scorer(mean_squared_error, greater_is_better=False)
+        return unweighted.set_score_request(sample_weight=False)
+
+    def expected(self, estimator, weight):
+        errors = []
+        for train, test in self.folds.split(X):
+            model = clone(estimator)
+            model.fit(X[train], Y[train], sample_weight=None if weight is None else weight[train])
+            errors.append(mean_squared_error(Y[test], model.predict(X[test])))
+        return errors
+
+    @pytest.mark.parametrize("estimator", [LSSVMRegressor(mu=0.01), LSSVMRegressorCV()], ids=repr)
+    def test_cross_validate(self, estimator):
+        with config_context(enable_metadata_routing=True):
+            for request in (True, False):
+                result = cross_validate(
+                    clone(estimator).set_fit_request(sample_weight=request),
+                    X,
+                    Y,
+                    cv=self.folds,
+                    scoring=self.scorer(),
+                    params={"sample_weight": self.weight} if request else {},
+                )
+                weight = self.weight if request else None
+                assert_allclose(-result["test_score"], self.expected(estimator, weight), rtol=1e-9)
+
+    def test_grid_search_in_a_pipeline(self):
+        with config_context(enable_metadata_routing=True):
+            model = LSSVMRegressor().set_fit_request(sample_weight=True)
+            pipeline = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), model)
+            grid = {"lssvmregressor__mu": [1e-3, 1.0]}
+            search = GridSearchCV(pipeline, grid, cv=3, scoring=self.scorer())
+            search.fit(X, Y, sample_weight=self.weight)
+        assert_array_equal(search.best_estimator_[-1].loo_.sample_weight, self.weight)
+        assert not search.best_estimator_[-1].dual_coef_[:30].any()
+
+    def test_weights_that_nobody_asked_for_are_an_error(self):
+        with (
+            config_context(enable_metadata_routing=True),
+            pytest.raises(ValueError, match="sample_weight"),
+        ):
+            cross_validate(LSSVMRegressorCV(), X, Y, params={"sample_weight": self.weight})

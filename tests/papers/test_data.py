@@ -47,6 +47,12 @@ def test_names_in_any_case(folder, no_network, name):
     assert no_network == []
 
 
+def test_other_names_keep_their_case(tmp_path, draw):
+    X, y = draw(30)
+    pd.DataFrame(X).assign(target=y).to_csv(tmp_path / "Mine.csv", index=False)
+    assert fetch("Mine", tmp_path).name == "Mine"
+
+
 def test_folder_of_the_environment(folder, monkeypatch):
     monkeypatch.setenv("LOOMS_DATA", str(folder))
     assert len(fetch("hiva").y) == 60
@@ -80,6 +86,23 @@ def test_a_part_of_the_files(folder, gone, said, no_network):
     with pytest.raises(ChallengeDataError, match=said):
         fetch("hiva", folder)
     assert no_network == []
+
+
+def test_labels_alone(folder):
+    (folder / "hiva_valid.data").unlink()
+    with pytest.raises(ChallengeDataError, match=r"but not hiva_valid\.data: put"):
+        fetch("hiva_valid", folder)
+
+
+def test_damaged_labels(folder):
+    (folder / "hiva_train.labels").write_text("1\n-1\n")
+    with pytest.raises(TableError, match="2 labels for 60 rows"):
+        fetch("hiva", folder)
+
+
+def test_no_such_folder(tmp_path):
+    with pytest.raises(ChallengeDataError, match="there is no such folder"):
+        fetch("ada", tmp_path / "none")
 
 
 @pytest.mark.parametrize(
@@ -157,6 +180,11 @@ def test_class_refusals(digits, positive, said):
         load_file(digits, "digit", positive=positive)
 
 
+def test_no_target(digits):
+    with pytest.raises(ChallengeDataError, match="it has no labels"):
+        load_file(digits)
+
+
 def test_text_and_a_preparation_of_numbers(tmp_path):
     path = tmp_path / "words.csv"
     pd.DataFrame({"a": ["x", "z"], "y": [0, 1]}).to_csv(path, index=False)
@@ -193,6 +221,23 @@ def test_labels_beside_that_do_not_fit(words, labels, error, said):
     beside.unlink() if labels is None else beside.write_text(labels)
     with pytest.raises(error, match=said):
         load_file(words)
+
+
+def test_another_npz(tmp_path):
+    np.savez(tmp_path / "dense.npz", X=np.eye(2))
+    with pytest.raises(TableError, match="not a sparse matrix of SciPy"):
+        load_file(tmp_path / "dense.npz")
+
+
+@pytest.mark.slow
+def test_real_sets(data_folder):
+    ada = fetch("ada", data_folder)
+    assert (ada.X.shape, int((ada.y > 0).sum())) == ((4147, 48), 1029)
+    part = fetch("sylva_valid", data_folder)
+    assert (part.X.shape, part.preparation, part.paper_name) == ((1308, 216), "sylva", "sylva")
+    odd = load_file(data_folder / "usps_test.csv.gz", "target", positive=list("13579"))
+    assert int((odd.y > 0).sum()) == 914
+    assert load_file(data_folder / "oh0_X.npz", positive=["England"]).X.shape == (1003, 3182)
 
 
 @pytest.mark.parametrize("name", ["standardized", "none"])

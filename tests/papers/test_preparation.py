@@ -4,8 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from papers.challenge._preparation import ADAColumns, ContinuousScaler, preparation
+
+
+@parametrize_with_checks([ContinuousScaler()])
+def test_sklearn_contract(estimator, check):
+    check(estimator)
 
 
 def made(n=60, seed=0):
@@ -37,6 +43,14 @@ def test_columns_are_found_in_any_order(seed):
     assert {name: order[column] for name, column in found.items()} == {
         name: k for k, name in enumerate(NAMES) if name
     }
+
+
+def test_columns_of_the_real_set(data_folder):
+    table = pd.read_csv(data_folder / "ada.csv.gz").drop(columns="target")
+    expected = {"age": 19, "education": 17, "gain": 29, "loss": 23}
+    assert ADAColumns().fit(table.to_numpy(float)).columns_ == expected
+    part = table.sample(400, random_state=1).to_numpy(float)
+    assert ADAColumns().fit(part).columns_ == expected
 
 
 def test_ada_columns_by_hand():

@@ -247,22 +247,33 @@ def one_fails(monkeypatch):
 
 
 @pytest.mark.slow
-def test_an_experiment_that_always_raises_is_no_candidate(data, one_fails, nested, tmp_path):
+def test_an_experiment_that_always_raises_does_not_end_the_plan(
+    data, one_fails, results, nested, tmp_path
+):
+    others = {e: result for e, result in results.items() if e != one_fails}
     runs = Runs(data, tmp_path / "store")
+    found = challenge.run_plan(runs, PART, 6)
+    assert list(found) == PART
+    assert set(found[one_fails].failures.values()) == {"FloatingPointError: no luck"}
+    assert len(found[one_fails].failures) == 6
+    of_found, of_others = (run_validation(runs, each, 6) for each in (found, others))
+    assert loo_entries(of_found) == loo_entries(of_others)
+    there = stored_plan(runs, PART, 6)
+    assert [e for e in PART if there[e].failures] == [one_fails]
+    assert challenge.experiments_table(there).equals(challenge.experiments_table(found))
+
     without = run_nested(runs, [e for e in PART if e != one_fails], 3, 2)
     for read in (run_nested, stored_nested):
         again = read(runs, PART, 3, 2)
         assert nested_entries(again) == nested_entries(without)
         assert game_entries(again) == game_entries(without)
     # Where it failed on the splits of the training parts alone, it is no candidate there.
-    inner = tuple({**part, one_fails: again.outer[one_fails]} for part in without.inner)
-    validated = [
-        e
-        for e in game_entries(Nested(nested.outer, inner, without.tests))
-        if e.choice_by != "loo_ber"
-    ]
+    inner = tuple({**part, one_fails: found[one_fails]} for part in without.inner)
+    partly = Nested(nested.outer, inner, without.tests)
+    validated = [e for e in game_entries(partly) if e.choice_by != "loo_ber"]
     assert validated
     assert all(e.experiment != one_fails for e in validated)
+    assert len(nested_entries(partly)) == 4
 
 
 def test_a_plan_of_which_all_raises(data, one_fails):

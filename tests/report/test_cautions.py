@@ -16,6 +16,7 @@ from sklearn.datasets import (
     load_diabetes,
     load_iris,
     load_wine,
+    make_friedman1,
 )
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -362,6 +363,13 @@ def test_a_class_that_is_seldom_predicted_is_counted():
         assert "A class is seldom predicted" not in titles(given)
 
 
+def test_outputs_that_do_not_rank_the_classes():
+    rng = np.random.default_rng(5)
+    X, y = rng.normal(size=(300, 3)), rng.random(300) < 0.5
+    found = titles(LSSVMClassifier("linear", threshold=0.0).fit(X, y))
+    assert found["No better than a guess"][0] == "serious"
+
+
 def test_an_explained_variance_within_noise_is_no_better_than_the_mean():
     rng = np.random.default_rng(7)
     X = rng.normal(size=(60, 1))
@@ -451,6 +459,18 @@ def test_cautions_of_a_fit_are_those_of_its_report(points):
         cautions(StandardScaler())
 
 
+@pytest.mark.slow
+def test_cautions_of_a_support_vector_machine(points):
+    X, y = points
+    X = np.column_stack([X, y])
+    model = make_pipeline(StandardScaler(), SVCCV("linear", "error", resolution=4.0))
+    model = quietly(model, X, y)
+    assert "A feature gives the target" in {each["title"] for each in cautions(model)}
+    frame = pd.DataFrame(X, columns=[f"x{k}" for k in range(X.shape[1])])
+    model = quietly(SVCCV("linear", "error", resolution=4.0), frame, y)
+    assert "A feature gives the target" in {each["title"] for each in cautions(model)}
+
+
 def test_a_support_vector_machine_is_not_told_to_hold_copies_out_together(points):
     X, y = (np.concatenate([each, each[:40]]) for each in points)
     model = quietly(SVCCV("linear", "error", resolution=4.0), X, y)
@@ -518,6 +538,17 @@ def test_few_groups_are_named_as_the_cause(n_groups, few):
         assert found["No better than a guess"][1].endswith(why)
 
 
+@pytest.mark.slow
+def test_a_choice_repeated_without_each_sample_is_no_caution(points):
+    X, y = points
+    model = quietly(LSSVMClassifierCV("linear", search="grid"), X, y)
+    assert titles(model) == {}
+    found = summary(model)
+    assert found["headline"]["honest"] is True
+    assert found["headline"]["value"] == model.scores_["ber"]
+    assert (found["loo"]["unit"], found["loo"]["nested"]) == ("sample", True)
+
+
 def test_chance_is_called_so_where_pooled_outputs_lean_below_it():
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(80, 3)), np.arange(80) % 2
@@ -527,6 +558,25 @@ def test_chance_is_called_so_where_pooled_outputs_lean_below_it():
     (text,) = (t for _, t in titles(model).values() if "AUC" in t)
     area = float(re.search(r"AUC (\d\.\d+)", text)[1])
     assert abs(area - 0.5) < 3 * model.scores_se_["auc"]
+
+
+def test_a_smooth_function_of_single_samples_makes_no_repeats():
+    X, y = make_friedman1(400, noise=0.1, random_state=0)
+    found = cautions(quietly(LSSVMRegressorCV(nested=None), X, y))
+    assert "Samples like repeats of others" not in {each["title"] for each in found}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("Estimator", "sizes", "noise"),
+    pairwise([LSSVMClassifierCV, LSSVMRegressorCV], [(12, 20), (10, 8)], [0.03, 0.1]),
+)
+def test_few_patients_of_many_repeats_are_clusters(Estimator, sizes, noise):
+    X, y, number = patients(*sizes, noise)
+    model = Estimator(nested=None)
+    _, text = titles(quietly(model, X, y))["Samples like repeats of others"]
+    assert f"the rest of its cluster (there are {sizes[0]}), the" in text
+    assert "Samples like repeats of others" not in titles(quietly(model, X, y, groups=number))
 
 
 @pytest.mark.slow

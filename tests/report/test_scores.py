@@ -1,5 +1,7 @@
 """Figures of merit and their standard errors."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.dummy import DummyRegressor
@@ -13,9 +15,9 @@ from sklearn.metrics import (
     roc_auc_score,
 )
 
-from looms import LSSVMClassifier, LSSVMRegressor
+from looms import HeldOut, LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
 from looms.report import PrecisionRecallDisplay, ResidualsDisplay, RocDisplay, summary
-from looms.report.figures import error_by_class, guess_error, guess_rmse
+from looms.report.figures import error_by_class, gain_over_mean, guess_error, guess_rmse
 from looms.report.model import model_of, predicted_labels
 
 
@@ -38,6 +40,31 @@ def test_two_classes(binary):
     drawn = np.random.default_rng(0).binomial(n, p, (4000, 2)) / n
     assert scores["ber"][1] == pytest.approx(drawn.mean(axis=1).std(), rel=0.05)
     assert guess_error(model_of(model)) == pytest.approx(1 - max(n) / sum(n))
+
+
+def test_several_classes(several):
+    model, _, y = several
+    predicted = model.classes_[predicted_labels(model_of(model))]
+    scores = scores_of(model)
+    assert scores["ber"][0] == pytest.approx(1 - balanced_accuracy_score(y, predicted))
+    assert {name: value for name, (value, _) in scores.items()} == model.scores_
+
+
+def test_numbers(regression):
+    model, _, y = regression
+    outputs = model.loo_.outputs
+    scores = scores_of(model)
+    assert scores["rmse"][0] == pytest.approx(np.sqrt(np.mean((y - outputs) ** 2)))
+    assert scores["mae"][0] == pytest.approx(mean_absolute_error(y, outputs))
+    assert scores["r2"][0] == pytest.approx(r2_score(y, outputs))
+
+
+def test_standard_error_of_rmse_is_that_of_resamples(regression):
+    residuals = regression[0].loo_.residuals
+    rng = np.random.default_rng(0)
+    drawn = rng.choice(residuals, (4000, len(residuals)))
+    spread = np.sqrt(np.mean(drawn**2, axis=1)).std()
+    assert scores_of(regression[0])["rmse"][1] == pytest.approx(spread, rel=0.1)
 
 
 def test_targets_of_different_means():
@@ -128,3 +155,34 @@ def test_numbers_count_by_their_weight(weighted):
     low, high = shown.interval.T
     inside = (low <= shown.target) & (shown.target <= high)
     assert 0.8 <= np.average(inside, weights=weight[weight > 0]) < 0.8 + 4 / weight.sum()
+
+
+def test_equal_weights_are_no_weights(weighted):
+    _, X, y, _ = weighted
+    plain, tripled = (LSSVMClassifier().fit(X, y, w) for w in (None, np.full(90, 3.0)))
+    for key, value in scores_of(plain).items():
+        assert scores_of(tripled)[key] == pytest.approx(value)
+    assert summary(tripled)["loo"]["confusion"]["weighted"] is False
+
+
+@pytest.mark.parametrize("Estimator", [LSSVMClassifierCV, LSSVMRegressorCV])
+def test_figures_of_samples_entered_three_times_and_held_out_together_are_those_of_once(Estimator):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = np.where(X[:, 0] + rng.normal(size=60) > 0, 1, -1)
+    weight = rng.uniform(0.5, 2.0, 60) * (np.arange(60) > 3)
+    once = Estimator("linear", nested=None).fit(X, y, weight)
+    thrice = [np.repeat(each, 3, axis=0) for each in (X, y, weight)]
+    together = Estimator("linear", copies="together", nested=None).fit(*thrice)
+    # The machine that was chosen once; searches agree to their tolerance only.
+    together.members_ = (replace(together.members_[0], mu=once.mu_),)
+    together.held_out_ = HeldOut(
+        *(np.repeat(each, 3) for each in (once.loo_.y, once.loo_.outputs, weight))
+    )
+    if Estimator is LSSVMClassifierCV:
+        together.threshold_, together.calibrator_ = once.threshold_, once.calibrator_
+    ours, expected = scores_of(together), scores_of(once)
+    for name, (value, error) in expected.items():
+        assert ours[name] == pytest.approx((value, error), rel=1e-9), name
+    if Estimator is LSSVMRegressorCV:
+        assert gain_over_mean(model_of(together)) == pytest.approx(gain_over_mean(model_of(once)))

@@ -16,11 +16,10 @@ X = RNG.normal(size=(N, 3))
 Y = np.where(np.sin(2 * X[:, 0]) + X[:, 1] + 0.3 * RNG.normal(size=N) > 0, 1.0, -1.0)
 GROUPS = RNG.integers(0, 120, N)
 FOLDS = RNG.integers(0, 4, (2, N))
-WEIGHT, OTHER = RNG.uniform(0.5, 2.0, (2, N))
 HOW = {
-    "rows": {"units": Units.rows(N), "prior": True},
-    "groups": {"units": Units.of(None, Y, GROUPS), "sample_weight": WEIGHT},
-    "folds": {"units": Units.of_numbers(FOLDS), "selection_weight": OTHER, "fit_intercept": False},
+    "rows": {"units": Units.rows(N)},
+    "groups": {"units": Units.of(None, Y, GROUPS)},
+    "folds": {"units": Units.of_numbers(FOLDS)},
 }
 
 
@@ -29,9 +28,23 @@ def objective(criterion="press", kernel="ard", rank=30, **options):
     return low_rank_objective(
         *(ArrayBlocks(X, 64), Y),
         **{"kernel": kernel, "criterion": criterion, "rank": rank},
-        **({"units": Units.rows(N)} | weights | options),
+        **(HOW["rows"] | weights | options),
         tuned=tune,
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("criterion", ["press", "cross_entropy", "wmw"])
+@pytest.mark.parametrize("how", HOW)
+def test_gradient_is_that_of_differences(criterion, how):
+    on_landmarks = objective(criterion, prior=criterion == "press", **HOW[how])
+    theta = np.clip(on_landmarks.theta0, -8.0, 8.0)
+    _, gradient = on_landmarks(theta)
+    for k, step in enumerate(1e-3 * np.eye(len(theta))):
+        near, far = (on_landmarks(theta + j * step)[0] for j in (1, 2))
+        back, further = (on_landmarks(theta - j * step)[0] for j in (1, 2))
+        difference = (8 * (near - back) - (far - further)) / 12e-3
+        assert_allclose(gradient[k], difference, rtol=1e-5, atol=1e-6 * np.abs(gradient).max())
 
 
 @pytest.mark.parametrize("how", HOW)
@@ -39,8 +52,6 @@ def test_landmarks_at_every_row_give_the_criterion_of_the_kernel_matrix(how):
     options = {"kernel": "matern12", "criterion": "press", **HOW[how]}
     on_landmarks = low_rank_objective(ArrayBlocks(X, 64), Y, rank=N, tuned=tune, **options)
     whole = Objective(X, Y, **(options | {"kernel": on_landmarks.kernel}))
-    assert (on_landmarks.prior is not None) == ("prior" in options)
-    whole.prior = on_landmarks.prior
     theta = np.append(on_landmarks.kernel.theta, -8.0)
     for value, other in zip(on_landmarks(theta), whole(theta), strict=True):
         assert_allclose(value, other, rtol=1e-6)

@@ -7,10 +7,12 @@ from operator import itemgetter
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from pairwise import pairwise
 
 from looms import LSSVMRegressorCV
 from looms.kernels import RBF, Linear, Polynomial
-from looms.lssvm import refit_loo
+from looms.lssvm import refit_loo, solve
+from looms.lssvm.fit import Fit
 from looms.optimize import Point
 from looms.selection import Objective, _nested, _objective, _scan
 from looms.selection._candidates import Score
@@ -23,6 +25,16 @@ N = 24
 RNG = np.random.default_rng(5)
 X = RNG.standard_normal((N, 3))
 LABELS = np.where(X[:, 0] + RNG.standard_normal(N) > 0, 1.0, -1.0)
+TARGETS = {
+    "two classes": LABELS,
+    "three classes": np.where(RNG.integers(0, 3, N)[:, None] == np.arange(3), 1.0, -1.0),
+}
+CVS = {
+    "each row": {},
+    "groups": {"units": Units.of(None, LABELS, np.arange(N) // 3)},
+    "folds": {"units": Units.of(5, LABELS)},
+}
+WEIGHTS = {"unweighted": None, "weighted": RNG.uniform(0.3, 3.0, N)}
 
 
 KERNELS = {"two kernels": [RBF(), Polynomial(2)], "few features": [Linear()]}
@@ -35,6 +47,60 @@ def candidates_of(kernels, y, criterion, options):
             for ridge in (-4.0, 0.0, 4.0):
                 shift = np.append(np.full(len(objective.theta0) - 1, width), ridge)
                 yield objective, objective.theta0 + shift
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kernels", "target", "cv", "weight", "criterion", "intercept"),
+    pairwise(KERNELS, TARGETS, CVS, WEIGHTS, ["press", "wmw", "squared_hinge"], [True, False]),
+)
+def test_it_is_the_choice_made_anew_without_each_fold(
+    kernels, target, cv, weight, criterion, intercept
+):
+    y, zeta = TARGETS[target], WEIGHTS[weight]
+    options = {"sample_weight": zeta, "fit_intercept": intercept, **CVS[cv]}
+    candidates = list(candidates_of(KERNELS[kernels], y, criterion, options))
+    objective = candidates[0][0]
+    units = objective.units
+    choice = Rounds(y, units, classes=True)
+    values = [choice.evaluate(*candidate).value for candidate in candidates]
+    points = [objective.evaluate(theta, gradient=False) for objective, theta in candidates]
+    assert_allclose(values, [point.value for point in points], rtol=1e-10)
+    zeta = objective.sample_weight
+    held_out = choice.nested(np.arange(N), zeta, lambda *_: Score(0.0)).held_out.outputs
+    assert [len(left_out) for left_out in choice.left_out].count(1) == units.n_units
+    for r, left_out in list(enumerate(choice.left_out))[:: 1 if cv == "folds" else 2]:
+        fold = np.flatnonzero(np.isin(units.number[0], left_out))
+        rest = np.delete(np.arange(N), fold)
+        machines = []
+        for objective, theta in candidates:
+            K = objective.kernel_at(theta)(X)
+            mu = objective.mu_at(theta) * N / len(rest)  # λ = n μ / ζ is held
+            machine = solve(
+                K[np.ix_(rest, rest)],
+                y[rest],
+                mu,
+                sample_weight=zeta[rest],
+                fit_intercept=intercept,
+            )
+            own = units.among(rest)
+            known = machine.outputs(own), own, y[rest]
+            machines.append(Fit.of(machine, *known, objective.kernel))
+        values = [
+            objective.criterion.evaluate(y[rest], fit.held_out[0], zeta[rest]).value
+            for fit in machines
+        ]
+        k = int(np.argmin(values))
+        assert choice.chosen[r] == k
+        objective, theta = candidates[k]
+        fit = machines[k]
+        K = objective.kernel_at(theta)(X)
+        theirs = K[np.ix_(fold, rest)] @ fit.member.dual_coef + fit.member.intercept
+        ours = choice.outputs[r].reshape(y.shape)
+        assert_allclose(ours[fold], theirs, rtol=1e-8, atol=1e-9)
+        assert_allclose(ours[rest], fit.held_out[0], rtol=1e-8, atol=1e-9)
+        if len(left_out) == 1:
+            assert_array_equal(held_out[fold], ours[fold])
 
 
 def test_candidates_that_cannot_be_evaluated_are_not_chosen():
