@@ -368,6 +368,10 @@ def test_what_cannot_be_repeated_in_folds_is_not_advised():
             with pytest.warns(OptimisticScoresWarning) as caught:
                 assert model.scores_["error"] < 0.5
             assert ("nested='folds'" in str(caught[0].message)) is advised
+    rare = np.where(np.arange(120) < 2, 2, UNCERTAIN[:120] > 0)
+    model = LSSVMClassifierCV("linear").fit(MANY[:120], rare)
+    with pytest.warns(OptimisticScoresWarning, match="for honest ones use looms.assess"):
+        assert model.scores_["error"] < 0.5
 
 
 def test_scores_of_machines_that_were_given_or_asked_for_are_read_without_a_warning():

@@ -125,10 +125,14 @@ class RowsOfFit:
 
 def remedy_of_optimism(machine: Any) -> str:
     """Advice for honest scores of a fitted kernel machine, which may repeat its choice in folds."""
-    possible = is_number_of_folds(getattr(machine, "cv", None))
+    cv, units, classes = getattr(machine, "cv", None), machine._units, is_classifier(machine)
+    y, possible = machine.loo_.y[np.flatnonzero(machine.fit_weight_)], False
     with suppress(ValueError):
-        n_folds = machine._units.once.n_units
-        possible = possible or LEAST_OUTER_FOLDS <= n_folds <= OUTER_FOLDS
+        if is_number_of_folds(cv):
+            outer_folds(cv, class_indices(y) if classes else y, units.clusters, classes, 0)
+            possible = True
+        else:
+            possible = LEAST_OUTER_FOLDS <= units.once.n_units <= OUTER_FOLDS
     return "fit with nested='folds', or use looms.assess" if possible else "use looms.assess"
 
 
