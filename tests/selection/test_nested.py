@@ -84,8 +84,7 @@ def test_it_is_the_choice_made_anew_without_each_fold(
                 fit_intercept=intercept,
             )
             own = units.among(rest)
-            known = machine.outputs(own), own, y[rest]
-            machines.append(Fit.of(machine, *known, objective.kernel))
+            machines.append(Fit.of(machine, own, y[rest], objective.kernel))
         values = [
             objective.criterion.evaluate(y[rest], fit.held_out[0], zeta[rest]).value
             for fit in machines
