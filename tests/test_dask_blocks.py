@@ -300,6 +300,7 @@ def test_machines_fitted_to_collections_are_those_of_arrays(table, collection):
         SVCCV("linear", param_grid={"C": [1.0]}),
     ],
 )
+@pytest.mark.slow
 def test_machines_of_all_rows_at_once_read_collections(table, machine):
     X, y = table[0][:300], table[1][:300]
     machine.fit(COLLECTIONS["chunks"](X), da.from_array(y, chunks=100))
@@ -317,6 +318,7 @@ def test_more_landmarks_than_rows_are_refused(table):
 @pytest.mark.parametrize(
     ("n_classes", "method"), [(2, "predict_log_proba"), (3, "predict"), (3, "predict_proba")]
 )
+@pytest.mark.slow
 def test_predictions_of_a_support_vector_machine_are_lazy(n_classes, method):
     X = np.random.default_rng(0).normal(size=(40, 3))
     y = np.argsort(np.argsort(X[:, 0])) * n_classes // 40

@@ -119,6 +119,7 @@ def test_the_list_of_rooms_for_contributors_is_that_of_the_floors():
     assert rooms == sorted(rooms, key=FLOOR_OF.__getitem__)
 
 
+@pytest.mark.slow
 def test_imports_go_down():
     offenders = [
         f"{path_of(module)} imports {name}"
@@ -166,6 +167,7 @@ def test_the_core_imports_its_own_at_the_top():
     assert offenders == []
 
 
+@pytest.mark.slow
 def test_the_core_neither_prints_nor_reads_nor_logs():
     offenders = []
     for module in CORE_MODULES:

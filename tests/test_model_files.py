@@ -186,6 +186,7 @@ def test_what_was_held_out_comes_back(tmp_path, target, options):
         )
 
 
+@pytest.mark.slow
 def test_splits_and_windows_are_saved_and_a_splitter_is_refused(tmp_path):
     """A splitter is an object of scikit-learn that a file may not name; its splits are arrays."""
     model = LSSVMRegressorCV("linear", cv=KFold(3)).fit(X, Y)
@@ -814,6 +815,7 @@ def refused(folder, model, by_file=True):
 
 
 @pytest.mark.parametrize("name", MACHINES)
+@pytest.mark.slow
 def test_what_was_fitted_loads_and_predicts_the_same(tmp_path, name):
     model = machine(name)
     save_model(tmp_path / "m.skops", model, {})

@@ -40,6 +40,7 @@ def comparison():
     return looms.compare(estimators, X, Y, n_splits=3, random_state=0)
 
 
+@pytest.mark.slow
 def test_a_comparison_shows_means_and_tests(comparison):
     rows = rows_of(comparison)
     assert rows[0] == ["mean ± s.e.", "ber", "error"]
@@ -64,6 +65,7 @@ def test_an_assessment_shows_its_figures_and_remarks(comparison):
 
 
 @pytest.mark.parametrize("kind", ["classes", "numbers"])
+@pytest.mark.slow
 def test_nested_predictions_show_the_scores_of_the_machine(kind):
     machine = LSSVMClassifierCV(search="grid") if kind == "classes" else LSSVMRegressorCV("linear")
     data = (X[:100:2], Y[:100:2]) if kind == "classes" else load_diabetes(return_X_y=True)

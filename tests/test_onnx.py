@@ -47,6 +47,7 @@ SLOW = {"LSSVMClassifierCV auto after StandardScaler"}
 @pytest.mark.parametrize(
     "name", [pytest.param(one, marks=[pytest.mark.slow] * (one in SLOW)) for one in CASES]
 )
+@pytest.mark.slow
 def test_graphs_give_what_machines_give(name):
     model = fitted(name)
     largest, others = differences(model, "float64")

@@ -92,6 +92,7 @@ def test_every_held_out_output_is_that_of_a_refit(p):
 
 
 @given(problems(), st.integers(2, 4))
+@pytest.mark.slow
 def test_rows_out_together_are_those_of_a_refit(p, n_folds):
     kernel = as_kernel(p.kernel)
     K = kernel.started(Samples(p.X, center=center_of(p.X)))(p.X)
@@ -111,6 +112,7 @@ def test_rows_out_together_are_those_of_a_refit(p, n_folds):
 
 
 @given(problems())
+@pytest.mark.slow
 def test_the_order_of_rows_does_not_matter(p):
     order = p.rng.permutation(len(p.y))
     one = p.regressor().fit(p.X, p.y, p.weight)
@@ -121,6 +123,7 @@ def test_the_order_of_rows_does_not_matter(p):
 
 
 @given(problems())
+@pytest.mark.slow
 def test_a_weight_is_as_many_copies_held_out_together(p):
     kernel = as_kernel(p.kernel).started(Samples(p.X, center=center_of(p.X)))
     K, times = kernel(p.X), p.weight.astype(int)
@@ -138,6 +141,7 @@ def test_a_weight_is_as_many_copies_held_out_together(p):
 
 
 @given(problems(), st.integers(-40, 40), st.floats(-50, 50))
+@pytest.mark.slow
 def test_outputs_follow_shifts_and_scales_of_the_targets(p, power, shift):
     shift = shift if p.fit_intercept else 0.0
     one = p.regressor().fit(p.X, p.y, p.weight)
@@ -149,6 +153,7 @@ def test_outputs_follow_shifts_and_scales_of_the_targets(p, power, shift):
 
 
 @given(problems([k for k in KERNELS if k not in ("boolean", "linear", "quadratic")]))
+@pytest.mark.slow
 def test_kernels_that_are_set_by_the_data_follow_scales_of_the_features(p):
     one = p.regressor().fit(p.X, p.y, p.weight)
     for factor in (2.0**-20, 2.0**20):
@@ -157,6 +162,7 @@ def test_kernels_that_are_set_by_the_data_follow_scales_of_the_features(p):
 
 
 @given(problems())
+@pytest.mark.slow
 def test_classes_may_change_names(p):
     one = p.classifier().fit(p.X, p.labels, p.weight)
     other = p.classifier().fit(p.X, -p.labels, p.weight)
@@ -169,6 +175,7 @@ def test_classes_may_change_names(p):
 
 
 @given(problems([k for k in KERNELS if k not in DENSE_ONLY]))
+@pytest.mark.slow
 def test_sparse_samples_are_the_same_samples(p):
     dense = p.regressor().fit(p.X, p.y, p.weight)
     sparse = p.regressor().fit(sp.csr_array(p.X), p.y, p.weight)
@@ -177,6 +184,7 @@ def test_sparse_samples_are_the_same_samples(p):
 
 
 @given(problems(least=6), st.integers(1, 3))
+@pytest.mark.slow
 def test_rows_that_go_and_come_back_change_nothing(p, n_out):
     whole = p.regressor().fit(p.X, p.y, p.weight)
     out = np.sort(p.rng.choice(len(p.y), n_out, replace=False))
@@ -191,6 +199,7 @@ def test_rows_that_go_and_come_back_change_nothing(p, n_out):
 
 
 @given(problems([k for k in KERNELS if k not in ("boolean",)]), st.integers(1, 8))
+@pytest.mark.slow
 def test_a_table_is_the_union_of_its_blocks(p, size):
     n = len(p.y)
     landmarks = Samples(p.X[: max(2, n // 2)], center=center_of(p.X))
@@ -213,6 +222,7 @@ def test_a_criterion_counts_rows_by_their_weight_in_any_order_under_any_name(p, 
 
 
 @given(problems(["rbf", "linear", "matern32"], least=6), st.integers(-3, 6))
+@pytest.mark.slow
 def test_support_vector_machines_take_rows_in_any_order_and_classes_by_any_name(p, power):
     labels, K = p.labels.astype(float), as_kernel(p.kernel).started(Samples(p.X))(p.X)
     C, order = 2.0**power * p.weight, p.rng.permutation(len(labels))

@@ -65,6 +65,7 @@ class Slow(LogisticRegression):
         return super().fit(X, y, sample_weight)
 
 
+@pytest.mark.slow
 def test_refits_in_threads_leave_no_filter():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2))

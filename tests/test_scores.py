@@ -203,6 +203,7 @@ def test_of_folds_areas_are_within_folds(cv):
     "options",
     [{}, {"cv": 3}, {"cv": GapKFold(4, gap=2)}, {"groups": GROUPS}, {"search": "grid"}],
 )
+@pytest.mark.slow
 def test_of_numbers_are_of_the_outputs_held_out(options):
     options = dict(options)
     groups = options.pop("groups", None)
@@ -222,6 +223,7 @@ def test_of_numbers_are_of_the_outputs_held_out(options):
     assert model.scores_se_["rmse"] > 0
 
 
+@pytest.mark.slow
 def test_they_are_made_once_and_again_after_another_fit(monkeypatch):
     model = LSSVMClassifierCV(search="grid", kernel="linear").fit(X, LABELS["two classes"])
     first = model.scores_
@@ -345,6 +347,7 @@ UNCERTAIN = MANY[:, 0] + RNG.normal(size=1001)
     ],
     ids=["landmarks", "numbers on landmarks", "many rows", "splits", "svm", "transformed"],
 )
+@pytest.mark.slow
 def test_scores_of_the_rows_that_chose_say_so_once(model):
     n = 120 if isinstance(model, SVCCV) else 1001
     y = UNCERTAIN > 0 if isinstance(model, LSSVMClassifierCV | SVCCV) else UNCERTAIN
@@ -360,6 +363,7 @@ def test_scores_of_the_rows_that_chose_say_so_once(model):
         assert caught[0].filename == __file__
 
 
+@pytest.mark.slow
 def test_what_cannot_be_repeated_in_folds_is_not_advised():
     splits = [GapKFold(12), GapKFold(5)]
     for kind in (LSSVMClassifierCV("linear"), SVCCV("linear", param_grid={"C": [1.0]})):
@@ -374,6 +378,7 @@ def test_what_cannot_be_repeated_in_folds_is_not_advised():
         assert model.scores_["error"] < 0.5
 
 
+@pytest.mark.slow
 def test_scores_of_machines_that_were_given_or_asked_for_are_read_without_a_warning():
     for model in (
         LSSVMRegressor("linear"),

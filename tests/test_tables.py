@@ -275,6 +275,7 @@ def test_the_order_of_day_and_month_is_that_of_the_training_rows():
         transformer.transform(pd.DataFrame({"day": ["31/01/2021"]}))
 
 
+@pytest.mark.slow
 def test_months_begin_on_their_first_day():
     frame = pd.DataFrame({"month": ["May 2021", "June 2021", None]})
     days = table_preprocessor(frame).fit(frame)["columns"].transform(frame)["month"]
@@ -284,6 +285,7 @@ def test_months_begin_on_their_first_day():
     assert table_preprocessor(short)[0].kinds == {"month": "date"}
 
 
+@pytest.mark.slow
 def test_dates_are_read_by_one_rule_at_prediction():
     frame = pd.DataFrame({"day": ["31-Jan-2021", "05-Feb-2021"]})
     columns = table_preprocessor(frame).fit(frame)["columns"]

@@ -119,6 +119,7 @@ def test_a_shared_limit_ends_with_the_last_that_holds_it():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("this_one_holds_too", [False, True])
+@pytest.mark.slow
 def test_a_child_forked_beside_work_gets_the_threads_back(this_one_holds_too):
     """Also when the thread that forks is at work itself, once it has ended that."""
     begun, end = threading.Event(), threading.Event()

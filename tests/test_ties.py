@@ -110,6 +110,7 @@ def machine(X, y, groups, **options):
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 7])
+@pytest.mark.slow
 def test_scores_are_those_of_exact_arithmetic(seed):
     X, y, groups = table(seed)
     model = machine(X, y, groups)
@@ -148,6 +149,7 @@ def test_order_of_rows_and_threads_of_blas_change_no_tie(log2_mu):
         assert_allclose(p_now, p, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_outputs_that_differ_are_no_ties():
     """The largest ridge of a search, where outputs differ by 1e-10 and rounding is 1e-16."""
     X, y, _ = table(2)

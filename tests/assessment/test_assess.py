@@ -57,6 +57,7 @@ def test_scores_are_those_of_cross_validate(two_classes, method):
     assert np.isnan(result.optimism["ber"])
 
 
+@pytest.mark.slow
 def test_figures_by_hand(two_classes):
     result = looms.assess(LogisticRegression(), *two_classes, 10, random_state=0)
     scores = result.table["auc"].to_numpy()
@@ -80,6 +81,7 @@ def test_default_scores(two_classes, a_line):
     assert looms.assess(Ridge(), *a_line, 2).scores == ("rmse", "r2")
 
 
+@pytest.mark.slow
 def test_loo_scores_mean_the_same(two_classes):
     """The LOO columns are those of each split's own machine, at its threshold."""
     X, y = two_classes
@@ -98,6 +100,7 @@ def test_loo_scores_mean_the_same(two_classes):
         assert (row["mu"], row["kernel"], row["criterion"]) == (machine.mu_, "linear", "press")
 
 
+@pytest.mark.slow
 def test_loo_scores_of_several_classes():
     X, y = load_iris(return_X_y=True)
     table = looms.assess(looms.LSSVMClassifier(), X, y, 2, random_state=0).table
@@ -151,6 +154,7 @@ def test_optimism_is_said_with_its_corrected_error(two_classes):
     )
 
 
+@pytest.mark.slow
 def test_an_optimism_within_two_errors_has_no_direction(two_classes):
     result = looms.assess(looms.LSSVMClassifier(), *two_classes, 6, random_state=0)
     assert "No clear optimism of leave-one-out in 6 random splits (ber: " in repr(result)
@@ -158,6 +162,7 @@ def test_an_optimism_within_two_errors_has_no_direction(two_classes):
     assert "harder" not in repr(result)
 
 
+@pytest.mark.slow
 def test_no_difference_at_all_is_printed_without_zeros():
     X = np.repeat([[0.0], [1.0]], 20, axis=0) + np.linspace(0, 0.1, 40)[:, None]
     y = np.repeat([0, 1], 20)
@@ -168,6 +173,7 @@ def test_no_difference_at_all_is_printed_without_zeros():
 
 
 @pytest.mark.parametrize("method", ["shuffle", "bootstrap"])
+@pytest.mark.slow
 def test_an_interrupted_assessment_has_what_was_done(two_classes, tmp_path, method):
     def interrupt(done, total, result):
         if done == 4:
@@ -246,6 +252,7 @@ def test_chosen_kernel_and_grid_search(two_classes):
     assert "loo_ber" in looms.assess(inside, X, y, 2, random_state=0).table
 
 
+@pytest.mark.slow
 def test_estimator_stays_as_it_is_and_random_ones_repeat(two_classes):
     forest = RandomForestClassifier(5)
     tables = [looms.assess(forest, *two_classes, n, random_state=0).table for n in (3, 6)]
@@ -257,6 +264,7 @@ def test_estimator_stays_as_it_is_and_random_ones_repeat(two_classes):
 @pytest.mark.parametrize(
     "backend", ["sequential", "threading", pytest.param("loky", marks=pytest.mark.slow)]
 )
+@pytest.mark.slow
 def test_workers_give_the_same(two_classes, backend):
     alone = looms.assess(MACHINE, *two_classes, 6, random_state=0).table
     with joblib.parallel_config(backend, n_jobs=2):
@@ -398,12 +406,14 @@ def test_comparison_by_hand(two_classes):
     assert "ber, machine − majority" in repr(found)
 
 
+@pytest.mark.slow
 def test_comparison_is_on_the_same_splits(two_classes):
     models = {"one": LogisticRegression(), "same": LogisticRegression()}
     row = compare(models, *two_classes, n_splits=5).differences().loc[("one", "same", "ber")]
     assert (row["difference"], row["t"], row["p_value"]) == (0.0, 0.0, 1.0)
 
 
+@pytest.mark.slow
 def test_comparison_leaves_out_splits_that_raised(numbered):
     X, y = numbered
     found = compare(

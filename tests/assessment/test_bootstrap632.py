@@ -174,6 +174,7 @@ def test_selection_by_leave_one_out_is_not_misled(data_folder):
 
 
 @pytest.mark.filterwarnings("ignore:KNeighborsClassifier cannot be given sample_weight")
+@pytest.mark.slow
 def test_assessment_puts_them_together(two_classes):
     X, y = two_classes
     nearest = KNeighborsClassifier(1)

@@ -317,6 +317,7 @@ def reading_the_environment(estimator, X, y):
         return next(STREAM) + logging.getLogger("x").level + len(os.environ)
 
 
+@pytest.mark.slow
 def test_packages_that_things_are_made_of():
     assert package_versions(make_pipeline(StandardScaler(), LSSVMClassifierCV())) == {}
     versions = package_versions({"scorer": make_scorer(score_of_pandas)})

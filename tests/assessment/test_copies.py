@@ -34,6 +34,7 @@ def mixed(X):
 
 @pytest.mark.parametrize("method", ["shuffle", "kfold", "bootstrap"])
 @pytest.mark.filterwarnings("ignore:KNeighborsClassifier cannot be given sample_weight")
+@pytest.mark.slow
 def test_what_remembers_the_rows_is_no_better_than_a_guess(thrice, method):
     options = {"n_splits": 20, "random_state": 0, "scoring": "error", "method": method}
     with pytest.warns(CopiesWarning, match="200 of 300 rows are copies .* on one side: copies="):
@@ -63,6 +64,7 @@ def test_a_comparison_warns_once(thrice):
     assert both.table["ber"].min() > 0.3
 
 
+@pytest.mark.slow
 def test_rows_without_weight_are_no_copies(thrice):
     X, y = thrice
 

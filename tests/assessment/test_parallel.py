@@ -136,6 +136,7 @@ class Held(Deadly):
         return super().fit(X, y)
 
 
+@pytest.mark.slow
 def test_who_stops_early_gets_no_warning(numbered):
     """While another thread records the warnings of its split, by filters of the whole process."""
     before = list(warnings.filters)

@@ -53,6 +53,7 @@ def test_kinds(scorer, smaller, low, high):
     assert (kind.smaller_is_better, kind.low, kind.high) == (smaller, low, high)
 
 
+@pytest.mark.slow
 def test_directions_are_told_or_not(two_classes):
     scoring = {"wrong": rate, "ber": share_of_yes, "accuracy": "accuracy"}
     result = looms.assess(looms.LSSVMClassifier(), *two_classes, 4, 0.2, scoring, random_state=0)

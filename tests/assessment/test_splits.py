@@ -173,6 +173,7 @@ def test_size_of_the_test_part(test_size, n_test, stratified):
         assert len(split.rows(Y)[1]) == n_test
 
 
+@pytest.mark.slow
 def test_rows_are_uniform():
     """Every row is tested equally often, within chance."""
     counts = np.zeros(100)

@@ -47,6 +47,7 @@ def split_files(folder):
     return sorted(folder.glob("store/*/seed*.json"))
 
 
+@pytest.mark.slow
 def test_finished_splits_are_not_run_again(counted, tmp_path):
     first, ran = counted(4)
     assert ran == 4
@@ -73,6 +74,7 @@ def test_finished_splits_are_not_run_again(counted, tmp_path):
         {"method": "bootstrap"},
     ],
 )
+@pytest.mark.slow
 def test_another_question_is_another_key(counted, options):
     counted(6)
     _, ran = counted(6, **options)
@@ -80,6 +82,7 @@ def test_another_question_is_another_key(counted, options):
     assert counted(6)[1] == 0
 
 
+@pytest.mark.slow
 def test_another_data_set_is_another_key(counted, two_classes, tmp_path):
     X, y = two_classes
     counted(6)
@@ -90,6 +93,7 @@ def test_another_data_set_is_another_key(counted, two_classes, tmp_path):
     assert len(list((tmp_path / "store").glob("*/about.json"))) == 3
 
 
+@pytest.mark.slow
 def test_bootstrap_keeps_the_fit_to_all_rows(counted):
     first, ran = counted(6, method="bootstrap")
     assert ran == 7
@@ -109,6 +113,7 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("name", DAMAGES)
+@pytest.mark.slow
 def test_damaged_files_are_run_again(counted, tmp_path, name):
     expected = counted()[0].table.to_csv()
     path = split_files(tmp_path)[2]
@@ -122,6 +127,7 @@ def test_damaged_files_are_run_again(counted, tmp_path, name):
     assert counted()[1] == 0
 
 
+@pytest.mark.slow
 def test_a_file_in_the_place_of_another(counted, tmp_path):
     counted()
     files = split_files(tmp_path)
@@ -146,6 +152,7 @@ def test_splits_that_raised_are_tried_again(counted, two_classes, monkeypatch):
 
 
 @pytest.mark.parametrize("package", ["looms", "scikit-learn", "numpy", "scipy"])
+@pytest.mark.slow
 def test_another_version(counted, tmp_path, monkeypatch, package):
     counted()
     before = [path.read_bytes() for path in split_files(tmp_path)]
@@ -157,6 +164,7 @@ def test_another_version(counted, tmp_path, monkeypatch, package):
     assert counted(model=DummyClassifier())[1] == 6  # nothing of that was there
 
 
+@pytest.mark.slow
 def test_another_version_of_a_package_of_a_scorer(counted, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(_experiment, "package_versions", lambda *things: {"pandas": "1"})
@@ -178,6 +186,7 @@ def scaled(estimator, X, y):
     return FACTOR * np.mean(estimator.predict(X) == y)
 
 
+@pytest.mark.slow
 def test_a_global_of_a_scorer_that_changes_is_another_key(counted, monkeypatch):
     first, ran = counted(scoring=scaled)
     assert (ran, counted(scoring=scaled)[1]) == (6, 0)
@@ -242,6 +251,7 @@ def test_a_file_in_its_place_is_written_even_where_its_folder_cannot_be_listed(
     assert (tmp_path / "a").read_bytes() == b"data"
 
 
+@pytest.mark.slow
 def test_damaged_versions(counted, tmp_path):
     counted()
     (about,) = tmp_path.glob("store/*/about.json")
@@ -303,6 +313,7 @@ def test_full_disk(counted, tmp_path, monkeypatch):
     assert result.table.to_csv() == expected
 
 
+@pytest.mark.slow
 def test_full_disk_for_real(counted, tmp_path):
     """A limit on the size of files stops the writing halfway; no half file stays."""
     resource = pytest.importorskip("resource")

@@ -184,6 +184,7 @@ def test_bootstrap_draws_rows_with_their_weights(two_classes):
     assert found.whole.no_information == expected
 
 
+@pytest.mark.slow
 def test_stores_tell_weights_apart_and_resume(two_classes, tmp_path):
     X, y = two_classes
 
@@ -210,6 +211,7 @@ def test_stores_tell_weights_apart_and_resume(two_classes, tmp_path):
 
 
 @pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_workers_give_the_same(two_classes, backend):
     """Routing too, which is a setting of the thread that calls."""
     X, y = two_classes
@@ -272,6 +274,7 @@ def test_metadata_routing(two_classes, tmp_path):
             weighted(make_pipeline(StandardScaler(), LogisticRegression()), X, y, W60)
 
 
+@pytest.mark.slow
 def test_comparison(two_classes):
     X, y = two_classes
     models = {"a": LogisticRegression(), "b": LogisticRegression(C=1e-3)}

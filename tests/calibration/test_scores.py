@@ -113,6 +113,7 @@ def test_refusals(options, message):
         reliability_curve([1, -1], [0.2, 1.4])
 
 
+@pytest.mark.slow
 def test_probabilities_of_left_out_samples_are_reliable():
     """Outputs of a model of the truth: scores are near what the truth would score."""
     rng = np.random.default_rng(1)

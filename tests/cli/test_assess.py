@@ -263,6 +263,7 @@ def test_copies_together_are_on_one_side_of_every_split(looms):
     assert pd.read_csv("splits.csv")["ber"].mean() > 0.3
 
 
+@pytest.mark.slow
 def test_the_bar_counts_splits_from_those_in_the_store(looms, pets, monkeypatch):
     arguments = ("assess", pets, "-t", "kind", "-n", 3)
     shown, result = shown_on_a_terminal(looms, monkeypatch, *arguments)
@@ -283,6 +284,7 @@ def test_the_bar_counts_candidates_and_shows_the_search(looms, pets, monkeypatch
     assert any(text.match(each) for *_, each in shown)
 
 
+@pytest.mark.slow
 def test_the_bar_counts_refits(looms, pets, monkeypatch):
     arguments = ("diagnose", pets, "-t", "kind", "--C", 1, "--gamma", 1, "-b", 19)
     shown, _ = shown_on_a_terminal(looms, monkeypatch, *arguments)

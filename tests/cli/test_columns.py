@@ -113,6 +113,7 @@ def test_dates_whose_order_is_not_clear(said):
     )
 
 
+@pytest.mark.slow
 def test_columns_are_typed_once(fit, pets, monkeypatch):
     """A fit infers what each column is once, and brings its cells to numbers and text once."""
     typed, converted = [], []

@@ -86,6 +86,7 @@ def test_predict_to_standard_output_can_be_piped(looms, pets, pets_model):
     assert (predictions["prediction"] == pd.read_csv(pets)["kind"]).mean() > 0.9
 
 
+@pytest.mark.slow
 def test_predict_to_a_file(looms, pets, pets_model, one_line):
     result = looms("predict", pets_model, pets, "-o", "out.csv")
     assert result.stdout == ""
@@ -96,6 +97,7 @@ def test_predict_to_a_file(looms, pets, pets_model, one_line):
     pd.testing.assert_frame_equal(pd.read_csv("out.csv"), first)
 
 
+@pytest.mark.slow
 def test_score_counts_by_hand(looms, pets, pets_model, figures):
     machine_says = pd.read_csv(io.StringIO(looms("predict", pets_model, pets).stdout))
     wrong = (machine_says["prediction"] != pd.read_csv(pets)["kind"]).mean()
@@ -114,6 +116,7 @@ def test_score_with_labels_that_are_new(looms, pets, pets_model, figures):
     assert re.search(r"ferret +1 +0 +0", result.stdout)
 
 
+@pytest.mark.slow
 def test_score_with_labels_read_as_numbers(looms, fit, pets, figures):
     """Labels 1, 2 and A are text; a file with 1 and 2 only is read as numbers."""
     frame = pd.read_csv(pets)
@@ -162,6 +165,7 @@ def test_demo_needs_no_file_and_writes_none(looms, figures):
 # Options -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_task_can_be_forced(looms, fit, pets):
     assert fit(pets, "-t", "weight", "-o", "a").exit_code == 2  # a gap in the target
     frame = pd.read_csv(pets).fillna({"weight": 4})
@@ -171,6 +175,7 @@ def test_task_can_be_forced(looms, fit, pets):
     assert load_model("whole.looms.skops").metadata["task"] == "regression"
 
 
+@pytest.mark.slow
 def test_drop(looms, fit, pets, one_line):
     assert fit(pets, "-t", "kind", "--drop", "weight", "--drop", "color").exit_code == 0
     assert list(load_model("pets.looms.skops").metadata["columns"]) == ["indoors"]
@@ -181,6 +186,7 @@ def test_drop(looms, fit, pets, one_line):
     )
 
 
+@pytest.mark.slow
 def test_format_and_output_name(looms, fit, pets, tmp_path):
     pets.rename(tmp_path / "pets.of.mine.txt")
     result = fit("pets.of.mine.txt", "-t", "kind", "--format", "csv")
@@ -200,6 +206,7 @@ def test_force_replaces_the_model(looms, fit, pets, one_line):
     assert load_model("pets.looms.skops").metadata["options"]["kernel"] is None
 
 
+@pytest.mark.slow
 def test_warnings_of_the_estimator_are_told(looms, data_folder):
     result = looms(
         *("fit", data_folder / "haberman.csv", "-t", "target", "-c", "wmw"),
@@ -223,6 +230,7 @@ def predictions_of(result):
     return pd.read_csv(io.StringIO(result.stdout), dtype=str)
 
 
+@pytest.mark.slow
 def test_predictions_can_be_joined_to_their_rows(looms, pets, pets_model, one_line):
     frame = pd.read_csv(pets)
     frame["chip"] = [123456789.0 + i for i in range(39)] + [None]
@@ -262,6 +270,7 @@ def test_digits_of_predictions(looms, pets, pets_model):
     assert (exact == model.decision_function(frame)).all()
 
 
+@pytest.mark.slow
 def test_out_is_output(looms, fit, pets):
     assert fit(pets, "-t", "kind", "--out", "m.skops").exit_code == 0
     assert looms("predict", "m.skops", pets, "--out", "p.csv").exit_code == 0

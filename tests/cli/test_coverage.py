@@ -28,6 +28,7 @@ def heights(tmp_path):
 
 
 @pytest.mark.parametrize("method", [None, "plus", "minmax", "scaled"])
+@pytest.mark.slow
 def test_intervals(looms, fit, heights, method):
     fit(heights, "-t", "height", "-o", "m.skops")
     options = () if method is None else ("--method", method)
@@ -97,6 +98,7 @@ def test_refusals(looms, fit, pets, one_line, model, options, text):
     one_line(looms("predict", model, "pets.csv", *options, "--digits", 17), 2, text)
 
 
+@pytest.mark.slow
 def test_empty_sets_are_counted(looms, fit, pets):
     fit(pets, "-t", "kind", "-k", "linear", "-o", "m.skops")
     result = looms("predict", "m.skops", pets, "--coverage", 0.3)
@@ -105,6 +107,7 @@ def test_empty_sets_are_counted(looms, fit, pets):
     assert f"Note: {n} sets of 40 are empty: at coverage 0.3 such a row is typical" in result.stderr
 
 
+@pytest.mark.slow
 def test_rows_are_preprocessed_once(looms, pets, pets_model, monkeypatch):
     passes = []
     for step in (TableColumns, ColumnTransformer):

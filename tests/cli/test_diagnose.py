@@ -131,6 +131,7 @@ def test_what_is_given_is_held(looms, catches, given, name):
         (("--gamma", 2), SVC(gamma=2.0)),
     ],
 )
+@pytest.mark.slow
 def test_kernels(looms, catches, options, machine):
     given = ("-t", "found", "--bootstrap", 0, "--C", 1, *options)
     result = looms("diagnose", catches, *given)
@@ -353,6 +354,7 @@ def test_any_classifier_of_scikit_learn(looms, catches):
     assert "5-fold" in result.stdout
 
 
+@pytest.mark.slow
 def test_an_infinite_cv_score_is_noted(looms, catches):
     forest = "RandomForestClassifier(n_estimators=3, random_state=0)"
     result = looms("diagnose", catches, "-t", "found", "--estimator", forest, "--cv", 3, "-b", 0)

@@ -63,6 +63,7 @@ def test_the_model_is_certified(fit, replicates, monkeypatch):
 
 
 @pytest.mark.parametrize("failure", [KeyboardInterrupt, MemoryError])
+@pytest.mark.slow
 def test_a_certificate_that_is_cut_short_leaves_the_model(fit, replicates, monkeypatch, failure):
     def cut_short(*arguments, **options):
         raise failure
@@ -74,6 +75,7 @@ def test_a_certificate_that_is_cut_short_leaves_the_model(fit, replicates, monke
     assert not hasattr(load_model("m.skops").model[-1], "certificate_")
 
 
+@pytest.mark.slow
 def test_a_machine_without_certain_digits_is_warned_of(fit, replicates, monkeypatch):
     monkeypatch.setattr("looms.estimators._certificate.LARGEST_BOUND", 0.0)
     result = fit(replicates, "-t", "c", "-o", "m.skops")

@@ -113,6 +113,7 @@ def test_cells_names_and_rows_of_a_table_are_guarded_and_numbers_are_not(capsys)
     assert list(table.columns) == ["=a", "b"]
 
 
+@pytest.mark.slow
 def test_predictions_hold_no_formulas_and_a_note_says_so(looms, fit, pets):
     frame = pd.read_csv(pets)
     frame["kind"] = frame["kind"].map({"cat": '=HYPERLINK("x")', "dog": "@SUM(1)"})

@@ -40,6 +40,7 @@ def test_score_prints_figures_by_key(summaries, looms, pets):
     assert set(values["figures"]) == {"error", "ber", "auc", "log_loss", "brier"}
 
 
+@pytest.mark.slow
 def test_assess_prints_outer_figures(looms, pets):
     result = looms("assess", pets, "-t", "kind", "-k", "linear", "--splits", 3, "--json")
     values = json.loads(result.stdout)

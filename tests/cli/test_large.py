@@ -60,6 +60,7 @@ def test_predictions_block_by_block_are_those_of_the_whole_file(
     assert (tmp_path / "p.csv").read_text() == whole.stdout
 
 
+@pytest.mark.slow
 def test_a_bad_cell_in_a_later_block_leaves_no_output(
     looms, fit, pets, tmp_path, monkeypatch, one_line
 ):
@@ -106,6 +107,7 @@ def test_a_machine_on_landmarks_of_a_table_in_blocks(looms, large, tmp_path, nam
     assert text in looms("predict", "m.skops", name, "--coverage", 0.9).stderr
 
 
+@pytest.mark.slow
 def test_a_sparse_table_in_blocks(looms, large, tmp_path):
     X = (np.random.default_rng(0).random((N, 30)) < 0.2).astype(float)
     dump_svmlight_file(X, np.where(X[:, :3].sum(axis=1) > 0, 1, -1), str(tmp_path / "t.svm"))

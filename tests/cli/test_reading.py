@@ -21,6 +21,7 @@ def euro(tmp_path):
     return frame
 
 
+@pytest.mark.slow
 def test_other_writings_give_the_same_predictions(looms, fit, euro):
     result = fit("euro.csv", "-t", "Blutdruck", "-k", "linear", "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
@@ -69,6 +70,7 @@ def test_a_sheet_by_name_and_by_number(looms, euro):
         assert looms(*arguments, "--sheet", sheet).exit_code == 0
 
 
+@pytest.mark.slow
 def test_a_separator_is_one_character(looms, euro, one_line):
     euro.to_csv("tabs.txt", sep="\t", index=False)
     arguments = ("fit", "tabs.txt", "--format", "csv", "-t", "Blutdruck", "-k", "linear")
@@ -76,6 +78,7 @@ def test_a_separator_is_one_character(looms, euro, one_line):
     assert looms(*arguments, "--sep", "tab").exit_code == 0
 
 
+@pytest.mark.slow
 def test_numbers_that_stay_text_are_no_classes(looms, euro, one_line):
     thousands = (euro["Blutdruck"] * 1000).map("{:,.0f}".format)
     euro.assign(Blutdruck=thousands).to_csv("thousands.csv", index=False)

@@ -141,6 +141,7 @@ def test_failures_of_the_algebra_are_not_bad_input(fit, pets, monkeypatch, one_l
     one_line(result, 1, "unexpected LinAlgError: no convergence")
 
 
+@pytest.mark.slow
 def test_predicting_too(looms, fit, pets, monkeypatch, one_line, tmp_path):
     monkeypatch.chdir(tmp_path)
     assert fit(pets, "-t", "kind", "-k", "linear").exit_code == 0
@@ -163,6 +164,7 @@ def test_the_cause_of_bad_input_can_be_seen(fit, pets, monkeypatch, one_line):
     assert isinstance(error.__cause__, ValueError)
 
 
+@pytest.mark.slow
 def test_limits_of_a_file(looms, fit, monkeypatch, one_line):
     Path("t.csv").write_text("a,y\n" + "1,2\n3,4\n" * 100)
     one_line(fit("t.csv", "-t", "y", "--max-bytes", "803"), 2, "more than 803 bytes, unpacked")

@@ -51,6 +51,7 @@ def fitted(name):
 
 
 @pytest.mark.parametrize("name", ["table", "scaler", "names", "array", "svm", "nonconformity"])
+@pytest.mark.slow
 def test_show_predict_and_score(looms, name):
     model, X, y = fitted(name)
     save_model("m.skops", model, TARGET)
@@ -81,6 +82,7 @@ def test_show_predict_and_score(looms, name):
         assert figures["error"] == pytest.approx(np.mean(given != y))
 
 
+@pytest.mark.slow
 def test_a_model_without_metadata_is_shown_and_predicts(looms, one_line):
     model, X, _ = fitted("scaler")
     save_model("m.skops", model)
@@ -96,6 +98,7 @@ def test_a_model_without_metadata_is_shown_and_predicts(looms, one_line):
     one_line(looms("predict", "m.skops", "t.csv"), 2, "1 of the model's 2 columns are missing: 'b'")
 
 
+@pytest.mark.slow
 def test_coverage_of_a_saved_model(looms):
     model, X, _ = fitted("names")
     save_model("m.skops", model)

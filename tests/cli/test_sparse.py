@@ -4,12 +4,14 @@ import resource
 from pathlib import Path
 
 import numpy as np
+import pytest
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file
 
 from looms.model_files import load_model
 
 
+@pytest.mark.slow
 def test_svmlight_end_to_end(looms, fit, figures, one_line):
     rng = np.random.default_rng(0)
     X = sparse.csr_array(np.maximum(rng.random((60, 30)) - 0.8, 0))
@@ -29,6 +31,7 @@ def test_svmlight_end_to_end(looms, fit, figures, one_line):
     one_line(fit("t.svm", "-t", "y", "-o", "m.skops"), 2, "the target cannot be chosen")
 
 
+@pytest.mark.slow
 def test_npz_end_to_end(looms, fit, one_line):
     rng = np.random.default_rng(0)
     X = sparse.csr_array(rng.normal(size=(30, 3)))
@@ -42,6 +45,7 @@ def test_npz_end_to_end(looms, fit, one_line):
     one_line(looms("score", "toy.looms.skops", "new.npz"), 2, "no labels are beside it")
 
 
+@pytest.mark.slow
 def test_sparse_rows_are_not_for_a_model_of_named_columns(looms, fit, pets, one_line):
     assert fit(pets, "-t", "kind").exit_code == 0
     dump_svmlight_file(np.ones((4, 3)), np.ones(4), "t.svm")
@@ -49,6 +53,7 @@ def test_sparse_rows_are_not_for_a_model_of_named_columns(looms, fit, pets, one_
     one_line(result, 2, "fitted to tables with named columns")
 
 
+@pytest.mark.slow
 def test_a_large_index_costs_no_memory(looms, fit):
     """Columns up to 300 million, of which three are used, in one GB more than before."""
     rng = np.random.default_rng(0)

@@ -34,6 +34,7 @@ def test_fit_show_predict_score(looms, pets, figures):
 
 
 @pytest.mark.filterwarnings("ignore::looms.OptimisticScoresWarning")
+@pytest.mark.slow
 def test_groups_and_folds_reach_the_figures(looms, pets, figures, tmp_path):
     table = pd.read_csv(pets)
     table["litter"] = [f"l{k // 3}" for k in range(len(table))]
@@ -71,6 +72,7 @@ def test_page_and_json_show_the_machine(looms, pets):
     assert json.loads(looms("show", "m.skops", "--json").stdout)["loo"] == told["loo"]
 
 
+@pytest.mark.slow
 def test_the_log_likelihood_is_shown_as_the_deviance_that_is_minimized(looms, pets):
     result = looms("fit", pets, "-t", "kind", "-m", "svm", "-k", "linear")
     assert "deviance" in result.stdout

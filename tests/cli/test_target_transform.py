@@ -23,6 +23,7 @@ def table(tmp_path):
     return frame
 
 
+@pytest.mark.slow
 def test_fit_show_predict_score(looms, table, figures):
     options = ("--drop", "kind", "--target-transform", "log", "--target-transform", "sqrt")
     fitted = looms(*FIT, *options, "--report", "page.html")
@@ -38,6 +39,7 @@ def test_fit_show_predict_score(looms, table, figures):
     assert figures(looms("score", "m.skops", "t.csv").stdout)[0] == pytest.approx(error, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_assess(looms, table):
     options = ("-t", "y", "--drop", "kind", "-k", "linear", "--target-transform", "log", "-n", "2")
     result = looms("assess", "t.csv", *options, "--json")

@@ -68,6 +68,7 @@ LOSSES = {
 
 @pytest.mark.parametrize("rule", LOSSES, ids=lambda rule: getattr(rule, "__name__", str(rule)))
 @pytest.mark.filterwarnings("ignore::looms.BoundWarning")
+@pytest.mark.slow
 def test_candidates_are_compared_by_the_loss_of_the_rule(rule, capsys):
     rng = np.random.default_rng(0)
     y = np.arange(20) % 2
@@ -126,6 +127,7 @@ def test_figures_of_a_rule_from_python(looms, rule):
     assert f"(positive: True): {first}{recall}" in " ".join(found.stdout.split())
 
 
+@pytest.mark.slow
 def test_a_precision_out_of_reach_is_a_note(fit, data_folder):
     options = ("-t", "target", "-k", "linear", "--threshold", "precision=1")
     result = fit(data_folder / "haberman.csv", *options, "-o", "m.skops")

@@ -58,6 +58,7 @@ def test_a_fit_in_time_is_that_of_the_estimator_on_sorted_rows(looms, demand):
 
 
 @pytest.mark.parametrize("written", ["%Y-%m-%d %H:%M", "%d.%m.%Y", "%j"])
+@pytest.mark.slow
 def test_times_are_dates_or_numbers_however_they_are_written(looms, demand, written):
     table = pd.read_csv(demand)
     in_order = table.sort_values("day").demand.tolist()
@@ -81,6 +82,7 @@ def test_rows_keep_their_numbers_in_the_file(demand):
     np.testing.assert_array_equal(table["price"][prepared.rows - 1], prices)
 
 
+@pytest.mark.slow
 def test_rows_of_one_time_are_held_out_together(looms, demand):
     table = pd.read_csv(demand)
     table["day"] = table["day"].str[:7]

@@ -30,6 +30,7 @@ def test_a_file_with_more_bytes_than_allowed_is_refused(tmp_path, name, packed):
         read_table(path, max_bytes=size - 1)
 
 
+@pytest.mark.slow
 def test_what_unpacks_to_too_much_is_refused_without_holding_it(tmp_path):
     path = tmp_path / "bomb.csv.gz"
     with gzip.open(path, "wb", compresslevel=1) as file:

@@ -254,6 +254,7 @@ def test_svmlight_blocks_have_the_rows_and_the_widest_row(tmp_path):
         first_pass(reader)
 
 
+@pytest.mark.slow
 def test_a_column_that_changes_type_in_the_middle_is_refused(tmp_path, frame):
     frame["day"] = frame["day"].dt.strftime("%Y-%m-%d")
     frame.loc[250, "day"] = "soon"
@@ -273,6 +274,7 @@ def test_a_target_with_gaps_is_refused_with_its_rows(tmp_path, frame):
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.slow
 def test_whole_numbers_that_floats_round_in_a_late_block_are_text_in_all(tmp_path, suffix):
     n = 150_000
     frame = pd.DataFrame({"code": np.arange(n), "size": np.arange(n) % 7.0})

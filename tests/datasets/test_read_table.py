@@ -153,6 +153,7 @@ def test_same_name_twice_in_parquet(tmp_path):
         read_table(tmp_path / "t.parquet")
 
 
+@pytest.mark.slow
 def test_all_rows_decide_the_type_of_a_column(tmp_path):
     path = write(tmp_path, "t.csv", "a,b\n" + "1,10000000\n" * 200_000 + "x,0.5\n")
     X = read_table(path).X
@@ -160,6 +161,7 @@ def test_all_rows_decide_the_type_of_a_column(tmp_path):
     assert X["b"].iloc[-1] == 0.5
 
 
+@pytest.mark.slow
 def test_real_data(data_folder):
     credit = read_table(data_folder / "credit.csv", "target")
     assert credit.X.shape == (690, 15)
@@ -219,6 +221,7 @@ def test_missing_target_of_a_file_without_names(tmp_path):
         read_table(write(tmp_path, "t.csv", "5.1,3.5,1\n4.9,3.0,2\n"), "species")
 
 
+@pytest.mark.slow
 def test_many_columns_are_not_all_listed(tmp_path):
     header = ",".join(f"c{j}" for j in range(300))
     path = write(tmp_path, "t.csv", f"{header}\n{','.join('1' * 300)}\n")

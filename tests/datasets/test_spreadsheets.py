@@ -64,6 +64,7 @@ def test_floats_are_read_as_they_were_written(book):
     np.testing.assert_array_equal(X["a"], values)
 
 
+@pytest.mark.slow
 def test_numbers_in_cells_of_text(book):
     rows = [["a", "b", "c", "d"], ["1,84", 1.5, "7", "1.5"], ["2", 2.5, "8", "x"]]
     table = read_table(book(Data=[row[:3] for row in rows]))
@@ -85,6 +86,7 @@ def test_values_of_formulas_and_errors(book):
     assert frame["b"].isna().all()  # openpyxl stores no values of formulas
 
 
+@pytest.mark.slow
 def test_merged_names_are_refused(book):
     rows = [["a", "both", None], [1, 2, 3]]
     with pytest.raises(TableError, match=r"the column after 'both' has no name.*merged"):
@@ -95,6 +97,7 @@ def test_merged_names_are_refused(book):
         read_table(book(Data=[["a", "a"], [0, 1]]))
 
 
+@pytest.mark.slow
 def test_sheets(book):
     path = book(first=[["a"], [1]], empty=[], second=[["b"], [2]])
     with pytest.raises(TableError, match=r"2 sheets have data: 'first', 'second'\. .*sheet="):
@@ -136,6 +139,7 @@ FAR = {
 
 
 @pytest.mark.parametrize("how", FAR)
+@pytest.mark.slow
 def test_a_cell_far_away_is_refused_and_no_memory_taken(book, tmp_path, how):
     with (
         zipfile.ZipFile(book(Data=[["a", "b"], [1, 2]])) as near,
@@ -158,6 +162,7 @@ def test_without_limits_of_memory_sheets_are_read_all_the_same(book, monkeypatch
     assert read_table(book(Data=[["a"], [1]])).X["a"].tolist() == [1]
 
 
+@pytest.mark.slow
 def test_cells_of_columns_to_keep(book):
     rows = [["id", "x", "far"], ["007", 1.5, 2.0**60], [8, None, 1]]
     path = book(Data=rows)

@@ -47,6 +47,7 @@ MACHINES = {
 
 
 @pytest.mark.parametrize("name", MACHINES)
+@pytest.mark.slow
 def test_replicates_equal_fits_to_repeated_rows(name):
     X, y = sample()
     machine = MACHINES[name]
@@ -141,6 +142,7 @@ def test_seeds():
     assert (one.bootstrapped != other.bootstrapped).all()
 
 
+@pytest.mark.slow
 def test_samples_without_a_class_are_drawn_again():
     X, y = sample(n=12)
     y[:10], y[10:] = "yes", "no"
@@ -204,6 +206,7 @@ def test_bad_options(options, message):
         goodness_of_fit(SVC(), *sample(), **options)
 
 
+@pytest.mark.slow
 def test_balanced_weights_are_those_of_the_sample():
     X, y = sample()
     y[:15] = "no"
@@ -219,6 +222,7 @@ def test_balanced_weights_are_those_of_the_sample():
 
 
 @pytest.mark.parametrize("resampling", ["pairs", "labels"])
+@pytest.mark.slow
 def test_the_extended_information_criterion_of_a_likelihood_model_is_near_its_AIC(resampling):
     random = np.random.default_rng(0)
     X = random.normal(size=(200, 3))

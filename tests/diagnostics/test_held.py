@@ -51,6 +51,7 @@ def test_the_machine_is_an_svc(k, class_weight):
     assert abs(found.deviance - deviance(others, X, y).deviance) > 0.01
 
 
+@pytest.mark.slow
 def test_it_is_fitted_if_it_is_not():
     X, y = sample()
     chosen = make_pipeline(StandardScaler(), svccv()).fit(X, y)
@@ -78,6 +79,7 @@ def test_a_kernel_matrix():
     same(deviance(chosen, K, y), deviance(SVC(C=chosen.C_, gamma=0.3), X, y))
 
 
+@pytest.mark.slow
 def test_every_statistic_takes_it():
     X, y = sample()
     chosen = svccv().fit(X, y)
@@ -90,6 +92,7 @@ def test_every_statistic_takes_it():
 
 
 @pytest.mark.parametrize("threshold", [None, -0.2, "ber"])
+@pytest.mark.slow
 def test_a_threshold_counts_in_the_errors_and_in_nothing_else(threshold):
     X, y = sample()
     chosen, at_zero = (svccv(threshold=t).fit(X, y) for t in (threshold, 0.0))
@@ -102,6 +105,7 @@ def test_a_threshold_counts_in_the_errors_and_in_nothing_else(threshold):
     assert found.leave_one_out != excess_error(at_zero, X, y).leave_one_out
 
 
+@pytest.mark.slow
 def test_a_threshold_counts_where_the_machine_is_refitted():
     X, y = sample()
     chosen = make_pipeline(StandardScaler(), svccv(threshold=1.2)).fit(X, y)

@@ -126,6 +126,7 @@ def test_least_squares_class_weights():
     assert np.abs(found.values - plain.values).max() > 0.1
 
 
+@pytest.mark.slow
 def test_several_classes_of_least_squares_machines():
     X, y = sample(k=3)
     machine = LSSVMClassifier("linear", mu=0.01)
@@ -149,6 +150,7 @@ def test_a_tuned_machine_keeps_its_choice():
     assert excess_error(LSSVMClassifierCV(threshold="ber"), X, y).leave_one_out == wrong.mean()
 
 
+@pytest.mark.slow
 def test_hyper_parameters_are_held():
     X, y = sample()
     y[:12] = "ant"
@@ -248,6 +250,7 @@ def test_statistics_of_given_fits_are_those_of_the_estimator(machine, k):
     assert repr(fits) == "LeftOutFits(n_samples=40, preprocessing='none')"
 
 
+@pytest.mark.slow
 def test_given_fits_take_no_samples_and_need_a_likelihood():
     X, y = sample()
     fits = left_out_fits(Perceptron(), X, y, likelihood=False)
@@ -271,6 +274,7 @@ def test_gamma_of_a_fitted_machine_is_held_on_other_samples():
     assert held != deviance(SVC(gamma="scale"), X, y).cv_score
 
 
+@pytest.mark.slow
 def test_workers_change_nothing():
     X, y = sample()
     steps = []
@@ -319,6 +323,7 @@ def test_bad_samples(statistic, change, message):
         statistic(SVC(), *change(*sample()))
 
 
+@pytest.mark.slow
 def test_bad_estimators():
     from sklearn.linear_model import LinearRegression, RidgeClassifier
     from sklearn.neighbors import NearestCentroid
@@ -459,6 +464,7 @@ def test_folds_are_left_out_together():
         left_out_fits(model, X, y, cv="2x5")
 
 
+@pytest.mark.slow
 def test_samples_that_a_forest_calls_impossible_cost_the_cv_score_alone():
     X, y = sample()
     fits = left_out_fits(RandomForestClassifier(5, random_state=0), X, y, cv=10)

@@ -173,6 +173,7 @@ def test_machines_that_cannot_be_left_out_name_what_to_use():
 @pytest.mark.parametrize(
     "options", [{"kernel": "matern12", "rank": M}, stacked, {**stacked, "rank": M}]
 )
+@pytest.mark.slow
 def test_deviance_and_influence_are_those_of_refits_with_the_members_held(options, groups):
     y, group = (CLASSES > 0).astype(int), np.unique(GROUPS[groups], return_inverse=True)[1]
     model = classes(**options).fit(X, y)

@@ -57,6 +57,7 @@ def test_many_flagged_cases_are_counted(hauls):
     assert f"and {len(found.flagged) - 10} more" in str(found)
 
 
+@pytest.mark.slow
 def test_goodness_of_fit(hauls):
     found = goodness_of_fit(SVC(), *hauls, 39, random_state=0)
     assert found.table["deviance"].tolist() == found.bootstrapped.tolist()

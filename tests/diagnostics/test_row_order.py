@@ -66,6 +66,7 @@ MACHINES = {
 
 
 @pytest.mark.parametrize("name", MACHINES)
+@pytest.mark.slow
 def test_residuals_and_scores_equal_those_of_refits(name):
     machine = MACHINES[name]
     classes = not name.endswith("numbers")
@@ -189,6 +190,7 @@ def test_rows_along_a_track_are_in_an_order(machine):
     assert row_order(machine.fit(X[some], y[some])).p_value > 0.01
 
 
+@pytest.mark.slow
 def test_a_table_sorted_by_class_along_a_track_is_in_an_order():
     X, y = track(200, 3)
     order = np.argsort(y > 0, kind="stable")

@@ -152,6 +152,7 @@ def test_estimators_that_do_not_search_have_no_callbacks():
     assert not hasattr(LSSVMClassifier(), "set_callbacks")
 
 
+@pytest.mark.slow
 def test_progress_bar(capsys):
     pytest.importorskip("rich")
     model = LSSVMClassifierCV(["linear", "rbf"]).set_callbacks(callback.ProgressBar())
@@ -252,6 +253,7 @@ class TestOnAGrid:
         assert len(counter.values) == linear.n_evaluations + impossible.n_evaluations
 
 
+@pytest.mark.slow
 def test_machines_tuned_in_folds_are_counted():
     class Listener(Recorder):
         def on_outer_fold(self, estimator, done, total):

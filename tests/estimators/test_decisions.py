@@ -59,6 +59,7 @@ def test_of_several_classes_the_largest_of_all_three_agree(name):
     assert_array_equal(model.predict(X_NEW), model.classes_[largest])
 
 
+@pytest.mark.slow
 def test_a_support_vector_machine_of_one_sign_still_decides():
     # So few positive samples that all outputs at a small C are of the other sign.
     y = np.where(NOISY > 1.0, "yes", "no")
@@ -146,6 +147,7 @@ def test_a_flat_sigmoid_decides_for_the_larger_class():
         assert np.isfinite(model.decision_function(X_NEW)).all()
 
 
+@pytest.mark.slow
 def test_class_weights_count_in_the_threshold_and_not_in_the_calibration():
     plain, model = (
         LSSVMClassifier().fit(X, TWO),
@@ -212,6 +214,7 @@ def test_class_weights_leave_probabilities_those_of_the_samples(machine, n_class
 
 @quietly
 @pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
+@pytest.mark.slow
 def test_decisions_of_weighted_sigmoids_are_those_of_a_population_with_such_classes(y):
     model = SVCCV(class_weight="balanced", **SEARCH).fit(X, y)
     of_samples = np.unique(y, return_counts=True)[1]
@@ -251,6 +254,7 @@ def test_without_probabilities_the_threshold_is_zero(model):
 
 @quietly
 @pytest.mark.parametrize("model", [LSSVMClassifier("linear"), SVCCV(criterion="press", **SEARCH)])
+@pytest.mark.slow
 def test_a_rule_or_a_number_decides_otherwise(model):
     for threshold in (-0.7, "ber"):
         model.set_params(threshold=threshold).fit(X, TWO)

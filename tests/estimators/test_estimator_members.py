@@ -46,6 +46,7 @@ def codes(estimator, rows, y):
 
 
 @pytest.mark.parametrize("groups", [None, np.arange(N) // 2], ids=["rows", "groups"])
+@pytest.mark.slow
 def test_a_stack_weighs_outputs_of_refits_without_folds(groups):
     model = stack(TREE).fit(X, Y, groups=groups)
     outer, outputs = model.choice_units_, np.empty((2, N))
@@ -114,6 +115,7 @@ def test_weights_reach_the_estimator(estimator):
 
 
 @pytest.mark.parametrize("name", ["removed", "added"])
+@pytest.mark.slow
 def test_intervals_and_updates_are_of_refits(name):
     model = stack(LinearRegression()).fit(X, Y)
     kernel, estimator = model.members_
@@ -142,6 +144,7 @@ def test_intervals_and_updates_are_of_refits(name):
 
 
 @pytest.mark.parametrize("options", [{}, {"search": "grid"}, {"rank": 10}, {"cv": "2x3"}])
+@pytest.mark.slow
 def test_options_of_the_search_leave_estimators_as_they_are(options):
     model = stack(TREE, **options).fit(X, Y)
     assert model.candidates_[1].outcome.name == "GIVEN"
@@ -175,6 +178,7 @@ def test_a_kernel_matrix_is_no_table_of_features():
         machine.fit(X @ X.T, Y)
 
 
+@pytest.mark.slow
 def test_an_estimator_wins_where_it_is_better():
     rows = RNG.uniform(-1, 1, size=(150, 3))
     steps = np.where((rows[:, 0] > 0.3) ^ (rows[:, 1] > -0.2), "a", "b")
@@ -197,6 +201,7 @@ def test_scores_of_blocks_with_rows_of_weight_zero_are_of_the_other_rows(kernel,
     assert ours.scores_ == pytest.approx(theirs.scores_)
 
 
+@pytest.mark.slow
 def test_a_single_estimator_is_scored_where_its_threshold_was_set():
     fits = []
 
@@ -223,6 +228,7 @@ def test_a_single_estimator_is_scored_where_its_threshold_was_set():
         )
 
 
+@pytest.mark.slow
 def test_a_rare_class_is_scored_by_the_refits_of_the_fit():
     fits, rare = [], np.arange(N) < 2
     rows = X + 9.0 * rare[:, None]
@@ -245,6 +251,7 @@ def test_a_rare_class_is_scored_by_the_refits_of_the_fit():
     assert fits[-1] == -1000  # at once: the estimator's own predict may not be safe in threads
 
 
+@pytest.mark.slow
 def test_choices_that_take_too_many_fits_say_how_many(monkeypatch):
     monkeypatch.setattr(left_out, "_MOST_FITS", N * N - 1)
     model = LSSVMRegressorCV(LinearRegression(), nested=None).fit(X, Y)

@@ -92,6 +92,7 @@ def test_units_of_the_features(kernel, scale):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("kernel", ["boolean", "normalized_boolean"])
+@pytest.mark.slow
 def test_a_kernel_that_is_constant_on_small_features(kernel):
     """(1 + gamma)^(x·x') is one up to rounding, however large gamma: nothing to learn from."""
     check(LSSVMRegressorCV(kernel).fit(X * 1e-8, Y), X)
@@ -155,6 +156,7 @@ def test_an_overflowing_part_of_the_search_is_stepped_over():
         check(LSSVMClassifierCV(kernel, optimizer="nelder-mead").fit(X, labels), X)
 
 
+@pytest.mark.slow
 def test_classes_that_are_drawn_by_lot_are_not_learnt():
     rng = np.random.default_rng(1)
     X, labels = rng.normal(size=(80, 5)), rng.random(80) > 0.5

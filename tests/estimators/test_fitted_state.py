@@ -109,6 +109,7 @@ def test_a_refit_that_fails_leaves_the_machine_before(Estimator, wrong):
 
 @pytest.mark.parametrize("Estimator", SELECTING)
 @pytest.mark.filterwarnings("ignore::looms.BoundWarning")
+@pytest.mark.slow
 def test_best_index(Estimator):
     y = np.sin(3 * X[:, 0])
     y = y > 0 if Estimator in CLASSIFIERS else y

@@ -140,6 +140,7 @@ class TestLeaveOneOut:
     @pytest.mark.parametrize("weight", [np.ones(N), WEIGHT], ids=["unweighted", "weighted"])
     @pytest.mark.parametrize("class_weight", [None, 4.0])
     @pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
+    @pytest.mark.slow
     def test_classification(self, labels, class_weight, weight):
         zeta = weight
         if class_weight is not None:

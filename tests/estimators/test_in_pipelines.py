@@ -105,6 +105,7 @@ def test_a_search_without_its_best_is_to_be_fitted(search):
         looms.predict_interval(search, X)
 
 
+@pytest.mark.slow
 def test_the_machine_of_a_transformed_target():
     model = make_pipeline(StandardScaler(), TransformedTargetRegressorCV(LSSVMRegressor(mu=0.1)))
     with pytest.raises(NotFittedError, match="TransformedTargetRegressorCV"):

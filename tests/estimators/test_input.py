@@ -89,6 +89,7 @@ class TestSparse:
         assert_allclose(sparse.loo_.outputs, dense.loo_.outputs, rtol=1e-8)
 
     @pytest.mark.parametrize("Estimator", [LSSVMClassifierCV, LSSVMRegressorCV])
+    @pytest.mark.slow
     def test_equals_dense_when_tuned(self, Estimator):
         dense = Estimator(["linear", "rbf"]).fit(self.X, target(Estimator), sample_weight=WEIGHT)
         sparse = Estimator(["linear", "rbf"])
@@ -149,6 +150,7 @@ class TestFunction:
         named.fit(X, target(Estimator), sample_weight=WEIGHT)
         assert_allclose(outputs(model, X_NEW), outputs(named, X_NEW), rtol=1e-6)
 
+    @pytest.mark.slow
     def test_a_list_of_functions_and_names(self):
         model = LSSVMRegressorCV([rbf_kernel, "linear"]).fit(X, Y)
         assert [type(c.kernel).__name__ for c in model.candidates_] == ["Function", "Linear"]

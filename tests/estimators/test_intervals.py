@@ -102,6 +102,7 @@ class TestFewFeatures:
         assert vars(copied).keys() == vars(model).keys() - {"_left_out", "_units_of_fit"}
 
     @pytest.mark.parametrize("search", ["gradient", "grid"])
+    @pytest.mark.slow
     def test_models_of_a_repeated_choice_are_those_that_it_predicts_by(self, search, tmp_path):
         S = X * UNITS
         model = LSSVMRegressorCV("linear", search=search).fit(S, NOISY)
@@ -288,6 +289,7 @@ class TestIntervals:
             assert_allclose(both[:, k], alone.predict_interval(X_NEW, 0.8, method), rtol=1e-9)
 
     @pytest.mark.parametrize("groups", [None, np.arange(N) // 3])
+    @pytest.mark.slow
     def test_scaled_is_the_jackknife_plus_on_local_scales(self, groups):
         k = RBF(0.3)
         model = LSSVMRegressor(k, mu=MU).fit(X, NOISY, groups=groups)

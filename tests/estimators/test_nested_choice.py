@@ -224,6 +224,7 @@ def test_classes_and_probabilities_are_set_without_the_rows(
 
 
 @pytest.mark.parametrize("target", ["two classes", "three classes"])
+@pytest.mark.slow
 def test_area_is_of_pairs_with_the_choice_made_without_both(target):
     together = "folds"
     model = fitted(target, together, "some are zero")

@@ -268,6 +268,7 @@ def test_epsilon_is_meant_exactly():
     assert not model.predict_set(X, 0.9)[p == 0.1].any()
 
 
+@pytest.mark.slow
 def test_bounds_of_an_estimator():
     X, y = data()
     model = NonconformityClassifier(GRID, random_state=0).fit(X, y)
@@ -308,6 +309,7 @@ def test_models_near_the_best_decide_by_vote(n_classes):
 
 
 @pytest.mark.parametrize("pool", [GRID, MIXED[:2]], ids=["grid", "list"])
+@pytest.mark.slow
 def test_margins_held_out_in_repeated_folds_are_means_of_refits(pool):
     X, y = data(3, 60)
     model = NonconformityClassifier(pool, validation="2x3", tol=1e-5, random_state=4).fit(X, y)
@@ -339,6 +341,7 @@ def test_margins_held_out_in_repeated_folds_are_means_of_refits(pool):
         model.error_bound(X)
 
 
+@pytest.mark.slow
 def test_validation_size_and_stratification():
     X, y = data(2, 400)
     y[:320] = "a"  # about one in ten
@@ -554,6 +557,7 @@ def test_precomputed_kernels(validation):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.slow
 def test_members_and_leave_one_out_of_a_grid_are_of_the_same_machines(n_classes):
     """A sample that no machine needs has the output that it has left out."""
     X, y = data(n_classes, 60)
@@ -608,6 +612,7 @@ def test_a_failed_fit_changes_nothing():
     np.testing.assert_array_equal(model.predict(X), before)
 
 
+@pytest.mark.slow
 def test_doctest():
     result = doctest.testmod(import_module("looms.estimators._nonconformity"))
     assert result.attempted > 0
@@ -622,6 +627,7 @@ def test_any_decision_function_will_do():
     assert {type(member) for member in model.pool_} == {LinearSVC, LogisticRegression, SVC}
 
 
+@pytest.mark.slow
 def test_class_conditional_sets_cover_a_rare_class():
     rng = np.random.default_rng(5)
     y = (rng.random(1400) < 0.15).astype(int)

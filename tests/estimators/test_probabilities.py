@@ -186,6 +186,7 @@ class TestThresholds:
         assert precision_score(y, model.loo_.outputs > model.threshold_) >= 0.8
 
     @each_classifier
+    @pytest.mark.slow
     def test_a_metric(self, Estimator):
         ours = Estimator("linear", threshold=f1_score).fit(X, TWO)
         assert ours.threshold_ == Estimator("linear", threshold="f1").fit(X, TWO).threshold_

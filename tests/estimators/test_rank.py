@@ -52,6 +52,7 @@ def test_a_machine_on_landmarks_is_nearly_as_good_as_on_all_rows():
     assert rank[0] > rank[1] > rank[2]
 
 
+@pytest.mark.slow
 def test_weights_count_as_copies_and_zero_as_absence():
     weight = RNG.integers(0, 3, N).astype(float)
     model = regressor().fit(X[:N], NUMBERS[:N], sample_weight=weight)
@@ -111,6 +112,7 @@ def test_rows_in_blocks_give_what_a_matrix_gives(tmp_path):
 
 
 @pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.slow
 def test_scores_are_those_of_the_whole_kernel_matrix_on_as_many_landmarks(grouped):
     rows, y, weight = X[:200], CLASSES[:200], RNG.uniform(0.5, 2.0, 200)
     groups = np.arange(200) // 3 if grouped else None
@@ -121,6 +123,7 @@ def test_scores_are_those_of_the_whole_kernel_matrix_on_as_many_landmarks(groupe
 
 
 @pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.slow
 def test_scores_of_rows_in_blocks_are_of_ten_folds(grouped):
     rows, y, weight = X[:200], CLASSES[:200], RNG.uniform(0.5, 2.0, 200)
     groups = np.arange(200) // 3 if grouped else None
@@ -144,6 +147,7 @@ def test_scores_of_rows_in_blocks_are_of_ten_folds(grouped):
 
 
 @pytest.mark.parametrize("seed", [13, 23])
+@pytest.mark.slow
 def test_outputs_that_lean_away_from_their_class_are_no_errors(seed):
     """Of noise single held-out rows have a balanced error rate of 0.64 and 0.73 here."""
     rng = np.random.default_rng(seed)

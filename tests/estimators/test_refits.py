@@ -144,6 +144,7 @@ def test_a_grid_with_windows_has_no_nested_scores():
     assert np.isfinite(model.held_out_.outputs).all()
 
 
+@pytest.mark.slow
 def test_landmarks_of_many_rows_have_nested_scores_if_asked_for():
     rows, y = RNG.normal(size=(1100, 2)), RNG.normal(size=1100)
     model = LSSVMRegressorCV("linear", rank=3).fit(rows, y)

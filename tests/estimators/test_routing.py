@@ -52,6 +52,7 @@ def machine_fitted(rows=slice(None), **passed):
     return machine.fit(scaled, Y[rows], **{name: v[rows] for name, v in passed.items()})
 
 
+@pytest.mark.slow
 def test_a_pipeline_passes_groups_and_weights():
     model = pipeline(groups=True, sample_weight=True)
     outputs = model.fit(X, Y, groups=GROUPS, sample_weight=WEIGHT)[-1].loo_.outputs
@@ -111,6 +112,7 @@ def test_calibration_passes_groups_and_weights():
         assert_array_equal(each.estimator[-1].loo_.outputs, by_hand.loo_.outputs)
 
 
+@pytest.mark.slow
 def test_stacking_passes_weights():
     last = LogisticRegression().set_fit_request(sample_weight=True)
     parts = [("machine", pipeline(groups=False, sample_weight=True))]

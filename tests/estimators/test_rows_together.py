@@ -226,6 +226,7 @@ def test_threshold_and_probabilities_are_of_the_outputs_held_out(options):
 
 
 class TestSplits:
+    @pytest.mark.slow
     def test_splits_and_splitters_number_all_rows_also_those_of_weight_zero(self):
         weight = np.where(np.arange(N) % 3 == 0, 0.0, 1.0)
         masks = [[np.isin(np.arange(N), part) for part in split] for split in SPLITS]
@@ -236,6 +237,7 @@ class TestSplits:
             alone = LSSVMRegressorCV(cv=FIFTHS[kept]).fit(X[kept], SIGNAL[kept])
             assert model.mu_ == pytest.approx(alone.mu_)
 
+    @pytest.mark.slow
     def test_a_number_of_folds_is_of_the_rows_that_take_part(self):
         weight = np.where(np.arange(N) % 3 == 0, 0.0, 1.0)
         kept = weight > 0
@@ -328,6 +330,7 @@ class TestRouting:
         with pytest.raises(UnsetMetadataPassedError, match="groups"):
             make_pipeline(LSSVMRegressorCV()).fit(X, SIGNAL, groups=GROUPS)
 
+    @pytest.mark.slow
     def test_searches_and_cross_validation_split_them_with_the_rows(self):
         model = LSSVMRegressorCV("linear").set_fit_request(groups=True)
         outer = GroupKFold(4)
@@ -349,6 +352,7 @@ class TestRouting:
     "options", [{"cv": "2x3"}, {"cv": 4, "search": "grid"}, {"search": "grid"}, {"cv": KFold(3)}]
 )
 @pytest.mark.parametrize("target", ["two classes", "two targets"])
+@pytest.mark.slow
 def test_clones_fit_the_same_and_pickles_keep_what_was_held_out(target, options):
     model = machine(target, **options).fit(X, TARGETS[target])
     again = clone(model).fit(X, TARGETS[target])
@@ -428,6 +432,7 @@ def test_few_rows_have_figures_all_the_same(n, target):
     assert (model.nested_ is None) == (n < (6 if "classes" in target else 4))
 
 
+@pytest.mark.slow
 def test_a_threshold_by_a_metric_without_weights_is_set_in_every_fold():
     def agreement(y_true, y_pred):
         return np.mean(y_true == y_pred)
@@ -437,6 +442,7 @@ def test_a_threshold_by_a_metric_without_weights_is_set_in_every_fold():
     assert 0 <= model.scores_["error"] <= 1
 
 
+@pytest.mark.slow
 def test_groups_of_one_class_each_meet_in_folds():
     group = np.repeat(np.arange(8), 5)
     X = np.random.default_rng(0).normal(size=(40, 2))

@@ -64,6 +64,7 @@ EACH_ROW = np.arange(N)
 class TestWhatIsChosen:
     @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["unweighted", "weighted"])
     @pytest.mark.parametrize("labels", [LABELS, THREE], ids=["two classes", "three classes"])
+    @pytest.mark.slow
     def test_classifier_is_the_machine_with_its_hyper_parameters(self, labels, weight):
         model = LSSVMClassifierCV(["rbf", "linear"], class_weight="balanced")
         model.fit(X, labels, sample_weight=weight)
@@ -192,11 +193,13 @@ class TestCandidates:
         assert best.score == pytest.approx(PRESS().evaluate(*model.loo_).value)
         assert best.score == best.value
 
+    @pytest.mark.slow
     def test_the_order_does_not_matter(self):
         one = LSSVMRegressorCV(["linear", "rbf"]).fit(X, Y)
         other = LSSVMRegressorCV(["rbf", "linear"]).fit(X, Y)
         assert_array_equal(one.predict(X_NEW), other.predict(X_NEW))
 
+    @pytest.mark.slow
     def test_criteria_as_objects(self):
         steep = SmoothedError(steepness=30.0)
         model = LSSVMClassifierCV(criterion=[steep, "smoothed_error"]).fit(X, LABELS)
@@ -211,6 +214,7 @@ class TestCandidates:
 
 
 class TestRecord:
+    @pytest.mark.slow
     def test_history_and_reason(self):
         model = LSSVMRegressorCV(["linear", "ard"]).fit(X, Y)
         tuning = model.selection_
@@ -223,6 +227,7 @@ class TestRecord:
         best = min(model.candidates_, key=lambda c: c.score)
         assert best.n_evaluations == tuning.n_evaluations
 
+    @pytest.mark.slow
     def test_large_data_are_searched_in_stages(self, monkeypatch):
         monkeypatch.setattr("looms.selection._subsamples._SCAN_SAMPLES", 50)
         rng = np.random.default_rng(0)
@@ -283,6 +288,7 @@ class TestOptions:
         changed = LSSVMRegressorCV("ard", **option).fit(X, Y).predict(X_NEW)
         assert np.abs(changed - plain).max() > 1e-4
 
+    @pytest.mark.slow
     def test_optimizers_agree(self):
         X, y = diabetes()
         found = {
@@ -293,6 +299,7 @@ class TestOptions:
         for tuning in found.values():
             assert tuning.value < best + 0.1 * tuning.standard_error
 
+    @pytest.mark.slow
     def test_each_criterion_is_lowest_where_it_was_the_criterion(self):
         models = {
             name: LSSVMClassifierCV(criterion=name, tol_se=1e-3, n_restarts=2).fit(X, LABELS)
@@ -316,6 +323,7 @@ class TestOptions:
         expected = PRESS().evaluate(*weighted.fit(X, LABELS).loo_).value
         assert weighted.selection_.value == pytest.approx(expected)
 
+    @pytest.mark.slow
     def test_class_weight_counts_in_the_criterion_too_unless_that_has_weights_of_its_own(self):
         both = LSSVMClassifierCV(class_weight={True: 30}).fit(X, LABELS)
         assert_array_equal(both.selection_weight_, np.where(LABELS, 30.0, 1.0))
@@ -396,6 +404,7 @@ class TestOptions:
         assert model.kernel_.c == pytest.approx(3.0)
         assert model.kernel_.degree == 3
 
+    @pytest.mark.slow
     def test_prior_holds_the_kernel_nearer_to_its_start(self):
         rng = np.random.default_rng(8)
         X, y = rng.normal(size=(40, 10)), rng.normal(size=40) > 0
@@ -422,6 +431,7 @@ class TestWarnings:
         with pytest.warns(BoundWarning, match="mu ended at its lower bound .* look noise-free"):
             LSSVMRegressorCV("linear", optimizer="scg").fit(X, X @ [1.0, 2.0, -1.0])
 
+    @pytest.mark.slow
     def test_only_the_chosen_candidate_warns(self):
         model = LSSVMRegressorCV([self.narrow, "rbf"]).fit(self.x, self.wave + Y[:60] / 9)
         assert model.candidates_[0].at_bounds
@@ -488,6 +498,7 @@ class TestScales:
         pixels = np.clip(self.rng.normal(size=(90, 6)) - [0, 0, 0, 0, 0, 1.8], 0, 2)
         assert not self.warned(LSSVMRegressorCV(nested=None), pixels, self.y)
 
+    @pytest.mark.slow
     def test_the_report_says_so_too(self):
         model = self.machines[0]
         with warnings.catch_warnings(action="ignore"):

@@ -114,6 +114,7 @@ def test_outputs_of_a_stack_are_the_weighted_outputs_of_its_members(target):
     assert model.candidates_[model.best_index_].kernel is largest.kernel
 
 
+@pytest.mark.slow
 def test_weights_are_of_the_least_loss():
     y = RNG.normal(size=60)
     F = y + RNG.normal(size=(3, 60)) * np.array([[0.5], [0.8], [2.0]])
@@ -166,6 +167,7 @@ def test_weights_below_a_thousandth_are_zero(share, kept):
     assert (weights > 0).tolist() == [weight > 0 for weight in kept]
 
 
+@pytest.mark.slow
 def test_of_equal_candidates_the_simplest():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 2)), np.repeat([0, 1], 30)
@@ -233,6 +235,7 @@ def test_splits_are_the_folds_that_candidates_are_tuned_without(cv, nested):
         assert save_and_load.scores_ == pytest.approx(stack.scores_)
 
 
+@pytest.mark.slow
 def test_a_metric_without_weights():
     model = LSSVMClassifierCV(["linear", "rbf"], threshold=accuracy_score_of, nested=None)
     assert model.fit(X[:42], TWO[:42]).nested_ is not None
@@ -271,6 +274,7 @@ def test_errors():
         machine("numbers", combine="mean").fit(X, Y)
 
 
+@pytest.mark.slow
 def test_jobs_and_kernel_matrices():
     K = RBF(0.5)(X) + 0.1 * ARD([1.0, 2, 1, 1, 1])(X)
     model = LSSVMRegressorCV("precomputed", ["press"]).fit(K, Y)

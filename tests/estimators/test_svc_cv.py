@@ -238,6 +238,7 @@ class TestScores:
 
     @pytest.mark.filterwarnings("ignore::looms.OneClassWarning")
     @pytest.mark.parametrize("criterion", ["error", "ber"])
+    @pytest.mark.slow
     def test_rates_at_the_threshold_of_least_balanced_error(self, criterion):
         y = np.where(LATENT > 0.3, "yes", "no")
         model = fitted(y, criterion=criterion, threshold="ber")
@@ -245,6 +246,7 @@ class TestScores:
         assert_allclose(model.threshold_, find_threshold(model.loo_, "ber")[0])
         assert model.loo_score_ != fitted(y, criterion=criterion).loo_score_
 
+    @pytest.mark.slow
     def test_class_weights_count_in_costs_and_sigmoids(self):
         factor = np.where(TWO == "yes", 5.0, 1.0)
         model = fitted(class_weight={"yes": 5.0}, selection_weight=None, probability="single")
@@ -265,6 +267,7 @@ class TestScores:
         assert_allclose(model.loo_score_, score, rtol=1e-6)
         assert np.sum(model.predict(X) == 2) > np.sum(fitted(THREE).predict(X) == 2)
 
+    @pytest.mark.slow
     def test_selection_weights_change_the_criterion_only(self):
         model = fitted(selection_weight={"yes": 5.0}, probability="single")
         weight = np.where(TWO == "yes", 5.0, 1.0)
@@ -319,6 +322,7 @@ class TestMachine:
         assert_allclose(model.predict_proba(X), less.predict_proba(X))
 
     @each_problem
+    @pytest.mark.slow
     def test_precomputed_and_sparse(self, y, weight):
         model = fitted(y, weight)
         K = RBF(GAMMA)(X)
@@ -381,6 +385,7 @@ GRID = {"C": [1.0, 10.0, 100.0], "gamma": [0.05, 0.5]}
 @pytest.mark.filterwarnings("ignore::looms.BoundWarning")
 class TestSearch:
     @pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
+    @pytest.mark.slow
     def test_grid_is_the_best_of_single_fits(self, y):
         model = SVCCV(param_grid=GRID, search="grid").fit(X, y)
         table = pd.DataFrame(model.cv_results_)
@@ -422,6 +427,7 @@ class TestSearch:
         assert_allclose(scores[1:], scores[1])
         assert model.C_ == 10
 
+    @pytest.mark.slow
     def test_several_kernels(self):
         grid = {"C": [0.1, 1, 10], "gamma": [0.1, 1], "c": [0.5, 2]}
         kernels = ["linear", "rbf", Polynomial(degree=2)]
@@ -450,6 +456,7 @@ class TestSearch:
         bounded = SVCCV(RBF(0.3, gamma_bounds=(0.2, 0.5)), search="grid").fit(X, TWO)
         assert set(bounded.cv_results_["param_gamma"]) == {0.2, 0.25, 0.5}
 
+    @pytest.mark.slow
     def test_units_of_the_features_change_nothing(self):
         one, other = SVCCV("linear").fit(X, TWO), SVCCV("linear").fit(256 * X, TWO)
         assert_allclose(other.C_ * 256**2, one.C_)

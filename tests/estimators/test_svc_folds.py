@@ -141,6 +141,7 @@ def test_threshold_and_sigmoid_are_set_by_what_was_held_out():
     assert np.abs(middle - model.threshold_).min() < 1e-12
 
 
+@pytest.mark.slow
 def test_each_row_its_own_group_is_leave_one_out():
     one, other = (SVCCV(**HELD).fit(X, THREE, groups=g) for g in (None, np.arange(N)))
     assert other.loo_score_ == pytest.approx(one.loo_score_, rel=1e-9)
@@ -195,6 +196,7 @@ def test_groups_are_routed():
 
 
 class TestNested:
+    @pytest.mark.slow
     def test_the_folds_of_a_splitter_are_those_of_the_choice(self):
         options = {"param_grid": {"C": [0.1, 3.0], "gamma": [0.1, 0.4]}, "search": "grid"}
         nested = SVCCV(**options, cv=KFold(4), nested="folds").fit(X, TWO).nested_
@@ -228,6 +230,7 @@ class TestNested:
         assert_array_equal(nested.decisions.wrong, wrong)
         assert model.scores_["error"] == pytest.approx(np.average(wrong, weights=WEIGHT))
 
+    @pytest.mark.slow
     def test_the_area_is_of_rows_that_one_machine_has_not_seen(self):
         model = SVCCV(**HELD, nested="folds").fit(X, TWO)
         nested = model.nested_
@@ -235,12 +238,14 @@ class TestNested:
         y, f = nested.held_out.y[:, None], nested.held_out.outputs[:, None]
         assert model.scores_["auc"] == pair_auc(y, f, sets, [], [], np.ones(N))[0]
 
+    @pytest.mark.slow
     def test_the_machine_is_that_of_all_rows(self):
         plain, nested = (SVCCV(**HELD, nested=n).fit(X, TWO) for n in (None, "folds"))
         assert_array_equal(plain.dual_coef_, nested.dual_coef_)
         assert plain.threshold_ == nested.threshold_
         assert plain.nested_ is None
 
+    @pytest.mark.slow
     def test_it_comes_back_from_a_file(self, tmp_path):
         model = SVCCV(**HELD, nested="folds").fit(X, TWO, groups=GROUPS)
         save_model(tmp_path / "m.skops", model, {})
@@ -252,6 +257,7 @@ class TestNested:
 
 class TestScores:
     @pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
+    @pytest.mark.slow
     def test_they_are_of_the_decisions_on_what_was_held_out(self, y):
         model = SVCCV(**HELD).fit(X, y, WEIGHT, groups=GROUPS)
         labels = np.unique(y, return_inverse=True)[1]
@@ -282,10 +288,12 @@ class TestScores:
             areas.append(model.scores_["auc"])
         assert abs(np.mean(areas) - 0.5) < 3 * np.std(areas) / np.sqrt(12)
 
+    @pytest.mark.slow
     def test_without_probabilities_there_is_no_log_loss(self):
         for y in (TWO, THREE):
             assert "log_loss" not in SVCCV(**HELD, probability=None).fit(X, y).scores_
 
+    @pytest.mark.slow
     def test_repeats_held_out_together_count_once(self):
         four = np.repeat(np.arange(N), 4)
         plain = SVCCV(**HELD, threshold=0.0).fit(X, TWO)
@@ -314,6 +322,7 @@ class TestSets:
             expected = prediction_sets(loo, scores, coverage, labels if conditional else None)
             assert_array_equal(model.predict_set(NEW, coverage, conditional), expected)
 
+    @pytest.mark.slow
     def test_nested_ones_are_of_machines_chosen_without_the_fold(self):
         model = SVCCV(**HELD, nested="folds").fit(X, TWO)
         nested = model.nested_

@@ -194,6 +194,7 @@ def test_nested_figures_are_of_the_folds_and_gaps_of_a_splitter(cv):
     assert any(np.array_equal(rest, train) for train, _ in cv.split(X))
 
 
+@pytest.mark.slow
 def test_intervals_of_a_precomputed_kernel_leave_out_the_gaps_too():
     options = {"cv": GapKFold(4, gap=3), "search": "grid"}
     ends = [

@@ -173,6 +173,7 @@ def refitted(whole, rows, new):
 
 
 @pytest.mark.parametrize(("name", "weight"), in_turn(SUMS, [WEIGHT, None]))
+@pytest.mark.slow
 def test_rows_leave_and_join_stacks_and_machines_on_landmarks(name, weight, tmp_path):
     whole = LSSVMRegressorCV(nested=None, **SUMS[name]).fit(X, Y, sample_weight=weight)
     assert len(whole.members_) == (1 if name == "landmarks" else 2)
@@ -203,6 +204,7 @@ def test_rows_in_blocks_are_not_in_a_pickle_to_be_removed():
 
 
 @pytest.mark.parametrize("options", [{}, {"cv": 4}])
+@pytest.mark.slow
 def test_the_rest_of_a_group_is_held_out_together(options):
     whole = LSSVMClassifierCV(**options).fit(X, LABELS, groups=GROUPS)
     ours = whole.without(ROWS)

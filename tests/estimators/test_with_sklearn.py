@@ -108,6 +108,7 @@ def test_precomputed_kernel_in_cross_validation():
     assert_allclose(given, computed, rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_pipelines_and_scores():
     X, y = load_iris(return_X_y=True)
     pipeline = make_pipeline(StandardScaler(), LSSVMClassifierCV())

@@ -67,6 +67,7 @@ def test_columns_twice_and_of_a_kernel_matrix():
         Columns(Precomputed(), [0])(np.eye(3))
 
 
+@pytest.mark.slow
 def test_a_column_of_noise_loses_its_weight():
     codes = RNG.integers(0, 4, (150, 3)).astype(float)
     numbers = RNG.standard_normal((150, 1))

@@ -58,6 +58,7 @@ def test_a_kernel_matrix_has_no_features():
 
 
 @pytest.mark.parametrize(("bent", "name"), [(np.exp, "ranked_rbf"), (np.asarray, "rbf")])
+@pytest.mark.slow
 def test_leave_one_out_knows_long_tails(bent, name):
     signal = 2.0 * RNG.standard_normal((120, 3))
     if name == "rbf":

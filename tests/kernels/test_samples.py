@@ -156,6 +156,7 @@ def test_features_whose_squares_overflow_are_refused(kernel, convert):
             LSSVMRegressorCV(kernel).fit(convert(samples), X[:, 0])
 
 
+@pytest.mark.slow
 def test_a_row_far_away_does_not_make_all_pairs_close():
     samples = np.random.default_rng(2).standard_normal((1500, 10))
     samples[7] += 1e3

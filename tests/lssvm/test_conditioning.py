@@ -8,6 +8,7 @@ from looms.lssvm.conditioning import condition_of
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.__name__)
+@pytest.mark.slow
 def test_errors_are_below_the_bound_at_every_condition_number(family):
     steps = [measure(family(condition, 8, np.random.default_rng(4))) for condition in LADDER]
     solved = [step for step in steps if step.outputs is not None]

@@ -22,6 +22,7 @@ def made_entries(rates, rules=("loo", "validation5")):
     ]
 
 
+@pytest.mark.slow
 def test_overall_rows_of_the_paper_are_the_printed_ones():
     tables = {name: entries_table(made_entries([0.1, 0.3]), name) for name in DATASETS}
     overall = overall_table(tables).query("dataset == 'overall' and of == 'paper'")

@@ -87,6 +87,7 @@ def test_rates_of_the_rows_that_trained(data, kind):
     assert rates["ber_train_threshold"] == pytest.approx(np.mean(wrong))
 
 
+@pytest.mark.slow
 def test_optimizers_are_of_the_estimator_and_kept_apart(data, tmp_path):
     runs = Runs(data, tmp_path / "store", optimizer="nelder-mead")
     estimator = estimator_of(data, PART[0], "nelder-mead")
@@ -148,6 +149,7 @@ def test_entries_by_leave_one_out(data, results, tmp_path):
         assert entry.test_score >= entry.ber_test
 
 
+@pytest.mark.slow
 def test_parts_are_those_of_the_assessments(data):
     runs = Runs(data)
     train, test = runs.parts(2)[1]
@@ -222,6 +224,7 @@ def test_without_a_store_nothing_is_stored(data):
         stored_plan(Runs(data), PART)
 
 
+@pytest.mark.slow
 def test_announcements(data):
     told = []
     run_nested(Runs(data), PART[:1], 2, 2, announce=lambda *said: told.append(said))

@@ -152,6 +152,7 @@ def test_markdown(results):
 
 
 @pytest.mark.parametrize("kind", ["experiments", "factors", "entries", "game"])
+@pytest.mark.slow
 def test_plots(results, kind, tmp_path):
     pytest.importorskip("matplotlib")
     rules = ("validation", "validation_set", "loo_ber")

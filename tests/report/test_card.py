@@ -40,6 +40,7 @@ def test_outer_splits_come_first():
     assert text.index("outer splits") < text.index("By leave-one-out")
 
 
+@pytest.mark.slow
 def test_names_are_no_markup():
     y = pd.Series(Y, name=HARMFUL).map({0: HARMFUL, 1: "b", 2: "c"})
     description = card(LSSVMClassifier().fit(X, y), y=y).select("Model description").content

@@ -70,6 +70,7 @@ def points():
     return X, X[:, 0] + 0.5 * rng.normal(size=160) > 0
 
 
+@pytest.mark.slow
 def test_a_good_fit_has_few(points):
     X, y = points
     assert titles(quietly(LSSVMClassifierCV("linear"), X, y)) == {}
@@ -97,6 +98,7 @@ def test_outer_estimate(points):
     assert score["optimism_error"] == result.figures("ber").optimism_error
 
 
+@pytest.mark.slow
 def test_given_hyperparameters_were_not_chosen(points):
     assert titles(LSSVMClassifier().fit(*points)) == {}
 
@@ -143,6 +145,7 @@ def test_bounds_and_early_stop(points):
     assert "max_iter" in stopped["Search stopped early"][1]
 
 
+@pytest.mark.slow
 def test_held_out_outputs_that_are_not_those_of_refits(points):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 2))
@@ -176,6 +179,7 @@ def test_replicates(points):
     assert "Copies of samples" not in titles(together)
 
 
+@pytest.mark.slow
 def test_few_samples_and_a_rare_class(points):
     X, y = points
     keep = np.flatnonzero(~y)[:40].tolist() + np.flatnonzero(y)[:4].tolist()
@@ -190,6 +194,7 @@ def test_few_samples_and_a_rare_class(points):
     assert "threshold was set" in moved["Unequal classes"][1]
 
 
+@pytest.mark.slow
 def test_a_machine_far_better_than_a_guess_needs_no_remedy():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1, 2], [70, 70, 15])
@@ -199,6 +204,7 @@ def test_a_machine_far_better_than_a_guess_needs_no_remedy():
     assert text.endswith("judge it by the balanced error rate.")
 
 
+@pytest.mark.slow
 def test_no_better_than_a_guess(points):
     X, _ = points
     noise = np.random.default_rng(1).normal(size=len(X))
@@ -235,6 +241,7 @@ def test_close_candidates(points):
     assert "1 other candidate of 3" in found["The choice is not settled"][1]
 
 
+@pytest.mark.slow
 def test_preprocessing_and_weights(points):
     X, y = points
     found = titles(make_pipeline(StandardScaler(), LSSVMClassifier()).fit(X, y))
@@ -283,6 +290,7 @@ def test_an_assessment_of_something_else(points):
     ],
     ids=str,
 )
+@pytest.mark.slow
 def test_estimators_are_compared_by_content(points, change, other):
     X, y = points
     machine = LSSVMClassifier(Linear(), mu=1.0)
@@ -291,6 +299,7 @@ def test_estimators_are_compared_by_content(points, change, other):
     assert ("Another estimator was assessed" in titles(model, assessment=assessed)) == other
 
 
+@pytest.mark.slow
 def test_a_seed_makes_no_other_estimator(points):
     X, y = points
     model = LSSVMClassifierCV("linear", nested=None, random_state=np.random.RandomState(0))
@@ -312,6 +321,7 @@ def test_parameters_that_change_nothing_make_no_other_estimator():
     assert estimator_text(shown) != estimator_text(same)
 
 
+@pytest.mark.slow
 def test_no_sign_where_nobody_says_which_way_is_better(points):
     X, y = points
     model = quietly(LSSVMClassifierCV("linear", nested=None), X, y)
@@ -398,6 +408,7 @@ def codes_of(y):
         *("copy with gaps", "number with gaps", "code with gaps"),
     ],
 )
+@pytest.mark.slow
 def test_a_feature_that_alone_gives_the_target_is_named(points, kind):
     X, y = points
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
@@ -449,6 +460,7 @@ def test_the_only_column_may_be_all_that_is_known():
     assert "A feature gives the target" not in titles(LSSVMRegressor().fit(x, np.exp(x[:, 0])))
 
 
+@pytest.mark.slow
 def test_cautions_of_a_fit_are_those_of_its_report(points):
     X, y = points
     model = quietly(LSSVMClassifierCV("linear"), np.column_stack([X, y]), y)
@@ -471,6 +483,7 @@ def test_cautions_of_a_support_vector_machine(points):
     assert "A feature gives the target" in {each["title"] for each in cautions(model)}
 
 
+@pytest.mark.slow
 def test_a_support_vector_machine_is_not_told_to_hold_copies_out_together(points):
     X, y = (np.concatenate([each, each[:40]]) for each in points)
     model = quietly(SVCCV("linear", "error", resolution=4.0), X, y)
@@ -523,6 +536,7 @@ def test_samples_of_their_own_are_no_repeats(load, kernel, scaled):
 
 
 @pytest.mark.parametrize(("n_groups", "few"), [(3, True), (5, True), (6, False)])
+@pytest.mark.slow
 def test_few_groups_are_named_as_the_cause(n_groups, few):
     rng = np.random.default_rng(0)
     X, groups = rng.normal(size=(90, 2)), np.arange(90) // 3 % n_groups
@@ -560,6 +574,7 @@ def test_chance_is_called_so_where_pooled_outputs_lean_below_it():
     assert abs(area - 0.5) < 3 * model.scores_se_["auc"]
 
 
+@pytest.mark.slow
 def test_a_smooth_function_of_single_samples_makes_no_repeats():
     X, y = make_friedman1(400, noise=0.1, random_state=0)
     found = cautions(quietly(LSSVMRegressorCV(nested=None), X, y))
@@ -606,6 +621,7 @@ def test_rows_in_an_order_are_pointed_out_once(Estimator, monkeypatch):
 @pytest.mark.parametrize(
     "n", [50, *(pytest.param(n, marks=pytest.mark.slow) for n in (100, 200, 1000))]
 )
+@pytest.mark.slow
 def test_samples_drawn_one_by_one_are_no_clusters(n):
     for d, seed in product((1, 2, 5, 20), range(1 if n == 1000 else 3)):
         rng = np.random.default_rng(seed)

@@ -183,6 +183,7 @@ def test_one_against_rest(several):
         assert shown.areas[str(label)] == pytest.approx(area)
 
 
+@pytest.mark.slow
 def test_many_classes_are_cut():
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(14), [3] * 4 + [5] * 10)
@@ -222,6 +223,7 @@ def test_residuals_of_several_targets(regression):
         ResidualsDisplay.from_estimator(model, coverage=1.0)
 
 
+@pytest.mark.slow
 def test_case_deletion_kinds(regression):
     model = regression[0]
     found = case_deletion(model)
@@ -236,6 +238,7 @@ def test_case_deletion_kinds(regression):
         CaseDeletionDisplay.from_estimator(model, names=["a", "b"])
 
 
+@pytest.mark.slow
 def test_groups_are_drawn_by_their_labels():
     rng = np.random.default_rng(0)
     X, patient = rng.normal(size=(60, 3)), np.repeat([f"patient {k}" for k in range(12)], 5)
@@ -290,6 +293,7 @@ def test_candidates(binary):
     ("combine", "name"),
     [("best", "press"), ("stack", "5-fold cross-validation balanced error rate")],
 )
+@pytest.mark.slow
 def test_candidates_of_a_grid_are_compared_by_the_criterion_or_in_folds(binary, combine, name):
     X, y = binary[1:3]
     model = LSSVMClassifierCV(["rbf", "linear"], search="grid", combine=combine, nested=None)
@@ -368,6 +372,7 @@ def test_beta_calibration_of_many_samples_is_of_one_calibrator(binary):
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.slow
 def test_curves_are_of_what_is_held_out():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))

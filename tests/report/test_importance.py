@@ -115,6 +115,7 @@ def test_sparse_samples():
     assert found.value[0] == pytest.approx(rise.mean(), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_kernel_matrices_have_no_features(regression):
     _, X, y = regression
     K = X.to_numpy() @ X.to_numpy().T

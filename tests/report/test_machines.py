@@ -86,6 +86,7 @@ def test_page_and_card(fitted):
     assert facts["chosen"]["kernel"] in card(fitted).render()
 
 
+@pytest.mark.slow
 def test_settings_are_ranked_with_their_values():
     machine = SVCCV(resolution=4.0, param_grid={"gamma": 0.5}).fit(X, SIGNAL > 0)
     told, results = summary(machine), machine.cv_results_
@@ -95,6 +96,7 @@ def test_settings_are_ranked_with_their_values():
     assert told["score"]["name"] == "deviance"
 
 
+@pytest.mark.slow
 def test_curves_of_a_support_vector_machine_have_the_area_of_its_outputs():
     machine = SVCCV("linear").fit(X, SIGNAL > 0)
     f, right = machine.held_out_.outputs, SIGNAL > 0

@@ -88,6 +88,7 @@ def test_subsample_keeps_the_classes(binary):
     assert not np.allclose(shown.surface, other.surface)
 
 
+@pytest.mark.slow
 def test_precomputed_kernel(regression):
     _, X, y = regression
     K = X.to_numpy() @ X.to_numpy().T

@@ -18,12 +18,14 @@ from looms.threshold import FBeta
 
 
 @pytest.mark.parametrize("which", ["binary", "several", "regression", "hostile"])
+@pytest.mark.slow
 def test_json_holds_it(which, request):
     model, X, y = request.getfixturevalue(which)[:3]
     found = summary(model, X=X, y=y)
     assert json.loads(json.dumps(found, allow_nan=False)) == found
 
 
+@pytest.mark.slow
 def test_keys_are_the_documented_ones(binary):
     model, X, y, assessment = binary
     keys = re.findall(r"``(\w+)``", summary.__doc__.split("Its keys")[1].split("Raises")[0])
@@ -36,6 +38,7 @@ def quotes(report):
     return [one["text"] for one in report["cautions"] if "Quote the outer" in one["text"]]
 
 
+@pytest.mark.slow
 def test_headline_is_the_outer_estimate_of_a_machine_chosen_by_its_figures(binary, by_loo):
     assessment = binary[3]
     alone, beside = summary(by_loo)["headline"], summary(by_loo, assessment=assessment)["headline"]
@@ -109,6 +112,7 @@ def test_chosen_and_candidates(binary):
     assert scores == sorted(scores)
 
 
+@pytest.mark.slow
 def test_given_hyperparameters(several):
     _, X, y = several
     found = summary(LSSVMClassifier().fit(X, y))
@@ -132,6 +136,7 @@ def test_samples_are_named_by_the_index(binary):
     assert numbered[0]["name"] == str(surprise.argmax())
 
 
+@pytest.mark.slow
 def test_influence_of_many_samples_is_left_out(several, monkeypatch):
     monkeypatch.setattr(facts, "MOST_DELETIONS", 149)
     found = summary(several[0])["samples"]
@@ -152,6 +157,7 @@ def test_an_assessment_is_one(several):
         summary(several[0], assessment={})
 
 
+@pytest.mark.slow
 def test_without_feature_names(several):
     _, X, y = several
     found = summary(LSSVMClassifier().fit(X.to_numpy(), y))
@@ -174,6 +180,7 @@ def test_many_classes_and_features_are_cut():
     assert found["features"]["n_features"] == 90
 
 
+@pytest.mark.slow
 def test_several_targets_and_kernel_matrices(regression):
     _, X, y = regression
     both = summary(LSSVMRegressor(mu=0.1).fit(X, np.column_stack([y, y**2])))
@@ -183,6 +190,7 @@ def test_several_targets_and_kernel_matrices(regression):
     assert summary(LSSVMRegressorCV("precomputed").fit(K, y))["features"] is None
 
 
+@pytest.mark.slow
 def test_probabilities_are_judged(binary, by_loo):
     machine = by_loo[-1]
     found = {f["key"]: f["value"] for f in summary(by_loo)["loo"]["figures"]}
@@ -244,6 +252,7 @@ def test_the_margin_is_that_of_case_deletion(binary):
         assert row["surprise"] == pytest.approx(of_deletion["surprise"])
 
 
+@pytest.mark.slow
 def test_nothing_is_left_on_the_machine(several):
     _, X, y = several
     model = LSSVMClassifier().fit(X, y)

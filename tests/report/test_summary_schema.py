@@ -60,11 +60,13 @@ def test_a_summary_is_as_the_schema_says(kind):
     assert faults(json.loads(json.dumps(values, allow_nan=False))) == []
 
 
+@pytest.mark.slow
 def test_an_assessment_is_as_the_schema_says():
     assessment = looms.assess(SCALED, Z, NUMBERS, n_splits=3, random_state=0)
     assert faults(summary(SCALED.fit(Z, NUMBERS), assessment=assessment)) == []
 
 
+@pytest.mark.slow
 def test_the_schema_admits_no_other_keys_and_types():
     jsonschema.Draft202012Validator.check_schema(summary_schema())
     assert summary_schema()["properties"]["schema"] == {

@@ -63,6 +63,7 @@ def impossible(A, B):
     return -1e9 * (A @ B.T)
 
 
+@pytest.mark.slow
 def test_every_kernel_under_every_criterion_in_order():
     watcher = Watcher()
     choice = chosen(["linear", "rbf"], ["press", "wmw", PRESS()], watcher=watcher)
@@ -112,6 +113,7 @@ def test_only_failing_candidates_are_an_error():
         chosen([impossible, impossible])
 
 
+@pytest.mark.slow
 def test_a_watcher_can_end_it():
     choice = chosen(["linear", "rbf", "cubic"], ["press", "wmw"], watcher=Watcher(last=3))
     assert len(choice.candidates) == 3
@@ -135,6 +137,7 @@ def test_criteria_of_one_kernel_share_its_matrices_and_kernels_do_not_pile_up(mo
     assert len(made) == 2
 
 
+@pytest.mark.slow
 def test_candidates_do_not_depend_on_each_other():
     alone = chosen(["rbf"], ["wmw"]).candidates[0]
     among = chosen(["linear", "rbf"], ["press", "wmw"]).candidates[3]

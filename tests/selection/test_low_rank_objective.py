@@ -48,6 +48,7 @@ def test_gradient_is_that_of_differences(criterion, how):
 
 
 @pytest.mark.parametrize("how", HOW)
+@pytest.mark.slow
 def test_landmarks_at_every_row_give_the_criterion_of_the_kernel_matrix(how):
     options = {"kernel": "matern12", "criterion": "press", **HOW[how]}
     on_landmarks = low_rank_objective(ArrayBlocks(X, 64), Y, rank=N, tuned=tune, **options)
@@ -57,6 +58,7 @@ def test_landmarks_at_every_row_give_the_criterion_of_the_kernel_matrix(how):
         assert_allclose(value, other, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_search_goes_on_from_the_sample_and_ends_lower():
     on_landmarks = objective()
     tuning, fit = tune(on_landmarks)

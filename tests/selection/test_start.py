@@ -37,6 +37,7 @@ def test_best_first_and_one_for_each_kernel(criterion, fit_intercept):
     np.testing.assert_array_equal(starting_points(objective, 1)[0], points[0])
 
 
+@pytest.mark.slow
 def test_it_is_the_best_point_of_the_scan():
     """The scan by eigenvectors against the objective itself."""
     objective = Objective(X, Y, sample_weight=WEIGHT)

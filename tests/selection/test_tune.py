@@ -82,6 +82,7 @@ class TestStages:
         # Between the same ridge n μ and the same μ: μ goes as 1 / √n.
         assert begins[-1] == pytest.approx(small.best.theta[-1] + 0.5 * np.log2(60 / N))
 
+    @pytest.mark.slow
     def test_stages_find_what_all_samples_alone_do(self, small_stages, monkeypatch):
         objective = Objective(X, Y)
         staged, _ = tune(objective)
@@ -159,6 +160,7 @@ class TestTuning:
         assert [search.n_iterations for _, search in tuning.stages] == [1, 0]
         assert len(fit.member.dual_coef) == N
 
+    @pytest.mark.slow
     def test_random_state_draws_the_subsamples(self, small_stages):
         objective = Objective(X, Y)
         default, seeded, other = (
@@ -168,6 +170,7 @@ class TestTuning:
         np.testing.assert_array_equal(default, seeded)
         assert (other != seeded).any()
 
+    @pytest.mark.slow
     def test_a_failing_restart_does_no_harm(self, small_stages):
         once, thrice = (tune(Objective(X, Y), n_restarts=n)[0] for n in (0, 4))
         assert [size for size, _ in thrice.stages] == [60] * 5 + [N]
@@ -273,6 +276,7 @@ class TestLandmarks:
     def few(self, small_stages, monkeypatch):
         monkeypatch.setattr("looms.selection._tune._FEWEST_LANDMARKS", N // 8)
 
+    @pytest.mark.slow
     def test_one_evaluation_by_the_kernel_matrix_is_left(self):
         smooth = X[:, 0] - 0.3 * X[:, 1] ** 2 + 0.3 * np.random.default_rng(0).normal(size=N)
         objective, evaluated = Objective(X, smooth, sample_weight=WEIGHT), []
@@ -309,6 +313,7 @@ class TestLandmarks:
         assert tuning.n_measured - expected.n_measured == 2 * (given == "targets")
         np.testing.assert_array_equal(tuning.theta, expected.theta)
 
+    @pytest.mark.slow
     def test_it_goes_on_where_the_kernel_matrix_disagrees_in_the_end(self, monkeypatch):
         objective = Objective(X, Y)
         monkeypatch.setattr(LowRankObjective, "penalized", lambda _, p: replace(p, value=9.0))

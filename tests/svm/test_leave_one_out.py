@@ -31,6 +31,7 @@ def refitted(K, y, C, i, kkt_residual):
 @pytest.mark.parametrize(
     "seed", [*range(6), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(6, 18))]
 )
+@pytest.mark.slow
 def test_against_refitting(seed, random_problem, kkt_residual):
     K, y, C = random_problem(seed, 40)
     loo, outputs = solve(K, y, C).leave_one_out(all_outputs=True)
@@ -43,6 +44,7 @@ def test_against_refitting(seed, random_problem, kkt_residual):
 
 
 @pytest.mark.parametrize("seed", range(6))
+@pytest.mark.slow
 def test_folds_against_solving_without_them(seed, random_problem):
     K, y, C = random_problem(seed, 40)
     folds = np.random.default_rng(seed).integers(0, 5 if seed % 2 else len(y) // 2, len(y))
@@ -117,6 +119,7 @@ def problem(name):
         "weights zero",
     ],
 )
+@pytest.mark.slow
 def test_degenerate_problems(name, kkt_residual):
     K, y, C = problem(name)
     loo, outputs = solve(K, y, C).leave_one_out(all_outputs=True)
@@ -171,6 +174,7 @@ def test_blocks_of_paths_change_nothing(name, monkeypatch):
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_blocks_bound_the_memory_of_paths(monkeypatch):
     rng = np.random.default_rng(0)
     x = rng.standard_normal((120, 2))

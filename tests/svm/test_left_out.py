@@ -85,6 +85,7 @@ def test_machines_without_units_equal_refits(units, classes, weight, loss):
 
 
 @pytest.mark.parametrize("classes", CLASSES)
+@pytest.mark.slow
 def test_inner_units_and_sets_of_rows_equal_refits(classes):
     paths, expected = both(classes, "uneven", "hinge")
     sets = np.array([[0, 5], [5, 9], [2, 20]])
@@ -103,6 +104,7 @@ def machine(**options):
     ("classes", "options"),
     [("two", {"class_weight": "balanced", "loss": "squared_hinge"}), ("three", {})],
 )
+@pytest.mark.slow
 def test_rows_leave_and_join(classes, options):
     y, weight = np.array(["a", "b", "c"])[CLASSES[classes]], np.arange(N) % 3 + 1.0
     weight[4] = 0.0
@@ -125,6 +127,7 @@ def test_rows_leave_and_join(classes, options):
         whole.without([24])
 
 
+@pytest.mark.slow
 def test_case_deletion_is_of_refits():
     y, groups = CLASSES["two"], np.arange(N) // 2
     model = machine().fit(X, y, groups=groups)
