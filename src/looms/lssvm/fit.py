@@ -81,6 +81,8 @@ class Fit:
         kernel : of the system.
         tie : as for the class; by default that of the system.
         """
+        # First: on landmarks a sweep for the units has what single rows need, too.
+        held_out = projection.outputs(units).reshape(-1, *y.shape)
         machine, t = projection.expansion, y.shape[1:]
         b, w = machine.intercept, machine.weights
         alpha = np.ascontiguousarray(machine.coefficients).reshape(-1, *t)
@@ -91,7 +93,7 @@ class Fit:
         return cls(
             member,
             HeldOut(y, (projection.y - projection.loo_residuals).reshape(y.shape), projection.zeta),
-            projection.outputs(units).reshape(-1, *y.shape),
+            held_out,
             units,
             tie_of(y, projection.size, projection.alpha) if tie is None else tie,
         )
