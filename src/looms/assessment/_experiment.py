@@ -189,12 +189,12 @@ class Experiment:
             except Exception as error:  # of any estimator; the other splits go on
                 values = {"error": f"{type(error).__name__}: {error}"}
         # The copies among all rows were counted before.
-        told = [w for w in recorded if not (self.copies == "apart" and type(w) is CopiesWarning)]
+        others = [w for w in recorded if not (self.copies == "apart" and type(w) is CopiesWarning)]
         return SplitResult(
             split.index,
             len(train),
             len(test),
-            warnings=distinct(f"{type(w).__name__}: {w}" for w in told),
+            warnings=distinct(f"{type(w).__name__}: {w}" for w in others),
             seconds=time.perf_counter() - began,
             **values,
         )

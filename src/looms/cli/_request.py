@@ -21,6 +21,7 @@ from looms import (
     NonconformityClassifier,
     TransformedTargetRegressorCV,
 )
+from looms._classes import class_targets
 from looms._memory import GRID, SEARCH, bytes_needed, free_memory, gigabytes
 from looms._typing import AnyArray
 from looms.cli._errors import OTHERWISE, InputError
@@ -29,6 +30,7 @@ from looms.cli._output import as_messages, note, refused, warning
 from looms.cli._prepare import Prepared
 from looms.cli._progress import duration
 from looms.estimators._base import check_parameters
+from looms.estimators._encoding import check_threshold
 from looms.estimators._folds import CHOICE_FOLDS, OUTER_FOLDS
 from looms.estimators._search import AUTO_KERNELS, FULL_ROWS
 from looms.folds import GapKFold, fold_numbers, group_numbers
@@ -292,14 +294,13 @@ class MachineRequest:
             fold_numbers(self.folds, y, groups, classes=classes)
 
     def _check_classes(self, y: AnyArray) -> None:
-        labels, counts = np.unique(y, return_counts=True)
+        labels, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
         rule = threshold_of(self.threshold)
-        if len(labels) > 2 and rule not in (None, 0.0):
-            raise InputError(
-                f"--threshold {self.threshold} needs two classes, but y has {len(labels)}: with "
-                "more, the largest output decides; leave it out, and see --weight balanced if "
-                "classes are unequal"
-            )
+        try:
+            check_threshold(rule, class_targets(codes, len(labels)))
+        except ValueError as error:
+            given = f"--threshold {self.threshold}"
+            raise InputError(str(error).replace(f"threshold={rule!r}", given)) from error
         if len(labels) == 2 and counts.min() == 1:
             raise InputError(
                 f"the class {labels[counts.argmin()]} has only one row, and without that row there "

@@ -1,4 +1,4 @@
-"""What the target and the columns of a table are taken for, and notes where that may be wrong."""
+"""Task of a target, kinds of the columns of a table, and notes where they may be wrong."""
 
 from __future__ import annotations
 

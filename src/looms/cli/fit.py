@@ -214,10 +214,10 @@ def train(prepared: Prepared, request: MachineRequest, **about: Any) -> SavedMod
     with ExitStack() as stack:
         stack.enter_context(as_messages(_IN_PYTHON))
         # The cautions of the fit say these; and columns are scaled.
-        told = [CopiesWarning, OneClassWarning, ScalesWarning]
+        in_notes = [CopiesWarning, OneClassWarning, ScalesWarning]
         if request.machine == "lssvm":
-            told += [BoundWarning, ConvergenceWarning]
-        for category in told:
+            in_notes += [BoundWarning, ConvergenceWarning]
+        for category in in_notes:
             warnings.simplefilter("ignore", category)
         if hasattr(machine, "set_callbacks"):  # of scikit-learn since 1.9
             usual = None if request.machine == "svm" else USUAL_EVALUATIONS

@@ -101,13 +101,7 @@ class RowsOfFit:
             groups = self.own(self.groups)
             folds = outer_folds(cv, self.own(self.y), groups, self.classes, self.seed, most)
             return Units.partition(folds, groups)
-        units = self.units(cv).once
-        if not LEAST_OUTER_FOLDS <= units.n_units <= OUTER_FOLDS:
-            raise ValueError(
-                f"cv has {units.n_units} folds, and choices are made anew without each of "
-                f"{LEAST_OUTER_FOLDS} to {OUTER_FOLDS}."
-            )
-        return units
+        return checked_outer(self.units(cv).once)
 
     def inner_units(self, cv: Any) -> Units | None:
         """What ``cv`` holds out of the rows that take part, if it is made for these rows."""
@@ -130,10 +124,20 @@ def remedy_of_optimism(machine: Any) -> str:
     with suppress(ValueError):
         if is_number_of_folds(cv):
             outer_folds(cv, class_indices(y) if classes else y, units.clusters, classes, 0)
-            possible = True
         else:
-            possible = LEAST_OUTER_FOLDS <= units.once.n_units <= OUTER_FOLDS
+            checked_outer(units.once)
+        possible = True
     return "fit with nested='folds', or use looms.assess" if possible else "use looms.assess"
+
+
+def checked_outer(units: Units) -> Units:
+    """The units, each once; ValueError if they are too few or too many for outer folds."""
+    if not LEAST_OUTER_FOLDS <= units.n_units <= OUTER_FOLDS:
+        raise ValueError(
+            f"cv has {units.n_units} folds, and choices are made anew without each of "
+            f"{LEAST_OUTER_FOLDS} to {OUTER_FOLDS}."
+        )
+    return units
 
 
 def outer_folds(

@@ -92,8 +92,9 @@ class PrevalenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         given = self.training_prevalence
         if given is not None:
             return _shares("training_prevalence", given, self.classes_, None)
-        machine = parts_of(self.classifier).machine
-        if machine is None or machine is not parts_of(self.classifier).last:
+        parts = parts_of(self.classifier)
+        machine = parts.machine
+        if machine is None or machine is not parts.last:
             raise ValueError(
                 f"training_prevalence must be given: {type(self.classifier).__name__} does not "
                 "know at which shares of the classes its probabilities are right."

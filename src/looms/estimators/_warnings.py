@@ -179,9 +179,9 @@ def _told_here(message: str, category: type[Warning]) -> bool:
         "default",
     )
     place = message, category, frame.f_code.co_filename, line
-    told = action == "default" and place in _TOLD
+    repeated = action == "default" and place in _TOLD
     _TOLD.add(place)
-    return told
+    return repeated
 
 
 def warn_of_search(chosen: Candidate, targets: Array) -> None:
@@ -281,8 +281,10 @@ def warn_of_no_stack(reason: str) -> None:
 
 def warn_of_optimistic_scores(machine: Any) -> None:
     """OptimisticScoresWarning, once for each fit of a machine that has a remedy."""
+    if "_said_optimistic" in vars(machine):
+        return
     remedy = machine._remedy_of_optimism
-    if remedy is not None and "_said_optimistic" not in vars(machine):
+    if remedy is not None:
         machine._said_optimistic = True
         warn(
             "These scores are optimistic, since the machine was tuned on the same rows: for honest "

@@ -83,13 +83,13 @@ class Fit:
         """
         # First: on landmarks a sweep for the units has what single rows need, too.
         held_out = projection.outputs(units).reshape(-1, *y.shape)
-        machine, t = projection.expansion, y.shape[1:]
-        b, w = machine.intercept, machine.weights
-        alpha = np.ascontiguousarray(machine.coefficients).reshape(-1, *t)
+        expansion, t = projection.expansion, y.shape[1:]
+        b, w = expansion.intercept, expansion.weights
+        alpha = np.ascontiguousarray(expansion.coefficients).reshape(-1, *t)
         values = 1.0, kernel, projection.mu, alpha, b if t else float(b[0])
         member = KernelMember(*values, None if w is None else w.reshape(-1, *t))
-        if machine.landmarks is not None:
-            member = LandmarkMember(*values, landmarks=machine.landmarks)
+        if expansion.landmarks is not None:
+            member = LandmarkMember(*values, landmarks=expansion.landmarks)
         return cls(
             member,
             HeldOut(y, (projection.y - projection.loo_residuals).reshape(y.shape), projection.zeta),

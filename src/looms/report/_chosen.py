@@ -1,4 +1,4 @@
-"""What a machine was chosen from, what was chosen, and why."""
+"""Candidates of a machine, the one chosen, and the reason."""
 
 from __future__ import annotations
 

@@ -257,10 +257,10 @@ class Facts:
         title = self.title
         if title is None:
             title = task.capitalize() + (f" of {self.target}" if self.target is not None else "")
-        asked = model.whole.get_params(deep=False)
+        parameters = model.whole.get_params(deep=False)
         if model.units.grouped:
             n_groups = int(model.units.clusters.max()) + 1
-            asked["groups"] = f"{n_groups} of {count(model.held_out.n_samples, 'sample')}"
+            parameters["groups"] = f"{n_groups} of {count(model.held_out.n_samples, 'sample')}"
         tried = candidates(model)
         loo = self.loo
         if self.probabilities is not None:
@@ -273,7 +273,7 @@ class Facts:
                 "looms_version": __version__,
                 "task": task,
                 "data": self._data,
-                "asked": [{"name": name, "value": _text(v)} for name, v in asked.items()],
+                "asked": [{"name": name, "value": _text(v)} for name, v in parameters.items()],
                 "chosen": chosen(model),
                 "candidates": [tried[k] for k in model.ranked[:MOST_CANDIDATES]],
                 "n_candidates": len(tried),

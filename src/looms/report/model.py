@@ -42,7 +42,7 @@ METHODS = {
 _FEW = 5
 
 
-class Score(NamedTuple):
+class CandidateScore(NamedTuple):
     """By what candidates are compared.
 
     Attributes
@@ -220,24 +220,24 @@ class Model:
         return scores if self.classification else np.sqrt(scores)
 
     @property
-    def score(self) -> Score:
+    def score(self) -> CandidateScore:
         """By what candidates are compared.
 
         Points are compared by the criterion itself, unless folds compare them.
         """
         if not self.classification:
-            return Score(FIGURES["rmse"].name, "rmse")
+            return CandidateScore(FIGURES["rmse"].name, "rmse")
         points = self.tuning is None or self.tuning.outcome is Outcome.GRID
         if self.results and points and not self.n_choice_folds:
             name = str(self.criterion)
             if name in FIGURES:
-                return Score(FIGURES[name].name, name)
-            return Score("deviance" if name == "log_likelihood" else name)
+                return CandidateScore(FIGURES[name].name, name)
+            return CandidateScore("deviance" if name == "log_likelihood" else name)
         given, rule = self.machine.threshold, self.rule
         if isinstance(rule, BalancedError):
-            return Score(FIGURES["ber"].name, "ber", rule)
+            return CandidateScore(FIGURES["ber"].name, "ber", rule)
         shown = given if isinstance(given, str) else getattr(given, "__name__", repr(given))
-        return Score(f"loss of {shown}", rule=rule)
+        return CandidateScore(f"loss of {shown}", rule=rule)
 
 
 def model_of(estimator: Any) -> Model:

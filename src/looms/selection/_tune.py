@@ -95,8 +95,8 @@ def tune(
         thetas = [_moved(theta, smallest, objective) for theta in starts]
         # The smallest subsample was for the scan alone, unless it is all there is.
         objectives = objectives[1:] or objectives
-    told = evaluated, begun, progress
-    staged = _StagedSearch(objective, *told, optimizer, max_iter, tolerance, thetas)
+    callbacks = evaluated, begun, progress
+    staged = _StagedSearch(objective, *callbacks, optimizer, max_iter, tolerance, thetas)
     while len(objectives) > 1:  # those of subsamples go as they are done, with their matrices
         staged.search(objectives.pop(0))
     best, n_landmarks = None, None
