@@ -247,7 +247,7 @@ class Metric:
 
 
 #: Rules by name.
-RULES: dict[str, ThresholdRule] = {"ber": BalancedError(), "f1": FBeta()}
+RULES: dict[str, ThresholdRule] = {"balanced": BalancedError(), "f1": FBeta()}
 
 
 def as_rule(threshold: Any) -> ThresholdRule | Metric:
@@ -266,12 +266,12 @@ def as_rule(threshold: Any) -> ThresholdRule | Metric:
         return Metric(threshold)
     known = ", ".join(map(repr, RULES))
     raise ValueError(
-        f"threshold must be a number, {known}, an object of looms.threshold such as "
-        f"FBeta(2.0), or a metric of (y_true, y_pred), got {threshold!r}."
+        f"threshold must be a probability between 0 and 1, {known}, an object of looms.threshold "
+        f"such as Recall(0.9), or a metric of (y_true, y_pred), got {threshold!r}."
     )
 
 
-def find_threshold(loo: HeldOut, rule: Any = "ber") -> tuple[float, float]:
+def find_threshold(loo: HeldOut, rule: Any = "balanced") -> tuple[float, float]:
     """Threshold with the smallest loss on leave-one-out outputs, and that loss.
 
     Outputs above the threshold are positive. The threshold lies midway between two neighboring

@@ -130,20 +130,21 @@ def class_probabilities(calibrator: Calibrator, outputs: npt.ArrayLike) -> Array
     return normalized(calibrator.probability(f), f)
 
 
-def output_at_half(calibrator: Calibrator, outputs: npt.ArrayLike) -> float:
-    """Largest output at which the positive class has a probability of at most ½.
+def output_at(calibrator: Calibrator, outputs: npt.ArrayLike, probability: float = 0.5) -> float:
+    """Largest output at which the positive class has at most some probability, by default ½.
 
-    This is the largest number t with ``probability(t) <= 0.5``. An output is above t if and only
-    if its probability is above ½, to the last digit.
+    This is the largest number t with ``calibrator.probability(t) <= probability``. An output is
+    above t if and only if its probability is above it, to the last digit.
 
     Parameters
     ----------
     calibrator : calibrator that never decreases.
     outputs : outputs of any shape, which give the range.
+    probability : between 0 and 1.
 
     Returns
     -------
-    threshold : in the unit of the outputs. A calibrator that is flat, or never crosses ½, assigns
+    threshold : in the unit of the outputs. A calibrator that is flat, or never crosses it, assigns
         all outputs to one class. The threshold is then 2¹⁰ times the largest of ``outputs`` in
         absolute value, positive if that class is the negative one.
 
@@ -154,21 +155,21 @@ def output_at_half(calibrator: Calibrator, outputs: npt.ArrayLike) -> float:
     Examples
     --------
     >>> from looms.calibration._sigmoid import Sigmoid
-    >>> output_at_half(Sigmoid(-4.0, 1.0), [-1.0, 1.0])
+    >>> output_at(Sigmoid(-4.0, 1.0), [-1.0, 1.0])
     0.25
-    >>> output_at_half(Sigmoid(0.0, 1.0), [-1.0, 1.0])
+    >>> output_at(Sigmoid(0.0, 1.0), [-1.0, 1.0])
     1024.0
     """
     size = float(np.abs(np.asarray(outputs)).max())
     high = _REACH * (1.0 + size)
     low = -high
     none = OUT_OF_REACH * (size or 1.0)
-    if calibrator.probability(low) > 0.5:
+    if calibrator.probability(low) > probability:
         return -none
-    if calibrator.probability(high) <= 0.5:
+    if calibrator.probability(high) <= probability:
         return none
     while low < (middle := 0.5 * (low + high)) < high:
-        if calibrator.probability(middle) > 0.5:
+        if calibrator.probability(middle) > probability:
             high = middle
         else:
             low = middle

@@ -237,8 +237,9 @@ class KernelMachine(CertifiedMachine, ScoredMachine):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = any(
-            kernel == "precomputed" or getattr(kernel, "pairwise", False)
-            for kernel in one_or_many(self.kernel)
+            (isinstance(kernel, str) and kernel == "precomputed")
+            or getattr(kernel, "pairwise", False)
+            for kernel in self._given_kernels
         )
         return tags
 
@@ -294,8 +295,13 @@ class KernelMachine(CertifiedMachine, ScoredMachine):
             self.feature_names_in_ = np.array(X.feature_names, dtype=object)
         return np.asarray(y)
 
+    @property
+    def _given_kernels(self) -> list[Any]:
+        """Kernels as they were passed."""
+        return one_or_many(self.kernel)
+
     def _kernels(self) -> list[Kernel]:
-        return [as_kernel(kernel) for kernel in one_or_many(self.kernel)]
+        return [as_kernel(kernel) for kernel in self._given_kernels]
 
     def _set_fitted(self, **attributes: Any) -> None:
         for name in ("certificate_", "_tuned_before"):  # of some fits
@@ -360,12 +366,6 @@ def check_parameters(machine: ScoredMachine) -> None:
 def scored_of(machine: ScoredMachine) -> Scored:
     """Scores of a fitted machine, and the decisions that they rest on."""
     return machine._scored()
-
-
-def check_flag(name: str, value: Any) -> None:
-    """ValueError unless ``value`` is True or False: a string such as "no" would count as true."""
-    if not isinstance(value, (bool, np.bool_)):
-        raise ValueError(f"{name} must be True or False, got {value!r}.")
 
 
 def checked_sample_weight(sample_weight: Any, n: int) -> Array:

@@ -10,17 +10,18 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
+from looms._checks import check_flag
 from looms._classes import class_indices, class_targets
 from looms._scores import class_scores
 from looms._typing import AnyArray, Array, Matrix
-from looms.calibration._calibrators import Calibrator, output_at_half
+from looms.calibration._calibrators import Calibrator, output_at
 from looms.calibration._softmax import Softmax
 from looms.conformal import prediction_sets
 from looms.conformal._jackknife import required_rank
 from looms.conformal._sets import class_margins
 from looms.criteria import balanced_error_rate
 from looms.dask._predict import lazy_for_dask
-from looms.estimators._base import KernelMachine, check_flag
+from looms.estimators._base import KernelMachine
 from looms.held_out import HeldOut
 from looms.scores import Scored
 from looms.selection._decisions import Decisions
@@ -280,56 +281,73 @@ def selection_weights(
     return class_weights(given, labels, classes, sample_weight, "selection_weight")
 
 
-def check_threshold(threshold: Any, targets: Array) -> None:
-    """ValueError unless ``threshold`` is None, a number or a rule; of several classes None or 0.
+def check_threshold(threshold: Any, targets: Array, calibrated: bool = True) -> None:
+    """ValueError unless ``threshold`` is a probability or a rule; of several classes only 0.5.
 
-    Numbers between 0 and 1 are refused: they may be meant as probabilities.
+    Without a calibrator there are no probabilities but 0.5, which is then the sign of the output.
     """
-    if threshold is None:
-        return
-    if not _is_number(threshold):
+    if not _is_probability(threshold):
         as_rule(threshold)
-    if targets.ndim == 2 and not (_is_number(threshold) and threshold == 0):
+    if threshold == 0.5:
+        return
+    if targets.ndim == 2:
         raise ValueError(
             f"threshold={threshold!r} needs two classes, but y has {targets.shape[1]}: with more, "
-            "the largest output decides. Use threshold=None, and class_weight='balanced' if "
+            "the largest output decides. Use threshold=0.5, and class_weight='balanced' if "
             "classes are unequal."
         )
-    if _is_number(threshold) and 0 < threshold < 1:
+    if _is_probability(threshold) and not calibrated:
         raise ValueError(
-            f"threshold={threshold!r} would be a cut of outputs, which are near -1 and 1 for the "
-            "two classes, and not of probabilities. threshold=None decides at probability 1/2, and "
-            "0 by the sign of the output. For another probability p compare predict_proba with p, "
-            "or use looms.threshold.Cost(false_positive=p, false_negative=1 - p), RequiredRecall "
-            "or RequiredPrecision; for another cut compare decision_function with it."
+            f"threshold={threshold!r} is a probability, but calibration=None gives none: use "
+            "calibration='sigmoid', or a rule such as 'balanced'."
         )
 
 
-def number_or_rule(threshold: Any, calibrator: Calibrator | None, loo: HeldOut) -> Any:
-    """The threshold as given; for None the number at which the most probable class changes.
+def threshold_and_loss(
+    threshold: Any, calibrator: Calibrator | None, loo: HeldOut, positive_first: bool = False
+) -> tuple[float | Array, float]:
+    """Threshold of the outputs, and the loss of its rule; of probabilities the balanced error rate.
 
-    For several classes with a softmax it is (n_classes,) numbers. With another calibrator the
-    largest output of several classes wins, and it is 0, as without one.
+    Parameters
+    ----------
+    threshold : probability of the positive class above which it is predicted, or a rule.
+    calibrator : of the outputs; None for none: 0 is then where classes change. For several classes
+        with a softmax the threshold is (n_classes,) numbers; with another one the largest output
+        wins, and it is 0.
+    loo : outputs that the threshold is set by.
+    positive_first : whether the first of two classes is the positive one.
     """
-    if threshold is not None:
-        return threshold
+    if not _is_probability(threshold):
+        if not positive_first:
+            return find_threshold(loo, threshold)
+        cut, loss = find_threshold(HeldOut(-loo.y, -loo.outputs, loo.sample_weight), threshold)
+        return -cut, loss
+    cut: float | Array = 0.0
     if isinstance(calibrator, Softmax):
-        return calibrator.thresholds(loo.outputs[loo.sample_weight > 0])
-    if calibrator is None or loo.y.ndim == 2:
-        return 0.0
-    return output_at_half(calibrator, loo.outputs)
+        cut = calibrator.thresholds(loo.outputs[loo.sample_weight > 0])
+    elif calibrator is not None and loo.y.ndim == 1:
+        probability = 1.0 - threshold if positive_first else float(threshold)
+        cut = output_at(calibrator, loo.outputs, probability)
+    return cut, balanced_error_rate(*loo, threshold=cut)
 
 
-def threshold_and_loss(threshold: Any, loo: HeldOut) -> tuple[float | Array, float]:
-    """The threshold, and the loss of its rule there; the balanced error rate for numbers."""
-    if _is_number(threshold):
-        threshold = float(threshold)
-    if isinstance(threshold, float | np.ndarray):
-        return threshold, balanced_error_rate(*loo, threshold=threshold)
-    return find_threshold(loo, threshold)
+def is_positive_first(pos_label: Any, classes: AnyArray) -> bool:
+    """True if the first of two classes is the positive one; ValueError for an unknown label."""
+    if pos_label is None:
+        return False
+    labels = classes.tolist()
+    if pos_label not in labels:
+        raise ValueError(f"pos_label={pos_label!r} is not a class of y: {labels}.")
+    return len(labels) == 2 and labels.index(pos_label) == 0
 
 
-def _is_number(value: Any) -> bool:
-    return (
-        isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(float(value)))
-    )
+def _is_probability(value: Any) -> bool:
+    """True for a number; ValueError for one that is not between 0 and 1."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return False
+    if not 0 < float(value) < 1:
+        raise ValueError(
+            f"threshold={value!r} is not a probability between 0 and 1. To cut outputs elsewhere, "
+            "compare decision_function with a number."
+        )
+    return True

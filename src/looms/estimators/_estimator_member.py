@@ -1,4 +1,4 @@
-"""Estimators of scikit-learn as members of a machine, and how well they do.
+"""Estimators of scikit-learn as members of a machine.
 
 Whatever has no closed form is refitted: held-out outputs of an estimator are of at most a few
 folds, and its models without single rows are as many fits as there are rows.
@@ -18,16 +18,12 @@ from sklearn.utils import get_tags
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks, as_blocks, rows_in_memory
-from looms.criteria import Criterion, as_criterion
 from looms.estimators._folds import outer_folds, takes_sample_weight
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm.fit import Fit, Member
 from looms.lssvm.left_out import Refits
-from looms.optimize import Outcome, Point
-from looms.optimize._search import Search
-from looms.selection._tuning import Tuning
 from looms.units import Units
 
 #: Folds for held-out outputs of single rows or groups.
@@ -200,48 +196,3 @@ class KeptOutputs:
         """Outputs of the estimator of all rows, and the same differences."""
         f = self.member.values(as_blocks(self.X).rows(rows)).reshape(-1, *self.member.shape)
         return f, np.zeros(f.shape)
-
-
-class RefittedCriterion:
-    """Criterion of an estimator as it is, in the place of an `Objective`.
-
-    Parameters
-    ----------
-    X, y : rows and their targets.
-    kernel : the estimator.
-    criterion, sample_weight, selection_weight, units : as for `looms.selection.Objective`.
-    classes : (n_classes,) labels; None for numbers.
-    """
-
-    def __init__(
-        self,
-        X: Matrix | RowBlocks,
-        y: Array,
-        kernel: Any,
-        criterion: str | Criterion,
-        *,
-        sample_weight: Array,
-        selection_weight: Array,
-        units: Units,
-        classes: AnyArray | None,
-    ) -> None:
-        self.member = EstimatorMember(1.0, kernel, classes, y.shape[1:])
-        self.X, self.y, self.units, self.criterion = X, y, units, as_criterion(criterion)
-        self.weight, self.selection_weight = sample_weight, selection_weight
-
-    def tuned(self, search: object) -> tuple[Tuning, Fit]:
-        """The criterion of the estimator as it is, and its fit."""
-        zeta = self.weight * (len(self.y) / self.weight.sum())
-        fit = self.member.fit(self.member.left_out(self.X, self.y, zeta, True), self.units, self.y)
-        value, error, *_ = self.criterion.evaluate(
-            self.y, fit.loo.outputs, self.selection_weight, self.units.clusters
-        )
-        search = Search(Point(np.empty(0), value, error), Outcome.GIVEN, (), 0)
-        stages = ((len(self.y), search),)
-        return Tuning(np.empty(0), value, error, Outcome.GIVEN, stages, 0, ()), fit
-
-    def kernel_at(self, theta: Array) -> Any:
-        return self.member.estimator
-
-    def mu_at(self, theta: Array) -> float:
-        return float("nan")

@@ -272,11 +272,8 @@ def _machine_without(
         _, labels = np.unique(y, return_inverse=True)
         own_weight = own_weight * class_factors(labels, weight, rest)
         own_weight *= weight[rest].sum() / own_weight.sum()  # C counts in units of them
-    anew, rank = clone(machine), getattr(machine, "rank", None)
-    if isinstance(rank, Integral):
-        anew.set_params(rank=min(rank, len(rest)))
     with kept_warnings():  # the machine of all rows has the same to say
-        return anew.fit(
+        return clone(machine).fit(
             training_rows(X, rest, pairwise),
             y[rest],
             sample_weight=own_weight,
@@ -334,11 +331,11 @@ def takes_sample_weight(estimator: Any) -> bool:
 
 def takes_weight(machine: Any) -> bool:
     """False for a machine with a metric, for its threshold, or an estimator without weights."""
-    rule, kernels = getattr(machine, "threshold", None), getattr(machine, "kernel", None)
-    estimators = [one for one in one_or_many(kernels) if is_estimator(one)]
+    rule, candidates = getattr(machine, "threshold", 0.5), getattr(machine, "candidates", "auto")
+    estimators = [] if isinstance(candidates, str) else filter(is_estimator, candidates)
     if not all(map(takes_sample_weight, estimators)):
         return False
-    return rule is None or isinstance(rule, Real) or as_rule(rule).takes_weight
+    return isinstance(rule, Real) or as_rule(rule).takes_weight
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from looms._memory import GIVEN, check_memory
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks, as_blocks, rows_in_memory
-from looms.estimators._base import KernelMachine, check_flag
+from looms.estimators._base import KernelMachine
 from looms.estimators._certificate import Certificate
 from looms.estimators._folds import refits_of
 from looms.folds import group_numbers
@@ -81,8 +81,6 @@ class LeastSquaresMachine(KernelMachine):
     members_: tuple[Member, ...]
     #: Folds without which candidates were tuned anew, to be compared; None if by ``units_``.
     choice_units_: Units | None = None
-    #: True for the machines that choose their own hyper-parameters.
-    _is_tuned: ClassVar[bool] = False
     #: True for a machine made from a tuned one by adding or removing rows.
     _tuned_before: bool = False
     #: Units, and outputs without them, that scores are of if the rows are in blocks.
@@ -275,67 +273,3 @@ class LeastSquaresMachine(KernelMachine):
         if X is None:
             return self._rows_of_fit()
         return self._validated(X, self.loo_.y, None, reset=False, multi_output=True)[0]
-
-
-class GivenMachine(LeastSquaresMachine):
-    """Base of the machines with given hyper-parameters."""
-
-    mu: float
-
-    @property
-    def _remedy(self) -> str | None:
-        return "fit the self-tuning machine anew to these rows" if self._tuned_before else None
-
-    def _fitted(
-        self,
-        X: Matrix,
-        y: AnyArray,
-        targets: Array,
-        weight: Array,
-        fit_weight: Array,
-        groups: Any,
-    ) -> dict[str, Any]:
-        """Fitted attributes of the machine on samples of positive weight.
-
-        ``fit_weight`` is rescaled to mean one over these, so that integer weights are copies.
-        ``y`` holds classes or numbers.
-        """
-        check_flag("fit_intercept", self.fit_intercept)
-        if not (isinstance(self.mu, Real) and 0 < float(self.mu) < np.inf):
-            raise ValueError(f"mu must be a positive number, got {self.mu!r}.")
-        if isinstance(self.kernel, (list, tuple)):
-            name = type(self).__name__
-            raise ValueError(
-                f"{name} takes one kernel, got a list of {len(self.kernel)}; {name}CV chooses "
-                "among several."
-            )
-        (kernel,) = self._kernels()
-        if not kernel.pairwise:
-            check_scale(X)
-        train, mu = np.flatnonzero(fit_weight), float(self.mu)
-        n = len(train)
-        if n < 2:
-            raise ValueError(
-                f"Leave-one-out needs two samples of non-zero weight or more, got {n}."
-            )
-        numbers = group_numbers(groups, len(targets))
-        units = Units.of(None, y, numbers, classes=is_classifier(self), rows=train)
-        zeta = fit_weight[train] * (n / fit_weight[train].sum())
-        X_train = training_rows(X, train, kernel.pairwise)
-        if not has_few_features(kernel, X_train):
-            check_memory(n, GIVEN, f"{type(self).__name__}CV(rank='auto'), a machine on landmarks")
-        kernel = kernel.started(Samples(X_train, center=center_of(X_train), weight=zeta))
-        members, Y = self._given_members(kernel, mu), targets[train]
-        fits = [
-            one.fit(one.left_out(X_train, Y, zeta, self.fit_intercept), units, Y) for one in members
-        ]
-        fitted = fitted_machine(X, weight, targets, [one.weight for one in members], fits)
-        return fitted | {"units_": units.spread(train, numbers)}
-
-    def _given_members(self, kernel: Kernel, mu: float) -> Sequence[Member]:
-        """Values of the machines that are summed; here of one."""
-        return [KernelMember(1.0, kernel, mu)]
-
-    def _set_given(self, fitted: dict[str, Any]) -> None:
-        """Set the attributes of a fit, and what follows from its held-out outputs."""
-        self._set_fitted(**fitted)

@@ -25,7 +25,7 @@ from looms.conformal._nonconformity import (
     p_values,
     within_standard_errors,
 )
-from looms.estimators._base import check_flag
+from looms._checks import check_flag
 from looms.estimators._ensemble import PooledClassifier, held_out_outputs, pool_plan
 from looms.estimators._validation_split import check_classes_have_two, split_rows
 from looms.folds import NUMBER_OF_FOLDS, fold_numbers

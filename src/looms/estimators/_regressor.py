@@ -1,4 +1,4 @@
-"""The least-squares SVM regressors, with hyper-parameters given and chosen."""
+"""Base class of the least-squares regressors: fit, predictions and intervals."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ from looms.dask._predict import lazy_for_dask
 from looms.estimators._base import ScoredRegressor
 from looms.estimators._callbacks import CallbackWatcher, with_callbacks
 from looms.estimators._folds import RowsOfFit
-from looms.estimators._least_squares import GivenMachine
-from looms.estimators._search import SelectingMachine
-from looms.estimators._updates import UpdatableMachine
+from looms.estimators._selecting import SelectingMachine
 from looms.estimators._warnings import warn_of_search
 from looms.held_out import HeldOut
 from looms.kernels._samples import training_rows
@@ -31,8 +29,49 @@ from looms.selection._candidates import Score
 METHODS = ("plus", "minmax", "scaled")
 
 
-class Regressor(ScoredRegressor, UpdatableMachine):
-    """Base class of both regressors: predictions and intervals."""
+class Regressor(ScoredRegressor, SelectingMachine):
+    """Base class of the least-squares regressors."""
+
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Tune the hyper-parameters that are not given, and fit the model.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or RowBlocks of shape (n_samples, n_features)
+            Samples; for ``kernel="precomputed"`` the (n_samples, n_samples) kernel matrix. On
+            landmarks it may also be a dask array or dataframe (then y, weights and groups may be
+            dask collections too), a memory map or `looms.blocks.RowBlocks`: only the landmarks are
+            kept.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Nonnegative weights, in the fit and in the criterion; only their ratios count.
+            A sample of weight zero takes no part in either but still gets an output in
+            ``loo_``.
+        groups : array-like of shape (n_samples,), default=None
+            Label of the group of each sample, such as the patient that was measured; samples of a
+            group are held out together.
+
+        Returns
+        -------
+        self : object
+            The fitted model.
+
+        Raises
+        ------
+        MemoryError
+            If the kernel matrix, with arrays of its size beside it, takes more memory than is free.
+        """
+        self._check_parameters()
+        X, targets, weight = self._validated(X, y, sample_weight)
+        watcher = CallbackWatcher(self, X, targets, None if sample_weight is None else weight)
+        rows = RowsOfFit(X, targets, targets, weight, weight, weight, groups, False, _squared_error)
+        selection = self._selection_on(rows, watcher)
+        self._set_fitted(**selection.attributes())
+        watcher.ends()
+        warn_of_search(selection.choice.best, targets)
+        return self
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -207,213 +246,7 @@ class Regressor(ScoredRegressor, UpdatableMachine):
             )
         return y
 
-    def _given(self, mu: float, factors: Array) -> LSSVMRegressor:
-        return LSSVMRegressor(self.kernel_, mu=mu, fit_intercept=self.fit_intercept_)
 
-
-class LSSVMRegressor(Regressor, GivenMachine):
-    """Least-squares support vector machine for regression, with given hyper-parameters.
-
-    This is kernel ridge regression with an unregularized intercept and weights: it minimizes
-    ½‖w‖² + 1/(2 mu n) Σ_i ζ_i (y_i − w·φ(x_i) − b)² for weights ζ of mean one. Fitting also gives
-    all exact leave-one-out outputs. `LSSVMRegressorCV` uses them to choose the hyper-parameters.
-
-    Parameters
-    ----------
-    kernel : str, looms.kernels.Kernel or callable, default="rbf"
-        As for `LSSVMClassifier`.
-    mu : float, default=1e-3
-        Regularization, positive; the ridge added to the kernel matrix is
-        ``n_samples * mu / weight``.
-    fit_intercept : bool, default=True
-        Whether to fit an (unregularized) intercept.
-
-    Attributes
-    ----------
-    loo_ : HeldOut
-        Exact leave-one-out outputs. A sample of weight zero has its ordinary output.
-    kernel_, mu_, dual_coef_, intercept_, X_fit_, fit_weight_, fit_intercept_, units_, \
-certificate_, n_features_in_, feature_names_in_
-        As for `LSSVMClassifier`, with one column per target if there are several.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from looms import LSSVMRegressor
-    >>> X = np.linspace(0, 1, 50)[:, None]
-    >>> y = np.sin(6 * X[:, 0])
-    >>> model = LSSVMRegressor(mu=1e-6).fit(X, y)
-    >>> bool(np.abs(model.loo_.residuals).max() < 0.01)
-    True
-    """
-
-    def __init__(
-        self, kernel: Any = "rbf", *, mu: float = 1e-3, fit_intercept: bool = True
-    ) -> None:
-        self.kernel = kernel
-        self.mu = mu
-        self.fit_intercept = fit_intercept
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Fit the machine and compute its leave-one-out outputs.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Samples; for ``kernel="precomputed"`` the (n_samples, n_samples) kernel matrix.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Nonnegative weights; only their ratios count. A sample of weight zero takes no
-            part in the fit but still gets an output in ``loo_``.
-        groups : array-like of shape (n_samples,), default=None
-            Label of the group of each sample, such as the patient that was measured; samples of a
-            group are held out together.
-
-        Returns
-        -------
-        self : LSSVMRegressor
-            The fitted machine.
-
-        Raises
-        ------
-        MemoryError
-            If the kernel matrix, with arrays of its size beside it, takes more memory than is free.
-        """
-        X, targets, weight = self._validated(X, y, sample_weight)
-        self._set_given(self._fitted(X, targets, targets, weight, weight, groups))
-        return self
-
-
-class LSSVMRegressorCV(Regressor, SelectingMachine):
-    """Least-squares SVM regressor that chooses its hyper-parameters by exact leave-one-out.
-
-    A gradient search over all kernel parameters and the regularization at once minimizes PRESS,
-    the mean squared leave-one-out residual. If several kernels are given, the one with the
-    smallest squared error on rows that it was tuned without is taken, or all are stacked.
-
-    Parameters
-    ----------
-    kernel : str, looms.kernels.Kernel, callable, regressor or list of these, default="rbf"
-        As for `LSSVMRegressor`; several are candidates, also any regressor of scikit-learn, and
-        "auto" stands for a stack of some, as for `LSSVMClassifierCV`. The search starts at the
-        values given in a kernel object; ``gamma_bounds="fixed"`` and the like hold them fixed.
-    criterion : {"press"} or looms.criteria.PRESS, default="press"
-        Other criteria are for classes.
-    fit_intercept : bool, default=True
-        Whether to fit an (unregularized) intercept.
-    optimizer, prior, max_iter, n_restarts, tol_se, copies, cv, rank, search, nested, combine, \
-random_state
-        As for `LSSVMClassifierCV`.
-
-    Attributes
-    ----------
-    kernel_, mu_ : the chosen kernel with its hyper-parameters, and the chosen regularization.
-    loo_ : HeldOut
-        Exact leave-one-out outputs of the chosen machine, or of the stack.
-    members_, landmarks_, held_out_, units_, candidate_weights_, choice_units_, nested_, \
-scores_, scores_se_, selection_, candidates_, cv_results_, best_index_, n_iter_, selection_weight_
-        As for `LSSVMClassifierCV`.
-    dual_coef_, intercept_, X_fit_, fit_weight_, fit_intercept_, \
-n_features_in_, feature_names_in_
-        As for `LSSVMRegressor`.
-
-    Warns
-    -----
-    CopiesWarning, ScalesWarning, BoundWarning, ConvergenceWarning
-        As for `LSSVMClassifierCV`.
-
-    Notes
-    -----
-    Several targets share one kernel and one regularization. PRESS is the plain mean over
-    targets, so scale targets in different units first: otherwise the one with the largest
-    variance decides.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_diabetes
-    >>> from looms import LSSVMRegressorCV
-    >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = LSSVMRegressorCV(kernel="rbf").fit(X, y)
-    >>> r2 = 1 - (model.loo_.residuals**2).sum() / ((y - y.mean()) ** 2).sum()
-    >>> bool(0.45 < r2 < 0.55)                                  # leave-one-out R²
-    True
-    """
-
-    def __init__(
-        self,
-        kernel: Any = "rbf",
-        criterion: Any = "press",
-        *,
-        optimizer: str = "lbfgs",
-        fit_intercept: bool = True,
-        prior: bool = False,
-        max_iter: int = 100,
-        n_restarts: int = 0,
-        tol_se: float = 0.1,
-        copies: str = "apart",
-        cv: Any = None,
-        rank: int | str | None = None,
-        search: str = "gradient",
-        nested: str | None = "auto",
-        combine: str = "auto",
-        random_state: Any = 0,
-    ) -> None:
-        self.kernel = kernel
-        self.criterion = criterion
-        self.optimizer = optimizer
-        self.fit_intercept = fit_intercept
-        self.prior = prior
-        self.max_iter = max_iter
-        self.n_restarts = n_restarts
-        self.tol_se = tol_se
-        self.copies = copies
-        self.cv = cv
-        self.rank = rank
-        self.search = search
-        self.nested = nested
-        self.combine = combine
-        self.random_state = random_state
-
-    @with_callbacks  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Choose the hyper-parameters and fit the machine.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Samples; for ``kernel="precomputed"`` the (n_samples, n_samples) kernel matrix. With
-            `rank` it may also be a dask array or dataframe (then y, weights and groups may be dask
-            collections too), a memory map or `looms.blocks.RowBlocks`: only the landmarks are kept.
-        y : array-like of shape (n_samples,) or (n_samples, n_targets)
-            Targets.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Nonnegative weights, in the fit and in the criterion; only their ratios count.
-            A sample of weight zero takes no part in either but still gets an output in
-            ``loo_``.
-        groups : array-like of shape (n_samples,), default=None
-            Label of the group of each sample, such as the patient that was measured; samples of a
-            group are held out together.
-
-        Returns
-        -------
-        self : LSSVMRegressorCV
-            The fitted machine.
-
-        Raises
-        ------
-        MemoryError
-            If the kernel matrix, with arrays of its size beside it, takes more memory than is free.
-        """
-        X, targets, weight = self._validated(X, y, sample_weight)
-
-        def scorer(held_out: HeldOut, fit_weight: Array) -> Score:
-            return Score(PRESS().evaluate(*held_out).value)
-
-        watcher = CallbackWatcher(self, X, targets, None if sample_weight is None else weight)
-        rows = RowsOfFit(X, targets, targets, weight, weight, weight, groups, False, scorer)
-        selection = self._selection_on(rows, watcher)
-        self._set_fitted(**selection.attributes())
-        watcher.ends()
-        warn_of_search(selection.choice.best, targets)
-        return self
+def _squared_error(held_out: HeldOut, fit_weight: Array) -> Score:
+    """Mean squared error, by which candidates are compared."""
+    return Score(PRESS().evaluate(*held_out).value)

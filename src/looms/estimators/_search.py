@@ -1,317 +1,125 @@
-"""Base class of the estimators that choose their hyper-parameters by leave-one-out."""
+"""Options of a search for hyper-parameters."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
-from itertools import product
 from numbers import Real
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn.base import is_classifier
-from sklearn.utils import check_random_state
+from sklearn.base import BaseEstimator
 
-from looms._checks import check_count, check_known, one_or_many
-from looms._classes import class_indices
-from looms._memory import GRID, SEARCH, check_memory
-from looms._typing import AnyArray, Array, Matrix
-from looms.blocks import RowBlocks, as_blocks, rows_in_memory
-from looms.copies import copy_groups
+from looms._checks import check_count, check_flag, check_known
 from looms.criteria import as_criterion
-from looms.dask._blocks import gathered
-from looms.estimators._base import check_flag
-from looms.estimators._callbacks import CallbackSupportMixin, CallbackWatcher
-from looms.estimators._estimator_member import (
-    RefittedCriterion,
-    check_estimators,
-)
-from looms.estimators._folds import (
-    CHOICE_FOLDS,
-    OUTER_FOLDS,
-    RowsOfFit,
-    TunedInFolds,
-    remedy_of_optimism,
-    takes_outer_folds,
-    takes_weight,
-    tuned_without,
-    unfitted,
-)
-from looms.estimators._least_squares import LeastSquaresMachine
-from looms.estimators._selection import Selection, combined
-from looms.estimators._warnings import warn_of_copies, warn_of_scales
-from looms.folds import group_numbers, is_grouped, joined_groups
-from looms.kernels import Kernel, Ranked
-from looms.kernels._names import as_kernel, is_estimator
-from looms.kernels._samples import training_rows
-from looms.lssvm.features import has_few_features
 from looms.lssvm.fit import Fit
 from looms.optimize._minimize import OPTIMIZERS
 from looms.selection import tune
-from looms.selection._candidates import Candidate, choose
-from looms.selection._low_rank import low_rank_objective
-from looms.selection._nested import Nested, Rounds
-from looms.selection._objective import objective_of
 from looms.selection._scan import scan
 from looms.selection._tuning import Tuning
-from looms.units import Units
 
-COPIES = ("apart", "together")
-SEARCHES = ("gradient", "grid")
-NESTED = ("auto", "folds", None)
-COMBINE = ("auto", "best", "stack")
-#: Kernels that "auto" stands for. On 23 tables of 500 rows a stack of them has 0.95 × the error of
-#: "rbf", and on 20 others 0.95; "ard" as a fifth gains 0.4 % [benchmarks/tables/README.md].
-AUTO_KERNELS = ("linear", "rbf", "ranked_laplacian", "weighted_matern12")
-#: Rows up to which "auto" also repeats the choice among candidates, or their weights, in outer
-#: folds.
-FEW_ROWS = 200
-#: Rows up to which rank="auto" takes the whole kernel matrix.
-FULL_ROWS = 5000
+METHODS = ("gradient", "grid")
 
 
-def chosen_criterion(machine: Any) -> Any:
-    """Criterion of the chosen candidate; of given values "press", or the loss of an SVM."""
-    candidates: list[Candidate] | None = getattr(machine, "candidates_", None)
-    given = getattr(machine, "loss", "press")
-    return given if candidates is None else candidates[machine.best_index_].criterion
+class Search(BaseEstimator):  # type: ignore[misc]
+    """Options of the search for the hyper-parameters of a kernel machine.
 
+    The defaults suit most tables; they are for those who study the search itself.
 
-class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: ignore[misc]
-    """Base class of the machines that choose their hyper-parameters by leave-one-out."""
+    Parameters
+    ----------
+    criterion : str or looms.criteria.Criterion, default="press"
+        Loss of the held-out outputs that is minimized: "press", the mean squared error; for classes
+        also "hinge", "squared_hinge", "smoothed_error", "wmw" (smoothed 1 − AUC) or
+        "cross_entropy".
+    method : {"gradient", "grid"}, default="gradient"
+        Search along gradients, or on a fixed grid of 63 points around the start, where the
+        parameters of one kernel move together. On landmarks the start is the best point of the
+        same grid for a sample of the rows.
+    optimizer : {"lbfgs", "scg", "nelder-mead"}, default="lbfgs"
+        L-BFGS-B, scaled conjugate gradients, or the Nelder-Mead simplex.
+    max_iter : int, default=100
+        Maximum number of iterations of each search along gradients.
+    n_restarts : int, default=0
+        Number of starts beside the first. All starts are the best points of a scan of the
+        hyper-parameters on a subsample, one for each of five kernels between a narrow and a
+        wide one: more than four restarts add nothing.
+    tol : float, default=0.1
+        A search ends when an iteration gains less than this fraction of the standard error of
+        the criterion, and less than the standard error of the gain itself, from the differences
+        of the samples' losses; on subsamples, where iterations are cheap, less than a fraction of
+        that. From 1600 samples on, the last search is on landmarks if these give the criterion to
+        within ten times this tolerance, and the kernel matrix of all samples is factorized only
+        once; with 0 never.
+    prior : bool, default=False
+        Bayesian regularization of the kernel's hyper-parameters (Cawley & Talbot 2007), for
+        kernels that have many, such as "ard" on few samples.
+    class_weight : "same", dict, "balanced" or None, default="same"
+        Weights of the classes in the criterion, by default the ``class_weight`` of the model; they
+        multiply ``sample_weight``. With None the criterion ignores class weights, even if the fit
+        has some, and prefers models that give up a rare class.
 
-    _is_tuned = True
-    criterion: Any
-    optimizer: str
-    prior: bool
-    max_iter: int
-    n_restarts: int
-    tol_se: float
-    copies: str
-    random_state: Any
-    cv: Any
-    rank: int | str | None
-    search: str
-    nested: str | None
-    combine: str
-    n_iter_: int
-    candidate_weights_: Array | None
-    selection_weight_: Array
-    selection_: Tuning
-    candidates_: list[Candidate]
-    cv_results_: dict[str, Any]
-    best_index_: int
-    _outer_seed: int
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from looms import KernelClassifier, Search
+    >>> model = KernelClassifier(search=Search("cross_entropy", max_iter=20))
+    >>> model.fit(*load_iris(return_X_y=True)).candidates_[0].criterion
+    'cross_entropy'
+    """
+
+    def __init__(
+        self,
+        criterion: Any = "press",
+        *,
+        method: str = "gradient",
+        optimizer: str = "lbfgs",
+        max_iter: int = 100,
+        n_restarts: int = 0,
+        tol: float = 0.1,
+        prior: bool = False,
+        class_weight: Any = "same",
+    ) -> None:
+        self.criterion = criterion
+        self.method = method
+        self.optimizer = optimizer
+        self.max_iter = max_iter
+        self.n_restarts = n_restarts
+        self.tol = tol
+        self.prior = prior
+        self.class_weight = class_weight
+
+    def check(self, classes: bool) -> None:
+        """Check the options; ``classes`` is False for a regression.
+
+        Raises
+        ------
+        ValueError
+            For an unknown name, a number out of range, or options that contradict each other.
+        """
+        if as_criterion(self.criterion).needs_labels and not classes:
+            raise ValueError(
+                f"Criterion {self.criterion!r} judges classes; for regression use 'press'."
+            )
+        check_known(self.method, "search method", METHODS)
+        check_flag("prior", self.prior)
+        if self.method == "grid" and self.prior:
+            raise ValueError("method='grid' compares its points without a prior: give prior=False.")
+        check_known(self.optimizer, "optimizer", OPTIMIZERS)
+        check_count(self.max_iter, "max_iter")
+        check_count(self.n_restarts, "n_restarts", least=0)
+        if not (isinstance(self.tol, Real) and 0 <= float(self.tol) < np.inf):
+            raise ValueError(f"tol must be a nonnegative number, got {self.tol!r}.")
 
     @property
-    def _remedy(self) -> str | None:
-        return remedy_of_optimism(self) if self.nested else None
-
-    def _selection_on(self, rows: RowsOfFit, watcher: CallbackWatcher) -> Selection:
-        """The candidate with the smallest score, or a stack of several."""
-        self._check_parameters()
-        rows, criteria = self._checked_rows(rows), one_or_many(self.criterion)
-        train, n, X = rows.train, len(rows.train), rows.X
-        units, rank = rows.units(self.cv), self._rank_of(n)
-        kernels, tried = self._kernels(), self._candidate_kernels(sp.issparse(X))
-        estimators = [one for one in tried if is_estimator(one)]
-        check_estimators(estimators, is_classifier(self), kernels)
-        candidates = [
-            (kernel, criterion)
-            for kernel, criterion in product(tried, criteria)
-            if criterion is criteria[0] or not is_estimator(kernel)
-        ]
-        X_train = training_rows(X, train, any(one.pairwise for one in kernels))
-        whole = rank is None and not all(has_few_features(one, X_train) for one in kernels)
-        if whole:
-            check_memory(n, SEARCH if self.search == "gradient" else GRID)
-        closed = self.search == "grid" and self.nested == "auto" and rank is None
-        closed = closed and not (self._is_stack or estimators) and Rounds.can_take(units)
-        rounds = Rounds(rows.targets[train], units, classes=rows.classes) if closed else None
-        later = rounds is None and (self.nested == "folds" or not isinstance(X, RowBlocks))
-        later = later and takes_outer_folds(self, self.cv, n, rows.outer_units)
-        warn_of_scales(X_train, kernels, getattr(self, "feature_names_in_", None))
-        watcher.begins(len(candidates))
-        choice = choose(
-            candidates,
-            objective_of=self._objective_of(rows, X_train, units, rank),
-            search=self._tune() if rounds is None else rounds.scan,
-            scorer=rows.score,
-            watcher=watcher,
-            random_state=rows.seed,
-            by_value=self.search == "grid",
-        )
-        selection = Selection(rows, units, choice, self.fit_intercept)
-        if rounds is not None:
-            nested = rounds.nested(train, rows.own(rows.weight), rows.score)
-            selection = replace(selection, nested=nested)
-        elif self._is_stack or (self.search == "gradient" and rank is None):
-            selection = combined(self, selection, candidates)
-        # A choice by folds of few rows tells of the rows that it predicts.
-        few = self.nested == "auto" and n <= FEW_ROWS
-        later = later and (selection.nested is None or few or self.nested == "folds")
-        return replace(selection, unfitted=unfitted(self) if later else None)
-
-    def _checked_rows(self, rows: RowsOfFit) -> RowsOfFit:
-        """The rows, with numbers of their groups and a seed."""
-        X, n = rows.X, len(rows.train)
-        if isinstance(X, RowBlocks):
-            X = self._checked_blocks(X)
-        groups = self._checked_groups(X, rows.groups, rows.train)
-        if n < 3:
-            raise ValueError(
-                f"Choosing by leave-one-out needs three samples of non-zero weight or more, got "
-                f"{n} sample{'s' * (n != 1)}."
-            )
-        seed = check_random_state(self.random_state).randint(2**31 - 1)
-        return replace(rows, X=X, groups=groups, seed=seed, weighs=takes_weight(self))
-
-    def _objective_of(
-        self, rows: RowsOfFit, X: Matrix, units: Units, rank: int | str | None
-    ) -> Callable[..., Any]:
-        """Function of kernel and criterion that gives the objective on the rows ``X``."""
-        options: dict[str, Any] = {
-            "sample_weight": rows.own(rows.fit_weight),
-            "selection_weight": rows.own(rows.selection_weight),
-            "fit_intercept": self.fit_intercept,
-            "units": units,
-            "prior": self.prior,
-        }
-        y = rows.own(rows.targets)
-        of_kernel: Callable[..., Any] = partial(objective_of, X, y, **options)
-        if rank is not None:
-            options |= {"rank": rank, "tuned": self._tune(), "random_state": rows.seed}
-            of_kernel = partial(low_rank_objective, as_blocks(X), y, **options)
-        classes = np.unique(rows.own(rows.y)) if rows.classes else None
-        given = {name: options[name] for name in ("sample_weight", "selection_weight", "units")}
-
-        def of_candidate(kernel: Any, criterion: Any) -> Any:
-            if is_estimator(kernel):
-                return RefittedCriterion(X, y, kernel, criterion, classes=classes, **given)
-            return of_kernel(kernel=kernel, criterion=criterion)
-
-        return of_candidate
-
-    def _checked_blocks(self, blocks: RowBlocks) -> Matrix | RowBlocks:
-        """Rows in blocks, as a matrix if the machine takes the whole kernel matrix."""
-        blocks.check_finite()
-        n = blocks.shape[0]
-        if self.rank == "auto" and n <= FULL_ROWS:
-            return rows_in_memory(blocks)
-        return blocks
-
-    @property
-    def _whole_matrix(self) -> bool:
-        return self.rank is None
-
-    def _rank_of(self, n: int) -> int | str | None:
-        """Number of landmarks for ``n`` rows, or "auto"; None for the whole kernel matrix."""
-        if self.rank is None or (self.rank == "auto" and n <= FULL_ROWS):
-            return None
-        if any(kernel.pairwise for kernel in self._kernels()):
-            raise ValueError(
-                "kernel='precomputed' is the whole kernel matrix, without landmarks: use rank=None."
-            )
-        if self.rank != "auto" and int(self.rank) > n:
-            raise ValueError(f"rank={self.rank} asks for more landmarks than there are rows, {n}.")
-        return self.rank
-
-    def _tune(self) -> Callable[..., tuple[Tuning, Fit | None]]:
-        """The search with its options."""
-        if self.search == "grid":
+    def tuned(self) -> Callable[..., tuple[Tuning, Fit | None]]:
+        """`looms.selection.tune` or a scan of the grid, with these options."""
+        if self.method == "grid":
             return scan
         return partial(
             tune,
             optimizer=self.optimizer,
             max_iter=self.max_iter,
             n_restarts=self.n_restarts,
-            tolerance=self.tol_se,
+            tolerance=self.tol,
         )
-
-    def _checked_groups(self, X: Matrix, groups: Any, train: AnyArray) -> AnyArray:
-        """Numbers of the groups, joined with copies if these are held out together."""
-        numbers = group_numbers(gathered(groups), X.shape[0], self.cv)
-        if self.copies == "together":
-            return joined_groups(numbers, copy_groups(rows_in_memory(X)))
-        if not (is_grouped(numbers) or isinstance(X, RowBlocks)):
-            copies = copy_groups(X)
-            remedy = "Drop them, or hold them out together: copies='together'."
-            warn_of_copies(X[train], copies[train], remedy)
-        return numbers
-
-    def _tuned_in_folds(self) -> Nested | None:
-        """Predictions of every fold by a machine that was tuned anew without it."""
-        targets, _, weight = self.loo_
-        classes = is_classifier(self)
-        y = self.classes_[class_indices(targets)] if classes else targets
-        most, seed = OUTER_FOLDS, self._outer_seed
-        if self.choice_units_ is not None:  # others than those that compared the candidates
-            most, seed = CHOICE_FOLDS, seed + 1
-        weights = weight, self.fit_weight_, self.selection_weight_
-        data = self._rows_of_fit(), y, targets, *weights, self.units_.clusters, classes
-        rows = RowsOfFit(*data, seed=seed)
-        try:
-            outer = rows.outer_units(self._unfitted.cv, most)
-        except ValueError:  # of "auto", which takes what can be had
-            return None
-        (machines,) = tuned_without(self, [self._unfitted], outer, rows, self._unfitted.cv)
-        rules = None
-        if classes:
-            rules = [(machine.threshold_, machine.calibrator_) for machine in machines]
-        tuned = TunedInFolds.of(machines, outer, rows)
-        return tuned.nested(rows, rows.own(targets), rules, whole=True)
-
-    @property
-    def _is_stack(self) -> bool:
-        return self.combine == "stack" or (self.combine == "auto" and is_auto(self.kernel))
-
-    def _candidate_kernels(self, sparse: bool = False) -> list[Any]:
-        """Kernels to try, as they were passed, or those that "auto" stands for.
-
-        Sparse samples go without ranked kernels, since their ranks are dense.
-        """
-        if not is_auto(self.kernel):
-            return one_or_many(self.kernel)
-        return [k for k in AUTO_KERNELS if not (sparse and isinstance(as_kernel(k), Ranked))]
-
-    def _kernels(self) -> list[Kernel]:
-        given = self._candidate_kernels()
-        return [as_kernel(kernel) for kernel in given if not is_estimator(kernel)]
-
-    def _check_parameters(self) -> None:
-        criteria = one_or_many(self.criterion)
-        if not criteria or not self._candidate_kernels():
-            raise ValueError("kernel and criterion must each name at least one candidate.")
-        self._kernels()  # an unknown name is an error
-        for criterion in criteria:
-            if as_criterion(criterion).needs_labels and not is_classifier(self):
-                raise ValueError(
-                    f"Criterion {criterion!r} judges classes; for regression use 'press'."
-                )
-        check_known(self.search, "search", SEARCHES)
-        if self.search == "grid" and (len(criteria) > 1 or self.prior):
-            raise ValueError(
-                "search='grid' compares its candidates by one criterion, without a prior: give one "
-                "criterion and prior=False."
-            )
-        check_known(self.combine, "combine", COMBINE)
-        if self.nested not in NESTED:
-            raise ValueError(f"nested must be 'auto', 'folds' or None, got {self.nested!r}.")
-        check_flag("fit_intercept", self.fit_intercept)
-        check_flag("prior", self.prior)
-        check_known(self.optimizer, "optimizer", OPTIMIZERS)
-        if not (isinstance(self.copies, str) and self.copies in COPIES):
-            raise ValueError(f"copies must be one of {', '.join(COPIES)}, got {self.copies!r}.")
-        if self.rank not in (None, "auto"):
-            check_count(self.rank, "rank", others=", 'auto' or None")
-        check_count(self.max_iter, "max_iter")
-        check_count(self.n_restarts, "n_restarts", least=0)
-        if not (isinstance(self.tol_se, Real) and 0 <= float(self.tol_se) < np.inf):
-            raise ValueError(f"tol_se must be a nonnegative number, got {self.tol_se!r}.")
-
-
-def is_auto(kernel: Any) -> bool:
-    """True if looms chooses the kernels."""
-    return isinstance(kernel, str) and kernel == "auto"

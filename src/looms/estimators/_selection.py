@@ -115,11 +115,11 @@ class Selection:
 
 
 def combined(
-    machine: Any, selection: Selection, candidates: Sequence[tuple[Any, Any]]
+    machine: Any, selection: Selection, candidates: Sequence[Any]
 ) -> Selection:
     """The best candidate, or a stack, by rows that each candidate was tuned without.
 
-    ``candidates`` are their kernels and criteria. Machines without each fold are combined in the
+    Machines without each fold are combined in the
     same way by the rows of the other folds. The selection stays as it is if there is one candidate,
     or if three folds cannot be made.
     """
@@ -134,8 +134,7 @@ def combined(
         return selection
     evaluated = [k for k, (_, fit) in enumerate(choice.machines) if fit is not None]
     machines = [
-        unfitted(machine, kernel=candidates[k][0], criterion=candidates[k][1], combine="best")
-        for k in evaluated
+        unfitted(machine, candidates=[candidates[k]], combine="best") for k in evaluated
     ]
     in_folds = [
         TunedInFolds.of(each, outer, rows)

@@ -13,21 +13,19 @@ from joblib import Parallel
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from looms._checks import one_or_many
+from looms._checks import check_flag, one_or_many
 from looms._classes import class_indices
 from looms._memory import SEARCH, check_memory
 from looms._typing import AnyArray, Array, Matrix
 from looms.calibration._sigmoid import Sigmoid
 from looms.copies import copy_groups
 from looms.criteria import balanced_error_rate, error_rate
-from looms.estimators._base import check_flag
 from looms.estimators._callbacks import CallbackSupportMixin, CallbackWatcher, with_callbacks
 from looms.estimators._encoding import (
     check_threshold,
     class_weights,
     classes_of_one,
     encoded,
-    number_or_rule,
     selection_weights,
     threshold_and_loss,
 )
@@ -57,10 +55,14 @@ _SEED = 0
 
 
 def _rate(
-    rate: Callable[..., float], threshold: Any, loo: HeldOut, sigmoids: tuple[Sigmoid, ...]
+    rate: Callable[..., float],
+    threshold: Any,
+    calibrated: bool,
+    loo: HeldOut,
+    sigmoids: tuple[Sigmoid, ...],
 ) -> float:
     """Error rate at the threshold, which a rule or a sigmoid sets anew at each point."""
-    cut, _ = threshold_and_loss(number_or_rule(threshold, sigmoids[0], loo), loo)
+    cut, _ = threshold_and_loss(threshold, sigmoids[0] if calibrated else None, loo)
     return rate(*loo, threshold=cut)
 
 
@@ -108,9 +110,8 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         at the margin and beyond, so that their sigmoid is too steep. With None there is no
         `predict_proba`. Several classes, between which the coupled probabilities decide, have
         sigmoids all the same.
-    threshold : None, float, str or looms.threshold rule, default=None
-        As for `LSSVMClassifier`. None puts it where the sigmoid is ½; at 0 with
-        ``probability=None``.
+    threshold : float, str or looms.threshold rule, default=0.5
+        As for `KernelClassifier`; with ``probability=None`` the sign of the output decides.
     class_weight : dict, "balanced" or None, default=None
         Factors of C for the samples of each class; "balanced" ones, computed from all samples,
         stay the same while a sample is left out. They also weight the sigmoids, which decide;
@@ -231,7 +232,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         search: str = "pattern",
         resolution: float = 0.5,
         probability: str | None = "loo",
-        threshold: Any = None,
+        threshold: Any = 0.5,
         class_weight: Any = None,
         selection_weight: Any = "class_weight",
         cv: Any = None,
@@ -282,7 +283,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         score, grid = self._checked_search()
         X, y, weight = self._validated(X, y, sample_weight)
         classes, labels, targets = encoded(y, weight)
-        check_threshold(self.threshold, targets)
+        check_threshold(self.threshold, targets, self.probability is not None)
         cost = weight * class_weights(self.class_weight, labels, classes, weight)
         selection_weight = weight * selection_weights(self, labels, classes, weight)
         watcher = CallbackWatcher(self, X, y, None if sample_weight is None else weight)
@@ -306,8 +307,8 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         kernel, C = chosen.space.kernel_at(chosen.point), chosen.space.params(chosen.point)["C"]
         fitted = self._machine(X, targets, weight, cost, sample, kernel, C)
         held_out, calibrators = fitted["held_out_"], fitted["calibrators_"]
-        rule = number_or_rule(self.threshold, calibrators and calibrators[0], held_out)
-        threshold, loss = threshold_and_loss(rule, held_out)
+        sigmoid = calibrators and calibrators[0]
+        threshold, loss = threshold_and_loss(self.threshold, sigmoid, held_out)
         nested = None
         if outer is not None:
             nested = nested_machines(self, rows, outer)
@@ -505,11 +506,10 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
             str(name): positive_values(f"param_grid[{name!r}]", values)
             for name, values in (self.param_grid or {}).items()
         }
-        unset = self.threshold is None and self.probability is None
-        threshold = 0.0 if unset else self.threshold
+        rule = self.threshold, self.probability is not None
         rates = {
-            "error": partial(_rate, error_rate, threshold),
-            "ber": partial(_rate, balanced_error_rate, threshold),
+            "error": partial(_rate, error_rate, *rule),
+            "ber": partial(_rate, balanced_error_rate, *rule),
         }
         return svm_search.score_of(self.criterion, rates, self._fitted_to), grid
 

@@ -15,15 +15,15 @@ import scipy.sparse as sp
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from looms._checks import check_flag
 from looms._classes import class_indices
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import rows_in_memory
 from looms.dask._blocks import in_blocks
-from looms.estimators._base import check_flag, checked_sample_weight
+from looms.estimators._base import checked_sample_weight
 from looms.estimators._certificate import Certificate
 from looms.estimators._least_squares import (
-    GivenMachine,
     LeastSquaresMachine,
     fitted_machine,
     sum_of,
@@ -40,8 +40,12 @@ class UpdatableMachine(LeastSquaresMachine):
     """Base class of the least-squares machines whose rows can be removed and added."""
 
     @abstractmethod
-    def _given(self, mu: float, factors: Array) -> GivenMachine:
-        """Unfitted machine with these hyper-parameters; ``factors`` are the class weights."""
+    def _given_as(self, fitted: dict[str, Any], factors: Array) -> UpdatableMachine:
+        """Unfitted machine with the values of fitted attributes; ``factors`` of the classes."""
+
+    def _set_given(self, fitted: dict[str, Any]) -> None:
+        """Set the attributes of a fit, and what follows from its held-out outputs."""
+        self._set_fitted(**fitted)
 
     @abstractmethod
     def _as_targets(self, y: AnyArray) -> Array:
@@ -63,7 +67,7 @@ class UpdatableMachine(LeastSquaresMachine):
 
         Returns
         -------
-        machine : LSSVMClassifier or LSSVMRegressor
+        machine : machine of the same class
             A new machine; this one does not change. Its ``mu`` keeps the ridge of the other rows,
             ``n_samples * mu / weight``, as it was, and "balanced" class weights keep their
             values. ``certificate_`` has the largest difference from the refit. With groups
@@ -137,7 +141,7 @@ class UpdatableMachine(LeastSquaresMachine):
 
         Returns
         -------
-        machine : LSSVMClassifier or LSSVMRegressor
+        machine : machine of the same class
             As for `without`.
 
         Raises
@@ -212,7 +216,7 @@ class UpdatableMachine(LeastSquaresMachine):
         groups: AnyArray,
         features: AnyArray,
         certify: bool,
-    ) -> GivenMachine:
+    ) -> UpdatableMachine:
         """Machine of the rows ``X``, with weights ``zeta``: those of the fit, less those at `out`,
         and new ones.
         """
@@ -240,11 +244,9 @@ class UpdatableMachine(LeastSquaresMachine):
             attributes["feature_names_in_"] = self.feature_names_in_[features]
         if hasattr(self, "classes_"):
             attributes["classes_"] = self.classes_
-        if self._tuned_before or getattr(self, "nested", None) is not None:
-            attributes["_tuned_before"] = True
-        machine = self._given(self.mu_, factors)
+        attributes["_tuned_before"] = self._tuned_before or self._tunes
+        machine = self._given_as(attributes, factors)
         machine._set_given(attributes)
-        machine.mu = machine.mu_
         machine._left_out = sum_of(weights, systems)
         if certify:
             machine.certificate_ = machine._compared_together(_REFITTED)

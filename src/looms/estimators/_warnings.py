@@ -295,10 +295,10 @@ def warn_of_optimistic_scores(machine: Any) -> None:
 
 def settings_for_rare_classes(machine: Any, n_classes: int) -> list[str]:
     """Settings that allow for classes of unequal size; none if the machine has one of them."""
-    adjusted = machine.class_weight is not None or machine.threshold not in (None, 0)
+    adjusted = machine.class_weight is not None or machine.threshold != 0.5
     if adjusted:
         return []
-    return [*["threshold='ber'"] * (n_classes == 2), "class_weight='balanced'"]
+    return [*["threshold='balanced'"] * (n_classes == 2), "class_weight='balanced'"]
 
 
 def warn_of_one_class(machine: Any, classes: Any, loo: HeldOut, threshold: float | Array) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple, Protocol, Self, TypeAlias
 
 import numpy as np
@@ -210,11 +211,27 @@ class Watcher(Protocol):
     def candidate_ends(self, candidate: Candidate) -> bool: ...
 
 
+@dataclass(frozen=True, eq=False)
+class Tried:
+    """A kernel, or an estimator of scikit-learn, to be tuned under a criterion.
+
+    Attributes
+    ----------
+    kernel, criterion : as they were passed.
+    objective_of : objective of a kernel, or of the estimator.
+    search : `looms.selection.tune` or a scan with its options, without the objective, its callbacks
+        and random state.
+    """
+
+    kernel: KernelLike | Any
+    criterion: str | Criterion
+    objective_of: Callable[[Any], Any]
+    search: Callable[..., tuple[Tuning, Fit | None]]
+
+
 def choose(
-    tried: Sequence[tuple[KernelLike, str | Criterion]],
+    tried: Sequence[Tried],
     *,
-    objective_of: Callable[..., Any],
-    search: Callable[..., tuple[Tuning, Fit | None]],
     scorer: Scorer,
     watcher: Watcher,
     random_state: int,
@@ -228,10 +245,7 @@ def choose(
 
     Parameters
     ----------
-    tried : kernel, or estimator, and criterion of each candidate.
-    objective_of : `Objective` of samples and options, without kernel and criterion.
-    search : `tune` or `scan` with its options, without the objective, its callbacks and random
-        state.
+    tried : the candidates.
     scorer : score by which candidates are compared; it also sets the threshold.
     by_value : whether they are compared by the criterion instead, as the points of a grid are.
     watcher : callbacks.
@@ -247,32 +261,22 @@ def choose(
     best: tuple[Candidate, Score, Tuning, Fit] | None = None
     objective: Any = None
     reason = ""
-
-    def searched(objective: Any) -> tuple[Tuning, Fit | None]:
-        return search(
-            objective,
-            random_state=np.random.RandomState(random_state),
+    for one in tried:
+        kernel, criterion = one.kernel, one.criterion
+        opened: Any = kernel if is_estimator(kernel) else as_kernel(kernel)
+        search = partial(
+            one.search,
             progress=watcher.iteration_done,
             evaluated=watcher.evaluation_done,
             begun=watcher.stage_begins,
         )
-
-    last: object = None
-    for kernel, criterion in tried:
-        opened: Any = kernel if is_estimator(kernel) else as_kernel(kernel)
         before = 0, 0
         learns = isinstance(opened, Weighted) and opened.weights is None and not by_value
-        if learns or kernel is not last:
-            objective = None  # the matrices of a kernel go before those of the next come
-        last = kernel
+        objective = None  # the matrices of a kernel go before those of the next come
         watcher.candidate_begins(candidate_name(kernel, criterion))
         began = time.perf_counter()
-        if objective is None:
-            first = opened.kernel if learns else opened
-            objective = objective_of(kernel=first, criterion=criterion)
-        else:
-            objective = objective.with_criterion(criterion)
-        tuning, fit = objective.tuned(searched)
+        objective = one.objective_of(opened.kernel if learns else opened)
+        tuning, fit = objective.tuned(partial(search, random_state=np.random.RandomState(random_state)))
         if learns and fit is not None:
             before = tuning.n_evaluations, tuning.n_failures
             assert isinstance(fit.member, KernelMember)
@@ -280,8 +284,8 @@ def choose(
                 objective.kernel_at(tuning.theta), objective.samples, fit.member.dual_coef
             )
             objective = None
-            objective = objective_of(kernel=weighted, criterion=criterion)
-            tuning, fit = objective.tuned(searched)
+            objective = one.objective_of(weighted)
+            tuning, fit = objective.tuned(partial(search, random_state=np.random.RandomState(random_state)))
         seconds = time.perf_counter() - began
         score = Score(np.inf) if fit is None else scorer(fit.decided)
         tuned = objective.kernel_at(tuning.theta) if fit is None else fit.member.kernel

@@ -227,14 +227,31 @@ def low_rank_objective(
     drawn = rng.permutation(n)
 
     def on_landmarks(m: int) -> LowRankObjective:
-        X = blocks.rows(np.sort(drawn[: max(SAMPLE_ROWS, _POOL_PER_LANDMARK * m)]))
-        with blas_threads(X.shape[0]):
-            places = pivoted_landmarks(best, Samples(X, center=center_of(X)), m, rng)
-        return objective_on(blocks, y, landmarks=X[places])
+        return objective_on(blocks, y, landmarks=_landmarks(best, blocks, m, drawn, rng))
 
     if rank == "auto":
         return _doubled(on_landmarks, y, rng)
     return on_landmarks(int(rank))
+
+
+def drawn_landmarks(
+    kernel: Kernel, blocks: RowBlocks, m: int, rng: np.random.RandomState
+) -> tuple[Kernel, Matrix]:
+    """A kernel, whose open values are set from a sample of the rows, and landmarks drawn with it."""
+    drawn = rng.permutation(blocks.shape[0])
+    sample = blocks.rows(np.sort(drawn[:SAMPLE_ROWS]))
+    kernel = kernel.started(Samples(sample, center=center_of(sample)))
+    return kernel, _landmarks(kernel, blocks, m, drawn, rng)
+
+
+def _landmarks(
+    kernel: Kernel, blocks: RowBlocks, m: int, drawn: AnyArray, rng: np.random.RandomState
+) -> Matrix:
+    """At most m landmarks among the first of the rows ``drawn``."""
+    X = blocks.rows(np.sort(drawn[: max(SAMPLE_ROWS, _POOL_PER_LANDMARK * m)]))
+    with blas_threads(X.shape[0]):
+        places = pivoted_landmarks(kernel, Samples(X, center=center_of(X)), m, rng)
+    return X[places]
 
 
 def _doubled(

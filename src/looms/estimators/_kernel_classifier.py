@@ -1,0 +1,221 @@
+"""The kernel classifier."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from looms.estimators._classifier import Classifier
+from looms.estimators._one_kernel import OneKernel
+
+
+class KernelClassifier(Classifier, OneKernel):
+    """Kernel classifier with exact leave-one-out predictions, by which it is tuned.
+
+    The least-squares support vector machine: it minimizes
+    ½‖w‖² + 1/(2 mu n) Σ_i ζ_i (t_i − w·φ(x_i) − b)² for targets t = ±1 and weights ζ of mean one.
+    One factorization also gives the exact prediction of each sample by the model without it, and
+    the gradient of a loss of these predictions in all hyper-parameters at once. The search
+    minimizes that loss.
+
+    Features should be of one scale: put ``StandardScaler`` before it, or use `TabularClassifier`,
+    which also takes data frames and compares several kernels.
+
+    Parameters
+    ----------
+    kernel : str, looms.kernels.Kernel or callable, default="rbf"
+        "linear", "quadratic", "cubic", "boolean", "rbf", "laplacian", "ard", "matern12",
+        "matern32", "matern52", "powexp", "powexp_ard", "polynomial4" (or another degree), any
+        of these prefixed with "normalized_" or "ranked_", or "precomputed"; a kernel object, whose
+        unset values are taken from the data; or a function of two matrices of samples that returns
+        their kernel matrix. "weighted_rbf", "weighted_powexp", "weighted_matern52" and so on weight
+        the features by the gradients of the model without weights, and are tuned twice:
+        `looms.kernels.Weighted`. A search starts at the values given in a kernel object;
+        ``gamma_bounds="fixed"`` and the like hold them fixed.
+    mu : float or None, default=None
+        Regularization, positive; the ridge added to the kernel matrix is
+        ``n_samples * mu / weight``, so that the ``alpha`` of scikit-learn's ``KernelRidge`` is
+        ``n_samples * mu``. None tunes it together with the kernel. With a number nothing is
+        tuned: the kernel has the values it was given, and others from the data.
+    n_landmarks : int, "auto" or None, default="auto"
+        Number of landmarks. The model is then f(x) = Σ_j c_j k(x, z_j) + b for that many samples
+        z, drawn from a subsample by randomly pivoted Cholesky with the kernel tuned there. Held-out
+        predictions and gradients stay exact; memory does not grow with n², and time grows with
+        n · n_landmarks². With None every sample is a landmark, and the n × n kernel matrix is
+        factorized. "auto" takes the whole matrix for up to 5000 samples, or for a linear kernel of
+        few features; beyond that as many landmarks as pay: starting at 64, the number is doubled,
+        up to 2048 or a quarter of the samples, while one doubling or two lower the criterion, tuned
+        anew, by 1 % and by the standard error of the gain (1024 if `mu` is given). Rows in blocks
+        are not saved with the model; what needs them all reads them into memory.
+    fit_intercept : bool, default=True
+        Whether to fit an (unregularized) intercept.
+    threshold : float, str, looms.threshold.ThresholdRule or callable, default=0.5
+        Probability of the positive class above which it is predicted. For two classes it may also
+        be a rule that sets the threshold by the held-out predictions: "balanced" for the smallest
+        balanced error rate, "f1", ``looms.threshold.FBeta(beta)``,
+        ``Cost(false_positive, false_negative)``, ``Precision(least)``, ``Recall(least)``, or a
+        metric of ``(y_true, y_pred[, sample_weight])``, coded ±1, where larger is better. With more
+        than two classes the most probable one is predicted, and only 0.5 is admitted; so it is with
+        ``calibration=None``, where the sign of the output decides.
+    calibration : {"sigmoid", "isotonic", "beta"} or None, default="sigmoid"
+        How probabilities are fitted to the held-out outputs: Platt's sigmoid (with more than
+        two classes a softmax with one slope and a constant per class), isotonic regression
+        (for thousands of samples) or beta calibration. With None there is no `predict_proba`.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes in the fit and in the threshold; they multiply
+        ``sample_weight``. Probabilities are those of the classes as they are, without them; but
+        isotonic regression and beta calibration, of which one serves several classes, cannot
+        allow for their weights.
+    pos_label : label or None, default=None
+        The positive one of two classes, to which `threshold` refers; None for the later one in
+        order. ``classes_`` stay in order, and scores refer to ``classes_[1]``.
+    cv : int, str, splitter, iterable, ndarray or None, default=None
+        Which samples are held out together: None for each by itself, or each group; a number of
+        folds, stratified by class; "5x2" for five repetitions of two folds; a scikit-learn
+        splitter, or its splits, that tests every sample; `looms.folds.GapKFold` for samples in
+        order of time; or the number of the fold of each sample, (n_samples,) or (n_repetitions,
+        n_samples). A number of folds divides the samples of non-zero weight; all other forms
+        refer to all samples. The criterion is the mean over repetitions. Holding out more helps
+        against over-fitting with kernels of many hyper-parameters. A model file holds numbers,
+        splits and `GapKFold`, but no other splitter.
+    search : looms.Search or None, default=None
+        Options of the search: its criterion, a grid instead of gradients, iterations, restarts.
+    n_jobs : int or None, default=None
+        Number of fits at once in `evaluate`, as for joblib.
+    verbose : int, default=0
+        With 1, progress of long fits goes to stderr.
+    random_state : int, RandomState instance or None, default=0
+        Draws the subsamples, of up to a quarter of the samples, on which searches begin; landmarks;
+        and folds.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes, sorted.
+    kernel_, mu_ : the kernel with its values, and the regularization.
+    members_ : tuple of one member
+        The fitted machine: its ``kernel``, ``mu``, ``dual_coef``, ``intercept``.
+    dual_coef_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
+        Coefficients of the kernel expansion; on landmarks one for each of these.
+    intercept_ : float or ndarray of shape (n_classes,)
+        The intercept.
+    coef_ : ndarray of shape (n_features,) or (n_features, n_classes)
+        Feature weights of a linear model that was solved for them.
+    landmarks_ : ndarray or sparse matrix of shape (n_landmarks, n_features), or None
+        Landmarks; fewer than `n_landmarks` if these span all samples. None without.
+    loo_ : HeldOut
+        Exact leave-one-out outputs, before the threshold; targets ±1, one column per class
+        for more than two. A sample of weight zero has its ordinary output. Tuned hyper-parameters
+        were chosen on them, so errors counted on them are optimistic: see `evaluate`.
+    held_out_ : HeldOut
+        Exact outputs of models without the sample's fold or group, on which the criterion was
+        evaluated; means over repetitions. Without `cv` and groups they are ``loo_``. Threshold and
+        calibration are fitted to them.
+    units_ : looms.units.Units
+        Samples that were held out together: each by itself, its group, or its fold of `cv`. Its
+        ``clusters`` are numbers of the groups. Samples of weight zero stay.
+    threshold_ : float or ndarray of shape (n_classes,)
+        Threshold of the outputs, which `decision_function` subtracts; for several classes with a
+        softmax one per class, −constant / slope. If no output has a probability on its other
+        side, as with a flat sigmoid or softmax, it lies beyond all outputs, and all samples get one
+        class.
+    calibrator_ : looms.calibration.Calibrator or None
+        Turns outputs into probabilities.
+    selection_ : looms.selection.Tuning
+        How the hyper-parameters were found: the criterion with its standard error, the history, the
+        reason for stopping.
+    candidates_ : list of looms.selection.Candidate
+        The tuned kernel, as a list of one.
+    cv_results_ : dict of lists and arrays
+        The same as a table: "kernel", "criterion", "params", "param_mu" and so on, "loo_score",
+        "rank_loo_score", "seconds".
+    best_index_ : int
+        0.
+    n_iter_ : int
+        Iterations of the last search, at least 1.
+    X_fit_ : ndarray or sparse matrix of shape (n_samples, n_features)
+        The training samples.
+    fit_weight_, selection_weight_ : ndarray of shape (n_samples,)
+        Weights of the samples in the fit, and in the criterion.
+    fit_intercept_ : bool
+        Whether it was fitted with an intercept.
+    certificate_ : Certificate
+        Result of the last `certify`, `without` or `with_rows`.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if the training data had names.
+
+    Warns
+    -----
+    CopiesWarning
+        If at least a twentieth of the rows repeat others, and not by coincidence.
+    ScalesWarning
+        If columns differ more than a hundredfold in scale, and the kernel is of plain distances.
+    BoundWarning
+        If a tuned hyper-parameter is at the edge of the range that was searched.
+    OneClassWarning
+        If a tuned model predicts one class for all of its samples when they are held out.
+    ConvergenceWarning
+        If the search stopped at ``max_iter`` or found no way down.
+
+    Notes
+    -----
+    With given values a fit costs 2n³/3 flops beside the kernel matrix, and one n×n array. One
+    evaluation of the criterion and its gradient costs about 2n³ flops, whatever the number
+    of hyper-parameters; two or three evaluations are on all n samples. Memory: three n×n arrays,
+    four for sums of linear and RBF kernels. On m landmarks: about 9 n m² flops, or 5 n m² with
+    folds, and (m + 1)² matrices, one more for each fold. With ``kernel="precomputed"`` the given
+    matrix is also kept, in ``X_fit_``, and checked to be positive semi-definite, for another n³/3
+    flops.
+
+    References
+    ----------
+    Cawley (2006), Leave-one-out cross-validation based model selection criteria for
+    weighted LS-SVMs, IJCNN.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from looms import KernelClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), KernelClassifier(mu=1e-3)).fit(X, y)
+    >>> loo = model[-1].loo_
+    >>> float(((loo.outputs > 0) == (y == 1)).mean().round(3))   # accuracy, leave-one-out
+    0.979
+    >>> tuned = make_pipeline(StandardScaler(), KernelClassifier()).fit(X, y)
+    >>> tuned[-1].mu_ < 1e-3
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: Any = "rbf",
+        *,
+        mu: float | None = None,
+        n_landmarks: int | str | None = "auto",
+        fit_intercept: bool = True,
+        threshold: Any = 0.5,
+        calibration: str | None = "sigmoid",
+        class_weight: Any = None,
+        pos_label: Any = None,
+        cv: Any = None,
+        search: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: Any = 0,
+    ) -> None:
+        self.kernel = kernel
+        self.mu = mu
+        self.n_landmarks = n_landmarks
+        self.fit_intercept = fit_intercept
+        self.threshold = threshold
+        self.calibration = calibration
+        self.class_weight = class_weight
+        self.pos_label = pos_label
+        self.cv = cv
+        self.search = search
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state

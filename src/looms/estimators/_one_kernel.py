@@ -1,0 +1,155 @@
+"""One kernel machine as a candidate: parameters, objective and search."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+
+from looms._checks import check_count, check_flag
+from looms._classes import class_indices
+from looms._memory import GIVEN, GRID, SEARCH
+from looms._typing import Array, Matrix
+from looms.blocks import RowBlocks, as_blocks
+from looms.estimators._encoding import class_weights
+from looms.estimators._folds import RowsOfFit
+from looms.estimators._search import Search
+from looms.estimators._selecting import SelectingMachine
+from looms.kernels import Kernel
+from looms.kernels._names import as_kernel, is_estimator
+from looms.kernels._samples import Samples, center_of, check_scale
+from looms.lssvm.features import has_few_features
+from looms.lssvm.fit import KernelMember, LandmarkMember
+from looms.selection._candidates import Tried
+from looms.selection._given import GivenCriterion
+from looms.selection._low_rank import LARGEST_RANK, drawn_landmarks, low_rank_objective
+from looms.selection._objective import objective_of
+
+#: Rows up to which n_landmarks="auto" takes the whole kernel matrix.
+FULL_ROWS = 5000
+#: Landmarks of n_landmarks="auto" beyond that if the values are given.
+_GIVEN_LANDMARKS = LARGEST_RANK // 2
+
+
+class OneKernel(SelectingMachine):
+    """Base class of the machines with one kernel, whose values are tuned or given."""
+
+    kernel: Any
+    mu: float | None
+    n_landmarks: int | str | None
+    search: Search | None
+
+    @property
+    def options(self) -> Search:
+        """Options of its search."""
+        return Search() if self.search is None else self.search
+
+    @property
+    def _candidates(self) -> list[Any]:
+        return [self]
+
+    def landmarks_for(self, X: Matrix | RowBlocks) -> int | str | None:
+        """Number of landmarks for the rows ``X``, or "auto"; None for the whole kernel matrix."""
+        kernel, n = as_kernel(self.kernel), X.shape[0]
+        few = has_few_features(kernel, X) and not isinstance(X, RowBlocks)
+        whole = n <= FULL_ROWS or kernel.pairwise or few
+        if self.n_landmarks is None or (self.n_landmarks == "auto" and whole):
+            return None
+        if kernel.pairwise:
+            raise ValueError(
+                "kernel='precomputed' is the whole kernel matrix, without landmarks: use "
+                "n_landmarks=None."
+            )
+        if self.n_landmarks == "auto":
+            return "auto" if self.mu is None else _GIVEN_LANDMARKS
+        return min(int(self.n_landmarks), n)
+
+    def arrays_for(self, X: Matrix | RowBlocks) -> float:
+        """Arrays of the size of the kernel matrix that a fit to ``X`` has in memory at once."""
+        if self.landmarks_for(X) is not None or has_few_features(as_kernel(self.kernel), X):
+            return 0.0
+        if self.mu is not None:
+            return GIVEN
+        return GRID if self.options.method == "grid" else SEARCH
+
+    def tried_on(self, rows: RowsOfFit, X: Matrix | RowBlocks, **options: Any) -> Tried:
+        """The candidate on the rows of a fit; ``X`` are those that take part."""
+        search, y, m = self.options, rows.own(rows.targets), self.landmarks_for(X)
+        options["criterion"] = search.criterion
+        options["selection_weight"] = rows.own(self._selection_weight(rows))
+
+        def objective(kernel: Any) -> Any:
+            if self.mu is not None:
+                return self._given_criterion(as_kernel(kernel), X, y, m, rows.seed, **options)
+            if m is None:
+                return objective_of(X, y, kernel=kernel, prior=search.prior, **options)
+            drawn = {"rank": m, "tuned": search.tuned, "random_state": rows.seed}
+            return low_rank_objective(
+                as_blocks(X), y, kernel=kernel, prior=search.prior, **drawn, **options
+            )
+
+        return Tried(self.kernel, search.criterion, objective, search.tuned)
+
+    def _given_criterion(
+        self,
+        kernel: Kernel,
+        X: Matrix | RowBlocks,
+        y: Array,
+        n_landmarks: Any,
+        seed: int,
+        **options: Any,
+    ) -> GivenCriterion:
+        """Criterion at the given values; those that the kernel leaves open are of the rows."""
+        zeta, mu, rng = options["sample_weight"], float(self.mu or 0.0), np.random.RandomState(seed)
+        zeta = options["sample_weight"] = zeta * (len(zeta) / zeta.sum())
+        if n_landmarks is None:
+            if not kernel.pairwise:
+                check_scale(X)
+            samples = Samples(X, center=center_of(X), weight=zeta)
+            kernel = kernel.started(samples)
+            return GivenCriterion(
+                X, y, member=KernelMember(1.0, kernel, mu), samples=samples, **options
+            )
+        kernel, landmarks = drawn_landmarks(kernel, as_blocks(X), n_landmarks, rng)
+        values = 1.0, kernel, mu
+        return GivenCriterion(
+            as_blocks(X), y, member=LandmarkMember(*values, landmarks=landmarks), **options
+        )
+
+    def _selection_weight(self, rows: RowsOfFit) -> Array:
+        given = self.options.class_weight
+        if not rows.classes or (isinstance(given, str) and given == "same"):
+            return rows.selection_weight
+        labels, classes = class_indices(rows.targets), np.unique(rows.y)
+        name = "class_weight of the search"
+        return rows.weight * class_weights(given, labels, classes, rows.weight, name)
+
+    def check_candidate(self, classes: bool) -> None:
+        """ValueError or TypeError for parameters that no rows could mend."""
+        if isinstance(self.kernel, (list, tuple)):
+            task = "Classifier" if classes else "Regressor"
+            raise ValueError(
+                f"kernel must be one kernel, got a list of {len(self.kernel)}: "
+                f"Tabular{task}(candidates=...) chooses among several, or stacks them."
+            )
+        if is_estimator(self.kernel):
+            raise TypeError(f"A kernel must be a name, an object or a function, got {self.kernel!r}.")
+        as_kernel(self.kernel)  # an unknown name is an error
+        if self.mu is not None and not (isinstance(self.mu, Real) and 0 < float(self.mu) < np.inf):
+            raise ValueError(f"mu must be a positive number, or None to tune it, got {self.mu!r}.")
+        if self.n_landmarks not in (None, "auto"):
+            check_count(self.n_landmarks, "n_landmarks", others=", 'auto' or None")
+        check_flag("fit_intercept", self.fit_intercept)
+        if not isinstance(self.options, Search):
+            raise TypeError(f"search must be a looms.Search or None, got {self.search!r}.")
+        self.options.check(classes)
+
+    def _given_as(self, fitted: dict[str, Any], factors: Array) -> Self:
+        (member,) = fitted["members_"]
+        values = {"kernel": member.kernel, "mu": member.mu, "cv": None}
+        if is_classifier(self):
+            values["class_weight"] = self._class_weight_of(factors)
+        machine: Self = clone(self).set_params(**values)
+        return machine

@@ -1,0 +1,165 @@
+"""Base class of the least-squares machines: their candidates, and the choice among them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils import check_random_state
+
+from looms._memory import check_memory
+from looms._typing import AnyArray, Array, Matrix
+from looms.blocks import RowBlocks, rows_in_memory
+from looms.copies import copy_groups
+from looms.dask._blocks import gathered
+from looms.estimators._callbacks import CallbackSupportMixin, CallbackWatcher
+from looms.estimators._estimator_member import EstimatorMember, check_estimators
+from looms.estimators._folds import RowsOfFit, takes_weight
+from looms.estimators._selection import Selection, combined
+from looms.estimators._updates import UpdatableMachine
+from looms.estimators._warnings import warn_of_copies, warn_of_scales
+from looms.folds import group_numbers, is_grouped
+from looms.kernels._samples import training_rows
+from looms.selection._candidates import Candidate, Tried, choose
+from looms.selection._given import GivenCriterion
+from looms.selection._scan import scan
+from looms.selection._tuning import Tuning
+
+
+class SelectingMachine(CallbackSupportMixin, UpdatableMachine):  # type: ignore[misc]
+    """Base class of the least-squares machines, each the best of some candidates or their stack."""
+
+    random_state: Any
+    cv: Any
+    n_iter_: int
+    candidate_weights_: Array | None
+    selection_weight_: Array
+    selection_: Tuning
+    candidates_: list[Candidate]
+    cv_results_: dict[str, Any]
+    best_index_: int
+    _outer_seed: int
+
+    @property
+    @abstractmethod
+    def _candidates(self) -> list[Any]:
+        """Machines with one kernel, and estimators of scikit-learn, to choose from."""
+
+    def _candidates_for(self, X: Matrix | RowBlocks) -> list[Any]:
+        """The candidates for rows."""
+        return self._candidates
+
+    @property
+    def _of_kernels(self) -> list[Any]:
+        """The candidates with a kernel."""
+        return [one for one in self._candidates if isinstance(one, SelectingMachine)]
+
+    @property
+    def _given_kernels(self) -> list[Any]:
+        return [one.kernel for one in self._of_kernels]
+
+    @property
+    def _is_stack(self) -> bool:
+        """True if the candidates are summed, False if the best is taken."""
+        return False
+
+    @property
+    def _tunes(self) -> bool:
+        """True if something is searched, or chosen."""
+        return len(self._candidates) > 1 or any(one.mu is None for one in self._of_kernels)
+
+    def _selection_on(self, rows: RowsOfFit, watcher: CallbackWatcher) -> Selection:
+        """The candidate with the smallest score, or a stack of several."""
+        rows = self._checked_rows(rows)
+        X = training_rows(rows.X, rows.train, any(one.pairwise for one in self._kernels()))
+        candidates, units = self._candidates_for(X), rows.units(self.cv)
+        kernels = [one for one in candidates if isinstance(one, SelectingMachine)]
+        estimators = [one for one in candidates if one not in kernels]
+        check_estimators(estimators, rows.classes, self._kernels())
+        n_arrays = max((one.arrays_for(X) for one in kernels), default=0.0)
+        if n_arrays:
+            check_memory(len(rows.train), n_arrays)
+        if self._tunes:
+            warn_of_scales(X, self._kernels(), getattr(self, "feature_names_in_", None))
+        options: dict[str, Any] = {
+            "sample_weight": rows.own(rows.fit_weight),
+            "selection_weight": rows.own(rows.selection_weight),
+            "fit_intercept": self.fit_intercept,
+            "units": units,
+        }
+        tried = [
+            self._estimator_on(rows, X, one, **options)
+            if one in estimators
+            else one.tried_on(rows, X, **options)
+            for one in candidates
+        ]
+        on_grid = bool(kernels) and all(one.options.method == "grid" for one in kernels)
+        watcher.begins(len(tried))
+        choice = choose(
+            tried,
+            scorer=rows.score,
+            watcher=watcher,
+            random_state=rows.seed,
+            by_value=on_grid,
+        )
+        selection = Selection(rows, units, choice, self.fit_intercept)
+        whole = all(one.landmarks_for(X) is None for one in kernels)
+        if self._is_stack or (whole and not on_grid):
+            selection = combined(self, selection, candidates)
+        return selection
+
+    def _estimator_on(
+        self, rows: RowsOfFit, X: Matrix | RowBlocks, estimator: Any, **options: Any
+    ) -> Tried:
+        """An estimator of scikit-learn as it is, on the rows of a fit."""
+        targets, zeta = rows.own(rows.targets), options.pop("sample_weight")
+        classes = np.unique(rows.own(rows.y)) if rows.classes else None
+        member = EstimatorMember(1.0, estimator, classes, targets.shape[1:])
+        options |= {"sample_weight": zeta * (len(zeta) / zeta.sum()), "criterion": "press"}
+        criterion = partial(GivenCriterion, X, targets, **options)
+        return Tried(estimator, "press", lambda _: criterion(member=member), scan)
+
+    def _checked_rows(self, rows: RowsOfFit) -> RowsOfFit:
+        """The rows, with numbers of their groups and a seed."""
+        X, n, least = rows.X, len(rows.train), 3 if self._tunes else 2
+        if isinstance(X, RowBlocks):
+            X.check_finite()
+            if all(one.landmarks_for(X) is None for one in self._of_kernels):
+                X = rows_in_memory(X)
+        numbers = group_numbers(gathered(rows.groups), X.shape[0], self.cv)
+        if self._tunes and not (is_grouped(numbers) or isinstance(X, RowBlocks)):
+            copies = copy_groups(X)
+            remedy = "Drop them, or hold them out together: groups=looms.copies.copy_groups(X)."
+            warn_of_copies(X[rows.train], copies[rows.train], remedy)
+        if n < least:
+            words = {2: "Leave-one-out needs two", 3: "Choosing by leave-one-out needs three"}
+            raise ValueError(
+                f"{words[least]} samples of non-zero weight or more, got {n} sample"
+                f"{'s' * (n != 1)}."
+            )
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        checked = replace(rows, X=X, groups=numbers, seed=seed, weighs=takes_weight(self))
+        return replace(checked, selection_weight=self._selection_weight(checked))
+
+    def _selection_weight(self, rows: RowsOfFit) -> Array:
+        """(n,) weights of the rows in the criterion."""
+        return rows.selection_weight
+
+    @property
+    def _whole_matrix(self) -> bool:
+        return all(one.n_landmarks is None for one in self._of_kernels)
+
+    def _check_parameters(self) -> None:
+        for one in self._of_kernels:
+            one.check_candidate(is_classifier(self))
+
+
+def chosen_criterion(machine: Any) -> Any:
+    """Criterion of the chosen candidate; of given values "press", or the loss of an SVM."""
+    candidates: list[Candidate] | None = getattr(machine, "candidates_", None)
+    given = getattr(machine, "loss", "press")
+    return given if candidates is None else candidates[machine.best_index_].criterion
