@@ -305,9 +305,9 @@ def find_threshold(loo: HeldOut, rule: Any = "balanced") -> tuple[float, float]:
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
-    >>> from looms import LSSVMClassifier
+    >>> from looms import KernelClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> loo = LSSVMClassifier("linear").fit(X[:, :2], y).loo_
+    >>> loo = KernelClassifier("linear", mu=1e-3).fit(X[:, :2], y).loo_
     >>> threshold, loss = find_threshold(loo, FBeta(2.0))
     >>> threshold < find_threshold(loo, Cost(false_positive=5, false_negative=1))[0]
     True

@@ -215,7 +215,7 @@ def assess(
     >>> from sklearn.preprocessing import StandardScaler
     >>> import looms
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = make_pipeline(StandardScaler(), looms.LSSVMClassifierCV("linear"))
+    >>> model = make_pipeline(StandardScaler(), looms.KernelClassifier("linear"))
     >>> result = looms.assess(model, X[::3], y[::3], n_splits=5, random_state=0)
     >>> bool(result.mean["ber"] < 0.1)
     True
@@ -270,12 +270,12 @@ def stored(
     --------
     >>> from tempfile import TemporaryDirectory
     >>> from sklearn.datasets import load_iris
-    >>> from looms import LSSVMClassifier, assess
+    >>> from looms import KernelClassifier, assess
     >>> from looms.assessment import stored
     >>> X, y = load_iris(return_X_y=True)
     >>> with TemporaryDirectory() as store:
-    ...     _ = assess(LSSVMClassifier(), X, y, 2, store=store, random_state=0)
-    ...     kept = stored(LSSVMClassifier(), X, y, 5, store=store, random_state=0)
+    ...     _ = assess(KernelClassifier(mu=1e-3), X, y, 2, store=store, random_state=0)
+    ...     kept = stored(KernelClassifier(mu=1e-3), X, y, 5, store=store, random_state=0)
     >>> len(kept.splits)
     2
     """

@@ -38,7 +38,7 @@ class Comparison:
     >>> import looms
     >>> X, y = load_iris(return_X_y=True)
     >>> comparison = looms.compare(
-    ...     {kernel: looms.LSSVMClassifierCV(kernel) for kernel in ("linear", "rbf")},
+    ...     {kernel: looms.KernelClassifier(kernel) for kernel in ("linear", "rbf")},
     ...     X, y, n_splits=5, scoring="error", random_state=0,
     ... )
     >>> comparison.table.index.to_list(), comparison.differences().index.to_list()
@@ -186,7 +186,7 @@ def compare(
     >>> import looms
     >>> X, y = load_iris(return_X_y=True)
     >>> comparison = looms.compare(
-    ...     {"machine": looms.LSSVMClassifier(), "majority": DummyClassifier()},
+    ...     {"machine": looms.KernelClassifier(mu=1e-3), "majority": DummyClassifier()},
     ...     X, y, n_splits=10, scoring="error", random_state=0,
     ... )
     >>> bool(comparison.differences()["high"].iloc[0] < -0.4)

@@ -16,10 +16,10 @@ class AllSplitsRaisedError(ValueError):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from looms import LSSVMClassifier, assess
+    >>> from looms import KernelClassifier, assess
     >>> from looms.assessment import AllSplitsRaisedError
     >>> try:
-    ...     assess(LSSVMClassifier(mu=-1.0), *load_iris(return_X_y=True), 2, random_state=0)
+    ...     assess(KernelClassifier(mu=-1.0), *load_iris(return_X_y=True), 2, random_state=0)
     ... except AllSplitsRaisedError as error:
     ...     print(len(error.result.failures))
     2
@@ -45,14 +45,14 @@ class AssessmentInterrupted(KeyboardInterrupt):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from looms import LSSVMClassifier, assess
+    >>> from looms import KernelClassifier, assess
     >>> from looms.assessment import AssessmentInterrupted
     >>> def stop(done, total, result):
     ...     if done == 1:
     ...         raise KeyboardInterrupt
     >>> X, y = load_iris(return_X_y=True)
     >>> try:
-    ...     assess(LSSVMClassifier(), X, y, 3, random_state=0, progress=stop)
+    ...     assess(KernelClassifier(mu=1e-3), X, y, 3, random_state=0, progress=stop)
     ... except AssessmentInterrupted as interrupted:
     ...     print(len(interrupted.result.splits))
     1

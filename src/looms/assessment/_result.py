@@ -98,7 +98,7 @@ class Assessment:
     >>> from sklearn.datasets import load_iris
     >>> import looms
     >>> X, y = load_iris(return_X_y=True)
-    >>> result = looms.assess(looms.LSSVMClassifierCV(), X, y, n_splits=5, random_state=0)
+    >>> result = looms.assess(looms.KernelClassifier(), X, y, n_splits=5, random_state=0)
     >>> result.scores, len(result.table)
     (('ber', 'error'), 5)
     >>> bool(result.mean["ber"] < 0.1)

@@ -17,7 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array
 from looms.assessment._scoring import Scorer, all_scores, is_area, judges_order, takes_weights
-from looms.estimators._least_squares import GivenMachine
+from looms.estimators._classifier import Classifier
 from looms.held_out import HeldOut
 from looms.kernels._names import kernel_name
 
@@ -107,7 +107,7 @@ def loo_scores(
     y, outputs, rows = loo.y, loo.outputs, np.arange(loo.n_samples)[:, None]
     if classes is not None:
         y = classes[class_indices(loo.y)]
-        if isinstance(machine, GivenMachine):  # those that decide for the rows of the fit
+        if isinstance(machine, Classifier) and not machine._tunes:  # those that decide for the rows of the fit
             outputs, train = outputs.copy(), np.flatnonzero(machine.fit_weight_)
             outputs[train] = machine._decided(np.ones(len(train)))[0].outputs
     stand_in = _StandIn(outputs - threshold, classes, threshold)

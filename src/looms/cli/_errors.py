@@ -46,9 +46,9 @@ _WORDS = {
     "cv=GapKFold()": "--time",
     " with criterion='error' does not admit": " does not admit",
     "looms.assess": "looms assess",
-    "LSSVMClassifierCV and LSSVMRegressorCV": "--machine lssvm",
-    "LSSVMClassifierCV(rank='auto')": "--machine lssvm --rank auto",
-    "LSSVMClassifierCV, which": "--machine lssvm, which",
+    "KernelClassifier and KernelRegressor": "--machine lssvm",
+    "KernelClassifier(n_landmarks='auto')": "--machine lssvm --rank auto",
+    "KernelClassifier, which": "--machine lssvm, which",
     "precomputed, one of these": "one of these",
 }
 #: Format characters that only join letters.

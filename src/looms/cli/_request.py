@@ -16,8 +16,8 @@ from sklearn.utils import get_tags
 
 from looms import (
     SVCCV,
-    LSSVMClassifierCV,
-    LSSVMRegressorCV,
+    KernelClassifier,
+    KernelRegressor,
     NonconformityClassifier,
     TransformedTargetRegressorCV,
 )
@@ -90,8 +90,8 @@ def parameter_of(option: str, value: Any) -> Any:
 
 #: Estimators by machine, and by whether the target has classes.
 ESTIMATORS: dict[tuple[str, bool], Any] = {
-    ("lssvm", True): LSSVMClassifierCV,
-    ("lssvm", False): LSSVMRegressorCV,
+    ("lssvm", True): KernelClassifier,
+    ("lssvm", False): KernelRegressor,
     ("svm", True): SVCCV,
     ("nonconformity", True): NonconformityClassifier,
 }

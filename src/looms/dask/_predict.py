@@ -48,8 +48,8 @@ def predict(machine: Any, X: Any, method: str = "predict") -> Any:
     Examples
     --------
     >>> import dask.array
-    >>> from looms import LSSVMRegressor
-    >>> machine = LSSVMRegressor(kernel="linear").fit([[0.0], [1.0], [2.0]], [0.0, 2.0, 4.0])
+    >>> from looms import KernelRegressor
+    >>> machine = KernelRegressor("linear", mu=1e-3).fit([[0.0], [1.0], [2.0]], [0.0, 2.0, 4.0])
     >>> X = dask.array.arange(3.0, chunks=2).reshape(3, 1)
     >>> predict(machine, X).chunks
     ((2, 1),)

@@ -18,7 +18,7 @@ from looms._typing import AnyArray, Array
 from looms.conformal._sets import class_margins
 from looms.criteria import WMW, Criterion, as_criterion
 from looms.diagnostics._problem import machine_without_rows
-from looms.estimators._search import chosen_criterion
+from looms.estimators._selecting import chosen_criterion
 from looms.folds import group_numbers
 from looms.held_out import HeldOut
 from looms.lssvm.left_out import LeftOut
@@ -71,8 +71,8 @@ class CaseDeletion:
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from looms import LSSVMClassifier
-    >>> result = case_deletion(LSSVMClassifier(mu=1e-4).fit(*load_iris(return_X_y=True)))
+    >>> from looms import KernelClassifier
+    >>> result = case_deletion(KernelClassifier(mu=1e-4).fit(*load_iris(return_X_y=True)))
     >>> result.mislabeled(3).index.tolist()
     [83, 106, 133]
     """
@@ -210,7 +210,7 @@ def case_deletion(
 
     Parameters
     ----------
-    model : LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV or SVCCV
+    model : KernelClassifier, KernelClassifier, KernelRegressor, KernelRegressor or SVCCV
         Fitted machine; also a pipeline whose last step is one, or a search, whose
         ``best_estimator_`` is used. Of a support vector machine ``leverage`` and ``surprise`` are
         NaN, since it is not linear in its targets.
@@ -253,12 +253,12 @@ def case_deletion(
     Examples
     --------
     >>> import numpy as np
-    >>> from looms import LSSVMRegressor
+    >>> from looms import KernelRegressor
     >>> from looms.diagnostics import case_deletion
     >>> X = np.linspace(0, 1, 30)[:, None]
     >>> y = np.sin(6 * X[:, 0])
     >>> y[20] += 1                                    # a slip of the pen
-    >>> model = LSSVMRegressor(mu=1e-3).fit(X, y)
+    >>> model = KernelRegressor(mu=1e-3).fit(X, y)
     >>> result = case_deletion(model)
     >>> result
     CaseDeletion(n_samples=30, criterion='press', most_influential=20)
@@ -391,10 +391,10 @@ def loo_margins(machine: Any) -> Array:
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from looms import LSSVMClassifier
+    >>> from looms import KernelClassifier
     >>> from looms.diagnostics import loo_margins
     >>> X, y = load_iris(return_X_y=True)
-    >>> machine = LSSVMClassifier(mu=1e-3).fit(X, y)
+    >>> machine = KernelClassifier(mu=1e-3).fit(X, y)
     >>> int((loo_margins(machine).argmax(axis=1) != y).sum())  # the classes are 0, 1, 2
     5
     """

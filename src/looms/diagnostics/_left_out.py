@@ -148,7 +148,7 @@ def left_out_fits(
         the decision values of the one machine on its training samples; for several classes, one
         sigmoid for each pair of an SVC, and these are coupled.
         Hyper-parameters are held fixed: ``gamma="scale"``, the "balanced" weights of an SVC, and
-        the choice of a search, an `LSSVMClassifierCV` or an `SVCCV` (which is replaced by the SVC
+        the choice of a search, an `KernelClassifier` or an `SVCCV` (which is replaced by the SVC
         that it chose) are taken from the fitted estimator or from a fit to all samples, also at
         the end of a pipeline; a stack keeps its weights, and a machine on landmarks the landmarks.
         Other estimators that choose while they are fitted, such as

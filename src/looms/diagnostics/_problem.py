@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from looms._checks import check_known
 from looms._typing import AnyArray, Array
-from looms.estimators import SVCCV, LSSVMClassifier, LSSVMClassifierCV
+from looms.estimators import SVCCV, KernelClassifier
 from looms.estimators._in_pipelines import parts_of
 from looms.kernels import Kernel
 from looms.lssvm.fit import Member
@@ -101,7 +101,7 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
             "estimator with the parameters that it chose."
         )
     machine = frozen(fitted)
-    apart = isinstance(fitted, SVCCV | LSSVMClassifier | LSSVMClassifierCV)
+    apart = isinstance(fitted, SVCCV | KernelClassifier | KernelClassifier)
     threshold = fitted.threshold_ if apart else 0.0
     if not steps:
         return Problem(machine, X, y, labels, classes, names, "none", threshold)
@@ -121,7 +121,7 @@ def machine_without_rows(model: Any, what: str) -> Any:
     machine = getattr(parts.last, "machine_", parts.last)
     if not hasattr(machine, "left_out"):
         raise TypeError(
-            f"{what} needs a fitted machine of looms, such as LSSVMClassifierCV or SVCCV, or a "
+            f"{what} needs a fitted machine of looms, such as KernelClassifier or SVCCV, or a "
             f"pipeline or search that ends in one; got {type(model).__name__}. "
             "looms.diagnostics.influence takes other classifiers."
         )
@@ -185,7 +185,7 @@ def _(fitted: SVC | NuSVC) -> Any:
     return machine
 
 
-class GivenMembers(LSSVMClassifier):
+class GivenMembers(KernelClassifier):
     """Stack, or machine on landmarks, with given members: kernels, μ, weights and landmarks."""
 
     members: tuple[Member, ...] = ()
@@ -200,7 +200,7 @@ class GivenMembers(LSSVMClassifier):
 
 
 @frozen.register
-def _(fitted: LSSVMClassifier | LSSVMClassifierCV) -> Any:
+def _(fitted: KernelClassifier | KernelClassifier) -> Any:
     machine = GivenMembers(
         getattr(fitted, "kernel_", "rbf"),
         fit_intercept=fitted.fit_intercept,

@@ -52,8 +52,8 @@ class RowOrder:
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from looms import LSSVMClassifier
-    >>> row_order(LSSVMClassifier().fit(*load_iris(return_X_y=True))).scores["error"] < 0.1
+    >>> from looms import KernelClassifier
+    >>> row_order(KernelClassifier(mu=1e-3).fit(*load_iris(return_X_y=True))).scores["error"] < 0.1
     True
     """
 
@@ -91,7 +91,7 @@ def row_order(model: Any) -> RowOrder | None:
 
     Parameters
     ----------
-    model : LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor or LSSVMRegressorCV
+    model : KernelClassifier, KernelClassifier, KernelRegressor or KernelRegressor
         Fitted machine; also a pipeline whose last step is one, or a search, whose
         ``best_estimator_`` is used.
 
@@ -127,17 +127,17 @@ def row_order(model: Any) -> RowOrder | None:
     Examples
     --------
     >>> import numpy as np
-    >>> from looms import LSSVMRegressor
+    >>> from looms import KernelRegressor
     >>> from looms.diagnostics import row_order
     >>> rng = np.random.default_rng(0)
     >>> track = np.cumsum(rng.normal(size=(80, 4)), axis=0)     # places passed one after another
     >>> X, y = track[:, :3], track[:, 3]
-    >>> model = LSSVMRegressor(mu=1e-3).fit(X, y)
+    >>> model = KernelRegressor(mu=1e-3).fit(X, y)
     >>> order = row_order(model)
     >>> print(order.p_value, round(order.scores["rmse"] / model.scores_["rmse"], 1))
     0.005 1.5
     >>> some = rng.permutation(80)
-    >>> row_order(LSSVMRegressor(mu=1e-3).fit(X[some], y[some])).p_value > 0.01
+    >>> row_order(KernelRegressor(mu=1e-3).fit(X[some], y[some])).p_value > 0.01
     True
     """
     machine = machine_without_rows(model, "The test of row order")

@@ -175,8 +175,8 @@ class ExcessError:
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from looms import LSSVMClassifier
-    >>> result = excess_error(LSSVMClassifier(mu=1e-4), *load_iris(return_X_y=True))
+    >>> from looms import KernelClassifier
+    >>> result = excess_error(KernelClassifier(mu=1e-4), *load_iris(return_X_y=True))
     >>> result.table.loc["all"].round(3).tolist()
     [150.0, 0.007, 0.04, 0.033]
     """

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import scipy.sparse as sp
 from sklearn.base import clone, is_classifier
 
-from looms._checks import check_known
+from looms._checks import check_known, one_or_many
 from looms._typing import Array, Matrix
 from looms.blocks import RowBlocks
 from looms.estimators._classifier import Classifier
 from looms.estimators._kernel_classifier import KernelClassifier
 from looms.estimators._kernel_regressor import KernelRegressor
-from looms.estimators._one_kernel import OneKernel
 from looms.estimators._regressor import Regressor
 from looms.estimators._selecting import SelectingMachine
 from looms.kernels import Ranked
@@ -30,20 +29,18 @@ class Candidates(SelectingMachine):
 
     candidates: Any
     combine: str
+    #: Class of a candidate that is named by its kernel.
+    _machine: ClassVar[type[KernelClassifier | KernelRegressor]]
     #: Of all candidates with a kernel.
     fit_intercept = True
 
     @property
     def _candidates(self) -> list[Any]:
-        given = list(AUTO_KERNELS) if self._is_auto else list(self.candidates)
-        machine = KernelClassifier if is_classifier(self) else KernelRegressor
-        return [
-            one if is_estimator(one) else machine(one, random_state=self.random_state)
-            for one in given
-        ]
+        given = list(AUTO_KERNELS) if self._is_auto else one_or_many(self.candidates)
+        return [one if is_estimator(one) else self._machine(one) for one in given]
 
     def _candidates_for(self, X: Matrix | RowBlocks) -> list[Any]:
-        """The candidates; of "auto" without ranked kernels for sparse rows, whose ranks are dense."""
+        """The candidates; "auto" goes without ranked kernels for sparse rows."""
         tried = self._candidates
         if not (self._is_auto and sp.issparse(X)):
             return tried
@@ -66,10 +63,10 @@ class Candidates(SelectingMachine):
                 f"of scikit-learn, got {self.candidates!r}."
             )
         check_known(self.combine, "combine", COMBINE)
-        task = type(self)._machine
         for one in self._of_kernels:
-            if not isinstance(one, task):
-                raise ValueError(f"{one!r} is no {task.__name__}: give one, or leave it out.")
+            if not isinstance(one, self._machine):
+                name = self._machine.__name__
+                raise ValueError(f"{one!r} is no {name}: give one, or leave it out.")
             if not one.fit_intercept:
                 raise ValueError(f"{one!r}: candidates are compared and stacked with intercepts.")
         super()._check_parameters()

@@ -60,9 +60,9 @@ class Certificate:
     Examples
     --------
     >>> import numpy as np
-    >>> from looms import LSSVMRegressor
+    >>> from looms import KernelRegressor
     >>> X = np.linspace(0, 1, 50)[:, None]
-    >>> certificate = LSSVMRegressor(mu=1e-6).fit(X, np.sin(6 * X[:, 0])).certify()
+    >>> certificate = KernelRegressor(mu=1e-6).fit(X, np.sin(6 * X[:, 0])).certify()
     >>> certificate.holds, certificate.relative < 1e-9, len(certificate.rows)
     (True, True, 3)
     """
@@ -190,8 +190,8 @@ class CertifiedMachine(BaseEstimator):  # type: ignore[misc]
         Examples
         --------
         >>> from sklearn.datasets import load_iris
-        >>> from looms import LSSVMClassifier
-        >>> certificate = LSSVMClassifier(mu=1e-3).fit(*load_iris(return_X_y=True)).certify()
+        >>> from looms import KernelClassifier
+        >>> certificate = KernelClassifier(mu=1e-3).fit(*load_iris(return_X_y=True)).certify()
         >>> certificate.verdict, len(certificate.rows), certificate.relative < certificate.bound
         ('agrees', 3, True)
         """

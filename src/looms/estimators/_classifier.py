@@ -180,9 +180,7 @@ class Classifier(ThresholdedClassifier, SelectingMachine):
         check_threshold(self.threshold, targets, self.calibration is not None)
         return classes, labels, targets
 
-    def _score(
-        self, loo: HeldOut, fit_weight: Array, positive_first: bool = False
-    ) -> Score:
+    def _score(self, loo: HeldOut, fit_weight: Array, positive_first: bool = False) -> Score:
         """Loss of the threshold rule on held-out outputs, the threshold and the calibrator.
 
         Probabilities are those of the classes as they are, whatever their weights. The threshold

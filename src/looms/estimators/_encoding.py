@@ -132,7 +132,7 @@ class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[mis
         kernel took its width from the samples, nothing is guaranteed.
 
         Samples of weight zero take no part. The cost is that of
-        `LSSVMRegressor.predict_interval`.
+        `KernelRegressor.predict_interval`.
 
         References
         ----------
@@ -142,9 +142,9 @@ class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[mis
         Examples
         --------
         >>> from sklearn.datasets import load_iris
-        >>> from looms import LSSVMClassifier
+        >>> from looms import KernelClassifier
         >>> X, y = load_iris(return_X_y=True)
-        >>> model = LSSVMClassifier().fit(X[::2], y[::2])
+        >>> model = KernelClassifier(mu=1e-3).fit(X[::2], y[::2])
         >>> sets = model.predict_set(X[1::2], coverage=0.95)
         >>> float(sets[range(75), y[1::2]].mean().round(2))
         0.97
@@ -320,8 +320,8 @@ def threshold_and_loss(
     if not _is_probability(threshold):
         if not positive_first:
             return find_threshold(loo, threshold)
-        cut, loss = find_threshold(HeldOut(-loo.y, -loo.outputs, loo.sample_weight), threshold)
-        return -cut, loss
+        of_first, loss = find_threshold(HeldOut(-loo.y, -loo.outputs, loo.sample_weight), threshold)
+        return -of_first, loss
     cut: float | Array = 0.0
     if isinstance(calibrator, Softmax):
         cut = calibrator.thresholds(loo.outputs[loo.sample_weight > 0])

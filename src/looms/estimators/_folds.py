@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from looms._checks import one_or_many
 from looms._classes import class_factors, class_indices, with_ties
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import as_blocks
@@ -207,7 +206,7 @@ def takes_outer_folds(machine: Any, cv: Any, n: int, folds: Callable[[Any], Any]
 
 def unfitted(machine: Any, **parameters: Any) -> Any:
     """Unfitted copy of the machine, to be tuned without outer folds and callbacks."""
-    machine = clone(machine).set_params(nested=None, **parameters)
+    machine = clone(machine).set_params(**parameters)
     vars(machine).pop("_skl_callbacks", None)
     return machine
 

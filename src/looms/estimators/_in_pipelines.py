@@ -85,7 +85,7 @@ def machine_of(model: Any) -> KernelMachine:
     >>> from sklearn.preprocessing import StandardScaler
     >>> import looms
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = make_pipeline(StandardScaler(), looms.LSSVMRegressor("linear")).fit(X, y)
+    >>> model = make_pipeline(StandardScaler(), looms.KernelRegressor("linear", mu=1e-3)).fit(X, y)
     >>> looms.machine_of(model).loo_.outputs.shape
     (442,)
     """
@@ -113,7 +113,7 @@ def predict_interval(model: Any, X: Any, coverage: float = 0.9, **options: Any) 
     coverage : float, default=0.9
         Nominal share of new targets inside, between 0 and 1.
     **options
-        Options of `looms.LSSVMRegressor.predict_interval`, such as ``method="minmax"``.
+        Options of `looms.KernelRegressor.predict_interval`, such as ``method="minmax"``.
 
     Returns
     -------
@@ -131,7 +131,7 @@ def predict_interval(model: Any, X: Any, coverage: float = 0.9, **options: Any) 
 
     Notes
     -----
-    See `looms.LSSVMRegressor.predict_interval` for guarantees and cost. The steps before the
+    See `looms.KernelRegressor.predict_interval` for guarantees and cost. The steps before the
     machine have seen all training samples; steps that look at the targets, such as feature
     selection, make intervals too small.
 
@@ -142,7 +142,7 @@ def predict_interval(model: Any, X: Any, coverage: float = 0.9, **options: Any) 
     >>> from sklearn.preprocessing import StandardScaler
     >>> import looms
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = make_pipeline(StandardScaler(), looms.LSSVMRegressor(mu=0.1))
+    >>> model = make_pipeline(StandardScaler(), looms.KernelRegressor(mu=0.1))
     >>> model = model.fit(X[:300], y[:300])
     >>> lower, upper = looms.predict_interval(model, X[300:]).T
     >>> float(((lower <= y[300:]) & (y[300:] <= upper)).mean().round(2))
@@ -167,7 +167,7 @@ def predict_set(model: Any, X: Any, coverage: float = 0.9, **options: Any) -> An
     coverage : float, default=0.9
         Nominal share of new samples whose class is in their set, between 0 and 1.
     **options
-        Options of `looms.LSSVMClassifier.predict_set`, such as ``class_conditional=True``.
+        Options of `looms.KernelClassifier.predict_set`, such as ``class_conditional=True``.
 
     Returns
     -------
@@ -186,7 +186,7 @@ def predict_set(model: Any, X: Any, coverage: float = 0.9, **options: Any) -> An
     >>> from sklearn.preprocessing import StandardScaler
     >>> import looms
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = make_pipeline(StandardScaler(), looms.LSSVMClassifier(mu=0.01))
+    >>> model = make_pipeline(StandardScaler(), looms.KernelClassifier(mu=0.01))
     >>> sets = looms.predict_set(model.fit(X[::2], y[::2]), X[1::2], coverage=0.95)
     >>> float(sets[range(75), y[1::2]].mean().round(2))
     0.97
@@ -206,7 +206,7 @@ def _predicted(model: Any, method: str, X: Any, coverage: float, options: dict[s
     if not hasattr(last, method):
         raise TypeError(
             f"{_ending(model, last)} has no {method}: regressors of looms have intervals, and "
-            "LSSVMClassifier, LSSVMClassifierCV, SVCCV and NonconformityClassifier have sets."
+            "KernelClassifier, KernelClassifier, SVCCV and NonconformityClassifier have sets."
         )
     for _, step in steps:
         X = step.transform(X)

@@ -4,27 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import reduce
-from numbers import Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from looms._memory import GIVEN, check_memory
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks, as_blocks, rows_in_memory
 from looms.estimators._base import KernelMachine
 from looms.estimators._certificate import Certificate
 from looms.estimators._folds import refits_of
-from looms.folds import group_numbers
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
-from looms.kernels._samples import Samples, center_of, check_scale, training_rows
+from looms.kernels._samples import training_rows
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm.conditioning import rounding_bound, spread_of
-from looms.lssvm.features import has_few_features
 from looms.lssvm.fit import Fit, KernelMember, Member
 from looms.lssvm.left_out import Chosen, LeftOut, Sum
 from looms.selection._nested import Nested, Setting

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from looms._checks import check_count, check_share
+from looms._checks import check_count, check_flag, check_share
 from looms._scores import Scores, class_scores
 from looms._typing import AnyArray, Array
 from looms.conformal import dkw_bound, vc_bound
@@ -25,7 +25,6 @@ from looms.conformal._nonconformity import (
     p_values,
     within_standard_errors,
 )
-from looms._checks import check_flag
 from looms.estimators._ensemble import PooledClassifier, held_out_outputs, pool_plan
 from looms.estimators._validation_split import check_classes_have_two, split_rows
 from looms.folds import NUMBER_OF_FOLDS, fold_numbers

@@ -85,7 +85,7 @@ class OneKernel(SelectingMachine):
                 return self._given_criterion(as_kernel(kernel), X, y, m, rows.seed, **options)
             if m is None:
                 return objective_of(X, y, kernel=kernel, prior=search.prior, **options)
-            drawn = {"rank": m, "tuned": search.tuned, "random_state": rows.seed}
+            drawn: dict[str, Any] = {"rank": m, "tuned": search.tuned, "random_state": rows.seed}
             return low_rank_objective(
                 as_blocks(X), y, kernel=kernel, prior=search.prior, **drawn, **options
             )
@@ -135,7 +135,9 @@ class OneKernel(SelectingMachine):
                 f"Tabular{task}(candidates=...) chooses among several, or stacks them."
             )
         if is_estimator(self.kernel):
-            raise TypeError(f"A kernel must be a name, an object or a function, got {self.kernel!r}.")
+            raise TypeError(
+                f"A kernel must be a name, an object or a function, got {self.kernel!r}."
+            )
         as_kernel(self.kernel)  # an unknown name is an error
         if self.mu is not None and not (isinstance(self.mu, Real) and 0 < float(self.mu) < np.inf):
             raise ValueError(f"mu must be a positive number, or None to tune it, got {self.mu!r}.")

@@ -59,9 +59,9 @@ class PrevalenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
-    >>> from looms import LSSVMClassifier, PrevalenceClassifier
+    >>> from looms import KernelClassifier, PrevalenceClassifier
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> machine = LSSVMClassifier("normalized_linear").fit(X, y)
+    >>> machine = KernelClassifier("normalized_linear", mu=1e-3).fit(X, y)
     >>> rare = PrevalenceClassifier(machine, {0: 0.01})         # 37 % of the samples
     >>> rare.prevalence_
     array([0.01, 0.99])

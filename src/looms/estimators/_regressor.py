@@ -158,11 +158,11 @@ class Regressor(ScoredRegressor, SelectingMachine):
         Examples
         --------
         >>> import numpy as np
-        >>> from looms import LSSVMRegressor
+        >>> from looms import KernelRegressor
         >>> rng = np.random.default_rng(0)
         >>> X = rng.uniform(size=(300, 1))
         >>> y = np.sin(6 * X[:, 0]) + 0.3 * rng.normal(size=300)
-        >>> model = LSSVMRegressor(mu=1e-3).fit(X[:200], y[:200])
+        >>> model = KernelRegressor(mu=1e-3).fit(X[:200], y[:200])
         >>> lower, upper = model.predict_interval(X[200:], coverage=0.9).T
         >>> float(np.mean((lower <= y[200:]) & (y[200:] <= upper)))
         0.89
@@ -232,7 +232,7 @@ class Regressor(ScoredRegressor, SelectingMachine):
             if isinstance(first, str):
                 raise ValueError(
                     f"y must be numbers for regression, but it contains {str(first)!r}; use "
-                    "LSSVMClassifierCV for classes."
+                    "KernelClassifier for classes."
                 )
         options = {"multi_output": True, "y_numeric": True, **options}
         X, y, weight = super()._validated(X, y, sample_weight, **options)

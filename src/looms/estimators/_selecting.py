@@ -12,7 +12,7 @@ from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 
 from looms._memory import check_memory
-from looms._typing import AnyArray, Array, Matrix
+from looms._typing import Array, Matrix
 from looms.blocks import RowBlocks, rows_in_memory
 from looms.copies import copy_groups
 from looms.dask._blocks import gathered

@@ -114,9 +114,7 @@ class Selection:
             return known
 
 
-def combined(
-    machine: Any, selection: Selection, candidates: Sequence[Any]
-) -> Selection:
+def combined(machine: Any, selection: Selection, candidates: Sequence[Any]) -> Selection:
     """The best candidate, or a stack, by rows that each candidate was tuned without.
 
     Machines without each fold are combined in the
@@ -133,9 +131,7 @@ def combined(
             warn_of_no_stack(str(error).rstrip("."))
         return selection
     evaluated = [k for k, (_, fit) in enumerate(choice.machines) if fit is not None]
-    machines = [
-        unfitted(machine, candidates=[candidates[k]], combine="best") for k in evaluated
-    ]
+    machines = [unfitted(machine, candidates=[candidates[k]], combine="best") for k in evaluated]
     in_folds = [
         TunedInFolds.of(each, outer, rows)
         for each in tuned_without(machine, machines, outer, rows, machine.cv)

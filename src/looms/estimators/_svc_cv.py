@@ -77,7 +77,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
     Parameters
     ----------
     kernel : str, looms.kernels.Kernel, callable or list of these, default="rbf"
-        As for `LSSVMClassifier`; of several, the one with the smallest score is taken.
+        As for `KernelClassifier`; of several, the one with the smallest score is taken.
         Hyper-parameters that an object fixes with ``gamma_bounds="fixed"`` and the like are
         not searched; at most two can be searched.
     criterion : str or looms.criteria.Criterion, default="log_likelihood"
@@ -117,10 +117,10 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         stay the same while a sample is left out. They also weight the sigmoids, which decide;
         probabilities are those of the classes as they are in the samples.
     selection_weight : "class_weight", dict, "balanced" or None, default="class_weight"
-        As for `LSSVMClassifierCV`.
+        As for `KernelClassifier`.
     cv : int, str, splitter, iterable, ndarray or None, default=None
         Which samples are held out together: None for each by itself, or each group; otherwise as
-        for `LSSVMClassifierCV`. The criterion is the mean over repetitions.
+        for `KernelClassifier`. The criterion is the mean over repetitions.
     nested : {"folds"} or None, default=None
         With "folds" the whole choice is repeated without each of ten folds, of groups if there
         are any, or of three to ten folds of a splitter, for ``nested_``, at ten times the cost;
@@ -174,14 +174,14 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         Weights of the samples, with those of their classes, in the machine and its sigmoids, and
         in the criterion.
     classes_, threshold_, X_fit_, n_features_in_, feature_names_in_
-        As for `LSSVMClassifier`.
+        As for `KernelClassifier`.
 
     Warns
     -----
     CopiesWarning
         If at least a twentieth of the rows repeat others, and not by coincidence.
     ScalesWarning
-        As for `LSSVMClassifierCV`.
+        As for `KernelClassifier`.
     BoundWarning
         If a chosen hyper-parameter is at the edge of the range that was searched.
     OneClassWarning
@@ -191,7 +191,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
     UserWarning
         If a class has only one sample.
 
-    As for `LSSVMClassifierCV`, no warning is given if the figures are no better than a guess.
+    As for `KernelClassifier`, no warning is given if the figures are no better than a guess.
 
     Notes
     -----
@@ -294,7 +294,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         units, outer = rows.units(self.cv), None
         if self.nested == "folds":
             outer = asked_for(rows.outer_units, self.cv)
-        check_memory(len(train), SEARCH, "LSSVMClassifierCV(rank='auto'), a machine on landmarks")
+        check_memory(len(train), SEARCH, "KernelClassifier(), a model on landmarks")
         X_train = training_rows(X, train, self._kernels()[0].pairwise)
         warn_of_scales(X_train, self._kernels(), getattr(self, "feature_names_in_", None))
         if not units.grouped:

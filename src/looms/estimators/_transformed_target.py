@@ -26,8 +26,8 @@ from looms.estimators._folds import (
     tuned_without,
     unfitted,
 )
-from looms.estimators._regressor import LSSVMRegressorCV, Regressor
-from looms.estimators._search import NESTED
+from looms.estimators._kernel_regressor import KernelRegressor
+from looms.estimators._regressor import Regressor
 from looms.estimators._warnings import kept_warnings, warn
 from looms.held_out import HeldOut
 from looms.selection._nested import Nested
@@ -42,6 +42,7 @@ from looms.selection._target_transforms import (
 )
 from looms.units import Units
 
+NESTED = ("auto", "folds", None)
 CRITERIA = ("error", "likelihood")
 STATISTICS = ("mean", "median")
 
@@ -55,8 +56,8 @@ class TransformedTargetRegressorCV(ScoredRegressor):
 
     Parameters
     ----------
-    regressor : LSSVMRegressorCV, LSSVMRegressor or None, default=None
-        Machine for the transformed target, a single one; None for ``LSSVMRegressorCV()``. Its
+    regressor : KernelRegressor, KernelRegressor or None, default=None
+        Machine for the transformed target, a single one; None for ``KernelRegressor()``. Its
         ``nested`` is replaced by the one below.
     transforms : str or list of str, default="auto"
         "none", "sqrt", "log" (positive targets), "log1p" (log(1 + y)); several are candidates.
@@ -71,7 +72,7 @@ class TransformedTargetRegressorCV(ScoredRegressor):
         What is predicted. Means, which minimize the squared error, are Duan's smearing estimate
         [D83] with held-out residuals. Medians are the outputs of the machine, transformed back.
     nested : {"auto", "folds"} or None, default="auto"
-        As for `LSSVMRegressorCV`; the choice of the transform is repeated too.
+        As for `KernelRegressor`; the choice of the transform is repeated too.
 
     Attributes
     ----------
@@ -79,7 +80,7 @@ class TransformedTargetRegressorCV(ScoredRegressor):
         Name of the chosen transform.
     candidates_ : list of TransformCandidate
         Held-out figures of every transform; ``pandas.DataFrame(candidates_)`` makes a table.
-    machine_ : LSSVMRegressorCV or LSSVMRegressor
+    machine_ : KernelRegressor or KernelRegressor
         The machine for the transformed target: its attributes are on that scale.
     loo_, held_out_ : HeldOut
         Targets, and predictions from the outputs of ``machine_.loo_`` and ``machine_.held_out_``,
@@ -91,7 +92,7 @@ class TransformedTargetRegressorCV(ScoredRegressor):
         Figures to quote, "rmse", "mae" and "r2", and their standard errors: from ``nested_`` if
         there is one, otherwise from ``held_out_``, or means over the repetitions of folds.
     n_features_in_, feature_names_in_
-        As for `LSSVMRegressor`.
+        As for `KernelRegressor`.
 
     Notes
     -----
@@ -149,7 +150,7 @@ class TransformedTargetRegressorCV(ScoredRegressor):
         return tags
 
     def _regressor(self) -> Any:
-        return LSSVMRegressorCV() if self.regressor is None else self.regressor
+        return KernelRegressor() if self.regressor is None else self.regressor
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Choose the transform, and fit the machine of the transformed target.
@@ -252,7 +253,7 @@ class TransformedTargetRegressorCV(ScoredRegressor):
         coverage : float, default=0.9
             Nominal share of new targets inside, between 0 and 1.
         method : {"plus", "minmax", "scaled"}, default="plus"
-            As for `LSSVMRegressor.predict_interval`, on the transformed scale.
+            As for `KernelRegressor.predict_interval`, on the transformed scale.
 
         Returns
         -------
@@ -261,7 +262,7 @@ class TransformedTargetRegressorCV(ScoredRegressor):
 
         Notes
         -----
-        The promise of `LSSVMRegressor.predict_interval` holds here too, since an increasing
+        The promise of `KernelRegressor.predict_interval` holds here too, since an increasing
         transform moves no target into or out of an interval. With ``nested_``, residuals of
         different transforms are each compared under their own machine, as in [RSC20].
         """
@@ -287,7 +288,7 @@ class TransformedTargetRegressorCV(ScoredRegressor):
 
         Parameters
         ----------
-        n_rows, X : as for `LSSVMRegressor.certify`.
+        n_rows, X : as for `KernelRegressor.certify`.
 
         Returns
         -------
@@ -302,7 +303,7 @@ class TransformedTargetRegressorCV(ScoredRegressor):
 
         Parameters
         ----------
-        rows, certify : as for `LSSVMRegressor.without`.
+        rows, certify : as for `KernelRegressor.without`.
 
         Returns
         -------
@@ -319,7 +320,7 @@ class TransformedTargetRegressorCV(ScoredRegressor):
 
         Parameters
         ----------
-        X, sample_weight, certify : as for `LSSVMRegressor.with_rows`.
+        X, sample_weight, certify : as for `KernelRegressor.with_rows`.
         y : array-like of shape (n_rows,)
             Targets, on the scale of the fit.
 
@@ -364,7 +365,7 @@ class TransformedTargetRegressorCV(ScoredRegressor):
     @property
     def _remedy(self) -> str | None:
         machine = self.machine_
-        if self.nested and (machine._is_tuned or len(self.candidates_) > 1):
+        if self.nested and (machine._tunes or len(self.candidates_) > 1):
             return remedy_of_optimism(machine)
         return None
 
@@ -379,7 +380,7 @@ class TransformedTargetRegressorCV(ScoredRegressor):
             raise ValueError(f"nested must be 'auto', 'folds' or None, got {self.nested!r}.")
         if not isinstance(self._regressor(), Regressor):
             raise TypeError(
-                "regressor must be an LSSVMRegressorCV or LSSVMRegressor, which have the held-out "
+                "regressor must be an KernelRegressor or KernelRegressor, which have the held-out "
                 f"predictions that choose the transform, got {self.regressor!r}."
             )
         check_parameters(self._regressor())

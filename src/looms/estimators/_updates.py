@@ -95,13 +95,13 @@ class UpdatableMachine(LeastSquaresMachine):
         Examples
         --------
         >>> import numpy as np
-        >>> from looms import LSSVMRegressor
+        >>> from looms import KernelRegressor
         >>> X = np.linspace(0, 1, 50)[:, None]
-        >>> machine = LSSVMRegressor(mu=1e-6).fit(X, np.sin(6 * X[:, 0]))
+        >>> machine = KernelRegressor(mu=1e-6).fit(X, np.sin(6 * X[:, 0]))
         >>> others = machine.without([0, 7])
         >>> len(others.X_fit_), others.certificate_.relative < 1e-8
         (48, True)
-        >>> again = LSSVMRegressor(others.kernel, mu=others.mu).fit(others.X_fit_, others.loo_.y)
+        >>> again = KernelRegressor(others.kernel, mu=others.mu).fit(others.X_fit_, others.loo_.y)
         >>> bool(np.abs(again.loo_.outputs - others.loo_.outputs).max() < 1e-8)
         True
         """
@@ -160,9 +160,9 @@ class UpdatableMachine(LeastSquaresMachine):
         Examples
         --------
         >>> import numpy as np
-        >>> from looms import LSSVMRegressor
+        >>> from looms import KernelRegressor
         >>> X = np.linspace(0, 1, 50)[:, None]
-        >>> machine = LSSVMRegressor(mu=1e-6).fit(X[:48], np.sin(6 * X[:48, 0]))
+        >>> machine = KernelRegressor(mu=1e-6).fit(X[:48], np.sin(6 * X[:48, 0]))
         >>> more = machine.with_rows(X[48:], np.sin(6 * X[48:, 0]))
         >>> len(more.X_fit_), more.certificate_.relative < 1e-8
         (50, True)

@@ -44,12 +44,12 @@ class BoundWarning(UserWarning):
     --------
     >>> import warnings
     >>> import numpy as np
-    >>> from looms import BoundWarning, LSSVMRegressorCV
+    >>> from looms import BoundWarning, KernelRegressor
     >>> from looms.kernels import RBF
     >>> x = np.linspace(0, 1, 60)
     >>> narrow = RBF(gamma_bounds=(1e-3, 1e-2))  # for a wave that needs more
     >>> with warnings.catch_warnings(record=True, action="always") as caught:
-    ...     model = LSSVMRegressorCV(kernel=narrow).fit(x[:, None], np.sin(20 * x))
+    ...     model = KernelRegressor(narrow).fit(x[:, None], np.sin(20 * x))
     >>> {warning.category.__name__ for warning in caught}
     {'BoundWarning'}
     """
@@ -64,15 +64,15 @@ class CopiesWarning(UserWarning):
     --------
     >>> import warnings
     >>> from sklearn.datasets import make_classification
-    >>> from looms import CopiesWarning, LSSVMClassifierCV
+    >>> from looms import CopiesWarning, KernelClassifier
     >>> X, y = make_classification(120, random_state=0)
     >>> X[60:], y[60:] = X[:60], y[:60]  # every row entered twice
     >>> with warnings.catch_warnings(action="error", category=CopiesWarning):
-    ...     LSSVMClassifierCV().fit(X, y)
+    ...     KernelClassifier().fit(X, y)
     Traceback (most recent call last):
     looms.estimators._warnings.CopiesWarning: 60 of 120 rows are copies of other rows...
     >>> with warnings.catch_warnings(action="error", category=CopiesWarning):
-    ...     model = LSSVMClassifierCV(copies="together").fit(X, y)
+    ...     model = KernelClassifier().fit(X, y)
     """
 
 
@@ -83,11 +83,11 @@ class OneClassWarning(UserWarning):
     --------
     >>> import warnings
     >>> import numpy as np
-    >>> from looms import LSSVMClassifierCV, OneClassWarning
+    >>> from looms import KernelClassifier, OneClassWarning
     >>> rng = np.random.default_rng(0)
     >>> X, y = rng.normal(size=(100, 2)), np.arange(100) < 5  # a rare class, and noise
     >>> with warnings.catch_warnings(action="error", category=OneClassWarning):
-    ...     LSSVMClassifierCV(nested=None).fit(X, y)
+    ...     KernelClassifier().fit(X, y)
     Traceback (most recent call last):
     looms.estimators._warnings.OneClassWarning: Every training sample, left out, is taken for ...
     """
@@ -103,10 +103,10 @@ class ScalesWarning(UserWarning):
     --------
     >>> import warnings
     >>> import numpy as np
-    >>> from looms import LSSVMRegressorCV, ScalesWarning
+    >>> from looms import KernelRegressor, ScalesWarning
     >>> X = np.random.default_rng(0).normal(size=(60, 2)) * [1.0, 1000.0]  # m and mm
     >>> with warnings.catch_warnings(action="error", category=ScalesWarning):
-    ...     LSSVMRegressorCV().fit(X, X[:, 0])
+    ...     KernelRegressor().fit(X, X[:, 0])
     Traceback (most recent call last):
     looms.estimators._warnings.ScalesWarning: Column 1 has a standard deviation of ...
     """
@@ -122,10 +122,10 @@ class OptimisticScoresWarning(UserWarning):
     --------
     >>> import warnings
     >>> from sklearn.datasets import make_classification
-    >>> from looms import LSSVMClassifierCV, OptimisticScoresWarning
+    >>> from looms import KernelClassifier, OptimisticScoresWarning
     >>> X, y = make_classification(1001, random_state=0)            # nested by itself: up to 1000
     >>> with warnings.catch_warnings(action="error", category=OptimisticScoresWarning):
-    ...     LSSVMClassifierCV("linear").fit(X, y).scores_["auc"]
+    ...     KernelClassifier("linear").fit(X, y).scores_["auc"]
     Traceback (most recent call last):
     looms.estimators._warnings.OptimisticScoresWarning: These scores are optimistic...
     """

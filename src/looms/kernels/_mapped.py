@@ -280,7 +280,7 @@ class Weighted(Mapped):
     Examples
     --------
     >>> import numpy as np
-    >>> from looms import LSSVMRegressorCV
+    >>> from looms import KernelRegressor
     >>> from looms.kernels import ARD, RBF, Weighted
     >>> X = np.random.default_rng(0).normal(size=(60, 2))
     >>> bool(np.allclose(Weighted(RBF(0.5), [0.4, 1.6])(X), ARD([0.2, 0.8])(X)))
@@ -288,7 +288,7 @@ class Weighted(Mapped):
 
     The second feature does not matter here:
 
-    >>> machine = LSSVMRegressorCV(Weighted(RBF())).fit(X, np.sin(2 * X[:, 0]))
+    >>> machine = KernelRegressor(Weighted(RBF())).fit(X, np.sin(2 * X[:, 0]))
     >>> bool(machine.kernel_.weights[0] > 10 * machine.kernel_.weights[1])
     True
     """
@@ -300,7 +300,7 @@ class Weighted(Mapped):
     def started(self, samples: Samples) -> Self:
         if self.weights is None:
             raise ValueError(
-                "Weighted: weights are None. LSSVMClassifierCV and LSSVMRegressorCV with "
+                "Weighted: weights are None. KernelClassifier and KernelRegressor with "
                 "search='gradient' learn them, unless this kernel is part of another; elsewhere "
                 "pass a number for each feature."
             )

@@ -26,9 +26,9 @@ class Precomputed(Kernel):
     Examples
     --------
     >>> import numpy as np
-    >>> from looms import LSSVMRegressor
+    >>> from looms import KernelRegressor
     >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0.0, 1.0, 2.0])
-    >>> machine = LSSVMRegressor(kernel="precomputed", mu=0.1).fit(X @ X.T, y)
+    >>> machine = KernelRegressor("precomputed", mu=0.1).fit(X @ X.T, y)
     >>> machine.predict(np.array([[1.5]]) @ X.T).round(2)
     array([1.43])
     """
@@ -159,7 +159,7 @@ def as_kernel(kernel: KernelLike) -> Kernel:
             return Precomputed()
         if kernel == "auto":
             raise ValueError(
-                "'auto' works only with LSSVMClassifierCV and LSSVMRegressorCV, and not in a list."
+                "'auto' works only with KernelClassifier and KernelRegressor, and not in a list."
             )
         if not is_kernel_name(kernel):
             raise ValueError(

@@ -102,9 +102,9 @@ def save_model(
     --------
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from looms import LSSVMRegressor
+    >>> from looms import KernelRegressor
     >>> from looms.model_files import load_model, save_model
-    >>> model = LSSVMRegressor("linear").fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
+    >>> model = KernelRegressor("linear", mu=1e-3).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
     >>> with TemporaryDirectory() as folder:
     ...     save_model(Path(folder, "model.looms"), model, {"unit": "m"})
     ...     load_model(Path(folder, "model.looms")).metadata["unit"]
@@ -191,9 +191,9 @@ def load_model(
     --------
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from looms import LSSVMRegressor
+    >>> from looms import KernelRegressor
     >>> from looms.model_files import load_model, save_model
-    >>> model = LSSVMRegressor("linear").fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
+    >>> model = KernelRegressor("linear", mu=1e-3).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
     >>> with TemporaryDirectory() as folder:
     ...     save_model(Path(folder, "model.looms"), model, {})
     ...     again = load_model(Path(folder, "model.looms")).model

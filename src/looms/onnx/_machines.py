@@ -17,10 +17,10 @@ from looms.calibration._sigmoid import Sigmoid
 from looms.calibration._softmax import Softmax
 from looms.estimators import (
     SVCCV,
-    LSSVMClassifier,
-    LSSVMClassifierCV,
-    LSSVMRegressor,
-    LSSVMRegressorCV,
+    CandidatesClassifier,
+    CandidatesRegressor,
+    KernelClassifier,
+    KernelRegressor,
     TransformedTargetRegressorCV,
 )
 from looms.estimators._estimator_member import EstimatorMember
@@ -34,8 +34,8 @@ from looms.onnx._kernels import Pairs, expansion
 def register_converters() -> None:
     """Teach skl2onnx the machines of looms.
 
-    ``skl2onnx.to_onnx`` then converts `LSSVMClassifier`, `LSSVMClassifierCV`, `LSSVMRegressor` and
-    `LSSVMRegressorCV` (including stacks), `TransformedTargetRegressorCV` and `SVCCV`, alone and in
+    ``skl2onnx.to_onnx`` then converts `KernelClassifier` and `KernelRegressor`, models of
+    candidates (also stacks), `TransformedTargetRegressorCV` and `SVCCV`, alone and in
     pipelines. Classifiers have the options of scikit-learn's classifiers: ``zipmap``,
     ``output_class_labels``, ``nocl`` and
     ``raw_scores`` (`decision_function`; for two classes one column each, the first negated).
@@ -58,10 +58,10 @@ def register_converters() -> None:
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from looms import LSSVMClassifier
+    >>> from looms import KernelClassifier
     >>> from looms.onnx import register_converters
     >>> X, y = load_iris(return_X_y=True)
-    >>> machine = LSSVMClassifier("rbf").fit(X, y)
+    >>> machine = KernelClassifier("rbf", mu=1e-3).fit(X, y)
     >>> register_converters()  # doctest: +SKIP
     >>> from skl2onnx import to_onnx  # doctest: +SKIP
     >>> model = to_onnx(machine, X[:1], options={"zipmap": False})  # doctest: +SKIP
@@ -77,9 +77,9 @@ def register_converters() -> None:
     number = _regressor_shapes, _convert_regressor, precision
     label = _classifier_shapes, _convert_classifier, of_classes
     for machine, (shapes, convert, options) in {
-        **dict.fromkeys((LSSVMRegressor, LSSVMRegressorCV), number),
+        **dict.fromkeys((KernelRegressor, CandidatesRegressor), number),
         TransformedTargetRegressorCV: (_regressor_shapes, _convert_transformed, precision),
-        **dict.fromkeys((LSSVMClassifier, LSSVMClassifierCV, SVCCV), label),
+        **dict.fromkeys((KernelClassifier, CandidatesClassifier, SVCCV), label),
     }.items():
         name = f"Looms{machine.__name__}"
         skl2onnx.update_registered_converter(machine, name, shapes, convert, options=options)

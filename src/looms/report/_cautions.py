@@ -86,11 +86,11 @@ def cautions(estimator: Any) -> list[Caution]:
     Examples
     --------
     >>> import numpy as np
-    >>> from looms import LSSVMClassifier
+    >>> from looms import KernelClassifier
     >>> from looms.report import cautions
     >>> rng = np.random.default_rng(0)
     >>> X, y = rng.normal(size=(200, 2)), rng.random(200) < 0.1
-    >>> [caution["title"] for caution in cautions(LSSVMClassifier().fit(X, y))]
+    >>> [caution["title"] for caution in cautions(KernelClassifier(mu=1e-3).fit(X, y))]
     ['One class for all', 'A small class']
     """
     model = model_of(estimator)

@@ -88,10 +88,10 @@ def summary(
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from looms import LSSVMClassifierCV
+    >>> from looms import KernelClassifier
     >>> from looms.report import summary
     >>> data = load_iris(as_frame=True)
-    >>> fit = summary(LSSVMClassifierCV().fit(data.data, data.target), y=data.target)
+    >>> fit = summary(KernelClassifier().fit(data.data, data.target), y=data.target)
     >>> fit["task"], fit["data"]["n_samples"], fit["data"]["target"]
     ('classification', 150, 'target')
     """

@@ -269,7 +269,7 @@ def searched_model(estimator: Any, purpose: str) -> tuple[Model, Tuning]:
     if model.tuning is None:
         raise TypeError(
             f"{purpose} shows a search, but {type(model.machine).__name__} has no record of one: "
-            "fit LSSVMClassifierCV or LSSVMRegressorCV."
+            "fit KernelClassifier or KernelRegressor."
         )
     return model, model.tuning
 

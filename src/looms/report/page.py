@@ -118,9 +118,9 @@ def write_html(
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from looms import LSSVMClassifierCV, report
+    >>> from looms import KernelClassifier, report
     >>> data = load_iris(as_frame=True)
-    >>> model = LSSVMClassifierCV().fit(data.data, data.target)
+    >>> model = KernelClassifier().fit(data.data, data.target)
     >>> report.write_html(model, "iris.html", y=data.target)              # doctest: +SKIP
     """
     write_page(Facts(estimator, X, y, groups, assessment, title, notes), path)
@@ -196,10 +196,10 @@ def card(
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from looms import LSSVMClassifier
+    >>> from looms import KernelClassifier
     >>> from looms.report import card
     >>> data = load_iris(as_frame=True)
-    >>> iris = card(LSSVMClassifier().fit(data.data, data.target), y=data.target)
+    >>> iris = card(KernelClassifier(mu=1e-3).fit(data.data, data.target), y=data.target)
     >>> iris = iris.add(**{"Model Card Contact": "iris@example.org"})
     >>> print(iris.select("Model description").content.splitlines()[0])  # doctest: +ELLIPSIS
     Classification of target, by a kernel machine of looms ..., fitted to 150 samples of 4 ...

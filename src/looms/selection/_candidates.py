@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, NamedTuple, Protocol, Self, TypeAlias
 
 import numpy as np
@@ -264,19 +263,24 @@ def choose(
     for one in tried:
         kernel, criterion = one.kernel, one.criterion
         opened: Any = kernel if is_estimator(kernel) else as_kernel(kernel)
-        search = partial(
-            one.search,
-            progress=watcher.iteration_done,
-            evaluated=watcher.evaluation_done,
-            begun=watcher.stage_begins,
-        )
+
+        def searched(objective: Any, search: Any = one.search) -> tuple[Tuning, Fit | None]:
+            found: tuple[Tuning, Fit | None] = search(
+                objective,
+                random_state=np.random.RandomState(random_state),
+                progress=watcher.iteration_done,
+                evaluated=watcher.evaluation_done,
+                begun=watcher.stage_begins,
+            )
+            return found
+
         before = 0, 0
         learns = isinstance(opened, Weighted) and opened.weights is None and not by_value
         objective = None  # the matrices of a kernel go before those of the next come
         watcher.candidate_begins(candidate_name(kernel, criterion))
         began = time.perf_counter()
         objective = one.objective_of(opened.kernel if learns else opened)
-        tuning, fit = objective.tuned(partial(search, random_state=np.random.RandomState(random_state)))
+        tuning, fit = objective.tuned(searched)
         if learns and fit is not None:
             before = tuning.n_evaluations, tuning.n_failures
             assert isinstance(fit.member, KernelMember)
@@ -285,7 +289,7 @@ def choose(
             )
             objective = None
             objective = one.objective_of(weighted)
-            tuning, fit = objective.tuned(partial(search, random_state=np.random.RandomState(random_state)))
+            tuning, fit = objective.tuned(searched)
         seconds = time.perf_counter() - began
         score = Score(np.inf) if fit is None else scorer(fit.decided)
         tuned = objective.kernel_at(tuning.theta) if fit is None else fit.member.kernel

@@ -237,7 +237,7 @@ def low_rank_objective(
 def drawn_landmarks(
     kernel: Kernel, blocks: RowBlocks, m: int, rng: np.random.RandomState
 ) -> tuple[Kernel, Matrix]:
-    """A kernel, whose open values are set from a sample of the rows, and landmarks drawn with it."""
+    """A kernel, its open values set from a sample of the rows, and landmarks drawn with it."""
     drawn = rng.permutation(blocks.shape[0])
     sample = blocks.rows(np.sort(drawn[:SAMPLE_ROWS]))
     kernel = kernel.started(Samples(sample, center=center_of(sample)))

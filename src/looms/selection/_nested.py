@@ -78,9 +78,9 @@ class Nested:
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from looms import LSSVMClassifierCV
+    >>> from looms import KernelClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> nested = LSSVMClassifierCV(search="grid").fit(X[::2], y[::2]).nested_
+    >>> nested = KernelClassifier(search=Search(method="grid")).fit(X[::2], y[::2]).nested_
     >>> int((nested.decisions.predicted != y[::2]).sum())              # of 75
     3
     """

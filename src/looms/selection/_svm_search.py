@@ -322,7 +322,7 @@ def _space(kernel: Kernel, grid: Mapping[str, Array], samples: Samples) -> Space
         raise ValueError(
             f"{type(kernel).__name__} has {len(free)} hyper-parameters here, and a search without "
             f"gradient takes {_MOST_PARAMETERS} at most: hold some by bounds='fixed', or use "
-            "LSSVMClassifierCV, which tunes any number."
+            "KernelClassifier, which tunes any number."
         )
     costs = grid["C"] if "C" in grid else np.exp2(_COSTS) / _scale(kernel, samples)
     axes = [

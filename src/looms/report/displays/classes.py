@@ -145,10 +145,10 @@ class RocDisplay(ClassCurves):
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
-    >>> from looms import LSSVMClassifier
+    >>> from looms import KernelClassifier
     >>> from looms.report import RocDisplay
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = LSSVMClassifier("linear").fit(X / X.std(axis=0), y)
+    >>> model = KernelClassifier("linear", mu=1e-3).fit(X / X.std(axis=0), y)
     >>> {k: round(v, 3) for k, v in RocDisplay.from_estimator(model).areas.items()}
     {'1': 0.994}
     """
@@ -175,10 +175,10 @@ class PrecisionRecallDisplay(ClassCurves):
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
-    >>> from looms import LSSVMClassifier
+    >>> from looms import KernelClassifier
     >>> from looms.report import PrecisionRecallDisplay
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = LSSVMClassifier("linear").fit(X / X.std(axis=0), y)
+    >>> model = KernelClassifier("linear", mu=1e-3).fit(X / X.std(axis=0), y)
     >>> display = PrecisionRecallDisplay.from_estimator(model)
     >>> recall, precision = display.chosen
     >>> bool(recall > 0.9), bool(precision > 0.9)
@@ -242,10 +242,10 @@ class ReliabilityDisplay(MachineDisplay):
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
-    >>> from looms import LSSVMClassifier
+    >>> from looms import KernelClassifier
     >>> from looms.report import ReliabilityDisplay
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = LSSVMClassifier("linear").fit(X / X.std(axis=0), y)
+    >>> model = KernelClassifier("linear", mu=1e-3).fit(X / X.std(axis=0), y)
     >>> display = ReliabilityDisplay.from_estimator(model, n_bins=5)
     >>> bool(display.curves["1"].calibration_error < 0.03)
     True

@@ -33,10 +33,10 @@ class OptimismDisplay(Display):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from looms import LSSVMClassifierCV, assess
+    >>> from looms import KernelClassifier, assess
     >>> from looms.report import OptimismDisplay
     >>> X, y = load_iris(return_X_y=True)
-    >>> display = OptimismDisplay.from_assessment(assess(LSSVMClassifierCV(), X, y, n_splits=5))
+    >>> display = OptimismDisplay.from_assessment(assess(KernelClassifier(), X, y, n_splits=5))
     >>> display.score, len(display.loo), abs(display.optimism) < 0.05
     ('ber', 5, True)
     """

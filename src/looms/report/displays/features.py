@@ -43,10 +43,10 @@ class ImportanceDisplay(MachineDisplay):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from looms import LSSVMClassifierCV
+    >>> from looms import KernelClassifier
     >>> from looms.report import ImportanceDisplay
     >>> data = load_iris(as_frame=True)
-    >>> model = LSSVMClassifierCV().fit(data.data, data.target)
+    >>> model = KernelClassifier().fit(data.data, data.target)
     >>> display = ImportanceDisplay.from_estimator(model)
     >>> display.names[0], display.ax_.get_xlabel()
     ('petal length (cm)', 'rise of PRESS without it')
@@ -103,10 +103,10 @@ class ImportanceDisplay(MachineDisplay):
         Examples
         --------
         >>> from sklearn.datasets import load_iris
-        >>> from looms import LSSVMClassifierCV
+        >>> from looms import KernelClassifier
         >>> from looms.report import feature_importance
         >>> data = load_iris(as_frame=True)
-        >>> importance = feature_importance(LSSVMClassifierCV().fit(data.data, data.target))
+        >>> importance = feature_importance(KernelClassifier().fit(data.data, data.target))
         >>> importance.names[0]
         'petal length (cm)'
         """
@@ -205,10 +205,10 @@ class RelevanceDisplay(MachineDisplay):
     Examples
     --------
     >>> import numpy as np
-    >>> from looms import LSSVMRegressorCV
+    >>> from looms import KernelRegressor
     >>> from looms.report import RelevanceDisplay
     >>> X = np.random.default_rng(0).normal(size=(60, 3))
-    >>> model = LSSVMRegressorCV(kernel="ard").fit(X, np.sin(X[:, 1]))
+    >>> model = KernelRegressor("ard").fit(X, np.sin(X[:, 1]))
     >>> display = RelevanceDisplay.from_estimator(model)
     >>> display.names[display.relevance.argmax()]
     'feature 2'

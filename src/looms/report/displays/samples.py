@@ -47,11 +47,11 @@ class CaseDeletionDisplay(MachineDisplay):
     Examples
     --------
     >>> import numpy as np
-    >>> from looms import LSSVMRegressor
+    >>> from looms import KernelRegressor
     >>> from looms.report import CaseDeletionDisplay
     >>> x = np.arange(12.0)
     >>> y = np.where(x == 7, 3.0, 0.1 * x)  # one mistake
-    >>> model = LSSVMRegressor("linear").fit(x[:, None], y)
+    >>> model = KernelRegressor("linear", mu=1e-3).fit(x[:, None], y)
     >>> display = CaseDeletionDisplay.from_estimator(model, kind="residual")
     >>> display.names[display.value.argmax()]
     '7'
@@ -156,9 +156,9 @@ class ResidualsDisplay(MachineDisplay):
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes
-    >>> from looms import LSSVMRegressor
+    >>> from looms import KernelRegressor
     >>> from looms.report import ResidualsDisplay
-    >>> model = LSSVMRegressor(mu=1e-2).fit(*load_diabetes(return_X_y=True))
+    >>> model = KernelRegressor(mu=1e-2).fit(*load_diabetes(return_X_y=True))
     >>> display = ResidualsDisplay.from_estimator(model, coverage=0.8)
     >>> low, high = display.interval.T
     >>> float(((low <= display.target) & (display.target <= high)).mean().round(2))

@@ -55,10 +55,10 @@ class SearchPathDisplay(MachineDisplay):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from looms import LSSVMClassifierCV
+    >>> from looms import KernelClassifier
     >>> from looms.report import SearchPathDisplay
     >>> X, y = load_iris(return_X_y=True)
-    >>> display = SearchPathDisplay.from_estimator(LSSVMClassifierCV().fit(X, y), resolution=9)
+    >>> display = SearchPathDisplay.from_estimator(KernelClassifier().fit(X, y), resolution=9)
     >>> display.names, display.surface.shape
     (['gamma', 'mu'], (9, 9))
     """
@@ -177,10 +177,10 @@ class CriterionHistoryDisplay(MachineDisplay):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from looms import LSSVMClassifierCV
+    >>> from looms import KernelClassifier
     >>> from looms.report import CriterionHistoryDisplay
     >>> X, y = load_iris(return_X_y=True)
-    >>> display = CriterionHistoryDisplay.from_estimator(LSSVMClassifierCV().fit(X, y))
+    >>> display = CriterionHistoryDisplay.from_estimator(KernelClassifier().fit(X, y))
     >>> int(display.n_samples[-1]), display.criterion, bool(display.value[-1] < display.value[0])
     (150, 'press', True)
     """
@@ -246,10 +246,10 @@ class CandidatesDisplay(MachineDisplay):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from looms import LSSVMClassifierCV
+    >>> from looms import KernelClassifier
     >>> from looms.report import CandidatesDisplay
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = LSSVMClassifierCV(kernel=["linear", "rbf"]).fit(X, y)
+    >>> model = CandidatesClassifier(["linear", "rbf"], combine="best").fit(X, y)
     >>> display = CandidatesDisplay.from_estimator(model)
     >>> display.names, display.names[display.chosen]
     (['linear, press', 'rbf, press'], 'rbf, press')
