@@ -107,7 +107,9 @@ def loo_scores(
     y, outputs, rows = loo.y, loo.outputs, np.arange(loo.n_samples)[:, None]
     if classes is not None:
         y = classes[class_indices(loo.y)]
-        if isinstance(machine, Classifier) and not machine._tunes:  # those that decide for the rows of the fit
+        if (
+            isinstance(machine, Classifier) and not machine._tunes
+        ):  # those that decide for the rows of the fit
             outputs, train = outputs.copy(), np.flatnonzero(machine.fit_weight_)
             outputs[train] = machine._decided(np.ones(len(train)))[0].outputs
     stand_in = _StandIn(outputs - threshold, classes, threshold)

@@ -266,8 +266,8 @@ def show_choice(saved: SavedModel, facts: Facts | None) -> None:
     method = next(iter(figures))
     if confusion is not None:
         show_confusion(confusion["counts"], confusion["labels"], f"Confusion, {method}")
-    rule = getattr(facts.model.machine, "threshold", None)
-    if rule not in (None, 0.0):
+    rule = getattr(facts.model.machine, "threshold", 0.5)
+    if rule != 0.5:
         values = threshold_figures(confusion["counts"], facts.model.rule)
         shown = ", ".join(f"{name} {figure(value)}" for name, value in values.items())
         console().print(

@@ -19,8 +19,10 @@ from looms import (
     KernelClassifier,
     KernelRegressor,
     NonconformityClassifier,
+    Search,
     TransformedTargetRegressorCV,
 )
+from looms._checks import one_or_many
 from looms._classes import class_targets
 from looms._memory import GRID, SEARCH, bytes_needed, free_memory, gigabytes
 from looms._typing import AnyArray
@@ -29,18 +31,23 @@ from looms.cli._options import Bounds, Task
 from looms.cli._output import as_messages, note, refused, warning
 from looms.cli._prepare import Prepared
 from looms.cli._progress import duration
+from looms.estimators import CandidatesClassifier, CandidatesRegressor
 from looms.estimators._base import check_parameters
+from looms.estimators._candidates import AUTO_KERNELS
 from looms.estimators._encoding import check_threshold
 from looms.estimators._folds import CHOICE_FOLDS, OUTER_FOLDS
-from looms.estimators._search import AUTO_KERNELS, FULL_ROWS
+from looms.estimators._one_kernel import FULL_ROWS
 from looms.folds import GapKFold, fold_numbers, group_numbers
 from looms.kernels import Linear
 from looms.lssvm.features import has_few_features
 from looms.threshold import RULES, Cost, RequiredPrecision, RequiredRecall
 
-Threshold: TypeAlias = float | str | RequiredPrecision | RequiredRecall | Cost | None
+Threshold: TypeAlias = float | str | RequiredPrecision | RequiredRecall | Cost
 
-FORMS = "0, ber, f1, recall=0.9, precision=0.8 or cost=1:5 (false positive : false negative)"
+FORMS = (
+    "a probability such as 0.3, balanced, f1, recall=0.9, precision=0.8 or cost=1:5 (false "
+    "positive : false negative)"
+)
 _NUMBER = r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
 
 #: Windows of time that are held out.
@@ -54,11 +61,13 @@ _TIMED = 1000
 
 
 def threshold_of(text: str | None) -> Threshold:
-    """The number, name or rule of `looms.threshold` that an option stands for, or None."""
-    if text is None or text in RULES:
+    """The probability, name or rule of `looms.threshold` that an option stands for."""
+    if text is None:
+        return 0.5
+    if text in RULES:
         return text
-    if text == "0":
-        return 0.0
+    if re.fullmatch(_NUMBER, text) and 0 < float(text) < 1:
+        return float(text)
     share = re.fullmatch(f"(recall|precision)={_NUMBER}", text)
     costs = re.fullmatch(f"cost={_NUMBER}:{_NUMBER}", text)
     try:
@@ -90,11 +99,13 @@ def parameter_of(option: str, value: Any) -> Any:
 
 #: Estimators by machine, and by whether the target has classes.
 ESTIMATORS: dict[tuple[str, bool], Any] = {
-    ("lssvm", True): KernelClassifier,
-    ("lssvm", False): KernelRegressor,
+    ("lssvm", True): CandidatesClassifier,
+    ("lssvm", False): CandidatesRegressor,
     ("svm", True): SVCCV,
     ("nonconformity", True): NonconformityClassifier,
 }
+#: Options of the candidates, not of the model.
+_OF_CANDIDATES = ("kernel", "criterion", "optimizer", "max_iter", "prior", "search", "rank")
 #: Options that are no parameters of these.
 _AROUND = {"task", "machine", "random_state", "gap", "target_transform"}
 
@@ -102,6 +113,8 @@ _AROUND = {"task", "machine", "random_state", "gap", "target_transform"}
 def options_of(kind: Any) -> dict[str, str]:
     """The options that an estimator has, and its parameters by them."""
     options = {OTHERWISE.get(name, name): name for name in signature(kind).parameters}
+    if "candidates" in options:
+        options |= dict.fromkeys(_OF_CANDIDATES, "candidates")
     return options | ({"groups": "groups", "time": "cv"} if "cv" in options.values() else {})
 
 
@@ -127,7 +140,7 @@ class MachineRequest:
     optimizer
         Optimizer of the hyper-parameters, default lbfgs.
     threshold
-        For two classes, by default at probability one half: 0, ber (least balanced error), f1,
+        For two classes a probability, default 0.5, or balanced (least balanced error), f1,
         recall=0.9, precision=0.8, or cost=1:5, of a false positive to a false negative; positive is
         the later class in order.
     calibration
@@ -234,7 +247,7 @@ class MachineRequest:
                 continue
             if name not in known:
                 raise self._not_for(name, classes)
-            if name not in ("groups", "time"):
+            if name not in ("groups", "time", *_OF_CANDIDATES) or self.machine != "lssvm":
                 values[known[name]] = parameter_of(name, value)
         if self.machine == "svm":
             if self.calibration not in (None, "sigmoid", "none"):
@@ -250,6 +263,12 @@ class MachineRequest:
             values["cv"] = self.folds
         if "random_state" in known:
             values["random_state"] = self.random_state
+        if self.machine == "lssvm":
+            values |= self._candidates(KernelClassifier if classes else KernelRegressor)
+            if len(values["candidates"]) == 1:
+                (one,) = values.pop("candidates")
+                values.pop("combine")
+                kind, values = type(one), one.get_params(deep=False) | values
         estimator: BaseEstimator = kind(**values)
         if self.target_transform is None:
             return estimator
@@ -260,6 +279,28 @@ class MachineRequest:
         transforms = parameter_of("target_transform", self.target_transform)
         nested = values.get("nested", "auto")
         return TransformedTargetRegressorCV(estimator, transforms, nested=nested)
+
+    def _candidates(self, kind: Any) -> dict[str, Any]:
+        """Candidates of the options, and how they are combined."""
+        names = {"optimizer": "optimizer", "max_iter": "max_iter", "search": "method"}
+        given = {name: getattr(self, option) for option, name in names.items()}
+        options = {name: value for name, value in given.items() if value is not None}
+        rank = None if self.rank is None else parameter_of("rank", self.rank)
+        searches = [
+            Search(criterion, prior=self.prior, **options)
+            for criterion in self.criterion or ["press"]
+        ]
+        auto = self.kernel == ["auto"]
+        kernels = (
+            AUTO_KERNELS if auto else one_or_many(parameter_of("kernel", self.kernel or ["rbf"]))
+        )
+        candidates = [
+            kind(kernel, n_landmarks=rank, search=search)
+            for kernel in kernels
+            for search in searches
+        ]
+        combine = self.combine or ("stack" if auto else "best")
+        return {"candidates": candidates, "combine": combine}
 
     def _not_for(self, option: str, classes: bool) -> InputError:
         """Error for an option that the estimator does not have."""
@@ -306,7 +347,7 @@ class MachineRequest:
                 f"the class {labels[counts.argmin()]} has only one row, and without that row there "
                 "is no second class to learn; add rows of it, or name another --target"
             )
-        if rule not in (None, 0.0, "ber") and counts[1] > counts[0]:
+        if rule not in (0.5, "balanced") and counts[1] > counts[0]:
             other, positive = labels
             warning(
                 f"--threshold {self.threshold} treats {positive} as the positive class, because it "

@@ -83,7 +83,7 @@ def assess(
     check_can_write(output, force, file, holds="split,n_train,n_test,")
     check_can_write(report, force, file, option="--report", holds=PAGE)
     machine, y = request.estimator_for(prepared), prepared.target.y
-    if getattr(machine, "threshold", None) not in (None, 0.0):
+    if getattr(machine, "threshold", 0.5) != 0.5:
         note(f"--threshold {request.threshold}: positive is {max(y)}")
     tell_cost(request, round((1.0 - test_size) * len(y)), n_arrays, n_splits / at_once)
     try:

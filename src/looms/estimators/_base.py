@@ -34,6 +34,11 @@ from looms.scores import Scored
 from looms.selection._nested import Nested
 from looms.units import Units
 
+#: Attributes that not every fit sets.
+_OF_SOME_FITS = (
+    *("certificate_", "_tuned_before"),
+    *("candidates_", "best_index_", "cv_results_", "selection_", "n_iter_"),
+)
 # Beside weights larger than this by its inverse, too few digits of a sample's ridge are left
 # for the machine without one of the heavy samples.
 _NEGLIGIBLE = 1e-10
@@ -304,7 +309,7 @@ class KernelMachine(CertifiedMachine, ScoredMachine):
         return [as_kernel(kernel) for kernel in self._given_kernels]
 
     def _set_fitted(self, **attributes: Any) -> None:
-        for name in ("certificate_", "_tuned_before"):  # of some fits
+        for name in _OF_SOME_FITS:
             self.__dict__.pop(name, None)
         super()._set_fitted(**attributes)
 

@@ -106,7 +106,7 @@ class SelectingMachine(CallbackSupportMixin, UpdatableMachine):  # type: ignore[
             random_state=rows.seed,
             by_value=on_grid,
         )
-        selection = Selection(rows, units, choice, self.fit_intercept)
+        selection = Selection(rows, units, choice, self.fit_intercept, self._tunes)
         whole = all(one.landmarks_for(X) is None for one in kernels)
         if self._is_stack or (whole and not on_grid):
             selection = combined(self, selection, candidates)

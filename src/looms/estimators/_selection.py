@@ -43,6 +43,7 @@ class Selection:
     units : rows that the criterion held out together, of those that take part.
     choice : candidates and their machines.
     fit_intercept : of the machines.
+    searched : whether something was tuned or chosen; all values were given if not.
     nested : predictions by choices that were made without the row, as far as the search had them.
     tuned : machines that were tuned without each fold, if these compared the candidates; held-out
         outputs are theirs.
@@ -53,6 +54,7 @@ class Selection:
     units: Units
     choice: Choice
     fit_intercept: bool
+    searched: bool
     nested: Nested | None = None
     tuned: TunedInFolds | None = None
     unfitted: Any = None
@@ -71,12 +73,15 @@ class Selection:
             outputs[train] = tuned.outputs
             fitted["held_out_"] = HeldOut(rows.targets, outputs, rows.weight)
             compared = tuned.outer.spread(train, rows.groups)
+        if self.searched:
+            fitted |= {
+                "candidates_": Candidates(choice.candidates),
+                "best_index_": choice.candidates.index(choice.best),
+                "cv_results_": candidates_table(choice.candidates),
+                "selection_": choice.tuning,
+                "n_iter_": max(1, choice.tuning.n_iterations),
+            }
         return fitted | {
-            "candidates_": Candidates(choice.candidates),
-            "best_index_": choice.candidates.index(choice.best),
-            "cv_results_": candidates_table(choice.candidates),
-            "selection_": choice.tuning,
-            "n_iter_": max(1, choice.tuning.n_iterations),
             "units_": self.units.spread(train, rows.groups),
             "candidate_weights_": choice.weights,
             "choice_units_": compared,

@@ -72,7 +72,7 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
     named = [count(n_parameters, "hyper-parameter")] * bool(model.results)
     if n_candidates > 1 and not folds:
         named = [f"among {n_candidates} candidates", *named]
-    if not isinstance(getattr(model.machine, "threshold", None), Real | None):
+    if not isinstance(getattr(model.machine, "threshold", 0.5), Real):
         named.append("a threshold")
     if transforms > 1:
         named.append("a transform of the target")

@@ -211,7 +211,7 @@ class Model:
     def rule(self) -> ThresholdRule | Metric:
         """Rule for the threshold of two classes; without one, that of the balanced error."""
         given = self.machine.threshold
-        return as_rule("ber" if given is None or isinstance(given, Real) else given)
+        return as_rule("balanced" if isinstance(given, Real) else given)
 
     @property
     def candidate_scores(self) -> Array:

@@ -1,0 +1,744 @@
+"""Models of tables: columns are prepared, candidates are compared or stacked."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin, clone
+from sklearn.utils import Tags, _safe_indexing, check_array, check_consistent_length
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+from looms._checks import check_known, one_or_many
+from looms._scores import number_scores
+from looms._typing import AnyArray, Array
+from looms.calibration._calibrators import Calibrator
+from looms.estimators._base import ScoredMachine, ScoredRegressor, checked_sample_weight
+from looms.estimators._candidates import Candidates, CandidatesClassifier, CandidatesRegressor
+from looms.estimators._certificate import Certificate
+from looms.estimators._prevalence import PrevalenceClassifier
+from looms.estimators._regressor import Regressor
+from looms.estimators._warnings import kept_warnings
+from looms.held_out import HeldOut
+from looms.lssvm.fit import Member
+from looms.selection._candidates import Candidate
+from looms.selection._target_transforms import (
+    TARGET_TRANSFORMS,
+    TargetTransform,
+    means_without_own,
+    smeared_means,
+)
+from looms.tables import TablePreprocessor
+from looms.units import Units
+
+
+class Tabular(ScoredMachine):
+    """Base class of the models of tables: the columns, and the machine that is fitted to them."""
+
+    candidates: Any
+    combine: str
+    cv: Any
+    preprocess: Any
+    n_jobs: int | None
+    verbose: int
+    random_state: Any
+    #: Fitted transformer of the columns; None if they are taken as they are.
+    preprocessor_: Any
+    #: Fitted to the prepared columns.
+    machine_: CandidatesClassifier | CandidatesRegressor
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        prepares = self.preprocess is not None
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = prepares
+        tags.input_tags.string = prepares
+        tags.input_tags.categorical = prepares
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "machine_" in vars(self)
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns of the table."""
+        return int(self._first.n_features_in_)
+
+    @property
+    def feature_names_in_(self) -> AnyArray:
+        """Names of the columns of the table."""
+        return np.asarray(self._first.feature_names_in_)
+
+    @property
+    def _first(self) -> Any:
+        """What takes the rows first."""
+        check_is_fitted(self)
+        return self.machine_ if self.preprocessor_ is None else self.preprocessor_
+
+    @property
+    def members_(self) -> tuple[Member, ...]:
+        """Members of the stack, or the only one: ``weight``, ``kernel``, ``mu``, ``landmarks``."""
+        return self.machine_.members_
+
+    @property
+    def candidates_(self) -> list[Candidate]:
+        """All candidates in the order in which they were tried."""
+        return self.machine_.candidates_
+
+    @property
+    def cv_results_(self) -> dict[str, Any]:
+        """Table of the candidates."""
+        return self.machine_.cv_results_
+
+    @property
+    def best_index_(self) -> int:
+        """Candidate that was chosen, or has the largest weight."""
+        return self.machine_.best_index_
+
+    @property
+    def units_(self) -> Units:
+        """Rows that were held out together."""
+        return self.machine_.units_
+
+    def certify(self, n_rows: int = 3) -> Certificate:
+        """Comparison of the machine of the prepared columns with refits.
+
+        Parameters
+        ----------
+        n_rows : int, default=3
+            Number of rows to hold out.
+
+        Returns
+        -------
+        certificate : Certificate
+            As of `KernelClassifier.certify`, for the same preparation of the columns.
+        """
+        check_is_fitted(self)
+        return self.machine_.certify(n_rows)
+
+    def without(self, rows: Any, certify: bool = True) -> Self:
+        """The model without some rows, exactly, with the same columns and hyper-parameters.
+
+        Parameters
+        ----------
+        rows : array-like of int, or of bool of shape (n_samples,)
+            Indices of the rows to remove, from 0, or a mask of them.
+        certify : bool, default=True
+            Whether to compare the outputs of three rows with a refit without the three.
+
+        Returns
+        -------
+        model : object
+            A new model; this one does not change. The preparation of the columns stays that of all
+            rows.
+        """
+        check_is_fitted(self)
+        return self._of(self.machine_.without(rows, certify))
+
+    def _machine(self) -> Candidates:
+        """Unfitted machine for the prepared columns, with the parameters of this model."""
+        raise NotImplementedError
+
+    def _of(self, machine: Any) -> Self:
+        """This model with another machine, fitted to columns prepared in the same way."""
+        one = copy(self)
+        one._set_fitted(machine_=machine)
+        return one
+
+    def _preprocessor_on(self, X: Any, weight: Array) -> Any:
+        """Transformer of the columns, fitted to the rows of positive weight."""
+        if self.preprocess is None:
+            return None
+        automatic = isinstance(self.preprocess, str)
+        if automatic:
+            check_known(self.preprocess, "preprocess", ("auto",))
+        one = TablePreprocessor() if automatic else clone(self.preprocess)
+        rows = np.flatnonzero(weight)
+        return one.fit(X if len(rows) == len(weight) else _safe_indexing(X, rows))
+
+    def _fit_columns(
+        self, X: Any, y: Any, sample_weight: Any, groups: Any
+    ) -> tuple[Any, Any, dict[str, Any]]:
+        """A preprocessor fitted to the rows, the rows as the machine takes them, and options."""
+        self._check_parameters()
+        check_consistent_length(X, y, sample_weight, groups)
+        weight = checked_sample_weight(sample_weight, _num_samples(y))
+        preprocessor = self._preprocessor_on(X, weight)
+        matrix = X if preprocessor is None else preprocessor.transform(X)
+        return preprocessor, matrix, {"sample_weight": sample_weight, "groups": groups}
+
+    def _prepared(self, X: Any) -> Any:
+        """Rows as the machine takes them."""
+        return X if self.preprocessor_ is None else self.preprocessor_.transform(X)
+
+    def _check_parameters(self) -> None:
+        self._machine()._check_parameters()
+
+    def _kernel_machine(self) -> Any:
+        check_is_fitted(self)
+        return self.machine_
+
+
+def _calibrated(model: TabularClassifier) -> bool:
+    if "machine_" in vars(model):
+        return hasattr(model.machine_, "predict_proba")
+    if model.calibration is None:
+        raise AttributeError(
+            "There are no probabilities with calibration=None; fit with calibration='sigmoid'."
+        )
+    return True
+
+
+class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
+    """Classifier of tables with exact held-out predictions: kernels, stacked or compared.
+
+    It takes data frames with numbers, text, categories, booleans, dates and gaps, tunes each
+    candidate by the exact held-out predictions of its training rows, and stacks them. `evaluate`
+    tells how good it is: it repeats everything, the preparation of the columns too, without the
+    rows that are scored.
+
+    Parameters
+    ----------
+    candidates : "auto" or list, default="auto"
+        Names of kernels, as of `KernelClassifier`; `KernelClassifier` with options of their own (of
+        which the kernel, its values, its landmarks and its search count); any classifier of
+        scikit-learn, which is refitted in folds where kernels have closed forms. "auto" stands for
+        "linear", "rbf", "ranked_laplacian" (not for sparse rows) and "weighted_matern12", with
+        landmarks from 5000 rows on.
+    combine : {"stack", "best"}, default="stack"
+        Candidates are tuned anew without each of five folds and combined by the rows of these
+        folds. "stack" weights the outputs of all, with the nonnegative weights of the smallest log
+        loss; "best" takes the one with the smallest loss of the threshold.
+    threshold : float, str, looms.threshold.ThresholdRule or callable, default=0.5
+        Probability of the positive class above which it is predicted; or a rule, as for
+        `KernelClassifier`: "balanced", "f1", ``Cost(...)``, ``Recall(0.9)``. More than two classes
+        admit only 0.5.
+    calibration : {"sigmoid", "isotonic", "beta"} or None, default="sigmoid"
+        How probabilities are fitted to the held-out outputs.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes in the fit and in the threshold; they multiply
+        ``sample_weight``.
+    pos_label : label or None, default=None
+        The positive one of two classes, to which `threshold` refers; None for the later one in
+        order.
+    cv : int, str, splitter, iterable, ndarray or None, default=None
+        Which rows are held out together, as for `KernelClassifier`: None for each by itself, or
+        each group; `looms.folds.GapKFold` for rows in order of time.
+    preprocess : "auto", transformer or None, default="auto"
+        Preparation of the columns: `looms.tables.TablePreprocessor`, another transformer, or None
+        for numbers as they are.
+    n_jobs : int or None, default=None
+        Number of fits at once in `evaluate`, as for joblib.
+    verbose : int, default=0
+        With 1, progress of long fits goes to stderr.
+    random_state : int, RandomState instance or None, default=0
+        Draws subsamples, landmarks and folds.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes, sorted.
+    members_ : tuple
+        Members of the stack, or the only one: ``weight``, ``kernel`` with its values, ``mu``,
+        ``landmarks``; or ``weight`` and ``estimator``.
+    preprocessor_ : transformer or None
+        Fitted to the rows: its ``kinds_`` and ``remarks_`` tell how the columns were understood.
+    machine_ : CandidatesClassifier
+        The model of the prepared columns.
+    loo_, held_out_ : HeldOut
+        Exact leave-one-out outputs, and those without each unit of `cv`, or the folds that compared
+        the candidates. Hyper-parameters were chosen on them, so errors counted on them are
+        optimistic: use `evaluate`.
+    candidates_, cv_results_, best_index_, candidate_weights_, threshold_, calibrator_, units_
+        As for `looms.estimators.CandidatesClassifier`.
+    n_features_in_, feature_names_in_
+        Number and names of the columns of the table.
+
+    See Also
+    --------
+    KernelClassifier : One kernel machine, on numbers.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from looms import TabularClassifier
+    >>> table = pd.DataFrame(
+    ...     {
+    ...         "size": [1.0, 2.0, None, 4.0, 5.0, 6.0] * 5,
+    ...         "color": ["red", "blue", "red", "red", "blue", "blue"] * 5,
+    ...     }
+    ... )
+    >>> large = ["no", "no", "no", "yes", "yes", "yes"] * 5
+    >>> model = TabularClassifier(["linear", "rbf"]).fit(table, large)
+    >>> model.predict(pd.DataFrame({"color": ["red", "green"], "size": [1.5, 5.5]})).tolist()
+    ['no', 'yes']
+    """
+
+    machine_: CandidatesClassifier
+
+    def __init__(
+        self,
+        candidates: Any = "auto",
+        *,
+        combine: str = "stack",
+        threshold: Any = 0.5,
+        calibration: str | None = "sigmoid",
+        class_weight: Any = None,
+        pos_label: Any = None,
+        cv: Any = None,
+        preprocess: Any = "auto",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: Any = 0,
+    ) -> None:
+        self.candidates = candidates
+        self.combine = combine
+        self.threshold = threshold
+        self.calibration = calibration
+        self.class_weight = class_weight
+        self.pos_label = pos_label
+        self.cv = cv
+        self.preprocess = preprocess
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Prepare the columns, tune the candidates, and combine them.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame, polars.DataFrame, ndarray or sparse matrix, (n_samples, n_columns)
+            The rows: numbers, text, categories, booleans, dates; None and NaN are gaps. With
+            ``preprocess=None`` also what `KernelClassifier` takes.
+        y : array-like of shape (n_samples,)
+            Class of each row.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Nonnegative weights; only their ratios count. A row of weight zero takes no part.
+        groups : array-like of shape (n_samples,), default=None
+            Label of the group of each row, such as the patient that was measured; rows of a
+            group are held out together.
+
+        Returns
+        -------
+        self : TabularClassifier
+            The fitted model.
+
+        Raises
+        ------
+        ValueError
+            If a column cannot be understood, or y has one class, or a gap.
+        MemoryError
+            If the kernel matrix, with arrays of its size beside it, takes more memory than is free.
+        """
+        preprocessor, matrix, options = self._fit_columns(X, y, sample_weight, groups)
+        machine = self._machine().fit(matrix, y, **options)
+        self._set_fitted(preprocessor_=preprocessor, machine_=machine)
+        return self
+
+    def predict(self, X: Any) -> AnyArray:
+        """Class of each row, by the threshold.
+
+        Parameters
+        ----------
+        X : table as in `fit`
+            New rows; columns are found by name, in any order. Values that no training row has, and
+            gaps where there were none, tell the model nothing.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            Members of ``classes_``.
+        """
+        return np.asarray(self.machine_.predict(self._prepared(X)))
+
+    def decision_function(self, X: Any) -> Array:
+        """Outputs less the threshold, so that 0 is the boundary.
+
+        Parameters
+        ----------
+        X : table as in `fit`
+            New rows.
+
+        Returns
+        -------
+        decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For two classes, positive for ``classes_[1]``; for more, the largest wins.
+        """
+        return np.asarray(self.machine_.decision_function(self._prepared(X)))
+
+    @available_if(_calibrated)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Array:
+        """Probability of each class.
+
+        Parameters
+        ----------
+        X : table as in `fit`
+            New rows.
+
+        Returns
+        -------
+        p : ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``; rows sum to one.
+        """
+        return np.asarray(self.machine_.predict_proba(self._prepared(X)))
+
+    @available_if(_calibrated)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithm of the probability of each class.
+
+        Parameters
+        ----------
+        X : table as in `fit`
+            New rows.
+
+        Returns
+        -------
+        log_p : ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
+        return np.asarray(self.machine_.predict_log_proba(self._prepared(X)))
+
+    def with_rows(self, X: Any, y: Any, sample_weight: Any = None, certify: bool = True) -> Self:
+        """The model with rows added after its own, exactly, with the same hyper-parameters.
+
+        Parameters
+        ----------
+        X : table as in `fit`
+            Rows to add, whose columns are prepared as those of the fit were.
+        y : array-like of shape (n_rows,)
+            Classes that the model knows.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Weights, in the same units as in the fit; default ones.
+        certify : bool, default=True
+            As for `without`.
+
+        Returns
+        -------
+        model : TabularClassifier
+            A new model; this one does not change.
+        """
+        machine = self.machine_.with_rows(self._prepared(X), y, sample_weight, certify)
+        return self._of(machine)
+
+    def at_prevalence(self, prevalence: Any) -> PrevalenceClassifier:
+        """The model for a population in which classes have other shares.
+
+        Parameters
+        ----------
+        prevalence : dict
+            Share of each class, or of some: the others have the rest, in their training
+            proportions.
+
+        Returns
+        -------
+        model : PrevalenceClassifier
+            Fitted, with probabilities and decisions at these shares.
+        """
+        check_is_fitted(self)
+        return PrevalenceClassifier(self, prevalence)
+
+    @property
+    def classes_(self) -> AnyArray:
+        """The classes, sorted."""
+        return self.machine_.classes_
+
+    @property
+    def threshold_(self) -> float | Array:
+        """Threshold of the outputs."""
+        return self.machine_.threshold_
+
+    @property
+    def calibrator_(self) -> Calibrator | None:
+        """Turns outputs into probabilities."""
+        return self.machine_.calibrator_
+
+    @property
+    def loo_(self) -> HeldOut:
+        """Exact leave-one-out outputs."""
+        return self.machine_.loo_
+
+    @property
+    def held_out_(self) -> HeldOut:
+        """Outputs of models without each unit."""
+        return self.machine_.held_out_
+
+    def _machine(self) -> CandidatesClassifier:
+        names = CandidatesClassifier._get_param_names()
+        return CandidatesClassifier(**{name: getattr(self, name) for name in names})
+
+
+class TabularRegressor(ScoredRegressor, Tabular):
+    """Regressor of tables with exact held-out predictions: kernels, stacked or compared.
+
+    It takes data frames with numbers, text, categories, booleans, dates and gaps, tunes each
+    candidate by the exact held-out predictions of its training rows, and stacks them. `evaluate`
+    tells how good it is: it repeats everything, the preparation of the columns and the choice of a
+    transform too, without the rows that are scored.
+
+    Parameters
+    ----------
+    candidates : "auto" or list, default="auto"
+        Names of kernels, as of `KernelRegressor`; `KernelRegressor` with options of their own (of
+        which the kernel, its values, its landmarks and its search count); any regressor of
+        scikit-learn. "auto" as for `TabularClassifier`.
+    combine : {"stack", "best"}, default="stack"
+        As for `TabularClassifier`, by squared errors.
+    target : str or list of str, default="auto"
+        Transform of the target that is fitted, for numbers that are skewed or counts: "none",
+        "sqrt", "log" (positive targets), "log1p" (log(1 + y)). Of several, the one whose held-out
+        predictions with the first kernel have the smallest squared error on the scale of the
+        target. "auto" compares those that the range of the targets admits: none; for positive
+        targets also sqrt and log, for other nonnegative ones sqrt and log1p. Means are predicted,
+        by Duan's smearing estimate [D83] with held-out residuals; by all but "none" they are never
+        negative.
+    cv, preprocess, n_jobs, verbose, random_state
+        As for `TabularClassifier`.
+
+    Attributes
+    ----------
+    transform_ : str
+        Name of the transform.
+    transforms_ : dict of str to float
+        Root mean square error of the held-out predictions by each transform that was compared;
+        empty if there was one.
+    machine_ : CandidatesRegressor
+        The model of the prepared columns and the transformed target; its attributes are on that
+        scale.
+    loo_, held_out_ : HeldOut
+        Targets and held-out predictions in units of the target.
+    members_, preprocessor_, candidates_, cv_results_, best_index_, units_, n_features_in_, \
+feature_names_in_
+        As for `TabularClassifier`.
+
+    References
+    ----------
+    Duan (1983), Smearing estimate: a nonparametric retransformation method, JASA 78.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from looms import TabularRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(100, 1))
+    >>> y = np.exp(3 * X[:, 0] + 0.4 * rng.normal(size=100))
+    >>> model = TabularRegressor(["rbf"]).fit(X, y)
+    >>> model.transform_
+    'log'
+    >>> bool((model.predict(X) > 0).all())
+    True
+    """
+
+    machine_: CandidatesRegressor
+    transform_: str
+    transforms_: dict[str, float]
+    loo_: HeldOut
+    held_out_: HeldOut
+    _repeated: Array  # predictions in every repetition of the folds, of rows of positive weight
+
+    def __init__(
+        self,
+        candidates: Any = "auto",
+        *,
+        combine: str = "stack",
+        target: Any = "auto",
+        cv: Any = None,
+        preprocess: Any = "auto",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: Any = 0,
+    ) -> None:
+        self.candidates = candidates
+        self.combine = combine
+        self.target = target
+        self.cv = cv
+        self.preprocess = preprocess
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Prepare the columns, choose a transform of the target, tune and combine the candidates.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame, polars.DataFrame, ndarray or sparse matrix, (n_samples, n_columns)
+            The rows: numbers, text, categories, booleans, dates; None and NaN are gaps. With
+            ``preprocess=None`` also what `KernelRegressor` takes.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets. Several are not transformed.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Nonnegative weights; only their ratios count. A row of weight zero takes no part.
+        groups : array-like of shape (n_samples,), default=None
+            Label of the group of each row; rows of a group are held out together.
+
+        Returns
+        -------
+        self : TabularRegressor
+            The fitted model.
+
+        Raises
+        ------
+        ValueError
+            If a column cannot be understood, y has gaps, or a transform does not admit all targets.
+        MemoryError
+            If the kernel matrix, with arrays of its size beside it, takes more memory than is free.
+        """
+        preprocessor, matrix, options = self._fit_columns(X, y, sample_weight, groups)
+        machine, targets = self._machine(), _numbers(y)
+        weight = checked_sample_weight(sample_weight, len(targets))
+        names, errors = self._admitted(targets, weight), dict[str, float]()
+        if len(names) > 1:
+            one = clone(machine).set_params(candidates=machine._of_kernels[:1] or ["rbf"])
+            with kept_warnings():
+                errors = {name: self._error(name, one, matrix, targets, options) for name in names}
+        name = min(errors, key=errors.__getitem__) if errors else names[0]
+        z = _transformed(name, targets, weight)
+        machine.fit(matrix, z, **options)
+        self._set_fitted(preprocessor_=preprocessor, machine_=machine)
+        self.transform_, self.transforms_ = name, errors
+        self._set_predictions(targets)
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Mean of the target of each row.
+
+        Parameters
+        ----------
+        X : table as in `fit`
+            New rows; columns are found by name, in any order. Values that no training row has, and
+            gaps where there were none, tell the model nothing.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,) or (n_samples, n_targets)
+            In units of the targets.
+        """
+        outputs = self.machine_.predict(self._prepared(X))
+        return _means(self._transform, outputs, self.machine_.held_out_)
+
+    def with_rows(self, X: Any, y: Any, sample_weight: Any = None, certify: bool = True) -> Self:
+        """The model with rows added after its own, exactly, with the same hyper-parameters.
+
+        Parameters
+        ----------
+        X : table as in `fit`
+            Rows to add, whose columns are prepared as those of the fit were.
+        y : array-like of shape (n_rows,) or (n_rows, n_targets)
+            Their targets.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Weights, in the same units as in the fit; default ones.
+        certify : bool, default=True
+            As for `without`.
+
+        Returns
+        -------
+        model : TabularRegressor
+            A new model; this one does not change.
+
+        Raises
+        ------
+        ValueError
+            If the transform does not admit the targets.
+        """
+        X, y = self._prepared(X), _numbers(y)
+        if not self._transform.takes(y):
+            raise ValueError(
+                f"The transform {self.transform_!r} does not admit all targets, the smallest of "
+                f"which is {y.min():.3g}: fit anew to all rows."
+            )
+        z = self._transform.forward(y)
+        return self._of(self.machine_.with_rows(X, z, sample_weight, certify))
+
+    def _of(self, machine: Regressor) -> Self:
+        one = super()._of(machine)
+        one._set_predictions(self._transform.inverse(machine.loo_.y))
+        return one
+
+    @property
+    def _transform(self) -> TargetTransform:
+        return TARGET_TRANSFORMS[self.transform_]
+
+    def _machine(self) -> CandidatesRegressor:
+        names = CandidatesRegressor._get_param_names()
+        return CandidatesRegressor(**{name: getattr(self, name) for name in names})
+
+    def _admitted(self, y: Array, weight: Array) -> list[str]:
+        """Transforms to compare; ValueError for one that does not admit all targets."""
+        own = y[weight > 0]
+        admitted = [name for name, g in TARGET_TRANSFORMS.items() if g.takes(own)]
+        names = one_or_many(self.target)
+        if names == ["auto"]:
+            if y.ndim > 1:
+                return ["none"]
+            return [name for name in admitted if name != "log1p" or "log" not in admitted]
+        for name in names:
+            check_known(name, "transform of the target", TARGET_TRANSFORMS)
+            if name not in admitted or (y.ndim > 1 and name != "none"):
+                why = f"does not admit all targets, the smallest of which is {own.min():.3g}"
+                why = "is for one target" if y.ndim > 1 else why
+                raise ValueError(f"target={name!r} {why}: leave it out, or use target='auto'.")
+        return names
+
+    def _error(self, name: str, machine: Any, X: Any, y: Array, options: dict[str, Any]) -> float:
+        """Root mean square error of held-out predictions with a transform, in units of ``y``."""
+        weight = checked_sample_weight(options["sample_weight"], len(y))
+        fitted = clone(machine).fit(X, _transformed(name, y, weight), **options)
+        train, transform = np.flatnonzero(weight), TARGET_TRANSFORMS[name]
+        held_out = HeldOut(*(each[train] for each in fitted.held_out_))
+        outputs = fitted._by_repetition()
+        predicted = np.array([_means_without_own(transform, each, held_out) for each in outputs])
+        return number_scores(y[train], predicted, weight[train])["rmse"][0]
+
+    def _set_predictions(self, y: Array) -> None:
+        """Set the predictions, in units of the target, from held-out outputs of the machine."""
+        machine, transform = self.machine_, self._transform
+        train = np.flatnonzero(machine.fit_weight_)
+        for name in ("loo_", "held_out_"):
+            _, outputs, weight = getattr(machine, name)
+            values = _means_without_own(transform, outputs, machine.held_out_)
+            setattr(self, name, HeldOut(y, values, weight))
+        own = HeldOut(*(each[train] for each in machine.held_out_))
+        outputs = machine._by_repetition()
+        self._repeated = np.array([_means_without_own(transform, each, own) for each in outputs])
+
+    def _by_repetition(self) -> Array:
+        return self._repeated
+
+
+def _numbers(y: Any) -> Array:
+    """Targets as floats; ValueError for text and gaps."""
+    for first in np.asarray(y).ravel()[:1]:
+        if isinstance(first, str):
+            raise ValueError(
+                f"y must be numbers for regression, but it contains {str(first)!r}; use "
+                "TabularClassifier for classes."
+            )
+    return np.asarray(check_array(y, ensure_2d=False, dtype=np.float64, input_name="y"))
+
+
+def _transformed(name: str, y: Array, weight: Array) -> Array:
+    """Targets on the scale of a transform; those of weight zero within the range of the others."""
+    own = y[weight > 0]
+    return np.asarray(TARGET_TRANSFORMS[name].forward(np.clip(y, own.min(axis=0), own.max(axis=0))))
+
+
+def _means(transform: TargetTransform, outputs: Array, held_out: HeldOut) -> Array:
+    """Means of the target from outputs; the outputs themselves if nothing is transformed."""
+    if transform is TARGET_TRANSFORMS["none"]:
+        return outputs
+    return smeared_means(transform, outputs, held_out)
+
+
+def _means_without_own(transform: TargetTransform, outputs: Array, held_out: HeldOut) -> Array:
+    """`_means` of the rows of the fit, each with the residuals of the other rows."""
+    if transform is TARGET_TRANSFORMS["none"]:
+        return outputs
+    return means_without_own(transform, outputs, held_out)
