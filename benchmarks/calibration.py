@@ -1,6 +1,6 @@
 """Probabilities from leave-one-out outputs against CalibratedClassifierCV(cv=5).
 
-Binary sets; stratified splits, four fifths for training; columns prepared by table_preprocessor
+Binary sets; stratified splits, four fifths for training; columns prepared by TablePreprocessor
 on the training part, the same for all. Everything a row holds was run on the same splits in one
 run, after a warm-up. Log loss and Brier score are of the test parts, means over splits;
 ``difference_se`` is the standard error of ours less selecting.
@@ -39,7 +39,7 @@ from sklearn.model_selection import train_test_split
 
 from looms import LSSVMClassifier, LSSVMClassifierCV
 from looms.calibration import class_probabilities, fit_calibrator
-from looms.tables import table_preprocessor
+from looms.tables import TablePreprocessor
 
 SETS = ["credit", "pima", "breastw", "ionosphere", "haberman", "mackerel"]
 SCORES = ["ours", "selecting", "fixed", "ours_isotonic", "ours_beta"]
@@ -62,7 +62,7 @@ def timed(call: Callable[[], Any]) -> tuple[Any, float]:
 def one_split(table: pd.DataFrame, y: np.ndarray, seed: int) -> dict[str, float]:
     parts = train_test_split(table, y, test_size=0.2, stratify=y, random_state=seed)
     X_train, X_test, y_train, y_test = parts
-    prepare = table_preprocessor(X_train).fit(X_train)
+    prepare = TablePreprocessor().fit(X_train)
     X_train, X_test = prepare.transform(X_train), prepare.transform(X_test)
 
     ours, fit_s = timed(lambda: LSSVMClassifierCV().fit(X_train, y_train))

@@ -27,7 +27,7 @@ from sklearn.model_selection import train_test_split
 from looms import LSSVMClassifierCV
 from looms.calibration import class_probabilities
 from looms.criteria import error_rate
-from looms.tables import table_preprocessor
+from looms.tables import TablePreprocessor
 
 SETS = (
     "ida_breast_cancer",
@@ -73,7 +73,7 @@ def of_draw(table: pd.DataFrame, y: np.ndarray, n: int, seed: int) -> np.ndarray
     parts = train_test_split(table, y, train_size=n, stratify=y, random_state=seed)
     X, X_test, y, y_test = parts
     columns = []
-    prepare = table_preprocessor(X).fit(X)
+    prepare = TablePreprocessor().fit(X)
     X, X_test = prepare.transform(X), prepare.transform(X_test)
     machine = LSSVMClassifierCV(nested=None).fit(X, y)
     pooled, codes = machine.loo_, (machine.loo_.y > 0).astype(int)

@@ -24,7 +24,7 @@ from sklearn.pipeline import make_pipeline
 
 from looms import LSSVMClassifierCV, LSSVMRegressorCV, assess
 from looms.datasets import read_table
-from looms.tables import table_preprocessor
+from looms.tables import TablePreprocessor
 
 FILES = {
     "ada": "ada.csv.gz",
@@ -46,7 +46,7 @@ def measured(name: str, splits: int, folder: Path | None) -> dict[str, float]:
     table = read_table(data_or_exit(FILES[name]), "target")
     regression = isinstance(MACHINES[name](), LSSVMRegressorCV)
     y = np.asarray(table.y, float) if regression else np.asarray(table.y, dtype=object).astype(str)
-    model = make_pipeline(table_preprocessor(table.X), MACHINES[name]())
+    model = make_pipeline(TablePreprocessor(), MACHINES[name]())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         began = time.perf_counter()

@@ -27,7 +27,7 @@ from sklearn.svm import SVC
 from skrub import TableVectorizer
 
 from looms.datasets import read_table
-from looms.tables import table_preprocessor
+from looms.tables import TablePreprocessor
 
 LOOMS_CLI = ("scikit-learn", "typer", "rich", "pandas", "pyarrow", "skops")
 
@@ -98,7 +98,7 @@ def main():
     y = np.asarray(table.y, dtype=object).astype(str)
     extra = sorted(closure(["skrub"]) - closure(LOOMS_CLI))
     rivals = {
-        "ColumnTransformer": (table_preprocessor(table.X), []),
+        "ColumnTransformer": (TablePreprocessor(), []),
         "TableVectorizer": (vectorizer(), extra),
     }
     for name, (transformer, packages) in rivals.items():

@@ -24,7 +24,7 @@ from benchmarks.tables.prepare import FOLDER
 from benchmarks.tables.run import loaded, split
 
 from looms import LSSVMRegressorCV, TransformedTargetRegressorCV
-from looms.tables import table_preprocessor
+from looms.tables import TablePreprocessor
 
 HEADER = ("table", "criterion", "transforms", "rmse", "rmse_se", "mae", "mae_se")
 MOST_TRAINING, MOST_TEST = 500, 3000
@@ -34,7 +34,7 @@ def fold_errors(
     X: pd.DataFrame, y: np.ndarray, train: np.ndarray, test: np.ndarray, criterion: str | None
 ) -> tuple[list[float], list[str]]:
     """Root mean square error of means, mean absolute error of medians, and both transforms."""
-    before = table_preprocessor(X.iloc[train])
+    before = TablePreprocessor()
     matrix, new = before.fit_transform(X.iloc[train]), before.transform(X.iloc[test])
     errors, names = [], []
     for statistic, power in (("mean", 2), ("median", 1)):

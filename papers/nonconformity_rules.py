@@ -35,7 +35,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from looms import NonconformityClassifier
-from looms.tables import table_preprocessor
+from looms.tables import TablePreprocessor
 from papers.nonconformity import RULES, rule_errors
 
 #: Sets of the paper, on which rules were compared before; IDA has two of the tables, too.
@@ -65,7 +65,7 @@ def parts_of(name: str, split: int) -> Parts:
         np.arange(len(labels)), train_size=N_TRAIN, stratify=labels, random_state=split
     )
     test = rest[:N_TEST]
-    before = table_preprocessor(frame.iloc[train]).fit(frame.iloc[train])
+    before = TablePreprocessor().fit(frame.iloc[train])
     X, X_test = (np.asarray(before.transform(frame.iloc[rows])) for rows in (train, test))
     return X, labels[train], X_test, labels[test]
 

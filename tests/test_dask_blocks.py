@@ -23,7 +23,7 @@ from looms.dask import DaskBlocks, predict
 from looms.kernels import RBF
 from looms.kernels._samples import Samples, center_of
 from looms.lssvm.landmarks import Landmarks, Placed, Streamed
-from looms.tables import table_preprocessor
+from looms.tables import TablePreprocessor
 from looms.units import Units
 
 dask = pytest.importorskip("dask")
@@ -174,7 +174,7 @@ def test_a_prepared_table_has_categories_and_gaps(table):
     X, y = table
     frame = pd.DataFrame(X, columns=list("abcde")).assign(kind=pd.Categorical(y))
     frame.loc[::7, "a"] = np.nan
-    prepare = table_preprocessor(frame).fit(frame)
+    prepare = TablePreprocessor().fit(frame)
     frame["target"] = frame.b + np.random.default_rng(1).normal(size=len(frame))
     parts = dd.from_pandas(frame, npartitions=4)
     parts = dd.concat([parts, parts[parts.b > 99], parts[parts.c < 0]])

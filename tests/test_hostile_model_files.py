@@ -30,7 +30,7 @@ from looms import (
     NonconformityClassifier,
 )
 from looms.model_files import ModelFileError, _skops, _types, load_model, save_model
-from looms.tables import table_preprocessor
+from looms.tables import TablePreprocessor
 
 SAMPLES = np.random.default_rng(0).normal(size=(12, 2))
 FUNCTION = FunctionTransformer(np.log1p)
@@ -179,7 +179,7 @@ def table():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         machine = LSSVMClassifierCV("linear", max_iter=5)
-        return make_pipeline(table_preprocessor(FRAME), machine).fit(FRAME, TARGET)
+        return make_pipeline(TablePreprocessor(), machine).fit(FRAME, TARGET)
 
 
 def step(model, name):
@@ -264,9 +264,9 @@ def test_an_archive_in_place_of_an_array_is_refused(tmp_path):
 MODELS = {
     "table": lambda: (table(), FRAME),
     "sparse": lambda: (
-        make_pipeline(
-            table_preprocessor(sparse.csr_array(SAMPLES)), LSSVMRegressorCV("linear")
-        ).fit(sparse.csr_array(SAMPLES), SAMPLES[:, 0]),
+        make_pipeline(TablePreprocessor(), LSSVMRegressorCV("linear")).fit(
+            sparse.csr_array(SAMPLES), SAMPLES[:, 0]
+        ),
         sparse.csr_array(SAMPLES),
     ),
     "pool": lambda: (NonconformityClassifier().fit(SAMPLES, np.arange(12) % 3), SAMPLES),

@@ -25,6 +25,7 @@ FLOORS = [
         "_classes",
         "_checks",
         "_words",
+        "_number_text",
         "_kernel_matrix",
     },
     {"_html"},

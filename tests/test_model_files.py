@@ -80,7 +80,7 @@ from looms.model_files import ModelFileError, _files, _types, _values, load_mode
 from looms.model_files._types import check_fitted
 from looms.optimize import Outcome
 from looms.selection._nested import Setting
-from looms.tables import table_preprocessor
+from looms.tables import TablePreprocessor
 from looms.threshold import ThresholdRule
 from looms.units import Units
 
@@ -205,7 +205,7 @@ def test_outcomes_survive_pickle_too(outcome):
     assert pickle.loads(pickle.dumps(outcome)) is outcome
 
 
-def test_round_trip_of_a_table_preprocessor(tmp_path):
+def test_round_trip_of_a_preprocessor_of_tables(tmp_path):
     frame = pd.DataFrame(
         {
             "a": [1, None, 3.0, 4.0],
@@ -214,7 +214,7 @@ def test_round_trip_of_a_table_preprocessor(tmp_path):
             "d": pd.to_datetime(["2006-07-16", None, "2007-08-12", "2008-01-01"]),
         }
     )
-    transformer = table_preprocessor(frame).fit(frame)
+    transformer = TablePreprocessor().fit(frame)
     save_model(tmp_path / "m.skops", transformer, {})
     loaded = load_model(tmp_path / "m.skops").model
     np.testing.assert_array_equal(loaded.transform(frame), transformer.transform(frame))
@@ -237,7 +237,7 @@ def in_a_fresh_process(code, *arguments):
 def test_a_fresh_process_reads_it(tmp_path):
     """Nothing but the module is imported; the types in the file must be known all the same."""
     frame = pd.DataFrame({"a": [1.0, 2, 3, 5], "b": ["x", "x", "y", "z"]})
-    model = make_pipeline(table_preprocessor(frame), LSSVMRegressorCV()).fit(frame, [1, 2, 3, 4])
+    model = make_pipeline(TablePreprocessor(), LSSVMRegressorCV()).fit(frame, [1, 2, 3, 4])
     save_model(tmp_path / "m.skops", model, {})
     code = (
         "import sys; from looms.model_files import load_model; print(load_model(sys.argv[1]).model)"
@@ -654,7 +654,7 @@ MACHINES = {
     ),
     "pool": lambda: NonconformityClassifier().fit(POINTS, LABELS == "a"),
     "pool of three": lambda: NonconformityClassifier(validation="loo").fit(POINTS, LABELS),
-    "table": lambda: table_preprocessor(FRAME).fit(FRAME),
+    "table": lambda: TablePreprocessor().fit(FRAME),
     "scaler": lambda: MaxAbsScaler().fit(POINTS),
 }
 

@@ -1,6 +1,6 @@
 """The methods of the suite, each at its defaults, as estimators of data frames.
 
-looms sees `looms.tables.table_preprocessor` of the training rows, the SVM, xRFM, Nystroem and the
+looms sees `looms.tables.TablePreprocessor` of the training rows, the SVM, xRFM, Nystroem and the
 linear models the same with numbers of unit variance; the trees take categories and gaps as they
 are.
 """
@@ -25,7 +25,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, SVR
 
 from looms import LSSVMClassifierCV, LSSVMRegressorCV
-from looms.tables import table_preprocessor
+from looms.tables import TablePreprocessor
 
 #: 110 points; libsvm stops after so many iterations where C is too large for the data.
 GRID = {"C": 2.0 ** np.arange(-5, 16, 2), "gamma": 2.0 ** np.arange(-15, 4, 2)}
@@ -92,7 +92,7 @@ class HoldOutXRFM(BaseEstimator):
 
 def _on_matrix(X: pd.DataFrame, machine: Any) -> Pipeline:
     """A peer on the matrix that looms sees, but for numbers, which get unit variance."""
-    columns = table_preprocessor(X)
+    columns = TablePreprocessor()
     for name in [name for name in columns.get_params() if name.endswith("numbers__scale")]:
         columns.set_params(**{name: StandardScaler()})
     return make_pipeline(columns, machine)
@@ -108,7 +108,7 @@ def looms(
     combine: str,
 ) -> Pipeline:
     machine = LSSVMClassifierCV if classifier else LSSVMRegressorCV
-    return make_pipeline(table_preprocessor(X), machine(kernel, combine=combine, random_state=seed))
+    return make_pipeline(TablePreprocessor(), machine(kernel, combine=combine, random_state=seed))
 
 
 def svc_grid(X: pd.DataFrame, classifier: bool, seed: int, threads: int) -> Pipeline:

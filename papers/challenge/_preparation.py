@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from looms._checks import check_known
 from looms._typing import Array
-from looms.tables import table_preprocessor
+from looms.tables import TablePreprocessor
 
 Preparation = Literal["ada", "gina", "hiva", "nova", "sylva", "standardize", "table"]
 PREPARATIONS: tuple[Preparation, ...] = get_args(Preparation)
@@ -53,7 +53,7 @@ def preparation(kind: Preparation, X: Any) -> Any:
         return FunctionTransformer(over_255, feature_names_out="one-to-one")
     if kind in ("sylva", "standardize"):
         return ContinuousScaler()
-    return table_preprocessor(X) if kind == "table" else "passthrough"
+    return TablePreprocessor() if kind == "table" else "passthrough"
 
 
 def over_255(X: Any) -> Any:

@@ -13,7 +13,7 @@ import looms as package
 from looms.assessment._split_run import SplitResult
 from looms.cli import _progress
 from looms.cli._progress import Meter
-from looms.tables import table_preprocessor
+from looms.tables import TablePreprocessor
 
 
 @pytest.mark.slow
@@ -24,7 +24,7 @@ def test_summary_and_table(looms, pets):
     frame = pd.read_csv(pets)
     X, y = frame.drop(columns="kind"), frame["kind"].to_numpy(str)
     machine = package.LSSVMClassifierCV("linear")
-    model = Pipeline([("table", table_preprocessor(X)), ("machine", machine)])
+    model = Pipeline([("table", TablePreprocessor()), ("machine", machine)])
     expected = package.assess(model, X, y, 5, random_state=0)
     assert table["ber"].tolist() == expected.table["ber"].tolist()
     assert table["loo_auc"].tolist() == expected.table["loo_auc"].tolist()

@@ -20,7 +20,7 @@ from looms.kernels import RBF
 from looms.selection._svm_search import spaces_of
 from looms.svm._svc import SVCProblem
 from looms.svm.dual import DualSolution
-from looms.tables import table_preprocessor
+from looms.tables import TablePreprocessor
 
 pytestmark = pytest.mark.filterwarnings("ignore::looms.BoundWarning")
 GIVEN = ("--C", 1, "--gamma", 0.25)
@@ -47,7 +47,7 @@ def catches(tmp_path):
 def parts(path):
     frame = pd.read_csv(path)
     X, y = frame.drop(columns="found"), frame["found"].to_numpy(str)
-    return table_preprocessor(X), X, y
+    return TablePreprocessor(), X, y
 
 
 def row(output, name):

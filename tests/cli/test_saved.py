@@ -17,7 +17,7 @@ from looms import (
 )
 from looms.kernels import RBF
 from looms.model_files import save_model
-from looms.tables import table_preprocessor
+from looms.tables import TablePreprocessor
 
 rng = np.random.default_rng(0)
 FRAME = pd.DataFrame(rng.normal(size=(60, 2)).round(3), columns=["a", "b"])
@@ -31,7 +31,7 @@ def fitted(name):
     """A pipeline or machine, its features, and its targets."""
     numbers, machine = FRAME[["b", "a"]], LSSVMClassifierCV("linear", nested=None)
     if name == "table":
-        return make_pipeline(table_preprocessor(FRAME), machine).fit(FRAME, LABELS), FRAME, LABELS
+        return make_pipeline(TablePreprocessor(), machine).fit(FRAME, LABELS), FRAME, LABELS
     if name == "scaler":
         return make_pipeline(StandardScaler(), machine).fit(numbers, LABELS), numbers, LABELS
     if name == "names":

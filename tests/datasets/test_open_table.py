@@ -15,7 +15,7 @@ from sklearn.datasets import dump_svmlight_file
 from looms.blocks import ArrayBlocks
 from looms.datasets import TableError, _delimited, _rows, open_table, read_table
 from looms.datasets._large import TableBlocks, first_pass
-from looms.tables import table_preprocessor
+from looms.tables import TablePreprocessor
 
 N = 300
 
@@ -170,7 +170,7 @@ def test_parts_of_a_sample_keep_categories_and_bytes(monkeypatch):
 
 
 def blocks_of(reader, first, **options):
-    preprocessor = table_preprocessor(first.sample.X).fit(first.sample.X)
+    preprocessor = TablePreprocessor().fit(first.sample.X)
     return TableBlocks(reader, preprocessor, first, **options)
 
 
@@ -201,7 +201,7 @@ def test_the_first_pass_counts_and_samples(tmp_path, frame):
 def test_blocks_of_a_file_are_those_of_its_prepared_matrix(tmp_path, frame):
     reader = open_table(write(frame, tmp_path / "t.csv"), "y")
     first = first_pass(reader)
-    expected = table_preprocessor(first.sample.X).fit_transform(frame.drop(columns="y"))
+    expected = TablePreprocessor().fit_transform(frame.drop(columns="y"))
     column = np.arange(float(N))
 
     def work(X, c):
@@ -240,7 +240,7 @@ def test_svmlight_blocks_have_the_rows_and_the_widest_row(tmp_path):
     )
     every = first_pass(reader)
     blocks = blocks_of(reader, every, size=64)
-    expected = table_preprocessor(whole.X).fit_transform(whole.X)
+    expected = TablePreprocessor().fit_transform(whole.X)
     np.testing.assert_allclose(blocks.rows(np.arange(N)).toarray(), expected.toarray())
     (total,), _ = blocks.sweep(lambda X: ((np.asarray(X.sum(axis=0)),), ()))
     np.testing.assert_allclose(total, expected.sum(axis=0))

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from looms import LSSVMClassifierCV, LSSVMRegressorCV, assess
 from looms.estimators import BoundWarning
-from looms.tables import table_preprocessor
+from looms.tables import TablePreprocessor
 
 matplotlib.use("agg")
 
@@ -84,7 +84,7 @@ def hostile():
     X.index = [f"{HOSTILE[k % len(HOSTILE)]} {k}" for k in range(n)]
     labels = np.array([HOSTILE[k] for k in (0, 1, 6)], dtype=object)
     y = pd.Series(labels[np.arange(n) % 3], name=HOSTILE[1])
-    model = make_pipeline(table_preprocessor(X), LSSVMClassifierCV("ard", max_iter=4, nested=None))
+    model = make_pipeline(TablePreprocessor(), LSSVMClassifierCV("ard", max_iter=4, nested=None))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return model.fit(X, y.to_numpy()), X, y

@@ -42,7 +42,7 @@ from looms.report._near_rows import rise_without_near
 from looms.report.figures import guess_log_loss
 from looms.report.model import model_of
 from looms.report.text import figure
-from looms.tables import table_preprocessor
+from looms.tables import TablePreprocessor
 
 WORSE = "Probabilities worse than a guess"
 
@@ -433,14 +433,14 @@ def test_a_feature_that_alone_gives_the_target_is_named(points, kind):
     if gaps:
         frame.loc[np.random.default_rng(4).random(len(y)) < 0.05, "leak"] = np.nan
     estimator = (LSSVMRegressor if kind == "number" else LSSVMClassifier)("linear")
-    model = make_pipeline(table_preprocessor(frame), estimator).fit(frame, y)
+    model = make_pipeline(TablePreprocessor(), estimator).fit(frame, y)
     level, text = titles(model, X=frame)["A feature gives the target"]
     assert level == "serious"
     assert text.startswith(f"\u2068{name}\u2069 (")
     assert ("where it is known)" in text) == bool(gaps)
     assert "alone predicts the target. Is it known before the target is?" in text
     frame = frame.drop(columns=name)
-    model = make_pipeline(table_preprocessor(frame), estimator).fit(frame, y)
+    model = make_pipeline(TablePreprocessor(), estimator).fit(frame, y)
     assert "A feature gives the target" not in titles(model, X=frame)
 
 

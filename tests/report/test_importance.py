@@ -13,7 +13,7 @@ from looms import LSSVMClassifier, LSSVMRegressor, LSSVMRegressorCV
 from looms.kernels import RBF
 from looms.report import feature_importance
 from looms.report.model import model_of
-from looms.tables import table_preprocessor
+from looms.tables import TablePreprocessor
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -44,7 +44,7 @@ def test_columns_of_a_table_are_held_together():
     X.loc[:5, "a"] = np.nan
     X["noise"] = rng.normal(size=n)
     y = (X["a_b"] == "x") + 0.1 * rng.normal(size=n)
-    preprocessor = table_preprocessor(X)
+    preprocessor = TablePreprocessor()
     model = make_pipeline(preprocessor, LSSVMRegressor(mu=1e-2)).fit(X, y)
     found = model_of(model)
     assert found.features == ["a", "noise", "a is missing", "a_b = x", "a_b = y", "a_b = z"]

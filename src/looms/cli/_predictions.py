@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,23 +14,20 @@ from scipy import sparse
 from looms._checks import check_share
 from looms._scores import number_scores
 from looms._typing import AnyArray, Matrix
-from looms._words import count, listed
+from looms._words import count
 from looms.cli._errors import InputError
 from looms.cli._figures import class_figures
 from looms.cli._options import IntervalMethod
 from looms.cli._output import refused
-from looms.cli._target import DATES, Column, Features, date_notes, numbers, text
+from looms.cli._target import Column, Features, numbers, text
 from looms.copies import copy_groups
 from looms.model_files._files import SavedModel
+from looms.tables import TablePreprocessor, Unlike
 
 #: What decides, and the method of a machine that gives it.
 _DECIDING = {"decision": "decision_function", "p_value": "p_values"}
 #: Separator of the labels of a set.
 SEPARATOR = "|"
-#: A value is far outside if it exceeds the training range by this share of its width.
-FAR = 0.25
-#: Largest number of notes on columns, and of columns in a note.
-MOST_NOTES = MOST_COLUMNS = 5
 
 
 @dataclass(frozen=True)
@@ -76,23 +72,27 @@ class Predictions:
     """Outputs of a saved model for some rows, from one pass of its preprocessor.
 
     Rows that the model cannot take are refused. Warnings of the machine are left to the caller: see
-    `as_messages`. ``machine``, if given, replaces that of the model.
+    `as_messages`. ``machine``, if given, replaces that of the model; ``unlike`` counts the rows.
 
     Attributes
     ----------
-    columns : rows as floats and text, or a sparse matrix.
     matrix : what the machine takes.
     predicted, decision : the decision values of a regression are the predictions, those of
         nonconformity the p-values.
     probabilities : None if the machine has none.
     """
 
-    def __init__(self, saved: SavedModel, X: Features, machine: Any = None) -> None:
+    def __init__(
+        self,
+        saved: SavedModel,
+        X: Features,
+        machine: Any = None,
+        unlike: Unlike | None = None,
+    ) -> None:
         self.saved, (before, own) = saved, saved.model
         machine = own if machine is None else machine
         with refused("the model cannot take these rows: ", (ValueError, TypeError)):
-            self.columns: Features = before[:-1].transform(X)
-            self.matrix: Matrix = before[-1].transform(self.columns)
+            self.matrix: Matrix = before.transform(X) if unlike is None else unlike.add(X)
             self.predicted: AnyArray = machine.predict(self.matrix)
             self.decision: AnyArray = self.predicted
             self.probabilities: AnyArray | None = None
@@ -162,96 +162,10 @@ class Predictions:
             )
 
 
-@dataclass
-class _Far:
-    """Values of a column far outside its range: in how many and which rows, and the furthest."""
-
-    rows: Any
-    n: int = 0
-    beyond: float = 0.0
-    furthest: float = 0.0
-
-
-class Unlike:
-    """Rows unlike those that a model was fitted to, counted block by block.
-
-    Attributes
-    ----------
-    n_rows : number of rows so far.
-    """
-
-    def __init__(self, saved: SavedModel) -> None:
-        self.n_rows, self._saved = 0, saved
-        self._kinds: dict[str, str] = {}
-        self._valued: dict[str, bool] = {}
-        self._far: dict[str, _Far] = {}
-        self._foreign: dict[str, tuple[int, object]] = {}
-        self._known: dict[str, AnyArray] = {}
-        if saved.metadata["columns"] is not None:
-            before = saved.model[0]
-            self._kinds = getattr(before["columns"], "kinds", {})
-            names = [name for name, kind in self._kinds.items() if kind == "category"]
-            if names:
-                encoder = before["matrix"].named_transformers_["categories"]
-                self._known = dict(zip(names, encoder.categories_, strict=True))
-
-    def add(self, columns: Features) -> None:
-        """Count some rows, given as floats and text."""
-        self.n_rows += columns.shape[0]
-        if sparse.issparse(columns):
-            return
-        for name in columns:
-            self._valued[name] = self._valued.get(name, False) or columns[name].notna().any()
-        for name, (low, high) in self._saved.metadata["ranges"].items():
-            values = columns[name].to_numpy()
-            beyond = np.fmax(low - values, values - high)
-            far = beyond > FAR * (high - low)
-            of = self._far.setdefault(name, _Far(hashlib.sha256()))
-            of.rows.update(far.tobytes())
-            of.n += int(far.sum())
-            if far.any() and np.nanmax(beyond) > of.beyond:
-                of.beyond, of.furthest = np.nanmax(beyond), values[np.nanargmax(beyond)]
-        for name, known in self._known.items():
-            column = columns[name]
-            foreign = ~column.isin(known) & ~column.isna()
-            if foreign.any():
-                n, first = self._foreign.get(name, (0, column[foreign].iloc[0]))
-                self._foreign[name] = n + int(foreign.sum()), first
-
-    def notes(self) -> Iterator[str]:
-        """Notes on dates, values far outside their range, and categories not seen in training."""
-        yield from date_notes(self._kinds)
-        empty = [name for name, valued in self._valued.items() if not valued]
-        if empty:
-            yield f"no row has a value of {listed(empty)}: typical values are used instead"
-        of_all = f"of {count(self.n_rows, 'row')}"
-        far: dict[bytes, tuple[int, list[str]]] = {}  # by the rows, which several columns may share
-        for name, of in self._far.items():
-            if of.n:
-                limits = (*self._saved.metadata["ranges"][name], of.furthest)
-                least, most, furthest = (_shown(value, self._kinds[name]) for value in limits)
-                far.setdefault(of.rows.digest(), (of.n, []))[1].append(
-                    f"{name!r} is far outside its training range, {least} to {most}, furthest "
-                    f"{furthest}"
-                )
-        remarks = []
-        for n, each in far.values():
-            more = len(each) - MOST_COLUMNS
-            named = " and ".join(each[:MOST_COLUMNS]) + f" and {more} more" * (more > 0)
-            remarks.append((n, f"in {n} {of_all} {named}; predictions there are extrapolated"))
-        for name in self._known:
-            if name not in self._foreign:
-                continue
-            n, first = self._foreign[name]
-            what = "has a value that no training row has"
-            remarks.append(
-                (n, f"in {n} {of_all} {name!r} {what}, first {first!r}: it tells the model nothing")
-            )
-        remarks.sort(key=lambda each: -each[0])
-        for _, remark in remarks[:MOST_NOTES]:
-            yield remark
-        if len(remarks) > MOST_NOTES:
-            yield f"{len(remarks) - MOST_NOTES} more such notes are left out"
+def unlike_of(saved: SavedModel) -> Unlike | None:
+    """Counts of rows unlike those of the fit; None for a model without a table's preprocessor."""
+    before = saved.model[0]
+    return Unlike(before) if isinstance(before, TablePreprocessor) else None
 
 
 def joined(members: AnyArray, labels: list[str]) -> AnyArray:
@@ -264,9 +178,3 @@ def joined(members: AnyArray, labels: list[str]) -> AnyArray:
         for row in members
     ]
     return np.array(sets, dtype=object)
-
-
-def _shown(value: float, kind: str) -> str:
-    if kind in DATES:
-        return str(np.datetime64("1970-01-01") + np.timedelta64(round(value), "D"))
-    return f"{value:.6g}"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -13,7 +14,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import sparse
 from scipy.sparse import issparse
-from sklearn.pipeline import Pipeline
 
 from looms._checks import some_of
 from looms._memory import SEARCH, check_memory, free_memory
@@ -24,22 +24,16 @@ from looms.blocks import RowBlocks
 from looms.cli._errors import InputError
 from looms.cli._options import Columns, Source
 from looms.cli._output import as_messages, note, refused, warning, writing
-from looms.cli._target import (
-    Features,
-    Target,
-    column_notes,
-    target_of,
-    text,
-    words_among_numbers,
-)
+from looms.cli._target import Features, Target, target_of, text
 from looms.datasets import open_table, read_table
 from looms.datasets._large import SAMPLE, TableBlocks, first_pass
 from looms.datasets._rows import RowReader
 from looms.datasets._table import MissingTargetError, Table
 from looms.selection._low_rank import LARGEST_RANK
-from looms.tables import table_preprocessor
-from looms.tables._kinds import column_kinds
-from looms.tables._transformers import TableColumns
+from looms.tables import TablePreprocessor
+from looms.tables._kinds import read_column
+from looms.tables._preprocessor import remarks_in
+from looms.tables._remarks import sentence
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -141,9 +135,8 @@ def labels_of_groups(path: Path, table: Table, name: str) -> AnyArray:
 def times_of_rows(path: Path, table: Table, name: str) -> AnyArray:
     """(n_rows,) numbers of a column, dates as days; refuses gaps, text, and a single time."""
     column = _whole_column(path, table, "--time", name, "no time", "leave these rows out")
-    frame = column.to_frame(str(name))
     with as_messages():
-        kinds = column_kinds(frame)[str(name)]
+        kinds, values, _ = read_column(column, name)
     if kinds == ("category",) or len(kinds) != 1:
         why = f"holds {str(column.iloc[0])!r} in data row 1, which is neither a number nor a date"
         if not kinds:
@@ -153,8 +146,7 @@ def times_of_rows(path: Path, table: Table, name: str) -> AnyArray:
         raise InputError(
             f"{path}: --time {name} {why}; write dates as 2021-12-31, or number the rows in order"
         )
-    times: AnyArray = TableColumns({str(name): kinds[0]}).fit_transform(frame)[str(name)].to_numpy()
-    return times
+    return values
 
 
 def _whole_column(
@@ -183,18 +175,16 @@ class Prepared:
     The preprocessor, from `looms.tables`, is fitted to it. A sparse table is sparse in both.
     Rows of one label in ``groups`` are held out together. ``rows`` are the numbers
     of the rows in the file, from 1. For a table larger than memory, ``X`` is a
-    sample of the rows, and the matrix is all rows in blocks. ``ranges`` are of columns of numbers
-    and dates.
+    sample of the rows, and the matrix is all rows in blocks.
     """
 
     X: Features
     target: Target
-    preprocessor: Pipeline
+    preprocessor: TablePreprocessor
     matrix: Matrix | RowBlocks
     notes: tuple[str, ...]
     rows: AnyArray
     groups: AnyArray | None = None
-    ranges: dict[str, list[float]] = field(default_factory=dict)
 
 
 def prepare_file(source: Source, columns: Columns, request: MachineRequest) -> Prepared:
@@ -213,24 +203,36 @@ def prepare_file(source: Source, columns: Columns, request: MachineRequest) -> P
     return replace(prepare(X, known), groups=groups)
 
 
-def prepare(X: Features, target: Target) -> Prepared:
-    """Prepares a table that was read, with its target, as a matrix; surprises go to stderr."""
+def prepare(
+    X: Features, target: Target, ranges: Mapping[str, list[float]] | None = None
+) -> Prepared:
+    """Prepares a table that was read, with its target, as a matrix; surprises go to stderr.
+
+    ``ranges`` are those of columns in more rows than these.
+    """
+    preprocessor = TablePreprocessor()
     with as_messages():
-        kinds = None if sparse.issparse(X) else column_kinds(X)
-        preprocessor = table_preprocessor(X, kinds)
-        columns = preprocessor[:-1].fit_transform(X)
-        matrix = preprocessor[-1].fit_transform(columns)
-    mixed, harm = words_among_numbers(X, kinds or {}, columns)
-    if harm:
-        warning(harm)
-    notes = (*column_notes(X, kinds or {}, columns, mixed), *target.notes)
-    for remark in notes:
-        note(remark)
-    notes = (harm, *notes) if harm else notes
+        matrix = preprocessor.fit_transform(X, ranges=ranges)
+    notes = []
+    for remark in remarks_in(preprocessor):
+        notes.append(sentence(remark, _advice(remark.columns)))
+        (warning if remark.topic == "words" else note)(notes[-1])
+    for known in target.notes:
+        note(known)
     rows = np.arange(1, X.shape[0] + 1) if sparse.issparse(X) else X.index.to_numpy() + 1
-    numbers = {} if sparse.issparse(X) else columns.select_dtypes("number")  # and dates, as days
-    ranges = {name: [float(c.min()), float(c.max())] for name, c in numbers.items()}
-    return Prepared(X, target, preprocessor, matrix, notes, rows, ranges=ranges)
+    return Prepared(X, target, preprocessor, matrix, (*notes, *target.notes), rows)
+
+
+def _advice(columns: Sequence[str]) -> dict[str, str]:
+    """What to do about a remark on columns, by its topic, in terms of options."""
+    option = f"--groups {shlex.quote(columns[0])}" if len(columns) == 1 else "--groups"
+    return {
+        "dates": "; leave it out by --drop unless new rows have the same dates, and if rows "
+        "resemble the next ones, hold out windows of time by --time",
+        "identifiers": "; if this is an identifier, which says nothing about new rows, leave it "
+        "out by --drop",
+        "repeated": f"hold them out together by {option}",
+    }
 
 
 def memory_of(option: str | None) -> int | None:
@@ -266,7 +268,7 @@ def prepare_large(
     sample = without(first.sample.X, columns.drop or (), path)
     known = target_of(first.y, request.task)
     note(f"{known.task}: {known.reason}")
-    prepared = prepare(sample, known)
+    prepared = prepare(sample, known, first.ranges)
     n_sampled = len(first.places)
     if n_sampled == first.n_rows:
         return prepared
@@ -295,14 +297,13 @@ def prepare_large(
         "rows in blocks are not saved, so looms predict will have no --coverage; for intervals or "
         f"sets, fit a sample of up to {SAMPLE:,} rows"
     )
-    ranges = {name: first.ranges.get(name, own) for name, own in prepared.ranges.items()}
     rows = np.arange(1, first.n_rows + 1)
     matrix: RowBlocks = blocks
     if on_disk:
         with writing(beside, "--output"), as_messages():
             folder = stack.enter_context(TemporaryDirectory(prefix=".looms-", dir=beside))
             matrix = blocks.stored(Path(folder) / "X.npy", _SIZE)
-    return replace(prepared, matrix=matrix, ranges=ranges, rows=rows)
+    return replace(prepared, matrix=matrix, rows=rows)
 
 
 def bytes_needed(shape: tuple[int, int], n_outputs: int, rank: int) -> int:

@@ -228,13 +228,12 @@ def train(prepared: Prepared, request: MachineRequest, **about: Any) -> SavedMod
         together = {} if prepared.groups is None else {"groups": prepared.groups}
         machine.fit(prepared.matrix, prepared.target.y, **together)
         getattr(machine, "nested_", None)  # tuned in outer folds at the first access
-    types = ranges = None
+    types = None
     if not issparse(prepared.X):
-        types, ranges = {str(n): str(t) for n, t in prepared.X.dtypes.items()}, prepared.ranges
+        types = {str(n): str(t) for n, t in prepared.X.dtypes.items()}
     metadata = {
         "task": str(prepared.target.task),
         "columns": types,
-        "ranges": ranges,
         "n_rows": prepared.matrix.shape[0],
         "n_features": prepared.X.shape[1],
         "options": asdict(request),

@@ -38,19 +38,19 @@ from looms.cli._output import (
     show_json,
     without_formulas,
 )
-from looms.cli._predictions import CoverageRequest, Predictions, Unlike
+from looms.cli._predictions import CoverageRequest, Predictions, unlike_of
 from looms.cli._prepare import open_file, read, tell
 from looms.cli._target import Features, text
 from looms.datasets._table import Table, no_rows
 from looms.model_files import load_model
 from looms.model_files._files import SavedModel
 from looms.report.text import plain
-from looms.tables._transformers import TableColumns
+from looms.tables import TablePreprocessor
 
 #: Metadata of a model of looms fit.
 METADATA = {
-    *("task", "target", "columns", "ranges", "n_rows", "n_features", "options", "seconds", "date"),
-    *("file", "looms_version", "sklearn_version"),
+    *("task", "target", "columns", "n_rows", "n_features", "options", "seconds", "date", "file"),
+    *("looms_version", "sklearn_version"),
 }
 #: First line of the output: columns that identify the rows, then those of predictions.
 _HEADER = r"(.+,)?prediction(,decision_.*|,p_value_.*|,lower,upper)?$"
@@ -117,13 +117,12 @@ def predict(
             "later rows may be covered less often"
         )
     pandas = require("pandas", "Writing predictions")
-    unlike, n_empty, n_changed = Unlike(saved), 0, 0
+    unlike, n_rows, n_empty, n_changed = unlike_of(saved), 0, 0, 0
     with as_messages(), output_in_parts(output) as write:
         for table in blocks_for(saved, source, kept):
-            first = unlike.n_rows
-            predictions = Predictions(saved, table.X, machine)
-            unlike.add(predictions.columns)
-            numbers = {"row": range(first + 1, unlike.n_rows + 1)} if id is None else {}
+            first, n_rows = n_rows, n_rows + table.X.shape[0]
+            predictions = Predictions(saved, table.X, machine, unlike)
+            numbers = {"row": range(first + 1, n_rows + 1)} if id is None else {}
             rows = numbers | table.kept
             outputs = predictions.outputs() | predictions.covering(request)
             for name in rows.keys() & outputs.keys():
@@ -140,14 +139,14 @@ def predict(
     note_formulas(n_changed)
     if n_empty:
         note(
-            f"{count(n_empty, 'set')} of {unlike.n_rows} {'is' if n_empty == 1 else 'are'} empty: "
+            f"{count(n_empty, 'set')} of {n_rows} {'is' if n_empty == 1 else 'are'} empty: "
             f"at coverage {request.coverage:g} such a row is typical of no class of the "
             "training rows"
         )
-    for remark in unlike.notes():
+    for remark in unlike.notes() if unlike else ():
         note(remark)
     if output is not None:
-        note(f"{count(unlike.n_rows, 'prediction')} in {output}")
+        note(f"{count(n_rows, 'prediction')} in {output}")
 
 
 @command
@@ -167,10 +166,9 @@ def score(
     """
     saved = load(model, source.max_bytes)
     table = rows_for(saved, source, drop_missing=drop_missing_targets)
-    unlike = Unlike(saved)
+    unlike = unlike_of(saved)
     with as_messages():
-        predictions = Predictions(saved, table.X)
-    unlike.add(predictions.columns)
+        predictions = Predictions(saved, table.X, unlike=unlike)
     figures = predictions.figures(table.y)
     labels: list[str] = []
     if saved.metadata["task"] == "classification":
@@ -179,7 +177,8 @@ def score(
         if unknown:
             note(f"labels that the model does not know count as errors: {', '.join(unknown)}")
         labels = [*classes, *unknown]
-    for remark in (*unlike.notes(), *predictions.trained_on()):
+    unlike_training = unlike.notes() if unlike else ()
+    for remark in (*unlike_training, *predictions.trained_on()):
         note(remark)
     if json:
         show_json(plain({"n_rows": table.X.shape[0], "figures": figures}))
@@ -356,7 +355,6 @@ def completed(saved: SavedModel, path: Path) -> SavedModel:
         "task": "classification" if is_classifier(machine) else "regression",
         "target": target if isinstance(target, str) else None,
         "columns": columns,
-        "ranges": {},
         "n_rows": known[0].n_samples if hasattr(known[0], "n_samples") else len(known[0]),
         "n_features": model.n_features_in_,
         "options": {},
@@ -367,35 +365,27 @@ def completed(saved: SavedModel, path: Path) -> SavedModel:
     return SavedModel(Pipeline([("table", before), ("machine", machine)]), metadata)
 
 
-def _preparation(steps: list[Any]) -> tuple[Pipeline, dict[str, str]]:
-    """What comes before the machine, as two steps, and types of columns by name; empty if none.
-
-    The preprocessor of `looms.tables` is such steps itself.
-    """
+def _preparation(steps: list[Any]) -> tuple[Any, dict[str, str]]:
+    """What comes before the machine, and types of columns by name; empty if none."""
     first = steps[0]
-    if len(steps) == 2 and isinstance(first, Pipeline) and isinstance(first[0], TableColumns):
-        return first, dict.fromkeys(first[0].kinds, "")
     named = getattr(first, "feature_names_in_", None)
+    if len(steps) == 2 and isinstance(first, TablePreprocessor) and named is not None:
+        return first, dict.fromkeys(first.kinds_, "")
     names = None if named is None else [str(name) for name in named]
     rest = Pipeline([(f"step{k}", step) for k, step in enumerate(steps[:-1])])
 
-    def columns(X: Features) -> Features:
-        """Columns by the names that the model was fitted to, or all if there were none."""
-        if names is None or issparse(X):
-            return X
-        absent = [name for name in names if name not in X.columns]
-        if absent:
-            raise ValueError(
-                f"{len(absent)} of the model's {len(names)} columns are missing: "
-                f"{', '.join(map(repr, absent[:10]))}"
-            )
-        return X[names]
-
     def matrix(X: Features) -> Any:
-        """What the machine takes; without names the steps before it take an array."""
-        if names is None and not issparse(X):
-            X = X.to_numpy(dtype=float)
+        """What the machine takes, of columns by name; of an array if the model knows no names."""
+        if names is not None and not issparse(X):
+            absent = [name for name in names if name not in X.columns]
+            if absent:
+                raise ValueError(
+                    f"{len(absent)} of the model's {len(names)} columns are missing: "
+                    f"{', '.join(map(repr, absent[:10]))}"
+                )
+            X = X[names]
+        elif not issparse(X):
+            X = X.to_numpy(dtype=object if isinstance(first, TablePreprocessor) else float)
         return rest.transform(X) if rest.steps else X
 
-    both = [("columns", FunctionTransformer(columns)), ("matrix", FunctionTransformer(matrix))]
-    return Pipeline(both), dict.fromkeys(names or (), "")
+    return FunctionTransformer(matrix), dict.fromkeys(names or (), "")

@@ -70,7 +70,7 @@ class Prepare:
                 raise ValueError(
                     f"{here}: column {other[0]!r} has type {part[other[0]].dtype}, but numbers "
                     "are needed. Give a fitted preprocessor, such as one from "
-                    "looms.tables.table_preprocessor, or leave the column out."
+                    "looms.tables.TablePreprocessor, or leave the column out."
                 )
             part = part.to_numpy(dtype=np.float64, na_value=np.nan)
         elif part.dtype.kind not in "biuf":

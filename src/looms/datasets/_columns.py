@@ -9,38 +9,23 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from looms._typing import AnyArray
+from looms._number_text import ANY_NUMBER, NUMBER, UNSIGNED, like_a_number
 from looms._words import listed
-from looms.datasets._numbers import EXACT, UNSIGNED, left_as_text, number
+from looms.datasets._numbers import EXACT, left_as_text, number
 from looms.datasets._table import Columns
 
 #: Cells that stand for a missing value: those of pyarrow, and the question mark of UCI's files.
 MISSING = ("", "?", "#N/A", "N/A", "NA", "n/a", "NaN", "nan", "-NaN", "-nan", "NULL", "null")
 
-#: By decimal mark, numbers whose thousands may be separated by the other mark.
-_NUMBER = {
-    mark: rf"^[ \t]*[+-]?(?:[1-9]\d{{0,2}}(?:[{other}]\d{{3}})+(?:[{mark}]\d*)?|"
-    rf"{UNSIGNED.replace(chr(92) + '.', f'[{mark}]')})[ \t]*$"
-    for mark, other in ((".", ","), (",", "."))
-}
-_BLANKS = r"[ \t\x{a0}\x{202f}]"
-#: What people in some country, or some program, would read as a number.
-_LIKE_A_NUMBER = (
-    rf"^{_BLANKS}*[-+\x{{2212}}]?{_BLANKS}*[$€£¥]?{_BLANKS}*"
-    r"(?:0[xX][0-9a-fA-F.pP]+|\p{Nd}+(?:_\p{Nd}+)*|\p{Nd}{1,3}(?:[.,'’ \x{a0}\x{202f}]\p{Nd}{3})+)"
-    rf"(?:[.,]\p{{Nd}}*)?(?:[eE][-+]?\p{{Nd}}+)?{_BLANKS}*[%‰$€£¥]?{_BLANKS}*$"
-)
-_ANY_NUMBER = "|".join(_NUMBER.values())
 #: Kinds of numbers that `Signs` tells apart; "plain" has a decimal point and no thousands.
 _KINDS = {
-    **_NUMBER,
+    **NUMBER,
     "plain": rf"^[ \t]*[+-]?(?:{UNSIGNED})[ \t]*$",
-    "any": _ANY_NUMBER,
-    "like": f"{_LIKE_A_NUMBER}|{_ANY_NUMBER}",
+    "any": ANY_NUMBER,
+    "like": like_a_number(r"\p{Nd}"),
 }
 #: Types other than numbers that pyarrow finds in text, in its order.
 _OTHER_TYPES: list[pa.DataType] = [
@@ -219,13 +204,6 @@ def _doubt(name: str, cell: Cell, decimal: str, whole: bool) -> str:
         f"{numbers(pa.array([cell.text]), decimal, whole)[0].as_py()}; if the point {other}, set "
         "decimal=..."
     )
-
-
-def number_like(values: Iterable[object]) -> AnyArray:
-    """True for texts that a person may read as a number, as in the notes of `text_types`."""
-    cells = pa.array([v if isinstance(v, str) else None for v in values], pa.string())
-    like = pc.fill_null(pc.match_substring_regex(cells, _KINDS["like"]), False)
-    return np.asarray(like, dtype=bool)
 
 
 def gaps_as_null(rows: pa.Table) -> dict[str, pa.ChunkedArray]:

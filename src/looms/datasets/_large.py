@@ -181,11 +181,11 @@ class TableBlocks(RowBlocks):
     --------
     >>> import pandas as pd
     >>> from looms.datasets import TableBlocks, first_pass, open_table
-    >>> from looms.tables import table_preprocessor
+    >>> from looms.tables import TablePreprocessor
     >>> frame = pd.DataFrame({"size": [1.0, 2.0, 6.0], "color": ["red", "blue", "red"]})
     >>> reader = open_table(frame)
     >>> first = first_pass(reader)
-    >>> prepared = table_preprocessor(first.sample.X).fit(first.sample.X)
+    >>> prepared = TablePreprocessor().fit(first.sample.X, ranges=first.ranges)
     >>> blocks = TableBlocks(reader, prepared, first, size=2)
     >>> blocks.shape, blocks.stops.tolist()
     ((3, 3), [0, 2, 3])

@@ -16,10 +16,9 @@ import math
 import re
 from pathlib import Path
 
+from looms._number_text import UNSIGNED
 from looms.datasets._table import TableError
 
-#: A number with a point, without its sign; also a pattern of RE2.
-UNSIGNED = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|(?i:inf(?:inity)?|nan)"
 _NUMBER = re.compile(rf"[+-]?(?:{UNSIGNED})", re.ASCII)
 _WHOLE = re.compile(r"[+-]?\d++", re.ASCII)
 _INDEX = re.compile(r"\d{1,10}", re.ASCII)

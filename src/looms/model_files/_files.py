@@ -161,7 +161,7 @@ def load_model(
     path : path
         File to read.
     trusted : collection of types or of their names, default=()
-        Types to admit besides those of looms and of `looms.tables.table_preprocessor`, at your
+        Types to admit besides those of looms and of `looms.tables.TablePreprocessor`, at your
         own risk: the values that the file gives them are not checked. Many estimators of
         scikit-learn can be made to read beyond an array (``SVC``, trees), or to read a file of
         the sender's choice (``CountVectorizer``), when they predict.

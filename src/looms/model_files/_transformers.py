@@ -12,11 +12,21 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.impute import MissingIndicator
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder
 
 from looms._typing import AnyArray
-from looms.model_files._values import indices, numbers, positive, require
+from looms.model_files._values import indices, is_of, numbers, positive, require
 from looms.tables._kinds import KINDS
+from looms.tables._transformers import PairScaler, SparseColumns
+
+#: Types of the steps of a table's preprocessor, besides its scaler.
+_STEPS = {
+    "columns": SparseColumns,
+    "impute": SimpleImputer,
+    "gaps": MissingIndicator,
+    "encode": OneHotEncoder,
+}
 
 
 def scaler(transformer: Any) -> None:
@@ -189,14 +199,35 @@ def function(transformer: Any) -> None:
     require(not isinstance(transformer.func, type), "func is a type")
 
 
-def table_columns(transformer: Any) -> None:
-    """Check the kind of each column."""
-    kinds = transformer.kinds
-    proper = isinstance(kinds, dict) and all(
-        isinstance(name, str) and kind in KINDS for name, kind in kinds.items()
-    )
-    names = list(getattr(transformer, "feature_names_in_", kinds))
-    require(proper and names == list(kinds), "kinds is not of columns")
+def table(transformer: Any) -> None:
+    """Check the kind and range of each column, and that the steps are fitted to these columns."""
+    if "_steps" not in vars(transformer):
+        return
+    kinds, ranges, steps = transformer.kinds_, transformer.ranges_, transformer._steps
+    n = transformer.n_features_in_
+    if "columns" in steps:
+        require(not kinds and not hasattr(transformer, "feature_names_in_"), "columns are named")
+        widths = {"columns": n, "scale": len(steps["columns"].columns_)}
+    else:
+        names = getattr(transformer, "feature_names_in_", [f"x{k}" for k in range(n)])
+        known = set(names)
+        proper = all(name in known and kind in KINDS for name, kind in kinds.items())
+        require(len(known) == n and proper, "kinds_ is not of columns")
+        categories = list(kinds.values()).count("category")
+        numbers = len(kinds) - categories
+        widths = dict.fromkeys(("impute", "scale", "gaps"), numbers) | {"encode": categories}
+        widths = {name: width for name, width in widths.items() if width}
+    require(steps.keys() == widths.keys(), "_steps is not of these columns")
+    scaler = MaxAbsScaler if "columns" in steps else PairScaler
+    for name, width in widths.items():
+        kind = scaler if name == "scale" else _STEPS[name]
+        fitted = type(steps[name]) is kind and steps[name].n_features_in_ == width
+        require(fitted, f"{name} is not of {width} columns")
+    require(ranges.keys() == {c for c in kinds if kinds[c] != "category"}, "ranges_")
+    for bounds in ranges.values():
+        proper = is_of(bounds, list[float]) and len(bounds) == 2 and np.isfinite(bounds).all()
+        require(proper and bounds[0] <= bounds[1], "ranges_ is not of pairs of numbers")
+    require(is_of(transformer._found, list[tuple[str, list[str], str]]), "_found is not of remarks")
 
 
 def sparse_columns(transformer: Any) -> None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import numpy as np
-from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 
-from looms.tables._transformers import SparseColumns, TableColumns
+from looms.tables import TablePreprocessor
+from looms.tables._preprocessor import features_made
 
 
 class Features(NamedTuple):
@@ -33,15 +32,8 @@ class Features(NamedTuple):
 def features_of(before: Pipeline, machine: Any) -> Features:
     """Features of a machine, named by the steps before it."""
     steps = list(_flattened(before))
-    if steps and isinstance(steps[0], SparseColumns):
-        columns = [f"column {column}" for column in steps[0].columns_]
-        return Features(columns, columns, False, {})
-    if list(map(type, steps)) == [TableColumns, ColumnTransformer]:
-        made = list(_table_features(steps[1]))
-        numbers = {column: k for k, (kind, _, column) in enumerate(made) if kind == "numbers"}
-        marks = {column: k for k, (kind, _, column) in enumerate(made) if kind == "gaps"}
-        gaps = {column: (numbers[column], k) for column, k in marks.items()}
-        return Features([name for _, name, _ in made], [column for *_, column in made], True, gaps)
+    if len(steps) == 1 and isinstance(steps[0], TablePreprocessor):
+        return _of_table(steps[0])
     first = steps[0] if steps else machine
     numbered = [f"feature {k + 1}" for k in range(getattr(first, "n_features_in_", 0))]
     given = getattr(first, "feature_names_in_", None)
@@ -65,23 +57,13 @@ def _flattened(steps: Pipeline) -> Iterator[Any]:
             yield step
 
 
-def _table_features(transformers: ColumnTransformer) -> Iterator[tuple[str, str, str]]:
-    """Kind, name and column of every feature made by `looms.tables.table_preprocessor`."""
-    for kind, transformer, chosen in transformers.transformers_:
-        columns = [str(column) for column in chosen]
-        if kind == "numbers":
-            yield from ((kind, column, column) for column in columns)
-        elif kind == "gaps" and columns:
-            for k in transformer.features_:
-                yield kind, f"{columns[k]} is missing", columns[k]
-        elif kind == "categories" and columns:
-            rare = getattr(transformer, "infrequent_categories_", [None] * len(columns))
-            for column, values, few in zip(columns, transformer.categories_, rare, strict=True):
-                for value in values:
-                    if few is not None and value in few:
-                        continue
-                    missing = isinstance(value, float) and np.isnan(value)
-                    name = f"{column} is missing" if missing else f"{column} = {value}"
-                    yield kind, name, column
-                if few is not None:
-                    yield kind, f"{column} is rare", column
+def _of_table(preprocessor: TablePreprocessor) -> Features:
+    made = list(features_made(preprocessor))
+    names, sources = [name for _, name, _ in made], [column for *_, column in made]
+    named = hasattr(preprocessor, "feature_names_in_")
+    if not preprocessor.kinds_:  # of a sparse matrix
+        names = sources = [f"column {name.removeprefix('x')}" for name in names]
+    numbers = {column: k for k, (step, _, column) in enumerate(made) if step == "scale"}
+    marks = {column: k for k, (step, _, column) in enumerate(made) if step == "gaps"}
+    gaps = {column: (numbers[column], k) for column, k in marks.items()}
+    return Features(names, sources, named, gaps)

@@ -13,6 +13,7 @@ against 12.8 MB (deflated 11 kB against 342 kB), loaded in 3 ms against 90 ms, a
 106 MB less to install.
 """
 
-from looms.tables._transformers import table_preprocessor
+from looms.tables._preprocessor import TablePreprocessor
+from looms.tables._unlike import Unlike
 
-__all__ = ["table_preprocessor"]
+__all__ = ["TablePreprocessor", "Unlike"]

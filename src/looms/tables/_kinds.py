@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from looms._optional import require
 from looms._typing import AnyArray
+from looms.tables._columns import Column
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,27 +43,90 @@ _MAY_BE_PLAIN = re.compile(
 _OTHER_DATE = re.compile(r"(\d\d?)([./-])(\d\d?)\2(\d{4})(?:[T ]+(\d\d?)(:\d\d(?::\d\d)?))?")
 
 
-def column_kinds(X: pd.DataFrame) -> dict[str, tuple[Kind, ...]]:
-    """Kinds that each column of a table may be.
+class Read(NamedTuple):
+    """A column of a table, read.
+
+    Attributes
+    ----------
+    kinds : kinds that the column may be, of `KINDS`; none if it lacks two different values;
+        several, all of them dates, if the cells do not tell which of their numbers is the day.
+    values : floats, with NaN for gaps, if the kind is certain and no category; else texts.
+    codes : number of each different cell of a column of texts, -1 for a gap; None for floats.
+    """
+
+    kinds: tuple[Kind, ...]
+    values: AnyArray
+    codes: AnyArray | None = None
+
+    @property
+    def kind(self) -> Kind:
+        """How the column is used: dates that are not clear are categories."""
+        return self.kinds[0] if len(self.kinds) == 1 else "category"
+
+
+def read_column(column: Column, name: object) -> Read:
+    """Kinds and values of a column, each cell converted once.
 
     Parameters
     ----------
-    X : pandas.DataFrame
-        Columns of numbers, dates, text or booleans.
-
-    Returns
-    -------
-    kinds : dict of str to tuple of str
-        For each column one of `KINDS`; none if the column lacks two different values; several,
-        all of them dates, if the cells do not tell which of their numbers is the day.
+    column : ndarray or pandas.Series
+        Numbers, dates, text, categories or booleans; an array holds numbers.
+    name : object
+        Name for messages.
 
     Raises
     ------
     ValueError
-        If a column holds something else, or infinite numbers.
+        If the column holds something else, or infinite numbers.
     """
-    kinds = {str(name): _kinds(X[name], name) for name in X.columns}
-    return {name: of if X[name].nunique(dropna=False) > 1 else () for name, of in kinds.items()}
+    if isinstance(column, np.ndarray):
+        floats = as_floats(column, name, "number")
+        return Read(("number",) if _vary(floats, column) else (), floats)
+    pandas = require("pandas", "A table of mixed columns")
+    inferred = pandas.api.types.infer_dtype(column, skipna=True)
+    if inferred in _NUMBERS or inferred in _DATES:
+        kind: Kind = "number" if inferred in _NUMBERS else "date"
+        floats = as_floats(column, name, kind)
+        return Read((kind,) if _vary(floats, column) else (), floats)
+    gaps = column.isna().to_numpy()
+    kinds: dict[bytes, tuple[Kind, AnyArray]] = {}  # by the days that they read
+    if inferred == "string" and _may_be_dates(str(column[~gaps].iloc[0])):
+        for kind in _DATE_KINDS:
+            with suppress(ValueError):
+                floats = as_floats(column, name, kind)
+                kinds.setdefault(floats.tobytes(), (kind, floats))
+    if len(kinds) == 1:
+        ((kind, floats),) = kinds.values()
+        return Read((kind,) if _vary(floats, column) else (), floats)
+    if inferred not in (*_CATEGORIES, "empty"):
+        raise ValueError(
+            f"column {name!r} holds {inferred} values, which are neither numbers, dates, text nor "
+            "booleans: leave it out or convert it"
+        )
+    texts, codes = _texts(column)
+    varies = len(codes) > 0 and bool((codes != codes[0]).any())
+    of = tuple(kind for kind, _ in kinds.values()) or ("category",)
+    return Read(of if varies else (), texts, codes)
+
+
+def _vary(floats: AnyArray, column: Column) -> bool:
+    """True if the cells differ; a gap differs from a number."""
+    if not len(floats):
+        return False
+    gaps, first = np.isnan(floats), floats[0]
+    if np.isnan(first):
+        return not gaps.all()
+    if gaps.any() or (floats != first).any():
+        return True
+    cells = column.tolist()  # integers that floats round
+    return any(cell != cells[0] for cell in cells)
+
+
+def converted(column: Column, name: object, kind: str) -> AnyArray:
+    """Texts of a category, floats of any other kind."""
+    if isinstance(column, np.ndarray) and kind != "number":
+        column = require("pandas", "A table of mixed columns").Series(column)
+    return as_text(column) if kind == "category" else as_floats(column, name, kind)
 
 
 def as_text(column: pd.Series) -> AnyArray:
@@ -79,11 +143,23 @@ def as_text(column: pd.Series) -> AnyArray:
     values : ndarray of object
         Strings, and NaN where the value is missing.
     """
-    gaps = column.isna().to_numpy()
-    values = column.to_numpy(dtype=object)
-    known: dict[str | float, str | float] = {}  # one copy of each text, for long columns of few
-    texts = (np.nan if gap else _text(value) for gap, value in zip(gaps, values, strict=True))
-    return np.array([known.setdefault(text, text) for text in texts], dtype=object)
+    return _texts(column)[0]
+
+
+def _texts(column: pd.Series) -> tuple[AnyArray, AnyArray]:
+    """`as_text`, and the number of each different cell, -1 for a gap."""
+    pandas = require("pandas", "A table of mixed columns")
+    cells = column.to_numpy(dtype=object)
+    codes, different = pandas.factorize(cells)
+    if len(set(map(type, cells[codes >= 0]))) < 2:
+        texts = np.array([*map(_text, different), np.nan], dtype=object)
+        return texts[codes], codes
+    known: dict[str, str] = {}  # one copy of each text
+    texts = np.full(len(cells), np.nan, dtype=object)  # 1 and True are equal, their texts are not
+    for row in np.flatnonzero(codes >= 0):
+        text = _text(cells[row])
+        texts[row] = known.setdefault(text, text)
+    return texts, codes
 
 
 def _text(value: object) -> str:
@@ -92,62 +168,67 @@ def _text(value: object) -> str:
     return str(value).strip()
 
 
-def _kinds(column: pd.Series, name: object) -> tuple[Kind, ...]:
-    """Kinds that a column may have; none if it is empty, several dates if the order is unclear."""
-    pandas = require("pandas", "A table of mixed columns")
-    inferred = pandas.api.types.infer_dtype(column, skipna=True)
-    if inferred in (*_DATES, "empty"):
-        return ("date",) if inferred in _DATES else ()
-    cells = column.dropna()
-    if inferred == "string" and _may_be_dates(str(cells.iloc[0])):
-        kinds: dict[bytes, Kind] = {}  # by the days that they read
-        for kind in _DATE_KINDS:
-            with suppress(ValueError):
-                kinds.setdefault(as_floats(cells, name, kind).tobytes(), kind)
-        if kinds:
-            return tuple(kinds.values())
-    if inferred in _NUMBERS:
-        as_floats(column, name, "number")
-    if inferred in _NUMBERS + _CATEGORIES:
-        return ("number",) if inferred in _NUMBERS else ("category",)
-    raise ValueError(
-        f"column {name!r} holds {inferred} values, which are neither numbers, dates, text nor "
-        "booleans: leave it out or convert it"
-    )
-
-
 def _may_be_dates(first: str) -> bool:
     return bool(_iso_date(first, "day-first date") or _formats_of([first]))
 
 
-def as_floats(column: pd.Series, name: object, kind: str) -> AnyArray:
+def as_floats(column: Column, name: object, kind: str) -> AnyArray:
     """Numbers, or days since 1970; NaN for a gap."""
-    pandas = require("pandas", "A table of mixed columns")
-    gaps = column.isna().to_numpy()
-    if kind.endswith("date"):
-        cells = column.astype(object)
-        iso = [_iso_date(v, kind) if isinstance(v, str) else v for v in cells]
-        written = pandas.Series(iso, column.index, dtype=object)
-        times = pandas.to_datetime(written, format="ISO8601", errors="coerce", utc=True)
-        if kind == "date" and pandas.api.types.infer_dtype(column, skipna=True) == "string":
-            parsed = [_read_as(cells, form) for form in _formats_of(cells[~gaps])]
-            times = max([times, *parsed], key=lambda each: each.notna().sum())
-        values = (times - pandas.Timestamp(0, tz="UTC")) / pandas.Timedelta(days=1)
+    if isinstance(column, np.ndarray):
+        floats: AnyArray = column.astype(float)
+        wrong = np.isinf(floats)
     else:
-        values = pandas.to_numeric(column, errors="coerce")
-    floats: AnyArray = values.to_numpy(dtype=float, na_value=np.nan)
-    wrong = (np.isnan(floats) & ~gaps) | np.isinf(floats)
+        floats = _floats(column, kind)
+        wrong = (np.isnan(floats) & ~column.isna().to_numpy()) | np.isinf(floats)
     if wrong.any():
         row = int(wrong.argmax())
-        cell = column.iloc[row]
-        index, types = column.index, pandas.api.types
-        if types.is_integer_dtype(index) and index.is_monotonic_increasing:
-            row = index[row]  # of a block, or of rows with a target, it counts the rows of a file
+        cell = column[row] if isinstance(column, np.ndarray) else column.iloc[row]
         shown = repr(cell) if isinstance(cell, str) else str(cell)
         raise ValueError(
-            f"column {name!r} is a column of {kind}s, and data row {row + 1} holds {shown}: "
-            "correct the cell or leave it empty"
+            f"column {name!r} is a column of {kind}s, and data row {data_row(column, row)} holds "
+            f"{shown}: correct the cell or leave it empty"
         )
+    return floats
+
+
+def data_row(column: Column, row: int) -> int:
+    """Number of a row for messages, from 1.
+
+    The index of a block of a table, or of its rows with a target, counts the rows of a file.
+    """
+    if not isinstance(column, np.ndarray):
+        index, types = column.index, require("pandas", "A table of mixed columns").api.types
+        if types.is_integer_dtype(index) and index.is_monotonic_increasing:
+            row = int(index[row])
+    return row + 1
+
+
+def _floats(column: pd.Series, kind: str) -> AnyArray:
+    """Numbers, or days since 1970; NaN for gaps and for what is neither."""
+    pandas = require("pandas", "A table of mixed columns")
+    if not kind.endswith("date"):
+        numbers = pandas.to_numeric(column, errors="coerce")
+        floats: AnyArray = numbers.to_numpy(dtype=float, na_value=np.nan)
+        return floats
+    if isinstance(column.dtype, np.dtype | pandas.DatetimeTZDtype) and column.dtype.kind == "M":
+        return _days(pandas.to_datetime(column, utc=True))
+    codes, different = pandas.factorize(column.to_numpy(dtype=object))
+    cells = pandas.Series(different, dtype=object)
+    iso = [_iso_date(v, kind) if isinstance(v, str) else v for v in different]
+    written = pandas.Series(iso, dtype=object)
+    times = pandas.to_datetime(written, format="ISO8601", errors="coerce", utc=True)
+    if kind == "date" and all(isinstance(v, str) for v in different):
+        parsed = [_read_as(cells, form) for form in _formats_of(cells)]
+        times = max([times, *parsed], key=lambda each: each.notna().sum())
+    days: AnyArray = np.append(_days(times), np.nan)[codes]
+    return days
+
+
+def _days(times: pd.Series) -> AnyArray:
+    """Days since 1970; NaN for NaT."""
+    pandas = require("pandas", "A table of mixed columns")
+    days = (times - pandas.Timestamp(0, tz="UTC")) / pandas.Timedelta(days=1)
+    floats: AnyArray = days.to_numpy(dtype=float, na_value=np.nan)
     return floats
 
 

@@ -1,0 +1,112 @@
+"""Columns of a table, whatever holds it: a data frame of pandas or polars, or an array."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from sklearn.utils.validation import check_array
+
+from looms._optional import require
+from looms._typing import AnyArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: A column as it is given; an array holds numbers.
+Column: TypeAlias = "pd.Series | AnyArray"
+
+
+def names_in(X: Any) -> list[str] | None:
+    """Names of the columns of a data frame; None for an array, and if no name is text.
+
+    Raises
+    ------
+    TypeError
+        If only some names are text.
+    ValueError
+        If two columns have the same name.
+    """
+    if not hasattr(X, "columns"):
+        return None
+    names = list(X.columns)
+    n_texts = sum(isinstance(name, str) for name in names)
+    if not n_texts:
+        return None
+    if n_texts < len(names):
+        raise TypeError(
+            "some names of the columns are text and some are not: rename them with "
+            "X.columns = X.columns.astype(str)"
+        )
+    if len(set(names)) < len(names):
+        twice = next(name for k, name in enumerate(names) if name in names[:k])
+        raise ValueError(f"two columns are named {twice!r}: rename one of them")
+    return names
+
+
+def columns_of(X: Any, places: Sequence[int] | Sequence[str]) -> list[Column]:
+    """Columns of a table at some places, or of some names.
+
+    Parameters
+    ----------
+    X : pandas.DataFrame, polars.DataFrame, or array of `rows`
+        The table.
+    places : sequence of int, or of str
+        Which columns; names for a data frame only.
+
+    Returns
+    -------
+    columns : list of ndarray or pandas.Series
+        Arrays for numbers of polars and of an array, else pandas' own type.
+    """
+    if not hasattr(X, "columns"):
+        if X.dtype.kind in "iuf":
+            return [X[:, k] for k in places]
+        pandas = require("pandas", "A table of mixed columns")
+        return [pandas.Series(X[:, k]) for k in places]
+    if hasattr(X, "iloc"):
+        return [X[name] if isinstance(name, str) else X.iloc[:, name] for name in places]
+    return [_of_polars(X[name] if isinstance(name, str) else X.to_series(name)) for name in places]
+
+
+def _of_polars(column: Any) -> Column:
+    """A column of polars, with NaN, NaT or None for a gap."""
+    dtype = column.dtype
+    if dtype.is_numeric() and not dtype.is_decimal():
+        values: AnyArray = column.to_numpy()
+        return values
+    pandas = require("pandas", "A table of mixed columns")
+    name = str(dtype)
+    if name.startswith("Datetime"):
+        return pandas.Series(column.to_numpy())
+    cells = column.to_list()
+    if name.startswith(("Categorical", "Enum")):
+        return pandas.Series(pandas.Categorical(cells))
+    return pandas.Series(cells, dtype=object)
+
+
+def rows(X: Any) -> Any:
+    """A data frame as it is, or anything else as an array of two dimensions."""
+    if hasattr(X, "columns"):
+        return X
+    if not hasattr(X, "dtype") and np.asarray(X, dtype=object).ndim == 2:
+        numbers = np.asarray(X)  # of lists with text everything would become text
+        X = np.asarray(X, dtype=object) if numbers.dtype.kind in "USO" else numbers
+    X = check_array(X, dtype=None, ensure_all_finite=False)
+    return X.astype(object) if X.dtype.kind in "US" else X
+
+
+def check_names(names: Sequence[str], X: Any) -> None:
+    """ValueError if a table lacks columns; it names them, and what is most like the first."""
+    there = {str(name) for name in X.columns}
+    absent = [name for name in names if name not in there]
+    if absent:
+        alike = difflib.get_close_matches(absent[0], sorted(there), 1)
+        hint = f" ({alike[0]!r} is there)" if alike else ""
+        shown = ", ".join(map(repr, absent[:10])) + (", ..." if len(absent) > 10 else "")
+        raise ValueError(
+            f"{len(absent)} of the model's {len(names)} columns are missing: {shown}{hint}"
+            "; add them, empty where not known, or fit without them"
+        )

@@ -1,0 +1,174 @@
+"""Remarks on columns that may be other than they look: left out, dates, identifiers, groups."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from looms._number_text import number_like
+from looms._optional import require
+from looms._typing import AnyArray
+from looms._words import listed
+from looms.tables._columns import Column
+from looms.tables._kinds import Read, data_row
+
+#: With fewer rows, different values are not a sign of an identifier.
+FEWEST_ROWS = 20
+#: With fewer different values, rows that share one are not a sign of a group.
+MOST_CLASSES = 20
+#: Name of a column of whole numbers that may be identifiers.
+_IDENTIFIER = re.compile(
+    r"(?i:(?:^|[^a-z])(?:id|no|nr|number))$|[a-z](?:I[Dd]|No|N[Rr]|Number)$"
+    r"|(?i:^(?:patient|person|subject|participant|customer|user)s?$)"
+)
+#: Kinds of date, and the order of their numbers.
+DATES = {
+    "date": "",
+    "day-first date": ", the day before the month,",
+    "month-first date": ", the month before the day,",
+}
+#: What to do, by the topic of a remark; `{columns}` are the names of its columns.
+ADVICE = {
+    "dates": "; leave it out unless new rows have the same dates, and if rows resemble the next "
+    "ones, hold out windows of time, as GapKFold does",
+    "identifiers": "; if this is an identifier, which says nothing about new rows, leave it out",
+    "repeated": "hold them out together, as groups",
+}
+
+
+class Remark(NamedTuple):
+    """What was found of some columns.
+
+    Attributes
+    ----------
+    topic : "words", "constant", "unclear", "dates", "identifiers" or "repeated".
+    columns : names of the columns.
+    text : the sentence, without the advice for its topic.
+    """
+
+    topic: str
+    columns: list[str]
+    text: str
+
+
+def sentence(remark: Remark, advice: Mapping[str, str] = ADVICE) -> str:
+    """A remark with the advice for its topic, if there is one."""
+    return remark.text + advice.get(remark.topic, "")
+
+
+def remarks_on(columns: Mapping[str, Column], read: Mapping[str, Read]) -> Iterator[Remark]:
+    """Remarks on the columns of a table, as they were given and as they were read."""
+    broken = list(_words_among_numbers(columns, read))
+    yield from broken
+    constant = [name for name, of in read.items() if not of.kinds]
+    if constant:
+        text = "left out, because they have the same value in every row: "
+        yield Remark("constant", constant, text + listed(constant))
+    unclear = [name for name, of in read.items() if len(of.kinds) > 1]
+    if unclear:
+        yield Remark(
+            "unclear",
+            unclear,
+            f"{listed(unclear)}: treated as text, because in these dates either number may be the "
+            "day; write them as 2021-12-31 to have them read as dates",
+        )
+    certain = {name: of for name, of in read.items() if len(of.kinds) == 1}
+    yield from date_remarks({name: of.kind for name, of in certain.items()})
+    known = {name for remark in broken for name in remark.columns}
+    yield from _on_repeats({name: of for name, of in certain.items() if name not in known})
+
+
+def date_remarks(kinds: Mapping[str, str]) -> Iterator[Remark]:
+    """Remarks on columns that are read as dates."""
+    for kind, order in DATES.items():
+        names = [name for name, of in kinds.items() if of == kind]
+        if names:
+            as_dates = f"read as {'a date' if len(names) == 1 else 'dates'}{order}"
+            text = f"{listed(names)}: {as_dates} and used as a number of days"
+            yield Remark("dates", names, text)
+
+
+def _words_among_numbers(
+    columns: Mapping[str, Column], read: Mapping[str, Read]
+) -> Iterator[Remark]:
+    """Columns treated as text although most of their cells are numbers."""
+    broken = []
+    for name, of in read.items():
+        if of.kinds != ("category",) or of.codes is None:
+            continue
+        categorical = require("pandas", "A table of mixed columns").CategoricalDtype
+        if isinstance(columns[name].dtype, categorical):
+            continue
+        n_of = np.bincount(of.codes + 1)[1:]  # rows of each text
+        firsts = np.unique(of.codes, return_index=True)[1][-len(n_of) :]
+        like = number_like(of.values[firsts])
+        if n_of[like].sum() > n_of[~like].sum() > 0:
+            broken.append((name, int(n_of[~like].sum()), int(firsts[~like].min())))
+    if not broken:
+        return
+    name, n_wrong, first = broken[0]
+    names = [each[0] for each in broken]
+    others = f", and so are {listed(names[1:])}" if names[1:] else ""
+    yield Remark(
+        "words",
+        names,
+        f"column {name!r} is treated as text, with a feature for each value, because {n_wrong} of "
+        f"its cells {'is not a number' if n_wrong == 1 else 'are not numbers'}, first "
+        f"{str(read[name].values[first])!r} in data row {data_row(columns[name], first)}{others}; "
+        "correct such cells or leave them empty",
+    )
+
+
+def _on_repeats(read: Mapping[str, Read]) -> Iterator[Remark]:
+    """Remarks on identifiers of rows, and of what rows belong together by."""
+    alike, repeated = [], []
+    for name, of in read.items():
+        codes = _codes(of)
+        if codes is None:
+            continue
+        n_of = np.bincount(codes)
+        n_of = n_of[n_of > 0]
+        if len(n_of) == len(codes):
+            alike.append(name)
+        elif (
+            len(n_of) > MOST_CLASSES
+            and n_of[n_of > 1].sum() > len(codes) / 2
+            and (of.kind == "category" or _IDENTIFIER.search(name) or _in_blocks(codes))
+        ):
+            repeated.append(name)
+    if alike:
+        text = f"a different value in every row: {listed(alike)}"
+        yield Remark("identifiers", alike, text)
+    if repeated:
+        yield Remark(
+            "repeated",
+            repeated,
+            f"many values, and most rows share theirs: {listed(repeated)}; if rows of one value "
+            "belong together, such as those of a patient, leaving out one row keeps the others, "
+            "and the figures flatter: ",
+        )
+
+
+def _codes(of: Read) -> AnyArray | None:
+    """Number of each different value from 0, gaps too; None for what is no name or number."""
+    if len(of.values) < FEWEST_ROWS:
+        return None
+    if of.codes is not None:
+        return of.codes + 1
+    if of.kind != "number" or not (of.values % 1 == 0).all():
+        return None
+    codes: AnyArray = np.unique(of.values, return_inverse=True)[1]
+    return codes
+
+
+def _in_blocks(codes: AnyArray) -> bool:
+    """True if the rows with each value follow one another, like the visits of each patient."""
+    return bool(1 + (np.diff(codes) != 0).sum() == len(np.unique(codes)))
+
+
+def columns_of_topic(remarks: Collection[Remark], topic: str) -> list[str]:
+    """Names of the columns in remarks of one topic."""
+    return [name for remark in remarks if remark.topic == topic for name in remark.columns]

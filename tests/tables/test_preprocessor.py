@@ -1,0 +1,611 @@
+"""Mixed columns with gaps to a matrix: what each kind of column becomes, then and at prediction."""
+
+import builtins
+import datetime
+import pickle
+import sys
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.exceptions import NotFittedError
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from looms import _optional
+from looms.datasets import read_table
+from looms.tables import TablePreprocessor, Unlike
+from looms.tables._kinds import as_text
+from looms.tables._transformers import PairScaler
+
+FRAME = pd.DataFrame(
+    {
+        "age": [30, 40, 50, 60],
+        "income": [1.0, np.nan, 2.0, 6.0],
+        "town": ["Bath", None, "York", "Bath"],
+        "owner": [True, False, True, True],
+        "seen": pd.to_datetime(["1970-01-02", "1970-01-03", None, "1970-01-04"]),
+        "constant": [7, 7, 7, 7],
+        "empty": [None, None, None, None],
+    }
+)
+
+
+def prepared(X):
+    return TablePreprocessor().fit_transform(X)
+
+
+def scaled(values, share_of_pairs_that_differ=1.0):
+    values = np.asarray(values, dtype=float)
+    return (values - values.mean()) / values.std() * share_of_pairs_that_differ**0.5
+
+
+def test_every_kind_of_column_by_hand():
+    transformer = TablePreprocessor()
+    matrix = transformer.fit_transform(FRAME)
+    expected = np.column_stack(
+        [
+            scaled([30, 40, 50, 60]),
+            scaled([1, 2, 2, 6], 5 / 6),  # the median of 1, 2 and 6 for the gap
+            scaled([1, 2, 2, 3], 5 / 6),  # days, the median for the gap
+            [0, 1, 0, 0],  # income is missing
+            [0, 0, 1, 0],  # seen is missing
+            [1, 0, 0, 1],  # Bath
+            [0, 0, 1, 0],  # York
+            [0, 1, 0, 0],  # no town
+            [0, 1, 0, 0],  # False
+            [1, 0, 1, 1],  # True
+        ]
+    )
+    np.testing.assert_allclose(matrix, expected, atol=1e-15)
+    assert matrix.dtype == np.float64
+    assert transformer.get_feature_names_out().tolist() == [
+        *("age", "income", "seen", "income is missing", "seen is missing"),
+        *("town = Bath", "town = York", "town is missing", "owner = False", "owner = True"),
+    ]
+    sources = "age income seen income seen town town town owner owner"
+    assert transformer.columns_.tolist() == sources.split()
+    assert list(transformer.kinds_) == list(FRAME)[:5]
+
+
+def test_real_table_is_finite(data_folder):
+    X = read_table(data_folder / "credit.csv", "target").X
+    matrix = clone(TablePreprocessor()).fit_transform(X)
+    assert np.isfinite(matrix).all()
+    assert matrix.shape[1] > X.shape[1]
+
+
+def test_columns_by_name_in_any_order_with_others_beside():
+    transformer = TablePreprocessor().fit(FRAME)
+    shuffled = FRAME[["town", "seen", "income", "owner", "age"]].assign(other="x")
+    np.testing.assert_array_equal(transformer.transform(shuffled), transformer.transform(FRAME))
+
+
+def test_missing_columns_are_named():
+    transformer = TablePreprocessor().fit(FRAME)
+    less = FRAME.rename(columns={"town": "Town"}).drop(columns="age")
+    with pytest.raises(ValueError, match=r"2 of the model's 5 columns are missing: 'age', 'town'"):
+        transformer.transform(less)
+    with pytest.raises(ValueError, match=r"missing: 'town' \('Town' is there\)"):
+        transformer.transform(FRAME.rename(columns={"town": "Town"}))
+
+
+def test_unseen_category_gets_zeros():
+    transformer = TablePreprocessor().fit(FRAME)
+    towns = transformer.columns_ == "town"
+    new = transformer.transform(FRAME.assign(town="Leeds"))
+    assert not new[:, towns].any()
+    assert np.isfinite(new).all()
+
+
+def test_beyond_the_limit_rare_and_unseen_categories_share_a_column():
+    often = [f"often{j}" for j in range(39)] * 2
+    frame = pd.DataFrame({"town": [*often, *(f"rare{j}" for j in range(50))]})
+    transformer = TablePreprocessor()
+    matrix = transformer.fit_transform(frame)
+    assert matrix.shape[1] == 40
+    assert transformer.get_feature_names_out()[-1] == "town is rare"
+    assert TablePreprocessor(max_categories=7).fit_transform(frame).shape[1] == 7
+    unseen = transformer.transform(pd.DataFrame({"town": ["unseen"]}))
+    np.testing.assert_array_equal(unseen, matrix[-1:])
+
+
+def test_all_missing_at_prediction_is_the_median_and_no_category():
+    transformer = TablePreprocessor().fit(FRAME)
+    one = pd.DataFrame({name: [None] for name in FRAME})
+    row = transformer.transform(one)[0]
+    at_median = transformer.transform(FRAME.assign(age=45))[0, 0]
+    assert row[0] == pytest.approx(at_median)
+    assert np.isfinite(row).all()
+
+
+def test_what_each_column_is_is_found_in_the_rows_of_a_fold():
+    """As in cross-validation: columns vary in the table, not in the rows at hand."""
+    transformer = TablePreprocessor().fit(FRAME)
+    rest = FRAME.assign(income=np.nan, town=None)
+    assert list(transformer.fit(rest).kinds_) == ["age", "owner", "seen"]
+    np.testing.assert_array_equal(transformer.transform(FRAME), transformer.transform(rest))
+    np.testing.assert_array_equal(clone(transformer).fit(FRAME).transform(FRAME), prepared(FRAME))
+
+
+def test_few_whole_numbers_stay_numbers():
+    assert TablePreprocessor().fit(FRAME).kinds_["age"] == "number"
+    zero_one = pd.DataFrame({"flag": [0, 1, 1]})
+    assert TablePreprocessor().fit_transform(zero_one).shape == (3, 1)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (pd.array([1, None, 3], dtype="Int64"), "number"),
+        ([Decimal("1.5"), Decimal("2"), None], "number"),
+        (np.array([1, 2.5, None], dtype=object), "number"),
+        (pd.array([True, None, False], dtype="boolean"), "category"),
+        (pd.Categorical([1, 2, 2]), "category"),
+        (["a", 1, None], "category"),
+        ([datetime.date(2006, 7, 16), datetime.date(2007, 8, 12), None], "date"),
+        (pd.to_datetime(["2006-07-16", "2007-08-12", None]).tz_localize("UTC"), "date"),
+    ],
+)
+def test_kinds_of_columns(values, kind):
+    frame = pd.DataFrame({"column": values})
+    transformer = TablePreprocessor()
+    assert np.isfinite(transformer.fit_transform(frame)).all()
+    assert transformer.kinds_ == {"column": kind}
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        ([[1], [2]], "column 'bad' holds mixed values"),
+        ([b"a", b"b"], "column 'bad' holds bytes values"),
+        ([1j, 2.0], "column 'bad' holds complex values"),
+        ([datetime.time(1), datetime.time(2)], "column 'bad' holds time values"),
+        ([1.0, np.inf], "'bad' is a column of numbers, and data row 2 holds .*inf"),
+    ],
+)
+def test_columns_that_are_refused_by_name(values, problem):
+    with pytest.raises(ValueError, match=problem):
+        TablePreprocessor().fit(pd.DataFrame({"good": [1, 2], "bad": values}))
+
+
+def test_gaps_alone_make_a_column_worth_keeping():
+    frame = pd.DataFrame({"a": [1, 2, 3], "b": ["x", None, "x"], "c": [None, np.nan, pd.NaT]})
+    transformer = TablePreprocessor()
+    np.testing.assert_array_equal(transformer.fit_transform(frame)[:, 1], [1, 0, 1])
+    assert list(transformer.kinds_) == ["a", "b"]
+
+
+def test_no_column_that_varies():
+    with pytest.raises(ValueError, match="no column of the table has two different values"):
+        TablePreprocessor().fit(FRAME[["constant", "empty"]])
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "problem"),
+    [
+        ("age", ["30", "x", "50", "60"], "'age' is a column of numbers, and data row 2 holds 'x'"),
+        (
+            *("age", [1, 2, 3, np.inf]),
+            "'age' is a column of numbers, and data row 4 holds inf: "
+            "correct the cell or leave it empty",
+        ),
+        ("seen", ["never", None, None, None], "'seen' is a column of dates, and data row 1 holds"),
+    ],
+)
+def test_another_kind_of_column_at_prediction(name, values, problem):
+    transformer = TablePreprocessor().fit(FRAME)
+    with pytest.raises(ValueError, match=problem):
+        transformer.transform(FRAME.assign(**{name: values}))
+
+
+def test_numbers_as_text_at_prediction():
+    transformer = TablePreprocessor().fit(FRAME)
+    as_strings = FRAME.assign(age=["30", "40", "50", "60"])
+    np.testing.assert_array_equal(transformer.transform(as_strings), transformer.transform(FRAME))
+
+
+def test_categories_are_the_same_however_they_were_read():
+    """A file of which the codes are all digits, or digits with gaps, is read as numbers."""
+    text = pd.Series(["1", " 2", None, "A"])
+    assert as_text(text)[[0, 1, 3]].tolist() == ["1", "2", "A"]
+    assert as_text(pd.Series([1, 2]))[:2].tolist() == ["1", "2"]
+    assert as_text(pd.Series([1.0, 2.0, np.nan]))[:2].tolist() == ["1", "2"]
+    assert as_text(pd.Series([1.5, np.inf])).tolist() == ["1.5", "inf"]
+    assert as_text(pd.Series([True, None], dtype=object))[0] == "True"
+    assert np.isnan(as_text(text)[2])
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csr_matrix])
+def test_sparse_input_stays_sparse(kind):
+    X = kind(np.array([[0, 2.0], [4, 0], [0, 1]]))
+    transformer = TablePreprocessor()
+    scaled = transformer.fit_transform(X)
+    assert sparse.issparse(scaled)
+    np.testing.assert_array_equal(scaled.toarray(), [[0, 1], [1, 0], [0, 0.5]])
+
+
+def test_columns_that_are_zero_in_training_do_not_exist():
+    X = sparse.csr_array(([3.0, 0.0, 4.0], ([0, 0, 1], [2, 5, 10**9])), shape=(2, 10**9 + 1))
+    transformer = TablePreprocessor().fit(X)
+    np.testing.assert_array_equal(transformer.transform(X).toarray(), [[1, 0], [0, 1]])
+    new = sparse.csr_array(
+        ([7.0, 6.0, 1.0, 9.0], ([0, 0, 1, 1], [0, 2, 5, 10**9])), shape=(2, 10**9 + 1)
+    )
+    np.testing.assert_array_equal(transformer.transform(new).toarray(), [[2, 0], [0, 2.25]])
+    assert transformer.get_feature_names_out().tolist() == ["x2", "x1000000000"]
+
+
+def test_sparse_rows_of_another_width_are_refused():
+    transformer = TablePreprocessor().fit(sparse.csr_array([[1.0, 2]]))
+    with pytest.raises(ValueError, match="has 3 features"):
+        transformer.transform(sparse.csr_array([[1.0, 2, 3]]))
+
+
+def test_a_sparse_table_of_zeros_is_refused():
+    X = sparse.csr_array((3, 4))
+    with pytest.raises(ValueError, match="every value of the table is zero"):
+        TablePreprocessor().fit(X)
+
+
+ISO = ["2021-01-31", "2021-02-05", None, "2021-12-01"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind"),
+    [
+        (ISO, "date"),
+        (["31.01.2021", "5.2.2021", None, "01.12.2021"], "day-first date"),
+        (["31/01/2021", "05/02/2021", None, "1/12/2021"], "day-first date"),
+        (["01/31/2021", "2/5/2021", None, "12-01-2021 0:00"], "month-first date"),
+        (["2021/01/31", "2021/2/5", None, "2021/12/01"], "date"),
+        (["2021-1-31", "2021-2-5", None, "2021-12-1"], "date"),
+        (["31-Jan-2021", "05-Feb-2021", None, "1-Dec-2021"], "date"),
+        (["31 january 2021", "5 February 2021", None, "01 December 2021 "], "date"),
+        (["January 31, 2021", "February 05, 2021", None, "December 1, 2021"], "date"),
+        (["Jan 31 2021 00:00", "Feb 5 2021 00:00", None, "Dec 1 2021 00:00"], "date"),
+    ],
+)
+def test_dates_however_written_are_the_same_days(cells, kind):
+    written, typed = pd.DataFrame({"day": cells}), pd.DataFrame({"day": pd.to_datetime(ISO)})
+    transformer = TablePreprocessor().fit(written)
+    assert transformer.kinds_ == {"day": kind}
+    expected = TablePreprocessor().fit_transform(typed)
+    np.testing.assert_array_equal(transformer.transform(written), expected)
+    np.testing.assert_array_equal(transformer.transform(typed), expected)
+
+
+def days_of(transformer, cells):
+    """Days since 1970 of dates, from their scaled values: two dates of the fit are known."""
+    (low, high), frame = transformer.ranges_["day"], pd.DataFrame({"day": cells})
+    scaler = transformer._steps["scale"]
+    assert low < high
+    return transformer.transform(frame)[:, 0] * scaler.scale_ + scaler.mean_
+
+
+def days(*date):
+    return (datetime.date(*date) - datetime.date(1970, 1, 1)).days
+
+
+def test_the_order_of_day_and_month_is_that_of_the_training_rows():
+    transformer = TablePreprocessor().fit(pd.DataFrame({"day": ["01/31/2021", "02/05/2021"]}))
+    assert transformer.ranges_ == {"day": [days(2021, 1, 31), days(2021, 2, 5)]}
+    assert days_of(transformer, ["03/04/2021"]) == pytest.approx([days(2021, 3, 4)], rel=1e-12)
+    with pytest.raises(ValueError, match="column of month-first dates, and data row 1 holds '31/"):
+        transformer.transform(pd.DataFrame({"day": ["31/01/2021"]}))
+
+
+@pytest.mark.slow
+def test_months_begin_on_their_first_day():
+    transformer = TablePreprocessor().fit(pd.DataFrame({"month": ["May 2021", "June 2021", None]}))
+    assert transformer.ranges_ == {"month": [days(2021, 5, 1), days(2021, 6, 1)]}
+    short = pd.DataFrame({"month": ["Jan-2020", "Feb-2020"]})
+    assert TablePreprocessor().fit(short).kinds_ == {"month": "date"}
+
+
+@pytest.mark.slow
+def test_dates_are_read_by_one_rule_at_prediction():
+    transformer = TablePreprocessor().fit(pd.DataFrame({"day": ["31-Jan-2021", "05-Feb-2021"]}))
+    (written,) = days_of(transformer, ["05-Feb-2021"])
+    iso, gap = days_of(transformer, ["2021-02-05", None])
+    assert iso == written == pytest.approx(days(2021, 2, 5), rel=1e-12)
+    assert gap == pytest.approx(days(2021, 2, 5) - 2.5, rel=1e-12)
+    with pytest.raises(ValueError, match="is a column of dates, and data row 3 holds 'soon'"):
+        transformer.transform(pd.DataFrame({"day": ["31-Jan-2021", None, "soon"]}))
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["03/04/2021", "05/06/2021"],  # which number is the day?
+        ["31/01/2021", "01/31/2021"],
+        ["31.02.2021", "01.02.2021"],
+        ["2021-01-31", "soon"],
+        ["2021", "2022"],
+        ["1.2.3", "1.2.4"],
+        ["20210131", "20210205"],
+        ["2021/01/31", "2021/02/30"],
+        ["2021/01/31", "31-Jan-2021"],  # two formats
+        ["31-Jan-2021", "2021-01-31"],
+        ["January 31, 2021", "May 2021"],
+        ["March", "Marching band of 1999"],
+    ],
+)
+def test_what_is_not_surely_a_date_stays_text(cells):
+    frame = pd.DataFrame({"day": cells})
+    assert TablePreprocessor().fit(frame).kinds_ == {"day": "category"}
+
+
+# Against steps of pandas and scikit-learn ----------------------------------------
+
+
+def mixed(n, seed=0):
+    """Numbers with ties and gaps, texts of few and of many values, booleans, dates."""
+    rng = np.random.default_rng(seed)
+    days = pd.Timestamp("2000-01-01") + pd.to_timedelta(rng.integers(0, 999, n), unit="D")
+    frame = pd.DataFrame(
+        {
+            "color": rng.choice(["red", "blue", "green"], n).astype(object),
+            "size": rng.normal(size=n) * 1e3,
+            "visits": rng.integers(0, 4, n).astype(float),
+            "town": rng.choice([f"town {j}" for j in range(70)], n),
+            "owner": rng.random(n) < 0.3,
+            "born": days,
+            "seen": days.strftime("%d.%m.%Y"),
+        }
+    )
+    for name in ("color", "visits", "born", "seen"):
+        frame.loc[rng.random(n) < 0.1, name] = None
+    return frame
+
+
+def by_hand(frame, new):
+    """The matrix of new rows, by a ColumnTransformer of columns that pandas converted."""
+
+    def columns(of):
+        dates = pd.to_datetime(of["seen"], format="%d.%m.%Y")
+        return pd.DataFrame(
+            {
+                "color": of["color"],
+                "size": of["size"],
+                "visits": of["visits"],
+                "town": of["town"],
+                "owner": of["owner"].map({True: "True", False: "False"}),
+                "born": (of["born"] - pd.Timestamp(0)) / pd.Timedelta(days=1),
+                "seen": (dates - pd.Timestamp(0)) / pd.Timedelta(days=1),
+            }
+        ).replace({None: np.nan})
+
+    numbers, categories = ["size", "visits", "born", "seen"], ["color", "town", "owner"]
+    encode = OneHotEncoder(
+        handle_unknown="infrequent_if_exist", max_categories=40, sparse_output=False
+    )
+    steps = ColumnTransformer(
+        [
+            ("numbers", make_pipeline(SimpleImputer(strategy="median"), PairScaler()), numbers),
+            ("gaps", MissingIndicator(error_on_new=False), numbers),
+            ("categories", encode, categories),
+        ]
+    )
+    return steps.fit(columns(frame)).transform(columns(new))
+
+
+@pytest.mark.parametrize("n", [30, 700])
+def test_the_matrix_is_that_of_steps_of_scikit_learn_to_the_last_bit(n):
+    frame, new = mixed(n), mixed(50, seed=1)
+    transformer = TablePreprocessor()
+    np.testing.assert_array_equal(transformer.fit_transform(frame), by_hand(frame, frame))
+    np.testing.assert_array_equal(transformer.transform(new), by_hand(frame, new))
+    np.testing.assert_array_equal(clone(transformer).fit(frame).transform(new), by_hand(frame, new))
+
+
+@parametrize_with_checks([TablePreprocessor()])
+def test_the_contract_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+# Attributes ----------------------------------------------------------------------
+
+
+def test_attributes_are_of_all_columns_or_of_those_that_are_kept():
+    transformer = TablePreprocessor().fit(FRAME)
+    assert transformer.n_features_in_ == 7
+    assert transformer.feature_names_in_.tolist() == list(FRAME)
+    assert transformer.ranges_ == {"age": [30, 60], "income": [1, 6], "seen": [1, 3]}
+    assert transformer.remarks_[0].startswith("left out, because they have the same value in")
+    assert transformer.remarks_[1].startswith("'seen': read as a date and used as a number of d")
+    with pytest.raises(NotFittedError):
+        TablePreprocessor().transform(FRAME)
+
+
+def test_remarks_say_what_to_do_in_words_of_python():
+    rows = np.arange(90)
+    cells = [str(k / 2) for k in rows]
+    cells[6] = "twelve"
+    frame = pd.DataFrame({"size": cells, "number": rows, "patient": rows // 3, "b": rows % 5})
+    words, identifier, repeated = TablePreprocessor().fit(frame).remarks_
+    assert "1 of its cells is not a number, first 'twelve' in data row 7; correct" in words
+    assert "every row: 'number'; if this is an identifier" in identifier
+    assert "most rows share theirs: 'patient'" in repeated
+    assert "--" not in words + identifier + repeated
+
+
+def test_ranges_may_be_those_of_more_rows():
+    transformer = TablePreprocessor().fit(FRAME, ranges={"age": [1.0, 99.0], "other": [0.0, 1.0]})
+    assert transformer.ranges_ == {"age": [1, 99], "income": [1, 6], "seen": [1, 3]}
+
+
+def test_copies_and_output_as_a_data_frame():
+    transformer = TablePreprocessor().fit(FRAME)
+    again = pickle.loads(pickle.dumps(transformer))
+    np.testing.assert_array_equal(again.transform(FRAME), prepared(FRAME))
+    assert again.remarks_ == transformer.remarks_
+    shown = transformer.set_output(transform="pandas").transform(FRAME[2:])
+    assert list(shown) == transformer.get_feature_names_out().tolist()
+    assert shown.index.tolist() == [2, 3]
+    np.testing.assert_array_equal(shown, prepared(FRAME)[2:])
+
+
+def test_a_column_that_is_constant_in_a_fold_is_left_out_there():
+    frame = mixed(60).assign(late=np.arange(60) // 50)
+    scores = cross_val_score(make_pipeline(TablePreprocessor(), Ridge()), frame, frame["size"])
+    assert np.isfinite(scores).all()
+
+
+# Other tables than data frames of pandas -----------------------------------------
+
+
+@pytest.mark.parametrize("how", ["floats", "objects", "lists"])
+def test_arrays_are_as_data_frames_without_names(how):
+    frame = mixed(80)[["size", "visits"] if how == "floats" else ["size", "visits", "color"]]
+    X = frame.to_numpy() if how == "floats" else frame.to_numpy(dtype=object)
+    X = X.tolist() if how == "lists" else X
+    transformer = TablePreprocessor()
+    np.testing.assert_array_equal(transformer.fit_transform(X), prepared(frame))
+    assert list(transformer.kinds_) == ["x0", "x1", "x2"][: frame.shape[1]]
+    assert not hasattr(transformer, "feature_names_in_")
+    np.testing.assert_array_equal(transformer.transform(X[40:]), prepared(frame)[40:])
+    with pytest.raises(ValueError, match="has 1 features, but TablePreprocessor is expecting"):
+        transformer.transform([row[:1] for row in X])
+
+
+def test_columns_of_an_array_are_found_by_their_place():
+    """The first is constant, and left out."""
+    X = np.column_stack([np.ones(4), [1.0, 2, 5, 9], [np.nan, 1, 1, 2]])
+    transformer = TablePreprocessor().fit(X)
+    assert list(transformer.kinds_) == ["x1", "x2"]
+    np.testing.assert_array_equal(
+        transformer.transform(X + np.array([7, 0, 0])), prepared(X[:, 1:])
+    )
+    frame = pd.DataFrame(X)  # names that are numbers are places
+    np.testing.assert_array_equal(transformer.transform(frame), prepared(X[:, 1:]))
+    named = TablePreprocessor().fit(frame.set_axis(["a", "b", "c"], axis=1))
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        np.testing.assert_array_equal(named.transform(X), prepared(X[:, 1:]))
+
+
+def without(monkeypatch, package):
+    """Make the import of a package fail."""
+
+    def imported(name, *rest, ordinary=builtins.__import__, **options):
+        if name.partition(".")[0] == package:
+            raise ModuleNotFoundError(name, name=package)
+        return ordinary(name, *rest, **options)
+
+    monkeypatch.setattr(builtins, "__import__", imported)
+    monkeypatch.setattr(_optional, "import_module", imported)
+    monkeypatch.delitem(sys.modules, package)
+
+
+def test_numbers_in_an_array_do_not_need_pandas(monkeypatch):
+    X = np.array([[1.0, np.nan], [2.0, 3.0], [5.0, 4.0]])
+    expected = prepared(pd.DataFrame(X, columns=["a", "b"]))
+    without(monkeypatch, "pandas")
+    np.testing.assert_array_equal(prepared(X), expected)
+    np.testing.assert_array_equal(prepared(pl.DataFrame(X, schema=["a", "b"])), expected)
+
+
+def test_polars_gives_what_pandas_gives_without_pyarrow(monkeypatch):
+    frame = mixed(90).drop(columns="born")
+    extra = {
+        "day": pd.Series(pd.date_range("2020-01-01", periods=90)).dt.date,
+        "time": pd.date_range("2020-01-01", periods=90, freq="7h"),
+        "price": [Decimal(k) / 8 for k in range(90)],
+        "code": [None if k % 7 == 0 else k % 5 for k in range(90)],
+        "grade": [str(k % 3) for k in range(90)],
+    }
+    frame = frame.assign(**extra)
+    lists = {name: frame[name].astype(object).where(frame[name].notna(), None) for name in frame}
+    lists["time"] = frame["time"].dt.to_pydatetime()
+    polar = pl.DataFrame({name: list(cells) for name, cells in lists.items()}, strict=False)
+    polar = polar.with_columns(pl.col("grade").cast(pl.Categorical), pl.col("code").cast(pl.Int64))
+    kinds = TablePreprocessor().fit(frame).kinds_
+    assert [kinds[name] for name in extra] == ["date", "date", "number", "number", "category"]
+    expected = prepared(frame)
+    without(monkeypatch, "pyarrow")
+    transformer = TablePreprocessor()
+    np.testing.assert_array_equal(transformer.fit_transform(polar), expected)
+    assert transformer.kinds_ == kinds
+    assert transformer.feature_names_in_.tolist() == list(frame)
+    shuffled = polar.select(reversed(polar.columns))
+    np.testing.assert_array_equal(transformer.transform(shuffled), expected)
+    np.testing.assert_array_equal(transformer.transform(frame), expected)
+
+
+def test_names_that_cannot_be_told_apart_are_refused():
+    frame = pd.DataFrame([[1, 2], [3, 4]], columns=["a", "a"])
+    with pytest.raises(ValueError, match="two columns are named 'a'"):
+        TablePreprocessor().fit(frame)
+    with pytest.raises(TypeError, match="some names of the columns are text and some are not"):
+        TablePreprocessor().fit(frame.set_axis(["a", 1], axis=1))
+
+
+def test_sparse_and_dense_tables_are_not_mixed_up():
+    dense, thin = np.array([[1.0, 0], [0, 2]]), sparse.csr_array([[1.0, 0], [0, 2]])
+    with pytest.raises(TypeError, match="fitted to a table that is not sparse"):
+        TablePreprocessor().fit(dense).transform(thin)
+    transformer = TablePreprocessor().fit(thin)
+    np.testing.assert_array_equal(transformer.transform(dense).toarray(), [[1, 0], [0, 1]])
+    assert transformer.columns_.tolist() == ["x0", "x1"]
+    assert (transformer.kinds_, transformer.ranges_, transformer.remarks_) == ({}, {}, ())
+
+
+# Rows unlike those of the fit ----------------------------------------------------
+
+
+def test_rows_unlike_those_of_the_fit_are_counted_in_blocks():
+    frame = pd.DataFrame({"a": [0.0, 4], "b": [0.0, 4], "town": ["x", "y"], "c": [1, 2]})
+    new = pd.DataFrame(
+        {
+            "a": [5.0, 5.1, -7, None],  # at most a quarter of the range beyond it is not far
+            "b": [1.0, 9, 8, 1],
+            "town": ["x", "z", None, "w"],
+            "c": [None, None, None, None],
+        }
+    )
+    transformer = TablePreprocessor().fit(frame)
+    unlike = Unlike(transformer)
+    parts = [unlike.add(new[:3]), unlike.add(new[3:])]
+    np.testing.assert_array_equal(np.vstack(parts), transformer.transform(new))
+    assert unlike.n_rows == 4
+    assert unlike.notes() == (
+        "no row has a value of 'c': typical values are used instead",
+        "in 2 of 4 rows 'a' is far outside its training range, 0 to 4, furthest -7 and 'b' is far "
+        "outside its training range, 0 to 4, furthest 9; predictions there are extrapolated",
+        "in 2 of 4 rows 'town' has a value that no training row has, first 'z': it tells the model "
+        "nothing",
+    )
+    assert Unlike(transformer).add(frame).shape == (2, 5)
+
+
+def test_like_rows_give_no_note_and_dates_are_said():
+    assert "read as a date" in Unlike(TablePreprocessor().fit(FRAME)).notes()[0]
+    few = FRAME[["age", "town", "owner"]]
+    unlike = Unlike(TablePreprocessor().fit(few))
+    unlike.add(few)
+    assert unlike.notes() == ()
+    thin = Unlike(TablePreprocessor().fit(sparse.csr_array([[1.0, 2]])))
+    assert thin.add(sparse.csr_array([[9.0, 9]])).shape == (1, 2)
+    assert (thin.n_rows, thin.notes()) == (1, ())
+
+
+@pytest.mark.parametrize("n_more", [5, 6])
+def test_only_the_notes_on_most_rows_are_shown(n_more):
+    frame = pd.DataFrame({f"c{k}": np.linspace(0, 1, 9) for k in range(n_more)})
+    new = frame.copy()
+    for k in range(n_more):
+        new.loc[:k, f"c{k}"] = 50
+    unlike = Unlike(TablePreprocessor().fit(frame))
+    unlike.add(new)
+    assert unlike.notes()[0].startswith(f"in {n_more} of 9 rows 'c{n_more - 1}' is far outside")
+    assert ("1 more such notes are left out" in unlike.notes()) == (n_more == 6)
+    assert len(unlike.notes()) == n_more
