@@ -40,7 +40,6 @@ if TYPE_CHECKING:
         LSSVMRegressorCV,
         NonconformityClassifier,
         OneClassWarning,
-        OptimisticScoresWarning,
         PrevalenceClassifier,
         ScalesWarning,
         TransformedTargetRegressorCV,
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
         predict_set,
     )
     from looms.held_out import HeldOut
+    from looms.scores import Scores
 
 __all__ = [
     "SVCCV",
@@ -61,9 +61,9 @@ __all__ = [
     "LSSVMRegressorCV",
     "NonconformityClassifier",
     "OneClassWarning",
-    "OptimisticScoresWarning",
     "PrevalenceClassifier",
     "ScalesWarning",
+    "Scores",
     "TransformedTargetRegressorCV",
     "__version__",
     "assess",
@@ -74,7 +74,12 @@ __all__ = [
 ]
 
 #: Modules of the names that are not in `looms.estimators`.
-_HOMES = {"HeldOut": "held_out", "assess": "assessment", "compare": "assessment"}
+_HOMES = {
+    "HeldOut": "held_out",
+    "Scores": "scores",
+    "assess": "assessment",
+    "compare": "assessment",
+}
 
 #: Modules that ``import looms`` makes available, each imported when it is first used.
 _ROOMS = {module.name for module in iter_modules(__path__) if not module.name.startswith("_")}

@@ -13,7 +13,6 @@ from looms.estimators._warnings import (
     BoundWarning,
     CopiesWarning,
     OneClassWarning,
-    OptimisticScoresWarning,
     ScalesWarning,
 )
 
@@ -28,7 +27,6 @@ __all__ = [
     "LSSVMRegressorCV",
     "NonconformityClassifier",
     "OneClassWarning",
-    "OptimisticScoresWarning",
     "PrevalenceClassifier",
     "ScalesWarning",
     "TransformedTargetRegressorCV",

@@ -7,7 +7,7 @@ from typing import Any, Self
 from looms.estimators._callbacks import CallbackWatcher, with_callbacks
 from looms.estimators._classifier import Classifier
 from looms.estimators._encoding import class_weights, selection_weights
-from looms.estimators._folds import RowsOfFit
+from looms.estimators._folds import RowsOfFit, unfitted
 from looms.estimators._search import SelectingMachine
 from looms.estimators._warnings import warn_of_missed_precision, warn_of_one_class, warn_of_search
 
@@ -86,26 +86,12 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
         takes the whole matrix for up to 5000 samples, and beyond that as many landmarks as pay:
         starting at 64, the number is doubled, up to 2048 or a quarter of the samples, while one
         doubling or two lower the criterion, tuned anew, by 1 % and by the standard error of the
-        gain. In outer folds, of `nested` or of a stack, landmarks are drawn anew. Rows in blocks
+        gain. In outer folds, of `evaluate` or of a stack, landmarks are drawn anew. Rows in blocks
         are not saved with the machine; what needs them all reads them into memory.
     search : {"gradient", "grid"}, default="gradient"
         Search by gradients, or on a fixed grid of 63 points around the start, where the
         parameters of one kernel move together. On landmarks the start is the best point of the
         same grid for a sample of the rows.
-    nested : {"auto", "folds"} or None, default="auto"
-        How the whole choice is repeated without the samples that it is scored on, for ``nested_``
-        and everything derived from it: ``scores_``, intervals and sets. With "folds" the search is
-        repeated without each of ten folds (five after several candidates in folds), or of as many
-        as the rarest class has samples, or groups, or without each fold of a splitter `cv`: that
-        many fits at the first access, which
-        `joblib.parallel_config` runs in parallel. "auto" is "folds" for up to 1000 samples (200
-        with several candidates), if `cv` is None or a number and there can be three folds or more.
-        Beyond that, several candidates reuse the machines of the folds that compare them, chosen
-        or weighted by the rows of the other folds; the outputs on these rows come from machines
-        that saw the fold, so a trace of it is left. A single candidate then has no ``nested_``.
-        For a grid on all samples, each of them in one of three folds or more, "auto" repeats the
-        choice in closed form without every sample, group or fold, for four times the time of the
-        grid and 3 n² numbers in memory for each class of several.
     combine : {"auto", "best", "stack"}, default="auto"
         How several candidates, each tuned anew without each of five folds, are combined by the
         rows of these folds. "best" takes the one with the smallest loss, and among equal ones the
@@ -160,10 +146,6 @@ class LSSVMClassifierCV(Classifier, SelectingMachine):
     choice_units_ : looms.units.Units or None
         Folds without which the candidates were tuned anew, to be compared or stacked. None if they
         were compared by ``held_out_``.
-    nested_ : looms.selection.Nested or None
-        Predictions for each sample by machines that were chosen without it; see `nested`.
-    scores_, scores_se_ : dict of float
-        Figures to quote, and their standard errors; computed at the first access.
     n_iter_ : int
         Iterations of the chosen candidate's last search, at least 1.
     selection_weight_ : ndarray of shape (n_samples,)
@@ -232,7 +214,6 @@ fit_intercept_, n_features_in_, feature_names_in_
         cv: Any = None,
         rank: int | str | None = None,
         search: str = "gradient",
-        nested: str | None = "auto",
         combine: str = "auto",
         random_state: Any = 0,
     ) -> None:
@@ -252,7 +233,6 @@ fit_intercept_, n_features_in_, feature_names_in_
         self.cv = cv
         self.rank = rank
         self.search = search
-        self.nested = nested
         self.combine = combine
         self.random_state = random_state
 
@@ -296,7 +276,8 @@ fit_intercept_, n_features_in_, feature_names_in_
         selection = self._selection_on(rows, watcher)
         _, threshold, calibrator = selection.choice.score
         rule = {"threshold_": threshold, "calibrator_": calibrator}
-        self._set_fitted(classes_=classes, **rule, **selection.attributes())
+        fitted = {"classes_": classes, **rule, **selection.attributes()}
+        self._set_fitted(_unfitted=unfitted(self), **fitted)
         watcher.ends()
         warn_of_search(selection.choice.best, targets)
         warn_of_missed_precision(self.threshold, selection.choice.best.score)

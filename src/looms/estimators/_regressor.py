@@ -18,7 +18,7 @@ from looms.dask._blocks import in_blocks
 from looms.dask._predict import lazy_for_dask
 from looms.estimators._base import ScoredRegressor
 from looms.estimators._callbacks import CallbackWatcher, with_callbacks
-from looms.estimators._folds import RowsOfFit
+from looms.estimators._folds import RowsOfFit, unfitted
 from looms.estimators._least_squares import GivenMachine
 from looms.estimators._search import SelectingMachine
 from looms.estimators._updates import UpdatableMachine
@@ -59,9 +59,9 @@ class Regressor(ScoredRegressor, UpdatableMachine):
     def predict_interval(self, X: Any, coverage: float = 0.9, method: str = "plus") -> Array:
         """Prediction interval for each sample, from models that leave out training samples.
 
-        With ``nested_`` these are the models that were chosen without each fold, or sample;
-        otherwise the n leave-one-out models, whose predictions equal those of n refits and take
-        one matrix product.
+        The models are those of `evaluate`, which has to be called first: if it was nested, those
+        that were chosen without each fold, or sample; otherwise the n leave-one-out models, whose
+        predictions equal those of n refits and take one matrix product.
 
         Parameters
         ----------
@@ -95,21 +95,21 @@ class Regressor(ScoredRegressor, UpdatableMachine):
         about `coverage`, and of at least `coverage` for "minmax" [B21]. This is an average over
         training sets and new samples, not a promise for each x.
 
-        With ``nested_`` each model of "plus" and "minmax" was chosen without the samples that it
+        After nested scores each model of "plus" and "minmax" was chosen without the samples that it
         leaves out. The promise then holds for the tuned machine, except for steps that used all
         samples: the place of a grid, which depends on the features alone, and any scaling before
-        the machine. "scaled" uses leave-one-out models with the chosen hyper-parameters. Without
-        ``nested_``, as with a splitter as `cv`, single samples, or groups, are left out, but the
+        the machine. "scaled" uses leave-one-out models with the chosen hyper-parameters, of
+        ``evaluate(nested=False)``. With these, single samples, or groups, are left out, but the
         choice is not repeated: leave-one-out residuals are too small, the more so the more
         hyper-parameters there are for few samples. With folds the promise is weaker by a term that
         depends on their number [B21], and with groups it is for a sample of a new group, if groups
         are of one size.
 
-        Samples of weight zero take no part. The first call costs n³ flops and keeps n²
-        numbers with the machine, but not in its copies and files ("scaled" another n² per
-        target); m samples cost 2 m n² flops, in blocks of rows that need some ten arrays of
-        8 MB at most. Without ``nested_`` a linear machine of p features, up to half of n, keeps
-        n p numbers, and m samples cost 2 m n p flops, except for "scaled".
+        Samples of weight zero take no part. Closed forms are n² numbers with the machine, but not
+        in its copies and files ("scaled" keeps another n² per target); m samples cost 2 m n² flops,
+        in blocks of rows that need some ten arrays of 8 MB at most. The closed forms of a linear
+        machine of p features, up to half of n, are n p numbers, and m samples cost 2 m n p flops,
+        except for "scaled".
 
         References
         ----------
@@ -124,6 +124,8 @@ class Regressor(ScoredRegressor, UpdatableMachine):
         >>> X = rng.uniform(size=(300, 1))
         >>> y = np.sin(6 * X[:, 0]) + 0.3 * rng.normal(size=300)
         >>> model = LSSVMRegressor(mu=1e-3).fit(X[:200], y[:200])
+        >>> model.evaluate().kind
+        'leave-one-out'
         >>> lower, upper = model.predict_interval(X[200:], coverage=0.9).T
         >>> float(np.mean((lower <= y[200:]) & (y[200:] <= upper)))
         0.89
@@ -140,7 +142,8 @@ class Regressor(ScoredRegressor, UpdatableMachine):
             raise ValueError(
                 f"method='scaled' needs three {word} of non-zero weight, got {n_units}."
             )
-        r, blocks = self._models_without_rows(X, chosen=method != "scaled")
+        asking = "predict_interval"
+        r, blocks = self._models_without_rows(X, asking, chosen=method != "scaled")
         ends = np.empty((X.shape[0], *r.shape[1:], 2))
         if method == "scaled":
             for rows, F in blocks:
@@ -172,7 +175,7 @@ class Regressor(ScoredRegressor, UpdatableMachine):
         cross = cross_of(self.kernel_, X_fit)
         cached: list[LocalScale] | None = vars(self).get("_local_scales")
         if cached is None:
-            left_out = self.left_out()
+            left_out = self._kept(None)
             R = np.empty((units.n_units, *left_out.y.shape))
             with blas_threads(len(train)):
                 for ids, F in left_out.everywhere(units, inner=units):
@@ -302,7 +305,7 @@ class LSSVMRegressorCV(Regressor, SelectingMachine):
         Other criteria are for classes.
     fit_intercept : bool, default=True
         Whether to fit an (unregularized) intercept.
-    optimizer, prior, max_iter, n_restarts, tol_se, copies, cv, rank, search, nested, combine, \
+    optimizer, prior, max_iter, n_restarts, tol_se, copies, cv, rank, search, combine, \
 random_state
         As for `LSSVMClassifierCV`.
 
@@ -311,8 +314,8 @@ random_state
     kernel_, mu_ : the chosen kernel with its hyper-parameters, and the chosen regularization.
     loo_ : HeldOut
         Exact leave-one-out outputs of the chosen machine, or of the stack.
-    members_, landmarks_, held_out_, units_, candidate_weights_, choice_units_, nested_, \
-scores_, scores_se_, selection_, candidates_, cv_results_, best_index_, n_iter_, selection_weight_
+    members_, landmarks_, held_out_, units_, candidate_weights_, choice_units_, \
+selection_, candidates_, cv_results_, best_index_, n_iter_, selection_weight_
         As for `LSSVMClassifierCV`.
     dual_coef_, intercept_, X_fit_, fit_weight_, fit_intercept_, \
 n_features_in_, feature_names_in_
@@ -355,7 +358,6 @@ n_features_in_, feature_names_in_
         cv: Any = None,
         rank: int | str | None = None,
         search: str = "gradient",
-        nested: str | None = "auto",
         combine: str = "auto",
         random_state: Any = 0,
     ) -> None:
@@ -371,7 +373,6 @@ n_features_in_, feature_names_in_
         self.cv = cv
         self.rank = rank
         self.search = search
-        self.nested = nested
         self.combine = combine
         self.random_state = random_state
 
@@ -413,7 +414,7 @@ n_features_in_, feature_names_in_
         watcher = CallbackWatcher(self, X, targets, None if sample_weight is None else weight)
         rows = RowsOfFit(X, targets, targets, weight, weight, weight, groups, False, scorer)
         selection = self._selection_on(rows, watcher)
-        self._set_fitted(**selection.attributes())
+        self._set_fitted(_unfitted=unfitted(self), **selection.attributes())
         watcher.ends()
         warn_of_search(selection.choice.best, targets)
         return self

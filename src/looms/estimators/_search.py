@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -33,15 +34,13 @@ from looms.estimators._folds import (
     OUTER_FOLDS,
     RowsOfFit,
     TunedInFolds,
-    remedy_of_optimism,
-    takes_outer_folds,
+    outer_units_of,
     takes_weight,
     tuned_without,
-    unfitted,
 )
 from looms.estimators._least_squares import LeastSquaresMachine
 from looms.estimators._selection import Selection, combined
-from looms.estimators._warnings import warn_of_copies, warn_of_scales
+from looms.estimators._warnings import warn_of_copies, warn_of_scales, warn_of_time
 from looms.folds import group_numbers, is_grouped, joined_groups
 from looms.kernels import Kernel, Ranked
 from looms.kernels._names import as_kernel, is_estimator
@@ -60,16 +59,14 @@ from looms.units import Units
 
 COPIES = ("apart", "together")
 SEARCHES = ("gradient", "grid")
-NESTED = ("auto", "folds", None)
 COMBINE = ("auto", "best", "stack")
 #: Kernels that "auto" stands for. On 23 tables of 500 rows a stack of them has 0.95 × the error of
 #: "rbf", and on 20 others 0.95; "ard" as a fifth gains 0.4 % [benchmarks/tables/README.md].
 AUTO_KERNELS = ("linear", "rbf", "ranked_laplacian", "weighted_matern12")
-#: Rows up to which "auto" also repeats the choice among candidates, or their weights, in outer
-#: folds.
-FEW_ROWS = 200
 #: Rows up to which rank="auto" takes the whole kernel matrix.
 FULL_ROWS = 5000
+#: Times of a grid that its choices without every row take.
+_ROUNDS = 4.0
 
 
 def chosen_criterion(machine: Any) -> Any:
@@ -94,7 +91,6 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
     cv: Any
     rank: int | str | None
     search: str
-    nested: str | None
     combine: str
     n_iter_: int
     candidate_weights_: Array | None
@@ -105,54 +101,45 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
     best_index_: int
     _outer_seed: int
 
-    @property
-    def _remedy(self) -> str | None:
-        return remedy_of_optimism(self) if self.nested else None
-
     def _selection_on(self, rows: RowsOfFit, watcher: CallbackWatcher) -> Selection:
         """The candidate with the smallest score, or a stack of several."""
+        began = time.perf_counter()
         self._check_parameters()
-        rows, criteria = self._checked_rows(rows), one_or_many(self.criterion)
+        rows = self._checked_rows(rows)
         train, n, X = rows.train, len(rows.train), rows.X
         units, rank = rows.units(self.cv), self._rank_of(n)
         kernels, tried = self._kernels(), self._candidate_kernels(sp.issparse(X))
         estimators = [one for one in tried if is_estimator(one)]
         check_estimators(estimators, is_classifier(self), kernels)
-        candidates = [
-            (kernel, criterion)
-            for kernel, criterion in product(tried, criteria)
-            if criterion is criteria[0] or not is_estimator(kernel)
-        ]
+        candidates = self._candidates(tried)
         X_train = training_rows(X, train, any(one.pairwise for one in kernels))
         whole = rank is None and not all(has_few_features(one, X_train) for one in kernels)
         if whole:
             check_memory(n, SEARCH if self.search == "gradient" else GRID)
-        closed = self.search == "grid" and self.nested == "auto" and rank is None
-        closed = closed and not (self._is_stack or estimators) and Rounds.can_take(units)
-        rounds = Rounds(rows.targets[train], units, classes=rows.classes) if closed else None
-        later = rounds is None and (self.nested == "folds" or not isinstance(X, RowBlocks))
-        later = later and takes_outer_folds(self, self.cv, n, rows.outer_units)
         warn_of_scales(X_train, kernels, getattr(self, "feature_names_in_", None))
         watcher.begins(len(candidates))
         choice = choose(
             candidates,
             objective_of=self._objective_of(rows, X_train, units, rank),
-            search=self._tune() if rounds is None else rounds.scan,
+            search=self._tune(),
             scorer=rows.score,
             watcher=watcher,
             random_state=rows.seed,
             by_value=self.search == "grid",
         )
         selection = Selection(rows, units, choice, self.fit_intercept)
-        if rounds is not None:
-            nested = rounds.nested(train, rows.own(rows.weight), rows.score)
-            selection = replace(selection, nested=nested)
-        elif self._is_stack or (self.search == "gradient" and rank is None):
+        if self._is_stack or (self.search == "gradient" and rank is None):
             selection = combined(self, selection, candidates)
-        # A choice by folds of few rows tells of the rows that it predicts.
-        few = self.nested == "auto" and n <= FEW_ROWS
-        later = later and (selection.nested is None or few or self.nested == "folds")
-        return replace(selection, unfitted=unfitted(self) if later else None)
+        return replace(selection, seconds=time.perf_counter() - began)
+
+    def _candidates(self, tried: list[Any]) -> list[tuple[Any, Any]]:
+        """Kernels to try, each with every criterion; estimators take none."""
+        criteria = one_or_many(self.criterion)
+        return [
+            (kernel, criterion)
+            for kernel, criterion in product(tried, criteria)
+            if criterion is criteria[0] or not is_estimator(kernel)
+        ]
 
     def _checked_rows(self, rows: RowsOfFit) -> RowsOfFit:
         """The rows, with numbers of their groups and a seed."""
@@ -241,27 +228,54 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
             warn_of_copies(X[train], copies[train], remedy)
         return numbers
 
-    def _tuned_in_folds(self) -> Nested | None:
-        """Predictions of every fold by a machine that was tuned anew without it."""
+    @property
+    def _was_tuned(self) -> bool:
+        return True
+
+    def _chosen_anew(self) -> Nested:
+        """In closed form for points of a grid, otherwise by machines tuned anew in folds."""
+        machine = self._unfitted
         targets, _, weight = self.loo_
         classes = is_classifier(self)
         y = self.classes_[class_indices(targets)] if classes else targets
-        most, seed = OUTER_FOLDS, self._outer_seed
-        if self.choice_units_ is not None:  # others than those that compared the candidates
-            most, seed = CHOICE_FOLDS, seed + 1
         weights = weight, self.fit_weight_, self.selection_weight_
         data = self._rows_of_fit(), y, targets, *weights, self.units_.clusters, classes
-        rows = RowsOfFit(*data, seed=seed)
-        try:
-            outer = rows.outer_units(self._unfitted.cv, most)
-        except ValueError:  # of "auto", which takes what can be had
-            return None
-        (machines,) = tuned_without(self, [self._unfitted], outer, rows, self._unfitted.cv)
+        scorer = machine._score if classes else None
+        rows = RowsOfFit(*data, scorer, takes_weight(machine), self._outer_seed)
+        if self._repeats_in_closed_form:
+            return self._in_rounds(rows)
+        most = OUTER_FOLDS
+        if self.choice_units_ is not None:  # others than those that compared the candidates
+            most, rows = CHOICE_FOLDS, replace(rows, seed=rows.seed + 1)
+        outer = outer_units_of(rows, machine.cv, most)
+        warn_of_time(outer.n_units * self._fit_seconds)
+        (machines,) = tuned_without(self, [machine], outer, rows, machine.cv)
         rules = None
         if classes:
             rules = [(machine.threshold_, machine.calibrator_) for machine in machines]
         tuned = TunedInFolds.of(machines, outer, rows)
         return tuned.nested(rows, rows.own(targets), rules, whole=True)
+
+    @property
+    def _repeats_in_closed_form(self) -> bool:
+        """True if a fitted machine repeats its choice in closed form: a grid on all rows."""
+        machine = self._unfitted
+        if machine is None or machine.search != "grid" or machine._is_stack or self.X_fit_ is None:
+            return False
+        kernels = not any(map(is_estimator, machine._candidate_kernels()))
+        return kernels and self.landmarks_ is None and Rounds.can_take(self._units)
+
+    def _in_rounds(self, rows: RowsOfFit) -> Nested:
+        """Choices among the points of the grid without every unit, from one factorization each."""
+        machine, train = self._unfitted, rows.train
+        X, y = training_rows(rows.X, train, self._pairwise), rows.own(rows.targets)
+        check_memory(len(train), GRID)
+        warn_of_time(_ROUNDS * self._fit_seconds, n_jobs=1)
+        rounds = Rounds(y, self._units, classes=rows.classes)
+        objective_of = machine._objective_of(rows, X, self._units, None)
+        for kernel, criterion in machine._candidates(machine._candidate_kernels(sp.issparse(X))):
+            rounds.scan(objective_of(kernel=as_kernel(kernel), criterion=criterion))
+        return rounds.nested(train, rows.own(rows.weight), rows.score)
 
     @property
     def _is_stack(self) -> bool:
@@ -297,8 +311,6 @@ class SelectingMachine(CallbackSupportMixin, LeastSquaresMachine):  # type: igno
                 "criterion and prior=False."
             )
         check_known(self.combine, "combine", COMBINE)
-        if self.nested not in NESTED:
-            raise ValueError(f"nested must be 'auto', 'folds' or None, got {self.nested!r}.")
         check_flag("fit_intercept", self.fit_intercept)
         check_flag("prior", self.prior)
         check_known(self.optimizer, "optimizer", OPTIMIZERS)
