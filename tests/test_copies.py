@@ -150,7 +150,7 @@ def test_copies_held_out_together_are_not_seen_by_the_machine_that_predicts_them
 
 
 def test_intervals_come_from_machines_that_saw_no_copy():
-    machine = LSSVMRegressorCV(copies="together", nested=None).fit(X[AGAIN], Y[AGAIN])
+    machine = LSSVMRegressorCV(copies="together").fit(X[AGAIN], Y[AGAIN])
     K, new = machine.kernel_(X[AGAIN]), X[:5] + 0.1
     solved = solve(K, Y[AGAIN], machine.mu_)
     solved.cross = lambda rows: machine.kernel_(rows, X[AGAIN])

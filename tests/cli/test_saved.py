@@ -29,7 +29,7 @@ TARGET = {"target": "y"}
 
 def fitted(name):
     """A pipeline or machine, its features, and its targets."""
-    numbers, machine = FRAME[["b", "a"]], LSSVMClassifierCV("linear", nested=None)
+    numbers, machine = FRAME[["b", "a"]], LSSVMClassifierCV("linear")
     if name == "table":
         return make_pipeline(table_preprocessor(FRAME), machine).fit(FRAME, LABELS), FRAME, LABELS
     if name == "scaler":

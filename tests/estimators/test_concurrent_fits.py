@@ -31,10 +31,10 @@ KERNEL = RBF() + 0.1 * Ranked(Matern()) * Linear()
 MACHINES = {
     "classifier": (LSSVMClassifier(KERNEL), CLASSES),
     "regressor": (LSSVMRegressor(KERNEL), Y),
-    "classifier that tunes": (LSSVMClassifierCV([RBF(), Linear()], nested=None), CLASSES),
+    "classifier that tunes": (LSSVMClassifierCV([RBF(), Linear()]), CLASSES),
     "regressor that tunes": (LSSVMRegressorCV("ard"), Y),
     "regressor on landmarks": (LSSVMRegressorCV(rank=20, random_state=0), Y),
-    "support vector machine": (SVCCV(param_grid=GRID, nested=None), CLASSES),
+    "support vector machine": (SVCCV(param_grid=GRID), CLASSES),
 }
 
 
@@ -61,8 +61,8 @@ def test_folds_of_fits_side_by_side_leave_the_filters_of_warnings_alone():
     def fit(_):
         ready.wait(60)
         for _ in range(2):
-            LSSVMRegressorCV(nested="folds").fit(X, Y)
-            TransformedTargetRegressorCV(transforms=["none"], nested=None).fit(X, Y)
+            LSSVMRegressorCV().fit(X, Y)
+            TransformedTargetRegressorCV(transforms=["none"]).fit(X, Y)
 
     with ThreadPoolExecutor(N_THREADS) as pool:
         list(pool.map(fit, range(N_THREADS)))
@@ -89,9 +89,9 @@ def test_fits_side_by_side_are_those_one_after_the_other():
 @pytest.mark.parametrize(
     ("kernel", "options"),
     [
-        (KERNEL, {"nested": None}),
+        (KERNEL, {}),
         (KERNEL, {"search": "grid"}),
-        ("linear", {"nested": None}),
+        ("linear", {}),
         ("linear", {"search": "grid"}),
         ("rbf", {"rank": 20}),
     ],

@@ -109,7 +109,7 @@ class TestFewFeatures:
         residuals, blocks = model._models_without_rows(S)
         F = np.vstack([outputs for _, outputs in blocks])
         assert_allclose(np.diagonal(F), NOISY - residuals, rtol=1e-9, atol=1e-9)
-        nested = model.nested_
+        nested = model.evaluate()._nested
         for i in range(N):
             rest = nested.folds != nested.folds[i]
             mine = nested.machines[nested.machine[nested.folds[i]]]

@@ -201,8 +201,8 @@ def test_the_seed_draws_repetitions_and_search_takes_another_way():
     assert_array_equal(fitted(random_state=1).units_.codes, fitted(random_state=1).units_.codes)
     assert (fitted(random_state=1).units_.codes != fitted(random_state=2).units_.codes).any()
     one = machine("two classes", cv=3, search="grid").fit(X, TARGETS["two classes"])
-    assert one.nested_ is not None
-    assert fitted().nested_ is None
+    assert one.evaluate()._nested is not None
+    assert fitted().evaluate()._nested is None
     assert one.mu_ != fitted().mu_
 
 
@@ -360,11 +360,13 @@ def test_clones_fit_the_same_and_pickles_keep_what_was_held_out(target, options)
     for other in (again, kept):
         assert_array_equal(other.held_out_.outputs, model.held_out_.outputs)
         assert_array_equal(other.units_.codes, model.units_.codes)
-        assert other.scores_ == pytest.approx(model.scores_, nan_ok=True)
+        assert other.evaluate() == pytest.approx(model.evaluate(), nan_ok=True)
         if "search" in options:
-            assert_array_equal(other.nested_.held_out.outputs, model.nested_.held_out.outputs)
+            assert_array_equal(
+                other.evaluate()._nested.held_out.outputs, model.evaluate()._nested.held_out.outputs
+            )
         else:
-            assert other.nested_ is model.nested_ is None
+            assert other.evaluate()._nested is model.evaluate()._nested is None
 
 
 @pytest.mark.slow
@@ -376,9 +378,9 @@ def test_intervals_of_a_search_repeated_in_folds_are_of_machines_tuned_without_t
     target, groups, weight, cv
 ):
     w = np.ones(N) if WEIGHTS[weight] is None else WEIGHTS[weight]
-    model = machine(target, nested="folds", cv=cv)
+    model = machine(target, cv=cv)
     model.fit(X, TARGETS[target], sample_weight=w, groups=groups)
-    nested, new = model.nested_, RNG.normal(size=(4, 3))
+    nested, new = model.evaluate()._nested, RNG.normal(size=(4, 3))
     F = np.empty((len(new), *nested.held_out.y.shape))
     outputs = np.empty(nested.held_out.y.shape)
     for number in np.unique(nested.folds):
@@ -386,7 +388,7 @@ def test_intervals_of_a_search_repeated_in_folds_are_of_machines_tuned_without_t
         rest = np.setdiff1d(np.flatnonzero(w), nested.rows[fold])
         tuned = (
             clone(model)
-            .set_params(nested=None)
+            .set_params()
             .fit(
                 X[rest],
                 TARGETS[target][rest],
@@ -405,8 +407,8 @@ def test_intervals_of_a_search_repeated_in_folds_are_of_machines_tuned_without_t
 @pytest.mark.slow
 def test_machines_tuned_without_a_fold_see_classes_weigh_what_they_do_in_all(target, groups):
     y, w = TARGETS[target], WEIGHTS["some are zero"]
-    model = machine(target, nested="folds").fit(X, y, sample_weight=w, groups=groups)
-    nested, classes = model.nested_, np.unique(y)
+    model = machine(target).fit(X, y, sample_weight=w, groups=groups)
+    nested, classes = model.evaluate()._nested, np.unique(y)
     outputs, plain = (np.empty(nested.held_out.y.shape) for _ in range(2))
     for number in np.unique(nested.folds):
         fold = nested.folds == number
@@ -414,7 +416,7 @@ def test_machines_tuned_without_a_fold_see_classes_weigh_what_they_do_in_all(tar
         shares = sum((y == c) * (w[y == c].sum() / w[rest][y[rest] == c].sum()) for c in classes)
         for found, weight in ((outputs, w * shares), (plain, w)):
             own = None if groups is None else groups[rest]
-            tuned = clone(model).set_params(nested=None)
+            tuned = clone(model).set_params()
             tuned.fit(X[rest], y[rest], sample_weight=weight[rest], groups=own)
             found[fold] = tuned._outputs(X[nested.rows[fold]])
     assert_allclose(nested.held_out.outputs, outputs, rtol=1e-6, atol=1e-8)
@@ -426,10 +428,10 @@ def test_machines_tuned_without_a_fold_see_classes_weigh_what_they_do_in_all(tar
 @pytest.mark.filterwarnings("ignore")
 def test_few_rows_have_figures_all_the_same(n, target):
     y = np.arange(n) % 2 if "classes" in target else np.arange(n) * 1.0
-    model = machine(target, nested="auto").fit(RNG.normal(size=(n, 2)), y)
+    model = machine(target).fit(RNG.normal(size=(n, 2)), y)
     names = ("error", "ber") if "classes" in target else ("rmse", "mae", "r2")
-    assert np.isfinite([model.scores_[name] for name in names]).all()
-    assert (model.nested_ is None) == (n < (6 if "classes" in target else 4))
+    assert np.isfinite([model.evaluate()[name] for name in names]).all()
+    assert (model.evaluate()._nested is None) == (n < (6 if "classes" in target else 4))
 
 
 @pytest.mark.slow
@@ -438,20 +440,20 @@ def test_a_threshold_by_a_metric_without_weights_is_set_in_every_fold():
         return np.mean(y_true == y_pred)
 
     y = TARGETS["two classes"]
-    model = machine("two classes", threshold=agreement, nested="folds").fit(X, y)
-    assert 0 <= model.scores_["error"] <= 1
+    model = machine("two classes", threshold=agreement).fit(X, y)
+    assert 0 <= model.evaluate()["error"] <= 1
 
 
 @pytest.mark.slow
 def test_groups_of_one_class_each_meet_in_folds():
     group = np.repeat(np.arange(8), 5)
     X = np.random.default_rng(0).normal(size=(40, 2))
-    model = machine("two classes", nested="auto").fit(X, group % 2, groups=group)
-    assert len(np.unique(model.nested_.folds)) == 4
-    assert np.isfinite(model.scores_["auc"])
+    model = machine("two classes").fit(X, group % 2, groups=group)
+    assert len(np.unique(model.evaluate()._nested.folds)) == 4
+    assert np.isfinite(model.evaluate()["auc"])
 
 
 def test_showing_a_machine_tunes_nothing(monkeypatch):
-    model = machine("two classes", nested="auto").fit(X, TARGETS["two classes"])
+    model = machine("two classes").fit(X, TARGETS["two classes"])
     model._repr_html_()
     assert model._nested is None

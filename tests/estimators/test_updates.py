@@ -14,7 +14,6 @@ from looms import (
     LSSVMClassifierCV,
     LSSVMRegressor,
     LSSVMRegressorCV,
-    OptimisticScoresWarning,
 )
 from looms.blocks import ArrayBlocks
 from looms.kernels import RBF, Polynomial
@@ -72,8 +71,8 @@ def check(ours, theirs):
     else:
         ends = [model.predict_interval(X_new) for model in (ours, theirs)]
         assert_allclose(*ends, atol=1e-9)
-    scores = ours._scored().scores
-    for name, value in theirs.scores_.items():
+    scores = ours.evaluate().with_errors
+    for name, value in theirs.evaluate().items():
         assert_allclose(scores[name][0], value, rtol=1e-8)
 
 
@@ -175,7 +174,7 @@ def refitted(whole, rows, new):
 @pytest.mark.parametrize(("name", "weight"), in_turn(SUMS, [WEIGHT, None]))
 @pytest.mark.slow
 def test_rows_leave_and_join_stacks_and_machines_on_landmarks(name, weight, tmp_path):
-    whole = LSSVMRegressorCV(nested=None, **SUMS[name]).fit(X, Y, sample_weight=weight)
+    whole = LSSVMRegressorCV(**SUMS[name]).fit(X, Y, sample_weight=weight)
     assert len(whole.members_) == (1 if name == "landmarks" else 2)
     rest = np.delete(np.arange(N), ROWS)
     ours = whole.without(ROWS)
@@ -196,7 +195,7 @@ def test_rows_leave_and_join_stacks_and_machines_on_landmarks(name, weight, tmp_
 
 
 def test_rows_in_blocks_are_not_in_a_pickle_to_be_removed():
-    whole = LSSVMRegressorCV(nested=None, rank=20).fit(ArrayBlocks(X), Y)
+    whole = LSSVMRegressorCV(rank=20).fit(ArrayBlocks(X), Y)
     saved = pickle.loads(pickle.dumps(whole))
     for update in (lambda: saved.without(ROWS), lambda: saved.with_rows(X[:1], Y[:1])):
         with pytest.raises(ValueError, match="fit it to rows in memory"):
@@ -217,7 +216,7 @@ def test_the_rest_of_a_group_is_held_out_together(options):
             without.decision_function(X[rest][out]) + without.threshold_,
         )
     assert np.abs(ours.held_out_.outputs - ours.loo_.outputs).max() > 1e-3
-    assert ours._scored().scores["error"][0] > 0
+    assert ours.evaluate().with_errors["error"][0] > 0
     made_again = pickle.loads(pickle.dumps(ours))
     units = Units.of_numbers(ours.units_.clusters)
     assert_allclose(
@@ -304,14 +303,14 @@ def test_scores_of_a_tuned_machine_are_called_optimistic_after_a_change(change, 
     ours = whole.with_rows(X[:1], Y[:1]) if change == "with rows" else whole.without(ROWS)
     ours = ours.without([0]) if change == "twice" else ours
     save_model(tmp_path / "m.skops", ours, {})
-    assert whole.nested_ is not None
-    assert ours.nested_ is None
-    assert whole.scores_["rmse"] > ours._scored().scores["rmse"][0]  # those of the choice
+    assert whole.evaluate()._nested is not None
+    assert ours.evaluate()._nested is None
+    assert whole.evaluate()["rmse"] > ours.evaluate().with_errors["rmse"][0]  # those of the choice
     for one in (ours, pickle.loads(pickle.dumps(ours)), load_model(tmp_path / "m.skops").model):
         with pytest.warns(OptimisticScoresWarning, match="fit the self-tuning machine anew"):
-            assert one.scores_["rmse"] == ours._scored().scores["rmse"][0]
-    assert ours.fit(X, Y).scores_["rmse"] > 0  # at values that are given now
+            assert one.evaluate()["rmse"] == ours.evaluate().with_errors["rmse"][0]
+    assert ours.fit(X, Y).evaluate()["rmse"] > 0  # at values that are given now
 
 
 def test_scores_of_a_given_machine_are_not_optimistic_after_a_change():
-    assert fitted("regressor").without(ROWS).scores_["rmse"] > 0
+    assert fitted("regressor").without(ROWS).evaluate()["rmse"] > 0
