@@ -24,6 +24,7 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 import pytest
+from evaluated import evaluated
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from typer.testing import CliRunner
 
@@ -229,7 +230,7 @@ def area(name: str) -> None:
 
 
 def intervals(name: str, **options: Any) -> None:
-    ends = fitted(name, "numbers").predict_interval(new_rows(name), 0.8, **options)
+    ends = evaluated(fitted(name, "numbers")).predict_interval(new_rows(name), 0.8, **options)
     assert (ends[:, 0] < ends[:, 1]).all()
 
 
@@ -238,7 +239,7 @@ def scaled(name: str) -> None:
 
 
 def sets(name: str) -> None:
-    assert fitted(name, "classes").predict_set(new_rows(name), 0.8).shape == (4, 2)
+    assert evaluated(fitted(name, "classes")).predict_set(new_rows(name), 0.8).shape == (4, 2)
 
 
 def deletion(name: str) -> None:

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from evaluated import evaluated
 from sklearn.base import clone
 
 from looms import (
@@ -99,12 +100,12 @@ def test_fits_side_by_side_are_those_one_after_the_other():
 def test_a_fitted_machine_predicts_in_several_threads(kernel, options):
     """What a prediction caches is made by several at a time here."""
     machine = LSSVMRegressorCV(kernel, **options).fit(X, Y)
-    expected = clone(machine).fit(X, Y).predict_interval(X).tobytes()
+    expected = evaluated(clone(machine).fit(X, Y)).predict_interval(X).tobytes()
     ready = threading.Barrier(N_THREADS)
 
     def intervals(_):
         ready.wait(60)
-        return machine.predict_interval(X).tobytes()
+        return evaluated(machine).predict_interval(X).tobytes()
 
     with ThreadPoolExecutor(N_THREADS) as pool:
         assert set(pool.map(intervals, range(N_THREADS))) == {expected}

@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from evaluated import evaluated
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.cluster import KMeans
@@ -140,7 +141,9 @@ def test_intervals_and_updates_are_of_refits(name):
     without = [np.delete(every, i) for i in every]
     residuals = np.array([y[i] - outputs(G, rows[i : i + 1])[0] for i, G in enumerate(without)])
     F = np.stack([outputs(G, NEW) for G in without], axis=1)
-    assert_allclose(model.predict_interval(NEW, 0.8), jackknife_plus(residuals, F, 0.8), rtol=1e-6)
+    assert_allclose(
+        evaluated(model).predict_interval(NEW, 0.8), jackknife_plus(residuals, F, 0.8), rtol=1e-6
+    )
 
 
 @pytest.mark.parametrize("options", [{}, {"search": "grid"}, {"rank": 10}, {"cv": "2x3"}])
@@ -215,15 +218,17 @@ def test_a_single_estimator_is_scored_where_its_threshold_was_set():
     decided = model.held_out_.outputs > model.threshold_
     assert model.evaluate()["error"] == pytest.approx(np.mean(decided != (TWO == "yes")))
     assert len(fits) == 6
-    model.predict_set(NEW)
+    evaluated(model).predict_set(NEW)
     assert len(fits) == 6 + N
-    model.predict_set(NEW)
+    evaluated(model).predict_set(NEW)
     assert len(fits) == 6 + N
     for refused in (lambda: model.without([0]), model.certify):
         with pytest.raises(ValueError, match=r"no kernel|has none"):
             refused()
     with pytest.raises(ValueError, match="scaled' needs a kernel"):
-        LSSVMRegressorCV(LinearRegression()).fit(X, Y).predict_interval(NEW, method="scaled")
+        evaluated(LSSVMRegressorCV(LinearRegression()).fit(X, Y)).predict_interval(
+            NEW, method="scaled"
+        )
 
 
 @pytest.mark.slow

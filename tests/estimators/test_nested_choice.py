@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from evaluated import evaluated
 from numpy.testing import assert_allclose, assert_array_equal
 from pairwise import pairwise
 
@@ -155,14 +156,16 @@ def test_outputs_intervals_and_sets_are_of_models_chosen_without_the_rows(
     r = nested.held_out.residuals
     if "classes" not in target:
         for method, jackknife in (("plus", jackknife_plus), ("minmax", jackknife_minmax)):
-            ours = model.predict_interval(NEW, 0.8, method)
+            ours = evaluated(model).predict_interval(NEW, 0.8, method)
             assert_allclose(ours, jackknife(r, F, 0.8), rtol=1e-6, atol=1e-8)
         return
     labels = class_indices(anew.y)
     own = class_margins((anew.y - r).reshape(len(r), -1))[np.arange(len(r)), labels]
     margins = class_margins(F.reshape(*F.shape[:2], -1))
     for share in (0.6, 0.85):
-        assert_array_equal(model.predict_set(NEW, share), prediction_sets(own, margins, share))
+        assert_array_equal(
+            evaluated(model).predict_set(NEW, share), prediction_sets(own, margins, share)
+        )
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from evaluated import evaluated
 from numpy.testing import assert_allclose
 
 from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
@@ -36,9 +37,9 @@ def test_intervals_on_as_many_landmarks_as_rows_are_those_of_the_kernel_matrix(g
     whole = LSSVMRegressor(low.kernel_, mu=low.mu_).fit(S, y, groups=groups)
     alone = LSSVMRegressor(low.kernel_, mu=low.mu_).fit(S, y)
     for method in ("plus", "minmax", "scaled")[: 3 if groups is None or groups.max() > 1 else 1]:
-        ours = low.predict_interval(X[N:], 0.8, method)
-        assert_allclose(ours, whole.predict_interval(X[N:], 0.8, method), rtol=1e-6)
-        of_rows = alone.predict_interval(X[N:], 0.8, method)
+        ours = evaluated(low).predict_interval(X[N:], 0.8, method)
+        assert_allclose(ours, evaluated(whole).predict_interval(X[N:], 0.8, method), rtol=1e-6)
+        of_rows = evaluated(alone).predict_interval(X[N:], 0.8, method)
         assert (groups is None) == np.allclose(ours, of_rows, rtol=1e-6)
 
 
@@ -75,7 +76,7 @@ def test_rows_in_blocks_give_what_a_matrix_gives(tmp_path):
     with pytest.raises(ValueError, match="X has 3 features, but LSSVMRegressorCV is expecting 4"):
         again.predict(ArrayBlocks(X[N:, :3]))
     with pytest.raises(ValueError, match="a saved machine does not hold those that were in blocks"):
-        again.predict_interval(X[N:])
+        evaluated(again).predict_interval(X[N:])
     single = ArrayBlocks(X[:N].astype(np.float32))
     assert_allclose(
         regressor().fit(single, NUMBERS[:N]).predict(X[N:]),
@@ -175,9 +176,11 @@ def test_every_use_of_rows_in_blocks_is_that_of_a_matrix():
     ours, theirs = (regressor(rank=20).fit(rows, y) for rows in (blocks, memory))
     new, removed = X[n : n + 5], np.array([0, 60, 119])
     for method in ("plus", "minmax", "scaled"):
-        expected = theirs.predict_interval(new, 0.8, method)
-        assert_allclose(ours.predict_interval(new, 0.8, method), expected, rtol=1e-9)
-        assert_allclose(ours.predict_interval(ArrayBlocks(new), 0.8, method), expected, rtol=1e-9)
+        expected = evaluated(theirs).predict_interval(new, 0.8, method)
+        assert_allclose(evaluated(ours).predict_interval(new, 0.8, method), expected, rtol=1e-9)
+        assert_allclose(
+            evaluated(ours).predict_interval(ArrayBlocks(new), 0.8, method), expected, rtol=1e-9
+        )
     assert_allclose(case_deletion(ours).rms_change, case_deletion(theirs).rms_change, rtol=1e-9)
     for change in (
         lambda machine: machine.without(removed),
@@ -191,8 +194,8 @@ def test_every_use_of_rows_in_blocks_is_that_of_a_matrix():
         ours, theirs = (regressor(rank=20, **options).fit(rows, y) for rows in (blocks, memory))
         assert ours.evaluate()._nested is not None
         assert ours.evaluate() == pytest.approx(theirs.evaluate(), rel=1e-9)
-        expected = theirs.predict_interval(new, 0.8)
-        assert_allclose(ours.predict_interval(new, 0.8), expected, rtol=1e-9)
+        expected = evaluated(theirs).predict_interval(new, 0.8)
+        assert_allclose(evaluated(ours).predict_interval(new, 0.8), expected, rtol=1e-9)
 
 
 @pytest.mark.slow

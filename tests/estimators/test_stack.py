@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from evaluated import evaluated
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
@@ -198,15 +199,15 @@ def test_without_folds_the_best_is_taken_with_a_warning(splits):
     with pytest.warns(UserWarning, match="are not stacked, since .* (fewer than 3|cv has 2 folds)"):
         model.fit(X, y)
     assert len(model.members_) == 1
-    assert model.evaluate()._nested is None
+    assert model.choice_units_ is None
 
 
 @pytest.mark.parametrize("cv", [GapKFold(4, gap=2), KFold(4, shuffle=True, random_state=1)])
-@pytest.mark.parametrize("nested", [None, "folds"])
+@pytest.mark.parametrize("nested", [False, True])
 @pytest.mark.slow
 def test_splits_are_the_folds_that_candidates_are_tuned_without(cv, nested):
     kernels = ["linear", "rbf"]
-    stack = LSSVMRegressorCV(kernels, combine="stack", cv=cv, nested=nested).fit(X, Y)
+    stack = LSSVMRegressorCV(kernels, combine="stack", cv=cv).fit(X, Y)
     outer, outputs = stack.choice_units_, np.empty((2, len(Y)))
     for rows, tested in zip(outer, outer.tested_by, strict=True):
         rest = np.delete(np.arange(len(Y)), rows)
@@ -222,7 +223,7 @@ def test_splits_are_the_folds_that_candidates_are_tuned_without(cv, nested):
     if shares is None:  # of a single machine
         shares = np.eye(2)[stack.best_index_]
     assert_allclose(shares, weights, atol=1e-5)
-    if nested == "folds":
+    if nested:
         rows, tested = next(iter(outer)), outer.tested_by[0]
         rest = np.delete(np.arange(len(Y)), rows)
         inner = outer.among(rest).codes
@@ -245,24 +246,23 @@ def accuracy_score_of(y_true, y_predicted):
     return np.mean(y_true == y_predicted)
 
 
-@pytest.mark.parametrize("nested", ["auto", "folds"])
 @pytest.mark.slow
-def test_of_few_rows_the_whole_choice_is_repeated(nested):
-    model = machine("numbers", kernel=["linear", "rbf"], combine="stack", nested=nested).fit(X, Y)
+def test_the_whole_choice_is_repeated():
+    model = machine("numbers", kernel=["linear", "rbf"], combine="stack").fit(X, Y)
     nested = model.evaluate()._nested
     assert len(np.unique(nested.folds)) == 5
     rest = nested.folds != 3
     alone = machine("numbers", kernel=["linear", "rbf"], combine="stack")
     alone.fit(X[rest], Y[rest])
     assert_allclose(nested.held_out.outputs[~rest], alone.predict(X[~rest]), rtol=1e-6)
-    intervals = model.predict_interval(X_NEW)
+    intervals = evaluated(model).predict_interval(X_NEW)
     assert (intervals[:, 0] < intervals[:, 1]).all()
 
 
 @pytest.mark.slow
 def test_intervals_are_of_the_stacks_without_each_fold():
     model = machine("numbers", combine="stack").fit(X, Y)
-    residuals, blocks = model._models_without_rows(X)
+    residuals, blocks = evaluated(model)._models_without_rows(X, "x")
     F = np.concatenate([f for _, f in blocks])
     assert_allclose(
         F[range(len(X)), range(len(X))], model.evaluate()._nested.held_out.outputs, rtol=1e-8

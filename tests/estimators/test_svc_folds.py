@@ -6,6 +6,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from evaluated import evaluated
 from numpy.testing import assert_allclose, assert_array_equal
 from pairwise import pairwise
 from sklearn import config_context
@@ -170,7 +171,9 @@ def test_a_kernel_matrix_and_sparse_samples_have_groups_too():
         atol=1e-8,
     )
     K_new = RBF(GAMMA)(NEW, X)
-    assert_array_equal(given.predict_set(K_new), plain.predict_set(sp.csr_array(NEW)))
+    assert_array_equal(
+        evaluated(given).predict_set(K_new), evaluated(plain).predict_set(sp.csr_array(NEW))
+    )
 
 
 @pytest.mark.parametrize(
@@ -181,13 +184,16 @@ def test_a_kernel_matrix_and_sparse_samples_have_groups_too():
         ({}, np.where(TWO == "no", 0, np.arange(N)), "class 'no' are in one group"),
         ({"cv": 1}, None, "cv must be from 2 folds to the number of rows"),
         ({"cv": [*KFold(4).split(X)]}, np.arange(N) % 2, "cv separates rows of a group"),
-        ({"nested": "rows"}, None, "nested must be None or 'folds'"),
-        ({"cv": KFold(12)}, None, "cv has 12 folds, and choices are made anew"),
     ],
 )
 def test_what_cannot_be_held_out_is_refused(options, groups, text):
     with pytest.raises(ValueError, match=text):
         SVCCV(**HELD, **options).fit(X, TWO, groups=groups)
+
+
+def test_folds_that_are_too_many_for_an_evaluation():
+    with pytest.raises(ValueError, match="cv has 12 folds, and choices are made anew"):
+        SVCCV(**HELD, cv=KFold(12)).fit(X, TWO).evaluate()
 
 
 def test_groups_are_routed():
@@ -242,20 +248,15 @@ class TestNested:
         assert model.evaluate()["auc"] == pair_auc(y, f, sets, [], [], np.ones(N))[0]
 
     @pytest.mark.slow
-    def test_the_machine_is_that_of_all_rows(self):
-        plain, nested = (SVCCV(**HELD, nested=n).fit(X, TWO) for n in (None, "folds"))
-        assert_array_equal(plain.dual_coef_, nested.dual_coef_)
-        assert plain.threshold_ == nested.threshold_
-        assert plain.evaluate()._nested is None
-
-    @pytest.mark.slow
     def test_it_comes_back_from_a_file(self, tmp_path):
         model = SVCCV(**HELD).fit(X, TWO, groups=GROUPS)
         save_model(tmp_path / "m.skops", model, {})
         for loaded in (load_model(tmp_path / "m.skops").model, pickle.loads(pickle.dumps(model))):
             assert loaded.evaluate() == model.evaluate()
             assert loaded.evaluate().standard_errors == model.evaluate().standard_errors
-            assert_array_equal(loaded.predict_set(NEW, 0.8), model.predict_set(NEW, 0.8))
+            assert_array_equal(
+                evaluated(loaded).predict_set(NEW, 0.8), evaluated(model).predict_set(NEW, 0.8)
+            )
 
 
 class TestScores:
@@ -329,7 +330,7 @@ class TestSets:
         scores = class_margins(new.reshape(len(NEW), N, -1))
         for coverage, conditional in product((0.5, 0.8), (False, True)):
             expected = prediction_sets(loo, scores, coverage, labels if conditional else None)
-            assert_array_equal(model.predict_set(NEW, coverage, conditional), expected)
+            assert_array_equal(evaluated(model).predict_set(NEW, coverage, conditional), expected)
 
     @pytest.mark.slow
     def test_nested_ones_are_of_machines_chosen_without_the_fold(self):
@@ -342,4 +343,4 @@ class TestSets:
         loo = class_margins(nested.held_out.outputs[:, None])[np.arange(N), labels]
         for coverage in (0.6, 0.7, 0.8, 0.9):
             expected = prediction_sets(loo, class_margins(new[..., None]), coverage)
-            assert_array_equal(model.predict_set(points, coverage), expected)
+            assert_array_equal(evaluated(model).predict_set(points, coverage), expected)

@@ -4,6 +4,7 @@ from dataclasses import astuple
 
 import numpy as np
 import pytest
+from evaluated import evaluated
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 from sklearn.base import clone
@@ -78,8 +79,8 @@ def test_a_fit_is_that_of_the_transformed_target_and_loo_is_that_of_refits():
     assert_allclose(model.loo_.outputs[3], own)
     median = clone(model).set_params(statistic="median").fit(X, Y, sample_weight=WEIGHT)
     assert_allclose(median.predict(X_NEW), np.exp(f))
-    ends = np.exp(machine.predict_interval(X_NEW, 0.8))
-    assert_allclose(model.predict_interval(X_NEW, 0.8), ends)
+    ends = np.exp(evaluated(machine).predict_interval(X_NEW, 0.8))
+    assert_allclose(evaluated(model).predict_interval(X_NEW, 0.8), ends)
 
 
 @pytest.mark.slow
@@ -91,7 +92,9 @@ def test_without_a_transform_it_is_the_machine_itself():
     assert_allclose(
         model.evaluate().standard_errors["mae"], machine.evaluate().standard_errors["mae"]
     )
-    assert_allclose(model.predict_interval(X_NEW), machine.predict_interval(X_NEW))
+    assert_allclose(
+        evaluated(model).predict_interval(X_NEW), evaluated(machine).predict_interval(X_NEW)
+    )
 
 
 BLOCKS = [np.flatnonzero(np.arange(N) // 15 == k) for k in range(4)]
@@ -103,12 +106,13 @@ def test_scores_of_repeated_folds_are_those_of_the_machine_itself(cv):
     machine = LSSVMRegressorCV(cv=cv).fit(X, Y, sample_weight=WEIGHT)
     model = Transformed(LSSVMRegressorCV(cv=cv), "none", statistic="median")
     model.fit(X, Y, sample_weight=WEIGHT)
-    for name, value in machine.evaluate().items():
-        assert_allclose(model.evaluate()[name], value)
+    for name, value in machine.evaluate(nested=False).items():
+        assert_allclose(model.evaluate(nested=False)[name], value)
         assert_allclose(
-            model.evaluate().standard_errors[name], machine.evaluate().standard_errors[name]
+            model.evaluate(nested=False).standard_errors[name],
+            machine.evaluate(nested=False).standard_errors[name],
         )
-    assert_allclose(model.candidates_[0].error, machine.evaluate()["mae"])
+    assert_allclose(model.candidates_[0].error, machine.evaluate(nested=False)["mae"])
 
 
 def test_each_repetition_is_scored_and_not_the_mean_of_their_outputs():
@@ -124,14 +128,14 @@ def test_each_repetition_is_scored_and_not_the_mean_of_their_outputs():
     medians = Transformed(LSSVMRegressorCV(cv="5x2"), statistic="median", **options)
     medians.fit(X, Y, sample_weight=WEIGHT)
     expected = np.average(np.abs(Y - np.exp(f)).mean(axis=0), weights=WEIGHT)
-    assert_allclose(medians.evaluate()["mae"], expected, rtol=1e-5)
+    assert_allclose(medians.evaluate(nested=False)["mae"], expected, rtol=1e-5)
     assert_allclose(medians.candidates_[0].error, expected, rtol=1e-5)
 
     g, r = TARGET_TRANSFORMS["log"], machine.held_out_.residuals
     others = WEIGHT * ~np.eye(N, dtype=bool)
     means = np.exp(f) * (others @ np.exp(r)) / others.sum(axis=1)
     expected = np.sqrt(np.average(((Y - means) ** 2).mean(axis=0), weights=WEIGHT))
-    assert_allclose(model.evaluate()["rmse"], expected, rtol=1e-5)
+    assert_allclose(model.evaluate(nested=False)["rmse"], expected, rtol=1e-5)
     assert_allclose(model.candidates_[0].error, expected, rtol=1e-5)
     of_all = HeldOut(np.tile(np.log(Y), 5), f.ravel(), np.tile(WEIGHT, 5))
     expected = log_likelihood(g, np.tile(Y, 5), of_all)
@@ -202,7 +206,9 @@ def test_nested_figures_are_of_the_folds_and_gaps_of_a_splitter(cv):
 def test_intervals_of_a_precomputed_kernel_leave_out_the_gaps_too():
     options = {"cv": GapKFold(4, gap=3), "search": "grid"}
     ends = [
-        Transformed(LSSVMRegressorCV(kernel, **options), "log").fit(given, Y).predict_interval(new)
+        evaluated(
+            Transformed(LSSVMRegressorCV(kernel, **options), "log").fit(given, Y)
+        ).predict_interval(new)
         for kernel, given, new in (
             ("linear", X, X_NEW),
             ("precomputed", X @ X.T, X_NEW @ X.T),
@@ -222,7 +228,7 @@ def test_intervals_compare_each_residual_under_the_machine_and_transform_it_is_o
         r = abs(g.forward(Y[i]) - at)
         lower[i], upper[i] = g.inverse(f - r), g.inverse(f + r)
     expected = [np.sort(lower)[5], np.sort(upper)[54]]  # ranks 6 and 55 of 60
-    assert_allclose(model.predict_interval(X_NEW[:1], 0.9)[0], expected)
+    assert_allclose(evaluated(model).predict_interval(X_NEW[:1], 0.9)[0], expected)
 
 
 def test_counts_get_predictions_that_are_not_negative():
@@ -236,7 +242,7 @@ def test_counts_get_predictions_that_are_not_negative():
         bounded = Transformed(FIXED, ["sqrt", "log1p"], statistic=statistic)
         bounded.fit(X, counts)
         assert (bounded.predict(far) >= 0).all()
-        assert (bounded.predict_interval(far) >= 0).all()
+        assert (evaluated(bounded).predict_interval(far) >= 0).all()
     assert Transformed(FIXED, "none").fit(X, counts).predict(far).min() < 0
 
 
@@ -248,9 +254,9 @@ def test_groups_and_kernel_matrices_reach_the_machine():
     assert all(len(np.unique(model.evaluate()._nested.folds[groups == k])) == 1 for k in range(20))
     given = Transformed(LSSVMRegressor("precomputed", mu=0.01), "log").fit(X @ X.T, Y)
     plain = Transformed(FIXED, "log").fit(X, Y)
-    assert_allclose(given.evaluate()["mae"], plain.evaluate()["mae"])
-    ends = given.predict_interval(X_NEW @ X.T)
-    assert_allclose(ends, plain.predict_interval(X_NEW))
+    assert_allclose(given.evaluate(nested=False)["mae"], plain.evaluate(nested=False)["mae"])
+    ends = evaluated(given).predict_interval(X_NEW @ X.T)
+    assert_allclose(ends, evaluated(plain).predict_interval(X_NEW))
 
 
 def test_only_the_machine_taken_warns():
@@ -269,7 +275,6 @@ def test_only_the_machine_taken_warns():
         ({"transforms": "sqrt", "criterion": "likelihood"}, "with criterion='likelihood'"),
         ({"criterion": "press"}, "Unknown criterion 'press'"),
         ({"statistic": "mode"}, "Unknown statistic 'mode'"),
-        ({"nested": True}, "nested must be"),
     ],
 )
 def test_refusals(options, message):
@@ -302,7 +307,9 @@ def test_rows_leave_and_join_under_the_same_transform():
         assert_allclose(ours.predict(X_NEW), theirs.predict(X_NEW))
         assert_allclose(ours.held_out_.outputs, theirs.held_out_.outputs)
         assert ours.evaluate() == pytest.approx(theirs.evaluate())
-        assert_allclose(ours.predict_interval(X_NEW), theirs.predict_interval(X_NEW))
+        assert_allclose(
+            evaluated(ours).predict_interval(X_NEW), evaluated(theirs).predict_interval(X_NEW)
+        )
         again = ours.with_rows(X[rows], Y[rows])
         assert_allclose(again.predict(X_NEW), whole.predict(X_NEW))
         assert again.certify(2).relative < 1e-8
@@ -314,5 +321,5 @@ def test_rows_leave_and_join_under_the_same_transform():
 def test_methods_of_intervals_are_those_of_the_machine(method):
     model = Transformed(FIXED, "log").fit(X, Y)
     machine = clone(FIXED).fit(X, np.log(Y))
-    ends = model.predict_interval(X_NEW, 0.8, method)
-    assert_allclose(ends, np.exp(machine.predict_interval(X_NEW, 0.8, method)))
+    ends = evaluated(model).predict_interval(X_NEW, 0.8, method)
+    assert_allclose(ends, np.exp(evaluated(machine).predict_interval(X_NEW, 0.8, method)))

@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from evaluated import evaluated
 from numpy.testing import assert_allclose, assert_array_equal
 from pairwise import in_turn
 
@@ -66,14 +67,14 @@ def check(ours, theirs):
         assert_array_equal(ours.classes_, theirs.classes_)
         if theirs.calibrator_ is not None:
             assert_allclose(ours.predict_proba(X_new), theirs.predict_proba(X_new), atol=1e-9)
-        sets = [model.predict_set(X_new, coverage=0.7) for model in (ours, theirs)]
+        sets = [evaluated(model).predict_set(X_new, coverage=0.7) for model in (ours, theirs)]
         assert_array_equal(*sets)
     else:
-        ends = [model.predict_interval(X_new) for model in (ours, theirs)]
+        ends = [evaluated(model).predict_interval(X_new) for model in (ours, theirs)]
         assert_allclose(*ends, atol=1e-9)
-    scores = ours.evaluate().with_errors
-    for name, value in theirs.evaluate().items():
-        assert_allclose(scores[name][0], value, rtol=1e-8)
+    scores = ours.evaluate(nested=False)
+    for name, value in theirs.evaluate(nested=False).items():
+        assert_allclose(scores[name], value, rtol=1e-8)
 
 
 @pytest.mark.parametrize(("name", "weight"), in_turn(CASES, [WEIGHT, None]))
@@ -191,7 +192,7 @@ def test_rows_leave_and_join_stacks_and_machines_on_landmarks(name, weight, tmp_
     assert_allclose(again.loo_.outputs[order], whole.loo_.outputs, rtol=1e-6, atol=1e-8)
     save_model(tmp_path / "m.skops", ours, {})
     for one in (load_model(tmp_path / "m.skops").model, pickle.loads(pickle.dumps(ours))):
-        assert_allclose(one.predict_interval(new), ours.predict_interval(new))
+        assert_allclose(evaluated(one).predict_interval(new), evaluated(ours).predict_interval(new))
 
 
 def test_rows_in_blocks_are_not_in_a_pickle_to_be_removed():
@@ -303,13 +304,14 @@ def test_scores_of_a_tuned_machine_are_called_optimistic_after_a_change(change, 
     ours = whole.with_rows(X[:1], Y[:1]) if change == "with rows" else whole.without(ROWS)
     ours = ours.without([0]) if change == "twice" else ours
     save_model(tmp_path / "m.skops", ours, {})
-    assert whole.evaluate()._nested is not None
-    assert ours.evaluate()._nested is None
-    assert whole.evaluate()["rmse"] > ours.evaluate().with_errors["rmse"][0]  # those of the choice
+    own = ours.evaluate(nested=False)
+    assert whole.evaluate()["rmse"] > own["rmse"]  # those of the choice
     for one in (ours, pickle.loads(pickle.dumps(ours)), load_model(tmp_path / "m.skops").model):
-        with pytest.warns(OptimisticScoresWarning, match="fit the self-tuning machine anew"):
-            assert one.evaluate()["rmse"] == ours.evaluate().with_errors["rmse"][0]
-    assert ours.fit(X, Y).evaluate()["rmse"] > 0  # at values that are given now
+        assert one.evaluate(nested=False).optimistic
+        assert one.evaluate(nested=False) == pytest.approx(own)
+        with pytest.raises(ValueError, match="fit the self-tuning machine anew"):
+            one.evaluate()
+    assert not ours.fit(X, Y).evaluate().optimistic  # at values that are given now
 
 
 def test_scores_of_a_given_machine_are_not_optimistic_after_a_change():
