@@ -73,7 +73,6 @@ def main() -> None:
                     if seed is None
                     else StratifiedKFold(10, shuffle=True, random_state=seed),
                     threshold=0,
-                    nested=None,
                 ).fit(X, y)
                 for seed in TUNED_BY[tuned_by]
             ]

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from evaluated import evaluated
 from numpy.testing import assert_allclose
 from pairwise import in_turn
 
@@ -150,7 +151,7 @@ def test_copies_held_out_together_are_not_seen_by_the_machine_that_predicts_them
 
 
 def test_intervals_come_from_machines_that_saw_no_copy():
-    machine = LSSVMRegressorCV(copies="together", nested=None).fit(X[AGAIN], Y[AGAIN])
+    machine = LSSVMRegressorCV(copies="together").fit(X[AGAIN], Y[AGAIN])
     K, new = machine.kernel_(X[AGAIN]), X[:5] + 0.1
     solved = solve(K, Y[AGAIN], machine.mu_)
     solved.cross = lambda rows: machine.kernel_(rows, X[AGAIN])
@@ -159,10 +160,10 @@ def test_intervals_come_from_machines_that_saw_no_copy():
         number, residuals = units.number[0], Y[AGAIN] - solved.outputs(units)[0, :, 0]
         return jackknife_plus(residuals, solved.at(new, units)[:, number, 0], 0.8)
 
-    ours = machine.predict_interval(new, coverage=0.8)
+    ours = evaluated(machine).predict_interval(new, coverage=0.8)
     assert_allclose(ours, interval(Units.of_numbers(AGAIN)), rtol=1e-8)
     assert not np.allclose(ours, interval(Units.rows(len(AGAIN))), rtol=1e-3)
-    assert np.isfinite(machine.predict_interval(new, method="scaled")).all()
+    assert np.isfinite(evaluated(machine).predict_interval(new, method="scaled")).all()
 
 
 def test_an_unknown_word_is_refused():

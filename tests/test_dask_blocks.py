@@ -296,7 +296,7 @@ def test_machines_fitted_to_collections_are_those_of_arrays(table, collection):
     "machine",
     [
         LSSVMClassifier(),
-        LSSVMClassifierCV(nested=None),
+        LSSVMClassifierCV(),
         SVCCV("linear", param_grid={"C": [1.0]}),
     ],
 )

@@ -24,6 +24,7 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 import pytest
+from evaluated import evaluated
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from typer.testing import CliRunner
 
@@ -64,7 +65,7 @@ class Machine:
 
 def least_squares(kernel: Any = "rbf", **fixed: Any) -> tuple[Callable[..., Any], ...]:
     return tuple(
-        lambda cls=cls, **options: cls(**{"kernel": kernel, "nested": None, **fixed, **options})
+        lambda cls=cls, **options: cls(**{"kernel": kernel, **fixed, **options})
         for cls in (LSSVMClassifierCV, LSSVMRegressorCV)
     )
 
@@ -74,7 +75,7 @@ def svm(**options: Any) -> SVCCV:
 
 
 def transformed(nested: Any = None, **options: Any) -> TransformedTargetRegressorCV:
-    machine = LSSVMRegressorCV("linear", nested=None, **options)
+    machine = LSSVMRegressorCV("linear", **options)
     return TransformedTargetRegressorCV(machine, transforms=["none", "log"], nested=nested)
 
 
@@ -93,7 +94,9 @@ def streamed(model: Any) -> bool:
 
 
 def stacked(model: Any) -> bool:
-    return model.combine == "stack" and model.nested_ is not None  # else the best was taken
+    return (
+        model.combine == "stack" and model.evaluate()._nested is not None
+    )  # else the best was taken
 
 
 STACK = {"kernel": ["linear", RBF(0.5, gamma_bounds="fixed")], "combine": "stack"}
@@ -208,9 +211,9 @@ def gaps(name: str) -> None:
 
 
 def nested(name: str) -> None:
-    model = fitted(name, nested="folds")
-    assert model.nested_ is not None
-    assert all(np.isfinite(value) for value in model.scores_.values())
+    model = fitted(name)
+    assert model.evaluate()._nested is not None
+    assert all(np.isfinite(value) for value in model.evaluate().values())
 
 
 def threshold(name: str) -> None:
@@ -223,11 +226,11 @@ def probabilities(name: str) -> None:
 
 
 def area(name: str) -> None:
-    assert 0.5 < fitted(name, "classes").scores_["auc"] <= 1
+    assert 0.5 < fitted(name, "classes").evaluate()["auc"] <= 1
 
 
 def intervals(name: str, **options: Any) -> None:
-    ends = fitted(name, "numbers").predict_interval(new_rows(name), 0.8, **options)
+    ends = evaluated(fitted(name, "numbers")).predict_interval(new_rows(name), 0.8, **options)
     assert (ends[:, 0] < ends[:, 1]).all()
 
 
@@ -236,7 +239,7 @@ def scaled(name: str) -> None:
 
 
 def sets(name: str) -> None:
-    assert fitted(name, "classes").predict_set(new_rows(name), 0.8).shape == (4, 2)
+    assert evaluated(fitted(name, "classes")).predict_set(new_rows(name), 0.8).shape == (4, 2)
 
 
 def deletion(name: str) -> None:

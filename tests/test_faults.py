@@ -178,7 +178,7 @@ class Failing(RowBlocks):
 @pytest.mark.slow
 def test_a_streamed_fit_that_fails_at_any_block_leaves_the_machine_as_it_was():
     blocks, y = ArrayBlocks(X, size=8, n_threads=1), X[:, 0] ** 2
-    machine = looms.LSSVMRegressorCV("linear", rank=3, max_iter=2, nested=None)
+    machine = looms.LSSVMRegressorCV("linear", rank=3, max_iter=2)
     counted = Failing(blocks)
     machine.fit(counted, y)
     before = dict(vars(machine))

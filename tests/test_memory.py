@@ -153,8 +153,8 @@ def test_fits_are_refused_before_anything_is_allocated(little, machine, y, n):
 @pytest.mark.parametrize(
     ("machine", "n"),
     [
-        (LSSVMRegressorCV(nested=None), 99),
-        (LSSVMRegressorCV("linear", nested=None), 200),
+        (LSSVMRegressorCV(), 99),
+        (LSSVMRegressorCV("linear"), 200),
         (LSSVMRegressorCV(rank=20), 200),
         (LSSVMRegressor(), 150),
         (LSSVMRegressor("linear"), 200),
@@ -182,7 +182,7 @@ def test_the_estimate_is_that_of_fits(options, n, n_arrays):
     """Peak of live arrays; blocks of some hundred rows count less, the more rows there are."""
     X = rng.normal(size=(n, 3))
     y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + rng.normal(size=n)
-    machine = LSSVMRegressorCV(nested=None, **options)
+    machine = LSSVMRegressorCV(**options)
     tracemalloc.start()
     try:
         machine.fit(X, y)

@@ -141,7 +141,6 @@ HELD_OUT = {
         ("grid of rows", "numbers"),
     ],
 )
-@pytest.mark.filterwarnings("ignore::looms.OptimisticScoresWarning")
 def test_what_was_held_out_comes_back(tmp_path, target, options):
     rng = np.random.default_rng(0)
     samples, signal = rng.normal(size=(2, 24, 2))
@@ -162,19 +161,21 @@ def test_what_was_held_out_comes_back(tmp_path, target, options):
         ours, theirs = (getattr(one.units_, name) for one in (loaded, model))
         np.testing.assert_array_equal(ours, theirs)
     np.testing.assert_array_equal(loaded.cv, model.cv)
-    assert loaded.scores_ == pytest.approx(model.scores_, nan_ok=True)
-    assert loaded.scores_se_ == pytest.approx(model.scores_se_, nan_ok=True)
-    if model.nested_ is None:
-        assert loaded.nested_ is None
+    assert loaded.evaluate() == pytest.approx(model.evaluate(), nan_ok=True)
+    assert loaded.evaluate().standard_errors == pytest.approx(
+        model.evaluate().standard_errors, nan_ok=True
+    )
+    if model.evaluate()._nested is None:
+        assert loaded.evaluate()._nested is None
         return
-    assert [repr(machine) for machine in loaded.nested_.machines] == [
-        repr(machine) for machine in model.nested_.machines
+    assert [repr(machine) for machine in loaded.evaluate()._nested.machines] == [
+        repr(machine) for machine in model.evaluate()._nested.machines
     ]
     for field in ("rows", "folds", "machine", "whole"):
-        ours, theirs = (getattr(one.nested_, field) for one in (loaded, model))
+        ours, theirs = (getattr(one.evaluate()._nested, field) for one in (loaded, model))
         np.testing.assert_array_equal(ours, theirs)
     if target == "classes":
-        ours, theirs = (one.nested_.decisions for one in (loaded, model))
+        ours, theirs = (one.evaluate()._nested.decisions for one in (loaded, model))
         for field in ("outputs", "predicted", "wrong", "probabilities", "losses"):
             np.testing.assert_array_equal(getattr(ours, field), getattr(theirs, field))
         np.testing.assert_array_equal(
@@ -641,17 +642,15 @@ MACHINES = {
     "nested": lambda: LSSVMClassifierCV("linear", search="grid", cv=3).fit(POINTS, LABELS == "a"),
     "three classes": lambda: LSSVMClassifierCV("ard", calibration="isotonic").fit(POINTS, LABELS),
     "regression": lambda: regressor(np.eye(6)),
-    "stack": lambda: LSSVMRegressorCV(["linear", "rbf"], combine="stack", nested=None).fit(
+    "stack": lambda: LSSVMRegressorCV(["linear", "rbf"], combine="stack").fit(
         POINTS,
         POINTS[:, 0] + np.abs(POINTS[:, 1]) + 0.4 * np.random.default_rng(1).normal(size=12),
     ),
     "transformed": lambda: TransformedTargetRegressorCV(
-        LSSVMRegressorCV("linear"), ["none", "log"], nested="folds"
+        LSSVMRegressorCV("linear"), ["none", "log"]
     ).fit(POINTS, np.exp(POINTS[:, 0])),
     "svm": lambda: SVCCV("linear").fit(POINTS, LABELS),
-    "nested svm": lambda: SVCCV("linear", param_grid={"C": [1.0]}, nested="folds").fit(
-        POINTS, LABELS
-    ),
+    "nested svm": lambda: SVCCV("linear", param_grid={"C": [1.0]}).fit(POINTS, LABELS),
     "pool": lambda: NonconformityClassifier().fit(POINTS, LABELS == "a"),
     "pool of three": lambda: NonconformityClassifier(validation="loo").fit(POINTS, LABELS),
     "table": lambda: TablePreprocessor().fit(FRAME),
@@ -715,26 +714,34 @@ TAMPERED = [
     ("in folds", "_outer_seed", np.arange(3)),
     ("in folds", "_unfitted", 3),
     ("nested", "fit_weight_", np.eye(12)[0]),
-    ("nested.nested_", "machine", np.full(12, 99)),
-    ("nested.nested_", "machine", np.zeros(3)),
-    ("nested.nested_", "machine", np.zeros(1, dtype=int)),
-    ("nested.nested_", "whole", "no"),
-    ("nested.nested_", "units", Units.of_numbers(np.arange(12) // 2)),
-    ("nested.nested_.units", "number", np.linspace(0.0, 1.0, 12)[None]),
-    ("nested.nested_", "held_out", HeldOut(np.ones(3), np.ones(3))),
-    ("nested.nested_", "machines", ("linear",) * 9),
-    ("nested.nested_", "machines", "linear" * 9),
-    ("nested.nested_", "machines", ((),) * 9),
-    ("nested.nested_", "machines", (Setting(Linear(), "x"),) * 9),
-    ("nested.nested_", "machines", (Setting(Linear(), -1.0),) * 9),
-    ("nested.nested_", "machines", ((KernelMember(1.0, Linear(), 1.0, np.ones(5), 0.0),),) * 9),
-    ("nested.nested_", "machines", ((KernelMember(1.0, Linear(), 1.0, 0, 0.0, np.ones(3)),),) * 9),
-    ("nested.nested_.decisions", "predicted", np.full(12, 2)),
-    ("nested.nested_.decisions", "probabilities", np.ones(5)),
-    ("nested.nested_.decisions", "wrong", np.ones(5)),
-    ("nested.nested_", "decisions", "no"),
-    ("nested.nested_", "auc", "no"),
-    ("nested.nested_", "rows", np.arange(3)),
+    ("nested.evaluate()._nested", "machine", np.full(12, 99)),
+    ("nested.evaluate()._nested", "machine", np.zeros(3)),
+    ("nested.evaluate()._nested", "machine", np.zeros(1, dtype=int)),
+    ("nested.evaluate()._nested", "whole", "no"),
+    ("nested.evaluate()._nested", "units", Units.of_numbers(np.arange(12) // 2)),
+    ("nested.evaluate()._nested.units", "number", np.linspace(0.0, 1.0, 12)[None]),
+    ("nested.evaluate()._nested", "held_out", HeldOut(np.ones(3), np.ones(3))),
+    ("nested.evaluate()._nested", "machines", ("linear",) * 9),
+    ("nested.evaluate()._nested", "machines", "linear" * 9),
+    ("nested.evaluate()._nested", "machines", ((),) * 9),
+    ("nested.evaluate()._nested", "machines", (Setting(Linear(), "x"),) * 9),
+    ("nested.evaluate()._nested", "machines", (Setting(Linear(), -1.0),) * 9),
+    (
+        "nested.evaluate()._nested",
+        "machines",
+        ((KernelMember(1.0, Linear(), 1.0, np.ones(5), 0.0),),) * 9,
+    ),
+    (
+        "nested.evaluate()._nested",
+        "machines",
+        ((KernelMember(1.0, Linear(), 1.0, 0, 0.0, np.ones(3)),),) * 9,
+    ),
+    ("nested.evaluate()._nested.decisions", "predicted", np.full(12, 2)),
+    ("nested.evaluate()._nested.decisions", "probabilities", np.ones(5)),
+    ("nested.evaluate()._nested.decisions", "wrong", np.ones(5)),
+    ("nested.evaluate()._nested", "decisions", "no"),
+    ("nested.evaluate()._nested", "auc", "no"),
+    ("nested.evaluate()._nested", "rows", np.arange(3)),
     ("two classes", "selection_weight_", -np.ones(12)),
     ("two classes", "candidates_", None),
     ("two classes", "best_index_", 7),
@@ -787,10 +794,10 @@ TAMPERED = [
     ("svm", "held_out_", HeldOut(np.ones(3), np.ones(3))),
     ("svm", "units_", Units.rows(5)),
     ("nested svm", "_nested", 3),
-    ("nested svm.nested_", "machines", ("svm",)),
-    ("nested svm.nested_", "units", Units.rows(5)),
-    ("nested svm.nested_", "rows", np.arange(3)),
-    ("nested svm.nested_", "decisions", "no"),
+    ("nested svm.evaluate()._nested", "machines", ("svm",)),
+    ("nested svm.evaluate()._nested", "units", Units.rows(5)),
+    ("nested svm.evaluate()._nested", "rows", np.arange(3)),
+    ("nested svm.evaluate()._nested", "decisions", "no"),
     ("pool", "validation_scores_", np.ones((1, 1))),
     ("pool", "_labels_by_others", np.zeros(1, dtype=int)),
     ("pool", "classes_", np.array(["a", "b", "c"])),
@@ -861,7 +868,7 @@ def test_a_stack_comes_back_whole(tmp_path):
     loaded = load_model(tmp_path / "m.skops").model
     assert [one.weight for one in loaded.members_] == [one.weight for one in model.members_]
     assert loaded.candidates_[loaded.best_index_].kernel is loaded.kernel_
-    assert loaded.scores_ == pytest.approx(model.scores_)
+    assert loaded.evaluate() == pytest.approx(model.evaluate())
     ours, theirs = (one.predict_interval(POINTS, 0.8) for one in (loaded, model))
     np.testing.assert_allclose(ours, theirs)
 

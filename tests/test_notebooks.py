@@ -70,12 +70,12 @@ def test_nested_predictions_show_the_scores_of_the_machine(kind):
     machine = LSSVMClassifierCV(search="grid") if kind == "classes" else LSSVMRegressorCV("linear")
     data = (X[:100:2], Y[:100:2]) if kind == "classes" else load_diabetes(return_X_y=True)
     machine.fit(*(values[:60] for values in data))
-    cells = dict(rows_of(machine.nested_)[1:])
-    assert set(cells) == set(machine.scores_)
-    for name, value in machine.scores_.items():
-        error = machine.scores_se_[name]
+    cells = dict(rows_of(machine.evaluate()._nested)[1:])
+    assert set(cells) == set(machine.evaluate())
+    for name, value in machine.evaluate().items():
+        error = machine.evaluate().standard_errors[name]
         assert cells[name] == f"{value:.4g} ± {error:.2g}"
-        assert f"{name}={cells[name]}" in repr(machine.nested_)
+        assert f"{name}={cells[name]}" in repr(machine.evaluate()._nested)
 
 
 def test_held_out_outputs_show_figures():
@@ -99,7 +99,7 @@ def test_candidates_are_a_list_and_a_table(tmp_path):
 
 
 def test_transforms_are_a_list_and_a_table():
-    model = TransformedTargetRegressorCV(LSSVMRegressor("linear", mu=0.1), nested=None)
+    model = TransformedTargetRegressorCV(LSSVMRegressor("linear", mu=0.1))
     candidates = model.fit(X[:60], np.exp(X[:60, 0])).candidates_
     rows = rows_of(candidates)
     assert [row[0] for row in rows] == ["transform", *(each.name for each in candidates)]

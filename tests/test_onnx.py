@@ -71,7 +71,7 @@ def test_transformed_targets_are_transformed_back(transform, statistic):
 @pytest.mark.parametrize("y", [TWO, CLASSES], ids=["two", "three"])
 @pytest.mark.slow
 def test_stacks_of_classes_with_an_estimator_are_converted_with_it(y):
-    stack = LSSVMClassifierCV(["linear", LogisticRegression()], combine="stack", nested=None)
+    stack = LSSVMClassifierCV(["linear", LogisticRegression()], combine="stack")
     largest, others = differences(stack.fit(X, y), "float64")
     assert largest < 1e-9
     assert others == 0

@@ -22,7 +22,6 @@ from looms import (
     LSSVMClassifierCV,
     LSSVMRegressor,
     LSSVMRegressorCV,
-    OptimisticScoresWarning,
     TransformedTargetRegressorCV,
 )
 from looms._classes import class_indices
@@ -144,7 +143,7 @@ def fitted(target, together, weight):
     if together == "rows, given":
         return LSSVMClassifier(mu=0.05).fit(X, LABELS[target], sample_weight=weight)
     groups = GROUPS if together == "groups" else None
-    model = LSSVMClassifierCV(threshold=-0.1 if target == "two classes" else None, nested=None)
+    model = LSSVMClassifierCV(threshold=-0.1 if target == "two classes" else None)
     return model.fit(X, LABELS[target], sample_weight=weight, groups=groups)
 
 
@@ -171,17 +170,17 @@ def test_of_a_machine_are_of_pairs_left_out(target, together, weight):
     expected = {
         "error": np.average(wrong, weights=w),
         "ber": mean_class_error(labels[train], wrong, w),
-        "auc": model.scores_["auc"],
+        "auc": model.evaluate()["auc"],
         "log_loss": np.average(losses, weights=w),
     }
-    assert model.scores_ == pytest.approx(expected, rel=1e-6)
-    assert list(model.scores_se_) == list(expected)
-    assert all(0 < error < 1 for error in model.scores_se_.values())
+    assert model.evaluate() == pytest.approx(expected, rel=1e-6)
+    assert list(model.evaluate().standard_errors) == list(expected)
+    assert all(0 < error < 1 for error in model.evaluate().standard_errors.values())
 
 
 @pytest.mark.parametrize("cv", [3, "4x3", GapKFold(4, 2, np.arange(N) * 9 % N)])
 def test_of_folds_areas_are_within_folds(cv):
-    model = LSSVMClassifierCV(cv=cv, nested=None).fit(X, LABELS["two classes"])
+    model = LSSVMClassifierCV(cv=cv).fit(X, LABELS["two classes"])
     y, areas = LABELS["two classes"], []
     for repetition in (
         [model.units_.codes] if isinstance(cv, GapKFold) else model.units_.codes[:, None]
@@ -195,8 +194,8 @@ def test_of_folds_areas_are_within_folds(cv):
             if weight > 0:
                 right, total = right + weight * roc_auc_score(positive, f), total + weight
         areas.append(right / total)
-    assert model.scores_["auc"] == pytest.approx(np.mean(areas))
-    assert all(np.isfinite(list(model.scores_se_.values())))
+    assert model.evaluate()["auc"] == pytest.approx(np.mean(areas))
+    assert all(np.isfinite(list(model.evaluate().standard_errors.values())))
 
 
 @pytest.mark.parametrize(
@@ -213,34 +212,34 @@ def test_of_numbers_are_of_the_outputs_held_out(options):
     )
     kept = model.fit_weight_ > 0
     outputs = model.held_out_.outputs[kept]
-    if model.nested_ is not None:
-        outputs = model.nested_.held_out.outputs
+    if model.evaluate()._nested is not None:
+        outputs = model.evaluate()._nested.held_out.outputs
     y, w = SIGNAL[kept], model.loo_.sample_weight[kept]
-    assert model.scores_["rmse"] == pytest.approx(
+    assert model.evaluate()["rmse"] == pytest.approx(
         root_mean_squared_error(y, outputs, sample_weight=w)
     )
-    assert model.scores_["r2"] == pytest.approx(r2_score(y, outputs, sample_weight=w))
-    assert model.scores_se_["rmse"] > 0
+    assert model.evaluate()["r2"] == pytest.approx(r2_score(y, outputs, sample_weight=w))
+    assert model.evaluate().standard_errors["rmse"] > 0
 
 
 @pytest.mark.slow
 def test_they_are_made_once_and_again_after_another_fit(monkeypatch):
     model = LSSVMClassifierCV(search="grid", kernel="linear").fit(X, LABELS["two classes"])
-    first = model.scores_
+    first = model.evaluate()
     made = type(model)._scored_anew
     monkeypatch.setattr(type(model), "_scored_anew", None)
-    assert model.scores_ == first
-    assert model.scores_se_.keys() == first.keys()
+    assert model.evaluate() == first
+    assert model.evaluate().standard_errors.keys() == first.keys()
     kept = pickle.loads(pickle.dumps(model))
     assert "_held_out_scores" not in vars(kept)
     monkeypatch.setattr(type(model), "_scored_anew", made)
-    assert kept.scores_ == first
-    model.scores_["error"] = 7.0
-    assert model.scores_ == first
+    assert kept.evaluate() == first
+    model.evaluate()["error"] = 7.0
+    assert model.evaluate() == first
     other = RNG.permutation(LABELS["two classes"])
-    assert model.fit(X, other).scores_ != first
+    assert model.fit(X, other).evaluate() != first
     without = LSSVMClassifier(calibration=None).fit(X, other)
-    assert list(without.scores_) == ["error", "ber", "auc"]
+    assert list(without.evaluate()) == ["error", "ber", "auc"]
 
 
 @pytest.mark.slow
@@ -259,7 +258,7 @@ def test_of_noise_they_are_chance(grouped, threshold):
             X = X[number] + 0.2 * rng.normal(size=(len(number), 4))
             y = y[number]
         model = LSSVMClassifierCV("linear", search="grid", threshold=threshold)
-        scores = model.fit(X, y, groups=number if grouped else None).scores_
+        scores = model.fit(X, y, groups=number if grouped else None).evaluate()
         draws.append([scores["error"], scores["ber"], scores["auc"]])
     mean, error = np.mean(draws, axis=0), np.std(draws, axis=0, ddof=1) / np.sqrt(len(draws))
     assert (np.abs(mean - 0.5) < 2.5 * error).all(), (mean, error)
@@ -358,7 +357,7 @@ def test_scores_of_the_rows_that_chose_say_so_once(model):
         machine = pickle.loads(pickle.dumps(model)) if again == 0 else model
         machine = model.fit(MANY[:n], y[:n]) if again == 2 else machine
         with pytest.warns(OptimisticScoresWarning, match=remedy) as caught:
-            assert machine.scores_.keys() == machine.scores_se_.keys()
+            assert machine.evaluate().keys() == machine.evaluate().standard_errors.keys()
         assert len(caught) == 1
         assert caught[0].filename == __file__
 
@@ -370,20 +369,20 @@ def test_what_cannot_be_repeated_in_folds_is_not_advised():
         for cv, advised in zip(splits, (False, True), strict=True):
             model = kind.set_params(cv=cv).fit(MANY[:120], UNCERTAIN[:120] > 0)
             with pytest.warns(OptimisticScoresWarning) as caught:
-                assert model.scores_["error"] < 0.5
+                assert model.evaluate()["error"] < 0.5
             assert ("nested='folds'" in str(caught[0].message)) is advised
     rare = np.where(np.arange(120) < 2, 2, UNCERTAIN[:120] > 0)
     model = LSSVMClassifierCV("linear").fit(MANY[:120], rare)
     with pytest.warns(OptimisticScoresWarning, match="for honest ones use looms.assess"):
-        assert model.scores_["error"] < 0.5
+        assert model.evaluate()["error"] < 0.5
 
 
 @pytest.mark.slow
 def test_scores_of_machines_that_were_given_or_asked_for_are_read_without_a_warning():
     for model in (
         LSSVMRegressor("linear"),
-        LSSVMRegressorCV("linear", nested=None),
-        LSSVMRegressorCV(rank=20, nested=None),
+        LSSVMRegressorCV("linear"),
+        LSSVMRegressorCV(rank=20),
         TransformedTargetRegressorCV(LSSVMRegressor("linear"), "none"),
     ):
-        assert model.fit(MANY, UNCERTAIN).scores_["r2"] > 0.3
+        assert model.fit(MANY, UNCERTAIN).evaluate()["r2"] > 0.3

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
         KernelRegressor,
         NonconformityClassifier,
         OneClassWarning,
-        OptimisticScoresWarning,
         PrevalenceClassifier,
         ScalesWarning,
         Search,
@@ -48,6 +47,7 @@ if TYPE_CHECKING:
         predict_set,
     )
     from looms.held_out import HeldOut
+    from looms.scores import Scores
 
 __all__ = [
     "SVCCV",
@@ -58,9 +58,9 @@ __all__ = [
     "KernelRegressor",
     "NonconformityClassifier",
     "OneClassWarning",
-    "OptimisticScoresWarning",
     "PrevalenceClassifier",
     "ScalesWarning",
+    "Scores",
     "Search",
     "TransformedTargetRegressorCV",
     "__version__",
@@ -72,7 +72,12 @@ __all__ = [
 ]
 
 #: Modules of the names that are not in `looms.estimators`.
-_HOMES = {"HeldOut": "held_out", "assess": "assessment", "compare": "assessment"}
+_HOMES = {
+    "HeldOut": "held_out",
+    "Scores": "scores",
+    "assess": "assessment",
+    "compare": "assessment",
+}
 
 #: Modules that ``import looms`` makes available, each imported when it is first used.
 _ROOMS = {module.name for module in iter_modules(__path__) if not module.name.startswith("_")}

@@ -10,7 +10,7 @@ from looms.criteria import mean_class_error, standard_error
 from looms.kernels._samples import variances
 
 #: Value and standard error of each score; NaN where there is none.
-Scores = dict[str, tuple[float, float]]
+ValuesAndErrors = dict[str, tuple[float, float]]
 
 
 def class_scores(
@@ -20,7 +20,7 @@ def class_scores(
     weight: Array,
     groups: AnyArray | None = None,
     losses: Array | None = None,
-) -> Scores:
+) -> ValuesAndErrors:
     """Error rates, area under the ROC curve and log loss of held-out predictions.
 
     Parameters
@@ -74,7 +74,7 @@ def class_scores(
 
 def number_scores(
     y: Array, outputs: Array, weight: Array, groups: AnyArray | None = None
-) -> Scores:
+) -> ValuesAndErrors:
     """Root mean square error, mean absolute error and R² of held-out outputs.
 
     Parameters

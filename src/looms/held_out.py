@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from looms import _html
-from looms._scores import Scores, number_scores
+from looms._scores import ValuesAndErrors, number_scores
 from looms._typing import Array
 from looms._words import count, with_error
 
@@ -119,7 +119,7 @@ class HeldOut:
         """Leave-one-out residuals, ``y - outputs``."""
         return self.y - self.outputs
 
-    def _scores(self) -> Scores:
+    def _scores(self) -> ValuesAndErrors:
         """Scores of the outputs as they are; none if no sample is finite and has a weight."""
         y, outputs, weight = (values[self.sample_weight > 0] for values in self)
         with np.errstate(all="ignore"):  # nothing here is checked to be finite
@@ -130,7 +130,7 @@ class HeldOut:
     def _remarks(self) -> list[str]:
         """Where to find scores of classes; those of these outputs, which are biased, mislead."""
         coded = bool((np.abs(self.y) == 1).all())
-        return ["if ±1 are classes, error rates and AUC are in scores_ of the machine"] * coded
+        return ["if ±1 are classes, error rates and AUC are in evaluate() of the machine"] * coded
 
     def __repr__(self) -> str:
         parts = [f"n_samples={self.n_samples}"]

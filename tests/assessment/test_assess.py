@@ -92,7 +92,7 @@ def test_loo_scores_mean_the_same(two_classes):
         said = np.where(machine.loo_.outputs > machine.threshold_, "yes", "no")
         assert row["loo_ber"] == pytest.approx(1 - balanced_accuracy_score(y[train], said))
         area = clone(MACHINE).set_params(lssvmclassifiercv__nested=None).fit(X[train], y[train])[-1]
-        assert row["loo_auc"] == pytest.approx(area.scores_["auc"])
+        assert row["loo_auc"] == pytest.approx(area.evaluate(nested=False)["auc"])
         assert row["ber"] == pytest.approx(
             1 - balanced_accuracy_score(y[test], model.predict(X[test]))
         )
@@ -106,7 +106,7 @@ def test_loo_scores_of_several_classes():
     table = looms.assess(looms.LSSVMClassifier(), X, y, 2, random_state=0).table
     for (train, _), (_, row) in zip(folds(y, n=2), table.iterrows(), strict=True):
         machine = looms.LSSVMClassifier().fit(X[train], y[train])
-        outputs = machine._scored().decisions.outputs - machine.threshold_
+        outputs = machine.evaluate(nested=False).decisions.outputs - machine.threshold_
         assert row["loo_error"] == pytest.approx(np.mean(outputs.argmax(axis=1) != y[train]))
         assert row["gamma"] > 0
 

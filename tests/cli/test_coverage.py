@@ -5,6 +5,7 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
+from evaluated import evaluated
 from sklearn.compose import ColumnTransformer
 
 from looms.cli._predictions import joined
@@ -38,11 +39,11 @@ def test_intervals(looms, fit, heights, method):
     assert list(found) == ["row", "prediction", "lower", "upper"]
     model = load_model("m.skops").model
     matrix = model[:-1].transform(pd.read_csv(heights))
-    expected = model[-1].predict_interval(matrix, 0.8, method or "plus")
+    expected = evaluated(model[-1]).predict_interval(matrix, 0.8, method or "plus")
     np.testing.assert_allclose(found[["lower", "upper"]], expected)
     others = [m for m in ("plus", "minmax", "scaled") if m != (method or "plus")]
     assert not any(
-        np.allclose(expected, model[-1].predict_interval(matrix, 0.8, m)) for m in others
+        np.allclose(expected, evaluated(model[-1]).predict_interval(matrix, 0.8, m)) for m in others
     )
 
 
@@ -58,11 +59,13 @@ def test_sets(looms, fit, data_folder, conditional):
     assert list(found)[-1] == "set"
     model = load_model("m.skops").model
     matrix = model[:-1].transform(pd.read_csv(file))
-    members = model[-1].predict_set(matrix, 0.9, conditional)
+    members = evaluated(model[-1]).predict_set(matrix, 0.9, conditional)
     one, other = map(str, model[-1].classes_)
     names = {(0, 0): "", (1, 0): one, (0, 1): other, (1, 1): f"{one}|{other}"}
     assert found["set"].astype(str).tolist() == [names[tuple(row)] for row in members.tolist()]
-    assert not np.array_equal(members, model[-1].predict_set(matrix, 0.9, not conditional))
+    assert not np.array_equal(
+        members, evaluated(model[-1]).predict_set(matrix, 0.9, not conditional)
+    )
 
 
 def test_sets_of_no_label_are_empty():

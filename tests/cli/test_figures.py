@@ -72,9 +72,12 @@ def test_figures_of_a_fit_are_its_scores():
         LSSVMClassifier().fit(X, three),
         LSSVMRegressor().fit(X, X[:, 1]),
     ):
-        expected = {"leave-one-out": machine.scores_, "± s.e.": machine.scores_se_}
+        expected = {
+            "leave-one-out": machine.evaluate(),
+            "± s.e.": machine.evaluate().standard_errors,
+        }
         assert held_out_figures(Facts(machine)) == expected
-        assert machine.scores_.keys() <= HEADINGS.keys()
+        assert machine.evaluate().keys() <= HEADINGS.keys()
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -37,9 +37,9 @@ def test_a_fit_with_groups_is_that_of_the_estimator(looms, fit, visits, figures)
     assert list(saved.metadata["columns"]) == list("abcd")
     table = pd.read_csv(visits)
     X = saved.model[:-1].transform(table[list("abcd")])
-    machine = LSSVMClassifierCV(nested=None).fit(X, table["ill"], groups=table["patient"])
-    assert figures(result.stdout) == pytest.approx(list(machine.scores_.values()), abs=1e-3)
-    assert machine.scores_["ber"] > 0.4
+    machine = LSSVMClassifierCV().fit(X, table["ill"], groups=table["patient"])
+    assert figures(result.stdout) == pytest.approx(list(machine.evaluate().values()), abs=1e-3)
+    assert machine.evaluate()["ber"] > 0.4
     assert "groups=patient" in looms("show", "m.skops").stdout
 
 
@@ -64,7 +64,7 @@ def test_the_grid_repeats_the_choice(looms, visits, figures):
     assert "nested cross-validation" in result.stdout
     machine = load_model("m.skops").model[-1]
     assert (machine.cv, machine.search) == (5, "grid")
-    assert figures(result.stdout) == pytest.approx(list(machine.scores_.values()), abs=1e-4)
+    assert figures(result.stdout) == pytest.approx(list(machine.evaluate().values()), abs=1e-4)
     with open("r.html", encoding="utf-8") as page:
         text = page.read()
     assert "the choice was repeated without each fold of whole groups" in text
@@ -154,14 +154,17 @@ def test_the_search_is_repeated_in_folds(looms, visits, figures):
     saved = load_model("m.skops")
     table = pd.read_csv(visits)
     X = saved.model[:-1].transform(table[list("abcd")])
-    machine = LSSVMClassifierCV("linear", nested="folds")
+    machine = LSSVMClassifierCV("linear")
     machine.fit(X, table["ill"], groups=table["patient"])
-    assert figures(result.stdout) == pytest.approx(list(machine.scores_.values()), abs=1e-3)
-    plain = LSSVMClassifierCV("linear", nested=None).fit(X, table["ill"], groups=table["patient"])
-    assert machine.scores_["ber"] != pytest.approx(plain.scores_["ber"], abs=1e-3)
+    assert figures(result.stdout) == pytest.approx(list(machine.evaluate().values()), abs=1e-3)
+    plain = LSSVMClassifierCV("linear").fit(X, table["ill"], groups=table["patient"])
+    assert machine.evaluate()["ber"] != pytest.approx(plain.evaluate()["ber"], abs=1e-3)
     page = Path("r.html").read_text()
     assert "the choice was repeated without each fold" in page
-    assert f"{machine.scores_['ber']:.3f}" in page or f"{100 * machine.scores_['ber']:.1f}" in page
+    assert (
+        f"{machine.evaluate()['ber']:.3f}" in page
+        or f"{100 * machine.evaluate()['ber']:.1f}" in page
+    )
     assert "nested=folds" in looms("show", "m.skops").stdout
 
 

@@ -21,7 +21,7 @@ def test_fit_show_predict_score(looms, pets, figures):
     shown = looms("show", "m.skops").stdout
     assert f"{len(machine.deciding_)} of the machines" in shown
     assert f"{machine.validation_errors_.min():.4f}" in shown
-    assert f"the choice, of each row by the others   {machine.scores_['error']:.4f}" in shown
+    assert f"the choice, of each row by the others   {machine.evaluate()['error']:.4f}" in shown
     predicted = looms("predict", "m.skops", pets, "--coverage", 0.8, "-o", "p.csv")
     assert predicted.exit_code == 0, predicted.stderr
     table, rows = pd.read_csv("p.csv"), pd.read_csv(pets)

@@ -211,7 +211,7 @@ def test_models_on_landmarks_do_without_rows(looms, fit, pets, pets_model, one_l
     before, machine = saved.model
     X, y = before.transform(pd.read_csv(pets)), machine.classes_[np.arange(40) % 2]
     for rows, covered in ((X, 0), (ArrayBlocks(X), 2)):
-        machine = LSSVMClassifierCV(rank=5, nested=None).fit(rows, y)
+        machine = LSSVMClassifierCV(rank=5).fit(rows, y)
         model = Pipeline([("table", before), ("machine", machine)])
         save_model(pets_model, model, saved.metadata)
         assert looms("show", pets_model).exit_code == 0

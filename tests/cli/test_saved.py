@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from evaluated import evaluated
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -29,7 +30,7 @@ TARGET = {"target": "y"}
 
 def fitted(name):
     """A pipeline or machine, its features, and its targets."""
-    numbers, machine = FRAME[["b", "a"]], LSSVMClassifierCV("linear", nested=None)
+    numbers, machine = FRAME[["b", "a"]], LSSVMClassifierCV("linear")
     if name == "table":
         return make_pipeline(TablePreprocessor(), machine).fit(FRAME, LABELS), FRAME, LABELS
     if name == "scaler":
@@ -106,7 +107,7 @@ def test_coverage_of_a_saved_model(looms):
     result = looms("predict", "m.skops", "t.csv", "--coverage", 0.8, "-o", "p.csv", "--digits", 17)
     assert result.exit_code == 0, result.stderr
     found = pd.read_csv("p.csv")[["lower", "upper"]]
-    np.testing.assert_allclose(found, model.predict_interval(X, 0.8), rtol=1e-9)
+    np.testing.assert_allclose(found, evaluated(model).predict_interval(X, 0.8), rtol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from io import StringIO
 import numpy as np
 import pandas as pd
 import pytest
+from evaluated import evaluated
 from sklearn.datasets import make_friedman1
 
 from looms.model_files import load_model
@@ -49,4 +50,4 @@ def test_a_stack_is_shown_with_its_weights_and_predicts(looms, fit, table):
         predicted = looms("predict", "m.skops", table, *options)
         assert predicted.exit_code == 0, predicted.stderr
         ends = pd.read_csv(StringIO(predicted.stdout))[["lower", "upper"]]
-        np.testing.assert_array_equal(ends, machine.predict_interval(X, 0.8, method))
+        np.testing.assert_array_equal(ends, evaluated(machine).predict_interval(X, 0.8, method))

@@ -34,7 +34,6 @@ def demand(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::looms.OptimisticScoresWarning")
 def test_a_fit_in_time_is_that_of_the_estimator_on_sorted_rows(looms, demand):
     assert looms("fit", demand, "-t", "demand", "--drop", "day", "-o", "p.skops").exit_code == 0
     options = ("--time", "day", "--gap", 5, "-o", "m.skops", "--report", "r.html")
@@ -48,10 +47,10 @@ def test_a_fit_in_time_is_that_of_the_estimator_on_sorted_rows(looms, demand):
     X = saved.model[:-1].transform(table[["wind", "price"]])
     machine = LSSVMRegressorCV(cv=GapKFold(10, gap=5)).fit(X, table["demand"])
     np.testing.assert_array_equal(saved.model[-1].units_.codes, machine.units_.codes)
-    assert saved.model[-1].scores_ == pytest.approx(machine.scores_)
-    assert f"{machine.scores_['rmse']:.4f}" in result.stdout
+    assert saved.model[-1].evaluate() == pytest.approx(machine.evaluate())
+    assert f"{machine.evaluate()['rmse']:.4f}" in result.stdout
     # There is no relation.
-    assert machine.scores_["r2"] < 0 < 0.3 < load_model("p.skops").model[-1].scores_["r2"]
+    assert machine.evaluate()["r2"] < 0 < 0.3 < load_model("p.skops").model[-1].evaluate()["r2"]
     assert looms("predict", "m.skops", demand).stderr == ""
     covered = looms("predict", "m.skops", demand, "--coverage", 0.9)
     assert "--coverage comes from single held-out rows" in covered.stderr
@@ -156,8 +155,8 @@ def test_the_choice_is_repeated_without_each_window(looms, demand):
     assert result.exit_code == 0, result.stderr
     assert "the choice was repeated without each of 4 folds; what" in result.stderr
     machine = load_model("m.skops").model[-1]
-    np.testing.assert_array_equal(machine.nested_.units.codes, machine.units_.codes)
-    assert f"{machine.scores_['rmse']:.4f}" in result.stdout
+    np.testing.assert_array_equal(machine.evaluate()._nested.units.codes, machine.units_.codes)
+    assert f"{machine.evaluate()['rmse']:.4f}" in result.stdout
 
 
 def test_an_assessment_in_time_has_its_own_method(looms, demand, one_line):

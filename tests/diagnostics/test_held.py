@@ -120,7 +120,7 @@ def test_a_threshold_counts_where_the_machine_is_refitted():
 @pytest.mark.slow
 def test_a_stack_is_diagnosed_with_its_members_in_a_pipeline(preprocessing):
     X, y = sample(seed=1)
-    stack = LSSVMClassifierCV(["linear", "rbf"], combine="stack", nested=None)
+    stack = LSSVMClassifierCV(["linear", "rbf"], combine="stack")
     model = make_pipeline(StandardScaler(), stack).fit(X, y)
     assert len(model[-1].members_) == 2
     found = excess_error(model, X, y, preprocessing=preprocessing)

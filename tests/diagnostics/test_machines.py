@@ -28,7 +28,7 @@ CLASSES = np.digitize(NUMBERS, [-0.3, 0.5])
 WEIGHT = np.where(np.arange(N) % 7 == 0, 0.0, np.random.default_rng(1).uniform(0.3, 3.0, N))
 GROUPS = {"apart": np.arange(N), "groups": np.array([f"ward {k}" for k in np.arange(N) // 3 % 6])}
 
-tuned, classes = partial(LSSVMRegressorCV, nested=None), partial(LSSVMClassifierCV, nested=None)
+tuned, classes = partial(LSSVMRegressorCV), partial(LSSVMClassifierCV)
 stacked = {"kernel": ["linear", "rbf"], "combine": "stack"}
 MACHINES = {
     "grid": classes("rbf", search="grid"),
@@ -158,7 +158,7 @@ def test_more_samples_than_can_be_paired_have_no_change_of_criterion(monkeypatch
 
 def test_a_transformed_target_is_on_the_scale_of_the_transform():
     y = np.exp(NUMBERS)
-    model = TransformedTargetRegressorCV(tuned("rbf"), "log", nested=None).fit(X, y)
+    model = TransformedTargetRegressorCV(tuned("rbf"), "log").fit(X, y)
     ours, theirs = case_deletion(model), case_deletion(tuned("rbf").fit(X, NUMBERS))
     assert_allclose(ours.rms_change, theirs.rms_change, rtol=1e-7)
     assert_allclose(ours.residual, theirs.residual, rtol=1e-7, atol=1e-9)

@@ -57,11 +57,11 @@ def by_refits(model, folds):
 
 MACHINES = {
     "given": LSSVMClassifier("rbf", mu=0.02),
-    "numbers": LSSVMRegressorCV("rbf", nested=None),
+    "numbers": LSSVMRegressorCV("rbf"),
     "features": LSSVMClassifier("linear", mu=0.02, class_weight="balanced"),
-    "landmarks": LSSVMClassifierCV("rbf", rank=M, nested=None, class_weight="balanced"),
-    "landmarks of numbers": LSSVMRegressorCV("matern12", rank=M, nested=None),
-    "stack": LSSVMClassifierCV(["linear", "rbf"], combine="stack", nested=None, max_iter=3),
+    "landmarks": LSSVMClassifierCV("rbf", rank=M, class_weight="balanced"),
+    "landmarks of numbers": LSSVMRegressorCV("matern12", rank=M),
+    "stack": LSSVMClassifierCV(["linear", "rbf"], combine="stack", max_iter=3),
 }
 
 
@@ -86,7 +86,7 @@ def test_residuals_and_scores_equal_those_of_refits(name):
     if classes:
         wrong = (outputs - model.threshold_).argmax(axis=1) != CLASSES[train]
         assert order.scores["error"] == pytest.approx(np.average(wrong, weights=WEIGHT[train]))
-        assert set(order.scores) == set(model.scores_)
+        assert set(order.scores) == set(model.evaluate(nested=False))
     else:
         squares = np.average((NUMBERS[train] - outputs) ** 2, weights=WEIGHT[train])
         assert order.scores["rmse"] == pytest.approx(np.sqrt(squares))
@@ -172,11 +172,11 @@ def track(n, seed=0):
     [
         LSSVMClassifier("rbf", mu=1e-3),
         LSSVMRegressor("rbf", mu=1e-3),
-        LSSVMClassifierCV("rbf", rank=60, nested=None),
-        LSSVMClassifierCV(["matern12", "rbf"], combine="stack", nested=None, max_iter=5),
-        make_pipeline(StandardScaler(), LSSVMRegressorCV("rbf", nested=None)),
-        LSSVMClassifierCV("rbf", cv="2x5", nested=None),
-        LSSVMClassifierCV("rbf", cv=LeaveOneOut(), nested=None),
+        LSSVMClassifierCV("rbf", rank=60),
+        LSSVMClassifierCV(["matern12", "rbf"], combine="stack", max_iter=5),
+        make_pipeline(StandardScaler(), LSSVMRegressorCV("rbf")),
+        LSSVMClassifierCV("rbf", cv="2x5"),
+        LSSVMClassifierCV("rbf", cv=LeaveOneOut()),
     ],
 )
 def test_rows_along_a_track_are_in_an_order(machine):
@@ -206,13 +206,13 @@ def test_groups_are_exchanged_whole():
     of = np.repeat(np.arange(40), 4)
     X = rng.normal(size=(40, 3))[of] + 0.1 * rng.normal(size=(160, 3))
     y = rng.normal(size=40)[of] + 0.1 * rng.normal(size=160)
-    assert row_order(LSSVMRegressorCV(nested=None).fit(X, y)).p_value == 0.005
+    assert row_order(LSSVMRegressorCV().fit(X, y)).p_value == 0.005
     names = rng.permutation(40)[of]
-    order = row_order(LSSVMRegressorCV(nested=None).fit(X, y, groups=names))
+    order = row_order(LSSVMRegressorCV().fit(X, y, groups=names))
     assert order.p_value > 0.05
     assert_array_equal(order.folds, np.repeat(np.arange(10), 16))
     some = np.concatenate([np.arange(0, 160, 2), np.arange(1, 160, 2)])
-    order = row_order(LSSVMRegressorCV(nested=None).fit(X[some], y[some], groups=names[some]))
+    order = row_order(LSSVMRegressorCV().fit(X[some], y[some], groups=names[some]))
     assert_array_equal(order.folds, np.tile(np.repeat(np.arange(10), 8), 2))
 
 
@@ -221,13 +221,13 @@ def test_what_is_not_tested(monkeypatch):
     X, y = track(60)
     assert row_order(LSSVMRegressor().fit(X[:19], y[:19])) is None
     assert row_order(LSSVMRegressor().fit(X, np.column_stack([y, -y]))) is None
-    assert row_order(LSSVMRegressorCV(nested=None).fit(X, y, groups=np.arange(60) // 4)) is None
+    assert row_order(LSSVMRegressorCV().fit(X, y, groups=np.arange(60) // 4)) is None
     known = [GapKFold(5, gap=2), GapKFold(5, time=np.arange(60) % 7 / 3), KFold(5), 10]
     for cv in known:
-        assert row_order(LSSVMRegressorCV(cv=cv, nested=None).fit(X, y)) is None, cv
+        assert row_order(LSSVMRegressorCV(cv=cv).fit(X, y)) is None, cv
     for cv in (KFold(5, shuffle=True, random_state=0), KFold(60)):
-        assert row_order(LSSVMRegressorCV(cv=cv, nested=None).fit(X, y)) is not None, cv
-    in_blocks = LSSVMRegressorCV("rbf", rank=20, nested=None).fit(ArrayBlocks(X), y)
+        assert row_order(LSSVMRegressorCV(cv=cv).fit(X, y)) is not None, cv
+    in_blocks = LSSVMRegressorCV("rbf", rank=20).fit(ArrayBlocks(X), y)
     assert row_order(in_blocks) is None
     monkeypatch.setattr(_row_order, "_MOST", 59)
     assert row_order(LSSVMRegressor().fit(X, y)) is None

@@ -107,7 +107,7 @@ def test_stopping_a_candidate_ends_the_selection():
     "options",
     [
         {"resolution": 4.0},
-        {"search": "grid", "param_grid": {"C": [0.1, 1.0], "gamma": [0.3]}, "nested": "folds"},
+        {"search": "grid", "param_grid": {"C": [0.1, 1.0], "gamma": [0.3]}},
     ],
     ids=["refined", "grid in outer folds"],
 )
@@ -260,6 +260,6 @@ def test_machines_tuned_in_folds_are_counted():
             self.calls.append((estimator, done, total))
 
     recorder = Listener()
-    machine = fitted(recorder, LSSVMRegressorCV(["linear", "rbf"], nested=None))
+    machine = fitted(recorder, LSSVMRegressorCV(["linear", "rbf"]))
     heard = [call for call in recorder.calls if call[0] is machine]
     assert heard == [(machine, k + 1, 10) for k in range(10)]

@@ -31,16 +31,16 @@ WEIGHT = RNG.uniform(0.3, 3.0, N)
 WEIGHT[[4, 20, 48]] = 0.0
 GROUPS = np.arange(N) // 3
 POINT = {"gamma": 0.5, "C": 9.0}
-STACK = {"combine": "stack", "nested": None}
+STACK = {"combine": "stack"}
 
 #: Machine, targets, and arguments of its fit.
 CASES = {
     "rows": (LSSVMClassifier(mu=1e-2), LABELS, {"sample_weight": WEIGHT}),
     "no intercept": (LSSVMRegressor(mu=1e-2, fit_intercept=False), Y, {}),
-    "targets": (LSSVMRegressorCV(nested=None), np.c_[Y, X[:, 1]], {}),
-    "groups": (LSSVMClassifierCV(nested=None), LABELS, {"groups": GROUPS}),
-    "folds": (LSSVMClassifierCV(nested=None, cv="2x3"), THREE, {"sample_weight": WEIGHT}),
-    "gaps": (LSSVMRegressorCV(nested=None, cv=GapKFold(4, gap=2)), Y, {}),
+    "targets": (LSSVMRegressorCV(), np.c_[Y, X[:, 1]], {}),
+    "groups": (LSSVMClassifierCV(), LABELS, {"groups": GROUPS}),
+    "folds": (LSSVMClassifierCV(cv="2x3"), THREE, {"sample_weight": WEIGHT}),
+    "gaps": (LSSVMRegressorCV(cv=GapKFold(4, gap=2)), Y, {}),
     "grid": (LSSVMRegressorCV(search="grid"), Y, {}),
     "stack": (LSSVMClassifierCV(["linear", "rbf"], **STACK), LABELS, {"groups": GROUPS}),
     "landmarks": (LSSVMRegressorCV(rank=12), Y, {"sample_weight": WEIGHT}),

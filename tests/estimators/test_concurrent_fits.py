@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from evaluated import evaluated
 from sklearn.base import clone
 
 from looms import (
@@ -31,10 +32,10 @@ KERNEL = RBF() + 0.1 * Ranked(Matern()) * Linear()
 MACHINES = {
     "classifier": (LSSVMClassifier(KERNEL), CLASSES),
     "regressor": (LSSVMRegressor(KERNEL), Y),
-    "classifier that tunes": (LSSVMClassifierCV([RBF(), Linear()], nested=None), CLASSES),
+    "classifier that tunes": (LSSVMClassifierCV([RBF(), Linear()]), CLASSES),
     "regressor that tunes": (LSSVMRegressorCV("ard"), Y),
     "regressor on landmarks": (LSSVMRegressorCV(rank=20, random_state=0), Y),
-    "support vector machine": (SVCCV(param_grid=GRID, nested=None), CLASSES),
+    "support vector machine": (SVCCV(param_grid=GRID), CLASSES),
 }
 
 
@@ -61,8 +62,8 @@ def test_folds_of_fits_side_by_side_leave_the_filters_of_warnings_alone():
     def fit(_):
         ready.wait(60)
         for _ in range(2):
-            LSSVMRegressorCV(nested="folds").fit(X, Y)
-            TransformedTargetRegressorCV(transforms=["none"], nested=None).fit(X, Y)
+            LSSVMRegressorCV().fit(X, Y)
+            TransformedTargetRegressorCV(transforms=["none"]).fit(X, Y)
 
     with ThreadPoolExecutor(N_THREADS) as pool:
         list(pool.map(fit, range(N_THREADS)))
@@ -89,9 +90,9 @@ def test_fits_side_by_side_are_those_one_after_the_other():
 @pytest.mark.parametrize(
     ("kernel", "options"),
     [
-        (KERNEL, {"nested": None}),
+        (KERNEL, {}),
         (KERNEL, {"search": "grid"}),
-        ("linear", {"nested": None}),
+        ("linear", {}),
         ("linear", {"search": "grid"}),
         ("rbf", {"rank": 20}),
     ],
@@ -99,12 +100,12 @@ def test_fits_side_by_side_are_those_one_after_the_other():
 def test_a_fitted_machine_predicts_in_several_threads(kernel, options):
     """What a prediction caches is made by several at a time here."""
     machine = LSSVMRegressorCV(kernel, **options).fit(X, Y)
-    expected = clone(machine).fit(X, Y).predict_interval(X).tobytes()
+    expected = evaluated(clone(machine).fit(X, Y)).predict_interval(X).tobytes()
     ready = threading.Barrier(N_THREADS)
 
     def intervals(_):
         ready.wait(60)
-        return machine.predict_interval(X).tobytes()
+        return evaluated(machine).predict_interval(X).tobytes()
 
     with ThreadPoolExecutor(N_THREADS) as pool:
         assert set(pool.map(intervals, range(N_THREADS))) == {expected}

@@ -186,8 +186,8 @@ def rare(n, n_classes, seed=0):
             LSSVMClassifier(mu=1e-2),
             LSSVMClassifierCV(),
             LSSVMClassifierCV(["linear", "rbf"], combine="stack"),
-            LSSVMClassifierCV(rank=50, nested=None),
-            SVCCV("linear", param_grid={"C": [0.01]}, nested="folds"),
+            LSSVMClassifierCV(rank=50),
+            SVCCV("linear", param_grid={"C": [0.01]}),
         ],
         [2, 3],
         [False, True],
@@ -199,16 +199,14 @@ def test_class_weights_leave_probabilities_those_of_the_samples(machine, n_class
     model = clone(machine).set_params(class_weight="balanced").fit(X, y, sample_weight=weight)
     share = np.bincount(y, weights=weight) / weight.sum()
     guess = -share @ np.log(share)
-    assert model._scored().scores["log_loss"][0] < guess
+    assert model.evaluate(nested=False)["log_loss"] < guess
     X_new, y_new = rare(4000, n_classes, seed=1)
     of_new = np.where(y_new == 1, 0.5, 1.0) if weighted else np.ones(len(y_new))
     p = model.predict_proba(X_new)
     assert_allclose(of_new @ p / of_new.sum(), share, rtol=0.3)
     assert log_loss(y_new, p, sample_weight=of_new) < guess
     assert_allclose(np.log(p), model.predict_log_proba(X_new), atol=1e-9)
-    plain = clone(machine)
-    plain.set_params(**{"nested": None} if hasattr(plain, "nested") else {})
-    plain.fit(X, y, sample_weight=weight)
+    plain = clone(machine).fit(X, y, sample_weight=weight)
     assert np.mean(model.predict(X_new) > 0) > 1.5 * np.mean(plain.predict(X_new) > 0)
 
 
@@ -292,7 +290,7 @@ def test_the_remedies_for_one_class_are_settings_that_it_lacks_and_takes(n_class
 def test_one_line_warns_once_of_the_same_as_the_filters_say(action, times):
     """The validation of scikit-learn makes `warnings` forget what it has told."""
     few, noise = np.arange(N) < 5, np.random.default_rng(5).normal(size=(N, 2))
-    machine = LSSVMClassifierCV("linear", calibration=None, nested=None)
+    machine = LSSVMClassifierCV("linear", calibration=None)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter(action, OneClassWarning)
         for _ in range(3):

@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from evaluated import evaluated
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.cluster import KMeans
@@ -35,7 +36,7 @@ TREE = DecisionTreeRegressor(max_depth=3, random_state=0)
 
 def stack(estimator, **options):
     kind = LSSVMClassifierCV if hasattr(estimator, "predict_proba") else LSSVMRegressorCV
-    options = {"combine": "stack", "nested": None, **options}
+    options = {"combine": "stack", **options}
     return kind(["linear", estimator], **options)
 
 
@@ -52,16 +53,16 @@ def test_a_stack_weighs_outputs_of_refits_without_folds(groups):
     outer, outputs = model.choice_units_, np.empty((2, N))
     for out in outer:
         rest = np.delete(np.arange(N), out)
-        kernel = LSSVMRegressorCV("linear", nested=None)
+        kernel = LSSVMRegressorCV("linear")
         kernel.fit(X[rest], Y[rest], groups=None if groups is None else groups[rest])
         tree = clone(TREE).fit(X[rest], Y[rest])
         outputs[:, out] = kernel.predict(X[out]), tree.predict(X[out])
     weights = stacking_weights(Y, outputs, np.ones(N), labeled=False)
     assert (weights > 0).all()
     assert_allclose(model.candidate_weights_, weights, atol=1e-6)
-    whole = weights[0] * LSSVMRegressorCV("linear", nested=None).fit(X, Y, groups=groups).predict(
-        NEW
-    ) + weights[1] * clone(TREE).fit(X, Y).predict(NEW)
+    whole = weights[0] * LSSVMRegressorCV("linear").fit(X, Y, groups=groups).predict(NEW) + weights[
+        1
+    ] * clone(TREE).fit(X, Y).predict(NEW)
     for rows in (NEW, ArrayBlocks(NEW, size=3)):
         assert_allclose(model.predict(rows), whole, rtol=1e-6)
     assert_allclose(pickle.loads(pickle.dumps(model)).predict(NEW), model.predict(NEW))
@@ -75,7 +76,7 @@ def test_a_stack_weighs_outputs_of_refits_without_folds(groups):
     "estimator", [LogisticRegression(), KNeighborsClassifier()], ids=["logistic", "neighbors"]
 )
 def test_outputs_of_classes_are_those_of_their_probabilities(y, estimator):
-    model = LSSVMClassifierCV(estimator, nested=None).fit(X, y)
+    model = LSSVMClassifierCV(estimator).fit(X, y)
     alone = clone(estimator).fit(X, y)
     assert_allclose(model._outputs(NEW), codes(alone, NEW, y))
     (member,) = model.members_
@@ -85,15 +86,15 @@ def test_outputs_of_classes_are_those_of_their_probabilities(y, estimator):
         rest = np.delete(np.arange(N), out)
         f = codes(clone(estimator).fit(X[rest], y[rest]), X[out], y)
         assert_allclose(model.held_out_.outputs[out], f)
-    assert model.scores_["auc"] > 0.7
+    assert model.evaluate()["auc"] > 0.7
     with pytest.raises(AttributeError):
         _ = model.kernel_
 
 
 def test_decision_values_and_classes_that_some_rows_lack():
-    model = LSSVMClassifierCV(RidgeClassifier(), nested=None).fit(X, TWO)
+    model = LSSVMClassifierCV(RidgeClassifier()).fit(X, TWO)
     assert_allclose(model._outputs(NEW), RidgeClassifier().fit(X, TWO).decision_function(NEW))
-    (member,) = LSSVMClassifierCV(LogisticRegression(), nested=None).fit(X, THREE).members_
+    (member,) = LSSVMClassifierCV(LogisticRegression()).fit(X, THREE).members_
     codes = 2.0 * (THREE[:, None] == np.arange(3)) - 1
     rest = THREE > 0
     values = member.trained(X[rest], codes[rest], np.ones(rest.sum())).values(NEW)
@@ -108,7 +109,7 @@ def test_decision_values_and_classes_that_some_rows_lack():
 )
 def test_weights_reach_the_estimator(estimator):
     weight = RNG.integers(0, 4, N).astype(float)
-    model = LSSVMRegressorCV(estimator, nested=None).fit(X, Y, sample_weight=weight)
+    model = LSSVMRegressorCV(estimator).fit(X, Y, sample_weight=weight)
     own = LinearRegression().fit(X, Y, sample_weight=weight)
     assert_allclose(model.predict(NEW), own.predict(NEW))
     assert_allclose(model.loo_.outputs[weight == 0], own.predict(X[weight == 0]))
@@ -140,7 +141,9 @@ def test_intervals_and_updates_are_of_refits(name):
     without = [np.delete(every, i) for i in every]
     residuals = np.array([y[i] - outputs(G, rows[i : i + 1])[0] for i, G in enumerate(without)])
     F = np.stack([outputs(G, NEW) for G in without], axis=1)
-    assert_allclose(model.predict_interval(NEW, 0.8), jackknife_plus(residuals, F, 0.8), rtol=1e-6)
+    assert_allclose(
+        evaluated(model).predict_interval(NEW, 0.8), jackknife_plus(residuals, F, 0.8), rtol=1e-6
+    )
 
 
 @pytest.mark.parametrize("options", [{}, {"search": "grid"}, {"rank": 10}, {"cv": "2x3"}])
@@ -150,7 +153,7 @@ def test_options_of_the_search_leave_estimators_as_they_are(options):
     assert model.candidates_[1].outcome.name == "GIVEN"
     assert "of its kernel machines" in str(model.certify())
     assert model.certificate_.holds
-    both = LSSVMRegressorCV(["linear", TREE], nested=None, **options).fit(X, Y)
+    both = LSSVMRegressorCV(["linear", TREE], **options).fit(X, Y)
     assert both.best_index_ == 1
     assert len(both.members_) == 1
     assert_allclose(both.predict(NEW), clone(TREE).fit(X, Y).predict(NEW))
@@ -183,10 +186,10 @@ def test_an_estimator_wins_where_it_is_better():
     rows = RNG.uniform(-1, 1, size=(150, 3))
     steps = np.where((rows[:, 0] > 0.3) ^ (rows[:, 1] > -0.2), "a", "b")
     tree = DecisionTreeClassifier(max_depth=3, random_state=0)
-    model = LSSVMClassifierCV(["rbf", tree, SVC(C=10.0)], nested=None).fit(rows, steps)
+    model = LSSVMClassifierCV(["rbf", tree, SVC(C=10.0)]).fit(rows, steps)
     assert model.candidates_[model.best_index_].kernel_name.startswith("DecisionTree")
-    assert model.nested_ is not None
-    assert model.scores_["error"] < 0.15
+    assert model.evaluate()._nested is not None
+    assert model.evaluate()["error"] < 0.15
 
 
 @pytest.mark.parametrize("kernel", ["linear", LogisticRegression()], ids=["kernel", "estimator"])
@@ -194,11 +197,11 @@ def test_an_estimator_wins_where_it_is_better():
 def test_scores_of_blocks_with_rows_of_weight_zero_are_of_the_other_rows(kernel, zeros):
     weight = np.ones(N)
     weight[zeros] = 0.0
-    ours = LSSVMClassifierCV(kernel, rank=10, nested=None)
+    ours = LSSVMClassifierCV(kernel, rank=10)
     ours.fit(ArrayBlocks(X, size=17), TWO, sample_weight=weight)
-    theirs = LSSVMClassifierCV(kernel, rank=10, nested=None)
+    theirs = LSSVMClassifierCV(kernel, rank=10)
     theirs.fit(ArrayBlocks(X[weight > 0], size=17), TWO[weight > 0])
-    assert ours.scores_ == pytest.approx(theirs.scores_)
+    assert ours.evaluate() == pytest.approx(theirs.evaluate())
 
 
 @pytest.mark.slow
@@ -210,20 +213,20 @@ def test_a_single_estimator_is_scored_where_its_threshold_was_set():
             fits.append(len(y))
             return super().fit(X, y, sample_weight)
 
-    model = LSSVMClassifierCV(Counted(), nested=None).fit(X, TWO)
+    model = LSSVMClassifierCV(Counted()).fit(X, TWO)
     assert len(fits) == 6
     decided = model.held_out_.outputs > model.threshold_
-    assert model.scores_["error"] == pytest.approx(np.mean(decided != (TWO == "yes")))
+    assert model.evaluate()["error"] == pytest.approx(np.mean(decided != (TWO == "yes")))
     assert len(fits) == 6
-    model.predict_set(NEW)
+    evaluated(model).predict_set(NEW)
     assert len(fits) == 6 + N
-    model.predict_set(NEW)
+    evaluated(model).predict_set(NEW)
     assert len(fits) == 6 + N
     for refused in (lambda: model.without([0]), model.certify):
         with pytest.raises(ValueError, match=r"no kernel|has none"):
             refused()
     with pytest.raises(ValueError, match="scaled' needs a kernel"):
-        LSSVMRegressorCV(LinearRegression(), nested=None).fit(X, Y).predict_interval(
+        evaluated(LSSVMRegressorCV(LinearRegression()).fit(X, Y)).predict_interval(
             NEW, method="scaled"
         )
 
@@ -242,9 +245,9 @@ def test_a_rare_class_is_scored_by_the_refits_of_the_fit():
             fits.append(-len(X))
             return super().predict_proba(X)
 
-    model = LSSVMClassifierCV(Counted(), nested=None).fit(rows, rare)
+    model = LSSVMClassifierCV(Counted()).fit(rows, rare)
     assert len(fits) == 2 * N + 1
-    assert set(model.scores_) == {"error", "ber", "auc", "log_loss"}
+    assert set(model.evaluate()) == {"error", "ber", "auc", "log_loss"}
     assert len(fits) == 2 * N + 1
     many = np.zeros((1000, 2))
     model.predict(many)
@@ -254,7 +257,7 @@ def test_a_rare_class_is_scored_by_the_refits_of_the_fit():
 @pytest.mark.slow
 def test_choices_that_take_too_many_fits_say_how_many(monkeypatch):
     monkeypatch.setattr(left_out, "_MOST_FITS", N * N - 1)
-    model = LSSVMRegressorCV(LinearRegression(), nested=None).fit(X, Y)
+    model = LSSVMRegressorCV(LinearRegression()).fit(X, Y)
     with pytest.raises(ValueError, match="takes 3,600 fits"):
         case_deletion(model)
 
@@ -263,10 +266,10 @@ def test_choices_that_take_too_many_fits_say_how_many(monkeypatch):
 @pytest.mark.parametrize("splits", [3, 5])
 def test_folds_with_gaps_are_nested(splits, gap):
     cv = GapKFold(splits, gap=gap)
-    model = LSSVMRegressorCV("linear", cv=cv, nested="folds").fit(X, Y)
-    out = list(model.nested_.units)[1]
-    tested = model.nested_.units.tested_by[1]
+    model = LSSVMRegressorCV("linear", cv=cv).fit(X, Y)
+    out = list(model.evaluate()._nested.units)[1]
+    tested = model.evaluate()._nested.units.tested_by[1]
     rest = np.delete(np.arange(N), out)
-    alone = LSSVMRegressorCV("linear", cv=model.units_.among(rest).codes, nested=None)
+    alone = LSSVMRegressorCV("linear", cv=model.units_.among(rest).codes)
     expected = alone.fit(X[rest], Y[rest]).predict(X[tested])
-    assert_allclose(model.nested_.held_out.outputs[tested], expected, rtol=1e-6)
+    assert_allclose(model.evaluate()._nested.held_out.outputs[tested], expected, rtol=1e-6)

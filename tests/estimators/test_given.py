@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from evaluated import evaluated
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.kernel_ridge import KernelRidge
@@ -170,8 +171,8 @@ class TestGroups:
             rest.fit(X[~out], NOISY[~out])
             f[out], F[:, out] = rest.predict(X[out]), rest.predict(X_NEW)[:, None]
         assert_allclose(model.held_out_.outputs, f, rtol=1e-8)
-        assert_allclose(model.predict_interval(X_NEW), jackknife_plus(NOISY - f, F, 0.9))
-        assert model.scores_["rmse"] == pytest.approx(np.sqrt(np.mean((NOISY - f) ** 2)))
+        assert_allclose(evaluated(model).predict_interval(X_NEW), jackknife_plus(NOISY - f, F, 0.9))
+        assert model.evaluate()["rmse"] == pytest.approx(np.sqrt(np.mean((NOISY - f) ** 2)))
         alone = LSSVMRegressor(RBF(gamma=0.3), mu=0.02).fit(X, NOISY)
         assert_allclose(model.loo_.outputs, alone.loo_.outputs)
         assert np.abs(alone.held_out_.outputs - f).max() > 1e-3

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from evaluated import evaluated
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
@@ -42,9 +43,12 @@ MODELS = {
 @pytest.mark.parametrize("kind", MODELS)
 def test_intervals_through(kind):
     model = MODELS[kind].fit(X, Y)
+    with pytest.raises(NotFittedError, match="evaluate"):
+        looms.predict_interval(model, X[:9])
+    evaluated(looms.machine_of(model))
     assert_array_equal(
         looms.predict_interval(model, X[:9], 0.8, method="minmax"),
-        MACHINE.predict_interval(SCALED[:9], 0.8, "minmax"),
+        evaluated(MACHINE).predict_interval(SCALED[:9], 0.8, "minmax"),
     )
     assert_array_equal(looms.machine_of(model).loo_.outputs, MACHINE.loo_.outputs)
     assert_array_equal(case_deletion(model).rms_change, case_deletion(MACHINE).rms_change)
@@ -55,16 +59,18 @@ def test_intervals_through(kind):
 )
 def test_sets_through_a_pipeline(machine):
     model = make_pipeline(StandardScaler(), machine).fit(FLOWERS, KINDS)
+    machine.evaluate()
     scaled = StandardScaler().fit_transform(FLOWERS)
     assert_array_equal(
-        looms.predict_set(model, FLOWERS[::7], 0.95), machine.predict_set(scaled[::7], 0.95)
+        looms.predict_set(model, FLOWERS[::7], 0.95),
+        machine.predict_set(scaled[::7], 0.95),
     )
 
 
 def test_a_machine_alone_is_its_own():
     assert looms.machine_of(MACHINE) is MACHINE
     assert_array_equal(
-        looms.predict_interval(MACHINE, SCALED[:5]), MACHINE.predict_interval(SCALED[:5])
+        looms.predict_interval(evaluated(MACHINE), SCALED[:5]), MACHINE.predict_interval(SCALED[:5])
     )
 
 
@@ -113,5 +119,6 @@ def test_the_machine_of_a_transformed_target():
     model.fit(X, Y)
     assert looms.machine_of(model) is model[-1].machine_
     assert_array_equal(
-        looms.predict_interval(model, X[:5]), model[-1].predict_interval(model[0].transform(X[:5]))
+        looms.predict_interval(model, X[:5]),
+        evaluated(model[-1]).predict_interval(model[0].transform(X[:5])),
     )

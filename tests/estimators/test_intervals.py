@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from evaluated import evaluated
 from numpy.testing import assert_allclose, assert_array_equal
 from pairwise import pairwise
 from sklearn.base import clone
@@ -96,7 +97,7 @@ class TestFewFeatures:
             ridge.fit(S[rest], y[rest], model.fit_weight_[rest])
             r[place], F[:, place] = y[i] - ridge.predict(S[[i]])[0], ridge.predict(S_new)
         for method, interval in (("plus", jackknife_plus), ("minmax", jackknife_minmax)):
-            ours = model.predict_interval(S_new, 0.8, method)
+            ours = evaluated(model).predict_interval(S_new, 0.8, method)
             assert_allclose(ours, interval(r, F, 0.8), rtol=1e-7, atol=1e-7)
         copied = pickle.loads(pickle.dumps(model))
         assert vars(copied).keys() == vars(model).keys() - {"_left_out", "_units_of_fit"}
@@ -106,10 +107,10 @@ class TestFewFeatures:
     def test_models_of_a_repeated_choice_are_those_that_it_predicts_by(self, search, tmp_path):
         S = X * UNITS
         model = LSSVMRegressorCV("linear", search=search).fit(S, NOISY)
-        residuals, blocks = model._models_without_rows(S)
+        residuals, blocks = evaluated(model)._models_without_rows(S, "x")
         F = np.vstack([outputs for _, outputs in blocks])
         assert_allclose(np.diagonal(F), NOISY - residuals, rtol=1e-9, atol=1e-9)
-        nested = model.nested_
+        nested = model.evaluate()._nested
         for i in range(N):
             rest = nested.folds != nested.folds[i]
             mine = nested.machines[nested.machine[nested.folds[i]]]
@@ -119,14 +120,16 @@ class TestFewFeatures:
             assert_allclose(F[:, i], ridge.predict(S), rtol=1e-7, atol=1e-7)
         save_model(tmp_path / "m.skops", model, {})
         read = load_model(tmp_path / "m.skops").model
-        assert_array_equal(read.predict_interval(S), model.predict_interval(S))
+        assert_array_equal(
+            evaluated(read).predict_interval(S), evaluated(model).predict_interval(S)
+        )
 
     def test_sets_are_those_of_the_kernel_matrix(self):
         labels = LABELS["three classes"]
         ours = LSSVMClassifier("linear", mu=MU).fit(sp.csr_array(X), labels)
         theirs = LSSVMClassifier("precomputed", mu=MU).fit(X @ X.T, labels)
-        sets = ours.predict_set(sp.csr_array(X_NEW), 0.7)
-        assert_array_equal(sets, theirs.predict_set(X_NEW @ X.T, 0.7))
+        sets = evaluated(ours).predict_set(sp.csr_array(X_NEW), 0.7)
+        assert_array_equal(sets, evaluated(theirs).predict_set(X_NEW @ X.T, 0.7))
         assert 0 < sets.mean() < 1
 
 
@@ -162,9 +165,9 @@ class TestModels:
         given = LSSVMRegressor("precomputed", mu=MU).fit(Kind(k(X)), y, weight)
         sparse = LSSVMRegressor(k, mu=MU).fit(Kind(X), y, weight)
         for method in METHODS:
-            theirs = dense.predict_interval(X_NEW, 0.8, method)
-            assert_close(given.predict_interval(Kind(k(X_NEW, X)), 0.8, method), theirs)
-            assert_close(sparse.predict_interval(Kind(X_NEW), 0.8, method), theirs)
+            theirs = evaluated(dense).predict_interval(X_NEW, 0.8, method)
+            assert_close(evaluated(given).predict_interval(Kind(k(X_NEW, X)), 0.8, method), theirs)
+            assert_close(evaluated(sparse).predict_interval(Kind(X_NEW), 0.8, method), theirs)
 
     def test_scikit_learns_kernel_ridge(self):
         """Without intercept the refits are KernelRidge's, alpha = n mu at the full n."""
@@ -176,8 +179,8 @@ class TestModels:
             theirs[:, i] = ridge.fit(X[rest], NOISY[rest]).predict(X_NEW)
         assert_close(all_outputs(model, X_NEW), theirs)
         r = model.loo_.residuals
-        assert_close(model.predict_interval(X_NEW, 0.9), jackknife_plus(r, theirs, 0.9))
-        ours = model.predict_interval(X_NEW, 0.9, "minmax")
+        assert_close(evaluated(model).predict_interval(X_NEW, 0.9), jackknife_plus(r, theirs, 0.9))
+        ours = evaluated(model).predict_interval(X_NEW, 0.9, "minmax")
         assert_close(ours, jackknife_minmax(r, theirs, 0.9))
 
     @pytest.mark.parametrize("Estimator", [LSSVMRegressorCV, LSSVMClassifierCV])
@@ -211,23 +214,25 @@ class TestModels:
         seen = WEIGHTS["zeros"] > 0
         zeros = LSSVMRegressor(RBF(0.3)).fit(X, NOISY, WEIGHTS["zeros"])
         without = LSSVMRegressor(RBF(0.3)).fit(X[seen], NOISY[seen], WEIGHTS["zeros"][seen])
-        ours = zeros.predict_interval(X_NEW, 0.8, method)
-        assert_allclose(ours, without.predict_interval(X_NEW, 0.8, method), rtol=1e-9)
+        ours = evaluated(zeros).predict_interval(X_NEW, 0.8, method)
+        assert_allclose(ours, evaluated(without).predict_interval(X_NEW, 0.8, method), rtol=1e-9)
 
     @pytest.mark.parametrize("method", METHODS)
     @pytest.mark.parametrize("targets", TARGETS)
     def test_blocks_of_rows(self, method, targets, monkeypatch):
         model = LSSVMRegressor(RBF(0.3)).fit(X, TARGETS[targets])
-        whole = model.predict_interval(X_NEW, 0.8, method)
+        whole = evaluated(model).predict_interval(X_NEW, 0.8, method)
         for numbers in (1, 3 * N, 8 * N):
             monkeypatch.setattr(left_out, "_NUMBERS", numbers)
-            parts = clone(model).fit(X, TARGETS[targets]).predict_interval(X_NEW, 0.8, method)
+            parts = evaluated(clone(model).fit(X, TARGETS[targets])).predict_interval(
+                X_NEW, 0.8, method
+            )
             assert_allclose(parts, whole, rtol=1e-10)
 
     def test_memory_does_not_grow_with_new_points(self, monkeypatch):
         monkeypatch.setattr(left_out, "_NUMBERS", 4 * N)
         model = LSSVMRegressor(RBF(0.3)).fit(X, NOISY)
-        _, blocks = model._models_without_rows(np.tile(X_NEW, (9, 1)))
+        _, blocks = evaluated(model)._models_without_rows(np.tile(X_NEW, (9, 1)), "x")
         sizes = [F.size for _, F in blocks]
         assert max(sizes) == 4 * N
         assert len(sizes) == 16
@@ -237,11 +242,11 @@ class TestKept:
     def test_made_once_and_again_after_a_fit(self):
         model = LSSVMRegressor(RBF(0.3)).fit(X, NOISY)
         assert "_left_out" not in vars(model)
-        first = model.predict_interval(X_NEW)
+        first = evaluated(model).predict_interval(X_NEW)
         models = model.left_out()
-        model.predict_interval(X_NEW, method="scaled")
+        evaluated(model).predict_interval(X_NEW, method="scaled")
         assert model.left_out() is models
-        second = model.fit(X, 2 * NOISY).predict_interval(X_NEW)
+        second = evaluated(model.fit(X, 2 * NOISY)).predict_interval(X_NEW)
         assert model.left_out() is not models
         assert_allclose(second, 2 * first, rtol=1e-9)
 
@@ -251,16 +256,18 @@ class TestKept:
 
     def test_a_fit_that_failed_changes_nothing(self):
         model = LSSVMRegressor(RBF(0.3)).fit(X, NOISY)
-        before = model.predict_interval(X_NEW)
+        before = evaluated(model).predict_interval(X_NEW)
         with pytest.raises(ValueError, match="NaN"):
             model.fit(X * np.nan, NOISY)
-        assert_array_equal(model.predict_interval(X_NEW), before)
+        assert_array_equal(evaluated(model).predict_interval(X_NEW), before)
 
     @pytest.mark.parametrize("targets", TARGETS)
     def test_not_in_copies_and_files(self, targets, tmp_path):
         model = LSSVMRegressor(RBF(0.3)).fit(X, TARGETS[targets])
+        model.evaluate()
+        vars(model).pop("_left_out")
         size = len(pickle.dumps(model))
-        before = model.predict_interval(X_NEW, method="scaled")
+        before = evaluated(model).predict_interval(X_NEW, method="scaled")
         assert len(pickle.dumps(model)) == size
         save_model(tmp_path / "model", model, {})
         copies = [
@@ -270,23 +277,27 @@ class TestKept:
         ]
         for other in copies:
             assert not {"_left_out", "_units_of_fit", "_local_scales"} & vars(other).keys()
-            assert_array_equal(other.predict_interval(X_NEW, method="scaled"), before)
+            assert_array_equal(evaluated(other).predict_interval(X_NEW, method="scaled"), before)
 
 
 class TestIntervals:
     def test_shapes(self):
-        one = LSSVMRegressor().fit(X, NOISY).predict_interval(X_NEW)
-        column = LSSVMRegressor().fit(X, NOISY[:, None]).predict_interval(X_NEW)
+        one = evaluated(LSSVMRegressor().fit(X, NOISY)).predict_interval(X_NEW)
+        column = evaluated(LSSVMRegressor().fit(X, NOISY[:, None])).predict_interval(X_NEW)
         assert one.shape == (M, 2)
         assert column.shape == (M, 1, 2)
         assert_allclose(column[:, 0], one, rtol=1e-12)
 
     @pytest.mark.parametrize("method", METHODS)
     def test_each_target_has_its_own(self, method):
-        both = LSSVMRegressor(RBF(0.3)).fit(X, TARGETS["two"]).predict_interval(X_NEW, 0.8, method)
+        both = evaluated(LSSVMRegressor(RBF(0.3)).fit(X, TARGETS["two"])).predict_interval(
+            X_NEW, 0.8, method
+        )
         for k in range(2):
             alone = LSSVMRegressor(RBF(0.3)).fit(X, TARGETS["two"][:, k])
-            assert_allclose(both[:, k], alone.predict_interval(X_NEW, 0.8, method), rtol=1e-9)
+            assert_allclose(
+                both[:, k], evaluated(alone).predict_interval(X_NEW, 0.8, method), rtol=1e-9
+            )
 
     @pytest.mark.parametrize("groups", [None, np.arange(N) // 3])
     @pytest.mark.slow
@@ -314,27 +325,31 @@ class TestIntervals:
             loo_scales=local.loo,
             scales=local.at(k(X_NEW, X))[:, number],
         )
-        assert_allclose(model.predict_interval(X_NEW, 0.8, "scaled"), theirs, rtol=1e-7)
-        plain = model.predict_interval(X_NEW, 0.8)
+        assert_allclose(evaluated(model).predict_interval(X_NEW, 0.8, "scaled"), theirs, rtol=1e-7)
+        plain = evaluated(model).predict_interval(X_NEW, 0.8)
         assert np.abs(theirs - plain).max() > 0.05
 
     def test_options_change_the_answer(self):
         model = LSSVMRegressor().fit(X, NOISY)
-        plain = model.predict_interval(X_NEW)
-        assert_array_equal(plain, model.predict_interval(X_NEW, 0.9, "plus"))
-        widths = [np.ptp(model.predict_interval(X_NEW, c), axis=1) for c in (0.5, 0.8, 0.95)]
+        plain = evaluated(model).predict_interval(X_NEW)
+        assert_array_equal(plain, evaluated(model).predict_interval(X_NEW, 0.9, "plus"))
+        widths = [
+            np.ptp(evaluated(model).predict_interval(X_NEW, c), axis=1) for c in (0.5, 0.8, 0.95)
+        ]
         assert (widths[0] < widths[1]).all()
         assert (widths[1] < widths[2]).all()
-        assert (np.ptp(model.predict_interval(X_NEW, method="minmax"), axis=1) > widths[1]).all()
+        assert (
+            np.ptp(evaluated(model).predict_interval(X_NEW, method="minmax"), axis=1) > widths[1]
+        ).all()
 
     def test_frames_and_pipelines(self):
         frame, new = (pd.DataFrame(A, columns=["a", "b", "c"]) for A in (X, X_NEW))
         pipe = make_pipeline(StandardScaler(), LSSVMRegressor()).fit(frame, NOISY)
-        ours = pipe[-1].predict_interval(pipe[:-1].transform(new))
+        ours = evaluated(pipe[-1]).predict_interval(pipe[:-1].transform(new))
         assert ours.shape == (M, 2)
         model = LSSVMRegressor().fit(frame, NOISY)
         with pytest.raises(ValueError, match="feature names"):
-            model.predict_interval(new[["b", "a", "c"]])
+            evaluated(model).predict_interval(new[["b", "a", "c"]])
 
 
 COVERAGE = 0.8
@@ -349,7 +364,7 @@ def covered(method, heteroscedastic, n_repeats=60, n=40, m=100):
         noise = 0.05 + X[:, 0] ** 2 if heteroscedastic else 0.3
         y = np.sin(6 * X[:, 0]) + noise * rng.normal(size=n + m)
         model = LSSVMRegressor(RBF(8.0), mu=2e-3).fit(X[:n], y[:n])
-        lower, upper = model.predict_interval(X[n:], COVERAGE, method).T
+        lower, upper = evaluated(model).predict_interval(X[n:], COVERAGE, method).T
         shares.append(np.mean((lower <= y[n:]) & (y[n:] <= upper)))
     return np.mean(shares), np.std(shares, ddof=1) / np.sqrt(n_repeats)
 
@@ -375,7 +390,7 @@ class TestCoverage:
             quiet = X[200:, 0] < 0.4
             model = LSSVMRegressor(RBF(8.0), mu=2e-3).fit(X[:200], y[:200])
             for method in inside:
-                lower, upper = model.predict_interval(X[200:], 0.9, method).T
+                lower, upper = evaluated(model).predict_interval(X[200:], 0.9, method).T
                 held = (lower <= y[200:]) & (y[200:] <= upper)
                 inside[method].append([held[quiet].mean(), held[~quiet].mean()])
                 width[method].append(np.mean(upper - lower))
@@ -396,7 +411,7 @@ class TestCoverage:
             order = np.random.default_rng(seed).permutation(len(y))
             train, test = order[:100], order[100:]
             model = LSSVMRegressor(RBF(0.1), mu=1e-5).fit(X[train], y[train])
-            lower, upper = model.predict_interval(X[test], 0.9, method).T
+            lower, upper = evaluated(model).predict_interval(X[test], 0.9, method).T
             shares.append(np.mean((lower <= y[test]) & (y[test] <= upper)))
         assert np.mean(shares) > 0.9 - 3 * np.std(shares, ddof=1) / np.sqrt(12)
 
@@ -412,7 +427,7 @@ class TestCoverage:
             if np.bincount(y[:60], minlength=n_classes).min() < 4:
                 continue
             model = LSSVMClassifier(RBF(0.3), mu=1e-2).fit(X[:60], y[:60])
-            sets = model.predict_set(X[60:], COVERAGE, class_conditional)
+            sets = evaluated(model).predict_set(X[60:], COVERAGE, class_conditional)
             held = sets[np.arange(200), y[60:]]
             shares.append(held.mean())
             by_class.append([held[y[60:] == c].mean() for c in range(n_classes)])
@@ -436,7 +451,7 @@ class TestCoverage:
             order = np.random.default_rng(seed).permutation(len(y))
             train, test = order[:150], order[150:]
             model = LSSVMClassifier(RBF(0.1), mu=1e-3).fit(X[train], y[train])
-            sets = model.predict_set(X[test], 0.9, class_conditional)
+            sets = evaluated(model).predict_set(X[test], 0.9, class_conditional)
             shares.append(sets[np.arange(68), np.searchsorted(model.classes_, y[test])].mean())
         assert np.mean(shares) > 0.9 - 3 * np.std(shares, ddof=1) / np.sqrt(20)
         assert sets.sum(axis=1).mean() < 2.5
@@ -468,7 +483,7 @@ class TestSets:
                     margin(at_own[i], place[i]) <= margin(at_new[t, i], y) for i in members
                 )
                 expected[t, y] = (typical + 1) / (len(members) + 1) > 0.3 + 1e-9
-        sets = model.predict_set(X_NEW, 0.7, class_conditional)
+        sets = evaluated(model).predict_set(X_NEW, 0.7, class_conditional)
         assert sets.dtype == bool
         assert_array_equal(sets, expected)
         assert 0 < sets.sum() < sets.size
@@ -477,15 +492,17 @@ class TestSets:
         plain, moved = (
             LSSVMClassifier(RBF(0.3), threshold=t).fit(X, LABELS["two classes"]) for t in (0, -0.5)
         )
-        assert_array_equal(plain.predict_set(X_NEW, 0.7), moved.predict_set(X_NEW, 0.7))
+        assert_array_equal(
+            evaluated(plain).predict_set(X_NEW, 0.7), evaluated(moved).predict_set(X_NEW, 0.7)
+        )
 
     def test_pure_noise_gives_large_sets_and_separated_classes_small_ones(self):
         rng = np.random.default_rng(0)
         X = rng.normal(size=(60, 2))
         noise = LSSVMClassifier(RBF(0.3)).fit(X, np.arange(60) % 2)
-        assert noise.predict_set(X[:20], 0.95).sum(axis=1).mean() > 1.5
+        assert evaluated(noise).predict_set(X[:20], 0.95).sum(axis=1).mean() > 1.5
         far = LSSVMClassifier(RBF(0.3)).fit(X + 9 * (np.arange(60) % 2)[:, None], np.arange(60) % 2)
-        assert (far.predict_set(X[:20], 0.9).sum(axis=1) <= 1).all()
+        assert (evaluated(far).predict_set(X[:20], 0.9).sum(axis=1) <= 1).all()
 
 
 class TestBadInput:
@@ -493,46 +510,46 @@ class TestBadInput:
     def test_coverage(self, coverage):
         message = "coverage must be a number between 0 and 1, got"
         with pytest.raises(ValueError, match=message):
-            LSSVMRegressor().fit(X, NOISY).predict_interval(X_NEW, coverage)
+            evaluated(LSSVMRegressor().fit(X, NOISY)).predict_interval(X_NEW, coverage)
         for conditional in (False, True):
             model = LSSVMClassifier().fit(X, LABELS["two classes"])
             with pytest.raises(ValueError, match=message):
-                model.predict_set(X_NEW, coverage, conditional)
+                evaluated(model).predict_set(X_NEW, coverage, conditional)
 
     def test_too_few_samples(self):
         with pytest.raises(ValueError, match=r"coverage of 0.99 needs 99 samples or more, got 24"):
-            LSSVMRegressor().fit(X, NOISY).predict_interval(X_NEW, 0.99)
+            evaluated(LSSVMRegressor().fit(X, NOISY)).predict_interval(X_NEW, 0.99)
         zeros = LSSVMRegressor().fit(X, NOISY, WEIGHTS["zeros"])
         with pytest.raises(ValueError, match=r"needs 20 samples .* got 19: .* 0.95 at most"):
-            zeros.predict_interval(X_NEW, 0.951)
-        assert zeros.predict_interval(X_NEW, 0.95).shape == (M, 2)
+            evaluated(zeros).predict_interval(X_NEW, 0.951)
+        assert evaluated(zeros).predict_interval(X_NEW, 0.95).shape == (M, 2)
         model = LSSVMClassifier().fit(X, LABELS["two classes"])
         with pytest.raises(ValueError, match="needs 99 samples or more, got 24"):
-            model.predict_set(X_NEW, 0.99)
+            evaluated(model).predict_set(X_NEW, 0.99)
 
     def test_a_class_with_too_few_samples_is_named(self):
         labels = np.where(np.arange(N) == 3, "rare", "common")
         model = LSSVMClassifier().fit(X, labels)
         message = "Class 'rare': A coverage of 0.9 needs 9 samples or more, got 1"
         with pytest.raises(ValueError, match=message):
-            model.predict_set(X_NEW, 0.9, class_conditional=True)
-        assert model.predict_set(X_NEW, 0.9).shape == (M, 2)
+            evaluated(model).predict_set(X_NEW, 0.9, class_conditional=True)
+        assert evaluated(model).predict_set(X_NEW, 0.9).shape == (M, 2)
 
     def test_two_samples_cannot_be_scaled(self):
         model = LSSVMRegressor().fit(X[:2], NOISY[:2])
-        assert model.predict_interval(X_NEW, 0.5).shape == (M, 2)
+        assert evaluated(model).predict_interval(X_NEW, 0.5).shape == (M, 2)
         with pytest.raises(ValueError, match="three samples of non-zero weight, got 2"):
-            model.predict_interval(X_NEW, 0.5, "scaled")
+            evaluated(model).predict_interval(X_NEW, 0.5, "scaled")
 
     @pytest.mark.parametrize("method", ["Plus", None, 3, ["plus"]])
     def test_method(self, method):
         with pytest.raises(ValueError, match=r"Unknown method .* known are plus, minmax, scaled"):
-            LSSVMRegressor().fit(X, NOISY).predict_interval(X_NEW, method=method)
+            evaluated(LSSVMRegressor().fit(X, NOISY)).predict_interval(X_NEW, method=method)
 
     def test_class_conditional(self):
         model = LSSVMClassifier().fit(X, LABELS["two classes"])
         with pytest.raises(ValueError, match="class_conditional must be True or False, got 'no'"):
-            model.predict_set(X_NEW, class_conditional="no")
+            evaluated(model).predict_set(X_NEW, class_conditional="no")
 
     def test_not_fitted_and_other_features(self):
         with pytest.raises(NotFittedError):
@@ -540,7 +557,7 @@ class TestBadInput:
         with pytest.raises(NotFittedError):
             LSSVMClassifier().predict_set(X_NEW)
         with pytest.raises(ValueError, match="2 features"):
-            LSSVMRegressor().fit(X, NOISY).predict_interval(X_NEW[:, :2])
+            evaluated(LSSVMRegressor().fit(X, NOISY)).predict_interval(X_NEW[:, :2])
 
 
 PREDICTIONS = {

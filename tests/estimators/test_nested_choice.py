@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from evaluated import evaluated
 from numpy.testing import assert_allclose, assert_array_equal
 from pairwise import pairwise
 
@@ -136,7 +137,7 @@ def test_outputs_intervals_and_sets_are_of_models_chosen_without_the_rows(
     if "classes" in target:
         options = {"criterion": criterion, "class_weight": class_weight}
     model = fitted(target, together, weight, **options)
-    nested, anew = model.nested_, Anew(model)
+    nested, anew = model.evaluate()._nested, Anew(model)
     assert_array_equal(nested.rows, anew.rows)
     assert_array_equal(nested.held_out.y, anew.y)
     assert_array_equal(nested.held_out.sample_weight, model.loo_.sample_weight[anew.rows])
@@ -155,14 +156,16 @@ def test_outputs_intervals_and_sets_are_of_models_chosen_without_the_rows(
     r = nested.held_out.residuals
     if "classes" not in target:
         for method, jackknife in (("plus", jackknife_plus), ("minmax", jackknife_minmax)):
-            ours = model.predict_interval(NEW, 0.8, method)
+            ours = evaluated(model).predict_interval(NEW, 0.8, method)
             assert_allclose(ours, jackknife(r, F, 0.8), rtol=1e-6, atol=1e-8)
         return
     labels = class_indices(anew.y)
     own = class_margins((anew.y - r).reshape(len(r), -1))[np.arange(len(r)), labels]
     margins = class_margins(F.reshape(*F.shape[:2], -1))
     for share in (0.6, 0.85):
-        assert_array_equal(model.predict_set(NEW, share), prediction_sets(own, margins, share))
+        assert_array_equal(
+            evaluated(model).predict_set(NEW, share), prediction_sets(own, margins, share)
+        )
 
 
 @pytest.mark.slow
@@ -180,7 +183,7 @@ def test_classes_and_probabilities_are_set_without_the_rows(
     if target == "three classes":
         threshold = None
     model = fitted(target, together, weight, class_weight=class_weight, threshold=threshold)
-    nested, anew = model.nested_, Anew(model)
+    nested, anew = model.evaluate()._nested, Anew(model)
     Y, number = anew.y.reshape(len(anew.y), -1), anew.number
     weight = nested.held_out.sample_weight
     labels = class_indices(anew.y)
@@ -217,8 +220,8 @@ def test_classes_and_probabilities_are_set_without_the_rows(
     assert len(folds) > 3
     assert_allclose(nested.decisions.wrong, wrong / rounds, atol=1e-12)
     assert_allclose(nested.decisions.losses, losses / rounds, rtol=1e-5, atol=1e-7)
-    assert model.scores_["error"] == pytest.approx(np.average(wrong / rounds, weights=weight))
-    assert model.scores_["log_loss"] == pytest.approx(
+    assert model.evaluate()["error"] == pytest.approx(np.average(wrong / rounds, weights=weight))
+    assert model.evaluate()["log_loss"] == pytest.approx(
         np.average(losses / rounds, weights=weight), rel=1e-5
     )
 
@@ -230,7 +233,7 @@ def test_area_is_of_pairs_with_the_choice_made_without_both(target):
     model = fitted(target, together, "some are zero")
     anew = Anew(model)
     Y, number = anew.y.reshape(len(anew.y), -1), anew.number
-    weight = model.nested_.held_out.sample_weight
+    weight = model.evaluate()._nested.held_out.sample_weight
     areas = []
     for c in range(Y.shape[1]):
         right = total = 0.0
@@ -242,13 +245,13 @@ def test_area_is_of_pairs_with_the_choice_made_without_both(target):
                 w = weight[i] * weight[j]
                 right, total = right + w * (f[0] > f[1]), total + w
         areas.append(right / total)
-    assert model.nested_.auc[0] == pytest.approx(np.mean(areas), rel=1e-9)
-    assert model.scores_["auc"] == model.nested_.auc[0]
+    assert model.evaluate()._nested.auc[0] == pytest.approx(np.mean(areas), rel=1e-9)
+    assert model.evaluate()["auc"] == model.evaluate()._nested.auc[0]
 
 
 def test_a_regressor_of_labels_predicts_numbers():
     y = np.where(X[:, 0] > 0, 1.0, -1.0)
-    nested = LSSVMRegressorCV(search="grid").fit(X, y).nested_
+    nested = LSSVMRegressorCV(search="grid").fit(X, y).evaluate()._nested
     assert nested.decisions is None
     assert nested.auc is None
     assert "rmse" in repr(nested)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from evaluated import evaluated
 from numpy.testing import assert_allclose
 
 from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
@@ -22,11 +23,11 @@ CLASSES = np.where(NUMBERS > 0, "yes", "no")
 
 
 def regressor(**options):
-    return LSSVMRegressorCV(**{"rank": 60, "nested": None, **options})
+    return LSSVMRegressorCV(**{"rank": 60, **options})
 
 
 def classifier(**options):
-    return LSSVMClassifierCV(**{"rank": 60, "nested": None, **options})
+    return LSSVMClassifierCV(**{"rank": 60, **options})
 
 
 @pytest.mark.parametrize("groups", [None, np.arange(60) // 4 % 11, np.arange(60) // 30])
@@ -36,9 +37,9 @@ def test_intervals_on_as_many_landmarks_as_rows_are_those_of_the_kernel_matrix(g
     whole = LSSVMRegressor(low.kernel_, mu=low.mu_).fit(S, y, groups=groups)
     alone = LSSVMRegressor(low.kernel_, mu=low.mu_).fit(S, y)
     for method in ("plus", "minmax", "scaled")[: 3 if groups is None or groups.max() > 1 else 1]:
-        ours = low.predict_interval(X[N:], 0.8, method)
-        assert_allclose(ours, whole.predict_interval(X[N:], 0.8, method), rtol=1e-6)
-        of_rows = alone.predict_interval(X[N:], 0.8, method)
+        ours = evaluated(low).predict_interval(X[N:], 0.8, method)
+        assert_allclose(ours, evaluated(whole).predict_interval(X[N:], 0.8, method), rtol=1e-6)
+        of_rows = evaluated(alone).predict_interval(X[N:], 0.8, method)
         assert (groups is None) == np.allclose(ours, of_rows, rtol=1e-6)
 
 
@@ -48,7 +49,7 @@ def test_a_machine_on_landmarks_is_nearly_as_good_as_on_all_rows():
     assert (low.landmarks_.shape, low.dual_coef_.shape) == ((200, 4), (200,))
     assert whole.landmarks_ is None
     assert low.score(X[N:], NUMBERS[N:]) > whole.score(X[N:], NUMBERS[N:]) - 0.03
-    rank = [regressor(rank=m).fit(X[:N], NUMBERS[:N]).scores_["rmse"] for m in (10, 30, 200)]
+    rank = [regressor(rank=m).fit(X[:N], NUMBERS[:N]).evaluate()["rmse"] for m in (10, 30, 200)]
     assert rank[0] > rank[1] > rank[2]
 
 
@@ -75,7 +76,7 @@ def test_rows_in_blocks_give_what_a_matrix_gives(tmp_path):
     with pytest.raises(ValueError, match="X has 3 features, but LSSVMRegressorCV is expecting 4"):
         again.predict(ArrayBlocks(X[N:, :3]))
     with pytest.raises(ValueError, match="a saved machine does not hold those that were in blocks"):
-        again.predict_interval(X[N:])
+        evaluated(again).predict_interval(X[N:])
     single = ArrayBlocks(X[:N].astype(np.float32))
     assert_allclose(
         regressor().fit(single, NUMBERS[:N]).predict(X[N:]),
@@ -118,8 +119,10 @@ def test_scores_are_those_of_the_whole_kernel_matrix_on_as_many_landmarks(groupe
     groups = np.arange(200) // 3 if grouped else None
     model = classifier(rank=200).fit(rows, y, weight, groups=groups)
     whole = LSSVMClassifier(model.kernel_, mu=model.mu_).fit(rows, y, weight, groups=groups)
-    assert model.scores_ == pytest.approx(whole.scores_, rel=1e-4)
-    assert model.scores_se_ == pytest.approx(whole.scores_se_, rel=1e-4)
+    assert model.evaluate() == pytest.approx(whole.evaluate(), rel=1e-4)
+    assert model.evaluate().standard_errors == pytest.approx(
+        whole.evaluate().standard_errors, rel=1e-4
+    )
 
 
 @pytest.mark.parametrize("grouped", [False, True])
@@ -141,9 +144,9 @@ def test_scores_of_rows_in_blocks_are_of_ten_folds(grouped):
         total += w.sum()
         taken = f + one.threshold_ > model.threshold_
         wrong += weight[out][taken != above].sum()
-    assert model.scores_["error"] == pytest.approx(wrong / weight.sum(), abs=1e-3)
-    assert model.scores_["auc"] == pytest.approx(right / total, abs=1e-3)
-    assert 0.0 < model.scores_se_["auc"] < 0.1
+    assert model.evaluate()["error"] == pytest.approx(wrong / weight.sum(), abs=1e-3)
+    assert model.evaluate()["auc"] == pytest.approx(right / total, abs=1e-3)
+    assert 0.0 < model.evaluate().standard_errors["auc"] < 0.1
 
 
 @pytest.mark.parametrize("seed", [13, 23])
@@ -153,14 +156,14 @@ def test_outputs_that_lean_away_from_their_class_are_no_errors(seed):
     rng = np.random.default_rng(seed)
     noise, y = rng.normal(size=(300, 5)), rng.permutation(np.arange(300) < 150)
     model = classifier(rank=30).fit(noise, y)
-    assert model.scores_["ber"] < 0.5 + 2 * model.scores_se_["ber"]
+    assert model.evaluate()["ber"] < 0.5 + 2 * model.evaluate().standard_errors["ber"]
 
 
 @pytest.mark.slow
 def test_without_folds_that_have_both_classes_there_is_no_area():
     y = np.where(np.arange(N) < 2, "yes", "no")
     model = classifier(threshold="ber").fit(ArrayBlocks(X[:N]), y)
-    assert np.isnan([model.scores_["auc"], model.scores_se_["auc"]]).all()
+    assert np.isnan([model.evaluate()["auc"], model.evaluate().standard_errors["auc"]]).all()
     by_key = {one["key"]: one["value"] for one in summary(model)["loo"]["figures"]}
     assert by_key["auc"] is None
     assert not any("AUC" in caution["text"] for caution in cautions(model))
@@ -173,9 +176,11 @@ def test_every_use_of_rows_in_blocks_is_that_of_a_matrix():
     ours, theirs = (regressor(rank=20).fit(rows, y) for rows in (blocks, memory))
     new, removed = X[n : n + 5], np.array([0, 60, 119])
     for method in ("plus", "minmax", "scaled"):
-        expected = theirs.predict_interval(new, 0.8, method)
-        assert_allclose(ours.predict_interval(new, 0.8, method), expected, rtol=1e-9)
-        assert_allclose(ours.predict_interval(ArrayBlocks(new), 0.8, method), expected, rtol=1e-9)
+        expected = evaluated(theirs).predict_interval(new, 0.8, method)
+        assert_allclose(evaluated(ours).predict_interval(new, 0.8, method), expected, rtol=1e-9)
+        assert_allclose(
+            evaluated(ours).predict_interval(ArrayBlocks(new), 0.8, method), expected, rtol=1e-9
+        )
     assert_allclose(case_deletion(ours).rms_change, case_deletion(theirs).rms_change, rtol=1e-9)
     for change in (
         lambda machine: machine.without(removed),
@@ -185,12 +190,12 @@ def test_every_use_of_rows_in_blocks_is_that_of_a_matrix():
         changed, expected = change(ours), change(theirs)
         assert_allclose(changed.predict(X[n:]), expected.predict(X[n:]), rtol=1e-9)
         assert_allclose(changed.loo_.outputs, expected.loo_.outputs, rtol=1e-9)
-    for options in ({"nested": "folds"}, {"kernel": ["linear", "rbf"], "combine": "stack"}):
+    for options in ({}, {"kernel": ["linear", "rbf"], "combine": "stack"}):
         ours, theirs = (regressor(rank=20, **options).fit(rows, y) for rows in (blocks, memory))
-        assert ours.nested_ is not None
-        assert ours.scores_ == pytest.approx(theirs.scores_, rel=1e-9)
-        expected = theirs.predict_interval(new, 0.8)
-        assert_allclose(ours.predict_interval(new, 0.8), expected, rtol=1e-9)
+        assert ours.evaluate()._nested is not None
+        assert ours.evaluate() == pytest.approx(theirs.evaluate(), rel=1e-9)
+        expected = evaluated(theirs).predict_interval(new, 0.8)
+        assert_allclose(evaluated(ours).predict_interval(new, 0.8), expected, rtol=1e-9)
 
 
 @pytest.mark.slow

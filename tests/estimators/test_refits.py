@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from evaluated import evaluated
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
@@ -38,8 +39,8 @@ OPTIONS = {
     "landmarks, grid": {"rank": 12, "search": "grid", "groups": np.arange(N) // 9},
     "grid, repeated folds": {"search": "grid", "cv": "2x4"},
     "grid, two folds": {"search": "grid", "cv": 2, "kernel": ["linear", "rbf"]},
-    "grid, nested in folds": {"search": "grid", "nested": "folds", "groups": GROUPS},
-    "full kernel": {"nested": "folds", "cv": 4, "groups": GROUPS},
+    "grid, nested in folds": {"search": "grid", "groups": GROUPS},
+    "full kernel": {"cv": 4, "groups": GROUPS},
     "grid, stack": {"search": "grid", **STACK},
     "grid, landmarks, stack": {"search": "grid", "rank": 12, **STACK},
 }
@@ -64,7 +65,7 @@ def anew(model, y, rest, options):
     if isinstance(model, LSSVMClassifierCV):
         own = own * [weight[y == c].sum() / own[y[rest] == c].sum() for c in y[rest]]
     rank = None if model.rank is None else min(model.rank, len(rest))
-    machine = clone(model).set_params(nested=None, rank=rank)
+    machine = clone(model).set_params(rank=rank)
     return machine.fit(X[rest], y[rest], own, None if groups is None else groups[rest])
 
 
@@ -76,7 +77,7 @@ def anew(model, y, rest, options):
 def test_numbers_and_intervals_are_of_machines_tuned_without_the_fold(options, tmp_path):
     options = OPTIONS[options]
     model = fitted(LSSVMRegressorCV, SIGNAL, options)
-    nested = model.nested_
+    nested = model.evaluate()._nested
     if "groups" in options:
         groups = options["groups"]
         assert all(len(set(nested.folds[g == groups])) == 1 for g in np.unique(groups))
@@ -90,13 +91,13 @@ def test_numbers_and_intervals_are_of_machines_tuned_without_the_fold(options, t
         F[:, nested.folds == k] = machine.predict(NEW)[:, None]
     y, outputs, weight = nested.held_out
     rmse = np.sqrt(np.average((y - outputs) ** 2, weights=weight))
-    assert model.scores_["rmse"] == pytest.approx(rmse)
+    assert model.evaluate()["rmse"] == pytest.approx(rmse)
     expected = jackknife_plus(nested.held_out.residuals, F, 0.6)
-    assert_allclose(model.predict_interval(NEW, 0.6), expected, rtol=1e-7, atol=1e-9)
+    assert_allclose(evaluated(model).predict_interval(NEW, 0.6), expected, rtol=1e-7, atol=1e-9)
     save_model(tmp_path / "m.skops", model, {})
     assert_array_equal(
-        load_model(tmp_path / "m.skops").model.predict_interval(NEW, 0.6),
-        model.predict_interval(NEW, 0.6),
+        evaluated(load_model(tmp_path / "m.skops").model).predict_interval(NEW, 0.6),
+        evaluated(model).predict_interval(NEW, 0.6),
     )
 
 
@@ -115,7 +116,7 @@ def test_classes_and_probabilities_are_of_machines_tuned_without_the_fold(option
     options = OPTIONS[options]
     y = np.where(SIGNAL > 0.3, "yes", "no")
     model = fitted(LSSVMClassifierCV, y, options)
-    nested = model.nested_
+    nested = model.evaluate()._nested
     right = total = 0.0
     for k in np.unique(nested.folds):
         own = nested.folds == k
@@ -135,18 +136,19 @@ def test_classes_and_probabilities_are_of_machines_tuned_without_the_fold(option
         right += (pairs * (f[above][:, None] > f[~above])).sum()
         total += pairs.sum()
     if options.get("cv") != "2x4":  # whose area is a mean over repetitions
-        assert model.scores_["auc"] == pytest.approx(right / total)
+        assert model.evaluate()["auc"] == pytest.approx(right / total)
 
 
-def test_a_grid_with_windows_has_no_nested_scores():
-    model = LSSVMRegressorCV(search="grid", cv=GapKFold(4, gap=2)).fit(X, SIGNAL)
-    assert model.nested_ is None
-    assert np.isfinite(model.held_out_.outputs).all()
+@pytest.mark.slow
+def test_a_grid_with_windows_is_chosen_anew_without_each():
+    model = LSSVMRegressorCV("linear", search="grid", cv=GapKFold(4, gap=2)).fit(X, SIGNAL)
+    assert model.evaluate()._nested.units.n_units == 4
+    assert not model.evaluate()._nested.in_closed_form
 
 
 @pytest.mark.slow
 def test_landmarks_of_many_rows_have_nested_scores_if_asked_for():
     rows, y = RNG.normal(size=(1100, 2)), RNG.normal(size=1100)
     model = LSSVMRegressorCV("linear", rank=3).fit(rows, y)
-    assert model.nested_ is None
-    assert LSSVMRegressorCV("linear", rank=3, nested="folds").fit(rows, y).nested_ is not None
+    assert model.evaluate(nested=False)._nested is None
+    assert model.evaluate()._nested is not None

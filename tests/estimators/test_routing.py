@@ -39,7 +39,7 @@ def routing():
 
 def pipeline(**asked):
     """Pipeline whose machine asks for these in its fit."""
-    machine = LSSVMClassifierCV(search="grid", nested=None)
+    machine = LSSVMClassifierCV(search="grid")
     return make_pipeline(
         StandardScaler().set_fit_request(sample_weight=False), machine.set_fit_request(**asked)
     )
@@ -48,7 +48,7 @@ def pipeline(**asked):
 def machine_fitted(rows=slice(None), **passed):
     """The machine of the pipeline, fitted by hand."""
     scaled = StandardScaler().fit_transform(X[rows])
-    machine = LSSVMClassifierCV(search="grid", nested=None)
+    machine = LSSVMClassifierCV(search="grid")
     return machine.fit(scaled, Y[rows], **{name: v[rows] for name, v in passed.items()})
 
 
@@ -59,8 +59,8 @@ def test_a_pipeline_passes_groups_and_weights():
     assert_array_equal(outputs, machine_fitted(groups=GROUPS, sample_weight=WEIGHT).loo_.outputs)
     apart = pipeline(groups=False, sample_weight=False).fit(X, Y)[-1]
     together = pipeline(groups=True, sample_weight=False).fit(X, Y, groups=GROUPS)[-1]
-    assert apart.scores_["error"] < 0.1
-    assert together.scores_["error"] > 0.4
+    assert apart.evaluate()["error"] < 0.1
+    assert together.evaluate()["error"] > 0.4
 
 
 @pytest.mark.slow

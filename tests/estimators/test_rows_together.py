@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from evaluated import evaluated
 from numpy.testing import assert_allclose, assert_array_equal
 from pairwise import pairwise
 from sklearn import config_context
@@ -66,8 +67,7 @@ pytestmark = [
 
 def machine(target, **options):
     estimator = LSSVMClassifierCV if "classes" in target else LSSVMRegressorCV
-    nested = "auto" if options.get("search") == "grid" else None
-    return estimator(**{"max_iter": 10, "nested": nested, **options})
+    return estimator(**{"max_iter": 10, **options})
 
 
 def refitted(model, fold, K, new=None):
@@ -201,8 +201,7 @@ def test_the_seed_draws_repetitions_and_search_takes_another_way():
     assert_array_equal(fitted(random_state=1).units_.codes, fitted(random_state=1).units_.codes)
     assert (fitted(random_state=1).units_.codes != fitted(random_state=2).units_.codes).any()
     one = machine("two classes", cv=3, search="grid").fit(X, TARGETS["two classes"])
-    assert one.nested_ is not None
-    assert fitted().nested_ is None
+    assert one.evaluate().kind == "nested 3-fold"
     assert one.mu_ != fitted().mu_
 
 
@@ -294,13 +293,13 @@ def test_intervals_and_sets_leave_out_the_whole_group(target):
         margins = class_margins(F[:, train].reshape(len(new), len(r), -1))
         for share in (0.6, 0.85):
             sets = prediction_sets(own[np.arange(len(r)), labels], margins, share)
-            assert_array_equal(model.predict_set(new, share), sets)
+            assert_array_equal(evaluated(model).predict_set(new, share), sets)
         return
     for method, jackknife in (("plus", jackknife_plus), ("minmax", jackknife_minmax)):
-        ours = model.predict_interval(new, 0.8, method)
+        ours = evaluated(model).predict_interval(new, 0.8, method)
         assert_allclose(ours, jackknife(r, F[:, train], 0.8), rtol=1e-6, atol=1e-8)
-        assert (np.abs(ours - single.predict_interval(new, 0.8, method)) > 1e-3).any()
-    ours, theirs = (one.predict_interval(new, 0.8, "scaled") for one in (model, single))
+        assert (np.abs(ours - evaluated(single).predict_interval(new, 0.8, method)) > 1e-3).any()
+    ours, theirs = (evaluated(one).predict_interval(new, 0.8, "scaled") for one in (model, single))
     assert (np.abs(ours - theirs) > 1e-3).any()
 
 
@@ -360,11 +359,10 @@ def test_clones_fit_the_same_and_pickles_keep_what_was_held_out(target, options)
     for other in (again, kept):
         assert_array_equal(other.held_out_.outputs, model.held_out_.outputs)
         assert_array_equal(other.units_.codes, model.units_.codes)
-        assert other.scores_ == pytest.approx(model.scores_, nan_ok=True)
-        if "search" in options:
-            assert_array_equal(other.nested_.held_out.outputs, model.nested_.held_out.outputs)
-        else:
-            assert other.nested_ is model.nested_ is None
+        for nested in (True, False):
+            ours, theirs = (one.evaluate(nested=nested) for one in (other, model))
+            assert ours == pytest.approx(theirs, nan_ok=True)
+            assert_array_equal(ours.predictions.outputs, theirs.predictions.outputs)
 
 
 @pytest.mark.slow
@@ -376,37 +374,29 @@ def test_intervals_of_a_search_repeated_in_folds_are_of_machines_tuned_without_t
     target, groups, weight, cv
 ):
     w = np.ones(N) if WEIGHTS[weight] is None else WEIGHTS[weight]
-    model = machine(target, nested="folds", cv=cv)
+    model = machine(target, cv=cv)
     model.fit(X, TARGETS[target], sample_weight=w, groups=groups)
-    nested, new = model.nested_, RNG.normal(size=(4, 3))
+    nested, new = model.evaluate()._nested, RNG.normal(size=(4, 3))
     F = np.empty((len(new), *nested.held_out.y.shape))
     outputs = np.empty(nested.held_out.y.shape)
     for number in np.unique(nested.folds):
         fold = nested.folds == number
         rest = np.setdiff1d(np.flatnonzero(w), nested.rows[fold])
-        tuned = (
-            clone(model)
-            .set_params(nested=None)
-            .fit(
-                X[rest],
-                TARGETS[target][rest],
-                sample_weight=w[rest],
-                groups=None if groups is None else groups[rest],
-            )
-        )
+        own = None if groups is None else groups[rest]
+        tuned = clone(model).fit(X[rest], TARGETS[target][rest], w[rest], own)
         outputs[fold] = tuned.predict(X[nested.rows[fold]])
         F[:, fold] = tuned.predict(new)[:, None]
     assert_allclose(nested.held_out.outputs, outputs, rtol=1e-6, atol=1e-8)
     expected = jackknife_plus(nested.held_out.residuals, F, 0.8)
-    assert_allclose(model.predict_interval(new, 0.8), expected, rtol=1e-6, atol=1e-8)
+    assert_allclose(evaluated(model).predict_interval(new, 0.8), expected, rtol=1e-6, atol=1e-8)
 
 
 @pytest.mark.parametrize(("target", "groups"), [("two classes", None), ("three classes", GROUPS)])
 @pytest.mark.slow
 def test_machines_tuned_without_a_fold_see_classes_weigh_what_they_do_in_all(target, groups):
     y, w = TARGETS[target], WEIGHTS["some are zero"]
-    model = machine(target, nested="folds").fit(X, y, sample_weight=w, groups=groups)
-    nested, classes = model.nested_, np.unique(y)
+    model = machine(target).fit(X, y, sample_weight=w, groups=groups)
+    nested, classes = model.evaluate()._nested, np.unique(y)
     outputs, plain = (np.empty(nested.held_out.y.shape) for _ in range(2))
     for number in np.unique(nested.folds):
         fold = nested.folds == number
@@ -414,7 +404,7 @@ def test_machines_tuned_without_a_fold_see_classes_weigh_what_they_do_in_all(tar
         shares = sum((y == c) * (w[y == c].sum() / w[rest][y[rest] == c].sum()) for c in classes)
         for found, weight in ((outputs, w * shares), (plain, w)):
             own = None if groups is None else groups[rest]
-            tuned = clone(model).set_params(nested=None)
+            tuned = clone(model)
             tuned.fit(X[rest], y[rest], sample_weight=weight[rest], groups=own)
             found[fold] = tuned._outputs(X[nested.rows[fold]])
     assert_allclose(nested.held_out.outputs, outputs, rtol=1e-6, atol=1e-8)
@@ -426,10 +416,14 @@ def test_machines_tuned_without_a_fold_see_classes_weigh_what_they_do_in_all(tar
 @pytest.mark.filterwarnings("ignore")
 def test_few_rows_have_figures_all_the_same(n, target):
     y = np.arange(n) % 2 if "classes" in target else np.arange(n) * 1.0
-    model = machine(target, nested="auto").fit(RNG.normal(size=(n, 2)), y)
+    model = machine(target).fit(RNG.normal(size=(n, 2)), y)
     names = ("error", "ber") if "classes" in target else ("rmse", "mae", "r2")
-    assert np.isfinite([model.scores_[name] for name in names]).all()
-    assert (model.nested_ is None) == (n < (6 if "classes" in target else 4))
+    assert np.isfinite([model.evaluate(nested=False)[name] for name in names]).all()
+    if n < (6 if "classes" in target else 4):
+        with pytest.raises(ValueError, match=r"fewer than 3|too few.*nested=False"):
+            model.evaluate()
+    else:
+        assert np.isfinite([model.evaluate()[name] for name in names]).all()
 
 
 @pytest.mark.slow
@@ -438,20 +432,14 @@ def test_a_threshold_by_a_metric_without_weights_is_set_in_every_fold():
         return np.mean(y_true == y_pred)
 
     y = TARGETS["two classes"]
-    model = machine("two classes", threshold=agreement, nested="folds").fit(X, y)
-    assert 0 <= model.scores_["error"] <= 1
+    model = machine("two classes", threshold=agreement).fit(X, y)
+    assert 0 <= model.evaluate()["error"] <= 1
 
 
 @pytest.mark.slow
 def test_groups_of_one_class_each_meet_in_folds():
     group = np.repeat(np.arange(8), 5)
     X = np.random.default_rng(0).normal(size=(40, 2))
-    model = machine("two classes", nested="auto").fit(X, group % 2, groups=group)
-    assert len(np.unique(model.nested_.folds)) == 4
-    assert np.isfinite(model.scores_["auc"])
-
-
-def test_showing_a_machine_tunes_nothing(monkeypatch):
-    model = machine("two classes", nested="auto").fit(X, TARGETS["two classes"])
-    model._repr_html_()
-    assert model._nested is None
+    model = machine("two classes").fit(X, group % 2, groups=group)
+    assert len(np.unique(model.evaluate()._nested.folds)) == 4
+    assert np.isfinite(model.evaluate()["auc"])

@@ -330,7 +330,7 @@ class TestOptions:
         rng = np.random.default_rng(0)
         rare = rng.random(1400) < 0.06
         features = rng.normal(size=(1400, 3)) + 1.2 * rare[:, None] * [1, 1, 0]
-        model = LSSVMClassifierCV(class_weight="balanced", nested=None)
+        model = LSSVMClassifierCV(class_weight="balanced")
         outputs = model.fit(features[:400], rare[:400]).decision_function(features[400:])
         assert roc_auc_score(rare[400:], outputs) > 0.85  # 0.67 where the criterion has no weights
 
@@ -338,11 +338,11 @@ class TestOptions:
         rng = np.random.default_rng(0)
         features = rng.normal(size=(60, 4))
         y = features[:, 0] + 0.5 * rng.normal(size=60)
-        plain = LSSVMRegressorCV("linear", nested=None).fit(features, y)
+        plain = LSSVMRegressorCV("linear").fit(features, y)
         for unit, offset in ((1e6, 0.0), (1.0, 1e8), (1e7, 1.7e9)):
             other = features * [1, 1, unit, 1] + [0, 0, offset, 0]
-            machine = LSSVMRegressorCV("linear", nested=None).fit(other, y)
-            assert machine.scores_["r2"] == pytest.approx(plain.scores_["r2"], abs=0.01)
+            machine = LSSVMRegressorCV("linear").fit(other, y)
+            assert machine.evaluate()["r2"] == pytest.approx(plain.evaluate()["r2"], abs=0.01)
             assert_allclose(machine.predict(other), plain.predict(features), atol=0.1)
 
     def test_threshold_ber_is_that_of_the_chosen_outputs(self):
@@ -464,8 +464,8 @@ class TestScales:
     )
     y = X[:, 0] + 0.3 * rng.normal(size=90)
     machines = (
-        LSSVMRegressorCV(nested=None),
-        LSSVMRegressorCV(["rbf", "matern32"], nested=None),
+        LSSVMRegressorCV(),
+        LSSVMRegressorCV(["rbf", "matern32"]),
         SVCCV(param_grid={"C": [1.0], "gamma": [1.0]}, search="grid"),
     )
 
@@ -492,11 +492,11 @@ class TestScales:
         "kernel", ["linear", "ard", "ranked_rbf", "weighted_rbf", ["rbf", "ard"]], ids=str
     )
     def test_kernels_that_do_not_mind_say_nothing(self, kernel):
-        assert not self.warned(LSSVMRegressorCV(kernel, nested=None), self.X, self.y)
+        assert not self.warned(LSSVMRegressorCV(kernel), self.X, self.y)
 
     def test_pixels_that_are_seldom_dark_are_no_other_scale(self):
         pixels = np.clip(self.rng.normal(size=(90, 6)) - [0, 0, 0, 0, 0, 1.8], 0, 2)
-        assert not self.warned(LSSVMRegressorCV(nested=None), pixels, self.y)
+        assert not self.warned(LSSVMRegressorCV(), pixels, self.y)
 
     @pytest.mark.slow
     def test_the_report_says_so_too(self):

@@ -33,7 +33,7 @@ ESTIMATORS = [
 #: What runs other code, or takes long.
 VARIANTS = [
     SVCCV(param_grid={"C": [1.0], "gamma": [0.1]}, search="grid"),
-    LSSVMRegressorCV(["linear", "normalized_linear"], search="grid", combine="stack", nested=None),
+    LSSVMRegressorCV(["linear", "normalized_linear"], search="grid", combine="stack"),
     LSSVMClassifierCV(
         "linear", optimizer="scg", cv=3, class_weight="balanced", calibration="isotonic"
     ),

@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from evaluated import evaluated
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
@@ -32,12 +33,12 @@ TARGETS = {"numbers": Y, "two targets": np.c_[Y, X[:, 0] + Y**2 / 20], "two": TW
 
 def machine(target, **options):
     kind = LSSVMRegressorCV if "numbers" in target or "target" in target else LSSVMClassifierCV
-    return kind(**{"kernel": list(KERNELS.values()), "nested": None, **options})
+    return kind(**{"kernel": list(KERNELS.values()), **options})
 
 
 def tuned_without(model, target, kernel, fold, weight, groups):
     """The machine of one kernel, tuned on the rows outside a fold, classes as heavy as in all."""
-    y, rest = TARGETS[target], model.nested_.folds != fold
+    y, rest = TARGETS[target], model.evaluate()._nested.folds != fold
     own = weight.copy()
     if target in ("two", "three"):
         for label in np.unique(y):
@@ -58,7 +59,7 @@ def test_held_out_outputs_are_of_machines_tuned_without_the_fold(target, combine
     groups = np.arange(len(X)) // 3 if combine == "stack" else None
     model = machine(target, combine=combine)
     model.fit(X, TARGETS[target], sample_weight=weight, groups=groups)
-    nested, y = model.nested_, model.loo_.y
+    nested, y = model.evaluate()._nested, model.loo_.y
     if groups is not None:
         assert all(len(set(nested.folds[groups == g])) == 1 for g in range(20))
     outputs, new = np.empty((3, *y.shape)), {}
@@ -198,21 +199,21 @@ def test_without_folds_the_best_is_taken_with_a_warning(splits):
     with pytest.warns(UserWarning, match="are not stacked, since .* (fewer than 3|cv has 2 folds)"):
         model.fit(X, y)
     assert len(model.members_) == 1
-    assert model.nested_ is None
+    assert model.choice_units_ is None
 
 
 @pytest.mark.parametrize("cv", [GapKFold(4, gap=2), KFold(4, shuffle=True, random_state=1)])
-@pytest.mark.parametrize("nested", [None, "folds"])
+@pytest.mark.parametrize("nested", [False, True])
 @pytest.mark.slow
 def test_splits_are_the_folds_that_candidates_are_tuned_without(cv, nested):
     kernels = ["linear", "rbf"]
-    stack = LSSVMRegressorCV(kernels, combine="stack", cv=cv, nested=nested).fit(X, Y)
+    stack = LSSVMRegressorCV(kernels, combine="stack", cv=cv).fit(X, Y)
     outer, outputs = stack.choice_units_, np.empty((2, len(Y)))
     for rows, tested in zip(outer, outer.tested_by, strict=True):
         rest = np.delete(np.arange(len(Y)), rows)
         inner = outer.among(rest).codes
         for k, kernel in enumerate(kernels):
-            alone = LSSVMRegressorCV(kernel, cv=inner, nested=None).fit(X[rest], Y[rest])
+            alone = LSSVMRegressorCV(kernel, cv=inner).fit(X[rest], Y[rest])
             outputs[k, tested] = alone.predict(X[tested])
     own = stack.candidates_
     errors = [np.mean((Y - f) ** 2) for f in outputs]
@@ -222,50 +223,51 @@ def test_splits_are_the_folds_that_candidates_are_tuned_without(cv, nested):
     if shares is None:  # of a single machine
         shares = np.eye(2)[stack.best_index_]
     assert_allclose(shares, weights, atol=1e-5)
-    if nested == "folds":
+    if nested:
         rows, tested = next(iter(outer)), outer.tested_by[0]
         rest = np.delete(np.arange(len(Y)), rows)
         inner = outer.among(rest).codes
-        alone = LSSVMRegressorCV(kernels, combine="stack", cv=inner, nested=None)
+        alone = LSSVMRegressorCV(kernels, combine="stack", cv=inner)
         alone.fit(X[rest], Y[rest])
-        nested = stack.nested_
+        nested = stack.evaluate()._nested
         assert nested.whole
         assert_allclose(nested.held_out.outputs[tested], alone.predict(X[tested]), rtol=1e-6)
         save_and_load = pickle.loads(pickle.dumps(stack))
-        assert save_and_load.scores_ == pytest.approx(stack.scores_)
+        assert save_and_load.evaluate() == pytest.approx(stack.evaluate())
 
 
 @pytest.mark.slow
 def test_a_metric_without_weights():
-    model = LSSVMClassifierCV(["linear", "rbf"], threshold=accuracy_score_of, nested=None)
-    assert model.fit(X[:42], TWO[:42]).nested_ is not None
+    model = LSSVMClassifierCV(["linear", "rbf"], threshold=accuracy_score_of)
+    assert model.fit(X[:42], TWO[:42]).evaluate()._nested is not None
 
 
 def accuracy_score_of(y_true, y_predicted):
     return np.mean(y_true == y_predicted)
 
 
-@pytest.mark.parametrize("nested", ["auto", "folds"])
 @pytest.mark.slow
-def test_of_few_rows_the_whole_choice_is_repeated(nested):
-    model = machine("numbers", kernel=["linear", "rbf"], combine="stack", nested=nested).fit(X, Y)
-    nested = model.nested_
+def test_the_whole_choice_is_repeated():
+    model = machine("numbers", kernel=["linear", "rbf"], combine="stack").fit(X, Y)
+    nested = model.evaluate()._nested
     assert len(np.unique(nested.folds)) == 5
     rest = nested.folds != 3
     alone = machine("numbers", kernel=["linear", "rbf"], combine="stack")
     alone.fit(X[rest], Y[rest])
     assert_allclose(nested.held_out.outputs[~rest], alone.predict(X[~rest]), rtol=1e-6)
-    intervals = model.predict_interval(X_NEW)
+    intervals = evaluated(model).predict_interval(X_NEW)
     assert (intervals[:, 0] < intervals[:, 1]).all()
 
 
 @pytest.mark.slow
 def test_intervals_are_of_the_stacks_without_each_fold():
     model = machine("numbers", combine="stack").fit(X, Y)
-    residuals, blocks = model._models_without_rows(X)
+    residuals, blocks = evaluated(model)._models_without_rows(X, "x")
     F = np.concatenate([f for _, f in blocks])
-    assert_allclose(F[range(len(X)), range(len(X))], model.nested_.held_out.outputs, rtol=1e-8)
-    assert_allclose(residuals, Y - model.nested_.held_out.outputs)
+    assert_allclose(
+        F[range(len(X)), range(len(X))], model.evaluate()._nested.held_out.outputs, rtol=1e-8
+    )
+    assert_allclose(residuals, Y - model.evaluate()._nested.held_out.outputs)
 
 
 @pytest.mark.slow
@@ -278,4 +280,4 @@ def test_errors():
 def test_jobs_and_kernel_matrices():
     K = RBF(0.5)(X) + 0.1 * ARD([1.0, 2, 1, 1, 1])(X)
     model = LSSVMRegressorCV("precomputed", ["press"]).fit(K, Y)
-    assert model.nested_ is not None
+    assert model.evaluate()._nested is not None

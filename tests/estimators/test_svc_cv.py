@@ -214,15 +214,16 @@ class TestScores:
 
     @pytest.mark.filterwarnings("ignore::looms.BoundWarning")
     @pytest.mark.slow
-    @pytest.mark.filterwarnings("ignore::looms.OptimisticScoresWarning")
     def test_the_likelihood_is_not_misled_by_a_machine_of_the_mean(self):
         """Its held-out outputs point away from their classes, and no sigmoid makes use of them."""
         rng = np.random.default_rng(1)
         y = np.arange(100) % 2
         points = rng.normal(size=(100, 4)) + np.outer(y, [1, 0, 0, 0])
         model = SVCCV().fit(points, y)
-        assert model.scores_["error"] < 0.4
-        assert model.loo_score_ == pytest.approx(200 * model.scores_["log_loss"], rel=0.1)
+        assert model.evaluate(nested=False)["error"] < 0.4
+        assert model.loo_score_ == pytest.approx(
+            200 * model.evaluate(nested=False)["log_loss"], rel=0.1
+        )
 
     def test_scores_are_those_of_scikit_learn(self):
         """LIBSVM is good for three digits."""

@@ -6,6 +6,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from evaluated import evaluated
 from numpy.testing import assert_allclose, assert_array_equal
 from pairwise import pairwise
 from sklearn import config_context
@@ -43,7 +44,6 @@ TOGETHER = {"groups": ({}, GROUPS), "cv": ({"cv": 4}, None), "cv of groups": ({"
 pytestmark = [
     pytest.mark.filterwarnings("ignore::looms.BoundWarning"),
     pytest.mark.filterwarnings("ignore::looms.OneClassWarning"),
-    pytest.mark.filterwarnings("ignore::looms.OptimisticScoresWarning"),
 ]
 
 
@@ -160,14 +160,20 @@ def test_rows_of_weight_zero_have_the_output_of_the_machine():
 
 @pytest.mark.slow
 def test_a_kernel_matrix_and_sparse_samples_have_groups_too():
-    options = {"threshold": 0.0, "nested": "folds", "search": "grid"}
+    options = {"threshold": 0.0, "search": "grid"}
     plain = SVCCV(RBF(GAMMA, gamma_bounds="fixed"), param_grid={"C": C}, **options)
     given = SVCCV("precomputed", param_grid={"C": C}, **options).fit(K, TWO, groups=GROUPS)
     plain.fit(sp.csr_array(X), TWO, groups=GROUPS)
     assert_allclose(given.held_out_.outputs, plain.held_out_.outputs, atol=1e-8)
-    assert_allclose(given.nested_.held_out.outputs, plain.nested_.held_out.outputs, atol=1e-8)
+    assert_allclose(
+        given.evaluate()._nested.held_out.outputs,
+        plain.evaluate()._nested.held_out.outputs,
+        atol=1e-8,
+    )
     K_new = RBF(GAMMA)(NEW, X)
-    assert_array_equal(given.predict_set(K_new), plain.predict_set(sp.csr_array(NEW)))
+    assert_array_equal(
+        evaluated(given).predict_set(K_new), evaluated(plain).predict_set(sp.csr_array(NEW))
+    )
 
 
 @pytest.mark.parametrize(
@@ -178,13 +184,16 @@ def test_a_kernel_matrix_and_sparse_samples_have_groups_too():
         ({}, np.where(TWO == "no", 0, np.arange(N)), "class 'no' are in one group"),
         ({"cv": 1}, None, "cv must be from 2 folds to the number of rows"),
         ({"cv": [*KFold(4).split(X)]}, np.arange(N) % 2, "cv separates rows of a group"),
-        ({"nested": "rows"}, None, "nested must be None or 'folds'"),
-        ({"nested": "folds", "cv": KFold(12)}, None, "cv has 12 folds, and choices are made anew"),
     ],
 )
 def test_what_cannot_be_held_out_is_refused(options, groups, text):
     with pytest.raises(ValueError, match=text):
         SVCCV(**HELD, **options).fit(X, TWO, groups=groups)
+
+
+def test_folds_that_are_too_many_for_an_evaluation():
+    with pytest.raises(ValueError, match="cv has 12 folds, and choices are made anew"):
+        SVCCV(**HELD, cv=KFold(12)).fit(X, TWO).evaluate()
 
 
 def test_groups_are_routed():
@@ -199,7 +208,7 @@ class TestNested:
     @pytest.mark.slow
     def test_the_folds_of_a_splitter_are_those_of_the_choice(self):
         options = {"param_grid": {"C": [0.1, 3.0], "gamma": [0.1, 0.4]}, "search": "grid"}
-        nested = SVCCV(**options, cv=KFold(4), nested="folds").fit(X, TWO).nested_
+        nested = SVCCV(**options, cv=KFold(4)).fit(X, TWO).evaluate()._nested
         for rest, out in KFold(4).split(X):
             assert len(np.unique(nested.folds[out])) == 1
             weight = np.array([(c == TWO).sum() / (TWO[rest] == c).sum() for c in TWO[rest]])
@@ -212,8 +221,8 @@ class TestNested:
     @pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
     def test_each_row_is_predicted_by_a_machine_chosen_without_its_fold(self, y):
         options = {"param_grid": {"C": [0.1, 3.0], "gamma": [0.1, 0.4]}, "search": "grid"}
-        model = SVCCV(**options, nested="folds").fit(X, y, WEIGHT, groups=GROUPS)
-        nested = model.nested_
+        model = SVCCV(**options).fit(X, y, WEIGHT, groups=GROUPS)
+        nested = model.evaluate()._nested
         assert all(len(np.unique(nested.folds[g == GROUPS])) == 1 for g in np.unique(GROUPS))
         assert len(nested.machines) == min(len(np.unique(GROUPS[y == c])) for c in np.unique(y))
         wrong = np.zeros(N)
@@ -228,31 +237,26 @@ class TestNested:
             assert_allclose(nested.decisions.probabilities[out], one.predict_proba(X[out]))
             wrong[out] = one.predict(X[out]) != y[out]
         assert_array_equal(nested.decisions.wrong, wrong)
-        assert model.scores_["error"] == pytest.approx(np.average(wrong, weights=WEIGHT))
+        assert model.evaluate()["error"] == pytest.approx(np.average(wrong, weights=WEIGHT))
 
     @pytest.mark.slow
     def test_the_area_is_of_rows_that_one_machine_has_not_seen(self):
-        model = SVCCV(**HELD, nested="folds").fit(X, TWO)
-        nested = model.nested_
+        model = SVCCV(**HELD).fit(X, TWO)
+        nested = model.evaluate()._nested
         sets = [np.flatnonzero(nested.folds == k) for k in np.unique(nested.folds)]
         y, f = nested.held_out.y[:, None], nested.held_out.outputs[:, None]
-        assert model.scores_["auc"] == pair_auc(y, f, sets, [], [], np.ones(N))[0]
-
-    @pytest.mark.slow
-    def test_the_machine_is_that_of_all_rows(self):
-        plain, nested = (SVCCV(**HELD, nested=n).fit(X, TWO) for n in (None, "folds"))
-        assert_array_equal(plain.dual_coef_, nested.dual_coef_)
-        assert plain.threshold_ == nested.threshold_
-        assert plain.nested_ is None
+        assert model.evaluate()["auc"] == pair_auc(y, f, sets, [], [], np.ones(N))[0]
 
     @pytest.mark.slow
     def test_it_comes_back_from_a_file(self, tmp_path):
-        model = SVCCV(**HELD, nested="folds").fit(X, TWO, groups=GROUPS)
+        model = SVCCV(**HELD).fit(X, TWO, groups=GROUPS)
         save_model(tmp_path / "m.skops", model, {})
         for loaded in (load_model(tmp_path / "m.skops").model, pickle.loads(pickle.dumps(model))):
-            assert loaded.scores_ == model.scores_
-            assert loaded.scores_se_ == model.scores_se_
-            assert_array_equal(loaded.predict_set(NEW, 0.8), model.predict_set(NEW, 0.8))
+            assert loaded.evaluate() == model.evaluate()
+            assert loaded.evaluate().standard_errors == model.evaluate().standard_errors
+            assert_array_equal(
+                evaluated(loaded).predict_set(NEW, 0.8), evaluated(model).predict_set(NEW, 0.8)
+            )
 
 
 class TestScores:
@@ -263,12 +267,16 @@ class TestScores:
         labels = np.unique(y, return_inverse=True)[1]
         held_out = model.held_out_
         wrong = class_indices(held_out.outputs, model.threshold_) != labels
-        scores = model.scores_
-        assert list(scores) == list(model.scores_se_) == ["error", "ber", "auc", "log_loss"]
+        scores = model.evaluate()
+        assert (
+            list(scores)
+            == list(model.evaluate().standard_errors)
+            == ["error", "ber", "auc", "log_loss"]
+        )
         assert scores["error"] == pytest.approx(np.average(wrong, weights=WEIGHT))
         folds = outer_folds(None, labels, NUMBERS, True, 0)
         apart = SVCCV(**HELD, cv=folds).fit(X, y, WEIGHT, groups=GROUPS)
-        assert scores["auc"] == pytest.approx(apart.scores_["auc"], abs=1e-9)
+        assert scores["auc"] == pytest.approx(apart.evaluate()["auc"], abs=1e-9)
         p = np.exp(held_out.outputs)
         if y is TWO:
             p = model.calibrators_[0].probability(held_out.outputs)
@@ -285,13 +293,13 @@ class TestScores:
             noise, label = rng.normal(size=(60, 5)), rng.permutation(60) < 30
             model = SVCCV(**smooth).fit(noise, label)
             assert roc_auc_score(label, model.loo_.outputs) < 0.2  # as each leans from its class
-            areas.append(model.scores_["auc"])
+            areas.append(model.evaluate()["auc"])
         assert abs(np.mean(areas) - 0.5) < 3 * np.std(areas) / np.sqrt(12)
 
     @pytest.mark.slow
     def test_without_probabilities_there_is_no_log_loss(self):
         for y in (TWO, THREE):
-            assert "log_loss" not in SVCCV(**HELD, probability=None).fit(X, y).scores_
+            assert "log_loss" not in SVCCV(**HELD, probability=None).fit(X, y).evaluate()
 
     @pytest.mark.slow
     def test_repeats_held_out_together_count_once(self):
@@ -302,8 +310,10 @@ class TestScores:
         repeated.fit(X[four], TWO[four], groups=four)
         assert_allclose(repeated.held_out_.outputs, plain.loo_.outputs[four], atol=1e-8)
         for name in ("error", "ber"):
-            assert repeated.scores_[name] == pytest.approx(plain.scores_[name])
-            assert repeated.scores_se_[name] == pytest.approx(plain.scores_se_[name], rel=0.03)
+            assert repeated.evaluate()[name] == pytest.approx(plain.evaluate()[name])
+            assert repeated.evaluate().standard_errors[name] == pytest.approx(
+                plain.evaluate().standard_errors[name], rel=0.03
+            )
 
 
 class TestSets:
@@ -320,12 +330,12 @@ class TestSets:
         scores = class_margins(new.reshape(len(NEW), N, -1))
         for coverage, conditional in product((0.5, 0.8), (False, True)):
             expected = prediction_sets(loo, scores, coverage, labels if conditional else None)
-            assert_array_equal(model.predict_set(NEW, coverage, conditional), expected)
+            assert_array_equal(evaluated(model).predict_set(NEW, coverage, conditional), expected)
 
     @pytest.mark.slow
     def test_nested_ones_are_of_machines_chosen_without_the_fold(self):
-        model = SVCCV(**HELD, nested="folds").fit(X, TWO)
-        nested = model.nested_
+        model = SVCCV(**HELD).fit(X, TWO)
+        nested = model.evaluate()._nested
         points = np.random.default_rng(1).normal(size=(60, 2))
         machines = [nested.machines[k] for k in nested.folds]
         new = np.stack([one.decision_function(points) + one.threshold_ for one in machines], axis=1)
@@ -333,4 +343,4 @@ class TestSets:
         loo = class_margins(nested.held_out.outputs[:, None])[np.arange(N), labels]
         for coverage in (0.6, 0.7, 0.8, 0.9):
             expected = prediction_sets(loo, class_margins(new[..., None]), coverage)
-            assert_array_equal(model.predict_set(points, coverage), expected)
+            assert_array_equal(evaluated(model).predict_set(points, coverage), expected)

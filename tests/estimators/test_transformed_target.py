@@ -4,6 +4,7 @@ from dataclasses import astuple
 
 import numpy as np
 import pytest
+from evaluated import evaluated
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 from sklearn.base import clone
@@ -67,7 +68,7 @@ def test_means_are_averages_over_residuals_of_the_other_rows():
 
 
 def test_a_fit_is_that_of_the_transformed_target_and_loo_is_that_of_refits():
-    model = Transformed(FIXED, "log", nested=None).fit(X, Y, sample_weight=WEIGHT)
+    model = Transformed(FIXED, "log").fit(X, Y, sample_weight=WEIGHT)
     machine = LSSVMRegressor("linear", mu=0.01).fit(X, np.log(Y), sample_weight=WEIGHT)
     f, r = machine.predict(X_NEW), machine.loo_.residuals
     expected = np.average(np.exp(f[:, None] + r), axis=1, weights=WEIGHT)
@@ -78,8 +79,8 @@ def test_a_fit_is_that_of_the_transformed_target_and_loo_is_that_of_refits():
     assert_allclose(model.loo_.outputs[3], own)
     median = clone(model).set_params(statistic="median").fit(X, Y, sample_weight=WEIGHT)
     assert_allclose(median.predict(X_NEW), np.exp(f))
-    ends = np.exp(machine.predict_interval(X_NEW, 0.8))
-    assert_allclose(model.predict_interval(X_NEW, 0.8), ends)
+    ends = np.exp(evaluated(machine).predict_interval(X_NEW, 0.8))
+    assert_allclose(evaluated(model).predict_interval(X_NEW, 0.8), ends)
 
 
 @pytest.mark.slow
@@ -87,9 +88,13 @@ def test_without_a_transform_it_is_the_machine_itself():
     model = Transformed(LSSVMRegressorCV(), "none", statistic="median").fit(X, Y)
     machine = LSSVMRegressorCV().fit(X, Y)
     assert_allclose(model.predict(X_NEW), machine.predict(X_NEW))
-    assert_allclose(model.scores_["rmse"], machine.scores_["rmse"])
-    assert_allclose(model.scores_se_["mae"], machine.scores_se_["mae"])
-    assert_allclose(model.predict_interval(X_NEW), machine.predict_interval(X_NEW))
+    assert_allclose(model.evaluate()["rmse"], machine.evaluate()["rmse"])
+    assert_allclose(
+        model.evaluate().standard_errors["mae"], machine.evaluate().standard_errors["mae"]
+    )
+    assert_allclose(
+        evaluated(model).predict_interval(X_NEW), evaluated(machine).predict_interval(X_NEW)
+    )
 
 
 BLOCKS = [np.flatnonzero(np.arange(N) // 15 == k) for k in range(4)]
@@ -98,17 +103,20 @@ WITH_GAPS = [(np.setdiff1d(np.arange(N), np.arange(b[0] - 3, b[-1] + 4)), b) for
 
 @pytest.mark.parametrize("cv", ["5x2", WITH_GAPS])
 def test_scores_of_repeated_folds_are_those_of_the_machine_itself(cv):
-    machine = LSSVMRegressorCV(cv=cv, nested=None).fit(X, Y, sample_weight=WEIGHT)
-    model = Transformed(LSSVMRegressorCV(cv=cv), "none", statistic="median", nested=None)
+    machine = LSSVMRegressorCV(cv=cv).fit(X, Y, sample_weight=WEIGHT)
+    model = Transformed(LSSVMRegressorCV(cv=cv), "none", statistic="median")
     model.fit(X, Y, sample_weight=WEIGHT)
-    for name, value in machine.scores_.items():
-        assert_allclose(model.scores_[name], value)
-        assert_allclose(model.scores_se_[name], machine.scores_se_[name])
-    assert_allclose(model.candidates_[0].error, machine.scores_["mae"])
+    for name, value in machine.evaluate(nested=False).items():
+        assert_allclose(model.evaluate(nested=False)[name], value)
+        assert_allclose(
+            model.evaluate(nested=False).standard_errors[name],
+            machine.evaluate(nested=False).standard_errors[name],
+        )
+    assert_allclose(model.candidates_[0].error, machine.evaluate(nested=False)["mae"])
 
 
 def test_each_repetition_is_scored_and_not_the_mean_of_their_outputs():
-    options = {"transforms": "log", "nested": None}
+    options = {"transforms": "log"}
     model = Transformed(LSSVMRegressorCV(cv="5x2"), **options).fit(X, Y, sample_weight=WEIGHT)
     machine, f = model.machine_, np.empty((5, N))
     for row, folds in zip(f, machine.units_.codes, strict=True):
@@ -120,14 +128,14 @@ def test_each_repetition_is_scored_and_not_the_mean_of_their_outputs():
     medians = Transformed(LSSVMRegressorCV(cv="5x2"), statistic="median", **options)
     medians.fit(X, Y, sample_weight=WEIGHT)
     expected = np.average(np.abs(Y - np.exp(f)).mean(axis=0), weights=WEIGHT)
-    assert_allclose(medians.scores_["mae"], expected, rtol=1e-5)
+    assert_allclose(medians.evaluate(nested=False)["mae"], expected, rtol=1e-5)
     assert_allclose(medians.candidates_[0].error, expected, rtol=1e-5)
 
     g, r = TARGET_TRANSFORMS["log"], machine.held_out_.residuals
     others = WEIGHT * ~np.eye(N, dtype=bool)
     means = np.exp(f) * (others @ np.exp(r)) / others.sum(axis=1)
     expected = np.sqrt(np.average(((Y - means) ** 2).mean(axis=0), weights=WEIGHT))
-    assert_allclose(model.scores_["rmse"], expected, rtol=1e-5)
+    assert_allclose(model.evaluate(nested=False)["rmse"], expected, rtol=1e-5)
     assert_allclose(model.candidates_[0].error, expected, rtol=1e-5)
     of_all = HeldOut(np.tile(np.log(Y), 5), f.ravel(), np.tile(WEIGHT, 5))
     expected = log_likelihood(g, np.tile(Y, 5), of_all)
@@ -140,14 +148,14 @@ def test_rows_of_weight_zero_take_no_part(cv):
     used = np.arange(N) >= 6
     y = np.where(used, Y, [-1.0, 0.0, 1e300] * (N // 3))
     for transforms in ("auto", ["sqrt", "log"]):
-        model = Transformed(LSSVMRegressorCV(cv=cv), transforms, nested=None)
+        model = Transformed(LSSVMRegressorCV(cv=cv), transforms)
         alone = clone(model).fit(X[used], Y[used])
         model.fit(X, y, sample_weight=used.astype(float))
         assert [each.name for each in model.candidates_] == [c.name for c in alone.candidates_]
         for one, other in zip(model.candidates_, alone.candidates_, strict=True):
             assert_allclose(astuple(one)[1:], astuple(other)[1:], rtol=1e-6)
         assert_allclose(model.predict(X_NEW), alone.predict(X_NEW), rtol=1e-5)
-        assert_allclose(model.scores_["rmse"], alone.scores_["rmse"], rtol=1e-6)
+        assert_allclose(model.evaluate()["rmse"], alone.evaluate()["rmse"], rtol=1e-6)
         assert_array_equal(model.loo_.y, y)
 
 
@@ -156,7 +164,7 @@ def test_error_and_likelihood_choose_among_the_same_candidates():
     linear = (2 + 1.8 * X[:, 0]) * growing
     chosen = {}
     for criterion in ("error", "likelihood"):
-        model = Transformed(FIXED, criterion=criterion, nested=None).fit(X, linear)
+        model = Transformed(FIXED, criterion=criterion).fit(X, linear)
         chosen[criterion] = model.transform_
         assert [each.name for each in model.candidates_] == ["none", "sqrt", "log"]
     by_error = min(model.candidates_, key=lambda each: each.error)
@@ -170,22 +178,22 @@ def test_nested_figures_repeat_the_choice_of_the_transform_without_each_fold():
     model = Transformed(FIXED, ["none", "sqrt", "log1p"]).fit(X, y, sample_weight=WEIGHT)
     model._repr_html_()
     assert model._nested is None  # ten fits are not made to show it
-    nested = model.nested_
+    nested = model.evaluate()._nested
     for k in (0, 4):
         out = nested.folds == k
         assert out.any()
-        alone = Transformed(FIXED, ["none", "sqrt", "log1p"], nested=None)
+        alone = Transformed(FIXED, ["none", "sqrt", "log1p"])
         alone.fit(X[~out], y[~out], sample_weight=WEIGHT[~out])
         assert nested.machines[k].transform_ == alone.transform_
         assert_allclose(nested.held_out.outputs[out], alone.predict(X[out]))
     residuals = y - nested.held_out.outputs
-    assert_allclose(model.scores_["rmse"], np.sqrt(np.average(residuals**2, weights=WEIGHT)))
+    assert_allclose(model.evaluate()["rmse"], np.sqrt(np.average(residuals**2, weights=WEIGHT)))
 
 
 @pytest.mark.parametrize("cv", [GapKFold(4, gap=3), PredefinedSplit(np.arange(N) % 4)])
 def test_nested_figures_are_of_the_folds_and_gaps_of_a_splitter(cv):
     tuned = LSSVMRegressorCV("linear", cv=cv)
-    nested = Transformed(tuned, ["none", "log"], nested="folds").fit(X, Y).nested_
+    nested = Transformed(tuned, ["none", "log"]).fit(X, Y).evaluate()._nested
     assert nested.units.n_units == 4
     left, tested = next(iter(nested.units)), nested.units.tested_by[0]
     rest = np.delete(np.arange(N), left)
@@ -198,9 +206,9 @@ def test_nested_figures_are_of_the_folds_and_gaps_of_a_splitter(cv):
 def test_intervals_of_a_precomputed_kernel_leave_out_the_gaps_too():
     options = {"cv": GapKFold(4, gap=3), "search": "grid"}
     ends = [
-        Transformed(LSSVMRegressorCV(kernel, **options), "log", nested="folds")
-        .fit(given, Y)
-        .predict_interval(new)
+        evaluated(
+            Transformed(LSSVMRegressorCV(kernel, **options), "log").fit(given, Y)
+        ).predict_interval(new)
         for kernel, given, new in (
             ("linear", X, X_NEW),
             ("precomputed", X @ X.T, X_NEW @ X.T),
@@ -211,7 +219,7 @@ def test_intervals_of_a_precomputed_kernel_leave_out_the_gaps_too():
 
 def test_intervals_compare_each_residual_under_the_machine_and_transform_it_is_of():
     model = Transformed(FIXED, ["sqrt", "log"]).fit(X, Y)
-    nested = model.nested_
+    nested = model.evaluate()._nested
     lower, upper = np.empty((2, N))
     for i, k in enumerate(nested.folds):
         one = nested.machines[k]
@@ -220,22 +228,22 @@ def test_intervals_compare_each_residual_under_the_machine_and_transform_it_is_o
         r = abs(g.forward(Y[i]) - at)
         lower[i], upper[i] = g.inverse(f - r), g.inverse(f + r)
     expected = [np.sort(lower)[5], np.sort(upper)[54]]  # ranks 6 and 55 of 60
-    assert_allclose(model.predict_interval(X_NEW[:1], 0.9)[0], expected)
+    assert_allclose(evaluated(model).predict_interval(X_NEW[:1], 0.9)[0], expected)
 
 
 def test_counts_get_predictions_that_are_not_negative():
     counts = np.random.default_rng(1).poisson(np.exp(2 * X[:, 0] - 1))
-    model = Transformed(FIXED, nested=None).fit(X, counts)
+    model = Transformed(FIXED).fit(X, counts)
     assert [each.name for each in model.candidates_] == ["none", "sqrt", "log1p"]
-    by_density = Transformed(FIXED, criterion="likelihood", nested=None).fit(X, counts)
+    by_density = Transformed(FIXED, criterion="likelihood").fit(X, counts)
     assert [each.name for each in by_density.candidates_] == ["none", "log1p"]
     far = np.array([[-9.0, 0.0], [9.0, 0.0]])
     for statistic in ("mean", "median"):
-        bounded = Transformed(FIXED, ["sqrt", "log1p"], statistic=statistic, nested=None)
+        bounded = Transformed(FIXED, ["sqrt", "log1p"], statistic=statistic)
         bounded.fit(X, counts)
         assert (bounded.predict(far) >= 0).all()
-        assert (bounded.predict_interval(far) >= 0).all()
-    assert Transformed(FIXED, "none", nested=None).fit(X, counts).predict(far).min() < 0
+        assert (evaluated(bounded).predict_interval(far) >= 0).all()
+    assert Transformed(FIXED, "none").fit(X, counts).predict(far).min() < 0
 
 
 @pytest.mark.slow
@@ -243,17 +251,17 @@ def test_groups_and_kernel_matrices_reach_the_machine():
     groups = np.arange(N) // 3
     model = Transformed(transforms="log").fit(X, Y, groups=groups)
     assert_array_equal(model.machine_.units_.clusters, groups)
-    assert all(len(np.unique(model.nested_.folds[groups == k])) == 1 for k in range(20))
+    assert all(len(np.unique(model.evaluate()._nested.folds[groups == k])) == 1 for k in range(20))
     given = Transformed(LSSVMRegressor("precomputed", mu=0.01), "log").fit(X @ X.T, Y)
     plain = Transformed(FIXED, "log").fit(X, Y)
-    assert_allclose(given.scores_["mae"], plain.scores_["mae"])
-    ends = given.predict_interval(X_NEW @ X.T)
-    assert_allclose(ends, plain.predict_interval(X_NEW))
+    assert_allclose(given.evaluate(nested=False)["mae"], plain.evaluate(nested=False)["mae"])
+    ends = evaluated(given).predict_interval(X_NEW @ X.T)
+    assert_allclose(ends, evaluated(plain).predict_interval(X_NEW))
 
 
 def test_only_the_machine_taken_warns():
     with pytest.warns(ConvergenceWarning) as caught:
-        Transformed(LSSVMRegressorCV("ard", max_iter=1), nested=None).fit(X, X[:, 0] ** 2 + 0.1)
+        Transformed(LSSVMRegressorCV("ard", max_iter=1)).fit(X, X[:, 0] ** 2 + 0.1)
     assert len(caught) == 1
     assert caught[0].filename == __file__
 
@@ -267,7 +275,6 @@ def test_only_the_machine_taken_warns():
         ({"transforms": "sqrt", "criterion": "likelihood"}, "with criterion='likelihood'"),
         ({"criterion": "press"}, "Unknown criterion 'press'"),
         ({"statistic": "mode"}, "Unknown statistic 'mode'"),
-        ({"nested": True}, "nested must be"),
     ],
 )
 def test_refusals(options, message):
@@ -282,25 +289,27 @@ def test_other_regressors_are_refused():
 
 def test_groups_reach_a_machine_with_given_values():
     groups = np.arange(N) // 3
-    model = Transformed(FIXED, "log", nested=None).fit(X, Y, groups=groups)
+    model = Transformed(FIXED, "log").fit(X, Y, groups=groups)
     machine = clone(FIXED).fit(X, np.log(Y), groups=groups)
     assert_allclose(model.machine_.held_out_.outputs, machine.held_out_.outputs)
-    alone = Transformed(FIXED, "log", nested=None).fit(X, Y)
-    assert abs(model.scores_["mae"] - alone.scores_["mae"]) > 1e-3
+    alone = Transformed(FIXED, "log").fit(X, Y)
+    assert abs(model.evaluate()["mae"] - alone.evaluate()["mae"]) > 1e-3
 
 
 def test_rows_leave_and_join_under_the_same_transform():
     rows = np.array([3, 11, 40])
     rest = np.delete(np.arange(N), rows)
     for statistic in ("mean", "median"):
-        whole = Transformed(FIXED, "log", nested=None, statistic=statistic).fit(X, Y)
+        whole = Transformed(FIXED, "log", statistic=statistic).fit(X, Y)
         ours = whole.without(rows)
         anew = LSSVMRegressor("linear", mu=ours.machine_.mu_)
-        theirs = Transformed(anew, "log", nested=None, statistic=statistic).fit(X[rest], Y[rest])
+        theirs = Transformed(anew, "log", statistic=statistic).fit(X[rest], Y[rest])
         assert_allclose(ours.predict(X_NEW), theirs.predict(X_NEW))
         assert_allclose(ours.held_out_.outputs, theirs.held_out_.outputs)
-        assert ours.scores_ == pytest.approx(theirs.scores_)
-        assert_allclose(ours.predict_interval(X_NEW), theirs.predict_interval(X_NEW))
+        assert ours.evaluate() == pytest.approx(theirs.evaluate())
+        assert_allclose(
+            evaluated(ours).predict_interval(X_NEW), evaluated(theirs).predict_interval(X_NEW)
+        )
         again = ours.with_rows(X[rows], Y[rows])
         assert_allclose(again.predict(X_NEW), whole.predict(X_NEW))
         assert again.certify(2).relative < 1e-8
@@ -310,7 +319,7 @@ def test_rows_leave_and_join_under_the_same_transform():
 
 @pytest.mark.parametrize("method", ["plus", "minmax", "scaled"])
 def test_methods_of_intervals_are_those_of_the_machine(method):
-    model = Transformed(FIXED, "log", nested=None).fit(X, Y)
+    model = Transformed(FIXED, "log").fit(X, Y)
     machine = clone(FIXED).fit(X, np.log(Y))
-    ends = model.predict_interval(X_NEW, 0.8, method)
-    assert_allclose(ends, np.exp(machine.predict_interval(X_NEW, 0.8, method)))
+    ends = evaluated(model).predict_interval(X_NEW, 0.8, method)
+    assert_allclose(ends, np.exp(evaluated(machine).predict_interval(X_NEW, 0.8, method)))

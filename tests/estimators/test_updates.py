@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from evaluated import evaluated
 from numpy.testing import assert_allclose, assert_array_equal
 from pairwise import in_turn
 
@@ -14,7 +15,6 @@ from looms import (
     LSSVMClassifierCV,
     LSSVMRegressor,
     LSSVMRegressorCV,
-    OptimisticScoresWarning,
 )
 from looms.blocks import ArrayBlocks
 from looms.kernels import RBF, Polynomial
@@ -67,14 +67,14 @@ def check(ours, theirs):
         assert_array_equal(ours.classes_, theirs.classes_)
         if theirs.calibrator_ is not None:
             assert_allclose(ours.predict_proba(X_new), theirs.predict_proba(X_new), atol=1e-9)
-        sets = [model.predict_set(X_new, coverage=0.7) for model in (ours, theirs)]
+        sets = [evaluated(model).predict_set(X_new, coverage=0.7) for model in (ours, theirs)]
         assert_array_equal(*sets)
     else:
-        ends = [model.predict_interval(X_new) for model in (ours, theirs)]
+        ends = [evaluated(model).predict_interval(X_new) for model in (ours, theirs)]
         assert_allclose(*ends, atol=1e-9)
-    scores = ours._scored().scores
-    for name, value in theirs.scores_.items():
-        assert_allclose(scores[name][0], value, rtol=1e-8)
+    scores = ours.evaluate(nested=False)
+    for name, value in theirs.evaluate(nested=False).items():
+        assert_allclose(scores[name], value, rtol=1e-8)
 
 
 @pytest.mark.parametrize(("name", "weight"), in_turn(CASES, [WEIGHT, None]))
@@ -175,7 +175,7 @@ def refitted(whole, rows, new):
 @pytest.mark.parametrize(("name", "weight"), in_turn(SUMS, [WEIGHT, None]))
 @pytest.mark.slow
 def test_rows_leave_and_join_stacks_and_machines_on_landmarks(name, weight, tmp_path):
-    whole = LSSVMRegressorCV(nested=None, **SUMS[name]).fit(X, Y, sample_weight=weight)
+    whole = LSSVMRegressorCV(**SUMS[name]).fit(X, Y, sample_weight=weight)
     assert len(whole.members_) == (1 if name == "landmarks" else 2)
     rest = np.delete(np.arange(N), ROWS)
     ours = whole.without(ROWS)
@@ -192,11 +192,11 @@ def test_rows_leave_and_join_stacks_and_machines_on_landmarks(name, weight, tmp_
     assert_allclose(again.loo_.outputs[order], whole.loo_.outputs, rtol=1e-6, atol=1e-8)
     save_model(tmp_path / "m.skops", ours, {})
     for one in (load_model(tmp_path / "m.skops").model, pickle.loads(pickle.dumps(ours))):
-        assert_allclose(one.predict_interval(new), ours.predict_interval(new))
+        assert_allclose(evaluated(one).predict_interval(new), evaluated(ours).predict_interval(new))
 
 
 def test_rows_in_blocks_are_not_in_a_pickle_to_be_removed():
-    whole = LSSVMRegressorCV(nested=None, rank=20).fit(ArrayBlocks(X), Y)
+    whole = LSSVMRegressorCV(rank=20).fit(ArrayBlocks(X), Y)
     saved = pickle.loads(pickle.dumps(whole))
     for update in (lambda: saved.without(ROWS), lambda: saved.with_rows(X[:1], Y[:1])):
         with pytest.raises(ValueError, match="fit it to rows in memory"):
@@ -217,7 +217,7 @@ def test_the_rest_of_a_group_is_held_out_together(options):
             without.decision_function(X[rest][out]) + without.threshold_,
         )
     assert np.abs(ours.held_out_.outputs - ours.loo_.outputs).max() > 1e-3
-    assert ours._scored().scores["error"][0] > 0
+    assert ours.evaluate().with_errors["error"][0] > 0
     made_again = pickle.loads(pickle.dumps(ours))
     units = Units.of_numbers(ours.units_.clusters)
     assert_allclose(
@@ -304,14 +304,15 @@ def test_scores_of_a_tuned_machine_are_called_optimistic_after_a_change(change, 
     ours = whole.with_rows(X[:1], Y[:1]) if change == "with rows" else whole.without(ROWS)
     ours = ours.without([0]) if change == "twice" else ours
     save_model(tmp_path / "m.skops", ours, {})
-    assert whole.nested_ is not None
-    assert ours.nested_ is None
-    assert whole.scores_["rmse"] > ours._scored().scores["rmse"][0]  # those of the choice
+    own = ours.evaluate(nested=False)
+    assert whole.evaluate()["rmse"] > own["rmse"]  # those of the choice
     for one in (ours, pickle.loads(pickle.dumps(ours)), load_model(tmp_path / "m.skops").model):
-        with pytest.warns(OptimisticScoresWarning, match="fit the self-tuning machine anew"):
-            assert one.scores_["rmse"] == ours._scored().scores["rmse"][0]
-    assert ours.fit(X, Y).scores_["rmse"] > 0  # at values that are given now
+        assert one.evaluate(nested=False).optimistic
+        assert one.evaluate(nested=False) == pytest.approx(own)
+        with pytest.raises(ValueError, match="fit the self-tuning machine anew"):
+            one.evaluate()
+    assert not ours.fit(X, Y).evaluate().optimistic  # at values that are given now
 
 
 def test_scores_of_a_given_machine_are_not_optimistic_after_a_change():
-    assert fitted("regressor").without(ROWS).scores_["rmse"] > 0
+    assert fitted("regressor").without(ROWS).evaluate()["rmse"] > 0

@@ -64,5 +64,5 @@ def test_leave_one_out_knows_long_tails(bent, name):
     if name == "rbf":
         signal = RNG.random((120, 3)) ** 4  # of the distances themselves
     y = np.sin(2.0 * signal).sum(axis=1) + 0.1 * RNG.standard_normal(120)
-    machine = LSSVMRegressorCV(["rbf", "ranked_rbf"], nested=None).fit(bent(signal), y)
+    machine = LSSVMRegressorCV(["rbf", "ranked_rbf"]).fit(bent(signal), y)
     assert machine.candidates_[machine.best_index_].kernel_name == name

@@ -46,7 +46,7 @@ def test_weights_are_one_where_the_targets_are_constant():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["weighted_rbf", "weighted_matern32"])
 def test_a_machine_learns_weights_in_two_rounds(name):
-    plain, machine = (LSSVMRegressorCV(k, nested=None).fit(X, Y) for k in (name[9:], name))
+    plain, machine = (LSSVMRegressorCV(k).fit(X, Y) for k in (name[9:], name))
     first = plain.candidates_[0]
     samples = Samples(plain.X_fit_)
     expected = Weighted(RBF()).learned(first.kernel, samples, plain.dual_coef_).weights
@@ -65,14 +65,14 @@ def test_each_criterion_has_its_own_weights_and_so_has_each_outer_fold():
     model = LSSVMClassifierCV(["weighted_rbf", "linear"], ["press", "wmw"]).fit(X, Y > 0)
     weights = [c.kernel.weights for c in model.candidates_[:2]]
     assert np.abs(weights[0] - weights[1]).max() > 1e-6
-    kernels = [m.kernel for machine in model.nested_.machines for m in machine]
+    kernels = [m.kernel for machine in model.evaluate()._nested.machines for m in machine]
     kernels = [k for k in kernels if isinstance(k, Weighted)]
     assert len({tuple(k.weights) for k in kernels}) == len(kernels) > 1
 
 
 @pytest.mark.slow
 def test_a_model_file_holds_the_weights(tmp_path):
-    machine = LSSVMRegressorCV("weighted_matern52", nested=None).fit(X, Y)
+    machine = LSSVMRegressorCV("weighted_matern52").fit(X, Y)
     save_model(tmp_path / "m.skops", machine, {})
     loaded = load_model(tmp_path / "m.skops").model
     assert_array_equal(loaded.predict(X), machine.predict(X))

@@ -189,7 +189,7 @@ def chosen(*names):
                 stays, squares = units.stays(ids), ((F - candidate.y) ** 2).mean(axis=2)
                 of_candidate[ids] = np.mean(squares, axis=1, where=stays)
         y, weight = candidates[0].y, candidates[0].weight
-        return Chosen(candidates.__getitem__, units, losses.argmin(axis=0), y, weight)
+        return Chosen(candidates, units, losses.argmin(axis=0), y, weight)
 
     def of(k):
         return lambda problem, units: least(

@@ -17,7 +17,7 @@ HARMFUL = "a|b <script>x</script> [c](javascript:1)\n\n# d\r\n| e"
 def test_figures_with_errors_and_what_is_left_to_be_written():
     machine = LSSVMClassifier().fit(X, Y)
     text = card(machine).render()
-    error, spread = machine.scores_["error"], machine.scores_se_["error"]
+    error, spread = machine.evaluate()["error"], machine.evaluate().standard_errors["error"]
     assert f"| Error rate | {100 * error:.1f} % | ± {100 * spread:.1f} |" in text
     assert "## Intended uses & limitations\n\n[More Information Needed]" in text
     assert "Model Plot" not in text

@@ -74,7 +74,7 @@ def points():
 def test_a_good_fit_has_few(points):
     X, y = points
     assert titles(quietly(LSSVMClassifierCV("linear"), X, y)) == {}
-    found = titles(quietly(LSSVMClassifierCV("linear", nested=None), X, y))
+    found = titles(quietly(LSSVMClassifierCV("linear"), X, y))
     assert set(found) == {"No outer estimate"}
     assert "chose 1 hyper-parameter," in found["No outer estimate"][1]
 
@@ -82,9 +82,9 @@ def test_a_good_fit_has_few(points):
 @pytest.mark.slow
 def test_outer_estimate(points):
     X, y = points
-    model = quietly(LSSVMClassifierCV(["linear", "rbf"], threshold="ber", nested=None), X, y)
+    model = quietly(LSSVMClassifierCV(["linear", "rbf"], threshold="ber"), X, y)
     assert "No outer estimate" not in titles(model)  # two are compared by outer folds
-    alone = quietly(LSSVMClassifierCV("linear", threshold="ber", nested=None), X, y)
+    alone = quietly(LSSVMClassifierCV("linear", threshold="ber"), X, y)
     assert "and a threshold" in titles(alone)["No outer estimate"][1]
     result = assess(model, X, y, n_splits=3, random_state=0)
     found = titles(model, assessment=result)
@@ -256,14 +256,14 @@ def test_intervals(points):
     X, _ = points
     rng = np.random.default_rng(0)
     y = X[:, 0] + 0.3 * rng.normal(size=len(X))
-    found = titles(quietly(LSSVMRegressorCV("linear", nested=None), X, y))
+    found = titles(quietly(LSSVMRegressorCV("linear"), X, y))
     assert "fixed beforehand" in found["Intervals"][1]
 
 
 @pytest.mark.slow
 def test_an_assessment_of_something_else(points):
     X, y = points
-    model = quietly(LSSVMClassifierCV("linear", nested=None), X, y)
+    model = quietly(LSSVMClassifierCV("linear"), X, y)
     for options in ({}, {"method": "forward", "gap": 5}):
         same = assess(LSSVMClassifierCV("linear"), X, y, 2, random_state=0, **options)
         assert not {"Another estimator was assessed", "Other samples were assessed"} & set(
@@ -302,7 +302,7 @@ def test_estimators_are_compared_by_content(points, change, other):
 @pytest.mark.slow
 def test_a_seed_makes_no_other_estimator(points):
     X, y = points
-    model = LSSVMClassifierCV("linear", nested=None, random_state=np.random.RandomState(0))
+    model = LSSVMClassifierCV("linear", random_state=np.random.RandomState(0))
     assessed = assess(model, X, y, 2, random_state=0)
     found = titles(quietly(model, X, y), assessment=assessed)
     assert "Another estimator was assessed" not in found
@@ -313,9 +313,7 @@ def test_a_seed_makes_no_other_estimator(points):
 
 def test_parameters_that_change_nothing_make_no_other_estimator():
     shown = make_pipeline(StandardScaler(), GridSearchCV(LSSVMClassifierCV("rbf"), {}))
-    same = make_pipeline(
-        StandardScaler(), GridSearchCV(LSSVMClassifierCV("rbf", nested=None), {}, n_jobs=2)
-    )
+    same = make_pipeline(StandardScaler(), GridSearchCV(LSSVMClassifierCV("rbf"), {}, n_jobs=2))
     assert estimator_text(shown) == estimator_text(same)
     same[-1].set_params(estimator__kernel="linear")
     assert estimator_text(shown) != estimator_text(same)
@@ -324,7 +322,7 @@ def test_parameters_that_change_nothing_make_no_other_estimator():
 @pytest.mark.slow
 def test_no_sign_where_nobody_says_which_way_is_better(points):
     X, y = points
-    model = quietly(LSSVMClassifierCV("linear", nested=None), X, y)
+    model = quietly(LSSVMClassifierCV("linear"), X, y)
 
     def share(model, X, y):
         return float(np.mean(model.predict(X)))
@@ -511,7 +509,7 @@ def patients(n_patients=40, n_repeats=8, noise=0.3):
 @pytest.mark.parametrize("Estimator", [LSSVMClassifierCV, LSSVMRegressorCV])
 def test_repeats_that_no_groups_hold_out_together_are_pointed_out(Estimator):
     X, y, number = patients()
-    model = Estimator(nested=None)
+    model = Estimator()
     level, text = titles(quietly(model, X, y))["Samples like repeats of others"]
     assert level == "note"
     assert text.endswith("hold them out together: groups=...")
@@ -529,7 +527,7 @@ def test_samples_of_their_own_are_no_repeats(load, kernel, scaled):
     X, y = load(return_X_y=True)
     X = StandardScaler().fit_transform(X) if scaled else X
     machine = LSSVMRegressorCV if load is load_diabetes else LSSVMClassifierCV
-    model = machine(kernel, nested=None)
+    model = machine(kernel)
     assert "Samples like repeats of others" not in {
         each["title"] for each in cautions(quietly(model, X, y))
     }
@@ -548,7 +546,7 @@ def test_few_groups_are_named_as_the_cause(n_groups, few):
     assert ("Few groups" in found) == few
     assert "Few groups" not in titles(quietly(LSSVMRegressorCV("linear"), X, numbers))
     if n_groups == 3:
-        found = titles(quietly(LSSVMClassifierCV("linear", nested=None), X, labels, groups=groups))
+        found = titles(quietly(LSSVMClassifierCV("linear"), X, labels, groups=groups))
         assert found["No better than a guess"][1].endswith(why)
 
 
@@ -559,7 +557,7 @@ def test_a_choice_repeated_without_each_sample_is_no_caution(points):
     assert titles(model) == {}
     found = summary(model)
     assert found["headline"]["honest"] is True
-    assert found["headline"]["value"] == model.scores_["ber"]
+    assert found["headline"]["value"] == model.evaluate()["ber"]
     assert (found["loo"]["unit"], found["loo"]["nested"]) == ("sample", True)
 
 
@@ -571,13 +569,13 @@ def test_chance_is_called_so_where_pooled_outputs_lean_below_it():
     assert pooled > 0.7  # each class is rarer by one without a row of it
     (text,) = (t for _, t in titles(model).values() if "AUC" in t)
     area = float(re.search(r"AUC (\d\.\d+)", text)[1])
-    assert abs(area - 0.5) < 3 * model.scores_se_["auc"]
+    assert abs(area - 0.5) < 3 * model.evaluate().standard_errors["auc"]
 
 
 @pytest.mark.slow
 def test_a_smooth_function_of_single_samples_makes_no_repeats():
     X, y = make_friedman1(400, noise=0.1, random_state=0)
-    found = cautions(quietly(LSSVMRegressorCV(nested=None), X, y))
+    found = cautions(quietly(LSSVMRegressorCV(), X, y))
     assert "Samples like repeats of others" not in {each["title"] for each in found}
 
 
@@ -588,7 +586,7 @@ def test_a_smooth_function_of_single_samples_makes_no_repeats():
 )
 def test_few_patients_of_many_repeats_are_clusters(Estimator, sizes, noise):
     X, y, number = patients(*sizes, noise)
-    model = Estimator(nested=None)
+    model = Estimator()
     _, text = titles(quietly(model, X, y))["Samples like repeats of others"]
     assert f"the rest of its cluster (there are {sizes[0]}), the" in text
     assert "Samples like repeats of others" not in titles(quietly(model, X, y, groups=number))
@@ -612,7 +610,7 @@ def test_rows_in_an_order_are_pointed_out_once(Estimator, monkeypatch):
     order, key = row_order(model), "error" if Estimator is LSSVMClassifier else "rmse"
     assert len(calls) == 1
     assert level == "serious"
-    assert f"quote is {figure(model.scores_[key], key, 3)} ±" in text
+    assert f"quote is {figure(model.evaluate()[key], key, 3)} ±" in text
     assert f"it is {figure(order.scores[key], key, 3)} (p = 0.005)" in text
     assert text in [each["text"] for each in cautions(model)]
     assert len(calls) == 1
@@ -627,7 +625,7 @@ def test_samples_drawn_one_by_one_are_no_clusters(n):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(n, d))
         y = X[:, 0] + 0.5 * rng.normal(size=n) > 0
-        model = LSSVMClassifierCV(nested=None)
+        model = LSSVMClassifierCV()
         assert rise_without_near(model_of(quietly(model, X, y))) is None
 
 

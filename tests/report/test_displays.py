@@ -179,7 +179,7 @@ def test_one_against_rest(several):
     shown = RocDisplay.from_estimator(model)
     assert shown.chosen is None
     for k, label in enumerate(model.classes_):
-        area = roc_auc_score(y == label, model._scored().decisions.outputs[:, k])
+        area = roc_auc_score(y == label, model.evaluate(nested=False).decisions.outputs[:, k])
         assert shown.areas[str(label)] == pytest.approx(area)
 
 
@@ -296,7 +296,7 @@ def test_candidates(binary):
 @pytest.mark.slow
 def test_candidates_of_a_grid_are_compared_by_the_criterion_or_in_folds(binary, combine, name):
     X, y = binary[1:3]
-    model = LSSVMClassifierCV(["rbf", "linear"], search="grid", combine=combine, nested=None)
+    model = LSSVMClassifierCV(["rbf", "linear"], search="grid", combine=combine)
     assert name in CandidatesDisplay.from_estimator(model.fit(X, y)).score_name
 
 
@@ -377,9 +377,9 @@ def test_curves_are_of_what_is_held_out():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
     y = X[:, 0] + rng.normal(size=60) > 0
-    model = LSSVMClassifierCV(nested=None).fit(X, y, groups=np.arange(60) // 3)
+    model = LSSVMClassifierCV().fit(X, y, groups=np.arange(60) // 3)
     roc = RocDisplay.compute(model)
-    decided = model._scored().decisions.outputs
+    decided = model.evaluate(nested=False).decisions.outputs
     assert roc.areas["True"] == pytest.approx(roc_auc_score(y, decided))
     assert roc.areas["True"] != pytest.approx(roc_auc_score(y, model.held_out_.outputs))
     assert roc.chosen == pytest.approx(
@@ -387,9 +387,11 @@ def test_curves_are_of_what_is_held_out():
     )
     model = LSSVMClassifierCV(search="grid").fit(X, y)
     roc = RocDisplay.compute(model)
-    assert roc.areas["True"] == pytest.approx(roc_auc_score(y, model.nested_.decisions.outputs))
+    assert roc.areas["True"] == pytest.approx(
+        roc_auc_score(y, model.evaluate(nested=False)._nested.decisions.outputs)
+    )
     assert roc.chosen is None  # each row has a threshold of its own
-    p = model.nested_.decisions.probabilities[:, 1]
+    p = model.evaluate(nested=False)._nested.decisions.probabilities[:, 1]
     expected = reliability_curve(np.where(y, 1.0, -1.0), p)
     curve = ReliabilityDisplay.compute(model).curves["True"]
     np.testing.assert_allclose(curve.share, expected.share)

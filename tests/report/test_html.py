@@ -185,7 +185,7 @@ def test_one_number_of_evaluations_in_a_page(monkeypatch, tmp_path):
     monkeypatch.setattr("looms.selection._subsamples._SCAN_SAMPLES", 20)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(320, 2))
-    model = LSSVMRegressorCV(nested=None).fit(X, np.sin(3 * X[:, 0]) + 0.3 * rng.normal(size=320))
+    model = LSSVMRegressorCV().fit(X, np.sin(3 * X[:, 0]) + 0.3 * rng.normal(size=320))
     tuning = model.selection_
     assert (len(tuning.stages), tuning.n_measured) == (2, 2)
     report.write_html(model, tmp_path / "page.html")
@@ -292,5 +292,5 @@ def test_a_page_names_how_samples_were_held_out(search, numbers, held_out):
 def test_a_search_of_one_evaluation_has_no_plot_of_it():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2))
-    model = LSSVMClassifierCV("linear", nested=None).fit(X, X[:, 0] + rng.normal(size=40) > 0)
+    model = LSSVMClassifierCV("linear").fit(X, X[:, 0] + rng.normal(size=40) > 0)
     assert "and the best so far in each stage" not in render(Facts(model))

@@ -30,13 +30,13 @@ CLASSES = np.where(SIGNAL > 0, "a", "b")
 
 @pytest.fixture(scope="module")
 def with_rows():
-    model = LSSVMRegressorCV(rank=30, nested=None).fit(X, SIGNAL)
+    model = LSSVMRegressorCV(rank=30).fit(X, SIGNAL)
     return model, summary(model), render(Facts(model))
 
 
 @pytest.fixture(scope="module")
 def without_rows():
-    model = LSSVMClassifierCV("ard", rank=30, nested=None).fit(ArrayBlocks(X), CLASSES)
+    model = LSSVMClassifierCV("ard", rank=30).fit(ArrayBlocks(X), CLASSES)
     model = pickle.loads(pickle.dumps(model))  # without its rows
     return model, summary(model), render(Facts(model))
 

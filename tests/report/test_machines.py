@@ -25,10 +25,10 @@ SIGNAL = X[:, 0] + np.sin(2 * X[:, 1]) + 0.3 * RNG.normal(size=60)
 MACHINES = {
     "svm": (lambda: SVCCV(resolution=2.0), SIGNAL > 0),
     "three classes": (lambda: SVCCV("linear"), np.digitize(SIGNAL, [-0.5, 0.5])),
-    "nested svm": (lambda: SVCCV("linear", nested="folds"), SIGNAL > 0),
+    "nested svm": (lambda: SVCCV("linear"), SIGNAL > 0),
     "svm without probabilities": (lambda: SVCCV("linear", "ber", probability=None), SIGNAL > 0),
     "log": (
-        lambda: TransformedTargetRegressorCV(LSSVMRegressorCV("linear"), "log", nested=None),
+        lambda: TransformedTargetRegressorCV(LSSVMRegressorCV("linear"), "log"),
         np.exp(SIGNAL),
     ),
     "of several": (lambda: TransformedTargetRegressorCV(LSSVMRegressorCV("rbf")), np.exp(SIGNAL)),
@@ -43,19 +43,24 @@ def fitted(request):
         return make_pipeline(StandardScaler(), make()).fit(X, y)
 
 
-@pytest.mark.filterwarnings("ignore::looms.OptimisticScoresWarning")
 @pytest.mark.slow
 def test_scores_are_those_of_what_predicts(fitted):
     jsonschema = pytest.importorskip("jsonschema")
     told, machine = summary(fitted), fitted[-1]
     jsonschema.validate(told, summary_schema())
     figures = {each["key"]: each for each in told["loo"]["figures"] if each["key"] != "brier"}
-    assert {key: each["value"] for key, each in figures.items()} == machine.scores_
-    assert {key: each["standard_error"] for key, each in figures.items()} == machine.scores_se_
-    assert told["loo"]["nested"] == told["headline"]["honest"] == (machine.nested_ is not None)
+    assert {key: each["value"] for key, each in figures.items()} == machine.evaluate()
+    assert {
+        key: each["standard_error"] for key, each in figures.items()
+    } == machine.evaluate().standard_errors
+    assert (
+        told["loo"]["nested"]
+        == told["headline"]["honest"]
+        == (machine.evaluate()._nested is not None)
+    )
     assert told["certificate"]["holds"]
     titles = {each["title"] for each in told["cautions"]}
-    assert ("No outer estimate" in titles) == (machine.nested_ is None)
+    assert ("No outer estimate" in titles) == (machine.evaluate()._nested is None)
     assert {each["title"] for each in cautions(fitted)} <= titles
     sizes = np.abs(machine.held_out_.residuals)
     if told["task"] == "regression":  # on the scale of the target
@@ -107,7 +112,7 @@ def test_curves_of_a_support_vector_machine_have_the_area_of_its_outputs():
 def test_a_transform_that_was_chosen_counts_as_a_choice():
     """Also if the machine has given hyper-parameters."""
     for transforms, chosen in (("auto", True), ("log", False)):
-        machine = TransformedTargetRegressorCV(LSSVMRegressor("linear"), transforms, nested=None)
+        machine = TransformedTargetRegressorCV(LSSVMRegressor("linear"), transforms)
         told = summary(machine.fit(X, np.exp(SIGNAL)))
         texts = [c["text"] for c in told["cautions"] if c["title"] == "No outer estimate"]
         assert [text.partition(", so")[0] for text in texts] == (

@@ -32,7 +32,7 @@ def test_two_classes(binary):
     scores = scores_of(model)
     assert scores["error"][0] == pytest.approx(np.mean(predicted != y))
     assert scores["ber"][0] == pytest.approx(1 - balanced_accuracy_score(y, predicted))
-    assert {name: value for name, (value, _) in scores.items()} == model[-1].scores_
+    assert {name: value for name, (value, _) in scores.items()} == model[-1].evaluate()
     n, rate = error_by_class(model_of(model))
     assert n.tolist() == [(y == label).sum() for label in model.classes_]
     p = (rate * n + 1) / (n + 2)
@@ -47,7 +47,7 @@ def test_several_classes(several):
     predicted = model.classes_[predicted_labels(model_of(model))]
     scores = scores_of(model)
     assert scores["ber"][0] == pytest.approx(1 - balanced_accuracy_score(y, predicted))
-    assert {name: value for name, (value, _) in scores.items()} == model.scores_
+    assert {name: value for name, (value, _) in scores.items()} == model.evaluate()
 
 
 def test_numbers(regression):
@@ -171,9 +171,9 @@ def test_figures_of_samples_entered_three_times_and_held_out_together_are_those_
     X = rng.normal(size=(60, 3))
     y = np.where(X[:, 0] + rng.normal(size=60) > 0, 1, -1)
     weight = rng.uniform(0.5, 2.0, 60) * (np.arange(60) > 3)
-    once = Estimator("linear", nested=None).fit(X, y, weight)
+    once = Estimator("linear").fit(X, y, weight)
     thrice = [np.repeat(each, 3, axis=0) for each in (X, y, weight)]
-    together = Estimator("linear", copies="together", nested=None).fit(*thrice)
+    together = Estimator("linear", copies="together").fit(*thrice)
     # The machine that was chosen once; searches agree to their tolerance only.
     together.members_ = (replace(together.members_[0], mu=once.mu_),)
     together.held_out_ = HeldOut(

@@ -18,12 +18,12 @@ X, Y = make_friedman1(70, n_features=5, noise=1.0, random_state=0)
 
 @pytest.fixture(scope="module")
 def stack():
-    return LSSVMRegressorCV(KERNELS, combine="stack", nested=None).fit(X, Y)
+    return LSSVMRegressorCV(KERNELS, combine="stack").fit(X, Y)
 
 
 @pytest.fixture(scope="module")
 def best():
-    return LSSVMRegressorCV(KERNELS, nested=None).fit(X, Y)
+    return LSSVMRegressorCV(KERNELS).fit(X, Y)
 
 
 @pytest.mark.slow
@@ -100,7 +100,7 @@ def test_cautions_are_of_every_machine_in_the_stack(stack):
 
 @pytest.mark.slow
 def test_an_assessment_records_the_members_of_each_split():
-    model = LSSVMRegressorCV(["linear", "rbf"], combine="stack", nested=None)
+    model = LSSVMRegressorCV(["linear", "rbf"], combine="stack")
     assessment = assess(model, X, Y, n_splits=2, random_state=0)
     table = assessment.table
     weights = table[[name for name in table if name.startswith("weight of ")]]

@@ -54,9 +54,9 @@ def test_headline_is_the_outer_estimate_of_a_machine_chosen_by_its_figures(binar
 @pytest.mark.slow
 def test_headline_of_a_nested_choice_and_outer_splits_is_that_of_smaller_error(binary, monkeypatch):
     model, _, _, assessment = binary
-    assert model[-1].nested_ is not None
+    assert model[-1].evaluate()._nested is not None
     alone, few = summary(model), summary(model, assessment=assessment)  # of four splits
-    assert model[-1].scores_se_["ber"] < assessment.figures("ber").standard_error
+    assert model[-1].evaluate().standard_errors["ber"] < assessment.figures("ber").standard_error
     assert few["headline"] == alone["headline"]
     assert (few["headline"]["honest"], few["headline"]["outer"]) == (True, False)
     assert not quotes(few)
@@ -84,7 +84,7 @@ def test_the_title_is_of_the_scores_shown(by_loo):
     assert '<p class="kicker">Leave-one-out report</p>' in render(Facts(by_loo))
     X, y = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 2
     groups = np.arange(40) // 4
-    model = LSSVMClassifierCV("linear", nested=None).fit(X, y, groups=groups)
+    model = LSSVMClassifierCV("linear").fit(X, y, groups=groups)
     assert '<p class="kicker">Leave-one-group-out report</p>' in render(Facts(model))
 
 
@@ -195,7 +195,7 @@ def test_probabilities_are_judged(binary, by_loo):
     machine = by_loo[-1]
     found = {f["key"]: f["value"] for f in summary(by_loo)["loo"]["figures"]}
     p = loo_probabilities(machine.loo_)
-    assert found["log_loss"] == machine.scores_["log_loss"]
+    assert found["log_loss"] == machine.evaluate()["log_loss"]
     assert found["brier"] == pytest.approx(brier_score(machine.loo_, p))
     without = LSSVMClassifier(calibration=None).fit(binary[1], binary[2])
     assert "brier" not in {f["key"] for f in summary(without)["loo"]["figures"]}
@@ -204,7 +204,7 @@ def test_probabilities_are_judged(binary, by_loo):
 @pytest.mark.slow
 def test_candidates_compete_by_what_the_threshold_is_set_for(binary):
     _, X, y, _ = binary
-    model = LSSVMClassifierCV(["linear", "rbf"], threshold=FBeta(2.0), nested=None)
+    model = LSSVMClassifierCV(["linear", "rbf"], threshold=FBeta(2.0))
     model.fit((X - X.mean()) / 9, y)
     found = summary(model)
     method = "5-fold cross-validation"

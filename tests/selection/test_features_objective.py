@@ -56,6 +56,6 @@ def test_a_machine_of_few_features_is_that_of_its_kernel_matrix(machine):
 def test_many_rows_take_no_matrix_of_rows():
     many = RNG.normal(size=(40_000, 3))  # 12 GB if it did
     y = many[:, 0] + RNG.normal(size=len(many)) > 0
-    machine = LSSVMClassifierCV(Linear(), nested=None).fit(many, y)
-    assert abs(machine.scores_["error"] - 0.25) < 0.01
+    machine = LSSVMClassifierCV(Linear()).fit(many, y)
+    assert abs(machine.evaluate(nested=False)["error"] - 0.25) < 0.01
     assert machine.predict(many[:10]).shape == (10,)

@@ -172,7 +172,7 @@ def assess(
     The scores of a test part belong to one machine, which saw none of its rows. Scores are
     averaged over splits; outputs of different machines are never ranked together. The same holds
     for leave-one-out outputs, which are biased away from the class of their row: "loo_auc"
-    compares two rows under one machine that has seen neither, as ``scores_`` does, error rates of
+    compares two rows under one machine that has seen neither, as ``evaluate`` does, error rates of
     given machines are of means over such pairs, and "loo_average_precision" is missing.
 
     Groups are drawn so that the share of rows, in total and in each class, is as near to its

@@ -48,7 +48,7 @@ from looms.folds import group_numbers, joined_groups
 #: Treatment of rows that are equal in every feature: on any side of a split, or on the same one.
 COPIES = ("apart", "together")
 #: Parameters that do not change predictions.
-_NO_MATTER = {"callback", "n_jobs", "nested", "verbose"}
+_NO_MATTER = {"callback", "n_jobs", "verbose"}
 
 
 @dataclass(frozen=True, eq=False)

@@ -94,7 +94,7 @@ def loo_scores(
     If rows were held out together, by group or fold, those held-out outputs are scored. Each
     output is from a machine that was not trained on the row. For classes, outputs of a
     least-squares machine with given hyper-parameters are means over pairs of rows left out, as for
-    ``scores_``: those of single rows lean away from their class. The area under the ROC curve of
+    ``evaluate``: those of single rows lean away from their class. The area under the ROC curve of
     two classes compares rows under one machine that has seen neither. Both take n³ flops. Scores
     are weighted by the (n_train,) ``weight``, if given.
 

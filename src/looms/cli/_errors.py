@@ -26,7 +26,7 @@ OTHERWISE = {
 _PARAMETERS = (
     *("sep", "decimal", "encoding", "sheet", "format", "max_bytes", "store", "test_size"),
     *("kernel", "criterion", "optimizer", "threshold", "calibration", "max_iter", "random_state"),
-    *("prior", "copies", "groups", "cv", "combine", "search", "rank", "nested", *OTHERWISE),
+    *("prior", "copies", "groups", "cv", "combine", "search", "rank", *OTHERWISE),
     *("coverage", "alpha", "method"),
 )
 _VALUE = (
@@ -46,6 +46,8 @@ _WORDS = {
     "cv=GapKFold()": "--time",
     " with criterion='error' does not admit": " does not admit",
     "looms.assess": "looms assess",
+    "evaluate(nested=False)": "--nested none",
+    "evaluate()": "--nested folds",
     "KernelClassifier and KernelRegressor": "--machine lssvm",
     "KernelClassifier(n_landmarks='auto')": "--machine lssvm --rank auto",
     "KernelClassifier, which": "--machine lssvm, which",
@@ -117,7 +119,7 @@ def in_options(text: str) -> str:
 
     Examples
     --------
-    >>> in_options("rank=90 asks for more landmarks than rows: use rank=None and nested='folds'.")
+    >>> in_options("rank=90 asks for more landmarks than rows: use rank=None and evaluate().")
     '--rank 90 asks for more landmarks than rows: use no --rank and --nested folds.'
     >>> in_options("Error: max_iter must be an integer, give class_weight='balanced'")
     'Error: --max-iter must be an integer, give --weight balanced'

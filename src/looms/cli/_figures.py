@@ -324,5 +324,5 @@ def show_pool(machine: Any) -> None:
         f"Errors of {count(n_rows, 'row')} {how}; {len(machine.deciding_)} of the machines (→) "
         "predict: for each row, the one most certain of its label"
     )
-    what = "the choice, of each row by the others"
-    show_figures({what: machine.scores_, "± s.e.": machine.scores_se_})
+    what, scores = "the choice, of each row by the others", machine.evaluate()
+    show_figures({what: scores, "± s.e.": scores.standard_errors})

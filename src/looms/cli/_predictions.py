@@ -21,6 +21,7 @@ from looms.cli._options import IntervalMethod
 from looms.cli._output import refused
 from looms.cli._target import Column, Features, numbers, text
 from looms.copies import copy_groups
+from looms.estimators._base import ScoredMachine
 from looms.model_files._files import SavedModel
 from looms.tables import TablePreprocessor, Unlike
 
@@ -123,6 +124,8 @@ class Predictions:
         if request.coverage is None:
             return {}
         machine = self.saved.model[-1]
+        if isinstance(machine, ScoredMachine):
+            make_models(machine, request.method)
         # ValueError: more coverage than the rows of the model can give.
         with refused(f"--coverage {request.coverage:g}: "):
             if self.saved.metadata["task"] == "regression":
@@ -178,3 +181,12 @@ def joined(members: AnyArray, labels: list[str]) -> AnyArray:
         for row in members
     ]
     return np.array(sets, dtype=object)
+
+
+def make_models(machine: ScoredMachine, method: str | None) -> None:
+    """Make the models of intervals and sets that the file of a machine does not hold."""
+    nested = machine._nested_scores is not None
+    if nested:
+        machine.evaluate()
+    if not nested or method == "scaled" or (method == "minmax" and hasattr(machine, "machine_")):
+        machine.evaluate(nested=False)

@@ -36,8 +36,10 @@ from looms.estimators._base import check_parameters
 from looms.estimators._candidates import AUTO_KERNELS
 from looms.estimators._encoding import check_threshold
 from looms.estimators._folds import CHOICE_FOLDS, OUTER_FOLDS
+from looms.estimators._least_squares import LeastSquaresMachine
 from looms.estimators._one_kernel import FULL_ROWS
-from looms.folds import GapKFold, fold_numbers, group_numbers
+from looms.estimators._selecting import SelectingMachine
+from looms.folds import GapKFold, fold_numbers, group_numbers, is_number_of_folds
 from looms.kernels import Linear
 from looms.lssvm.features import has_few_features
 from looms.threshold import RULES, Cost, RequiredPrecision, RequiredRecall
@@ -92,11 +94,13 @@ def parameter_of(option: str, value: Any) -> Any:
         if "precomputed" in value:
             raise InputError("--kernel precomputed is for Python; here rows have features")
         return value[0] if len(value) == 1 else value
-    if option in ("calibration", "nested", "weight") and value == "none":
+    if option in ("calibration", "weight") and value == "none":
         return None
     return int(value) if option in ("cv", "rank") and value.isdecimal() else value
 
 
+#: Rows up to which a choice is repeated in outer folds by itself: of one candidate, of several.
+MOST_REPEATED, MOST_COMPARED = 1000, 200
 #: Estimators by machine, and by whether the target has classes.
 ESTIMATORS: dict[tuple[str, bool], Any] = {
     ("lssvm", True): CandidatesClassifier,
@@ -115,7 +119,8 @@ def options_of(kind: Any) -> dict[str, str]:
     options = {OTHERWISE.get(name, name): name for name in signature(kind).parameters}
     if "candidates" in options:
         options |= dict.fromkeys(_OF_CANDIDATES, "candidates")
-    return options | ({"groups": "groups", "time": "cv"} if "cv" in options.values() else {})
+    more = {"groups": "groups", "time": "cv", "nested": "nested"}
+    return options | (more if "cv" in options.values() else {})
 
 
 @dataclass(frozen=True)
@@ -247,7 +252,8 @@ class MachineRequest:
                 continue
             if name not in known:
                 raise self._not_for(name, classes)
-            if name not in ("groups", "time", *_OF_CANDIDATES) or self.machine != "lssvm":
+            own = name not in _OF_CANDIDATES or self.machine != "lssvm"
+            if own and name not in ("groups", "time", "nested"):
                 values[known[name]] = parameter_of(name, value)
         if self.machine == "svm":
             if self.calibration not in (None, "sigmoid", "none"):
@@ -277,8 +283,7 @@ class MachineRequest:
                 "--target-transform is for regression, but this is a classification; see --task"
             )
         transforms = parameter_of("target_transform", self.target_transform)
-        nested = values.get("nested", "auto")
-        return TransformedTargetRegressorCV(estimator, transforms, nested=nested)
+        return TransformedTargetRegressorCV(estimator, transforms)
 
     def _candidates(self, kind: Any) -> dict[str, Any]:
         """Candidates of the options, and how they are combined."""
@@ -354,6 +359,21 @@ class MachineRequest:
                 f"is later in order, but most rows have it. If {other} is to be detected, "
                 "write the labels so that it is later, such as 1, and 0 for the other"
             )
+
+
+def repeats_by_itself(machine: Any) -> bool:
+    """True if the choice of a fitted machine is repeated without being asked for.
+
+    That is so for few rows in memory that folds of some number hold out, and for a grid.
+    """
+    inner = getattr(machine, "machine_", machine)
+    if not isinstance(inner, LeastSquaresMachine) or inner.X_fit_ is None:
+        return False
+    if isinstance(machine, SelectingMachine) and machine._repeats_in_closed_form:
+        return True
+    few = MOST_REPEATED if machine._in_folds is None else MOST_COMPARED
+    n = int(np.count_nonzero(inner.fit_weight_))
+    return is_number_of_folds(inner.cv) and n <= few
 
 
 def arrays_of(request: MachineRequest, X: Any) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -54,10 +54,11 @@ from looms.cli._prepare import (
     prepare_large,
 )
 from looms.cli._progress import USUAL_EVALUATIONS, Meter
-from looms.cli._request import MachineRequest, arrays_of, tell_cost
+from looms.cli._request import MachineRequest, arrays_of, repeats_by_itself, tell_cost
 from looms.cli._target import target_of
 from looms.datasets._table import table_name
 from looms.estimators import Certificate
+from looms.estimators._base import ScoredMachine, scores_of
 from looms.model_files import save_model
 from looms.model_files._files import SavedModel
 from looms.report._cautions import cautions_of_fit
@@ -227,7 +228,8 @@ def train(prepared: Prepared, request: MachineRequest, **about: Any) -> SavedMod
             stack.callback(machine.set_callbacks)
         together = {} if prepared.groups is None else {"groups": prepared.groups}
         machine.fit(prepared.matrix, prepared.target.y, **together)
-        getattr(machine, "nested_", None)  # tuned in outer folds at the first access
+        if isinstance(machine, ScoredMachine):
+            evaluate(machine, request)
     types = None
     if not issparse(prepared.X):
         types = {str(n): str(t) for n, t in prepared.X.dtypes.items()}
@@ -244,6 +246,16 @@ def train(prepared: Prepared, request: MachineRequest, **about: Any) -> SavedMod
         **about,
     }
     return SavedModel(Pipeline([("table", prepared.preprocessor), ("machine", machine)]), metadata)
+
+
+def evaluate(machine: ScoredMachine, request: MachineRequest) -> None:
+    """Scores of a fitted machine, which its file holds: nested if asked for, or of few rows."""
+    if request.nested == "folds":
+        machine.evaluate()
+    elif request.nested is None and repeats_by_itself(machine):
+        with suppress(ValueError):  # too few rows for outer folds
+            machine.evaluate()
+    scores_of(machine)
 
 
 def certified(machine: Any, X: Any, always: bool) -> Certificate | None:

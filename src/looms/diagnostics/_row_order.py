@@ -45,7 +45,7 @@ class RowOrder:
     p_value : (1 + #{random ≥ statistic}) / 200.
     folds : (n,) block of each row; -1 for a row of weight zero. ``cv=order.folds`` chooses by
         these blocks.
-    scores : scores of the machine without the block of each row, named as in its ``scores_``. The
+    scores : scores of the machine without the block of each row, named as by its ``evaluate``. The
         hyper-parameters, threshold and calibration are those that all rows chose. "auc" compares
         rows of one block.
 
@@ -134,7 +134,7 @@ def row_order(model: Any) -> RowOrder | None:
     >>> X, y = track[:, :3], track[:, 3]
     >>> model = KernelRegressor(mu=1e-3).fit(X, y)
     >>> order = row_order(model)
-    >>> print(order.p_value, round(order.scores["rmse"] / model.scores_["rmse"], 1))
+    >>> print(order.p_value, round(order.scores["rmse"] / model.evaluate()["rmse"], 1))
     0.005 1.5
     >>> some = rng.permutation(80)
     >>> row_order(KernelRegressor(mu=1e-3).fit(X[some], y[some])).p_value > 0.01
@@ -181,7 +181,7 @@ def _tested(machine: Any) -> RowOrder | None:
 
 
 def _scores_within(machine: Any, held_out: HeldOut, folds: AnyArray) -> dict[str, float]:
-    """Scores as in ``scores_``, at the threshold and calibration of the machine.
+    """Scores as of ``evaluate``, at the threshold and calibration of the machine.
 
     The area under the ROC curve compares rows of one fold.
     """

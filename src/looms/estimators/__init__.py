@@ -14,7 +14,6 @@ from looms.estimators._warnings import (
     BoundWarning,
     CopiesWarning,
     OneClassWarning,
-    OptimisticScoresWarning,
     ScalesWarning,
 )
 
@@ -29,7 +28,6 @@ __all__ = [
     "KernelRegressor",
     "NonconformityClassifier",
     "OneClassWarning",
-    "OptimisticScoresWarning",
     "PrevalenceClassifier",
     "ScalesWarning",
     "Search",

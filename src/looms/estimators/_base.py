@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
-from copy import copy
+from collections.abc import Iterator
 from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags, check_array, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from looms._checks import one_or_many
+from looms._checks import check_flag, one_or_many
 from looms._kernel_matrix import check_kernel_matrix
-from looms._scores import Scores, number_scores
+from looms._scores import ValuesAndErrors, number_scores
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import ArrayBlocks, RowBlocks, as_blocks, rows_in_memory
 from looms.dask._blocks import in_blocks
 from looms.estimators._certificate import CertifiedMachine
-from looms.estimators._warnings import warn_of_optimistic_scores
+from looms.estimators._metrics import as_scorers, judged
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._names import as_kernel
@@ -30,7 +30,8 @@ from looms.kernels._samples import as_matrix
 from looms.lssvm._system import checked_weights
 from looms.lssvm.fit import Member
 from looms.lssvm.left_out import LeftOut
-from looms.scores import Scored
+from looms.scores import Scores, kind_of_nested, kind_of_units
+from looms.selection._decisions import Decisions
 from looms.selection._nested import Nested
 from looms.units import Units
 
@@ -48,75 +49,123 @@ class ScoredMachine(BaseEstimator):  # type: ignore[misc]
     """Base class of the machines with scores from held-out predictions."""
 
     #: Attributes that are made from others when they are needed; neither pickled nor saved.
-    _made_again: ClassVar[tuple[str, ...]] = ("_held_out_scores", "_said_optimistic")
-    _nested: Nested | None = None
-    #: Unfitted machine, to be tuned in outer folds; None where it was, or is not to be.
+    _made_again: ClassVar[tuple[str, ...]] = ()
+    #: Predictions of candidates that the fit tuned without each fold, to compare them.
+    _in_folds: Nested | None = None
+    #: Unfitted machine with the parameters of the fit, whose choice can be repeated.
     _unfitted: Any = None
+    #: Wall time of the fit, in seconds.
+    _fit_seconds: float = 0.0
+    #: What `evaluate` returned, nested and not, until the next fit.
+    _nested_scores: Scores | None = None
+    _own_scores: Scores | None = None
 
-    @property
-    def nested_(self) -> Nested | None:
-        """Predictions for each sample by machines that were chosen without it, or None.
-
-        Unless the fit did, the first access computes them, at the cost of ten fits.
-        """
-        check_is_fitted(self)
-        if self._unfitted is not None:
-            self._nested, self._unfitted = self._tuned_in_folds() or self._nested, None
-        return self._nested
-
-    @property
-    def scores_(self) -> dict[str, float]:
-        """Figures to quote, from held-out predictions.
+    def evaluate(self, *, nested: bool = True, metrics: Any = None) -> Scores:
+        """Scores of held-out predictions, with standard errors.
 
         For classes "error", "ber" (the mean over classes of the error rate), "auc" and, with
-        probabilities, "log_loss"; for numbers "rmse", "mae" and "r2". With ``nested_`` the whole
-        choice was made without the row. Without, as on landmarks, beyond 1000 rows by default, or
-        after `without`, the hyper-parameters were chosen on the same rows, so the scores are
-        optimistic, and the first access gives an `OptimisticScoresWarning` (not where
-        ``nested=None`` was asked for). The first access costs n³ flops for a least-squares machine,
-        or the ten fits of ``nested_``.
+        probabilities, "log_loss"; for numbers "rmse", "mae" and "r2".
 
+        Parameters
+        ----------
+        nested : bool, default=True
+            Whether the whole choice is repeated without the rows that are scored: without each of
+            ten folds (five after several candidates in folds), or of as many as the rarest class
+            has samples, or groups, or of three to ten folds of a splitter `cv`. That takes as many
+            fits, which `joblib.parallel_config` runs in parallel. A grid on all samples, each of
+            them in one of three folds or more, repeats the choice in closed form without every
+            sample, group or fold, for four times the time of the grid and 3 n² numbers in memory
+            for each class of several. With given hyper-parameters there is no choice, and
+            leave-one-out is as honest. With False the held-out predictions of the fit are scored,
+            by which the machine may have been tuned: ``optimistic`` tells.
+        metrics : str, callable or list of these, default=None
+            Names of scorers of scikit-learn, or metrics of ``(y_true, y_pred)``, in the place of
+            the scores above. They judge the held-out predictions, all together, and of scorers
+            greater is better. They have no standard errors.
+
+        Returns
+        -------
+        scores : looms.scores.Scores
+            A mapping from names to values. It is kept with the machine, also in its files, until
+            the next fit, and so are the models of nested scores, which intervals and sets take.
+
+        Raises
+        ------
+        ValueError
+            If there are too few rows, or groups, for outer folds, or the machine cannot repeat its
+            choice, as after `without`.
+
+        Warns
+        -----
+        UserWarning
+            If the fits will take more than a minute.
+
+        Notes
+        -----
         "auc" compares two rows under one machine that has seen neither: leave-pair-out. `SVCCV`,
-        and machines that were fitted to rows in blocks, compare rows within the
-        folds of `cv`, or within ten folds made for this, whose outputs the other scores of the
+        machines that were tuned in folds, and those that were fitted to rows in blocks compare rows
+        within the folds, or within ten folds made for this, whose outputs the other scores of the
         latter are of as well; "auc" is then NaN if some class has fewer than three rows, or groups.
-        After a choice among several candidates, rows are compared within its folds.
+        Without refits, a least-squares machine takes n³ flops, and keeps the n² numbers that
+        intervals need, though not in copies and files.
         """
-        return {name: value for name, (value, _) in self._read_scores().items()}
+        check_is_fitted(self)
+        check_flag("nested", nested)
+        scorers = None if metrics is None else as_scorers(metrics)
+        scores = self._nested_anew() if nested and self._was_tuned else self._scores_of_fit()
+        self._keep_models(scores)
+        return scores if scorers is None else judged(scores, scorers, self._labels_or_none)
 
-    @property
-    def scores_se_(self) -> dict[str, float]:
-        """Standard errors of ``scores_`` over draws of the rows, or groups, for a fixed machine.
+    def _nested_anew(self) -> Scores:
+        """Scores of choices that are repeated without each fold; those of before, if any."""
+        if self._nested_scores is None:
+            if self._tuned_before:
+                raise ValueError(
+                    "The hyper-parameters were chosen before rows were removed or added, and that "
+                    "choice cannot be repeated: fit the self-tuning machine anew to these rows, or "
+                    "use evaluate(nested=False), whose scores are optimistic."
+                )
+            if self._unfitted is None:
+                raise ValueError(
+                    "The fit has used up cv, an iterator of folds: give a list of them, or use "
+                    "evaluate(nested=False)."
+                )
+            self._nested_scores = self._scored(self._chosen_anew())
+        return self._nested_scores
 
-        Over draws of the training rows too, the distance from the score on new rows is larger:
-        1.0 to 1.4 times (root mean square, error rates and areas of 150 or 200 rows), for log loss
-        and numbers up to 2.9 times [benchmarks/results/standard_errors.csv].
-        """
-        return {name: error for name, (_, error) in self._read_scores().items()}
+    def _scores_of_fit(self) -> Scores:
+        """Scores of the held-out predictions of the fit; those of before, if any."""
+        if self._own_scores is None:
+            self._own_scores = self._scored(self._in_folds)
+        return self._own_scores
 
-    @property
-    def _remedy_of_optimism(self) -> str | None:
-        """Advice for honest scores, if the machine was tuned on the rows of ``scores_``."""
-        return None if self.nested_ else self._remedy
-
-    @property
-    def _remedy(self) -> str | None:
-        """Advice for honest scores of a machine without ``nested_``; None if it needs none."""
-        return None
-
-    def _read_scores(self) -> Scores:
-        """``scores_`` with standard errors; the first access warns if they are optimistic."""
-        scores = self._scored().scores
-        warn_of_optimistic_scores(self)
+    def _evaluation(self, method: str) -> Scores:
+        """What `evaluate` returned, nested if it was; NotFittedError before that."""
+        scores = self._own_scores if self._nested_scores is None else self._nested_scores
+        if scores is None:
+            raise NotFittedError(
+                f"{method} takes the models of evaluate(): call that first, or "
+                "evaluate(nested=False)."
+            )
         return scores
 
-    def _scored(self) -> Scored:
-        """``scores_``, their standard errors and the decisions that they rest on."""
-        check_is_fitted(self)
-        cached: Scored | None = vars(self).get("_held_out_scores")
-        if cached is None:
-            cached = self._held_out_scores = self._scored_anew()
-        return cached
+    def _as_scores(
+        self, pairs: ValuesAndErrors, decisions: Decisions | None, nested: Nested | None
+    ) -> Scores:
+        """Scores by name, with what they are of."""
+        machine, (y, outputs, weight) = self._kernel_machine(), self.held_out_
+        rows, outputs = np.flatnonzero(machine.fit_weight_), outputs.copy()
+        if decisions is not None:
+            outputs[rows] = decisions.outputs
+        elif nested is not None:
+            outputs[rows] = nested.held_out.outputs
+        optimistic = nested is None and self._was_tuned
+        if nested is None:
+            kind = kind_of_units(machine._scored_units, optimistic=optimistic)
+        else:
+            kind = kind_of_nested(nested, getattr(machine, "candidate_weights_", None) is not None)
+        held_out = HeldOut(y, outputs, weight)
+        return Scores(pairs, kind, optimistic, held_out, rows, decisions, nested)
 
     def _checked_new_data(self, X: Any) -> Matrix:
         check_is_fitted(self)
@@ -132,27 +181,9 @@ class ScoredMachine(BaseEstimator):  # type: ignore[misc]
         )
         return as_matrix(X)
 
-    def _get_fitted_attr_html(self, doc_link: str = "") -> Any:
-        """Table of fitted attributes, without scores."""
-        fitted = super(ScoredMachine, self._at_rest())._get_fitted_attr_html(doc_link)
-        for name in ("scores_", "scores_se_"):
-            fitted.pop(name, None)
-        return fitted
-
-    def __dir__(self) -> Iterable[str]:
-        names: Iterable[str] = super(ScoredMachine, self._at_rest()).__dir__()
-        return names
-
-    def _at_rest(self) -> Self:
-        """A copy all of whose attributes can be read without work, warnings and ten fits."""
-        one = copy(self)
-        one._unfitted, one._said_optimistic = None, True
-        one._held_out_scores = Scored({}, np.zeros(0, dtype=np.intp), None)
-        return one
-
     def _set_fitted(self, **attributes: Any) -> None:
         """Set fitted attributes, all at once: a fit that failed before changed none of them."""
-        for name in self._made_again:
+        for name in (*self._made_again, "_nested_scores", "_own_scores"):
             self.__dict__.pop(name, None)
         self.__dict__.update(attributes)
 
@@ -161,9 +192,30 @@ class ScoredMachine(BaseEstimator):  # type: ignore[misc]
         state = super().__getstate__()
         return {name: value for name, value in state.items() if name not in self._made_again}
 
+    held_out_: HeldOut
+
     @abstractmethod
-    def _scored_anew(self) -> Scored:
-        """`_scored`, computed."""
+    def _scored(self, nested: Nested | None) -> Scores:
+        """Scores of choices made without each row, or of the held-out predictions of the fit."""
+
+    @property
+    @abstractmethod
+    def _was_tuned(self) -> bool:
+        """True if hyper-parameters were chosen by the held-out predictions of the fit."""
+
+    @property
+    def _tuned_before(self) -> bool:
+        """True if they were chosen for other rows, so that the choice cannot be repeated."""
+        return False
+
+    @property
+    def _labels_or_none(self) -> AnyArray | None:
+        """The classes; None for numbers."""
+        return getattr(self, "classes_", None)
+
+    @abstractmethod
+    def _keep_models(self, scores: Scores) -> None:
+        """Keep in memory the models of some scores that neither pickles nor files hold."""
 
     @abstractmethod
     def _kernel_machine(self) -> Any:
@@ -172,9 +224,9 @@ class ScoredMachine(BaseEstimator):  # type: ignore[misc]
     def _check_parameters(self) -> None:
         """ValueError or TypeError for parameters that no rows could mend."""
 
-    def _tuned_in_folds(self) -> Nested | None:
-        """Predictions of every fold by a machine that was tuned anew without it."""
-        raise NotImplementedError
+    @abstractmethod
+    def _chosen_anew(self) -> Nested:
+        """Predictions by machines that were chosen without the rows; ValueError if too few."""
 
     def _holding_out(self, units: Units) -> Self:
         """An unfitted machine with the same parameters, which is tuned by other units."""
@@ -185,14 +237,13 @@ class ScoredMachine(BaseEstimator):  # type: ignore[misc]
 class ScoredRegressor(RegressorMixin, ScoredMachine):  # type: ignore[misc]
     """Base class of the regressors with scores from held-out predictions."""
 
-    held_out_: HeldOut
-
-    def _scored_anew(self) -> Scored:
-        machine, nested = self._kernel_machine(), self.nested_
+    def _scored(self, nested: Nested | None) -> Scores:
+        machine = self._kernel_machine()
         train = np.flatnonzero(machine.fit_weight_)
         y, _, weight = (each[train] for each in self.held_out_)
         outputs = nested.held_out.outputs[None] if nested else self._by_repetition()
-        return Scored(number_scores(y, outputs, weight, machine._units.clusters), train, None)
+        pairs = number_scores(y, outputs, weight, machine._units.clusters)
+        return self._as_scores(pairs, None, nested)
 
     @abstractmethod
     def _by_repetition(self) -> Array:
@@ -214,9 +265,11 @@ class KernelMachine(CertifiedMachine, ScoredMachine):
     held_out_: HeldOut
     #: Rows that were held out together for ``held_out_``; those of weight zero stay.
     units_: Units
+    #: True for a machine made from a tuned one by adding or removing rows.
+    _tuned_before: bool = False
     _made_again = (
-        *ScoredMachine._made_again,
         "_left_out",
+        "_chosen",
         "_units_of_fit",
         "_machine_models",
         "_local_scales",
@@ -327,21 +380,26 @@ class KernelMachine(CertifiedMachine, ScoredMachine):
             cached = self._units_of_fit = self.units_.among(np.flatnonzero(self.fit_weight_))
         return cached
 
+    @property
+    def _scored_units(self) -> Units:
+        """Units whose held-out predictions the scores of the fit are of."""
+        return self._units
+
     def _models_without_rows(
-        self, X: Matrix, chosen: bool = True
+        self, X: Matrix, method: str, chosen: bool = True
     ) -> tuple[Array, Iterator[tuple[slice, Array]]]:
         """Held-out residuals of the rows of the fit, and outputs of the models without each.
 
         The outputs come in blocks: the rows of ``X``, and (rows, n_train) or (rows, n_train,
-        n_targets) numbers. With ``nested_`` the models were chosen without the row, unless
-        ``chosen`` is false.
+        n_targets) numbers. After nested scores the models were chosen without the row, unless
+        ``chosen`` is false. ``method`` asks for them.
         """
-        nested, shape = self.nested_ if chosen else None, (-1, *self.loo_.y.shape[1:])
-        if nested is not None:
-            left_out, units = self._chosen_without(nested), nested.units
+        nested, shape = self._evaluation(method)._nested, (-1, *self.loo_.y.shape[1:])
+        if nested is not None and chosen:
+            left_out, units = self._kept(nested), nested.units
             residuals = nested.held_out.residuals
         else:
-            left_out, units = self.left_out(), self._units.draws
+            left_out, units = self._kept(None), self._units.draws
             with blas_threads(len(left_out.y)):
                 residuals = (left_out.y - left_out.outputs(units)[0]).reshape(shape)
         new = as_blocks(X[:, np.flatnonzero(self.fit_weight_)] if self._pairwise else X)
@@ -354,13 +412,49 @@ class KernelMachine(CertifiedMachine, ScoredMachine):
 
         return residuals, outputs()
 
+    def _kept(self, nested: Nested | None) -> LeftOut:
+        """Machines without each unit, which `evaluate` has made; NotFittedError if they are lost.
+
+        They are those of ``nested``, or for None the closed forms.
+        """
+        if nested is not None and not nested.in_closed_form:
+            return self._refits_of(nested)
+        left_out: LeftOut | None = vars(self).get("_left_out" if nested is None else "_chosen")
+        if left_out is None:
+            self._check_closed_forms()
+            again = f"evaluate({'nested=False' * (nested is None)})"
+            raise NotFittedError(
+                "Models in closed form, n² numbers, are neither copied nor saved with a machine: "
+                f"call {again} to make them, which keeps the scores that there are."
+            )
+        return left_out
+
+    @property
+    def _has_closed_forms(self) -> bool:
+        """True if the machines without each row follow from the rows at hand, without fits."""
+        return True
+
+    def _check_closed_forms(self) -> None:
+        """ValueError or NotFittedError if there are none."""
+
+    def _keep_models(self, scores: Scores) -> None:
+        nested = scores._nested
+        if nested is None and self._has_closed_forms:
+            self.left_out()
+        elif nested is not None and nested.in_closed_form and "_chosen" not in vars(self):
+            self._chosen = self._settings_of(nested)
+
     @abstractmethod
     def left_out(self) -> LeftOut:
         """The machine without any of the rows of its fit."""
 
     @abstractmethod
-    def _chosen_without(self, nested: Nested) -> LeftOut:
-        """Machines that were chosen without each fold of ``nested``."""
+    def _refits_of(self, nested: Nested) -> LeftOut:
+        """Machines that were tuned anew without each fold of ``nested``."""
+
+    def _settings_of(self, nested: Nested) -> LeftOut:
+        """Machines of the points of a grid that were chosen without each unit."""
+        raise NotImplementedError
 
 
 def check_parameters(machine: ScoredMachine) -> None:
@@ -368,9 +462,13 @@ def check_parameters(machine: ScoredMachine) -> None:
     machine._check_parameters()
 
 
-def scored_of(machine: ScoredMachine) -> Scored:
-    """Scores of a fitted machine, and the decisions that they rest on."""
-    return machine._scored()
+def scores_of(machine: ScoredMachine) -> Scores:
+    """What `evaluate` returned, nested if it was; otherwise the scores that take no refits.
+
+    Models for intervals are not made.
+    """
+    nested = machine._nested_scores
+    return machine._scores_of_fit() if nested is None else nested
 
 
 def checked_sample_weight(sample_weight: Any, n: int) -> Array:

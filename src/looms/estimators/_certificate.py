@@ -167,8 +167,8 @@ class CertifiedMachine(BaseEstimator):  # type: ignore[misc]
         -------
         certificate : Certificate
             Also stored as ``certificate_``. It covers ``loo_``, and ``held_out_`` if rows are held
-            out in groups or folds, but not outputs of machines that were tuned anew, such as
-            ``nested_``. If a machine without the rows cannot be fitted, the difference is infinite.
+            out in groups or folds, but not outputs of machines that were tuned anew, as by
+            `evaluate`. If a machine without the rows cannot be fitted, the difference is infinite.
 
         Raises
         ------
@@ -182,10 +182,9 @@ class CertifiedMachine(BaseEstimator):  # type: ignore[misc]
         Notes
         -----
         Each row, or fold, and the machine of all rows cost 2n³/3 flops, and the condition number
-        n³/3; on landmarks each costs a sweep over the rows. At n = 1000, three rows cost
-        3 % of the fit of a machine that chooses its hyper-parameters (a quarter with
-        ``nested=None``), and five times the fit with given ones; at n = 2000, 0.8 s, as much as
-        the fit. Memory: six n×n arrays.
+        n³/3; on landmarks each costs a sweep over the rows. At n = 1000, three rows cost a quarter
+        of the fit of a machine that chooses its hyper-parameters, and five times the fit with given
+        ones; at n = 2000, 0.8 s, as much as the fit. Memory: six n×n arrays.
 
         Examples
         --------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from numbers import Real
 from typing import Any, Self
@@ -24,7 +25,7 @@ from looms.estimators._encoding import (
     is_positive_first,
     threshold_and_loss,
 )
-from looms.estimators._folds import RowsOfFit
+from looms.estimators._folds import RowsOfFit, unfitted
 from looms.estimators._selecting import SelectingMachine
 from looms.estimators._warnings import warn_of_missed_precision, warn_of_one_class, warn_of_search
 from looms.held_out import HeldOut
@@ -87,14 +88,14 @@ class Classifier(ThresholdedClassifier, SelectingMachine):
         classes, labels, targets = self._encoded(y, weight)
         fit_weight = weight * class_weights(self.class_weight, labels, classes, weight)
         watcher = CallbackWatcher(self, X, y, None if sample_weight is None else weight)
-        scorer = partial(self._score, positive_first=is_positive_first(self.pos_label, classes))
         weights = weight, fit_weight, fit_weight
         selection = self._selection_on(
-            RowsOfFit(X, y, targets, *weights, groups, True, scorer), watcher
+            RowsOfFit(X, y, targets, *weights, groups, True, self._scorer(classes)), watcher
         )
         loss, threshold, calibrator = selection.choice.score
         rule = {"threshold_": threshold, "calibrator_": calibrator}
-        self._set_fitted(classes_=classes, **rule, **selection.attributes())
+        fitted = {"classes_": classes, **rule, **selection.attributes()}
+        self._set_fitted(_unfitted=unfitted(self), **fitted)
         watcher.ends()
         warn_of_search(selection.choice.best, targets)
         warn_of_missed_precision(self.threshold, loss)
@@ -179,6 +180,10 @@ class Classifier(ThresholdedClassifier, SelectingMachine):
         classes, labels, targets = encoded(y, weight)
         check_threshold(self.threshold, targets, self.calibration is not None)
         return classes, labels, targets
+
+    def _scorer(self, classes: AnyArray) -> Callable[[HeldOut, Array], Score]:
+        """`_score`, for these classes."""
+        return partial(self._score, positive_first=is_positive_first(self.pos_label, classes))
 
     def _score(self, loo: HeldOut, fit_weight: Array, positive_first: bool = False) -> Score:
         """Loss of the threshold rule on held-out outputs, the threshold and the calibrator.

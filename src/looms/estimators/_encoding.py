@@ -23,8 +23,9 @@ from looms.criteria import balanced_error_rate
 from looms.dask._predict import lazy_for_dask
 from looms.estimators._base import KernelMachine
 from looms.held_out import HeldOut
-from looms.scores import Scored
+from looms.scores import Scores
 from looms.selection._decisions import Decisions
+from looms.selection._nested import Nested
 from looms.threshold import as_rule, find_threshold
 
 
@@ -118,16 +119,19 @@ class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[mis
         ValueError
             If the coverage is not between 0 and 1, or needs more samples of non-zero weight
             than there are, 1 / (1 − coverage) − 1 (in some class, if `class_conditional`).
+        sklearn.exceptions.NotFittedError
+            Before `evaluate`, or if its models in closed form were lost, as in a file.
 
         Notes
         -----
-        Models leave out a sample, its group, or, with ``nested_``, the fold that they were chosen
-        without. The margin of a class is its output less the largest of the others, whatever the
-        threshold. If training and new samples are exchangeable, and everything but the
-        coefficients (kernel and its values, regularization, weights) was fixed beforehand,
-        the class of a new sample is in its set with a probability of at least
+        Models are those of `evaluate`, which has to be called first. They leave out a sample, its
+        group, or, if it was nested, the fold that they were chosen without. The margin of a class
+        is its output less the largest of the others, whatever the threshold. If training and new
+        samples are exchangeable, and everything but the coefficients (kernel and its values,
+        regularization, weights) was fixed beforehand, the class of a new sample is in its set with
+        a probability of at least
         2 coverage − 1, mostly about `coverage`; with `class_conditional`, within each class
-        [B21, RSC20]. The same holds for a machine with ``nested_``: each of its models was chosen
+        [B21, RSC20]. The same holds for the models of nested scores, each of which was chosen
         without the sample, group or fold that it leaves out. After any other search, or if a
         kernel took its width from the samples, nothing is guaranteed.
 
@@ -145,6 +149,8 @@ class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[mis
         >>> from looms import KernelClassifier
         >>> X, y = load_iris(return_X_y=True)
         >>> model = KernelClassifier(mu=1e-3).fit(X[::2], y[::2])
+        >>> model.evaluate().kind
+        'leave-one-out'
         >>> sets = model.predict_set(X[1::2], coverage=0.95)
         >>> float(sets[range(75), y[1::2]].mean().round(2))
         0.97
@@ -161,7 +167,7 @@ class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[mis
                     raise ValueError(f"Class {name!r}: {error}") from None
         else:
             required_rank(coverage, len(labels))
-        r, blocks = self._models_without_rows(X)
+        r, blocks = self._models_without_rows(X, "predict_set")
         loo = targets - r
         loo_scores = class_margins(loo.reshape(len(loo), -1))[np.arange(len(labels)), labels]
         sets = np.empty((X.shape[0], len(self.classes_)), dtype=bool)
@@ -184,13 +190,13 @@ class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[mis
         """
         return self._decided(weight)[1]
 
-    def _scored_anew(self) -> Scored:
-        train, nested = np.flatnonzero(self.fit_weight_), self.nested_
+    def _scored(self, nested: Nested | None) -> Scores:
+        train, known = np.flatnonzero(self.fit_weight_), nested and nested.of_classes
         weight, labels = self.loo_.sample_weight[train], class_indices(self.loo_.y[train])
-        decisions, auc = (nested and nested.of_classes) or self._decided(weight)
+        decisions, auc = known or self._decided(weight)
         clusters = self._units.clusters
-        scores = class_scores(labels, decisions.wrong, auc, weight, clusters, decisions.losses)
-        return Scored(scores, train, decisions)
+        pairs = class_scores(labels, decisions.wrong, auc, weight, clusters, decisions.losses)
+        return self._as_scores(pairs, decisions, nested)
 
 
 def encoded(y: AnyArray, weight: Array) -> tuple[AnyArray, AnyArray, Array]:

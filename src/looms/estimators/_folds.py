@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from numbers import Real
@@ -39,8 +38,6 @@ OUTER_FOLDS = 10
 CHOICE_FOLDS = 5
 #: With fewer, machines are tuned on too few rows to stand for that of all.
 LEAST_OUTER_FOLDS = 3
-#: Rows up to which "auto" repeats a search along gradients in outer folds.
-MOST_NESTED = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,19 +113,6 @@ class RowsOfFit:
         return self.scorer(own, factor * self.fit_weight[places])
 
 
-def remedy_of_optimism(machine: Any) -> str:
-    """Advice for honest scores of a fitted kernel machine, which may repeat its choice in folds."""
-    cv, units, classes = getattr(machine, "cv", None), machine._units, is_classifier(machine)
-    y, possible = machine.loo_.y[np.flatnonzero(machine.fit_weight_)], False
-    with suppress(ValueError):
-        if is_number_of_folds(cv):
-            outer_folds(cv, class_indices(y) if classes else y, units.clusters, classes, 0)
-        else:
-            checked_outer(units.once)
-        possible = True
-    return "fit with nested='folds', or use looms.assess" if possible else "use looms.assess"
-
-
 def checked_outer(units: Units) -> Units:
     """The units, each once; ValueError if they are too few or too many for outer folds."""
     if not LEAST_OUTER_FOLDS <= units.n_units <= OUTER_FOLDS:
@@ -173,12 +157,14 @@ def outer_folds(
     return np.asarray(numbers)
 
 
-def asked_for(folds: Callable[..., Any], *arguments: Any) -> Any:
-    """`outer_folds` that nested='folds' asks for."""
+def outer_units_of(rows: RowsOfFit, cv: Any, most: int = OUTER_FOLDS) -> Units:
+    """Outer folds of an evaluation; ValueError, with advice, if they cannot be made."""
     try:
-        return folds(*arguments)
+        return rows.outer_units(cv, most)
     except ValueError as error:
-        raise ValueError(f"nested='folds': {error}") from None
+        raise ValueError(
+            f"{error} evaluate(nested=False) scores the held-out predictions of the fit instead."
+        ) from None
 
 
 def folds_of_area(labels: AnyArray, units: Units) -> Units:
@@ -193,19 +179,10 @@ def folds_of_area(labels: AnyArray, units: Units) -> Units:
     return Units.partition(folds, units.clusters)
 
 
-def takes_outer_folds(machine: Any, cv: Any, n: int, folds: Callable[[Any], Any]) -> bool:
-    """True if the ``nested`` of a machine calls for tuning in outer folds of n rows.
-
-    ``cv`` is that of the search. ValueError if ``folds`` of it are asked for but cannot be made.
-    """
-    if machine.nested == "folds":
-        asked_for(folds, cv)
-        return True
-    return bool(machine.nested == "auto" and is_number_of_folds(cv) and n <= MOST_NESTED)
-
-
 def unfitted(machine: Any, **parameters: Any) -> Any:
-    """Unfitted copy of the machine, to be tuned without outer folds and callbacks."""
+    """Unfitted copy of the machine without callbacks; None if its fit has used up its folds."""
+    if isinstance(getattr(machine, "cv", None), Iterator):
+        return None
     machine = clone(machine).set_params(**parameters)
     vars(machine).pop("_skl_callbacks", None)
     return machine

@@ -57,7 +57,7 @@ def parts_of(model: Any) -> Parts:
 def machine_of(model: Any) -> KernelMachine:
     """The looms machine inside a model, which has leave-one-out outputs.
 
-    It has what pipelines and searches do not pass on: ``loo_``, ``scores_``, ``selection_``,
+    It has what pipelines and searches do not pass on: ``loo_``, ``evaluate``, ``selection_``,
     ``without``.
 
     Parameters
@@ -101,7 +101,8 @@ def machine_of(model: Any) -> KernelMachine:
 def predict_interval(model: Any, X: Any, coverage: float = 0.9, **options: Any) -> Array:
     """Prediction interval for each sample, by the machine at the end of a model.
 
-    ``X`` passes through the steps before the machine, as in ``predict``.
+    ``X`` passes through the steps before the machine, as in ``predict``. The models are those of
+    ``evaluate`` of the machine, which has to be called first: ``model[-1].evaluate()``.
 
     Parameters
     ----------
@@ -127,7 +128,7 @@ def predict_interval(model: Any, X: Any, coverage: float = 0.9, **options: Any) 
     ValueError
         If there are too few training samples for the coverage, or it is not between 0 and 1.
     sklearn.exceptions.NotFittedError
-        If the model, or a search in it, is not fitted.
+        If the model, or a search in it, is not fitted, or its machine was not evaluated.
 
     Notes
     -----
@@ -144,6 +145,7 @@ def predict_interval(model: Any, X: Any, coverage: float = 0.9, **options: Any) 
     >>> X, y = load_diabetes(return_X_y=True)
     >>> model = make_pipeline(StandardScaler(), looms.KernelRegressor(mu=0.1))
     >>> model = model.fit(X[:300], y[:300])
+    >>> scores = model[-1].evaluate()
     >>> lower, upper = looms.predict_interval(model, X[300:]).T
     >>> float(((lower <= y[300:]) & (y[300:] <= upper)).mean().round(2))
     0.95
@@ -187,7 +189,8 @@ def predict_set(model: Any, X: Any, coverage: float = 0.9, **options: Any) -> An
     >>> import looms
     >>> X, y = load_iris(return_X_y=True)
     >>> model = make_pipeline(StandardScaler(), looms.KernelClassifier(mu=0.01))
-    >>> sets = looms.predict_set(model.fit(X[::2], y[::2]), X[1::2], coverage=0.95)
+    >>> scores = model.fit(X[::2], y[::2])[-1].evaluate()
+    >>> sets = looms.predict_set(model, X[1::2], coverage=0.95)
     >>> float(sets[range(75), y[1::2]].mean().round(2))
     0.97
     >>> sets[-3:]  # the last one may be of two kinds

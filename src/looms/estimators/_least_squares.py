@@ -7,6 +7,7 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from looms._threads import blas_threads
@@ -22,7 +23,7 @@ from looms.lssvm._system import targets_as_columns
 from looms.lssvm.conditioning import rounding_bound, spread_of
 from looms.lssvm.fit import Fit, KernelMember, Member
 from looms.lssvm.left_out import Chosen, LeftOut, Sum
-from looms.selection._nested import Nested, Setting
+from looms.selection._nested import Nested
 from looms.units import Units
 
 
@@ -76,8 +77,6 @@ class LeastSquaresMachine(KernelMachine):
     members_: tuple[Member, ...]
     #: Folds without which candidates were tuned anew, to be compared; None if by ``units_``.
     choice_units_: Units | None = None
-    #: True for a machine made from a tuned one by adding or removing rows.
-    _tuned_before: bool = False
     #: Units, and outputs without them, that scores are of if the rows are in blocks.
     _scored_in: tuple[Units, Array] | None = None
     #: Difference up to which held-out outputs for labels are equal up to rounding.
@@ -178,16 +177,29 @@ class LeastSquaresMachine(KernelMachine):
         X = training_rows(self._rows_of_fit(), train, member.pairwise)
         return member.left_out(X, self.loo_.y[train], self.fit_weight_[train], self.fit_intercept_)
 
-    def _chosen_without(self, nested: Nested) -> LeftOut:
-        """By points of a grid, or by machines that were tuned anew."""
-        if isinstance(nested.machines[0], Setting):
-            y, _, weight = nested.held_out
+    @property
+    def _has_closed_forms(self) -> bool:
+        at_hand = self.X_fit_ is not None or self._blocks is not None
+        return at_hand and all(one.closed for one in self.members_)
 
-            def candidate(k: int) -> LeftOut:
-                one = nested.machines[k]
-                return self._solved(KernelMember(1.0, one.kernel, one.mu))
+    def _check_closed_forms(self) -> None:
+        self._rows_of_fit()
+        if not self._has_closed_forms:
+            raise NotFittedError(
+                "Estimators of scikit-learn have no closed forms: call evaluate(), whose models "
+                "were fitted without each fold."
+            )
 
-            return Chosen(candidate, nested.units, nested.machine, targets_as_columns(y), weight)
+    @property
+    def _scored_units(self) -> Units:
+        return self._units if self._scored_in is None else self._scored_in[0]
+
+    def _settings_of(self, nested: Nested) -> LeftOut:
+        (y, _, weight), each = nested.held_out, nested.machines
+        solved = [self._solved(KernelMember(1.0, one.kernel, one.mu)) for one in each]
+        return Chosen(solved, nested.units, nested.machine, targets_as_columns(y), weight)
+
+    def _refits_of(self, nested: Nested) -> LeftOut:
         X_fit = training_rows(self._kept_rows(), nested.rows, self._pairwise)
 
         def outputs_of(machine: Any, rest: AnyArray, X: Matrix) -> Array:

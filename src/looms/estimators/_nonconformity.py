@@ -12,7 +12,8 @@ from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from looms._checks import check_count, check_flag, check_share
-from looms._scores import Scores, class_scores
+from looms._classes import class_targets
+from looms._scores import class_scores
 from looms._typing import AnyArray, Array
 from looms.conformal import dkw_bound, vc_bound
 from looms.conformal._nonconformity import (
@@ -26,8 +27,12 @@ from looms.conformal._nonconformity import (
     within_standard_errors,
 )
 from looms.estimators._ensemble import PooledClassifier, held_out_outputs, pool_plan
+from looms.estimators._metrics import as_scorers, judged
 from looms.estimators._validation_split import check_classes_have_two, split_rows
 from looms.folds import NUMBER_OF_FOLDS, fold_numbers
+from looms.held_out import HeldOut
+from looms.scores import Scores
+from looms.selection._decisions import Decisions
 
 
 class NonconformityClassifier(PooledClassifier):
@@ -249,26 +254,39 @@ class NonconformityClassifier(PooledClassifier):
         check_is_fitted(self, "pool_")
         return np.asarray((self.validation_scores_ <= 0).mean(axis=1))
 
-    @property
-    def scores_(self) -> dict[str, float]:
-        """Figures to quote: "error", and "ber", the mean over classes of the error rate.
+    def evaluate(self, *, metrics: Any = None) -> Scores:
+        """Scores of the choice: "error", and "ber", the mean over classes of the error rate.
 
         Each validation sample is predicted as the other validation samples choose, by models
         trained without it. The smallest of the many ``validation_errors_`` would flatter.
+
+        Parameters
+        ----------
+        metrics : str, callable or list of these, default=None
+            As for `LSSVMClassifier.evaluate`, of predicted classes.
+
+        Returns
+        -------
+        scores : looms.scores.Scores
+            Standard errors are over draws of the validation samples. Predictions are ±1.
         """
-        return {name: value for name, (value, _) in self._scores_of_choice().items()}
-
-    @property
-    def scores_se_(self) -> dict[str, float]:
-        """Standard errors of ``scores_`` over draws of the validation samples."""
-        return {name: error for name, (_, error) in self._scores_of_choice().items()}
-
-    def _scores_of_choice(self) -> Scores:
         check_is_fitted(self, "pool_")
-        labels, one = self._validation_labels, np.ones(len(self.validation_))
-        wrong = 1.0 * (self._labels_by_others != labels)
-        scores = class_scores(labels, wrong, (np.nan, np.nan * one), one)
-        return {name: scores[name] for name in ("error", "ber")}
+        scorers = None if metrics is None else as_scorers(metrics)
+        labels, taken = self._validation_labels, self._labels_by_others
+        n, k, one = len(self.validation_), len(self.classes_), np.ones(len(labels))
+        wrong = 1.0 * (taken != labels)
+        pairs = class_scores(labels, wrong, (np.nan, np.nan * one), one)
+        held_out = HeldOut(class_targets(labels, k), class_targets(taken, k))
+        scores = Scores(
+            {name: pairs[name] for name in ("error", "ber")},
+            "validation samples, predicted as the others choose",
+            False,
+            held_out,
+            np.arange(n),
+            Decisions(held_out.outputs, taken, wrong, None, None),
+            None,
+        )
+        return scores if scorers is None else judged(scores, scorers, self.classes_)
 
     def _check_parameters(self) -> None:
         choices = {"measure": ("margin", "neighbors"), "ties": ("vote", "random")}

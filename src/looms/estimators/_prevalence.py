@@ -49,7 +49,7 @@ class PrevalenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     Notes
     -----
     There is no `fit`. The predicted class is the most probable one, whatever the threshold of the
-    classifier. The ``scores_`` of a machine remain those at its training prevalences.
+    classifier. What ``evaluate`` of a machine gives remains at its training prevalences.
 
     References
     ----------

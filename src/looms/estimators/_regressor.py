@@ -18,7 +18,7 @@ from looms.dask._blocks import in_blocks
 from looms.dask._predict import lazy_for_dask
 from looms.estimators._base import ScoredRegressor
 from looms.estimators._callbacks import CallbackWatcher, with_callbacks
-from looms.estimators._folds import RowsOfFit
+from looms.estimators._folds import RowsOfFit, unfitted
 from looms.estimators._selecting import SelectingMachine
 from looms.estimators._warnings import warn_of_search
 from looms.held_out import HeldOut
@@ -68,7 +68,7 @@ class Regressor(ScoredRegressor, SelectingMachine):
         watcher = CallbackWatcher(self, X, targets, None if sample_weight is None else weight)
         rows = RowsOfFit(X, targets, targets, weight, weight, weight, groups, False, _squared_error)
         selection = self._selection_on(rows, watcher)
-        self._set_fitted(**selection.attributes())
+        self._set_fitted(_unfitted=unfitted(self), **selection.attributes())
         watcher.ends()
         warn_of_search(selection.choice.best, targets)
         return self
@@ -98,9 +98,9 @@ class Regressor(ScoredRegressor, SelectingMachine):
     def predict_interval(self, X: Any, coverage: float = 0.9, method: str = "plus") -> Array:
         """Prediction interval for each sample, from models that leave out training samples.
 
-        With ``nested_`` these are the models that were chosen without each fold, or sample;
-        otherwise the n leave-one-out models, whose predictions equal those of n refits and take
-        one matrix product.
+        The models are those of `evaluate`, which has to be called first: if it was nested, those
+        that were chosen without each fold, or sample; otherwise the n leave-one-out models, whose
+        predictions equal those of n refits and take one matrix product.
 
         Parameters
         ----------
@@ -134,21 +134,21 @@ class Regressor(ScoredRegressor, SelectingMachine):
         about `coverage`, and of at least `coverage` for "minmax" [B21]. This is an average over
         training sets and new samples, not a promise for each x.
 
-        With ``nested_`` each model of "plus" and "minmax" was chosen without the samples that it
+        After nested scores each model of "plus" and "minmax" was chosen without the samples that it
         leaves out. The promise then holds for the tuned machine, except for steps that used all
         samples: the place of a grid, which depends on the features alone, and any scaling before
-        the machine. "scaled" uses leave-one-out models with the chosen hyper-parameters. Without
-        ``nested_``, as with a splitter as `cv`, single samples, or groups, are left out, but the
+        the machine. "scaled" uses leave-one-out models with the chosen hyper-parameters, of
+        ``evaluate(nested=False)``. With these, single samples, or groups, are left out, but the
         choice is not repeated: leave-one-out residuals are too small, the more so the more
         hyper-parameters there are for few samples. With folds the promise is weaker by a term that
         depends on their number [B21], and with groups it is for a sample of a new group, if groups
         are of one size.
 
-        Samples of weight zero take no part. The first call costs n³ flops and keeps n²
-        numbers with the machine, but not in its copies and files ("scaled" another n² per
-        target); m samples cost 2 m n² flops, in blocks of rows that need some ten arrays of
-        8 MB at most. Without ``nested_`` a linear machine of p features, up to half of n, keeps
-        n p numbers, and m samples cost 2 m n p flops, except for "scaled".
+        Samples of weight zero take no part. Closed forms are n² numbers with the machine, but not
+        in its copies and files ("scaled" keeps another n² per target); m samples cost 2 m n² flops,
+        in blocks of rows that need some ten arrays of 8 MB at most. The closed forms of a linear
+        machine of p features, up to half of n, are n p numbers, and m samples cost 2 m n p flops,
+        except for "scaled".
 
         References
         ----------
@@ -163,6 +163,8 @@ class Regressor(ScoredRegressor, SelectingMachine):
         >>> X = rng.uniform(size=(300, 1))
         >>> y = np.sin(6 * X[:, 0]) + 0.3 * rng.normal(size=300)
         >>> model = KernelRegressor(mu=1e-3).fit(X[:200], y[:200])
+        >>> model.evaluate().kind
+        'leave-one-out'
         >>> lower, upper = model.predict_interval(X[200:], coverage=0.9).T
         >>> float(np.mean((lower <= y[200:]) & (y[200:] <= upper)))
         0.89
@@ -179,7 +181,8 @@ class Regressor(ScoredRegressor, SelectingMachine):
             raise ValueError(
                 f"method='scaled' needs three {word} of non-zero weight, got {n_units}."
             )
-        r, blocks = self._models_without_rows(X, chosen=method != "scaled")
+        asking = "predict_interval"
+        r, blocks = self._models_without_rows(X, asking, chosen=method != "scaled")
         ends = np.empty((X.shape[0], *r.shape[1:], 2))
         if method == "scaled":
             for rows, F in blocks:
@@ -211,7 +214,7 @@ class Regressor(ScoredRegressor, SelectingMachine):
         cross = cross_of(self.kernel_, X_fit)
         cached: list[LocalScale] | None = vars(self).get("_local_scales")
         if cached is None:
-            left_out = self.left_out()
+            left_out = self._kept(None)
             R = np.empty((units.n_units, *left_out.y.shape))
             with blas_threads(len(train)):
                 for ids, F in left_out.everywhere(units, inner=units):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -11,23 +13,37 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 
-from looms._memory import check_memory
+from looms._classes import class_indices
+from looms._memory import GRID, check_memory
 from looms._typing import Array, Matrix
 from looms.blocks import RowBlocks, rows_in_memory
 from looms.copies import copy_groups
 from looms.dask._blocks import gathered
 from looms.estimators._callbacks import CallbackSupportMixin, CallbackWatcher
 from looms.estimators._estimator_member import EstimatorMember, check_estimators
-from looms.estimators._folds import RowsOfFit, takes_weight
+from looms.estimators._folds import (
+    CHOICE_FOLDS,
+    OUTER_FOLDS,
+    RowsOfFit,
+    TunedInFolds,
+    outer_units_of,
+    takes_weight,
+    tuned_without,
+)
 from looms.estimators._selection import Selection, combined
 from looms.estimators._updates import UpdatableMachine
-from looms.estimators._warnings import warn_of_copies, warn_of_scales
+from looms.estimators._warnings import warn_of_copies, warn_of_scales, warn_of_time
 from looms.folds import group_numbers, is_grouped
+from looms.kernels._names import as_kernel
 from looms.kernels._samples import training_rows
 from looms.selection._candidates import Candidate, Tried, choose
 from looms.selection._given import GivenCriterion
+from looms.selection._nested import Nested, Rounds
 from looms.selection._scan import scan
 from looms.selection._tuning import Tuning
+
+#: Times of a grid that its choices without every row take.
+_ROUNDS = 4.0
 
 
 class SelectingMachine(CallbackSupportMixin, UpdatableMachine):  # type: ignore[misc]
@@ -35,6 +51,7 @@ class SelectingMachine(CallbackSupportMixin, UpdatableMachine):  # type: ignore[
 
     random_state: Any
     cv: Any
+    n_jobs: int | None
     n_iter_: int
     candidate_weights_: Array | None
     selection_weight_: Array
@@ -74,6 +91,7 @@ class SelectingMachine(CallbackSupportMixin, UpdatableMachine):  # type: ignore[
 
     def _selection_on(self, rows: RowsOfFit, watcher: CallbackWatcher) -> Selection:
         """The candidate with the smallest score, or a stack of several."""
+        began = time.perf_counter()
         rows = self._checked_rows(rows)
         X = training_rows(rows.X, rows.train, any(one.pairwise for one in self._kernels()))
         candidates, units = self._candidates_for(X), rows.units(self.cv)
@@ -97,7 +115,7 @@ class SelectingMachine(CallbackSupportMixin, UpdatableMachine):  # type: ignore[
             else one.tried_on(rows, X, **options)
             for one in candidates
         ]
-        on_grid = bool(kernels) and all(one.options.method == "grid" for one in kernels)
+        on_grid = self._on_grid(kernels)
         watcher.begins(len(tried))
         choice = choose(
             tried,
@@ -110,7 +128,7 @@ class SelectingMachine(CallbackSupportMixin, UpdatableMachine):  # type: ignore[
         whole = all(one.landmarks_for(X) is None for one in kernels)
         if self._is_stack or (whole and not on_grid):
             selection = combined(self, selection, candidates)
-        return selection
+        return replace(selection, seconds=time.perf_counter() - began)
 
     def _estimator_on(
         self, rows: RowsOfFit, X: Matrix | RowBlocks, estimator: Any, **options: Any
@@ -122,6 +140,66 @@ class SelectingMachine(CallbackSupportMixin, UpdatableMachine):  # type: ignore[
         options |= {"sample_weight": zeta * (len(zeta) / zeta.sum()), "criterion": "press"}
         criterion = partial(GivenCriterion, X, targets, **options)
         return Tried(estimator, "press", lambda _: criterion(member=member), scan)
+
+    @staticmethod
+    def _on_grid(kernels: Sequence[Any]) -> bool:
+        """True if the candidates with a kernel are compared on grids."""
+        return bool(kernels) and all(one.options.method == "grid" for one in kernels)
+
+    @property
+    def _was_tuned(self) -> bool:
+        return self._tunes or self._tuned_before
+
+    def _chosen_anew(self) -> Nested:
+        """In closed form for points of a grid, otherwise by machines tuned anew in folds."""
+        targets, _, weight = self.loo_
+        machine, classes = self._unfitted, is_classifier(self)
+        y = self.classes_[class_indices(targets)] if classes else targets
+        weights = weight, self.fit_weight_, self.selection_weight_
+        data = self._rows_of_fit(), y, targets, *weights, self.units_.clusters, classes
+        scorer = machine._scorer(self.classes_) if classes else None
+        rows = RowsOfFit(*data, scorer, takes_weight(machine), self._outer_seed)
+        if self._repeats_in_closed_form:
+            return self._in_rounds(rows)
+        most = OUTER_FOLDS
+        if self.choice_units_ is not None:  # others than those that compared the candidates
+            most, rows = CHOICE_FOLDS, replace(rows, seed=rows.seed + 1)
+        outer = outer_units_of(rows, machine.cv, most)
+        warn_of_time(outer.n_units * self._fit_seconds)
+        (machines,) = tuned_without(self, [machine], outer, rows, machine.cv, self.n_jobs)
+        rules = None
+        if classes:
+            rules = [(one.threshold_, one.calibrator_) for one in machines]
+        tuned = TunedInFolds.of(machines, outer, rows)
+        return tuned.nested(rows, rows.own(targets), rules, whole=True)
+
+    @property
+    def _repeats_in_closed_form(self) -> bool:
+        """True if a fitted machine repeats its choice in closed form: a grid on all rows."""
+        machine = self._unfitted
+        if machine is None or machine._is_stack or self.X_fit_ is None:
+            return False
+        kernels = machine._of_kernels
+        only = len(kernels) == len(machine._candidates) and self._on_grid(kernels)
+        return only and self.landmarks_ is None and Rounds.can_take(self._units)
+
+    def _in_rounds(self, rows: RowsOfFit) -> Nested:
+        """Choices among the points of the grid without every unit, from one factorization each."""
+        machine, train = self._unfitted, rows.train
+        X, y = training_rows(rows.X, train, self._pairwise), rows.own(rows.targets)
+        check_memory(len(train), GRID)
+        warn_of_time(_ROUNDS * self._fit_seconds, n_jobs=1)
+        rounds = Rounds(y, self._units, classes=rows.classes)
+        options = {
+            "sample_weight": rows.own(rows.fit_weight),
+            "selection_weight": rows.own(rows.selection_weight),
+            "fit_intercept": self.fit_intercept,
+            "units": self._units,
+        }
+        for one in machine._candidates_for(X):
+            tried = one.tried_on(rows, X, **options)
+            rounds.scan(tried.objective_of(as_kernel(one.kernel)))
+        return rounds.nested(train, rows.own(rows.weight), rows.score)
 
     def _checked_rows(self, rows: RowsOfFit) -> RowsOfFit:
         """The rows, with numbers of their groups and a seed."""

@@ -44,10 +44,11 @@ class Selection:
     choice : candidates and their machines.
     fit_intercept : of the machines.
     searched : whether something was tuned or chosen; all values were given if not.
-    nested : predictions by choices that were made without the row, as far as the search had them.
+    in_folds : predictions by candidates that were tuned without the row, compared or stacked by
+        the others; None if no folds compared them.
     tuned : machines that were tuned without each fold, if these compared the candidates; held-out
         outputs are theirs.
-    unfitted : machine to be tuned in outer folds, when its scores are asked for; None for none.
+    seconds : that the choice took.
     """
 
     rows: RowsOfFit
@@ -55,14 +56,14 @@ class Selection:
     choice: Choice
     fit_intercept: bool
     searched: bool
-    nested: Nested | None = None
+    in_folds: Nested | None = None
     tuned: TunedInFolds | None = None
-    unfitted: Any = None
+    seconds: float = 0.0
 
     def attributes(self) -> dict[str, Any]:
         """Fitted attributes of the machine on the samples of positive weight."""
         rows, choice, tuned = self.rows, self.choice, self.tuned
-        train, compared = rows.train, None
+        train, by_folds = rows.train, None
         shares = {choice.candidates.index(choice.best): 1.0}
         if choice.weights is not None:
             shares = {k: share for k, share in enumerate(choice.weights.tolist()) if share}
@@ -72,7 +73,7 @@ class Selection:
             outputs = fitted["loo_"].outputs.copy()
             outputs[train] = tuned.outputs
             fitted["held_out_"] = HeldOut(rows.targets, outputs, rows.weight)
-            compared = tuned.outer.spread(train, rows.groups)
+            by_folds = tuned.outer.spread(train, rows.groups)
         if self.searched:
             fitted |= {
                 "candidates_": Candidates(choice.candidates),
@@ -84,10 +85,10 @@ class Selection:
         return fitted | {
             "units_": self.units.spread(train, rows.groups),
             "candidate_weights_": choice.weights,
-            "choice_units_": compared,
+            "choice_units_": by_folds,
             "selection_weight_": rows.selection_weight,
-            "_nested": self.nested,
-            "_unfitted": self.unfitted,
+            "_in_folds": self.in_folds,
+            "_fit_seconds": self.seconds,
             "_outer_seed": rows.seed,
             "_scored_in": self._scored_in() if rows.classes else None,
         }
@@ -168,7 +169,7 @@ def combined(machine: Any, selection: Selection, candidates: Sequence[Any]) -> S
     choice = choice.combined(weights, losses, rows.score(HeldOut(y, tuned.outputs)))
     rules = tuned.rules(choice.fit.loo.y, rows) if rows.classes else None
     nested = tuned.nested(rows, choice.fit.loo.y, rules, whole=False)
-    return replace(selection, choice=choice, nested=nested, tuned=tuned)
+    return replace(selection, choice=choice, in_folds=nested, tuned=tuned)
 
 
 def candidates_table(candidates: list[Candidate]) -> dict[str, Any]:

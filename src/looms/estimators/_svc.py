@@ -29,7 +29,6 @@ from looms.estimators._folds import (
     folds_of_area,
     predicted_without,
     refits_of,
-    remedy_of_optimism,
     tuned_without,
     unfitted,
 )
@@ -71,10 +70,11 @@ def mean_of_passes(values: Sequence[Array], rows: Sequence[AnyArray]) -> Array:
     return np.asarray((total.T / count).T)
 
 
-def nested_machines(estimator: Any, rows: RowsOfFit, outer: Units) -> Nested:
-    """Machines chosen as by the ``estimator`` without each fold, and their predictions."""
-    alone = unfitted(estimator, n_jobs=None)
-    (machines,) = tuned_without(estimator, [alone], outer, rows, estimator.cv, estimator.n_jobs)
+def nested_machines(estimator: Any, machine: Any, rows: RowsOfFit, outer: Units) -> Nested:
+    """Machines chosen without each fold by an unfitted ``machine``, and their predictions."""
+    cv, n_jobs = machine.cv, machine.n_jobs
+    alone = unfitted(machine, n_jobs=None)
+    (machines,) = tuned_without(estimator, [alone], outer, rows, cv, n_jobs)
     values = predicted_without(machines, outer, rows, lambda one, X: one._decision(X))
     parts = zip(machines, outer.tested_by, strict=True)
     rounds = [machine._decided_at(out, values[out]) for machine, out in parts]
@@ -189,10 +189,6 @@ class SupportVectorClassifier(ThresholdedClassifier):
             return made if p is None else made._replace(probabilities=self._unweighted(p))
         p = None if self.probability is None else self._unweighted(np.exp(values))
         return Decided(rows, values, class_shares(values, 0.0, tie), p)
-
-    @property
-    def _remedy(self) -> str | None:
-        return remedy_of_optimism(self)
 
     @property
     def _fitted_to(self) -> FittedTo:
@@ -340,7 +336,7 @@ class SupportVectorClassifier(ThresholdedClassifier):
             cached = self._left_out = Paths(self._machines(), *options)
         return cached
 
-    def _chosen_without(self, nested: Nested) -> LeftOut:
+    def _refits_of(self, nested: Nested) -> LeftOut:
         X_fit = training_rows(self.X_fit_, nested.rows, self._pairwise)
         return refits_of(nested, X_fit, _decision_without)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from numbers import Real
@@ -29,7 +30,7 @@ from looms.estimators._encoding import (
     selection_weights,
     threshold_and_loss,
 )
-from looms.estimators._folds import RowsOfFit, asked_for
+from looms.estimators._folds import RowsOfFit, outer_units_of, unfitted
 from looms.estimators._selection import results_table
 from looms.estimators._svc import SupportVectorClassifier, nested_machines
 from looms.estimators._svm_grid import positive_values
@@ -42,12 +43,14 @@ from looms.estimators._warnings import (
     warn_of_missed_precision,
     warn_of_one_class,
     warn_of_scales,
+    warn_of_time,
 )
 from looms.folds import group_numbers
 from looms.held_out import HeldOut
 from looms.kernels._samples import training_rows
 from looms.selection import _svm_search as svm_search
 from looms.selection._candidates import candidate_name
+from looms.selection._nested import Nested
 from looms.svm._problem import Loss, check_loss
 
 #: Of the draws of folds.
@@ -121,12 +124,9 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
     cv : int, str, splitter, iterable, ndarray or None, default=None
         Which samples are held out together: None for each by itself, or each group; otherwise as
         for `KernelClassifier`. The criterion is the mean over repetitions.
-    nested : {"folds"} or None, default=None
-        With "folds" the whole choice is repeated without each of ten folds, of groups if there
-        are any, or of three to ten folds of a splitter, for ``nested_``, at ten times the cost;
-        `n_jobs` of these run in parallel.
     n_jobs : int or None, default=None
-        Number of kernel parameters, or choices without a fold, computed at once, as for joblib.
+        Number of kernel parameters computed at once, and of choices without a fold in `evaluate`,
+        as for joblib.
 
     Attributes
     ----------
@@ -147,14 +147,6 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
     units_ : looms.units.Units
         Samples that were held out together: each by itself, its group, or its fold of `cv`. Its
         ``clusters`` are numbers of the groups. Samples of weight zero stay.
-    nested_ : looms.selection.Nested or None
-        With ``nested="folds"``, predictions for each sample by the machine that was chosen
-        without its fold: ``rows``, ``folds``, ``held_out``, ``decisions``, ``auc``, and these
-        ``machines``, each a fitted `SVCCV`.
-    scores_, scores_se_ : dict of float
-        Figures to quote, and their standard errors: from ``nested_`` if there is one, otherwise
-        from ``held_out_``, by which the machine was chosen. "auc" compares samples of one fold,
-        which one machine has not seen: a fold of `cv` or `nested`, or one of ten made for this.
     cv_results_ : dict of lists and arrays
         A row for each point searched: "kernel", "params", "param_C" and so on, "loo_score",
         "rank_loo_score", "n_support", "seconds", and "failure", the solver's message if there
@@ -236,7 +228,6 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         class_weight: Any = None,
         selection_weight: Any = "class_weight",
         cv: Any = None,
-        nested: str | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.kernel = kernel
@@ -250,7 +241,6 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         self.class_weight = class_weight
         self.selection_weight = selection_weight
         self.cv = cv
-        self.nested = nested
         self.n_jobs = n_jobs
 
     @with_callbacks  # type: ignore[untyped-decorator]
@@ -280,6 +270,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         MemoryError
             If the kernel matrix, with arrays of its size beside it, takes more memory than is free.
         """
+        began = time.perf_counter()
         score, grid = self._checked_search()
         X, y, weight = self._validated(X, y, sample_weight)
         classes, labels, targets = encoded(y, weight)
@@ -291,9 +282,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         numbers = group_numbers(groups, len(y), self.cv)
         weights = weight, cost, selection_weight
         rows = RowsOfFit(X, y, targets, *weights, numbers, True, seed=_SEED)
-        units, outer = rows.units(self.cv), None
-        if self.nested == "folds":
-            outer = asked_for(rows.outer_units, self.cv)
+        units = rows.units(self.cv)
         check_memory(len(train), SEARCH, "KernelClassifier(), a model on landmarks")
         X_train = training_rows(X, train, self._kernels()[0].pairwise)
         warn_of_scales(X_train, self._kernels(), getattr(self, "feature_names_in_", None))
@@ -309,9 +298,6 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         held_out, calibrators = fitted["held_out_"], fitted["calibrators_"]
         sigmoid = calibrators and calibrators[0]
         threshold, loss = threshold_and_loss(self.threshold, sigmoid, held_out)
-        nested = None
-        if outer is not None:
-            nested = nested_machines(self, rows, outer)
         self._set_fitted(
             classes_=classes,
             loo_score_=chosen.score,
@@ -319,7 +305,8 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
             best_index_=int(np.argmin(table["rank_loo_score"])),
             selection_weight_=selection_weight,
             units_=units.spread(train, numbers),
-            _nested=nested,
+            _unfitted=unfitted(self),
+            _fit_seconds=time.perf_counter() - began,
             threshold_=threshold,
             **fitted,
         )
@@ -330,6 +317,20 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         warn_of_bounds(chosen.space.edges(chosen.point))
         warn_of_one_class(self, classes, held_out, threshold)
         return self
+
+    @property
+    def _was_tuned(self) -> bool:
+        return True
+
+    def _chosen_anew(self) -> Nested:
+        """By machines that are chosen anew without each fold."""
+        targets, _, weight = self.loo_
+        weights = weight, self.fit_weight_, self.selection_weight_
+        data = self.X_fit_, self._labels, targets, *weights, self.units_.clusters
+        rows, machine = RowsOfFit(*data, True, seed=_SEED), self._unfitted
+        outer = outer_units_of(rows, machine.cv)
+        warn_of_time(outer.n_units * self._fit_seconds, machine.n_jobs)
+        return nested_machines(self, machine, rows, outer)
 
     def with_given_values(self) -> SVCCV:
         """Unfitted machine with the values of this one, which searches nothing.
@@ -345,7 +346,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
             factors = dict(zip(self.classes_.tolist(), each.tolist(), strict=True))
         values = {"C": self.C_} | {h.name: h.value for h in self.kernel_.hyperparameters}
         machine: SVCCV = clone(self).set_params(
-            kernel=self.kernel_, param_grid=values, class_weight=factors, cv=None, nested=None
+            kernel=self.kernel_, param_grid=values, class_weight=factors, cv=None
         )
         return machine
 
@@ -453,6 +454,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         machine: SVCCV = self.with_given_values().fit(X, y, weight, groups)
         if hasattr(self, "feature_names_in_") and not self._pairwise:
             machine.feature_names_in_ = self.feature_names_in_
+        machine._tuned_before = True
         if certify:
             machine.certify()
         return machine
@@ -496,8 +498,6 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
                 f"probability must be 'loo', 'single' or None, got {self.probability!r}."
             )
         check_loss(self.loss)
-        if self.nested not in (None, "folds"):
-            raise ValueError(f"nested must be None or 'folds', got {self.nested!r}.")
         if not isinstance(self.param_grid, Mapping | None):
             raise ValueError(
                 f"param_grid must be None or a dict from names to values, got {self.param_grid!r}."

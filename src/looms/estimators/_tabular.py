@@ -453,7 +453,8 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
     @property
     def calibrator_(self) -> Calibrator | None:
         """Turns outputs into probabilities."""
-        return self.machine_.calibrator_
+        calibrator: Calibrator | None = self.machine_.calibrator_
+        return calibrator
 
     @property
     def loo_(self) -> HeldOut:
@@ -461,7 +462,7 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
         return self.machine_.loo_
 
     @property
-    def held_out_(self) -> HeldOut:
+    def held_out_(self) -> HeldOut:  # type: ignore[override]
         """Outputs of models without each unit."""
         return self.machine_.held_out_
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from copy import copy
 from typing import Any, Self
 
@@ -20,16 +21,16 @@ from looms.estimators._certificate import Certificate
 from looms.estimators._folds import (
     RowsOfFit,
     as_rest_of,
+    outer_units_of,
     predicted_without,
-    remedy_of_optimism,
-    takes_outer_folds,
     tuned_without,
     unfitted,
 )
 from looms.estimators._kernel_regressor import KernelRegressor
 from looms.estimators._regressor import Regressor
-from looms.estimators._warnings import kept_warnings, warn
+from looms.estimators._warnings import kept_warnings, warn, warn_of_time
 from looms.held_out import HeldOut
+from looms.scores import Scores
 from looms.selection._nested import Nested
 from looms.selection._target_transforms import (
     TARGET_TRANSFORMS,
@@ -56,9 +57,8 @@ class TransformedTargetRegressorCV(ScoredRegressor):
 
     Parameters
     ----------
-    regressor : KernelRegressor, KernelRegressor or None, default=None
-        Machine for the transformed target, a single one; None for ``KernelRegressor()``. Its
-        ``nested`` is replaced by the one below.
+    regressor : KernelRegressor or None, default=None
+        Machine for the transformed target, a single one; None for ``KernelRegressor()``.
     transforms : str or list of str, default="auto"
         "none", "sqrt", "log" (positive targets), "log1p" (log(1 + y)); several are candidates.
         "auto" takes those that the range of the targets admits: none; for positive targets also
@@ -71,8 +71,6 @@ class TransformedTargetRegressorCV(ScoredRegressor):
     statistic : {"mean", "median"}, default="mean"
         What is predicted. Means, which minimize the squared error, are Duan's smearing estimate
         [D83] with held-out residuals. Medians are the outputs of the machine, transformed back.
-    nested : {"auto", "folds"} or None, default="auto"
-        As for `KernelRegressor`; the choice of the transform is repeated too.
 
     Attributes
     ----------
@@ -86,11 +84,6 @@ class TransformedTargetRegressorCV(ScoredRegressor):
         Targets, and predictions from the outputs of ``machine_.loo_`` and ``machine_.held_out_``,
         with the residuals of the other rows. The transform was chosen by ``held_out_``; with
         repeated folds, whose mean ``held_out_`` is, by the errors of each repetition.
-    nested_ : looms.selection.Nested or None
-        Predictions by machines that were chosen without the row; computed at the first access.
-    scores_, scores_se_ : dict of float
-        Figures to quote, "rmse", "mae" and "r2", and their standard errors: from ``nested_`` if
-        there is one, otherwise from ``held_out_``, or means over the repetitions of folds.
     n_features_in_, feature_names_in_
         As for `KernelRegressor`.
 
@@ -124,9 +117,7 @@ class TransformedTargetRegressorCV(ScoredRegressor):
     candidates_: list[TransformCandidate]
     loo_: HeldOut
     held_out_: HeldOut
-    _nested: Nested | None
     _repeated: Array  # predictions in every repetition of the folds, of rows of positive weight
-    _unfitted: Any  # to be fitted in outer folds; None where it was, or is not to be
     _outer_seed: int
 
     def __init__(
@@ -136,13 +127,11 @@ class TransformedTargetRegressorCV(ScoredRegressor):
         *,
         criterion: str = "error",
         statistic: str = "mean",
-        nested: str | None = "auto",
     ) -> None:
         self.regressor = regressor
         self.transforms = transforms
         self.criterion = criterion
         self.statistic = statistic
-        self.nested = nested
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -171,6 +160,7 @@ class TransformedTargetRegressorCV(ScoredRegressor):
         self : TransformedTargetRegressorCV
             The fitted machine.
         """
+        began = time.perf_counter()
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=np.float64, y_numeric=True, ensure_min_samples=2
         )
@@ -181,8 +171,6 @@ class TransformedTargetRegressorCV(ScoredRegressor):
         names = self._admitted(y[train])
         regressor = clone(self._regressor())
         admitted = np.clip(y, y[train].min(), y[train].max())  # others are of weight zero
-        if "nested" in regressor.get_params():
-            regressor.set_params(nested=None)
         options = {"sample_weight": weight, "groups": groups}
         fits, candidates = [], TransformCandidates()
         for name in names:
@@ -201,15 +189,13 @@ class TransformedTargetRegressorCV(ScoredRegressor):
         best = int(np.argmin(losses))
         machine, repeated, warned = fits[best]
         seed = check_random_state(getattr(machine, "random_state", 0)).randint(2**31 - 1)
-        cv = getattr(machine, "cv", None)
-        later = takes_outer_folds(self, cv, len(train), rows_of(machine, y, seed).outer_units)
         self._set_fitted(
             machine_=machine,
             transform_=names[best],
             candidates_=candidates,
             _repeated=repeated,
-            _nested=None,
-            _unfitted=unfitted(self, transforms=names) if later else None,
+            _unfitted=unfitted(self, transforms=names),
+            _fit_seconds=time.perf_counter() - began,
             _outer_seed=seed,
         )
         self.held_out_ = self._predictions(machine.held_out_, y)
@@ -242,9 +228,10 @@ class TransformedTargetRegressorCV(ScoredRegressor):
     def predict_interval(self, X: Any, coverage: float = 0.9, method: str = "plus") -> Array:
         """Prediction interval for each sample, from models that leave out training samples.
 
-        The ends are those of intervals on the transformed scale, transformed back. With
-        ``nested_`` and "plus" each fold uses the machine and the transform that were chosen without
-        it.
+        The ends are those of intervals on the transformed scale, transformed back, by the models of
+        `evaluate`, which has to be called first. If it was nested, "plus" uses for each fold the
+        machine and the transform that were chosen without it; other methods take the models of
+        ``evaluate(nested=False)``.
 
         Parameters
         ----------
@@ -263,11 +250,11 @@ class TransformedTargetRegressorCV(ScoredRegressor):
         Notes
         -----
         The promise of `KernelRegressor.predict_interval` holds here too, since an increasing
-        transform moves no target into or out of an interval. With ``nested_``, residuals of
+        transform moves no target into or out of an interval. After nested scores, residuals of
         different transforms are each compared under their own machine, as in [RSC20].
         """
         X = self._checked_new_data(X)
-        nested = self.nested_
+        nested = self._evaluation("predict_interval")._nested
         if nested is None or method != "plus":
             ends = self.machine_.predict_interval(X, coverage, method)
             return self._transform.inverse(ends)
@@ -308,7 +295,7 @@ class TransformedTargetRegressorCV(ScoredRegressor):
         Returns
         -------
         machine : TransformedTargetRegressorCV
-            A new machine without ``nested_``; this one does not change.
+            A new machine; this one does not change.
         """
         check_is_fitted(self)
         return self._of(self.machine_.without(rows, certify))
@@ -352,7 +339,7 @@ class TransformedTargetRegressorCV(ScoredRegressor):
         one.held_out_ = one._predictions(machine.held_out_, y)
         outputs = machine._by_repetition()
         one._repeated = one._predicted_by_repetition(transform, outputs, machine)
-        one._set_fitted(_nested=None, _unfitted=None)
+        one._set_fitted()
         return one
 
     def _kernel_machine(self) -> Regressor:
@@ -363,11 +350,16 @@ class TransformedTargetRegressorCV(ScoredRegressor):
         return "machine_" in vars(self)
 
     @property
-    def _remedy(self) -> str | None:
-        machine = self.machine_
-        if self.nested and (machine._tunes or len(self.candidates_) > 1):
-            return remedy_of_optimism(machine)
-        return None
+    def _was_tuned(self) -> bool:
+        return self.machine_._was_tuned or len(self.candidates_) > 1
+
+    @property
+    def _tuned_before(self) -> bool:
+        return self.machine_._tuned_before
+
+    def _keep_models(self, scores: Scores) -> None:
+        if scores._nested is None:
+            self.machine_.evaluate(nested=False)
 
     @property
     def _transform(self) -> TargetTransform:
@@ -376,8 +368,6 @@ class TransformedTargetRegressorCV(ScoredRegressor):
     def _check_parameters(self) -> None:
         check_known(self.criterion, "criterion", CRITERIA)
         check_known(self.statistic, "statistic", STATISTICS)
-        if self.nested not in NESTED:
-            raise ValueError(f"nested must be 'auto', 'folds' or None, got {self.nested!r}.")
         if not isinstance(self._regressor(), Regressor):
             raise TypeError(
                 "regressor must be an KernelRegressor or KernelRegressor, which have the held-out "
@@ -425,17 +415,15 @@ class TransformedTargetRegressorCV(ScoredRegressor):
             return transform.inverse(outputs)
         return means_without_own(transform, outputs, held_out)
 
-    def _tuned_in_folds(self) -> Nested | None:
-        """Predictions of every fold by a machine that was chosen anew without it.
+    def _chosen_anew(self) -> Nested:
+        """By machines that are chosen anew without each fold.
 
         The candidates are those that the range of all targets admits.
         """
         rows = rows_of(self.machine_, self.loo_.y, self._outer_seed)
         cv = getattr(self.machine_, "cv", None)
-        try:
-            outer = rows.outer_units(cv)
-        except ValueError:  # of "auto", which takes what can be had
-            return None
+        outer = outer_units_of(rows, cv)
+        warn_of_time(outer.n_units * self._fit_seconds)
         (machines,) = tuned_without(self, [self._unfitted], outer, rows, cv)
         outputs = predicted_without(machines, outer, rows, lambda one, X: one.predict(X))
         held_out = HeldOut(rows.own(rows.y), outputs, rows.own(rows.weight))

@@ -72,9 +72,8 @@ class UpdatableMachine(LeastSquaresMachine):
             ``n_samples * mu / weight``, as it was, and "balanced" class weights keep their
             values. ``certificate_`` has the largest difference from the refit. With groups
             the rest of a group is held out together; folds of `cv` are dropped, and each row is
-            held out by itself. There is no ``nested_``: after a search ``scores_`` are those of
-            leave-one-out, which are optimistic, and reading them gives an
-            `OptimisticScoresWarning`.
+            held out by itself. After a search its hyper-parameters were chosen on these rows too,
+            so it has only ``evaluate(nested=False)``, which is optimistic.
 
         Raises
         ------
@@ -244,7 +243,8 @@ class UpdatableMachine(LeastSquaresMachine):
             attributes["feature_names_in_"] = self.feature_names_in_[features]
         if hasattr(self, "classes_"):
             attributes["classes_"] = self.classes_
-        attributes["_tuned_before"] = self._tuned_before or self._tunes
+        if self._was_tuned:
+            attributes["_tuned_before"] = True
         machine = self._given_as(attributes, factors)
         machine._set_given(attributes)
         machine._left_out = sum_of(weights, systems)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import sklearn
+from joblib import effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 
 from looms._classes import class_indices
@@ -29,6 +30,7 @@ from looms.threshold import RequiredPrecision
 
 #: Ratio of standard deviations, and of ranges, of two columns, above which one hardly counts.
 _SCALES = 100.0
+_MOST_SECONDS = 60.0  # of an evaluation without a warning
 _ROUNDING = 1e-10  # of targets; a criterion below its square has nothing left to fall
 _PACKAGES = tuple(
     f"{folder}{os.sep}" for folder in (Path(__file__).parents[1], Path(sklearn.__path__[0]))
@@ -109,25 +111,6 @@ class ScalesWarning(UserWarning):
     ...     KernelRegressor().fit(X, X[:, 0])
     Traceback (most recent call last):
     looms.estimators._warnings.ScalesWarning: Column 1 has a standard deviation of ...
-    """
-
-
-class OptimisticScoresWarning(UserWarning):
-    """The ``scores_`` that were read are of held-out outputs by which the machine was tuned.
-
-    Each machine says so once. Scores of ``nested_`` and of `looms.assess` are of machines that
-    were tuned without the row; ``nested=None`` asks for scores without the warning.
-
-    Examples
-    --------
-    >>> import warnings
-    >>> from sklearn.datasets import make_classification
-    >>> from looms import KernelClassifier, OptimisticScoresWarning
-    >>> X, y = make_classification(1001, random_state=0)            # nested by itself: up to 1000
-    >>> with warnings.catch_warnings(action="error", category=OptimisticScoresWarning):
-    ...     KernelClassifier("linear").fit(X, y).scores_["auc"]
-    Traceback (most recent call last):
-    looms.estimators._warnings.OptimisticScoresWarning: These scores are optimistic...
     """
 
 
@@ -279,17 +262,16 @@ def warn_of_no_stack(reason: str) -> None:
     )
 
 
-def warn_of_optimistic_scores(machine: Any) -> None:
-    """OptimisticScoresWarning, once for each fit of a machine that has a remedy."""
-    if "_said_optimistic" in vars(machine):
-        return
-    remedy = machine._remedy_of_optimism
-    if remedy is not None:
-        machine._said_optimistic = True
+def warn_of_time(seconds: float, n_jobs: int | None = None) -> None:
+    """UserWarning of an evaluation whose fits, one after the other, take longer than a minute."""
+    seconds /= effective_n_jobs(n_jobs)
+    if seconds > _MOST_SECONDS:
+        minutes = f"{seconds / 60:.0f} minutes" if seconds >= 90 else f"{seconds:.0f} seconds"
         warn(
-            "These scores are optimistic, since the machine was tuned on the same rows: for honest "
-            f"ones {remedy}.",
-            OptimisticScoresWarning,
+            f"To repeat the whole choice without the rows that are scored will take about {minutes}"
+            ". evaluate(nested=False) repeats nothing, and joblib.parallel_config(n_jobs=...) runs "
+            "several at a time.",
+            UserWarning,
         )
 
 

@@ -161,8 +161,7 @@ class Chosen(LeftOut):
 
     Parameters
     ----------
-    candidate : by its number; fixed beforehand, machines of the same rows. It is made when it is
-        needed, and not kept, so that one of them is in memory at a time.
+    candidates : fixed beforehand, machines of the same rows.
     units : the only units that these machines are without.
     chosen : (n_units,) number of the candidate that was chosen without each unit.
     y, weight : as for `LeftOut`.
@@ -170,13 +169,13 @@ class Chosen(LeftOut):
 
     def __init__(
         self,
-        candidate: Callable[[int], LeftOut],
+        candidates: Sequence[LeftOut],
         units: Units,
         chosen: AnyArray,
         y: Array,
         weight: Array,
     ) -> None:
-        self.candidate, self.units, self.chosen = candidate, units, chosen
+        self.candidates, self.units, self.chosen = candidates, units, chosen
         self.y, self.weight = y, weight
 
     def outputs(self, units: Units) -> Array:
@@ -211,11 +210,6 @@ class Chosen(LeftOut):
             F[:, ids] = one.at(X, own)
         return F
 
-    def parts(self, n: int) -> Iterator[slice]:
-        """As many new rows at a time as there are rows, as the candidates are made for each."""
-        step = max(len(self.y), _NUMBERS // self.y.size)
-        return (slice(start, min(start + step, n)) for start in range(0, n, step))
-
     def _each(
         self, units: Units, ids: AnyArray | None = None
     ) -> Iterator[tuple[AnyArray, Units, LeftOut]]:
@@ -223,7 +217,7 @@ class Chosen(LeftOut):
         ids = np.arange(units.n_units) if ids is None else ids
         for c in np.unique(self.chosen[ids]):
             own = ids[self.chosen[ids] == c]
-            yield own, units.only(own), self.candidate(c)
+            yield own, units.only(own), self.candidates[c]
 
 
 class Refits(LeftOut):

@@ -19,7 +19,7 @@ from looms.estimators._svc import SupportVectorClassifier
 from looms.kernels import Kernel
 from looms.kernels._samples import Samples
 from looms.lssvm.fit import KernelMember, LandmarkMember
-from looms.model_files._values import index, indices, numbers, places, positive, require
+from looms.model_files._values import index, indices, is_of, numbers, places, positive, require
 from looms.selection._nested import Setting
 from looms.selection._target_transforms import TARGET_TRANSFORMS
 
@@ -77,17 +77,19 @@ def _together(owner: Any, n: int) -> None:
 
 
 def _machines_of_folds(owner: Any, weight: AnyArray) -> tuple[Any, ...]:
-    """Machines chosen without each fold, none without ``_nested``; checks that these are of all
-    rows fitted."""
-    nested, later = owner._nested, owner._unfitted
-    proper = later is None or (type(later) is type(owner) and "_outer_seed" in vars(owner))
+    """Machines chosen without each fold, if any; checks that these, and scores, are of all rows
+    fitted."""
+    later, seed = owner._unfitted, "_outer_seed" in vars(owner) or "C_" in vars(owner)
+    proper = later is None or (type(later) is type(owner) and seed)
     require(proper, "_unfitted is another machine")
-    if nested is None:
-        return ()
-    require(
-        np.array_equal(nested.rows, np.flatnonzero(weight)), "_nested is not of the rows fitted"
-    )
-    machines: tuple[Any, ...] = nested.machines
+    evaluated = [one for one in (owner._nested_scores, owner._own_scores) if one is not None]
+    rows, machines = np.flatnonzero(weight), ()
+    for one in (*evaluated, *(one._nested for one in evaluated), owner._in_folds):
+        require(one is None or np.array_equal(one.rows, rows), "scores are not of the rows fitted")
+    for one in evaluated:
+        require(one.predictions.n_samples == len(weight), "predictions are of other rows")
+    for nested in (*(one._nested for one in evaluated), owner._in_folds):
+        machines += () if nested is None else nested.machines
     return machines
 
 
@@ -153,7 +155,7 @@ def transformed(machine: Any) -> None:
         _held_out(machine, name, shape)
     numbers(machine, "_repeated", None, int(np.count_nonzero(inner.fit_weight_)))
     same = {type(one) for one in _machines_of_folds(machine, inner.fit_weight_)} <= {type(machine)}
-    require(same, "_nested is not of such machines")
+    require(same, "folds are not of such machines")
 
 
 def certificate(certificate: Any) -> None:
@@ -179,6 +181,14 @@ def classifier(machine: Any) -> None:
             "calibrator_ is not a calibrator",
         )
         numbers(machine, "threshold_")
+
+
+def scores(scores: Any) -> None:
+    n = len(numbers(scores, "rows", None))
+    for pair in scores.with_errors.values():
+        require(is_of(pair, tuple[float, float]), "scores are not pairs of numbers")
+    made = scores.decisions
+    require(made is None or len(made.predicted) == n, f"decisions are not of {n} rows")
 
 
 def nested(nested: Any) -> None:
@@ -232,7 +242,7 @@ def support_vector_machine(machine: Any) -> None:
         and len(one.classes_) == n_classes
         for one in _machines_of_folds(machine, machine.fit_weight_)
     )
-    require(same, f"_nested is not of {n_classes} classes")
+    require(same, f"folds are not of {n_classes} classes")
     require(len(indices(machine, "support_", rows)) == n, f"support_ is not of {n} rows")
     calibrators = machine.calibrators_
     require(calibrators is not None or n_pairs == 1, "calibrators_ is missing")

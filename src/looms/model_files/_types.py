@@ -66,6 +66,7 @@ _CHECKS: dict[str, Callable[[Any], None]] = {
     "looms.kernels._mapped.Ranked": machines.composite,
     "looms.kernels._mapped.Weighted": machines.composite,
     "looms.selection._decisions.Decisions": machines.decisions,
+    "looms.scores.Scores": machines.scores,
     "looms.selection._nested.Nested": machines.nested,
     "looms.tables._preprocessor.TablePreprocessor": transformers.table,
     "looms.tables._transformers.PairScaler": transformers.scaler,

@@ -60,7 +60,7 @@ def cautions(estimator: Any) -> list[Caution]:
     scales differ a hundredfold; copies of samples, or samples that look like repeats of others;
     rows in an order (`looms.diagnostics.row_order`); few samples, or few in a class; and, after
     ``certify``, outputs that differ from refits or are too ill-conditioned to tell. They do not say
-    that the figures of a machine without ``nested_`` flatter, since leave-one-out chose it.
+    that the figures of a machine without nested scores flatter, since leave-one-out chose it.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def remarks_on_fit(model: Model) -> Iterator[Caution]:
             yield from _near_rows(model.on_scale)
         yield from _row_order(model.on_scale)
     yield from _sizes(model)
-    scores = model.scored.scores
+    scores = model.scores.with_errors
     perfect = scores["error"][0] == 0 if model.classification else scores["r2"][0] > 0.9999
     if perfect and not telling:
         yield note(
@@ -188,7 +188,7 @@ def _row_order(model: Model) -> Iterator[Caution]:
     order = row_order(model.machine)
     if order is None or order.p_value > _IN_ORDER:
         return
-    value, error = model.scored.scores[_key(model)]
+    value, error = model.scores.with_errors[_key(model)]
     by_blocks = order.scores[_key(model)]
     yield (serious if by_blocks > value + error else note)(
         "Rows in an order",
@@ -208,7 +208,7 @@ def _key(model: Model) -> str:
 def _quoted(model: Model) -> str:
     """The figure to quote as the beginning of a sentence."""
     key = _key(model)
-    value, error = model.scored.scores[key]
+    value, error = model.scores.with_errors[key]
     name = FIGURES[key].name
     return f"The {name} to quote is {figure(value, key, 3)} {plus_minus(error, key)}"
 
@@ -222,7 +222,7 @@ def _few_groups(model: Model) -> str:
 
 
 def _guessing(model: Model) -> Iterator[Caution]:
-    scores, title = model.scored.scores, "No better than a guess"
+    scores, title = model.scores.with_errors, "No better than a guess"
     few = _few_groups(model)
     if not model.classification:
         value = scores["r2"][0]
@@ -265,7 +265,7 @@ def _guessing(model: Model) -> Iterator[Caution]:
 
 def _probabilities(model: Model) -> Iterator[Caution]:
     """Caution if probabilities are worse than the shares of the classes, beyond noise."""
-    loss, error = model.scored.scores.get("log_loss", (0.0, 0.0))
+    loss, error = model.scores.with_errors.get("log_loss", (0.0, 0.0))
     guess = guess_log_loss(model) if model.classification else 0.0
     if loss - 2 * error > guess:
         yield serious(
@@ -295,7 +295,7 @@ def _rarest_in_predictions(model: Model) -> str:
 
 
 def _sizes(model: Model) -> Iterator[Caution]:
-    n, scores = model.n_with_weight, model.scored.scores
+    n, scores = model.n_with_weight, model.scores.with_errors
     if n < _FEW_SAMPLES:
         value, error = scores["ber" if model.classification else "rmse"]
         yield note(

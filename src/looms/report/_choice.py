@@ -168,7 +168,7 @@ def close_candidates(model: Model) -> Iterator[Caution]:
     if not model.results or model.stacked or not key:  # a loss of no known error
         return
     scores = model.candidate_scores
-    error = model.on_scale.scored.scores[key][1]
+    error = model.on_scale.scores.with_errors[key][1]
     close = int(((scores - scores[model.machine.best_index_]) < error).sum()) - 1
     if close > 0:
         yield note(

@@ -28,7 +28,7 @@ _SELDOM, _FEWEST_OF_SELDOM = 0.6, 5
 
 def error_by_class(model: Model) -> tuple[AnyArray, Array]:
     """Number of samples of positive weight in each class, and their error rate."""
-    rows, decisions, k = model.scored.rows, model.scored.decisions, len(model.classes)
+    rows, decisions, k = model.scores.rows, model.scores.decisions, len(model.classes)
     labels, weight = class_indices(model.held_out.y)[rows], model.held_out.sample_weight[rows]
     assert decisions is not None  # of classes
     missed = np.bincount(labels, weights=weight * decisions.wrong, minlength=k)
@@ -120,7 +120,7 @@ def brier(model: Model, probabilities: Array) -> dict[str, Any]:
 
 def held_out(model: Model) -> dict[str, Any]:
     """Figures of held-out predictions, how these were made, and the confusion matrix."""
-    figures = [_figure(key, *pair) for key, pair in model.scored.scores.items()]
+    figures = [_figure(key, *pair) for key, pair in model.scores.with_errors.items()]
     confusion = None
     if model.classification and len(model.classes) <= MOST_CONFUSED:
         mask, weight = model.has_weight, model.held_out.sample_weight
@@ -172,7 +172,7 @@ def quotes_splits(model: Model, assessment: Assessment | None) -> bool:
     same = model.classification or model.held_out.y.ndim == 1
     if not same or key not in assessment.scores:
         return True
-    return not model.scored.scores[key][1] < assessment.figures(key).standard_error
+    return not model.scores.with_errors[key][1] < assessment.figures(key).standard_error
 
 
 def headline(model: Model, assessment: Assessment | None) -> dict[str, Any]:
@@ -181,7 +181,7 @@ def headline(model: Model, assessment: Assessment | None) -> dict[str, Any]:
     Of outer splits and a choice repeated without each fold, the one of smaller standard error.
     """
     key = "ber" if model.classification else "rmse"
-    scores = model.scored.scores
+    scores = model.scores.with_errors
     guess: float | None = 1 - 1 / len(model.classes) if model.classification else guess_rmse(model)
     from_splits = quotes_splits(model, assessment)
     if assessment is None or not from_splits:

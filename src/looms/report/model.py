@@ -15,9 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array, Matrix
 from looms.diagnostics import loo_margins
-from looms.estimators._base import scored_of
+from looms.estimators._base import scores_of
 from looms.estimators._in_pipelines import machine_of, parts_of
-from looms.folds import is_number_of_folds
 from looms.held_out import HeldOut
 from looms.kernels import Kernel, Weighted
 from looms.kernels._hyperparameters import Hyperparameter
@@ -25,7 +24,7 @@ from looms.kernels._samples import training_rows, variances
 from looms.optimize import Outcome
 from looms.report._feature_names import Features, features_of
 from looms.report.text import FIGURES
-from looms.scores import Scored
+from looms.scores import Scores
 from looms.selection import Objective
 from looms.selection._nested import Nested
 from looms.selection._tuning import BoundMet, Tuning
@@ -104,7 +103,8 @@ class Model:
         self.classes = [str(label) for label in own("classes_", [])]
         self.threshold: float | Array = own("threshold_", 0.0)
         self.held_out: HeldOut = whole.held_out_
-        self.nested: Nested | None = whole.nested_
+        evaluated: Scores | None = whole._nested_scores
+        self.nested: Nested | None = evaluated._nested if evaluated else whole._in_folds
         self.is_nested = self.nested is not None
         self.units: Units = machine.units_
         self.rows: Matrix | None = machine.X_fit_
@@ -143,25 +143,19 @@ class Model:
         return Model(self.machine, self.machine, self._features)
 
     @cached_property
-    def scored(self) -> Scored:
-        """Scores to quote with their errors, and the decisions that they rest on."""
-        return scored_of(self.whole)
+    def scores(self) -> Scores:
+        """What ``evaluate`` returned, or the scores of the held-out predictions of the fit."""
+        return scores_of(self.whole)
 
-    @cached_property
+    @property
     def predictions(self) -> HeldOut:
         """Held-out outputs that can be compared with one another, like the figures.
 
         For classes, the outputs that decide: means over the pairs in which a sample is left out;
-        if the choice was repeated without the sample, those of the machines so chosen. n³ flops.
+        if the choice was repeated without the sample, those of the machines so chosen.
         Of rows in blocks, without folds of ``cv``, those of the machines without one of ten folds.
         """
-        held_out, nested, decisions = self.held_out, self.nested, self.scored.decisions
-        outputs = held_out.outputs.copy()
-        if decisions is not None:
-            outputs[self.scored.rows] = decisions.outputs
-        elif nested is not None:
-            outputs[nested.rows] = nested.held_out.outputs
-        return HeldOut(held_out.y, outputs, held_out.sample_weight)
+        return self.scores.predictions
 
     @property
     def variances(self) -> Array:
@@ -197,8 +191,8 @@ class Model:
     @property
     def honest_by(self) -> str:
         """What gives scores that are not optimistic: subject and verb."""
-        folds = self.rows is not None and is_number_of_folds(getattr(self.machine, "cv", None))
-        return "nested='folds' and looms.assess give" if folds else "looms.assess gives"
+        again = self.rows is not None and not self.whole._tuned_before
+        return "evaluate() and looms.assess give" if again else "looms.assess gives"
 
     @property
     def criterion(self) -> Any:
@@ -248,7 +242,6 @@ def model_of(estimator: Any) -> Model:
     """
     machine, parts = machine_of(estimator), parts_of(estimator)
     check_is_fitted(machine, "fit_weight_")
-    _ = parts.last.nested_  # which takes ten fits, and stays with the user's own
     own = whole = _copied(machine)
     if parts.last is not machine:
         whole = _copied(parts.last)
@@ -316,9 +309,9 @@ def residual_sizes(model: Model) -> Array:
 def predicted_labels(model: Model) -> AnyArray:
     """Index of the class that most machines without a sample give it, (n_samples,)."""
     labels = np.asarray(loo_margins(model.machine).argmax(axis=1))
-    decisions = model.scored.decisions
+    decisions = model.scores.decisions
     if decisions is not None:
-        labels[model.scored.rows] = decisions.predicted
+        labels[model.scores.rows] = decisions.predicted
     return labels
 
 

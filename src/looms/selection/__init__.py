@@ -4,12 +4,10 @@
 """
 
 from looms.selection._grid import grid_search, pattern_search
-from looms.selection._nested import Nested
 from looms.selection._objective import Objective
 from looms.selection._tune import tune
 
 __all__ = [
-    "Nested",
     "Objective",
     "grid_search",
     "pattern_search",

@@ -15,7 +15,7 @@ import numpy as np
 
 from looms import _html
 from looms._classes import class_factors, class_indices, with_ties
-from looms._scores import Scores, class_scores, number_scores
+from looms._scores import ValuesAndErrors, class_scores, number_scores
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
 from looms._words import count, with_error
@@ -74,15 +74,6 @@ class Nested:
     The choice that is repeated covers kernel, its width, regularization, landmarks, threshold and
     calibration, but not earlier steps on the features, such as scaling; steps that ignore the
     targets do little harm.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from looms import KernelClassifier
-    >>> X, y = load_iris(return_X_y=True)
-    >>> nested = KernelClassifier(search=Search(method="grid")).fit(X[::2], y[::2]).nested_
-    >>> int((nested.decisions.predicted != y[::2]).sum())              # of 75
-    3
     """
 
     rows: AnyArray
@@ -118,6 +109,11 @@ class Nested:
         return cls(rows, units, held_out, decisions, auc, tuple(machines), numbers, whole)
 
     @property
+    def in_closed_form(self) -> bool:
+        """True if the machines are points of a grid, whose systems are not kept here."""
+        return isinstance(self.machines[0], Setting)
+
+    @property
     def folds(self) -> AnyArray:
         """(m,) number of the fold with which each row was left out."""
         return self.units.own
@@ -127,7 +123,7 @@ class Nested:
         """Decisions, and the area with what each row adds; None of numbers."""
         return None if self.decisions is None or self.auc is None else (self.decisions, self.auc)
 
-    def _scores(self) -> Scores:
+    def _scores(self) -> ValuesAndErrors:
         """Scores, with their standard errors."""
         (y, outputs, weight), clusters = self.held_out, self.units.clusters
         if self.of_classes is None:

@@ -56,7 +56,7 @@ class ClassCurves(MachineDisplay):
         The outputs are means over the pairs of samples, or folds, of different classes in which a
         sample is left out. Outputs with a single sample held out are biased away from its own
         class, and on noise have an area below a half. So the area agrees with the leave-pair-out
-        area of ``scores_`` within its error. If the choice was repeated without every fold, each
+        area of ``evaluate`` within its error. If the choice was repeated without every fold, each
         fold has its own threshold, and none is marked. n³ flops.
         """
         model, columns = _classifier_of(cls, estimator)
@@ -319,7 +319,7 @@ def probabilities_of(model: Model, calibration: str | None = None) -> Array | No
     own = getattr(model.machine, "calibration", None)
     anew = own is not None and not model.is_nested  # from a calibrator that did not see the sample
     if calibration in (None, own) and not anew:
-        _, rows, decisions = model.scored
+        rows, decisions = model.scores.rows, model.scores.decisions
         if decisions is None or decisions.probabilities is None:
             return None
         p = np.full((model.held_out.n_samples, len(model.classes)), 1.0 / len(model.classes))

@@ -1,0 +1,412 @@
+"""`evaluate()`: what it makes, what it costs, and that nothing else trains."""
+
+import pickle
+from contextlib import ExitStack, contextmanager
+from unittest import mock
+
+import numpy as np
+import pytest
+import scipy.linalg
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.linalg import lapack
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import accuracy_score, mean_absolute_error, roc_auc_score
+
+import looms
+from looms import (
+    SVCCV,
+    LSSVMClassifier,
+    LSSVMClassifierCV,
+    LSSVMRegressor,
+    LSSVMRegressorCV,
+    NonconformityClassifier,
+    TransformedTargetRegressorCV,
+)
+from looms._classes import class_factors
+from looms.blocks import ArrayBlocks
+from looms.estimators import _svc
+from looms.folds import GapKFold
+from looms.lssvm.fit import KernelMember, LandmarkMember
+from looms.model_files import load_model, save_model
+from looms.report import summary
+from looms.units import Units
+
+N = 48
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(N, 2))
+NEW = RNG.normal(size=(5, 2))
+SIGNAL = X[:, 0] + np.sin(3 * X[:, 1]) + 0.3 * RNG.normal(size=N)
+NUMBERS, CLASSES = np.exp(SIGNAL), np.where(SIGNAL > 0, "yes", "no")
+GROUPS = np.arange(N) // 3
+SVM = {"param_grid": {"C": [1.0, 8.0], "gamma": [0.3]}}
+TUNED = " of the rows it was tuned on: optimistic"
+#: Machine, targets, groups, kinds of nested scores and of those of the fit.
+MACHINES = {
+    "given": (LSSVMClassifier(), CLASSES, None, "leave-one-out", "leave-one-out"),
+    "given, groups": (LSSVMRegressor(), NUMBERS, GROUPS, *2 * ("leave-one-group-out",)),
+    "classes": (LSSVMClassifierCV(), CLASSES, None, "nested 10-fold", f"leave-one-out{TUNED}"),
+    "groups": (
+        LSSVMRegressorCV("linear"),
+        NUMBERS,
+        GROUPS,
+        "nested 10-fold, groups kept together",
+        f"leave-one-group-out{TUNED}",
+    ),
+    "repeated": (
+        LSSVMRegressorCV("linear", cv="2x4"),
+        NUMBERS,
+        None,
+        "nested 10-fold",
+        f"2 × 4-fold{TUNED}",
+    ),
+    "windows": (
+        LSSVMRegressorCV("linear", cv=GapKFold(4, gap=1)),
+        NUMBERS,
+        None,
+        "nested 4-fold",
+        f"4-fold{TUNED}",
+    ),
+    "stack": (
+        LSSVMRegressorCV(["linear", "rbf"], combine="stack"),
+        NUMBERS,
+        None,
+        "nested 5-fold",
+        "5-fold, candidates weighted by the other folds",
+    ),
+    "best of two": (
+        LSSVMClassifierCV(["linear", "rbf"]),
+        CLASSES,
+        None,
+        "nested 5-fold",
+        "5-fold, candidates compared by the other folds",
+    ),
+    "landmarks": (
+        LSSVMRegressorCV(rank=8),
+        NUMBERS,
+        None,
+        "nested 10-fold",
+        f"leave-one-out{TUNED}",
+    ),
+    "grid": (
+        LSSVMClassifierCV("linear", search="grid"),
+        CLASSES,
+        None,
+        "nested leave-one-out",
+        f"leave-one-out{TUNED}",
+    ),
+    "grid, groups": (
+        LSSVMRegressorCV("linear", search="grid"),
+        NUMBERS,
+        GROUPS,
+        "nested leave-one-group-out",
+        f"leave-one-group-out{TUNED}",
+    ),
+    "svm": (SVCCV(**SVM), CLASSES, None, "nested 10-fold", f"leave-one-out{TUNED}"),
+    "transformed": (
+        TransformedTargetRegressorCV(LSSVMRegressorCV("linear")),
+        NUMBERS,
+        None,
+        "nested 10-fold",
+        f"leave-one-out{TUNED}",
+    ),
+}
+IN_CLOSED_FORM = {"given", "given, groups", "grid", "grid, groups"}
+
+
+def predicted(model, **options):
+    """Intervals of a regressor, sets of a classifier."""
+    if hasattr(model, "predict_interval"):
+        return model.predict_interval(NEW, 0.8, **options)
+    return model.predict_set(NEW, 0.8, **options)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """A function that gives a machine anew, with what was evaluated."""
+    made = {}
+
+    def get(name, *, evaluated=False, nested=True):
+        if name not in made:
+            model, y, groups, *_ = MACHINES[name]
+            made[name] = pickle.dumps(clone(model).fit(X, y, groups=groups))
+        key = name, evaluated, nested
+        if evaluated and key not in made:
+            model = pickle.loads(made[name])
+            model.evaluate(nested=nested)
+            made[key] = pickle.dumps(model)
+        return pickle.loads(made[key if evaluated else name])
+
+    return get
+
+
+class Work(AssertionError):
+    """A machine is solved, or fitted."""
+
+
+#: What solves and fits machines: of looms, of scikit-learn, and of LAPACK.
+WORKERS = [
+    *((kind, "fit") for kind in (SVCCV, LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor)),
+    *((kind, "fit") for kind in (LSSVMRegressorCV, TransformedTargetRegressorCV)),
+    *((kind, "left_out") for kind in (KernelMember, LandmarkMember)),
+    (_svc, "solved_pairs"),
+    *((lapack, name) for name in ("dpotrf", "dpotri", "dpstrf", "dsytrf")),
+    *((np.linalg, name) for name in ("cholesky", "inv")),
+    (scipy.linalg, "eigh"),
+]
+
+
+@contextmanager
+def idle():
+    """Context in which nothing is factorized or fitted."""
+    with ExitStack() as stack:
+        for owner, name in WORKERS:
+            stack.enter_context(mock.patch.object(owner, name, side_effect=Work(name)))
+        yield
+
+
+def test_the_workers_are_those_that_work():
+    for model, y, *_ in MACHINES.values():
+        with idle(), pytest.raises(Work):
+            clone(model).fit(X, y)
+    for name in ("given", "svm"):
+        model, y, *_ = MACHINES[name]
+        model = clone(model).fit(X, y)
+        with idle(), pytest.raises(Work):
+            model.left_out()
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_kinds_of_scores(name, fitted):
+    *_, nested_kind, own_kind = MACHINES[name]
+    nested = fitted(name, evaluated=True).evaluate()
+    own = fitted(name, evaluated=True, nested=False).evaluate(nested=False)
+    assert (nested.kind, own.kind) == (nested_kind, own_kind)
+    assert not nested.optimistic
+    assert own.optimistic == ("optimistic" in own_kind)
+    assert (nested == own) == name.startswith("given")
+    for scores in (nested, own):
+        assert scores.keys() == scores.standard_errors.keys()
+        assert np.isfinite([*scores.values(), *scores.standard_errors.values()]).all()
+        assert scores.predictions.n_samples == N
+        assert_array_equal(scores.rows, np.arange(N))
+        lines = repr(scores).splitlines()
+        assert lines[0] == f"{N} rows, {scores.kind}"
+        assert [line.split()[0] for line in lines[1:]] == list(scores)
+        assert scores.kind in scores._repr_html_()
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_reading_trains_nothing(name, fitted, tmp_path):
+    for nested in (True, False):
+        model = fitted(name, evaluated=True, nested=nested)
+        with idle():
+            assert all([dir(model), vars(model), repr(model), model._repr_html_()])
+            for attribute in dir(model):
+                if not attribute.startswith("__"):
+                    getattr(model, attribute, None)
+            again = pickle.loads(pickle.dumps(model))
+            save_model(tmp_path / "m.skops", model)
+            loaded = load_model(tmp_path / "m.skops").model
+            for one in (again, loaded):
+                known = one._own_scores if one._nested_scores is None else one._nested_scores
+                getattr(one, "predict_proba", one.predict)(NEW)
+                one.predict(NEW)
+                if known._nested is not None and not known._nested.in_closed_form:
+                    predicted(one)
+                else:
+                    with pytest.raises(NotFittedError, match="call evaluate"):
+                        predicted(one)
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_an_evaluation_stays_until_the_next_fit(name, fitted, tmp_path):
+    model = fitted(name, evaluated=True)
+    scores, (_, y, groups, *_) = model.evaluate(), MACHINES[name]
+    expected = predicted(model)
+    save_model(tmp_path / "m.skops", model)
+    for one in (model, pickle.loads(pickle.dumps(model)), load_model(tmp_path / "m.skops").model):
+        if name not in IN_CLOSED_FORM:
+            with idle():
+                again = one.evaluate()
+        else:
+            again = one.evaluate()
+        assert again == scores
+        assert again.standard_errors == scores.standard_errors
+        assert again.kind == scores.kind
+        assert_array_equal(again.predictions.outputs, scores.predictions.outputs)
+        assert_allclose(predicted(one), expected)
+    own = model.evaluate(nested=False)
+    assert model.evaluate() == scores  # both stay
+    assert model.evaluate(nested=False) is own
+    assert_allclose(predicted(model), expected)  # of the nested ones
+    model.fit(X, y, groups=groups)
+    with pytest.raises(NotFittedError, match="evaluate"):
+        predicted(model)
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_intervals_and_sets_need_an_evaluation(name, fitted):
+    model = fitted(name)
+    with pytest.raises(NotFittedError, match=r"evaluate\(\).*evaluate\(nested=False\)") as raised:
+        predicted(model)
+    assert "\n" not in str(raised.value)
+    model.evaluate(nested=False)
+    own = predicted(model)
+    model.evaluate()
+    assert own.shape == predicted(model).shape
+    if own.dtype == float and not name.startswith("given"):
+        assert not np.allclose(own, predicted(model))
+
+
+def test_a_nested_evaluation_is_that_of_refits(fitted):
+    """The machine of each fold, fitted by hand to the other rows."""
+    model = fitted("groups", evaluated=True)
+    scores, folds = model.evaluate(), model.evaluate()._nested.units
+    outputs, machine = np.empty(N), clone(MACHINES["groups"][0])
+    for out in folds:
+        rest = np.delete(np.arange(N), out)
+        assert not set(GROUPS[out]) & set(GROUPS[rest])
+        outputs[out] = machine.fit(X[rest], NUMBERS[rest], groups=GROUPS[rest]).predict(X[out])
+    assert folds.n_units == 10
+    assert_allclose(scores.predictions.outputs, outputs)
+    assert scores["rmse"] == pytest.approx(np.sqrt(np.mean((NUMBERS - outputs) ** 2)))
+    own = model.evaluate(nested=False)
+    assert own["rmse"] == pytest.approx(np.sqrt(np.mean(model.held_out_.residuals**2)))
+
+
+@pytest.mark.filterwarnings("ignore::looms.BoundWarning")
+def test_nested_scores_of_classes_are_those_of_refits(fitted):
+    model = fitted("svm", evaluated=True)
+    scores, folds = model.evaluate(), model.evaluate()._nested.units
+    codes, wrong = (CLASSES == "yes").astype(int), np.empty(N)
+    for out in folds:
+        rest = np.delete(np.arange(N), out)
+        weight = class_factors(codes, np.ones(N), rest)
+        weight *= len(rest) / weight.sum()
+        one = SVCCV(**SVM).fit(X[rest], CLASSES[rest], sample_weight=weight)
+        wrong[out] = one.predict(X[out]) != CLASSES[out]
+    assert scores["error"] == pytest.approx(wrong.mean())
+    assert_array_equal(scores.decisions.wrong, wrong)
+
+
+@pytest.mark.parametrize("kind", ["numbers", "classes"])
+def test_other_metrics(kind, fitted):
+    if kind == "numbers":
+        model = fitted("transformed", evaluated=True)
+        y, outputs = model.evaluate().predictions.y, model.evaluate().predictions.outputs
+        scores = model.evaluate(metrics=["neg_mean_absolute_error", mean_absolute_error])
+        error = np.abs(y - outputs).mean()
+        expected = {"neg_mean_absolute_error": -error, "mean_absolute_error": error}
+    else:
+        model = fitted("classes", evaluated=True)
+        made = model.evaluate().decisions
+        right = (model.classes_[made.predicted] == CLASSES).mean()
+        names = ["accuracy", accuracy_score, "roc_auc", "neg_log_loss"]
+        scores = model.evaluate(metrics=names)
+        expected = {
+            "accuracy": right,
+            "accuracy_score": right,
+            "roc_auc": roc_auc_score(CLASSES, made.outputs),
+            "neg_log_loss": -model.evaluate()["log_loss"],
+        }
+    assert dict(scores) == pytest.approx(expected)
+    assert np.isnan(list(scores.standard_errors.values())).all()
+    assert scores.kind == model.evaluate().kind
+    assert set(model.evaluate()).isdisjoint(scores)  # which stays as it was
+    only = next(name for name in expected)
+    assert list(model.evaluate(metrics=only)) == [only]
+    with pytest.raises(TypeError, match="metrics must be"):
+        model.evaluate(metrics=[3])
+    with pytest.raises(ValueError, match="nested must be True or False"):
+        model.evaluate(nested="folds")
+
+
+def test_metrics_count_weights():
+    weight = RNG.uniform(0.5, 2.0, N) * (np.arange(N) % 5 > 0)
+    model = LSSVMRegressor().fit(X, NUMBERS, weight)
+    scores = model.evaluate(metrics="neg_mean_absolute_error")
+    expected = -model.evaluate()["mae"]
+    assert scores["neg_mean_absolute_error"] == pytest.approx(expected)
+    assert len(scores.rows) == np.count_nonzero(weight)
+
+
+@pytest.mark.filterwarnings("ignore::looms.OneClassWarning")
+def test_too_few_rows_for_folds():
+    few = np.r_[np.flatnonzero(CLASSES == "yes")[:2], np.flatnonzero(CLASSES == "no")[:20]]
+    model = LSSVMClassifierCV("linear").fit(X[few], CLASSES[few])
+    with pytest.raises(ValueError, match=r"fewer than 3.*evaluate\(nested=False\)"):
+        model.evaluate()
+    assert model.evaluate(nested=False).optimistic
+    many = SVCCV(**SVM, cv=12).set_params(cv=Units.of_numbers(np.arange(N) % 12).codes[0])
+    with pytest.raises(ValueError, match=r"12 folds.*evaluate\(nested=False\)"):
+        many.fit(X, CLASSES).evaluate()
+
+
+def test_a_choice_made_on_other_rows_cannot_be_repeated(fitted):
+    for name in ("classes", "svm", "transformed"):
+        changed = fitted(name).without([0, 7])
+        with pytest.raises(ValueError, match=r"anew.*evaluate\(nested=False\)"):
+            changed.evaluate()
+        assert changed.evaluate(nested=False).optimistic
+    given = fitted("given").without([0, 7])
+    assert not given.evaluate().optimistic
+
+
+def test_folds_that_were_used_up(fitted):
+    splits = [
+        (np.flatnonzero(np.arange(N) % 3 != k), np.flatnonzero(np.arange(N) % 3 == k))
+        for k in range(3)
+    ]
+    model = LSSVMRegressorCV("linear", cv=iter(splits)).fit(X, NUMBERS)
+    with pytest.raises(ValueError, match="iterator"):
+        model.evaluate()
+    assert LSSVMRegressorCV("linear", cv=splits).fit(X, NUMBERS).evaluate().kind == "nested 3-fold"
+
+
+def test_a_long_evaluation_says_so(fitted, monkeypatch):
+    model = fitted("classes")
+    model._fit_seconds = 20.0
+    with pytest.warns(UserWarning, match=r"about 3 minutes.*evaluate\(nested=False\)") as caught:
+        model.evaluate()
+    assert caught[0].filename == __file__
+    model = fitted("grid")
+    model._fit_seconds = 20.0
+    with pytest.warns(UserWarning, match="80 seconds"):
+        model.evaluate()
+
+
+def test_parameters_set_after_the_fit_change_no_evaluation(fitted):
+    model, expected = fitted("classes"), fitted("classes", evaluated=True).evaluate()
+    assert model.set_params(kernel="linear", threshold="f1").evaluate() == expected
+
+
+def test_rows_in_blocks_that_are_gone():
+    model = LSSVMRegressorCV("linear", rank=8).fit(ArrayBlocks(X), NUMBERS)
+    again = pickle.loads(pickle.dumps(model))
+    assert model.evaluate().kind == "nested 10-fold"
+    assert model.evaluate(nested=False) == again.evaluate(nested=False)
+    with pytest.raises(ValueError, match="needs the training rows"):
+        again.evaluate()
+    with pytest.raises(ValueError, match="needs the training rows"):
+        again.predict_interval(NEW)
+
+
+def test_a_report_takes_what_was_evaluated(fitted):
+    model = fitted("classes")
+    assert not summary(model)["loo"]["nested"]
+    assert model._own_scores is None  # the machine stays as it is
+    model.evaluate()
+    assert summary(model)["loo"]["nested"]
+
+
+def test_the_choice_of_a_pool():
+    model = NonconformityClassifier({"C": [1.0], "gamma": [0.1, 1.0]}, random_state=0)
+    scores = model.fit(X, CLASSES).evaluate()
+    assert list(scores) == ["error", "ber"]
+    accuracy = model.evaluate(metrics="accuracy")["accuracy"]
+    assert accuracy == pytest.approx(1 - scores["error"])
+
+
+def test_scores_are_public():
+    assert isinstance(LSSVMRegressor().fit(X, NUMBERS).evaluate(), looms.Scores)
