@@ -1,4 +1,4 @@
-"""Which transformer for mixed tables: scikit-learn's ColumnTransformer or skrub's TableVectorizer?
+"""Which transformer for mixed tables: looms' TablePreprocessor or skrub's TableVectorizer?
 
 Prints, for a CSV file with a column ``target``: ten-fold accuracy of two classifiers on what each
 makes of the table, the size of its skops file, the time to load it, the number of output columns,
@@ -98,7 +98,7 @@ def main():
     y = np.asarray(table.y, dtype=object).astype(str)
     extra = sorted(closure(["skrub"]) - closure(LOOMS_CLI))
     rivals = {
-        "ColumnTransformer": (TablePreprocessor(), []),
+        "TablePreprocessor": (TablePreprocessor(), []),
         "TableVectorizer": (vectorizer(), extra),
     }
     for name, (transformer, packages) in rivals.items():

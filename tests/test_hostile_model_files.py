@@ -17,7 +17,9 @@ import pandas as pd
 import pytest
 import skops.io
 from scipy import sparse
+from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from skops.io._audit import NODE_TYPE_MAPPING
@@ -182,10 +184,11 @@ def table():
         return make_pipeline(TablePreprocessor(), machine).fit(FRAME, TARGET)
 
 
-def step(model, name):
-    columns = model[0]["matrix"]
-    steps = {**columns.named_transformers_, "columns": columns}
-    return {**steps, **steps["numbers"].named_steps}[name]
+@functools.cache
+def column_transformer():
+    numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
+    parts = [("numbers", numbers, ["number"]), ("two", OneHotEncoder(), ["two"])]
+    return ColumnTransformer(parts).fit(FRAME)
 
 
 def texts(*values):
@@ -193,20 +196,20 @@ def texts(*values):
 
 
 INDICES = {
-    "fewer columns than categories": ("categories", {"_n_features_outs": [1, 1]}),
-    "more columns than categories": ("categories", {"_n_features_outs": [40, 10**6]}),
-    "categories out of order": ("categories", {"categories_": [texts("b", "a"), texts("u", "v")]}),
-    "numbers for categories": ("categories", {"categories_": [np.arange(50)[::-1]] * 2}),
-    "no rare categories": ("categories", {"_infrequent_enabled": False}),
-    "rare categories beyond": ("categories", {"_infrequent_indices": [np.array([99]), None]}),
-    "rare categories below": ("categories", {"_infrequent_indices": [np.array([-1]), None]}),
-    "a category left out": ("categories", {"drop_idx_": np.array([10**6, 0], dtype=object)}),
+    "fewer columns than categories": ("encode", {"_n_features_outs": [1, 1]}),
+    "more columns than categories": ("encode", {"_n_features_outs": [40, 10**6]}),
+    "categories out of order": ("encode", {"categories_": [texts("b", "a"), texts("u", "v")]}),
+    "numbers for categories": ("encode", {"categories_": [np.arange(50)[::-1]] * 2}),
+    "no rare categories": ("encode", {"_infrequent_enabled": False}),
+    "rare categories beyond": ("encode", {"_infrequent_indices": [np.array([99]), None]}),
+    "rare categories below": ("encode", {"_infrequent_indices": [np.array([-1]), None]}),
+    "a category left out": ("encode", {"drop_idx_": np.array([10**6, 0], dtype=object)}),
     "a category grouped away": (
-        *("categories", {"_drop_idx_after_grouping": texts(-(10**6), -(10**6))}),
+        *("encode", {"_drop_idx_after_grouping": texts(-(10**6), -(10**6))}),
     ),
-    "integers for the ones": ("categories", {"dtype": np.int8}),
+    "integers for the ones": ("encode", {"dtype": np.int8}),
     "columns beyond": ("columns", {"_transformer_to_input_indices": {"numbers": [10**9]}}),
-    "columns not named": ("columns", {"_columns": [["nowhere"], [], []]}),
+    "columns not named": ("columns", {"_columns": [["nowhere"], []]}),
     "a remainder": ("columns", {"remainder": "passthrough"}),
     "many processes": ("columns", {"n_jobs": 2}),
     "places that are none": ("columns", {"output_indices_": {"numbers": "all"}}),
@@ -222,8 +225,8 @@ INDICES = {
 @pytest.mark.parametrize("case", INDICES)
 def test_what_routines_use_as_an_index_is_refused_if_another(tmp_path, case):
     name, attributes = INDICES[case]
-    model = copy.deepcopy(table())
-    vars(step(model, name)).update(attributes)
+    model = copy.deepcopy(column_transformer() if name == "columns" else table())
+    vars(model if name == "columns" else model[0]._steps[name]).update(attributes)
     refused(tmp_path, *dumped(model), "its content is damaged")
 
 

@@ -545,7 +545,7 @@ NAMES = (
     ("looms.nowhere", "Thing"),
     ("loomsy", "Thing"),
     ("looms.kernels", "RBF.set_params"),
-    ("looms.tables._transformers", "Pipeline"),
+    ("looms.tables._preprocessor", "OneHotEncoder"),
     ("looms.model_files", "ModelFileError"),
     ("looms.optimize._search", "Recorder"),
     ("sklearn.utils._tags", "Tags"),
@@ -874,15 +874,27 @@ def test_a_stack_comes_back_whole(tmp_path):
 
 
 TAMPERED_STEPS = {
-    "categories of no column": ("categories", "categories_", []),
+    "categories of no column": ("encode", "categories_", []),
     "a mapping beyond the categories": (
-        *("categories", "_default_to_infrequent_mappings"),
+        *("encode", "_default_to_infrequent_mappings"),
         [np.full(6, 9)],
     ),
     "short means": ("scale", "mean_", np.ones(3)),
     "no scale": ("scale", "scale_", np.zeros(1)),
     "short medians": ("impute", "statistics_", np.ones(3)),
     "gaps of a column that is not there": ("gaps", "features_", np.array([7])),
+    "kinds of columns that are not there": ("table", "kinds_", {"nowhere": "number"}),
+    "kinds that are none": ("table", "kinds_", dict.fromkeys(FRAME, "anything")),
+    "kinds of other steps": ("table", "kinds_", dict.fromkeys(FRAME, "category")),
+    "fewer kinds than steps": ("table", "kinds_", {"n": "number"}),
+    "no steps": ("table", "_steps", {}),
+    "other steps": ("table", "_steps", {"encode": MaxAbsScaler().fit(POINTS)}),
+    "ranges of other columns": ("table", "ranges_", {"nowhere": [0.0, 1.0]}),
+    "ranges that are none": ("table", "ranges_", {"n": ["a", "b"]}),
+    "ranges in another order": ("table", "ranges_", {"n": [2.0, 1.0]}),
+    "other names": ("table", "feature_names_in_", np.array(["a"] * FRAME.shape[1], dtype=object)),
+    "another number of columns": ("table", "n_features_in_", 1),
+    "remarks that are none": ("table", "_found", [("dates", "a", 3)]),
 }
 
 
@@ -890,9 +902,7 @@ TAMPERED_STEPS = {
 def test_a_step_that_contradicts_itself_is_refused(tmp_path, case):
     name, attribute, value = TAMPERED_STEPS[case]
     table = copy.deepcopy(machine("table"))
-    steps = table["matrix"].named_transformers_
-    steps = {**steps, **steps["numbers"].named_steps}
-    setattr(steps[name], attribute, value)
+    setattr(table if name == "table" else table._steps[name], attribute, value)
     refused(tmp_path, table)
 
 

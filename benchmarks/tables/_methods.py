@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.kernel_approximation import Nystroem
@@ -90,12 +90,24 @@ class HoldOutXRFM(BaseEstimator):
         return np.asarray(self.machine_.predict_proba(X.astype(np.float32)))
 
 
-def _on_matrix(X: pd.DataFrame, machine: Any) -> Pipeline:
+class UnitVariance(TransformerMixin, BaseEstimator):
+    """The matrix that looms sees, but for numbers, which get unit variance."""
+
+    def fit(self, X: pd.DataFrame, y: object = None) -> UnitVariance:
+        self.table_ = TablePreprocessor()
+        matrix = self.table_.fit_transform(X)
+        numbers = self.table_.get_feature_names_out() == self.table_.columns_
+        deviations = np.where(numbers, matrix.std(axis=0), 1.0)
+        self.scale_ = np.where(deviations > 0, deviations, 1.0)
+        return self
+
+    def transform(self, X: pd.DataFrame) -> np.ndarray:
+        return self.table_.transform(X) / self.scale_
+
+
+def _on_matrix(machine: Any) -> Pipeline:
     """A peer on the matrix that looms sees, but for numbers, which get unit variance."""
-    columns = TablePreprocessor()
-    for name in [name for name in columns.get_params() if name.endswith("numbers__scale")]:
-        columns.set_params(**{name: StandardScaler()})
-    return make_pipeline(columns, machine)
+    return make_pipeline(UnitVariance(), machine)
 
 
 def looms(
@@ -113,24 +125,24 @@ def looms(
 
 def svc_grid(X: pd.DataFrame, classifier: bool, seed: int, threads: int) -> Pipeline:
     if classifier:
-        return _on_matrix(X, GridSVC(seed))
+        return _on_matrix(GridSVC(seed))
     folds = KFold(5, shuffle=True, random_state=seed)
     search = GridSearchCV(
         SVR(max_iter=MAX_ITERATIONS), GRID, cv=folds, scoring="neg_mean_squared_error"
     )
-    return _on_matrix(X, TransformedTargetRegressor(search, transformer=StandardScaler()))
+    return _on_matrix(TransformedTargetRegressor(search, transformer=StandardScaler()))
 
 
 def linear(X: pd.DataFrame, classifier: bool, seed: int, threads: int) -> Pipeline:
-    return _on_matrix(X, LogisticRegression(max_iter=1000) if classifier else RidgeCV(ALPHAS))
+    return _on_matrix(LogisticRegression(max_iter=1000) if classifier else RidgeCV(ALPHAS))
 
 
 def nystroem_ridge(X: pd.DataFrame, classifier: bool, seed: int, threads: int) -> Pipeline:
     features = Nystroem(n_components=min(300, len(X)), random_state=seed)
     if not classifier:
-        return _on_matrix(X, make_pipeline(features, RidgeCV(ALPHAS)))
+        return _on_matrix(make_pipeline(features, RidgeCV(ALPHAS)))
     ridge = CalibratedClassifierCV(RidgeClassifierCV(ALPHAS), cv=5, ensemble=False)
-    return _on_matrix(X, make_pipeline(features, ridge))
+    return _on_matrix(make_pipeline(features, ridge))
 
 
 def lightgbm(X: pd.DataFrame, classifier: bool, seed: int, threads: int) -> Any:
@@ -155,7 +167,7 @@ def catboost(X: pd.DataFrame, classifier: bool, seed: int, threads: int) -> Pipe
 
 
 def xrfm(X: pd.DataFrame, classifier: bool, seed: int, threads: int) -> Pipeline:
-    return _on_matrix(X, HoldOutXRFM(classifier, seed))
+    return _on_matrix(HoldOutXRFM(classifier, seed))
 
 
 def _gaps_as_text(X: pd.DataFrame) -> pd.DataFrame:

@@ -95,7 +95,7 @@ def test_a_machine_on_landmarks_of_a_table_in_blocks(looms, large, tmp_path, nam
     machine = saved.model[-1]
     assert machine.landmarks_.shape == (20, machine.n_features_in_)
     assert machine.loo_.n_samples == saved.metadata["n_rows"] == N
-    assert saved.metadata["ranges"]["a"] == [large["a"].min(), large["a"].max()]
+    assert saved.model[0].ranges_["a"] == [large["a"].min(), large["a"].max()]
     predicted = looms("predict", "m.skops", name)
     assert predicted.exit_code == 0, predicted.stderr
     assert "far outside" not in predicted.stderr

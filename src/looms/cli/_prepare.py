@@ -186,6 +186,11 @@ class Prepared:
     rows: AnyArray
     groups: AnyArray | None = None
 
+    @property
+    def anew(self) -> TablePreprocessor:
+        """An unfitted preprocessor, for refits to some of the rows: kinds are those of all."""
+        return TablePreprocessor(kinds=self.preprocessor.kinds_)
+
 
 def prepare_file(source: Source, columns: Columns, request: MachineRequest) -> Prepared:
     """The table of a file, prepared; notes on how it is understood go to stderr."""

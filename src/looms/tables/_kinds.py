@@ -64,7 +64,7 @@ class Read(NamedTuple):
         return self.kinds[0] if len(self.kinds) == 1 else "category"
 
 
-def read_column(column: Column, name: object) -> Read:
+def read_column(column: Column, name: object, known: Kind | None = None) -> Read:
     """Kinds and values of a column, each cell converted once.
 
     Parameters
@@ -73,21 +73,25 @@ def read_column(column: Column, name: object) -> Read:
         Numbers, dates, text, categories or booleans; an array holds numbers.
     name : object
         Name for messages.
+    known : str, optional
+        The kind, if it is known.
 
     Raises
     ------
     ValueError
         If the column holds something else, or infinite numbers.
     """
-    if isinstance(column, np.ndarray):
-        floats = as_floats(column, name, "number")
-        return Read(("number",) if _vary(floats, column) else (), floats)
+    if isinstance(column, np.ndarray) and known in (None, "number"):
+        return _read_floats(column, name, "number")
     pandas = require("pandas", "A table of mixed columns")
+    column = pandas.Series(column) if isinstance(column, np.ndarray) else column
+    if known == "category":
+        return _read_texts(column, (known,))
+    if known is not None:
+        return _read_floats(column, name, known)
     inferred = pandas.api.types.infer_dtype(column, skipna=True)
     if inferred in _NUMBERS or inferred in _DATES:
-        kind: Kind = "number" if inferred in _NUMBERS else "date"
-        floats = as_floats(column, name, kind)
-        return Read((kind,) if _vary(floats, column) else (), floats)
+        return _read_floats(column, name, "number" if inferred in _NUMBERS else "date")
     gaps = column.isna().to_numpy()
     kinds: dict[bytes, tuple[Kind, AnyArray]] = {}  # by the days that they read
     if inferred == "string" and _may_be_dates(str(column[~gaps].iloc[0])):
@@ -103,10 +107,18 @@ def read_column(column: Column, name: object) -> Read:
             f"column {name!r} holds {inferred} values, which are neither numbers, dates, text nor "
             "booleans: leave it out or convert it"
         )
+    return _read_texts(column, tuple(kind for kind, _ in kinds.values()) or ("category",))
+
+
+def _read_floats(column: Column, name: object, kind: Kind) -> Read:
+    floats = as_floats(column, name, kind)
+    return Read((kind,) if _vary(floats, column) else (), floats)
+
+
+def _read_texts(column: pd.Series, kinds: tuple[Kind, ...]) -> Read:
     texts, codes = _texts(column)
     varies = len(codes) > 0 and bool((codes != codes[0]).any())
-    of = tuple(kind for kind, _ in kinds.values()) or ("category",)
-    return Read(of if varies else (), texts, codes)
+    return Read(kinds if varies else (), texts, codes)
 
 
 def _vary(floats: AnyArray, column: Column) -> bool:

@@ -12,10 +12,10 @@ from sklearn.impute import MissingIndicator, SimpleImputer
 from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from looms._checks import check_count
+from looms._checks import check_count, check_known
 from looms._typing import AnyArray, Array, Matrix
 from looms.tables._columns import Column, check_names, columns_of, names_in, rows
-from looms.tables._kinds import Kind, converted, read_column
+from looms.tables._kinds import KINDS, Kind, converted, read_column
 from looms.tables._remarks import Remark, remarks_on, sentence
 from looms.tables._transformers import PairScaler, SparseColumns
 
@@ -50,6 +50,10 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Most features that one column of categories becomes. If it has more values, the rarest
         share one feature, which is also that of values that `fit` did not meet; otherwise such a
         value is zero in all features of its column.
+    kinds : dict of str to str, default=None
+        ``kinds_`` of columns for which they are known; those of the others are found. For refits to
+        some of the rows of a table, give those of the whole: if its only cell that is no date is
+        not among these rows, the column would be one of dates, and that cell refused.
 
     Attributes
     ----------
@@ -96,8 +100,8 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     _found: list[Any]
     _steps: dict[str, Any]
 
-    def __init__(self, max_categories: int = 40) -> None:
-        self.max_categories = max_categories
+    def __init__(self, max_categories: int = 40, kinds: Mapping[str, Kind] | None = None) -> None:
+        self.max_categories, self.kinds = max_categories, kinds
 
     def fit(
         self, X: Any, y: object = None, ranges: Mapping[str, list[float]] | None = None
@@ -217,7 +221,8 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         places: Sequence[Any] = range(X.shape[1]) if names is None else names
         called = [f"x{k}" for k in places] if names is None else names
         columns = dict(zip(called, columns_of(X, places), strict=True))
-        read = {name: read_column(column, name) for name, column in columns.items()}
+        given = self._given(called)
+        read = {name: read_column(of, name, given.get(name)) for name, of in columns.items()}
         self.kinds_ = {name: of.kind for name, of in read.items() if of.kinds}
         if not self.kinds_:
             of_one = " in its one sample" if X.shape[0] == 1 else ""
@@ -234,6 +239,15 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             for name, of in own
         }
         return parts
+
+    def _given(self, names: Sequence[str]) -> Mapping[str, Kind]:
+        """``kinds``, checked."""
+        given = self.kinds or {}
+        for name, kind in given.items():
+            check_known(kind, f"kind of {name!r}", KINDS)
+            if name not in names:
+                raise ValueError(f"kinds has {name!r}, which is no column of the table")
+        return given
 
     def _fit_sparse(self, X: Matrix) -> Matrix:
         columns = SparseColumns()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -16,9 +16,9 @@ from looms.tables._columns import Column
 from looms.tables._kinds import Read, data_row
 
 #: With fewer rows, different values are not a sign of an identifier.
-FEWEST_ROWS = 20
-#: With fewer different values, rows that share one are not a sign of a group.
-MOST_CLASSES = 20
+_FEWEST_ROWS = 20
+#: With so many different values or fewer, rows that share one are not a sign of a group.
+_FEW_VALUES = 20
 #: Name of a column of whole numbers that may be identifiers.
 _IDENTIFIER = re.compile(
     r"(?i:(?:^|[^a-z])(?:id|no|nr|number))$|[a-z](?:I[Dd]|No|N[Rr]|Number)$"
@@ -30,7 +30,7 @@ DATES = {
     "day-first date": ", the day before the month,",
     "month-first date": ", the month before the day,",
 }
-#: What to do, by the topic of a remark; `{columns}` are the names of its columns.
+#: What to do, by the topic of a remark.
 ADVICE = {
     "dates": "; leave it out unless new rows have the same dates, and if rows resemble the next "
     "ones, hold out windows of time, as GapKFold does",
@@ -134,7 +134,7 @@ def _on_repeats(read: Mapping[str, Read]) -> Iterator[Remark]:
         if len(n_of) == len(codes):
             alike.append(name)
         elif (
-            len(n_of) > MOST_CLASSES
+            len(n_of) > _FEW_VALUES
             and n_of[n_of > 1].sum() > len(codes) / 2
             and (of.kind == "category" or _IDENTIFIER.search(name) or _in_blocks(codes))
         ):
@@ -154,7 +154,7 @@ def _on_repeats(read: Mapping[str, Read]) -> Iterator[Remark]:
 
 def _codes(of: Read) -> AnyArray | None:
     """Number of each different value from 0, gaps too; None for what is no name or number."""
-    if len(of.values) < FEWEST_ROWS:
+    if len(of.values) < _FEWEST_ROWS:
         return None
     if of.codes is not None:
         return of.codes + 1
@@ -167,8 +167,3 @@ def _codes(of: Read) -> AnyArray | None:
 def _in_blocks(codes: AnyArray) -> bool:
     """True if the rows with each value follow one another, like the visits of each patient."""
     return bool(1 + (np.diff(codes) != 0).sum() == len(np.unique(codes)))
-
-
-def columns_of_topic(remarks: Collection[Remark], topic: str) -> list[str]:
-    """Names of the columns in remarks of one topic."""
-    return [name for remark in remarks if remark.topic == topic for name in remark.columns]
