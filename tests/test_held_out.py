@@ -95,8 +95,8 @@ def test_targets_of_plus_and_minus_one_may_be_numbers_or_classes(y):
     y = np.array(y)
     text = repr(HeldOut(y, 0.5 * y))
     assert ": rmse=0.5 ± 0, mae=0.5 ± 0, r2=" in text
-    assert "; if ±1 are classes, error rates and AUC are in scores_ of the machine)" in text
-    assert "scores_" not in repr(HeldOut(2 * y, y))
+    assert "; if ±1 are classes, error rates and AUC are in evaluate() of the machine)" in text
+    assert "evaluate" not in repr(HeldOut(2 * y, y))
 
 
 def test_a_sample_of_weight_zero_is_in_no_figure():

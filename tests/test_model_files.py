@@ -24,6 +24,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
+from evaluated import evaluated
 from pairwise import in_turn
 from scipy import sparse
 from sklearn.base import BaseEstimator
@@ -152,6 +153,7 @@ def test_what_was_held_out_comes_back(tmp_path, target, options):
     else:
         numbers = signal if target == "two targets" else signal[:, 0]
         model = LSSVMRegressorCV(**options).fit(samples, numbers, groups=groups)
+    model.evaluate()
     save_model(tmp_path / "m.skops", model, {})
     loaded = load_model(tmp_path / "m.skops").model
     for name in ("held_out_", "loo_"):
@@ -165,9 +167,6 @@ def test_what_was_held_out_comes_back(tmp_path, target, options):
     assert loaded.evaluate().standard_errors == pytest.approx(
         model.evaluate().standard_errors, nan_ok=True
     )
-    if model.evaluate()._nested is None:
-        assert loaded.evaluate()._nested is None
-        return
     assert [repr(machine) for machine in loaded.evaluate()._nested.machines] == [
         repr(machine) for machine in model.evaluate()._nested.machines
     ]
@@ -639,18 +638,25 @@ FRAME = pd.DataFrame({"n": [*range(11), None], "k": [*"abcdefabcde", None]})
 MACHINES = {
     "two classes": lambda: LSSVMClassifierCV("linear").fit(POINTS, LABELS == "a"),
     "in folds": lambda: LSSVMClassifierCV("linear").fit(POINTS, LABELS == "a"),
-    "nested": lambda: LSSVMClassifierCV("linear", search="grid", cv=3).fit(POINTS, LABELS == "a"),
+    "nested": lambda: evaluated(
+        LSSVMClassifierCV("linear", search="grid", cv=3).fit(POINTS, LABELS == "a"), nested=True
+    ),
     "three classes": lambda: LSSVMClassifierCV("ard", calibration="isotonic").fit(POINTS, LABELS),
     "regression": lambda: regressor(np.eye(6)),
     "stack": lambda: LSSVMRegressorCV(["linear", "rbf"], combine="stack").fit(
         POINTS,
         POINTS[:, 0] + np.abs(POINTS[:, 1]) + 0.4 * np.random.default_rng(1).normal(size=12),
     ),
-    "transformed": lambda: TransformedTargetRegressorCV(
-        LSSVMRegressorCV("linear"), ["none", "log"]
-    ).fit(POINTS, np.exp(POINTS[:, 0])),
+    "transformed": lambda: evaluated(
+        TransformedTargetRegressorCV(LSSVMRegressorCV("linear"), ["none", "log"]).fit(
+            POINTS, np.exp(POINTS[:, 0])
+        ),
+        nested=True,
+    ),
     "svm": lambda: SVCCV("linear").fit(POINTS, LABELS),
-    "nested svm": lambda: SVCCV("linear", param_grid={"C": [1.0]}).fit(POINTS, LABELS),
+    "nested svm": lambda: evaluated(
+        SVCCV("linear", param_grid={"C": [1.0]}).fit(POINTS, LABELS), nested=True
+    ),
     "pool": lambda: NonconformityClassifier().fit(POINTS, LABELS == "a"),
     "pool of three": lambda: NonconformityClassifier(validation="loo").fit(POINTS, LABELS),
     "table": lambda: TablePreprocessor().fit(FRAME),
@@ -710,38 +716,45 @@ TAMPERED = [
     ("two classes", "held_out_", None),
     ("two classes", "held_out_", HeldOut(np.ones(3), np.ones(3))),
     ("nested", "units_", None),
-    ("nested", "_nested", 3),
+    ("nested", "_nested_scores", 3),
+    ("nested._nested_scores", "_nested", 3),
+    ("nested._nested_scores", "rows", np.arange(3)),
+    ("nested._nested_scores", "kind", 3),
+    ("nested._nested_scores", "with_errors", {"error": 3}),
+    ("nested._nested_scores", "with_errors", {"error": ("no", 0.0)}),
+    ("nested._nested_scores", "decisions", "no"),
+    ("nested._nested_scores", "predictions", HeldOut(np.ones(3), np.ones(3))),
     ("in folds", "_outer_seed", np.arange(3)),
     ("in folds", "_unfitted", 3),
     ("nested", "fit_weight_", np.eye(12)[0]),
-    ("nested.evaluate()._nested", "machine", np.full(12, 99)),
-    ("nested.evaluate()._nested", "machine", np.zeros(3)),
-    ("nested.evaluate()._nested", "machine", np.zeros(1, dtype=int)),
-    ("nested.evaluate()._nested", "whole", "no"),
-    ("nested.evaluate()._nested", "units", Units.of_numbers(np.arange(12) // 2)),
-    ("nested.evaluate()._nested.units", "number", np.linspace(0.0, 1.0, 12)[None]),
-    ("nested.evaluate()._nested", "held_out", HeldOut(np.ones(3), np.ones(3))),
-    ("nested.evaluate()._nested", "machines", ("linear",) * 9),
-    ("nested.evaluate()._nested", "machines", "linear" * 9),
-    ("nested.evaluate()._nested", "machines", ((),) * 9),
-    ("nested.evaluate()._nested", "machines", (Setting(Linear(), "x"),) * 9),
-    ("nested.evaluate()._nested", "machines", (Setting(Linear(), -1.0),) * 9),
+    ("nested._nested_scores._nested", "machine", np.full(12, 99)),
+    ("nested._nested_scores._nested", "machine", np.zeros(3)),
+    ("nested._nested_scores._nested", "machine", np.zeros(1, dtype=int)),
+    ("nested._nested_scores._nested", "whole", "no"),
+    ("nested._nested_scores._nested", "units", Units.of_numbers(np.arange(12) // 2)),
+    ("nested._nested_scores._nested.units", "number", np.linspace(0.0, 1.0, 12)[None]),
+    ("nested._nested_scores._nested", "held_out", HeldOut(np.ones(3), np.ones(3))),
+    ("nested._nested_scores._nested", "machines", ("linear",) * 9),
+    ("nested._nested_scores._nested", "machines", "linear" * 9),
+    ("nested._nested_scores._nested", "machines", ((),) * 9),
+    ("nested._nested_scores._nested", "machines", (Setting(Linear(), "x"),) * 9),
+    ("nested._nested_scores._nested", "machines", (Setting(Linear(), -1.0),) * 9),
     (
-        "nested.evaluate()._nested",
+        "nested._nested_scores._nested",
         "machines",
         ((KernelMember(1.0, Linear(), 1.0, np.ones(5), 0.0),),) * 9,
     ),
     (
-        "nested.evaluate()._nested",
+        "nested._nested_scores._nested",
         "machines",
         ((KernelMember(1.0, Linear(), 1.0, 0, 0.0, np.ones(3)),),) * 9,
     ),
-    ("nested.evaluate()._nested.decisions", "predicted", np.full(12, 2)),
-    ("nested.evaluate()._nested.decisions", "probabilities", np.ones(5)),
-    ("nested.evaluate()._nested.decisions", "wrong", np.ones(5)),
-    ("nested.evaluate()._nested", "decisions", "no"),
-    ("nested.evaluate()._nested", "auc", "no"),
-    ("nested.evaluate()._nested", "rows", np.arange(3)),
+    ("nested._nested_scores._nested.decisions", "predicted", np.full(12, 2)),
+    ("nested._nested_scores._nested.decisions", "probabilities", np.ones(5)),
+    ("nested._nested_scores._nested.decisions", "wrong", np.ones(5)),
+    ("nested._nested_scores._nested", "decisions", "no"),
+    ("nested._nested_scores._nested", "auc", "no"),
+    ("nested._nested_scores._nested", "rows", np.arange(3)),
     ("two classes", "selection_weight_", -np.ones(12)),
     ("two classes", "candidates_", None),
     ("two classes", "best_index_", 7),
@@ -752,7 +765,7 @@ TAMPERED = [
     ("two classes.selection_", "stages", ((12, 3),)),
     ("two classes.selection_", "at_bounds", None),
     ("two classes", "_unfitted", LSSVMRegressor()),
-    ("svm", "_unfitted", SVCCV()),
+    ("svm", "_unfitted", LSSVMRegressor()),
     ("svm", "loo_score_", None),
     ("pool", "_seed", "no"),
     ("three classes._leading", "kernel", ARD(gammas=np.ones(5))),
@@ -787,17 +800,20 @@ TAMPERED = [
     ("transformed", "loo_", HeldOut(np.ones(3), np.ones(3))),
     ("transformed", "_repeated", np.ones(3)),
     ("transformed", "candidates_", None),
-    ("transformed", "_nested", 3),
+    ("transformed", "_nested_scores", 3),
+    ("transformed._nested_scores._nested", "machines", ("transformed",)),
+    ("stack", "_own_scores", 3),
+    ("stack", "_in_folds", 3),
     ("svm", "fit_weight_", np.ones(5)),
     ("svm", "selection_weight_", -np.ones(12)),
     ("svm", "X_fit_", np.zeros((12, 5))),
     ("svm", "held_out_", HeldOut(np.ones(3), np.ones(3))),
     ("svm", "units_", Units.rows(5)),
-    ("nested svm", "_nested", 3),
-    ("nested svm.evaluate()._nested", "machines", ("svm",)),
-    ("nested svm.evaluate()._nested", "units", Units.rows(5)),
-    ("nested svm.evaluate()._nested", "rows", np.arange(3)),
-    ("nested svm.evaluate()._nested", "decisions", "no"),
+    ("nested svm", "_nested_scores", 3),
+    ("nested svm._nested_scores._nested", "machines", ("svm",)),
+    ("nested svm._nested_scores._nested", "units", Units.rows(5)),
+    ("nested svm._nested_scores._nested", "rows", np.arange(3)),
+    ("nested svm._nested_scores._nested", "decisions", "no"),
     ("pool", "validation_scores_", np.ones((1, 1))),
     ("pool", "_labels_by_others", np.zeros(1, dtype=int)),
     ("pool", "classes_", np.array(["a", "b", "c"])),
@@ -869,7 +885,7 @@ def test_a_stack_comes_back_whole(tmp_path):
     assert [one.weight for one in loaded.members_] == [one.weight for one in model.members_]
     assert loaded.candidates_[loaded.best_index_].kernel is loaded.kernel_
     assert loaded.evaluate() == pytest.approx(model.evaluate())
-    ours, theirs = (one.predict_interval(POINTS, 0.8) for one in (loaded, model))
+    ours, theirs = (evaluated(one).predict_interval(POINTS, 0.8) for one in (loaded, model))
     np.testing.assert_allclose(ours, theirs)
 
 

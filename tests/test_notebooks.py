@@ -70,18 +70,21 @@ def test_nested_predictions_show_the_scores_of_the_machine(kind):
     machine = LSSVMClassifierCV(search="grid") if kind == "classes" else LSSVMRegressorCV("linear")
     data = (X[:100:2], Y[:100:2]) if kind == "classes" else load_diabetes(return_X_y=True)
     machine.fit(*(values[:60] for values in data))
-    cells = dict(rows_of(machine.evaluate()._nested)[1:])
-    assert set(cells) == set(machine.evaluate())
-    for name, value in machine.evaluate().items():
-        error = machine.evaluate().standard_errors[name]
-        assert cells[name] == f"{value:.4g} ± {error:.2g}"
-        assert f"{name}={cells[name]}" in repr(machine.evaluate()._nested)
+    scores = machine.evaluate()
+    cells = dict(rows_of(scores)[1:])
+    assert set(cells) == set(scores)
+    for name, value in scores.items():
+        assert cells[name] == f"{value:.4g} ± {scores.standard_errors[name]:.2g}"
+        assert any(
+            line.split() == [name, *cells[name].split()] for line in repr(scores).splitlines()
+        )
+    assert scores.kind in text_of(scores)
 
 
 def test_held_out_outputs_show_figures():
     loo = LSSVMClassifier().fit(X, Y).loo_
     assert [row[0] for row in rows_of(loo)[1:]] == ["rmse", "mae", "r2"]
-    remark = "f ±1 are classes, error rates and AUC are in scores_ of the machine"
+    remark = "f ±1 are classes, error rates and AUC are in evaluate() of the machine"
     assert remark in text_of(loo)
     assert remark in repr(loo)
 

@@ -1,7 +1,5 @@
 """Scores of held-out predictions: against plain formulas, refits, and chance."""
 
-import pickle
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -17,12 +15,10 @@ from sklearn.metrics import (
 )
 
 from looms import (
-    SVCCV,
     LSSVMClassifier,
     LSSVMClassifierCV,
     LSSVMRegressor,
     LSSVMRegressorCV,
-    TransformedTargetRegressorCV,
 )
 from looms._classes import class_indices
 from looms._scores import class_scores, effective_size, number_scores
@@ -170,12 +166,12 @@ def test_of_a_machine_are_of_pairs_left_out(target, together, weight):
     expected = {
         "error": np.average(wrong, weights=w),
         "ber": mean_class_error(labels[train], wrong, w),
-        "auc": model.evaluate()["auc"],
+        "auc": model.evaluate(nested=False)["auc"],
         "log_loss": np.average(losses, weights=w),
     }
-    assert model.evaluate() == pytest.approx(expected, rel=1e-6)
-    assert list(model.evaluate().standard_errors) == list(expected)
-    assert all(0 < error < 1 for error in model.evaluate().standard_errors.values())
+    assert model.evaluate(nested=False) == pytest.approx(expected, rel=1e-6)
+    assert list(model.evaluate(nested=False).standard_errors) == list(expected)
+    assert all(0 < error < 1 for error in model.evaluate(nested=False).standard_errors.values())
 
 
 @pytest.mark.parametrize("cv", [3, "4x3", GapKFold(4, 2, np.arange(N) * 9 % N)])
@@ -194,8 +190,8 @@ def test_of_folds_areas_are_within_folds(cv):
             if weight > 0:
                 right, total = right + weight * roc_auc_score(positive, f), total + weight
         areas.append(right / total)
-    assert model.evaluate()["auc"] == pytest.approx(np.mean(areas))
-    assert all(np.isfinite(list(model.evaluate().standard_errors.values())))
+    assert model.evaluate(nested=False)["auc"] == pytest.approx(np.mean(areas))
+    assert all(np.isfinite(list(model.evaluate(nested=False).standard_errors.values())))
 
 
 @pytest.mark.parametrize(
@@ -206,39 +202,24 @@ def test_of_folds_areas_are_within_folds(cv):
 def test_of_numbers_are_of_the_outputs_held_out(options):
     options = dict(options)
     groups = options.pop("groups", None)
-    nested = None if isinstance(options.get("cv"), GapKFold) else "auto"
-    model = LSSVMRegressorCV(nested=nested, **options).fit(
+    model = LSSVMRegressorCV(**options).fit(
         X, SIGNAL, sample_weight=WEIGHTS["some are zero"], groups=groups
     )
     kept = model.fit_weight_ > 0
-    outputs = model.held_out_.outputs[kept]
-    if model.evaluate()._nested is not None:
-        outputs = model.evaluate()._nested.held_out.outputs
     y, w = SIGNAL[kept], model.loo_.sample_weight[kept]
-    assert model.evaluate()["rmse"] == pytest.approx(
-        root_mean_squared_error(y, outputs, sample_weight=w)
-    )
-    assert model.evaluate()["r2"] == pytest.approx(r2_score(y, outputs, sample_weight=w))
-    assert model.evaluate().standard_errors["rmse"] > 0
+    for nested in (True, False):
+        scores = model.evaluate(nested=nested)
+        outputs = model.held_out_.outputs[kept]
+        if nested:
+            outputs = scores._nested.held_out.outputs
+        expected = root_mean_squared_error(y, outputs, sample_weight=w)
+        assert scores["rmse"] == pytest.approx(expected)
+        assert scores["r2"] == pytest.approx(r2_score(y, outputs, sample_weight=w))
+        assert scores.standard_errors["rmse"] > 0
 
 
-@pytest.mark.slow
-def test_they_are_made_once_and_again_after_another_fit(monkeypatch):
-    model = LSSVMClassifierCV(search="grid", kernel="linear").fit(X, LABELS["two classes"])
-    first = model.evaluate()
-    made = type(model)._scored_anew
-    monkeypatch.setattr(type(model), "_scored_anew", None)
-    assert model.evaluate() == first
-    assert model.evaluate().standard_errors.keys() == first.keys()
-    kept = pickle.loads(pickle.dumps(model))
-    assert "_held_out_scores" not in vars(kept)
-    monkeypatch.setattr(type(model), "_scored_anew", made)
-    assert kept.evaluate() == first
-    model.evaluate()["error"] = 7.0
-    assert model.evaluate() == first
-    other = RNG.permutation(LABELS["two classes"])
-    assert model.fit(X, other).evaluate() != first
-    without = LSSVMClassifier(calibration=None).fit(X, other)
+def test_without_probabilities_there_is_no_log_loss():
+    without = LSSVMClassifier(calibration=None).fit(X, LABELS["two classes"])
     assert list(without.evaluate()) == ["error", "ber", "auc"]
 
 
@@ -328,61 +309,3 @@ def test_an_area_of_one_is_no_certainty(sizes):
 def test_an_area_without_classes_that_meet_has_no_standard_error():
     made = np.array([0, 0, 1]), np.zeros(3), (np.nan, np.full(3, np.nan)), np.ones(3)
     assert np.isnan(class_scores(*made)["auc"]).all()
-
-
-MANY = RNG.normal(size=(1001, 2))
-UNCERTAIN = MANY[:, 0] + RNG.normal(size=1001)
-
-
-@pytest.mark.parametrize(
-    "model",
-    [
-        LSSVMClassifierCV(rank=20),
-        LSSVMRegressorCV(rank=20),
-        LSSVMRegressorCV("linear"),  # of more than 1000 rows
-        LSSVMClassifierCV("linear", cv=np.arange(1001) % 5),
-        SVCCV("linear", param_grid={"C": [1.0]}),
-        TransformedTargetRegressorCV(LSSVMRegressorCV("linear"), "none"),
-    ],
-    ids=["landmarks", "numbers on landmarks", "many rows", "splits", "svm", "transformed"],
-)
-@pytest.mark.slow
-def test_scores_of_the_rows_that_chose_say_so_once(model):
-    n = 120 if isinstance(model, SVCCV) else 1001
-    y = UNCERTAIN > 0 if isinstance(model, LSSVMClassifierCV | SVCCV) else UNCERTAIN
-    model.fit(MANY[:n], y[:n])
-    assert "scores_" not in model._repr_html_()
-    remedy = "fit with nested='folds', or use looms.assess"
-    for again in range(3):
-        machine = pickle.loads(pickle.dumps(model)) if again == 0 else model
-        machine = model.fit(MANY[:n], y[:n]) if again == 2 else machine
-        with pytest.warns(OptimisticScoresWarning, match=remedy) as caught:
-            assert machine.evaluate().keys() == machine.evaluate().standard_errors.keys()
-        assert len(caught) == 1
-        assert caught[0].filename == __file__
-
-
-@pytest.mark.slow
-def test_what_cannot_be_repeated_in_folds_is_not_advised():
-    splits = [GapKFold(12), GapKFold(5)]
-    for kind in (LSSVMClassifierCV("linear"), SVCCV("linear", param_grid={"C": [1.0]})):
-        for cv, advised in zip(splits, (False, True), strict=True):
-            model = kind.set_params(cv=cv).fit(MANY[:120], UNCERTAIN[:120] > 0)
-            with pytest.warns(OptimisticScoresWarning) as caught:
-                assert model.evaluate()["error"] < 0.5
-            assert ("nested='folds'" in str(caught[0].message)) is advised
-    rare = np.where(np.arange(120) < 2, 2, UNCERTAIN[:120] > 0)
-    model = LSSVMClassifierCV("linear").fit(MANY[:120], rare)
-    with pytest.warns(OptimisticScoresWarning, match="for honest ones use looms.assess"):
-        assert model.evaluate()["error"] < 0.5
-
-
-@pytest.mark.slow
-def test_scores_of_machines_that_were_given_or_asked_for_are_read_without_a_warning():
-    for model in (
-        LSSVMRegressor("linear"),
-        LSSVMRegressorCV("linear"),
-        LSSVMRegressorCV(rank=20),
-        TransformedTargetRegressorCV(LSSVMRegressor("linear"), "none"),
-    ):
-        assert model.fit(MANY, UNCERTAIN).evaluate()["r2"] > 0.3

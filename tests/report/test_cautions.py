@@ -73,8 +73,10 @@ def points():
 @pytest.mark.slow
 def test_a_good_fit_has_few(points):
     X, y = points
-    assert titles(quietly(LSSVMClassifierCV("linear"), X, y)) == {}
-    found = titles(quietly(LSSVMClassifierCV("linear"), X, y))
+    model = quietly(LSSVMClassifierCV("linear"), X, y)
+    found = titles(model)
+    model.evaluate()
+    assert titles(model) == {}
     assert set(found) == {"No outer estimate"}
     assert "chose 1 hyper-parameter," in found["No outer estimate"][1]
 
@@ -220,7 +222,9 @@ def test_no_better_than_a_guess(points):
 def test_probabilities_worse_than_a_guess():
     rng = np.random.default_rng(2)
     noise, y = rng.normal(size=(80, 5)), rng.permutation(80) % 2
-    found = titles(quietly(LSSVMClassifierCV("ard", calibration="isotonic"), noise, y))
+    model = quietly(LSSVMClassifierCV("ard", calibration="isotonic"), noise, y)
+    model.evaluate()
+    found = titles(model)
     assert "larger than that of the shares of the classes, 0.693" in found[WORSE][1]
     assert WORSE not in titles(LSSVMClassifier(calibration=None).fit(noise, y))
     weight = np.where(y == 1, 9.0, 1.0)
@@ -554,6 +558,8 @@ def test_few_groups_are_named_as_the_cause(n_groups, few):
 def test_a_choice_repeated_without_each_sample_is_no_caution(points):
     X, y = points
     model = quietly(LSSVMClassifierCV("linear", search="grid"), X, y)
+    assert "No outer estimate" in titles(model)
+    model.evaluate()
     assert titles(model) == {}
     found = summary(model)
     assert found["headline"]["honest"] is True

@@ -386,12 +386,11 @@ def test_curves_are_of_what_is_held_out():
         ((decided > model.threshold_)[~y].mean(), (decided > model.threshold_)[y].mean())
     )
     model = LSSVMClassifierCV(search="grid").fit(X, y)
+    made = model.evaluate().decisions
     roc = RocDisplay.compute(model)
-    assert roc.areas["True"] == pytest.approx(
-        roc_auc_score(y, model.evaluate(nested=False)._nested.decisions.outputs)
-    )
+    assert roc.areas["True"] == pytest.approx(roc_auc_score(y, made.outputs))
     assert roc.chosen is None  # each row has a threshold of its own
-    p = model.evaluate(nested=False)._nested.decisions.probabilities[:, 1]
+    p = made.probabilities[:, 1]
     expected = reliability_curve(np.where(y, 1.0, -1.0), p)
     curve = ReliabilityDisplay.compute(model).curves["True"]
     np.testing.assert_allclose(curve.share, expected.share)

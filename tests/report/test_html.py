@@ -274,9 +274,9 @@ def test_a_page_names_how_samples_were_held_out(search, numbers, held_out):
     y = X[:, 0] + rng.normal(size=60)
     options = dict(options)
     Estimator = LSSVMRegressorCV if numbers else LSSVMClassifierCV
-    nested = "auto" if search == "grid" else None
-    estimator = Estimator(cv=options.pop("cv", None), search=search, nested=nested)
+    estimator = Estimator(cv=options.pop("cv", None), search=search)
     model = estimator.fit(X, y if numbers else y > 0, **options)
+    model.evaluate(nested=search == "grid")
     page = render(Facts(model))
     assert f"{method.capitalize()} figures" in page
     assert ("an optimistic figure" in page) == (search == "gradient")

@@ -23,7 +23,7 @@ from looms.report.model import model_of, predicted_labels
 
 def scores_of(model):
     """Value and standard error of the figures that a report shows."""
-    return model_of(model).scored.scores
+    return model_of(model).scores.with_errors
 
 
 def test_two_classes(binary):
@@ -32,7 +32,7 @@ def test_two_classes(binary):
     scores = scores_of(model)
     assert scores["error"][0] == pytest.approx(np.mean(predicted != y))
     assert scores["ber"][0] == pytest.approx(1 - balanced_accuracy_score(y, predicted))
-    assert {name: value for name, (value, _) in scores.items()} == model[-1].evaluate()
+    assert {name: value for name, (value, _) in scores.items()} == model[-1].evaluate(nested=False)
     n, rate = error_by_class(model_of(model))
     assert n.tolist() == [(y == label).sum() for label in model.classes_]
     p = (rate * n + 1) / (n + 2)
@@ -47,7 +47,7 @@ def test_several_classes(several):
     predicted = model.classes_[predicted_labels(model_of(model))]
     scores = scores_of(model)
     assert scores["ber"][0] == pytest.approx(1 - balanced_accuracy_score(y, predicted))
-    assert {name: value for name, (value, _) in scores.items()} == model.evaluate()
+    assert {name: value for name, (value, _) in scores.items()} == model.evaluate(nested=False)
 
 
 def test_numbers(regression):
@@ -100,7 +100,8 @@ def test_samples_count_by_their_weight(weighted):
     model, _, y, weight = weighted
     said = predicted_labels(model_of(model))
     scores, by_weight = scores_of(model), {"sample_weight": weight}
-    _, rows, decisions = model_of(model).scored
+    made = model_of(model).scores
+    rows, decisions = made.rows, made.decisions
     rate = np.average(decisions.wrong, weights=weight[rows])
     assert scores["error"][0] == pytest.approx(rate)
     assert scores["error"][0] != pytest.approx(decisions.wrong.mean())

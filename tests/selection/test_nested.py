@@ -184,15 +184,13 @@ def test_points_that_cannot_be_solved_are_not_taken(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("n_features", "nested", "taken"),
+    ("n_features", "taken", "more"),
     [
-        (4, None, {"decompose_features": 1}),
-        (4, "auto", {"decompose_features": 1}),
-        (60, None, {"decompose": 1, "Dense": 1}),
-        (60, "auto", {"Dense": 17}),
+        (4, {"decompose_features": 1}, {"decompose_features": 1}),
+        (60, {"decompose": 1, "Dense": 1}, {"Dense": 17}),
     ],
 )
-def test_a_grid_of_a_linear_machine_takes_one_decomposition(monkeypatch, n_features, nested, taken):
+def test_a_grid_of_a_linear_machine_takes_one_decomposition(monkeypatch, n_features, taken, more):
     S = RNG.standard_normal((40, n_features))
     y = S[:, 0] + RNG.standard_normal(40)
     counts = Counter()
@@ -206,8 +204,11 @@ def test_a_grid_of_a_linear_machine_takes_one_decomposition(monkeypatch, n_featu
     counted(_objective, "decompose_features")
     counted(_objective, "decompose")
     counted(_objective, "Dense")
-    model = LSSVMRegressorCV("linear", search="grid", nested=nested).fit(S, y)
+    model = LSSVMRegressorCV("linear", search="grid").fit(S, y)
     assert counts == taken
+    counts.clear()
+    model.evaluate()
+    assert counts == more
     assert len(model.selection_.stages[0][1].history) == 17
     refitted = refit_loo(S @ S.T, y, model.mu_).outputs
     assert_allclose(model.loo_.outputs, refitted, rtol=1e-8)

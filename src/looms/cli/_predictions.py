@@ -185,8 +185,10 @@ def joined(members: AnyArray, labels: list[str]) -> AnyArray:
 
 def make_models(machine: ScoredMachine, method: str | None) -> None:
     """Make the models of intervals and sets that the file of a machine does not hold."""
-    nested = machine._nested_scores is not None
-    if nested:
+    closed = method == "scaled" or (method == "minmax" and hasattr(machine, "machine_"))
+    if machine._nested_scores is not None:
         machine.evaluate()
-    if not nested or method == "scaled" or (method == "minmax" and hasattr(machine, "machine_")):
+    elif machine._in_folds is None:
+        closed = True
+    if closed:
         machine.evaluate(nested=False)

@@ -439,9 +439,9 @@ class KernelMachine(CertifiedMachine, ScoredMachine):
 
     def _keep_models(self, scores: Scores) -> None:
         nested = scores._nested
-        if nested is None and self._has_closed_forms:
+        if scores is self._own_scores and self._has_closed_forms:
             self.left_out()
-        elif nested is not None and nested.in_closed_form and "_chosen" not in vars(self):
+        if nested is not None and nested.in_closed_form and "_chosen" not in vars(self):
             self._chosen = self._settings_of(nested)
 
     @abstractmethod

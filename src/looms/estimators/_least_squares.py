@@ -187,7 +187,7 @@ class LeastSquaresMachine(KernelMachine):
         if not self._has_closed_forms:
             raise NotFittedError(
                 "Estimators of scikit-learn have no closed forms: call evaluate(), whose models "
-                "were fitted without each fold."
+                "without each fold give intervals by method='plus' or 'minmax', and sets."
             )
 
     @property

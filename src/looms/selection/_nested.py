@@ -13,12 +13,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from looms import _html
 from looms._classes import class_factors, class_indices, with_ties
-from looms._scores import ValuesAndErrors, class_scores, number_scores
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
-from looms._words import count, with_error
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.lssvm import NotPositiveDefiniteError
@@ -122,26 +119,6 @@ class Nested:
     def of_classes(self) -> tuple[Decisions, tuple[float, Array]] | None:
         """Decisions, and the area with what each row adds; None of numbers."""
         return None if self.decisions is None or self.auc is None else (self.decisions, self.auc)
-
-    def _scores(self) -> ValuesAndErrors:
-        """Scores, with their standard errors."""
-        (y, outputs, weight), clusters = self.held_out, self.units.clusters
-        if self.of_classes is None:
-            return number_scores(y, outputs[None], weight, clusters)
-        made, auc = self.of_classes
-        return class_scores(class_indices(y), made.wrong, auc, weight, clusters, made.losses)
-
-    def __repr__(self) -> str:
-        scores = ", ".join(f"{name}={with_error(*pair)}" for name, pair in self._scores().items())
-        return f"Nested(n_samples={len(self.rows)}, n_folds={len(self.machine)}: {scores})"
-
-    def _repr_html_(self) -> str:
-        rows = [(name, with_error(*pair)) for name, pair in self._scores().items()]
-        caption = (
-            f"Predictions of {count(len(self.rows), 'sample')} by machines that were chosen "
-            f"without them, in {count(len(self.machine), 'fold')}"
-        )
-        return _html.table(["score", "value ± s.e."], rows, caption)
 
 
 class Rounds:
