@@ -10,7 +10,7 @@ from scipy import linalg
 from sklearn.exceptions import ConvergenceWarning
 
 import looms
-from looms import SVCCV, LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
+from looms import SVCCV, KernelClassifier, KernelRegressor
 from looms._typing import Array
 from looms.lssvm import NotPositiveDefiniteError, solve
 
@@ -20,11 +20,11 @@ ADMITTED = 1e-10
 TOLERANCE = 1e-8
 
 _MACHINES: dict[str, Any] = {
-    "LSSVMRegressorCV": LSSVMRegressorCV,
-    "LSSVMClassifierCV": LSSVMClassifierCV,
+    "KernelRegressor": KernelRegressor,
+    "KernelClassifier": KernelClassifier,
     "SVCCV": SVCCV,
-    "LSSVMRegressor of features": LSSVMRegressor,
-    "LSSVMClassifier of features": LSSVMClassifier,
+    "KernelRegressor of features": KernelRegressor,
+    "KernelClassifier of features": KernelClassifier,
 }
 
 _EPS = float(np.finfo(float).eps)
@@ -143,7 +143,7 @@ def run_features(rng: np.random.Generator, route: str) -> tuple[str, str]:
     kernel = str(rng.choice(["linear", "quadratic", "cubic", "rbf", "ard"]))
     machine = _MACHINES[route](kernel)
     Y: Any = X[:, 0] + 0.1 * rng.normal(size=n)
-    if not isinstance(machine, LSSVMRegressor | LSSVMRegressorCV):
+    if not isinstance(machine, KernelRegressor | KernelRegressor):
         Y, target_unit = np.median(Y) < Y, 1
     what = f"{route}({kernel!r}) n={n} p={p} features * {unit:.3g} targets * {target_unit:.3g}"
     try:
@@ -165,7 +165,7 @@ def run_features(rng: np.random.Generator, route: str) -> tuple[str, str]:
         return "finding", f"{type(error).__name__}: {str(error)[:160]} | {what}"
     if not np.isfinite(outputs).all():
         return "finding", f"not finite | {what}"
-    if route in ("LSSVMRegressorCV", "LSSVMClassifierCV") and kernel in ("linear", "rbf", "ard"):
+    if route in ("KernelRegressor", "KernelClassifier") and kernel in ("linear", "rbf", "ard"):
         expected = Y if Y.dtype == float else 2.0 * Y - 1
         learned = np.corrcoef(outputs / target_unit, expected)[0, 1]
         if not learned > 0.3:  # by chance so in ordinary units too, or lost by the unit
@@ -186,9 +186,9 @@ def _outputs(
     if route == "solve":
         loo = solve(K, Y, mu, sample_weight=weight, fit_intercept=intercept).loo
         return loo.outputs, zeta > 0, zeta
-    machine: Any = LSSVMRegressor("precomputed", mu=mu, fit_intercept=intercept)
+    machine: Any = KernelRegressor("precomputed", mu=mu, fit_intercept=intercept)
     if route == "classifier":
-        machine = LSSVMClassifier("precomputed", mu=mu, fit_intercept=intercept, calibration=None)
+        machine = KernelClassifier("precomputed", mu=mu, fit_intercept=intercept, calibration=None)
     machine.fit(K, Y if Y.shape[1] > 1 else Y[:, 0], sample_weight=weight)
     used = zeta > 0
     return machine.loo_.outputs.reshape(Y.shape), used, zeta / zeta[used].mean()

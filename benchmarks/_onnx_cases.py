@@ -11,8 +11,8 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from looms import SVCCV, LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
-from looms.estimators import machine_of
+from looms import SVCCV, KernelClassifier, KernelRegressor
+from looms.estimators import CandidatesClassifier, machine_of
 from looms.kernels import (
     ARD,
     RBF,
@@ -71,27 +71,31 @@ def _standardized(machine: Any) -> Any:
 #: Fits of machines, by name.
 CASES: dict[str, Callable[[], Any]] = {
     **{
-        f"LSSVMRegressor {name}": lambda kernel=kernel: LSSVMRegressor(kernel).fit(X, NUMBERS)
+        f"KernelRegressor {name}": lambda kernel=kernel: KernelRegressor(kernel, mu=1e-3).fit(
+            X, NUMBERS
+        )
         for name, kernel in KERNELS.items()
     },
     **{
-        f"LSSVMClassifier of {name} classes {calibration}": lambda y=y, calibration=calibration: (
-            LSSVMClassifier("matern32", calibration=calibration).fit(X, y)
+        f"KernelClassifier of {name} classes {calibration}": lambda y=y, calibration=calibration: (
+            KernelClassifier("matern32", mu=1e-3, calibration=calibration).fit(X, y)
         )
         for name, y in {"two": TWO, "three": CLASSES}.items()
         for calibration in ("sigmoid", "isotonic", "beta", None)
     },
-    "LSSVMClassifier with threshold and weights": lambda: LSSVMClassifier(threshold="ber").fit(
-        X, TWO, sample_weight=np.arange(N) % 4
+    "KernelClassifier with threshold and weights": lambda: KernelClassifier(
+        mu=1e-3, threshold="balanced"
+    ).fit(X, TWO, sample_weight=np.arange(N) % 4),
+    "KernelRegressor": lambda: KernelRegressor().fit(X, NUMBERS[:, 0]),
+    "KernelRegressor on 20 landmarks": lambda: KernelRegressor(n_landmarks=20).fit(
+        X, NUMBERS[:, 0]
     ),
-    "LSSVMRegressorCV": lambda: LSSVMRegressorCV().fit(X, NUMBERS[:, 0]),
-    "LSSVMRegressorCV on 20 landmarks": lambda: LSSVMRegressorCV(rank=20).fit(X, NUMBERS[:, 0]),
-    "LSSVMClassifierCV after StandardScaler": lambda: _standardized(LSSVMClassifierCV()).fit(
+    "KernelClassifier after StandardScaler": lambda: _standardized(KernelClassifier()).fit(
         X, CLASSES
     ),
-    "LSSVMClassifierCV auto after StandardScaler": lambda: _standardized(
-        LSSVMClassifierCV("auto", nested=None)
-    ).fit(X, TWO),
+    "KernelClassifier auto after StandardScaler": lambda: _standardized(CandidatesClassifier()).fit(
+        X, TWO
+    ),
     **{
         f"SVCCV of {name} classes {probability}": lambda y=y, p=probability: _standardized(
             SVCCV(probability=p, param_grid={"C": [1.0]}, nested=None)

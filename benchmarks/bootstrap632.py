@@ -24,8 +24,8 @@ from sklearn.preprocessing import StandardScaler
 import looms
 
 MACHINES = {
-    "rbf": looms.LSSVMClassifierCV("rbf"),
-    "rbf, threshold ber": looms.LSSVMClassifierCV("rbf", threshold="ber"),
+    "rbf": looms.KernelClassifier("rbf"),
+    "rbf, threshold ber": looms.KernelClassifier("rbf", threshold="balanced"),
 }
 
 

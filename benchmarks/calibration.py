@@ -7,11 +7,11 @@ run, after a warm-up. Log loss and Brier score are of the test parts, means over
 
 What is beside what:
 
-- ours: LSSVMClassifierCV(), one selection and one fit, a sigmoid of the leave-one-out outputs.
+- ours: KernelClassifier(), one selection and one fit, a sigmoid of the leave-one-out outputs.
   ``fit_s`` is all of it, ``calibration_s`` what the sigmoid takes of it.
-- selecting: CalibratedClassifierCV(LSSVMClassifierCV(calibration=None), cv=5), the same model,
+- selecting: CalibratedClassifierCV(KernelClassifier(calibration=None), cv=5), the same model,
   which selects in every fold. ``selecting_s`` is all of it.
-- fixed: CalibratedClassifierCV(LSSVMClassifier(...), cv=5) with the kernel and mu that ours chose
+- fixed: CalibratedClassifierCV(KernelClassifier(..., mu=1e-3), cv=5) with the kernel and mu that ours chose
   on the whole training part: no selection is repeated. ``fixed_s`` is all of it.
 - ``ours_isotonic`` and ``ours_beta``: the other calibrations of the same leave-one-out outputs.
 
@@ -37,7 +37,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
-from looms import LSSVMClassifier, LSSVMClassifierCV
+from looms import KernelClassifier
 from looms.calibration import class_probabilities, fit_calibrator
 from looms.tables import TablePreprocessor
 
@@ -65,11 +65,11 @@ def one_split(table: pd.DataFrame, y: np.ndarray, seed: int) -> dict[str, float]
     prepare = TablePreprocessor().fit(X_train)
     X_train, X_test = prepare.transform(X_train), prepare.transform(X_test)
 
-    ours, fit_s = timed(lambda: LSSVMClassifierCV().fit(X_train, y_train))
+    ours, fit_s = timed(lambda: KernelClassifier().fit(X_train, y_train))
     _, calibration_s = timed(lambda: fit_calibrator(ours.loo_))
-    selecting = CalibratedClassifierCV(LSSVMClassifierCV(calibration=None), cv=5)
+    selecting = CalibratedClassifierCV(KernelClassifier(calibration=None), cv=5)
     _, selecting_s = timed(lambda: selecting.fit(X_train, y_train))
-    chosen = LSSVMClassifier(ours.kernel_, mu=ours.mu_, calibration=None)
+    chosen = KernelClassifier(ours.kernel_, mu=ours.mu_, calibration=None)
     fixed = CalibratedClassifierCV(chosen, cv=5)
     _, fixed_s = timed(lambda: fixed.fit(X_train, y_train))
 

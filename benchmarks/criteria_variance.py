@@ -38,7 +38,7 @@ from _report import RESULTS, write_table
 from matplotlib.figure import Figure
 from sklearn.model_selection import RepeatedStratifiedKFold
 
-from looms import LSSVMClassifier, LSSVMClassifierCV
+from looms import KernelClassifier
 from looms.criteria import DIFFERENTIABLE
 
 N, N_TEST, SD = 100, 3000, 0.7
@@ -121,9 +121,9 @@ def main() -> None:
                 for held_out, cv in HELD_OUT.items():
                     began = time.process_time()
                     models = [
-                        LSSVMClassifierCV(
-                            *(kernel, criterion), cv=cv, nested=None, threshold=0
-                        ).fit(*sample)
+                        KernelClassifier(*(kernel, criterion), cv=cv, nested=None, threshold=0).fit(
+                            *sample
+                        )
                         for sample in samples
                     ]
                     figures = summary(
@@ -137,7 +137,7 @@ def main() -> None:
             mu = float(np.median([mu for mu, _ in chosen]))
             values = np.median([[h.value for h in k.hyperparameters] for _, k in chosen], axis=0)
             fixed = chosen[0][1].with_values(values.tolist())
-            models = [LSSVMClassifier(fixed, mu=mu, threshold=0).fit(*one) for one in samples]
+            models = [KernelClassifier(fixed, mu=mu, calibration=None).fit(*one) for one in samples]
             for criterion in CRITERIA:
                 loss = DIFFERENTIABLE[criterion]
                 values = [float(loss.evaluate(*model.loo_).value) for model in models]

@@ -24,7 +24,7 @@ import pandas as pd
 from _report import data_or_exit, write_table
 from sklearn.preprocessing import StandardScaler
 
-from looms import SVCCV, LSSVMClassifierCV
+from looms import SVCCV, KernelClassifier
 
 HEADER = (
     "data",
@@ -50,7 +50,7 @@ MACHINES = {
         SVCCV(criterion="error", threshold=0.0),
         SVCCV(criterion="error"),
     ],
-    'LSSVMClassifierCV("rbf")': [LSSVMClassifierCV("rbf")],
+    'KernelClassifier("rbf")': [KernelClassifier("rbf")],
 }
 
 
@@ -99,7 +99,7 @@ def main() -> None:
     rows = [row("thirteen splits", name, SPLITS) for name in MACHINES]
     for data in ("heart", "breast_cancer", "banana"):
         splits = [(data, k) for k in range(1, 11)]
-        rows.append(row(f"ida_{data}", 'LSSVMClassifierCV("rbf")', splits))
+        rows.append(row(f"ida_{data}", 'KernelClassifier("rbf")', splits))
     write_table("decisions", HEADER, rows)
     assert all(half < zero + 0.005 for *_, zero, half, _, _, _ in rows)
     assert rows[0][5] <= rows[0][4] - 0.04

@@ -27,7 +27,7 @@ import numpy as np
 from _report import draws_of, write_table
 from scipy.special import entr
 
-from looms import LSSVMClassifierCV, LSSVMRegressorCV
+from looms import KernelClassifier, KernelRegressor
 
 N_FEATURES, ROWS_OF_PATIENT, MANY, ROUNDING = 5, 4, 160, 1e-9
 WAYS: dict[str, dict[str, str | None]] = {
@@ -43,7 +43,7 @@ Scores = list[dict[str, float]]
 def classes(n: int, share: float, seed: int) -> Scores:
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(n, N_FEATURES)), np.arange(n) < round(share * n)
-    return [LSSVMClassifierCV(**way).fit(X, y).scores_ for way in WAYS.values()]
+    return [KernelClassifier(**way).fit(X, y).scores_ for way in WAYS.values()]
 
 
 def patients(n: int, share: float, seed: int) -> Scores:
@@ -54,14 +54,14 @@ def patients(n: int, share: float, seed: int) -> Scores:
     y = np.arange(n_groups) < round(share * n_groups)
     X = rng.normal(size=(n, N_FEATURES)) + rng.normal(size=(n_groups, N_FEATURES))[groups]
     return [
-        LSSVMClassifierCV(**way).fit(X, y[groups], groups=groups).scores_ for way in WAYS.values()
+        KernelClassifier(**way).fit(X, y[groups], groups=groups).scores_ for way in WAYS.values()
     ]
 
 
 def numbers(n: int, share: float, seed: int) -> Scores:
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(n, N_FEATURES)), rng.normal(size=n)
-    return [LSSVMRegressorCV(**way).fit(X, y).scores_ for way in WAYS.values()]
+    return [KernelRegressor(**way).fit(X, y).scores_ for way in WAYS.values()]
 
 
 PROBLEMS: list[tuple[str, Callable[[int, float, int], Scores], int, float]] = [

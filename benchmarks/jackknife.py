@@ -27,7 +27,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import LeaveOneOut
 from threadpoolctl import threadpool_limits
 
-from looms import BoundWarning, LSSVMRegressor, LSSVMRegressorCV
+from looms import BoundWarning, KernelRegressor
 from looms.kernels import RBF
 
 COVERAGE = 0.9
@@ -51,8 +51,8 @@ class Problem:
         train, test = order[: self.n_train], order[self.n_train :]
         return self.X[train], self.y[train], self.X[test], self.y[test]
 
-    def model(self) -> LSSVMRegressor:
-        return LSSVMRegressor(RBF(self.gamma), mu=self.mu, fit_intercept=False)
+    def model(self) -> KernelRegressor:
+        return KernelRegressor(RBF(self.gamma), mu=self.mu, fit_intercept=False)
 
 
 def problem(name: str) -> Problem:
@@ -62,7 +62,7 @@ def problem(name: str) -> Problem:
     n_tune, n_train = SIZES[name]
     X = (X - X[:n_tune].mean(axis=0)) / X[:n_tune].std(axis=0)
     y = (y - y[:n_tune].mean()) / y[:n_tune].std()
-    chosen = LSSVMRegressorCV(fit_intercept=False).fit(X[:n_tune], y[:n_tune])
+    chosen = KernelRegressor(fit_intercept=False).fit(X[:n_tune], y[:n_tune])
     # The ridge n μ that suits n_tune samples, for n_train of them.
     mu = chosen.mu_ * n_tune / n_train
     return Problem(X[n_tune:], y[n_tune:], n_train, chosen.kernel_.gamma, mu)
@@ -82,7 +82,7 @@ def coverage_rows(name: str, data: Problem, n_splits: int) -> list[tuple]:
         for method in METHODS:
             intervals = model.predict_interval(X_test, COVERAGE, method)
             found.setdefault(method, []).append(covered(intervals, y_test))
-        tuned = LSSVMRegressorCV(fit_intercept=False, nested=None).fit(X, y)
+        tuned = KernelRegressor(fit_intercept=False).fit(X, y)
         intervals = tuned.predict_interval(X_test, COVERAGE)
         found.setdefault("plus tuned on the same samples", []).append(covered(intervals, y_test))
     rows = []

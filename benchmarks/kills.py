@@ -136,7 +136,7 @@ def model(X: Any, workers: str | None) -> Any:
     """Deadly without two rows, one of either class; self-tuning."""
     values = [float(X[0, 0]), float(X[-1, 0])]
     return make_pipeline(
-        Deadly(values, workers), StandardScaler(), looms.LSSVMClassifierCV("linear")
+        Deadly(values, workers), StandardScaler(), looms.KernelClassifier("linear")
     )
 
 

@@ -3,7 +3,7 @@
 5 % of the labels are flipped at random; the 5 % of the samples that a ranking puts first are
 looked at, and precision is the share of them that were flipped. Rankings:
 
-- "looms": leave-one-out margins of an LSSVMClassifierCV, one fit;
+- "looms": leave-one-out margins of an KernelClassifier, one fit;
 - "cleanlab, same machine": cleanlab's label quality from 5-fold out-of-sample probabilities of
   the same estimator, which chooses its hyper-parameters in every fold; outputs become
   probabilities by σ(2 f), which does not change their order;
@@ -31,7 +31,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from threadpoolctl import threadpool_limits
 
-from looms import BoundWarning, LSSVMClassifierCV
+from looms import BoundWarning, KernelClassifier
 from looms.diagnostics import case_deletion
 
 FLIPPED = 0.05
@@ -53,14 +53,16 @@ def standardized(table: pd.DataFrame) -> np.ndarray:
 
 
 def by_margin(X: np.ndarray, labels: np.ndarray, seed: int) -> np.ndarray:
-    return case_deletion(LSSVMClassifierCV(threshold=0, random_state=seed).fit(X, labels)).margin
+    return case_deletion(
+        KernelClassifier(random_state=seed, calibration=None).fit(X, labels)
+    ).margin
 
 
 def by_cleanlab(X: np.ndarray, labels: np.ndarray, seed: int) -> np.ndarray:
     from cleanlab.rank import get_label_quality_scores
 
     folds = StratifiedKFold(5, shuffle=True, random_state=seed)
-    model = LSSVMClassifierCV(threshold=0, random_state=seed)
+    model = KernelClassifier(random_state=seed, calibration=None)
     f = cross_val_predict(model, X, labels, cv=folds, method="decision_function")
     return get_label_quality_scores(labels, np.column_stack([expit(-2 * f), expit(2 * f)]))
 
@@ -120,7 +122,7 @@ def main() -> None:
             ("breastw", "usps_test odd or even"), (breastw, usps_odd), repeats, strict=True
         ):
             X, y = load()
-            LSSVMClassifierCV().fit(X[:200], y[:200])  # BLAS and imports awake
+            KernelClassifier().fit(X[:200], y[:200])  # BLAS and imports awake
             rows += rows_of(name, X, y, n_repeats)
     header = ("data", "n", "repeats", "ranking", "precision", "standard_error", "median_seconds")
     write_table("mislabeled", header, rows)

@@ -20,7 +20,8 @@ import argparse
 import numpy as np
 from _report import draws_of, write_table
 
-from looms import LSSVMRegressor, LSSVMRegressorCV
+from looms import KernelRegressor, Search
+from looms.estimators import CandidatesRegressor
 from looms.kernels import RBF
 from looms.selection._scan import GRID_SHIFTS
 
@@ -35,15 +36,21 @@ def problem(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     return X, np.sin(X[:, 0]) + 0.5 * X[:, 1] + rng.normal(size=n)
 
 
-def machines(n: int) -> dict[str, LSSVMRegressor | LSSVMRegressorCV]:
+def machines(n: int) -> dict[str, KernelRegressor | KernelRegressor]:
     return {
-        "fixed": LSSVMRegressor(RBF(GAMMA), mu=RIDGE / n),
-        "plain": LSSVMRegressorCV(nested=None),
-        "folds": LSSVMRegressorCV(nested="folds"),
-        "grid": LSSVMRegressorCV(search="grid"),
-        "fine grid": LSSVMRegressorCV([RBF(GAMMA), RBF(GAMMA * HALF_STEP)], search="grid"),
-        "plain ard": LSSVMRegressorCV("ard", nested=None),
-        "folds ard": LSSVMRegressorCV("ard", nested="folds"),
+        "fixed": KernelRegressor(RBF(GAMMA), mu=RIDGE / n),
+        "plain": KernelRegressor(),
+        "folds": KernelRegressor(),
+        "grid": KernelRegressor(search=Search(method="grid")),
+        "fine grid": CandidatesRegressor(
+            [
+                KernelRegressor(k, search=Search(method="grid"))
+                for k in [RBF(GAMMA), RBF(GAMMA * HALF_STEP)]
+            ],
+            combine="best",
+        ),
+        "plain ard": KernelRegressor("ard"),
+        "folds ard": KernelRegressor("ard"),
     }
 
 

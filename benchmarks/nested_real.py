@@ -24,7 +24,7 @@ from calibration import read
 from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import train_test_split
 
-from looms import LSSVMClassifierCV
+from looms import KernelClassifier, Search
 from looms.calibration import class_probabilities
 from looms.criteria import error_rate
 from looms.tables import TablePreprocessor
@@ -55,12 +55,12 @@ def loaded(name: str) -> tuple[pd.DataFrame, np.ndarray]:
     return pd.DataFrame(X).add_prefix("x"), y
 
 
-def of_scores(machine: LSSVMClassifierCV) -> tuple[float, ...]:
+def of_scores(machine: KernelClassifier) -> tuple[float, ...]:
     """`scores_` in the order of the figures."""
     return tuple(machine.scores_[figure] for figure in FIGURES)
 
 
-def of_rows(machine: LSSVMClassifierCV, X: np.ndarray, y: np.ndarray) -> tuple[float, ...]:
+def of_rows(machine: KernelClassifier, X: np.ndarray, y: np.ndarray) -> tuple[float, ...]:
     """Figures on rows for testing."""
     positive = y == machine.classes_[1]
     area = roc_auc_score(positive, machine.decision_function(X))
@@ -75,15 +75,15 @@ def of_draw(table: pd.DataFrame, y: np.ndarray, n: int, seed: int) -> np.ndarray
     columns = []
     prepare = TablePreprocessor().fit(X)
     X, X_test = prepare.transform(X), prepare.transform(X_test)
-    machine = LSSVMClassifierCV(nested=None).fit(X, y)
+    machine = KernelClassifier().fit(X, y)
     pooled, codes = machine.loo_, (machine.loo_.y > 0).astype(int)
     p = class_probabilities(machine.calibrator_, pooled.outputs)[:, 1]
     error = error_rate(pooled.y, pooled.outputs, threshold=machine.threshold_)
     columns.append((roc_auc_score(codes, pooled.outputs), error, log_loss(codes, p)))
     columns.append(of_scores(machine))
-    columns.append(of_scores(LSSVMClassifierCV(nested="folds").fit(X, y)))
+    columns.append(of_scores(KernelClassifier().fit(X, y)))
     columns.append(of_rows(machine, X_test, y_test))
-    machine = LSSVMClassifierCV(search="grid", nested=None).fit(X, y)
+    machine = KernelClassifier(search=Search(method="grid")).fit(X, y)
     columns.append(of_scores(machine))
     columns.append(of_rows(machine, X_test, y_test))
     return np.array(columns, dtype=float).T

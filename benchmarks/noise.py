@@ -28,7 +28,7 @@ import numpy as np
 from _report import draws_of, write_table
 
 import looms
-from looms import SVCCV, LSSVMClassifierCV, LSSVMRegressorCV, NonconformityClassifier
+from looms import SVCCV, KernelClassifier, KernelRegressor, NonconformityClassifier
 from looms.diagnostics import case_deletion, influence, left_out_fits
 from looms.folds import GapKFold
 from looms.report import cautions, feature_importance
@@ -149,8 +149,8 @@ def assessed(machine: Any, rng: np.random.Generator, **options: Any) -> Figures:
 def compared(rng: np.random.Generator) -> Figures:
     """How often one of two machines is called better than the other."""
     both = {
-        "rbf": LSSVMClassifierCV(nested=None),
-        "linear": LSSVMClassifierCV("linear", nested=None),
+        "rbf": KernelClassifier(),
+        "linear": KernelClassifier("linear"),
     }
     X, y = classes(rng)
     seed = int(rng.integers(2**31))
@@ -163,7 +163,7 @@ def suspects(rng: np.random.Generator) -> Figures:
     """Share of the most suspect labels that were flipped, where no label tells of another."""
     X, y = classes(rng)
     flipped = rng.permutation(np.arange(N) < FLIPPED * N)
-    machine = LSSVMClassifierCV(nested=None).fit(X, y ^ flipped)
+    machine = KernelClassifier().fit(X, y ^ flipped)
     first = case_deletion(machine).mislabeled(int(FLIPPED * N)).index
     precision = float(flipped[first].mean()) if len(first) else FLIPPED
     return {"precision of suspects": (precision, FLIPPED, 1)}
@@ -172,7 +172,7 @@ def suspects(rng: np.random.Generator) -> Figures:
 def influential(rng: np.random.Generator) -> Figures:
     """Share of the rows that are called influential."""
     X, y = classes(rng)
-    machine = looms.LSSVMClassifier().fit(X, y)
+    machine = looms.KernelClassifier(mu=1e-3).fit(X, y)
     flagged = influence(left_out_fits(machine, X, y)).flagged
     return {"rows flagged as influential": (len(flagged) / N, LEVEL, 1)}
 
@@ -180,7 +180,7 @@ def influential(rng: np.random.Generator) -> Figures:
 def report(rng: np.random.Generator) -> Figures:
     """What the report says of a fit: features that matter, cautions, better than a guess."""
     X, y = classes(rng)
-    machine = LSSVMClassifierCV().fit(X, y)
+    machine = KernelClassifier().fit(X, y)
     importance = feature_importance(machine)
     matters = importance.value > 2 * importance.standard_error
     titles = {caution["title"] for caution in cautions(machine)}
@@ -195,10 +195,10 @@ def report(rng: np.random.Generator) -> Figures:
 
 
 def subjects() -> Iterator[Subject]:
-    C, R = LSSVMClassifierCV, LSSVMRegressorCV
+    C, R = KernelClassifier, KernelRegressor
     flattering: dict[str, Any] = {"instead": "nested or assess"}
-    yield Subject("LSSVMClassifierCV()", partial(scores, C()))
-    yield Subject("LSSVMClassifierCV(nested=None)", partial(scores, C(nested=None)), **flattering)
+    yield Subject("KernelClassifier()", partial(scores, C()))
+    yield Subject("KernelClassifier()", partial(scores, C(nested=None)), **flattering)
     for name, options in {
         "search='grid'": {"search": "grid"},
         "cv=10": {"cv": 10},
@@ -208,22 +208,22 @@ def subjects() -> Iterator[Subject]:
         "calibration='beta'": {"calibration": "beta"},
         "kernel='ard'": {"kernel": "ard"},
     }.items():
-        yield Subject(f"LSSVMClassifierCV({name})", partial(scores, C(**options)))
+        yield Subject(f"KernelClassifier({name})", partial(scores, C(**options)))
     for name, options in {
         "class_weight='balanced'": {"class_weight": "balanced"},
-        "threshold='ber'": {"threshold": "ber"},
+        "threshold='balanced'": {"threshold": "balanced"},
         "threshold='f1'": {"threshold": "f1"},
     }.items():
-        yield Subject(f"LSSVMClassifierCV({name}), a fifth positive", partial(rare, C(**options)))
+        yield Subject(f"KernelClassifier({name}), a fifth positive", partial(rare, C(**options)))
     few: dict[str, Any] = {"share": 0.4}
     for name in ("best", "stack"):
-        machine, title = C(SEVERAL, combine=name), f"LSSVMClassifierCV({SEVERAL}, combine={name!r})"
+        machine, title = C(SEVERAL, combine=name), f"KernelClassifier({SEVERAL}, combine={name!r})"
         yield Subject(title, partial(scores, machine), **few)
         yield Subject(f"{title}, 240 rows", partial(scores, machine, n=240), **few)
-    yield Subject("LSSVMClassifierCV(kernel='auto')", partial(scores, C("auto")), share=0.2)
+    yield Subject("CandidatesClassifier()", partial(scores, C("auto")), share=0.2)
     for nested in ("auto", None):
         more = {} if nested else flattering
-        title = f"LSSVMClassifierCV(nested={nested!r}).fit(groups=)"
+        title = f"KernelClassifier(nested={nested!r}).fit(groups=)"
         yield Subject(title, partial(grouped, C(nested=nested)), **more)
     yield Subject("... search='grid', groups=", partial(grouped, C(search="grid")))
     assessed_instead = flattering | {"instead": "assess"}
@@ -231,26 +231,26 @@ def subjects() -> Iterator[Subject]:
         more = {} if nested else flattering
         landmarks = partial(scores, C(rank=30, nested=nested), n=240)
         yield Subject(
-            f"LSSVMClassifierCV(rank=30, nested={nested!r}), 240 rows", landmarks, **few | more
+            f"KernelClassifier(rank=30, nested={nested!r}), 240 rows", landmarks, **few | more
         )
     yield Subject(
-        "LSSVMClassifierCV(), 1100 rows", partial(scores, C(), n=1100), share=0.2, **flattering
+        "KernelClassifier(), 1100 rows", partial(scores, C(), n=1100), share=0.2, **flattering
     )
     for name, machine in {
-        "LSSVMRegressorCV()": R(),
-        "LSSVMRegressorCV(search='grid')": R(search="grid"),
-        "LSSVMRegressorCV(cv=10)": R(cv=10),
+        "KernelRegressor()": R(),
+        "KernelRegressor(search=Search(method='grid'))": R(search="grid"),
+        "KernelRegressor(cv=10)": R(cv=10),
     }.items():
         yield Subject(name, partial(numbers, machine))
-    yield Subject("LSSVMRegressorCV(nested=None)", partial(numbers, R(nested=None)), **flattering)
+    yield Subject("KernelRegressor()", partial(numbers, R(nested=None)), **flattering)
     timed = R(cv=GapKFold(5, gap=2))
     yield Subject(
-        "LSSVMRegressorCV(cv=GapKFold(5, gap=2))", partial(numbers, timed), **assessed_instead
+        "KernelRegressor(cv=GapKFold(5, gap=2))", partial(numbers, timed), **assessed_instead
     )
     yield Subject("SVCCV()", partial(scores, SVCCV()), **few, **flattering)
     yield Subject("SVCCV(cv=10)", partial(scores, SVCCV(cv=10)), **few, **flattering)
     yield Subject("SVCCV(nested='folds')", partial(scores, SVCCV(nested="folds")), share=0.3)
-    yield Subject("LSSVMClassifierCV().predict_set", partial(sets, C()))
+    yield Subject("KernelClassifier().predict_set", partial(sets, C()))
     yield Subject(
         "SVCCV(nested='folds').predict_set", partial(sets, SVCCV(nested="folds")), share=0.2
     )

@@ -154,7 +154,7 @@ SECTIONS = [
         "wide_features",
         "Wide features",
         "Linear machines on synthetic features, such as those of random convolutions: "
-        '`LSSVMClassifierCV("linear")`, `RidgeClassifierCV` with 17 values and '
+        '`KernelClassifier("linear")`, `RidgeClassifierCV` with 17 values and '
         "`LogisticRegressionCV`. All times are CPU seconds.",
         {
             "size": "rows × features",

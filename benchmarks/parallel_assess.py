@@ -28,7 +28,7 @@ def heart() -> tuple[np.ndarray, np.ndarray]:
 
 def machine() -> object:
     """A self-tuning machine with a threshold, behind a scaler."""
-    return make_pipeline(StandardScaler(), looms.LSSVMClassifierCV("rbf", threshold="ber"))
+    return make_pipeline(StandardScaler(), looms.KernelClassifier("rbf", threshold="balanced"))
 
 
 def main() -> None:

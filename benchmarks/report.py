@@ -22,8 +22,9 @@ import numpy as np
 from _report import data_or_exit, write_table
 from sklearn.pipeline import make_pipeline
 
-from looms import LSSVMClassifierCV, LSSVMRegressorCV, assess
+from looms import KernelClassifier, KernelRegressor, Search, assess
 from looms.datasets import read_table
+from looms.estimators import CandidatesClassifier, CandidatesRegressor
 from looms.tables import TablePreprocessor
 
 FILES = {
@@ -33,10 +34,17 @@ FILES = {
     "liver": "liver.csv",
 }
 MACHINES = {
-    "ada": lambda: LSSVMClassifierCV("rbf", threshold="ber"),
-    "credit": lambda: LSSVMClassifierCV(["rbf", "linear", "ard"], ["press", "hinge"]),
-    "concrete": lambda: LSSVMRegressorCV(["rbf", "ard"]),
-    "liver": lambda: LSSVMClassifierCV(["rbf", "linear", "cubic"]),
+    "ada": lambda: KernelClassifier("rbf", threshold="balanced"),
+    "credit": lambda: CandidatesClassifier(
+        [
+            KernelClassifier(k, search=Search(c))
+            for k in ["rbf", "linear", "ard"]
+            for c in ["press", "hinge"]
+        ],
+        combine="best",
+    ),
+    "concrete": lambda: CandidatesRegressor(["rbf", "ard"], combine="best"),
+    "liver": lambda: CandidatesClassifier(["rbf", "linear", "cubic"], combine="best"),
 }
 HEADER = ["data", "samples", "columns", "fit s", "report s", "report CPU s", "kB", "pictures"]
 
@@ -44,7 +52,7 @@ HEADER = ["data", "samples", "columns", "fit s", "report s", "report CPU s", "kB
 def measured(name: str, splits: int, folder: Path | None) -> dict[str, float]:
     """Fit, report, and what that took; in the calling process."""
     table = read_table(data_or_exit(FILES[name]), "target")
-    regression = isinstance(MACHINES[name](), LSSVMRegressorCV)
+    regression = isinstance(MACHINES[name](), KernelRegressor)
     y = np.asarray(table.y, float) if regression else np.asarray(table.y, dtype=object).astype(str)
     model = make_pipeline(TablePreprocessor(), MACHINES[name]())
     with warnings.catch_warnings():

@@ -18,7 +18,7 @@ import pandas as pd
 from _report import data_or_exit, draws_of, quietly, write_table
 from scipy.signal import lfilter
 
-from looms import LSSVMClassifierCV, LSSVMRegressorCV
+from looms import KernelClassifier, KernelRegressor
 from looms.diagnostics import RowOrder, row_order
 
 #: Autocorrelation of the series along a track; the first rows are left out.
@@ -66,7 +66,7 @@ def rows_of(case: str, task: str, n: int, rng: np.random.Generator) -> Sample:
 def p_value(case: str, task: str, kernel: str, n: int, seed: int) -> float:
     """p of one draw."""
     X, y, groups = rows_of(case, task, n, np.random.default_rng(seed))
-    machine = LSSVMRegressorCV if task == "numbers" else LSSVMClassifierCV
+    machine = KernelRegressor if task == "numbers" else KernelClassifier
     order = row_order(machine(kernel, nested=None).fit(X, y, groups=groups))
     return np.nan if order is None else order.p_value
 
@@ -90,7 +90,7 @@ def levels(options: argparse.Namespace) -> None:
 
 def fitted(X: np.ndarray, y: np.ndarray) -> tuple[float, RowOrder | None]:
     """Error to quote of the default machine, and the test."""
-    model = LSSVMClassifierCV().fit((X - X.mean(axis=0)) / X.std(axis=0), y)
+    model = KernelClassifier().fit((X - X.mean(axis=0)) / X.std(axis=0), y)
     return model.scores_["error"], row_order(model)
 
 

@@ -24,7 +24,7 @@ from _report import data_or_exit, quietly, write_table
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 from sklearn.preprocessing import scale
 
-from looms import LSSVMClassifierCV, LSSVMRegressorCV
+from looms import KernelClassifier, KernelRegressor
 
 #: Files of the suite: the target is their column of this name.
 FILES = {
@@ -115,7 +115,7 @@ def fitted(name: str, options: dict[str, Any]) -> dict[str, np.ndarray]:
     options, rng = dict(options), np.random.default_rng(1)
     groups = np.arange(len(y)) // 2 if options.pop("groups", False) else None
     weight = rng.uniform(0.5, 2.0, len(y)) if options.pop("weights", False) else None
-    machine = LSSVMClassifierCV if kind == "classes" else LSSVMRegressorCV
+    machine = KernelClassifier if kind == "classes" else KernelRegressor
     try:
         return numbers(machine(**options).fit(X, y, sample_weight=weight, groups=groups), X)
     except ValueError as error:

@@ -27,7 +27,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
-from looms import LSSVMClassifierCV, LSSVMRegressorCV
+from looms import KernelClassifier, KernelRegressor
 from looms.criteria import mean_class_error
 
 N_TEST, WIDER = 5000, np.sqrt(1 + 10 / 9)
@@ -91,7 +91,7 @@ PROBLEMS: list[tuple[Callable[[int, int], Split], int]] = [
 def of_draw(split: Callable[[int, int], Split], n: int, seed: int) -> Pairs:
     X, X_test, y, y_test = split(n, seed)
     if split is numbers:
-        regressor = LSSVMRegressorCV().fit(X, y)
+        regressor = KernelRegressor().fit(X, y)
         e = y_test - regressor.predict(X_test)
         test = {
             "rmse": float(np.sqrt(np.mean(e**2))),
@@ -99,7 +99,7 @@ def of_draw(split: Callable[[int, int], Split], n: int, seed: int) -> Pairs:
             "r2": float(1 - e.var() / y_test.var()),
         }
         return beside(regressor, test)
-    machine = LSSVMClassifierCV().fit(X, y)
+    machine = KernelClassifier().fit(X, y)
     wrong, p = machine.predict(X_test) != y_test, machine.predict_proba(X_test)
     labels = np.unique(y_test, return_inverse=True)[1]
     test = {
@@ -111,7 +111,7 @@ def of_draw(split: Callable[[int, int], Split], n: int, seed: int) -> Pairs:
     return beside(machine, test)
 
 
-def beside(machine: LSSVMClassifierCV | LSSVMRegressorCV, test: dict[str, float]) -> Pairs:
+def beside(machine: KernelClassifier | KernelRegressor, test: dict[str, float]) -> Pairs:
     scores, errors = machine.scores_, machine.scores_se_
     return {name: (scores[name], errors[name], value) for name, value in test.items()}
 

@@ -23,7 +23,7 @@ from benchmarks.tables._list import TABLES
 from benchmarks.tables.prepare import FOLDER
 from benchmarks.tables.run import loaded, split
 
-from looms import LSSVMRegressorCV, TransformedTargetRegressorCV
+from looms import KernelRegressor, TransformedTargetRegressorCV
 from looms.tables import TablePreprocessor
 
 HEADER = ("table", "criterion", "transforms", "rmse", "rmse_se", "mae", "mae_se")
@@ -38,7 +38,7 @@ def fold_errors(
     matrix, new = before.fit_transform(X.iloc[train]), before.transform(X.iloc[test])
     errors, names = [], []
     for statistic, power in (("mean", 2), ("median", 1)):
-        model = LSSVMRegressorCV(nested=None)
+        model = KernelRegressor()
         if criterion is not None:
             options = {"criterion": criterion, "statistic": statistic, "nested": None}
             model = TransformedTargetRegressorCV(model, **options)

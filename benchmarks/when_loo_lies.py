@@ -29,7 +29,7 @@ from sklearn.metrics import mean_squared_error
 from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.preprocessing import StandardScaler
 
-from looms import LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
+from looms import KernelClassifier, KernelRegressor
 
 N_NEW, NOISE, REPETITIONS = 2000, 2.0, 10
 N_UNITS, N_FEATURES, ALIKE = 40, 4, 0.2
@@ -41,10 +41,10 @@ def spread(n: int, tuned: bool, seed: int) -> Draw:
     X, y = make_friedman1(n + N_NEW, noise=NOISE, random_state=seed)
     X = StandardScaler().fit(X[:n]).transform(X)
     y = (y - y[:n].mean()) / y[:n].std()
-    machine = LSSVMRegressor("rbf", mu=1e-2)
+    machine = KernelRegressor("rbf", mu=1e-2)
     if tuned:
-        chosen = LSSVMRegressorCV(nested=None).fit(X[:n], y[:n])
-        machine = LSSVMRegressor(chosen.kernel_, mu=chosen.mu_)
+        chosen = KernelRegressor().fit(X[:n], y[:n])
+        machine = KernelRegressor(chosen.kernel_, mu=chosen.mu_)
     machine.fit(X[:n], y[:n])
     truth = mean_squared_error(y[n:], machine.predict(X[n:]))
     figures = {"leave-one-out": float(np.mean(machine.loo_.residuals**2))}
@@ -74,7 +74,7 @@ def repeats(n_of_unit: int, informative: bool, seed: int) -> Draw:
     draw: Draw = {}
     for way, groups in (("each row", None), ("each unit", group)):
         for figures, nested in (("leave-one-out", None), ("nested", "folds")):
-            machine = LSSVMClassifierCV(nested=nested).fit(X, y, groups=groups)
+            machine = KernelClassifier().fit(X, y, groups=groups)
             truth = 1 - machine.score(X_new, y_new)
             draw[f"{way} {figures}"] = (machine.scores_["error"], truth)
     return draw

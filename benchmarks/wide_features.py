@@ -4,7 +4,7 @@ Features are made: 20 latent numbers, their random mixtures in each column, and 
 the sign of two of the latent numbers with noise. The example `plot_rocket.py` of the gallery has
 features of random convolutions.
 
-- looms: `LSSVMClassifierCV("linear")` at its defaults.
+- looms: `KernelClassifier("linear")` at its defaults.
 - ridge: `RidgeClassifierCV(logspace(-3, 5, 17))`, whose criterion is the squared leave-one-out
   error; its probabilities are the sigmoid of twice its outputs, which is what users make of them.
 - logistic: `LogisticRegressionCV(Cs=10, cv=5)` on standardized features, as its solver needs; only
@@ -32,7 +32,7 @@ from sklearn.metrics import log_loss
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from looms import LSSVMClassifierCV
+from looms import KernelClassifier
 from looms.selection._objective import objective_of
 
 ALPHAS = np.logspace(-3, 5, 17)
@@ -74,7 +74,7 @@ def main() -> None:
         X, y = mixtures(n + N_TEST, p)
         X, X_test, y, y_test = X[:n], X[n:], y[:n], y[n:]
         methods = {
-            "looms": LSSVMClassifierCV("linear"),
+            "looms": KernelClassifier("linear"),
             "RidgeClassifierCV": RidgeClassifierCV(ALPHAS),
             "LogisticRegressionCV": make_pipeline(
                 StandardScaler(), LogisticRegressionCV(Cs=10, cv=5)

@@ -1,7 +1,7 @@
 """Windows of time with a gap beside single rows: the figure that chose a machine, and later rows.
 
 Four features and a disturbance, each an autoregressive series; the target is 1.5 sin x_1 + 0.5 x_2
-and the disturbance. `LSSVMRegressorCV` is fitted to the first rows, and its root mean square error
+and the disturbance. `KernelRegressor` is fitted to the first rows, and its root mean square error
 is that on later ones; its own is `scores_`. Means over draws, with standard errors.
 
     python benchmarks/windows_of_time.py [--draws 30] [--rows 400] [--later 800]
@@ -15,7 +15,7 @@ import warnings
 import numpy as np
 from _report import write_table
 
-from looms import LSSVMRegressorCV
+from looms import KernelRegressor
 from looms.folds import GapKFold
 
 CVS = {"each row": None, "10 windows": GapKFold(10), "10 windows with gap 30": GapKFold(10, gap=30)}
@@ -46,7 +46,7 @@ def main() -> None:
             X = np.column_stack(columns[:4])
             y = 1.5 * np.sin(X[:, 0]) + 0.5 * X[:, 1] + columns[4]
             for k, cv in enumerate(CVS.values()):
-                machine = LSSVMRegressorCV(cv=cv, nested=None).fit(X[:n], y[:n])
+                machine = KernelRegressor(cv=cv).fit(X[:n], y[:n])
                 residuals = y[n:] - machine.predict(X[n:])
                 rmse[seed, k] = machine.scores_["rmse"], np.sqrt(np.mean(residuals**2))
         errors = rmse.std(axis=0, ddof=1) / np.sqrt(options.draws)

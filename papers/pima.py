@@ -26,7 +26,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
-from looms import LSSVMClassifierCV
+from looms import KernelClassifier, Search
 from looms.lssvm import solve
 from papers.elimination import gauss_jordan_loo
 from papers.gauss_jordan import plain_loo, solve_above_and_below
@@ -66,13 +66,13 @@ def main() -> None:
     for kernel in ("rbf", "ard"):
         for tuned_by, prior in product(TUNED_BY, (False, True)):
             models = [
-                LSSVMClassifierCV(
-                    kernel=kernel,
-                    prior=prior,
+                KernelClassifier(
+                    kernel,
                     cv=None
                     if seed is None
                     else StratifiedKFold(10, shuffle=True, random_state=seed),
-                    threshold=0,
+                    calibration=None,
+                    search=Search(prior=prior),
                 ).fit(X, y)
                 for seed in TUNED_BY[tuned_by]
             ]

@@ -9,7 +9,7 @@ from evaluated import evaluated
 from numpy.testing import assert_allclose
 from pairwise import in_turn
 
-from looms import SVCCV, CopiesWarning, LSSVMClassifierCV, LSSVMRegressorCV
+from looms import SVCCV, CopiesWarning, KernelClassifier, KernelRegressor
 from looms.conformal import jackknife_plus
 from looms.copies import copy_groups, n_unexpected_copies
 from looms.lssvm import refit_loo, solve
@@ -126,14 +126,14 @@ def test_twins_without_rows_nearly_equal_are_copies(name, kind):
 
 
 @pytest.mark.parametrize(
-    "estimator", [LSSVMClassifierCV(), LSSVMRegressorCV(), SVCCV(param_grid={"C": [1.0]})]
+    "estimator", [KernelClassifier(), KernelRegressor(), SVCCV(param_grid={"C": [1.0]})]
 )
 def test_fit_warns_of_copies(estimator):
     with pytest.warns(CopiesWarning, match="30 of 120 rows are copies"):
         estimator.fit(X[AGAIN], Y[AGAIN])
 
 
-@pytest.mark.parametrize("Estimator", [LSSVMClassifierCV, LSSVMRegressorCV])
+@pytest.mark.parametrize("Estimator", [KernelClassifier, KernelRegressor])
 def test_copies_held_out_together_are_not_seen_by_the_machine_that_predicts_them(Estimator):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CopiesWarning)
@@ -151,7 +151,7 @@ def test_copies_held_out_together_are_not_seen_by_the_machine_that_predicts_them
 
 
 def test_intervals_come_from_machines_that_saw_no_copy():
-    machine = LSSVMRegressorCV(copies="together").fit(X[AGAIN], Y[AGAIN])
+    machine = KernelRegressor().fit(X[AGAIN], Y[AGAIN])
     K, new = machine.kernel_(X[AGAIN]), X[:5] + 0.1
     solved = solve(K, Y[AGAIN], machine.mu_)
     solved.cross = lambda rows: machine.kernel_(rows, X[AGAIN])
@@ -168,4 +168,4 @@ def test_intervals_come_from_machines_that_saw_no_copy():
 
 def test_an_unknown_word_is_refused():
     with pytest.raises(ValueError, match="copies must be one of apart, together, got 'merge'"):
-        LSSVMClassifierCV(copies="merge").fit(X, Y)
+        KernelClassifier().fit(X, Y)

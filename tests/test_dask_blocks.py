@@ -17,7 +17,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
-from looms import SVCCV, LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressorCV
+from looms import SVCCV, KernelClassifier, KernelRegressor
 from looms.blocks import ArrayBlocks
 from looms.dask import DaskBlocks, predict
 from looms.kernels import RBF
@@ -116,8 +116,8 @@ def test_groups_that_partitions_hold_are_in_one_block(table, monkeypatch):
     assert np.array_equal(part.sweep(work)[1][0], X[100:700, 0])
     y = X[:, 0] + groups % 10 + np.random.default_rng(1).normal(size=1000)
     collected = da.from_array(X, chunks=(250, 5)), y
-    ours = LSSVMRegressorCV(rank=20).fit(*collected, groups=da.from_array(groups, chunks=300))
-    theirs = LSSVMRegressorCV(rank=20).fit(X, y, groups=groups)
+    ours = KernelRegressor(n_landmarks=20).fit(*collected, groups=da.from_array(groups, chunks=300))
+    theirs = KernelRegressor(n_landmarks=20).fit(X, y, groups=groups)
     np.testing.assert_allclose(ours.loo_.outputs, theirs.loo_.outputs, rtol=1e-6)
     scattered = Units.of_numbers(np.arange(1000) % 7)
     assert Placed.of(scattered, blocks).n_large == 7
@@ -182,7 +182,7 @@ def test_a_prepared_table_has_categories_and_gaps(table):
     blocks = DaskBlocks(parts, preprocessor=prepare)
     assert blocks.shape == whole.shape
     assert np.array_equal(blocks.rows(np.arange(len(whole))), whole)
-    model = LSSVMRegressorCV("linear", rank=4).fit(blocks, parts["target"])
+    model = KernelRegressor("linear", n_landmarks=4).fit(blocks, parts["target"])
     lazy = predict(make_pipeline(prepare, model), parts)
     np.testing.assert_allclose(lazy.compute(), model.predict(whole))
 
@@ -228,7 +228,7 @@ def test_predictions_are_lazy_and_follow_the_chunks(table, collection):
     collection = COLLECTIONS[collection](X)
     names = getattr(collection, "columns", None)
     train = X[:60] if names is None else pd.DataFrame(X[:60], columns=names)
-    machine = LSSVMClassifier().fit(train, y[:60])
+    machine = KernelClassifier(mu=1e-3).fit(train, y[:60])
     expected = X.astype(collection.dtype) if hasattr(collection, "dtype") else X
     expected = expected if names is None else pd.DataFrame(X, columns=names)
     for method in ("predict", "predict_proba", "decision_function"):
@@ -279,8 +279,8 @@ def test_machines_fitted_to_collections_are_those_of_arrays(table, collection):
     names = getattr(D, "columns", None)
     kept = [] if names is None else list(names)
     new = X[:50] if names is None else pd.DataFrame(X[:50], columns=names)
-    of_numbers = LSSVMRegressorCV, X[:, 0] + (y == "yes")
-    for machine, targets in [(LSSVMClassifierCV, y), of_numbers][collection == "chunks" :]:
+    of_numbers = KernelRegressor, X[:, 0] + (y == "yes")
+    for machine, targets in [(KernelClassifier, y), of_numbers][collection == "chunks" :]:
         collected = [da.from_array(values, chunks=300) for values in (targets, weight)]
         ours = machine(**options).fit(D, *collected)
         theirs = machine(**options).fit(X, targets, weight)
@@ -295,8 +295,8 @@ def test_machines_fitted_to_collections_are_those_of_arrays(table, collection):
 @pytest.mark.parametrize(
     "machine",
     [
-        LSSVMClassifier(),
-        LSSVMClassifierCV(),
+        KernelClassifier(mu=1e-3),
+        KernelClassifier(),
         SVCCV("linear", param_grid={"C": [1.0]}),
     ],
 )
@@ -312,7 +312,9 @@ def test_machines_of_all_rows_at_once_read_collections(table, machine):
 def test_more_landmarks_than_rows_are_refused(table):
     X, y = table
     with pytest.raises(ValueError, match="more landmarks than there are rows, 1000"):
-        LSSVMClassifierCV(rank=2000).fit(COLLECTIONS["chunks"](X), da.from_array(y, chunks=100))
+        KernelClassifier(n_landmarks=2000).fit(
+            COLLECTIONS["chunks"](X), da.from_array(y, chunks=100)
+        )
 
 
 @pytest.mark.parametrize(

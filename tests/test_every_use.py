@@ -28,7 +28,7 @@ from evaluated import evaluated
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from typer.testing import CliRunner
 
-from looms import SVCCV, LSSVMClassifierCV, LSSVMRegressorCV, TransformedTargetRegressorCV
+from looms import SVCCV, KernelClassifier, KernelRegressor, TransformedTargetRegressorCV
 from looms.blocks import ArrayBlocks
 from looms.cli import _prepare
 from looms.cli._app import app
@@ -66,7 +66,7 @@ class Machine:
 def least_squares(kernel: Any = "rbf", **fixed: Any) -> tuple[Callable[..., Any], ...]:
     return tuple(
         lambda cls=cls, **options: cls(**{"kernel": kernel, **fixed, **options})
-        for cls in (LSSVMClassifierCV, LSSVMRegressorCV)
+        for cls in (KernelClassifier, KernelRegressor)
     )
 
 
@@ -75,7 +75,7 @@ def svm(**options: Any) -> SVCCV:
 
 
 def transformed(**options: Any) -> TransformedTargetRegressorCV:
-    machine = LSSVMRegressorCV("linear", **options)
+    machine = KernelRegressor("linear", **options)
     return TransformedTargetRegressorCV(machine, transforms=["none", "log"])
 
 

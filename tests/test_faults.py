@@ -15,6 +15,7 @@ from _faults import Disk, Killed
 from sklearn.dummy import DummyClassifier
 
 import looms
+from looms import Search
 from looms._files import remove_parts
 from looms.assessment import StoreError
 from looms.blocks import ArrayBlocks, RowBlocks
@@ -47,7 +48,7 @@ def contents(folder):
 
 def write_model(path, number):
     pytest.importorskip("skops")
-    save_model(path, looms.LSSVMRegressor("linear", mu=10.0**-number).fit(X, X[:, 0]), {})
+    save_model(path, looms.KernelRegressor("linear", mu=10.0**-number).fit(X, X[:, 0]), {})
 
 
 def mu_in(path):
@@ -178,7 +179,7 @@ class Failing(RowBlocks):
 @pytest.mark.slow
 def test_a_streamed_fit_that_fails_at_any_block_leaves_the_machine_as_it_was():
     blocks, y = ArrayBlocks(X, size=8, n_threads=1), X[:, 0] ** 2
-    machine = looms.LSSVMRegressorCV("linear", rank=3, max_iter=2)
+    machine = looms.KernelRegressor("linear", n_landmarks=3, search=Search(max_iter=2))
     counted = Failing(blocks)
     machine.fit(counted, y)
     before = dict(vars(machine))

@@ -25,12 +25,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from skops.io._audit import NODE_TYPE_MAPPING
 
 import looms
-from looms import (
-    LSSVMClassifierCV,
-    LSSVMRegressor,
-    LSSVMRegressorCV,
-    NonconformityClassifier,
-)
+from looms import KernelClassifier, KernelRegressor, NonconformityClassifier, Search
 from looms.model_files import ModelFileError, _skops, _types, load_model, save_model
 from looms.tables import TablePreprocessor
 
@@ -128,10 +123,10 @@ def test_other_kinds_of_nodes_are_refused(tmp_path, loader, name):
 
 def test_an_object_under_the_number_of_another_is_refused(tmp_path):
     """The first of a number is built for all: here its attributes would be the scaler's."""
-    unchecked = LSSVMRegressor(mu={"transform": 3})
+    unchecked = KernelRegressor(mu={"transform": 3})
     schema, members = dumped(make_pipeline(unchecked, StandardScaler()))
     _, scaler = [n for n in nodes(schema, "ObjectNode") if n["__class__"] != "Pipeline"]
-    (regressor,) = [n for n in nodes(schema, "ObjectNode") if n["__class__"] == "LSSVMRegressor"]
+    (regressor,) = [n for n in nodes(schema, "ObjectNode") if n["__class__"] == "KernelRegressor"]
     number = regressor["content"]["content"]["mu"]["__id__"]
     scaler["content"]["__id__"] = number
     refused(tmp_path, schema, members, "two objects of one number")
@@ -163,7 +158,7 @@ def test_a_node_of_another_form_than_skops_gives_it_is_refused(tmp_path, loader,
 
 @functools.cache
 def regressor():
-    return LSSVMRegressorCV("linear").fit(SAMPLES, SAMPLES[:, 0])
+    return KernelRegressor("linear").fit(SAMPLES, SAMPLES[:, 0])
 
 
 def test_a_newer_format_is_named_before_what_is_in_it(tmp_path):
@@ -180,7 +175,7 @@ def test_a_newer_format_is_named_before_what_is_in_it(tmp_path):
 def table():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        machine = LSSVMClassifierCV("linear", max_iter=5)
+        machine = KernelClassifier("linear", search=Search(max_iter=5))
         return make_pipeline(TablePreprocessor(), machine).fit(FRAME, TARGET)
 
 
@@ -238,7 +233,7 @@ def test_categories_that_are_numbers_are_refused(tmp_path):
 
 @pytest.mark.parametrize("kind", [sparse.coo_array, sparse.csc_array, sparse.bsr_array])
 def test_sparse_samples_of_another_format_are_refused_under_the_name_of_csr_too(tmp_path, kind):
-    model = LSSVMRegressor("linear").fit(sparse.csr_array(SAMPLES), SAMPLES[:, 0])
+    model = KernelRegressor("linear", mu=1e-3).fit(sparse.csr_array(SAMPLES), SAMPLES[:, 0])
     model.X_fit_ = kind(model.X_fit_)
     schema, members = dumped(model)
     refused(tmp_path, schema, members, rf"names scipy\.sparse\.\S+{kind.__name__}")
@@ -249,7 +244,7 @@ def test_sparse_samples_of_another_format_are_refused_under_the_name_of_csr_too(
 
 @pytest.mark.parametrize("kind", ["V8", "f8,i4", "S3"])
 def test_arrays_of_neither_numbers_nor_texts_are_refused(tmp_path, kind):
-    model = LSSVMRegressor(mu=np.zeros(3, dtype=kind))
+    model = KernelRegressor(mu=np.zeros(3, dtype=kind))
     refused(tmp_path, *dumped(model), "an array of")
 
 
@@ -267,7 +262,7 @@ def test_an_archive_in_place_of_an_array_is_refused(tmp_path):
 MODELS = {
     "table": lambda: (table(), FRAME),
     "sparse": lambda: (
-        make_pipeline(TablePreprocessor(), LSSVMRegressorCV("linear")).fit(
+        make_pipeline(TablePreprocessor(), KernelRegressor("linear")).fit(
             sparse.csr_array(SAMPLES), SAMPLES[:, 0]
         ),
         sparse.csr_array(SAMPLES),

@@ -7,15 +7,9 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from looms import (
-    SVCCV,
-    LSSVMClassifier,
-    LSSVMClassifierCV,
-    LSSVMRegressor,
-    LSSVMRegressorCV,
-    _memory,
-)
+from looms import SVCCV, KernelClassifier, KernelRegressor, Search, _memory
 from looms._memory import GRID, SEARCH, bytes_needed, check_memory, free_memory
+from looms.estimators import CandidatesClassifier
 
 GB = 10**9
 
@@ -130,11 +124,11 @@ rng = np.random.default_rng(0)
 X = rng.normal(size=(200, 3))
 NUMBERS, LABELS = X[:, 0] + rng.normal(size=200), (X[:, 0] > 0).astype(int)
 REFUSED = [
-    (LSSVMRegressorCV(), NUMBERS, 150),
-    (LSSVMClassifierCV("auto"), LABELS, 150),
-    (LSSVMRegressorCV(search="grid"), NUMBERS, 99),
-    (LSSVMRegressor(), NUMBERS, 200),
-    (LSSVMClassifier(), LABELS, 200),
+    (KernelRegressor(), NUMBERS, 150),
+    (CandidatesClassifier(), LABELS, 150),
+    (KernelRegressor(search=Search(method="grid")), NUMBERS, 99),
+    (KernelRegressor(mu=1e-3), NUMBERS, 200),
+    (KernelClassifier(mu=1e-3), LABELS, 200),
     (SVCCV(), LABELS, 150),
 ]
 
@@ -153,11 +147,11 @@ def test_fits_are_refused_before_anything_is_allocated(little, machine, y, n):
 @pytest.mark.parametrize(
     ("machine", "n"),
     [
-        (LSSVMRegressorCV(), 99),
-        (LSSVMRegressorCV("linear"), 200),
-        (LSSVMRegressorCV(rank=20), 200),
-        (LSSVMRegressor(), 150),
-        (LSSVMRegressor("linear"), 200),
+        (KernelRegressor(), 99),
+        (KernelRegressor("linear"), 200),
+        (KernelRegressor(n_landmarks=20), 200),
+        (KernelRegressor(mu=1e-3), 150),
+        (KernelRegressor("linear", mu=1e-3), 200),
     ],
 )
 def test_fits_that_take_less_memory_are_not_refused(little, machine, n):
@@ -165,7 +159,7 @@ def test_fits_that_take_less_memory_are_not_refused(little, machine, n):
 
 
 def test_certificates_are_refused_too(monkeypatch):
-    machine = LSSVMRegressor().fit(X, NUMBERS)
+    machine = KernelRegressor(mu=1e-3).fit(X, NUMBERS)
     monkeypatch.setattr(_memory, "free_memory", lambda: bytes_needed(200, 5))
     with pytest.raises(MemoryError):
         machine.certify()
@@ -182,7 +176,7 @@ def test_the_estimate_is_that_of_fits(options, n, n_arrays):
     """Peak of live arrays; blocks of some hundred rows count less, the more rows there are."""
     X = rng.normal(size=(n, 3))
     y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + rng.normal(size=n)
-    machine = LSSVMRegressorCV(**options)
+    machine = KernelRegressor(**options)
     tracemalloc.start()
     try:
         machine.fit(X, y)

@@ -50,10 +50,10 @@ import looms
 from looms import (
     SVCCV,
     HeldOut,
-    LSSVMClassifierCV,
-    LSSVMRegressor,
-    LSSVMRegressorCV,
+    KernelClassifier,
+    KernelRegressor,
     NonconformityClassifier,
+    Search,
     TransformedTargetRegressorCV,
 )
 from looms.calibration import Softmax
@@ -61,6 +61,7 @@ from looms.calibration._isotonic import Isotonic
 from looms.calibration._sigmoid import Sigmoid
 from looms.criteria import Criterion
 from looms.datasets._table import Table
+from looms.estimators import CandidatesRegressor
 from looms.folds import GapKFold
 from looms.kernels import (
     ARD,
@@ -92,7 +93,7 @@ METADATA = {"target": "y", "columns": {"a": "int64"}, "n_rows": 6, "none": None}
 
 def fitted():
     kernel = RBF(gamma=2.0) * Linear() + as_kernel("normalized_ard") + as_kernel("ranked_rbf")
-    return make_pipeline(StandardScaler(), LSSVMRegressor(kernel, mu=0.1)).fit(X, Y)
+    return make_pipeline(StandardScaler(), KernelRegressor(kernel, mu=0.1)).fit(X, Y)
 
 
 def save_unchecked(path, model, metadata=METADATA):
@@ -115,7 +116,7 @@ def test_round_trip(tmp_path):
 
 
 def test_the_record_of_a_search_comes_back(tmp_path):
-    model = LSSVMRegressorCV("rbf").fit(X, Y)
+    model = KernelRegressor("rbf").fit(X, Y)
     save_model(tmp_path / "m.skops", model, {})
     ours, theirs = load_model(tmp_path / "m.skops").model.selection_, model.selection_
     assert ours.outcome is theirs.outcome
@@ -149,10 +150,10 @@ def test_what_was_held_out_comes_back(tmp_path, target, options):
     options = {"kernel": ["linear", "rbf"], **HELD_OUT[options]}
     groups = options.pop("groups", None)
     if target == "classes":
-        model = LSSVMClassifierCV(**options).fit(samples, signal[:, 0] > 0, groups=groups)
+        model = KernelClassifier(**options).fit(samples, signal[:, 0] > 0, groups=groups)
     else:
         numbers = signal if target == "two targets" else signal[:, 0]
-        model = LSSVMRegressorCV(**options).fit(samples, numbers, groups=groups)
+        model = KernelRegressor(**options).fit(samples, numbers, groups=groups)
     model.evaluate()
     save_model(tmp_path / "m.skops", model, {})
     loaded = load_model(tmp_path / "m.skops").model
@@ -189,11 +190,11 @@ def test_what_was_held_out_comes_back(tmp_path, target, options):
 @pytest.mark.slow
 def test_splits_and_windows_are_saved_and_a_splitter_is_refused(tmp_path):
     """A splitter is an object of scikit-learn that a file may not name; its splits are arrays."""
-    model = LSSVMRegressorCV("linear", cv=KFold(3)).fit(X, Y)
+    model = KernelRegressor("linear", cv=KFold(3)).fit(X, Y)
     with pytest.raises(ModelFileError, match=r"the model holds sklearn.*KFold"):
         save_model(tmp_path / "m.skops", model, {})
     for k, cv in enumerate([list(KFold(3).split(X)), GapKFold(3, 0.1, np.arange(len(X)) / 2)]):
-        model = LSSVMRegressorCV("linear", cv=cv).fit(X, Y)
+        model = KernelRegressor("linear", cv=cv).fit(X, Y)
         save_model(tmp_path / f"m{k}.skops", model, {})
         loaded = load_model(tmp_path / f"m{k}.skops").model
         np.testing.assert_array_equal(loaded.units_.codes, model.units_.codes)
@@ -237,12 +238,12 @@ def in_a_fresh_process(code, *arguments):
 def test_a_fresh_process_reads_it(tmp_path):
     """Nothing but the module is imported; the types in the file must be known all the same."""
     frame = pd.DataFrame({"a": [1.0, 2, 3, 5], "b": ["x", "x", "y", "z"]})
-    model = make_pipeline(TablePreprocessor(), LSSVMRegressorCV()).fit(frame, [1, 2, 3, 4])
+    model = make_pipeline(TablePreprocessor(), KernelRegressor()).fit(frame, [1, 2, 3, 4])
     save_model(tmp_path / "m.skops", model, {})
     code = (
         "import sys; from looms.model_files import load_model; print(load_model(sys.argv[1]).model)"
     )
-    assert "LSSVMRegressorCV" in in_a_fresh_process(code, tmp_path / "m.skops")
+    assert "KernelRegressor" in in_a_fresh_process(code, tmp_path / "m.skops")
 
 
 def test_what_reading_would_refuse_is_refused_when_saving(tmp_path):
@@ -273,7 +274,7 @@ def test_what_is_saved_is_read(tmp_path, case):
     frame = pd.DataFrame({"a": [*"uvvuvu"], "b": [*"xyzxyz"]} if words else X, columns=["a", "b"])
     if "gaps" in case:
         frame.loc[2, "a"] = np.nan
-    model = make_pipeline(PREPARED[case], LSSVMRegressor("linear")).fit(frame, Y)
+    model = make_pipeline(PREPARED[case], KernelRegressor("linear", mu=1e-3)).fit(frame, Y)
     save_model(tmp_path / "m.skops", model, {})
     again = load_model(tmp_path / "m.skops").model
     np.testing.assert_array_equal(again.predict(frame), model.predict(frame))
@@ -290,7 +291,7 @@ def test_what_is_saved_is_read(tmp_path, case):
     ],
 )
 def test_state_that_reading_would_refuse_is_refused_when_saving(tmp_path, step, problem):
-    model = make_pipeline(step, LSSVMRegressor("linear")).fit(X, Y)
+    model = make_pipeline(step, KernelRegressor("linear", mu=1e-3)).fit(X, Y)
     with pytest.raises(ModelFileError, match=f"could not be read again .{problem}"):
         save_model(tmp_path / "m.skops", model, {})
     assert not os.listdir(tmp_path)
@@ -472,7 +473,7 @@ def test_no_file_and_a_folder(tmp_path):
 
 
 def test_another_version_of_scikit_learn_is_one_warning(tmp_path, monkeypatch):
-    model = make_pipeline(StandardScaler(), LSSVMRegressor()).fit(X, Y)
+    model = make_pipeline(StandardScaler(), KernelRegressor(mu=1e-3)).fit(X, Y)
     monkeypatch.setattr("sklearn.base.__version__", "1.0")
     save_model(tmp_path / "m.skops", model, {})
     monkeypatch.undo()
@@ -584,7 +585,7 @@ def tampered(data, loader, module, name):
 
 
 def regressor(X_fit):
-    return LSSVMRegressor("linear", mu=0.1).fit(X_fit, np.arange(len(Y)))
+    return KernelRegressor("linear", mu=0.1).fit(X_fit, np.arange(len(Y)))
 
 
 @pytest.mark.parametrize("steps", [True, False])
@@ -606,7 +607,7 @@ def column_transformer(hidden):
 
 
 def attribute(value):
-    return LSSVMRegressor(mu=value)
+    return KernelRegressor(mu=value)
 
 
 HIDING = {
@@ -636,19 +637,20 @@ FRAME = pd.DataFrame({"n": [*range(11), None], "k": [*"abcdefabcde", None]})
 
 
 MACHINES = {
-    "two classes": lambda: LSSVMClassifierCV("linear").fit(POINTS, LABELS == "a"),
-    "in folds": lambda: LSSVMClassifierCV("linear").fit(POINTS, LABELS == "a"),
+    "two classes": lambda: KernelClassifier("linear").fit(POINTS, LABELS == "a"),
+    "in folds": lambda: KernelClassifier("linear").fit(POINTS, LABELS == "a"),
     "nested": lambda: evaluated(
-        LSSVMClassifierCV("linear", search="grid", cv=3).fit(POINTS, LABELS == "a"), nested=True
+        KernelClassifier("linear", cv=3, search=Search(method="grid")).fit(POINTS, LABELS == "a"),
+        nested=True,
     ),
-    "three classes": lambda: LSSVMClassifierCV("ard", calibration="isotonic").fit(POINTS, LABELS),
+    "three classes": lambda: KernelClassifier("ard", calibration="isotonic").fit(POINTS, LABELS),
     "regression": lambda: regressor(np.eye(6)),
-    "stack": lambda: LSSVMRegressorCV(["linear", "rbf"], combine="stack").fit(
+    "stack": lambda: CandidatesRegressor(["linear", "rbf"]).fit(
         POINTS,
         POINTS[:, 0] + np.abs(POINTS[:, 1]) + 0.4 * np.random.default_rng(1).normal(size=12),
     ),
     "transformed": lambda: evaluated(
-        TransformedTargetRegressorCV(LSSVMRegressorCV("linear"), ["none", "log"]).fit(
+        TransformedTargetRegressorCV(KernelRegressor("linear"), ["none", "log"]).fit(
             POINTS, np.exp(POINTS[:, 0])
         ),
         nested=True,
@@ -764,8 +766,8 @@ TAMPERED = [
     ("two classes", "selection_", 3),
     ("two classes.selection_", "stages", ((12, 3),)),
     ("two classes.selection_", "at_bounds", None),
-    ("two classes", "_unfitted", LSSVMRegressor()),
-    ("svm", "_unfitted", LSSVMRegressor()),
+    ("two classes", "_unfitted", KernelRegressor(mu=1e-3)),
+    ("svm", "_unfitted", KernelRegressor(mu=1e-3)),
     ("svm", "loo_score_", None),
     ("pool", "_seed", "no"),
     ("three classes._leading", "kernel", ARD(gammas=np.ones(5))),
@@ -931,7 +933,7 @@ def test_a_pipeline_that_names_a_folder_for_pickles_is_refused(tmp_path):
 
 @pytest.mark.parametrize("trusted", [[PCA], ["sklearn.decomposition._pca.PCA"]])
 def test_other_types_are_admitted_by_name_only(tmp_path, trusted):
-    model = make_pipeline(PCA(1), LSSVMRegressor()).fit(X, Y)
+    model = make_pipeline(PCA(1), KernelRegressor(mu=1e-3)).fit(X, Y)
     with pytest.raises(ModelFileError, match=r"holds sklearn\.decomposition.*PCA.*in trusted"):
         save_model(tmp_path / "m.skops", model, {})
     save_model(tmp_path / "m.skops", model, {}, trusted=trusted)

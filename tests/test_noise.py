@@ -18,8 +18,8 @@ def readings(name: str, n_draws: int) -> dict[str, str]:
 @pytest.mark.parametrize(
     "name",
     [
-        "LSSVMClassifierCV(search='grid')",
-        "LSSVMRegressorCV(search='grid')",
+        "KernelClassifier(search=Search(method='grid'))",
+        "KernelRegressor(search=Search(method='grid'))",
         "... search='grid', groups=",
         "case_deletion",
     ],
@@ -30,7 +30,7 @@ def test_no_figure_to_quote_is_better_than_chance(name):
 
 @pytest.mark.slow
 def test_areas_on_landmarks_do_not_lean():
-    found = readings("LSSVMClassifierCV(rank=30), 240 rows", 12)
+    found = readings("KernelClassifier(n_landmarks=30), 240 rows", 12)
     assert found["auc"] == "chance"
     assert "flatters" not in found.values()
 
@@ -44,10 +44,10 @@ def test_the_leave_one_out_column_of_assess_does_not_lean():
 @pytest.mark.parametrize("seed", [15, 22])
 def test_probabilities_of_each_fold_of_a_stack_are_of_its_own_machine(seed):
     """Outputs of the machines of other folds are up to a hundred times as large here."""
-    subject = SUBJECTS["LSSVMClassifierCV(['linear', 'rbf'], combine='stack'), 240 rows"]
+    subject = SUBJECTS["CandidatesClassifier(['linear', 'rbf']), 240 rows"]
     assert quietly(of_draw, subject, seed)["log_loss"][0] < 0.75
 
 
 @pytest.mark.slow
 def test_leave_one_out_of_a_tuned_machine_is_better_than_chance():
-    assert readings("LSSVMClassifierCV()", 40)["error"] == "flatters"
+    assert readings("KernelClassifier()", 40)["error"] == "flatters"

@@ -9,13 +9,8 @@ from sklearn.datasets import load_diabetes, load_iris
 from sklearn.dummy import DummyClassifier
 
 import looms
-from looms import (
-    LSSVMClassifier,
-    LSSVMClassifierCV,
-    LSSVMRegressor,
-    LSSVMRegressorCV,
-    TransformedTargetRegressorCV,
-)
+from looms import KernelClassifier, KernelRegressor, Search, TransformedTargetRegressorCV
+from looms.estimators import CandidatesClassifier
 
 X, Y = load_iris(return_X_y=True)
 #: A name that would run a script, turn the direction of writing, and end a cell.
@@ -36,7 +31,7 @@ def text_of(shown):
 
 @pytest.fixture(scope="module")
 def comparison():
-    estimators = {NAME: LSSVMClassifier(), "majority": DummyClassifier()}
+    estimators = {NAME: KernelClassifier(mu=1e-3), "majority": DummyClassifier()}
     return looms.compare(estimators, X, Y, n_splits=3, random_state=0)
 
 
@@ -67,7 +62,11 @@ def test_an_assessment_shows_its_figures_and_remarks(comparison):
 @pytest.mark.parametrize("kind", ["classes", "numbers"])
 @pytest.mark.slow
 def test_nested_predictions_show_the_scores_of_the_machine(kind):
-    machine = LSSVMClassifierCV(search="grid") if kind == "classes" else LSSVMRegressorCV("linear")
+    machine = (
+        KernelClassifier(search=Search(method="grid"))
+        if kind == "classes"
+        else KernelRegressor("linear")
+    )
     data = (X[:100:2], Y[:100:2]) if kind == "classes" else load_diabetes(return_X_y=True)
     machine.fit(*(values[:60] for values in data))
     scores = machine.evaluate()
@@ -82,7 +81,7 @@ def test_nested_predictions_show_the_scores_of_the_machine(kind):
 
 
 def test_held_out_outputs_show_figures():
-    loo = LSSVMClassifier().fit(X, Y).loo_
+    loo = KernelClassifier(mu=1e-3).fit(X, Y).loo_
     assert [row[0] for row in rows_of(loo)[1:]] == ["rmse", "mae", "r2"]
     remark = "f ±1 are classes, error rates and AUC are in evaluate() of the machine"
     assert remark in text_of(loo)
@@ -91,7 +90,10 @@ def test_held_out_outputs_show_figures():
 
 @pytest.mark.slow
 def test_candidates_are_a_list_and_a_table(tmp_path):
-    machine = LSSVMClassifierCV(["linear", "rbf"], search="grid").fit(X[:100], Y[:100])
+    machine = CandidatesClassifier(
+        [KernelClassifier(k, search=Search(method="grid")) for k in ["linear", "rbf"]],
+        combine="best",
+    ).fit(X[:100], Y[:100])
     rows = rows_of(machine.candidates_)
     assert [row[0] for row in rows] == ["kernel", "linear", "rbf"]
     assert isinstance(machine.candidates_, list)
@@ -102,7 +104,7 @@ def test_candidates_are_a_list_and_a_table(tmp_path):
 
 
 def test_transforms_are_a_list_and_a_table():
-    model = TransformedTargetRegressorCV(LSSVMRegressor("linear", mu=0.1))
+    model = TransformedTargetRegressorCV(KernelRegressor("linear", mu=0.1))
     candidates = model.fit(X[:60], np.exp(X[:60, 0])).candidates_
     rows = rows_of(candidates)
     assert [row[0] for row in rows] == ["transform", *(each.name for each in candidates)]

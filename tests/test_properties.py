@@ -17,7 +17,7 @@ pytest.importorskip("hypothesis")
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
-from looms import LSSVMClassifier, LSSVMRegressor
+from looms import KernelClassifier, KernelRegressor
 from looms.blocks import ArrayBlocks
 from looms.criteria import as_criterion
 from looms.kernels._names import as_kernel
@@ -56,10 +56,10 @@ class Problem(NamedTuple):
     rng: Any
 
     def regressor(self):
-        return LSSVMRegressor(self.kernel, mu=self.mu, fit_intercept=self.fit_intercept)
+        return KernelRegressor(self.kernel, mu=self.mu, fit_intercept=self.fit_intercept)
 
     def classifier(self):
-        return LSSVMClassifier(self.kernel, mu=self.mu, fit_intercept=self.fit_intercept)
+        return KernelClassifier(self.kernel, mu=self.mu, fit_intercept=self.fit_intercept)
 
 
 @st.composite
@@ -99,11 +99,11 @@ def test_rows_out_together_are_those_of_a_refit(p, n_folds):
     folds = p.rng.permutation(len(p.y)) % n_folds
     machine = solve(K, p.y, p.mu, sample_weight=p.weight)
     held_out = machine.outputs(Units.of_numbers(folds))[0, :, 0]
-    condition = LSSVMRegressor("precomputed", mu=p.mu).fit(K, p.y, p.weight).certify().condition
+    condition = KernelRegressor("precomputed", mu=p.mu).fit(K, p.y, p.weight).certify().condition
     for fold in range(n_folds):
         out, rest = folds == fold, np.flatnonzero(folds != fold)
         # The ridge of the rows that stay is what it was.
-        alone = LSSVMRegressor("precomputed", mu=len(p.y) * p.mu / p.weight[rest].sum())
+        alone = KernelRegressor("precomputed", mu=len(p.y) * p.mu / p.weight[rest].sum())
         alone.fit(K[np.ix_(rest, rest)], p.y[rest], p.weight[rest])
         expected = alone.predict(K[np.ix_(out, rest)])
         size = max(np.abs(held_out).max(), np.abs(p.y).max())
@@ -135,7 +135,7 @@ def test_a_weight_is_as_many_copies_held_out_together(p):
         mu=p.mu * len(p.y) / len(rows),
         fit_intercept=p.fit_intercept,
     ).outputs(Units.of_numbers(rows))[0, :, 0]
-    machine = LSSVMRegressor("precomputed", mu=p.mu * len(p.y) / len(rows))
+    machine = KernelRegressor("precomputed", mu=p.mu * len(p.y) / len(rows))
     atol = tolerance(machine.fit(K[np.ix_(rows, rows)], p.y[rows]))
     assert_allclose(copied, weighted.loo.outputs[rows], rtol=0, atol=atol)
 

@@ -22,7 +22,7 @@ def test_all_names_are_there():
         assert getattr(looms, name) is not None
     assert set(looms.__all__) <= set(dir(looms))
     assert looms.HeldOut.__module__ == "looms.held_out"
-    assert looms.LSSVMClassifierCV.__module__.startswith("looms.estimators")
+    assert looms.KernelClassifier.__module__.startswith("looms.estimators")
 
 
 def test_unknown_names():
@@ -47,7 +47,7 @@ def test_rooms_are_attributes():
 
 
 def test_names_are_looked_up_once():
-    assert looms.LSSVMClassifier is vars(looms)["LSSVMClassifier"]
+    assert looms.KernelClassifier is vars(looms)["KernelClassifier"]
     assert looms.selection.Objective.__module__.startswith("looms.selection")
 
 

@@ -14,12 +14,7 @@ from sklearn.metrics import (
     zero_one_loss,
 )
 
-from looms import (
-    LSSVMClassifier,
-    LSSVMClassifierCV,
-    LSSVMRegressor,
-    LSSVMRegressorCV,
-)
+from looms import KernelClassifier, KernelRegressor, Search
 from looms._classes import class_indices
 from looms._scores import class_scores, effective_size, number_scores
 from looms.calibration import class_probabilities
@@ -130,16 +125,16 @@ def refitted(model, out, at):
     """Outputs at rows by the machine without others; λ_i = n μ / ζ_i is held, μ Σw / w_i."""
     w = model.fit_weight_
     rest = np.setdiff1d(np.flatnonzero(w), out)
-    given = LSSVMRegressor(model.kernel_, mu=model.mu_ * w.sum() / w[rest].sum())
+    given = KernelRegressor(model.kernel_, mu=model.mu_ * w.sum() / w[rest].sum())
     return given.fit(X[rest], model.loo_.y[rest], sample_weight=w[rest]).predict(X[at])
 
 
 def fitted(target, together, weight):
     weight = WEIGHTS[weight]
     if together == "rows, given":
-        return LSSVMClassifier(mu=0.05).fit(X, LABELS[target], sample_weight=weight)
+        return KernelClassifier(mu=0.05).fit(X, LABELS[target], sample_weight=weight)
     groups = GROUPS if together == "groups" else None
-    model = LSSVMClassifierCV(threshold=-0.1 if target == "two classes" else None)
+    model = KernelClassifier(threshold=-0.1 if target == "two classes" else None)
     return model.fit(X, LABELS[target], sample_weight=weight, groups=groups)
 
 
@@ -176,7 +171,7 @@ def test_of_a_machine_are_of_pairs_left_out(target, together, weight):
 
 @pytest.mark.parametrize("cv", [3, "4x3", GapKFold(4, 2, np.arange(N) * 9 % N)])
 def test_of_folds_areas_are_within_folds(cv):
-    model = LSSVMClassifierCV(cv=cv).fit(X, LABELS["two classes"])
+    model = KernelClassifier(cv=cv).fit(X, LABELS["two classes"])
     y, areas = LABELS["two classes"], []
     for repetition in (
         [model.units_.codes] if isinstance(cv, GapKFold) else model.units_.codes[:, None]
@@ -202,7 +197,7 @@ def test_of_folds_areas_are_within_folds(cv):
 def test_of_numbers_are_of_the_outputs_held_out(options):
     options = dict(options)
     groups = options.pop("groups", None)
-    model = LSSVMRegressorCV(**options).fit(
+    model = KernelRegressor(**options).fit(
         X, SIGNAL, sample_weight=WEIGHTS["some are zero"], groups=groups
     )
     kept = model.fit_weight_ > 0
@@ -219,7 +214,7 @@ def test_of_numbers_are_of_the_outputs_held_out(options):
 
 
 def test_without_probabilities_there_is_no_log_loss():
-    without = LSSVMClassifier(calibration=None).fit(X, LABELS["two classes"])
+    without = KernelClassifier(mu=1e-3, calibration=None).fit(X, LABELS["two classes"])
     assert list(without.evaluate()) == ["error", "ber", "auc"]
 
 
@@ -238,7 +233,7 @@ def test_of_noise_they_are_chance(grouped, threshold):
             number = np.repeat(number, 3)
             X = X[number] + 0.2 * rng.normal(size=(len(number), 4))
             y = y[number]
-        model = LSSVMClassifierCV("linear", search="grid", threshold=threshold)
+        model = KernelClassifier("linear", threshold=threshold, search=Search(method="grid"))
         scores = model.fit(X, y, groups=number if grouped else None).evaluate()
         draws.append([scores["error"], scores["ber"], scores["auc"]])
     mean, error = np.mean(draws, axis=0), np.std(draws, axis=0, ddof=1) / np.sqrt(len(draws))

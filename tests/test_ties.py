@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from threadpoolctl import threadpool_limits
 
-from looms import LSSVMClassifierCV
+from looms import KernelClassifier
 from looms.calibration._isotonic import fit_isotonic
 from looms.kernels import Linear
 from looms.lssvm import solve
@@ -106,7 +106,7 @@ def exact_scores(X, y, mu, folds):
 
 def machine(X, y, groups, **options):
     options = {"threshold": 0.0, "calibration": None, **options}
-    return LSSVMClassifierCV("linear", **options).fit(X, y, groups=groups)
+    return KernelClassifier("linear", **options).fit(X, y, groups=groups)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 7])

@@ -24,7 +24,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC, SVR
 
-from looms import LSSVMClassifierCV, LSSVMRegressorCV
+from looms import KernelClassifier, KernelRegressor
 from looms.tables import TablePreprocessor
 
 #: 110 points; libsvm stops after so many iterations where C is too large for the data.
@@ -119,7 +119,7 @@ def looms(
     kernel: str | list[str],
     combine: str,
 ) -> Pipeline:
-    machine = LSSVMClassifierCV if classifier else LSSVMRegressorCV
+    machine = KernelClassifier if classifier else KernelRegressor
     return make_pipeline(TablePreprocessor(), machine(kernel, combine=combine, random_state=seed))
 
 

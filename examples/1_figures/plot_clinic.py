@@ -18,7 +18,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.metrics import log_loss
 from sklearn.preprocessing import StandardScaler
 
-from looms import LSSVMClassifierCV
+from looms import KernelClassifier
 
 X, y = load_breast_cancer(return_X_y=True)
 rng = np.random.default_rng(0)
@@ -29,7 +29,7 @@ for draw in range(12):
     rows = np.random.default_rng(draw).permutation(len(y))
     few, others = rows[:60], rows[60:]
     scaler = StandardScaler().fit(X[few])
-    machine = LSSVMClassifierCV("ard").fit(scaler.transform(X[few]), y[few])
+    machine = KernelClassifier("ard").fit(scaler.transform(X[few]), y[few])
     chosen_by = machine.calibrator_.probability(machine.loo_.outputs)
     figures.append(
         (

@@ -16,7 +16,7 @@ import warnings
 import matplotlib.pyplot as plt
 import numpy as np
 
-from looms import LSSVMClassifierCV, OneClassWarning
+from looms import KernelClassifier, OneClassWarning
 
 
 def patients(rng, n, n_visits):
@@ -32,7 +32,7 @@ for draw in range(6):
     rng = np.random.default_rng(draw)
     X, y, who = patients(rng, 40, 6)
     X_new, y_new, _ = patients(rng, 2000, 1)
-    machines = LSSVMClassifierCV().fit(X, y), LSSVMClassifierCV().fit(X, y, groups=who)
+    machines = KernelClassifier().fit(X, y), KernelClassifier().fit(X, y, groups=who)
     errors["own"].append([machine.scores_["error"] for machine in machines])
     errors["new"].append([1 - machine.score(X_new, y_new) for machine in machines])
 own, new = np.array(errors["own"]), np.array(errors["new"])

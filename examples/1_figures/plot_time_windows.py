@@ -17,7 +17,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.signal import lfilter
 
-from looms import BoundWarning, LSSVMRegressorCV
+from looms import BoundWarning, KernelRegressor
 from looms.folds import GapKFold
 
 
@@ -43,7 +43,7 @@ own, later = np.empty((2, 12, len(held_out)))
 for draw in range(12):
     X, y = series(np.random.default_rng(draw), 1300)
     for k, cv in enumerate(held_out.values()):
-        machine = LSSVMRegressorCV(cv=cv, nested=None).fit(X[:300], y[:300])
+        machine = KernelRegressor(cv=cv).fit(X[:300], y[:300])
         own[draw, k] = machine.scores_["rmse"]
         later[draw, k] = np.sqrt(np.mean((y[300:] - machine.predict(X[300:])) ** 2))
 

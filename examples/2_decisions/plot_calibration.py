@@ -16,7 +16,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import GaussianNB
 
-from looms import LSSVMClassifierCV
+from looms import KernelClassifier
 
 X, y = make_classification(
     20_300, 12, n_informative=4, n_redundant=4, flip_y=0.15, class_sep=0.7, random_state=3
@@ -24,9 +24,9 @@ X, y = make_classification(
 X, X_new, y, y_new = train_test_split(X, y, train_size=300, random_state=0)
 
 models = {
-    "sigmoid": LSSVMClassifierCV(),
-    "isotonic": LSSVMClassifierCV(calibration="isotonic"),
-    "beta": LSSVMClassifierCV(calibration="beta"),
+    "sigmoid": KernelClassifier(),
+    "isotonic": KernelClassifier(calibration="isotonic"),
+    "beta": KernelClassifier(calibration="beta"),
     "naive Bayes": GaussianNB(),
 }
 edges = np.linspace(0, 1, 11)

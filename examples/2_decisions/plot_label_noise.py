@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
 
-from looms import LSSVMClassifierCV
+from looms import KernelClassifier
 from looms.diagnostics import case_deletion
 
 digits = load_digits()
@@ -23,7 +23,7 @@ wrong = np.random.default_rng(0).choice(len(y), len(y) // 10, replace=False)
 given = y.copy()
 given[wrong] = 11 - y[wrong]
 
-machine = LSSVMClassifierCV().fit(X, given)
+machine = KernelClassifier().fit(X, given)
 deletion = case_deletion(machine)
 suspects = deletion.mislabeled(len(wrong))
 print(suspects.head())

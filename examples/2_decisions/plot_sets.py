@@ -15,13 +15,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
 
-from looms import LSSVMClassifierCV
+from looms import KernelClassifier
 
 digits = load_digits()
 rows = np.random.default_rng(0).permutation(len(digits.target))[:1200]
 X, y = digits.data[rows] / 16, digits.target[rows]
 X = X + 0.2 * np.random.default_rng(1).normal(size=X.shape)
-machine = LSSVMClassifierCV(nested=None).fit(X[:400], y[:400])
+machine = KernelClassifier().fit(X[:400], y[:400])
 
 sets = machine.predict_set(X[400:], coverage=0.98)
 inside = sets[np.arange(800), y[400:]]

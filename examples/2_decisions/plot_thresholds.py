@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.datasets import make_classification
 from sklearn.model_selection import train_test_split
 
-from looms import LSSVMClassifierCV
+from looms import KernelClassifier
 from looms.threshold import Cost
 
 X, y = make_classification(
@@ -24,7 +24,7 @@ X, y = make_classification(
 X, X_new, y, y_new = train_test_split(X, y, train_size=600, stratify=y, random_state=0)
 
 rule = Cost(false_positive=1, false_negative=10)
-machine = LSSVMClassifierCV(threshold=rule).fit(X, y)
+machine = KernelClassifier(threshold=rule).fit(X, y)
 
 
 def costs(outputs, events, thresholds):
@@ -57,7 +57,7 @@ plt.show()
 
 print(f"{'threshold':>24}  recall  precision   cost")
 for name in (None, "ber", "f1", rule):
-    predicted = LSSVMClassifierCV(threshold=name).fit(X, y).predict(X_new)
+    predicted = KernelClassifier(threshold=name).fit(X, y).predict(X_new)
     hit = np.sum((predicted == 1) & (y_new == 1))
     recall, precision = hit / np.sum(y_new == 1), hit / max(1, np.sum(predicted == 1))
     cost = np.mean((predicted == 1) & (y_new == 0)) + 10 * np.mean((predicted == 0) & (y_new == 1))

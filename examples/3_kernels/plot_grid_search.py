@@ -18,7 +18,7 @@ from sklearn.datasets import make_moons
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 
-from looms import LSSVMClassifierCV
+from looms import KernelClassifier
 from looms.report import SearchPathDisplay
 
 X, y = make_moons(4400, noise=0.35, random_state=0)
@@ -27,7 +27,7 @@ X, X_new, y, y_new = X[:400], X[400:], y[:400], y[400:]
 grid = {"C": 2.0 ** np.arange(-5, 16, 2), "gamma": 2.0 ** np.arange(-15, 4, 2)}
 models = {
     "SVC, 110 points, 5 folds": GridSearchCV(SVC(), grid, cv=5),
-    "LSSVMClassifierCV": LSSVMClassifierCV(),
+    "KernelClassifier": KernelClassifier(),
 }
 for name, model in models.items():
     began = time.process_time()
@@ -39,7 +39,7 @@ for name, model in models.items():
 # The leave-one-out criterion over the two hyper-parameters, and the path of the search. It starts
 # at the best point of a scan of a subsample, so only a few steps are left.
 
-machine = models["LSSVMClassifierCV"]
+machine = models["KernelClassifier"]
 fig, ax = plt.subplots(figsize=(5.4, 4.4), layout="constrained")
 SearchPathDisplay.from_estimator(machine, ax=ax)
 plt.show()

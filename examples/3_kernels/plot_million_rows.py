@@ -16,7 +16,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from looms import LSSVMClassifierCV
+from looms import KernelClassifier
 
 
 def rows(rng, n):
@@ -37,7 +37,7 @@ fig, ax = plt.subplots(figsize=(5.4, 3.8), layout="constrained")
 for rank, color in zip(ranks, ("C2", "C1", "C0"), strict=True):
     errors = []
     for n in sizes:
-        machine = LSSVMClassifierCV(rank=rank, nested=None).fit(X[:n], y[:n])
+        machine = KernelClassifier(n_landmarks=rank).fit(X[:n], y[:n])
         errors.append(1 - machine.score(X_new, y_new))
     ax.plot(sizes, errors, "o-", color=color, linewidth=2, label=f"rank={rank}")
 ax.axhline(0.1, color="0.5", linestyle=":")

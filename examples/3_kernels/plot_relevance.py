@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.datasets import make_friedman1
 from sklearn.preprocessing import scale
 
-from looms import LSSVMRegressorCV
+from looms import KernelRegressor
 from looms.report import ImportanceDisplay
 
 X, y = make_friedman1(2300, n_features=15, noise=1.0, random_state=0)
@@ -22,8 +22,8 @@ X = scale(X)
 X, X_new, y, y_new = X[:300], X[300:], y[:300], y[300:]
 
 machines = {
-    "rbf, one width": LSSVMRegressorCV("rbf", nested=None),
-    "ard, 15 widths": LSSVMRegressorCV("ard", nested=None),
+    "rbf, one width": KernelRegressor("rbf"),
+    "ard, 15 widths": KernelRegressor("ard"),
 }
 for name, machine in machines.items():
     machine.fit(X, y)

@@ -3,7 +3,7 @@ Random convolutions of time series (ROCKET)
 ===========================================
 
 ROCKET turns time series into thousands of features by random convolutions, and then uses
-``RidgeClassifierCV``. ``LSSVMClassifierCV("linear")`` can replace it. It adds probabilities, and
+``RidgeClassifierCV``. ``KernelClassifier("linear")`` can replace it. It adds probabilities, and
 its held-out accuracy is correct.
 """
 
@@ -18,7 +18,7 @@ from sklearn.metrics import log_loss
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from looms import LSSVMClassifierCV
+from looms import KernelClassifier
 
 rng = np.random.default_rng(0)
 
@@ -69,11 +69,11 @@ F, F_new = features(X), features(X_new)
 ridge = make_pipeline(
     StandardScaler(), RidgeClassifierCV(np.logspace(-3, 5, 17), scoring="accuracy")
 )
-looms = make_pipeline(StandardScaler(), LSSVMClassifierCV("linear"))
-for name, model in (("RidgeClassifierCV", ridge), ("LSSVMClassifierCV", looms)):
+looms = make_pipeline(StandardScaler(), KernelClassifier("linear"))
+for name, model in (("RidgeClassifierCV", ridge), ("KernelClassifier", looms)):
     print(f"{name}: accuracy {model.fit(F, y).score(F_new, y_new):.3f} on new series")
 print(f"leave-one-out accuracy by RidgeClassifierCV: {ridge[-1].best_score_:.3f}")
-print(f"held-out accuracy by LSSVMClassifierCV: {1 - looms[-1].scores_['error']:.3f}")
+print(f"held-out accuracy by KernelClassifier: {1 - looms[-1].scores_['error']:.3f}")
 
 # %%
 # For two classes the leave-one-out accuracy of ``RidgeClassifierCV`` is always 1 in scikit-learn

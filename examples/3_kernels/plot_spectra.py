@@ -16,7 +16,7 @@ from sklearn.cross_decomposition import PLSRegression
 from sklearn.linear_model import RidgeCV
 from sklearn.model_selection import GridSearchCV
 
-from looms import LSSVMRegressorCV
+from looms import KernelRegressor
 
 rng = np.random.default_rng(0)
 wavelength = np.linspace(900, 1700, 700)
@@ -51,7 +51,7 @@ plt.show()
 # Leave-one-out and its gradient choose the regularization. Prediction intervals come from the same
 # factorization.
 
-machine = LSSVMRegressorCV("linear").fit(X, y)
+machine = KernelRegressor("linear").fit(X, y)
 low, high = machine.predict_interval(X_new, coverage=0.9).T
 
 fig, ax = plt.subplots(figsize=(5.4, 4.2), layout="constrained")

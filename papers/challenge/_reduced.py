@@ -24,7 +24,7 @@ class ReducedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
 
     Parameters
     ----------
-    estimator : LSSVMClassifierCV or LSSVMClassifier
+    estimator : KernelClassifier or KernelClassifier
         The machine for the other rows. Its ``threshold`` is the rule, or the number, that sets
         the threshold of the whole classifier.
 

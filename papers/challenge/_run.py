@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from looms import Search
 from looms._typing import AnyArray
 from looms.assessment import AllSplitsRaisedError, assess, smaller_is_better, stored
 from looms.assessment._assess import Progress
@@ -24,7 +25,7 @@ from looms.assessment._scoring import Scorer
 from looms.assessment._splits import Rows
 from looms.assessment._splits import plan as plan_splits
 from looms.criteria import balanced_error_rate
-from looms.estimators import LSSVMClassifierCV
+from looms.estimators import KernelClassifier
 from looms.held_out import HeldOut
 from looms.threshold import find_threshold
 from papers.challenge._data import ChallengeData
@@ -122,13 +123,15 @@ def estimator_of(
     optimizer : {"lbfgs", "scg", "nelder-mead"}, default="lbfgs"
         Optimizer of the hyper-parameters. [C06] uses Nelder-Mead, [G06] scaled conjugate gradients.
     """
-    machine: Any = LSSVMClassifierCV(
+    machine: Any = KernelClassifier(
         experiment.kernel,
-        experiment.criterion,
-        optimizer=optimizer,
         class_weight=None if experiment.weighting == "none" else "balanced",
-        selection_weight="balanced" if experiment.weighting == "both" else None,
-        threshold="ber",
+        threshold="balanced",
+        search=Search(
+            experiment.criterion,
+            optimizer=optimizer,
+            class_weight="balanced" if experiment.weighting == "both" else None,
+        ),
     )
     if data.preparation == "sylva":
         machine = ReducedClassifier(machine)

@@ -25,8 +25,8 @@ __all__ = [
     "Cost",
     "FBeta",
     "Metric",
-    "RequiredPrecision",
-    "RequiredRecall",
+    "Precision",
+    "Recall",
     "find_threshold",
     "ordinal_thresholds",
 ]
@@ -142,7 +142,7 @@ class Cost(ThresholdRule):
 
 
 @dataclass(frozen=True)
-class RequiredPrecision(ThresholdRule):
+class Precision(ThresholdRule):
     """Rule for the highest recall with at least a given precision; the loss is 1 − recall.
 
     If no threshold reaches the precision, the loss is 1 plus the missing precision. Among equal
@@ -155,7 +155,7 @@ class RequiredPrecision(ThresholdRule):
     Examples
     --------
     >>> loo = HeldOut([-1, 1, -1, 1], [-0.9, -0.7, 0.2, 0.5])
-    >>> threshold, loss = find_threshold(loo, RequiredPrecision(0.9))
+    >>> threshold, loss = find_threshold(loo, Precision(0.9))
     >>> round(threshold, 12), loss  # a recall of one half
     (0.35, 0.5)
     """
@@ -172,7 +172,7 @@ class RequiredPrecision(ThresholdRule):
 
 
 @dataclass(frozen=True)
-class RequiredRecall(ThresholdRule):
+class Recall(ThresholdRule):
     """Rule for the highest precision with at least a given recall; the loss is 1 − precision.
 
     Parameters
@@ -182,7 +182,7 @@ class RequiredRecall(ThresholdRule):
     Examples
     --------
     >>> loo = HeldOut([-1, 1, -1, 1], [-0.9, -0.7, 0.2, 0.5])
-    >>> threshold, loss = find_threshold(loo, RequiredRecall(1.0))
+    >>> threshold, loss = find_threshold(loo, Recall(1.0))
     >>> round(1 - loss, 4)  # the precision
     0.6667
     """
@@ -282,7 +282,7 @@ def find_threshold(loo: HeldOut, rule: Any = "balanced") -> tuple[float, float]:
     Parameters
     ----------
     loo : (n,) labels ±1, both present with positive weight; samples of weight zero are ignored.
-    rule : "ber", "f1", `FBeta`, `Cost`, `RequiredPrecision`, `RequiredRecall`, `Metric`, or a
+    rule : "ber", "f1", `FBeta`, `Cost`, `Precision`, `Recall`, `Metric`, or a
         function of ``(y_true, y_pred[, sample_weight])`` for which larger is better.
 
     Returns

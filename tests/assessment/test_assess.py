@@ -16,10 +16,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import looms
+from looms import KernelClassifier, Search
 from looms.assessment import AssessmentInterrupted, compare
 from looms.assessment._splits import plan
 
-MACHINE = make_pipeline(StandardScaler(), looms.LSSVMClassifierCV("linear", threshold="ber"))
+MACHINE = make_pipeline(StandardScaler(), looms.KernelClassifier("linear", threshold="balanced"))
 
 
 def folds(y, method="shuffle", n=10, stratified=True):
@@ -103,9 +104,9 @@ def test_loo_scores_mean_the_same(two_classes):
 @pytest.mark.slow
 def test_loo_scores_of_several_classes():
     X, y = load_iris(return_X_y=True)
-    table = looms.assess(looms.LSSVMClassifier(), X, y, 2, random_state=0).table
+    table = looms.assess(looms.KernelClassifier(mu=1e-3), X, y, 2, random_state=0).table
     for (train, _), (_, row) in zip(folds(y, n=2), table.iterrows(), strict=True):
-        machine = looms.LSSVMClassifier().fit(X[train], y[train])
+        machine = looms.KernelClassifier(mu=1e-3).fit(X[train], y[train])
         outputs = machine.evaluate(nested=False).decisions.outputs - machine.threshold_
         assert row["loo_error"] == pytest.approx(np.mean(outputs.argmax(axis=1) != y[train]))
         assert row["gamma"] > 0
@@ -113,11 +114,11 @@ def test_loo_scores_of_several_classes():
 
 def test_loo_scores_of_a_regression(a_line):
     X, y = a_line
-    result = looms.assess(looms.LSSVMRegressorCV("linear"), X, y, 3, random_state=0)
+    result = looms.assess(looms.KernelRegressor("linear"), X, y, 3, random_state=0)
     for (train, _), (_, row) in zip(
         folds(y, n=3, stratified=False), result.table.iterrows(), strict=True
     ):
-        loo = looms.LSSVMRegressorCV("linear").fit(X[train], y[train]).loo_
+        loo = looms.KernelRegressor("linear").fit(X[train], y[train]).loo_
         assert row["loo_rmse"] == pytest.approx(np.sqrt(np.mean(loo.residuals**2)))
     difference = result.table["loo_rmse"] - result.table["rmse"]
     assert result.optimism["rmse"] == pytest.approx(difference.mean())
@@ -131,7 +132,10 @@ def test_scorers_see_an_estimator_like_others(a_line):
         return float(hasattr(estimator, "decision_function"))
 
     X, y = a_line
-    for machine, targets in ((looms.LSSVMRegressor(), y), (looms.LSSVMClassifier(), y > 0)):
+    for machine, targets in (
+        (looms.KernelRegressor(mu=1e-3), y),
+        (looms.KernelClassifier(mu=1e-3), y > 0),
+    ):
         scoring = {"looks": looks, "decides": decides}
         row = looms.assess(machine, X, targets, 2, scoring=scoring, random_state=0).table.iloc[0]
         assert row["loo_looks"] > 0
@@ -143,7 +147,7 @@ def test_optimism_is_said_with_its_corrected_error(two_classes):
     _, y = two_classes
     wide = np.random.default_rng(0).normal(size=(60, 40))  # nothing to learn, much to choose
     result = looms.assess(
-        looms.LSSVMClassifierCV("ard", threshold="ber"), wide, y, 8, 0.3, random_state=0
+        looms.KernelClassifier("ard", threshold="balanced"), wide, y, 8, 0.3, random_state=0
     )
     figures, table = result.figures("ber"), result.table
     error = np.sqrt((1 / 8 + 18 / 42) * (table["loo_ber"] - table["ber"]).var(ddof=1))
@@ -156,7 +160,7 @@ def test_optimism_is_said_with_its_corrected_error(two_classes):
 
 @pytest.mark.slow
 def test_an_optimism_within_two_errors_has_no_direction(two_classes):
-    result = looms.assess(looms.LSSVMClassifier(), *two_classes, 6, random_state=0)
+    result = looms.assess(looms.KernelClassifier(mu=1e-3), *two_classes, 6, random_state=0)
     assert "No clear optimism of leave-one-out in 6 random splits (ber: " in repr(result)
     assert "flatters" not in repr(result)
     assert "harder" not in repr(result)
@@ -166,7 +170,9 @@ def test_an_optimism_within_two_errors_has_no_direction(two_classes):
 def test_no_difference_at_all_is_printed_without_zeros():
     X = np.repeat([[0.0], [1.0]], 20, axis=0) + np.linspace(0, 0.1, 40)[:, None]
     y = np.repeat([0, 1], 20)
-    result = looms.assess(looms.LSSVMClassifier("linear"), X, y, 5, scoring="error", random_state=0)
+    result = looms.assess(
+        looms.KernelClassifier("linear", mu=1e-3), X, y, 5, scoring="error", random_state=0
+    )
     assert result.figures("error").optimism == 0
     assert "No clear optimism of leave-one-out in 5 random splits (error)." in repr(result)
     assert "0.0000 ±" not in repr(result)
@@ -210,7 +216,7 @@ def test_an_interrupted_assessment_may_have_no_figures(two_classes):
 
 
 def test_loo_score_that_outputs_cannot_give(two_classes):
-    class Probable(looms.LSSVMClassifier):
+    class Probable(looms.KernelClassifier):
         def predict_proba(self, X):
             p = 1 / (1 + np.exp(-self.decision_function(X)))
             return np.column_stack([1 - p, p])
@@ -228,7 +234,9 @@ def test_outputs_of_different_machines_are_not_ranked_together(two_classes):
         "auc": "auc",
     }
     data = X, (labels == "yes").astype(int)
-    result = looms.assess(looms.LSSVMClassifier(), *data, 2, scoring=scoring, random_state=0)
+    result = looms.assess(
+        looms.KernelClassifier(mu=1e-3), *data, 2, scoring=scoring, random_state=0
+    )
     assert result.table[list(scoring)].notna().all(axis=None)
     assert result.table[["loo_average_precision", "loo_partial"]].isna().all(axis=None)
     assert result.table["loo_auc"].notna().all()
@@ -237,7 +245,14 @@ def test_outputs_of_different_machines_are_not_ranked_together(two_classes):
 @pytest.mark.slow
 def test_chosen_kernel_and_grid_search(two_classes):
     X, y = two_classes
-    machine = looms.LSSVMClassifierCV(["linear", "rbf"], ["press", "wmw"])
+    machine = looms.CandidatesClassifier(
+        [
+            KernelClassifier(k, search=Search(c))
+            for k in ["linear", "rbf"]
+            for c in ["press", "wmw"]
+        ],
+        combine="best",
+    )
     table = looms.assess(machine, X, y, 2, random_state=0).table
     for (train, _), (_, row) in zip(folds(y, n=2), table.iterrows(), strict=True):
         best = min(machine.fit(X[train], y[train]).candidates_, key=lambda c: c.score)
@@ -248,7 +263,7 @@ def test_chosen_kernel_and_grid_search(two_classes):
         assert row["mu"] == best.mu
     search = GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]})
     assert set(looms.assess(search, X, y, 3, random_state=0).table["C"]) <= {0.1, 1.0}
-    inside = GridSearchCV(looms.LSSVMClassifier(), {"mu": [1e-3, 1e-1]})
+    inside = GridSearchCV(looms.KernelClassifier(mu=1e-3), {"mu": [1e-3, 1e-1]})
     assert "loo_ber" in looms.assess(inside, X, y, 2, random_state=0).table
 
 
@@ -275,7 +290,7 @@ def test_workers_give_the_same(two_classes, backend):
 @pytest.mark.slow
 def test_kinds_of_data(two_classes):
     X, y = two_classes
-    expected = looms.assess(looms.LSSVMClassifier("linear"), X, y, 3, random_state=0).mean
+    expected = looms.assess(looms.KernelClassifier("linear", mu=1e-3), X, y, 3, random_state=0).mean
     frame = pd.DataFrame(X, columns=list("abc"), index=np.arange(60) * 7)
     kernel_matrix = X @ X.T
     for samples, targets, machine in [
@@ -284,7 +299,9 @@ def test_kinds_of_data(two_classes):
         (sparse.coo_array(X), y, "linear"),
         (kernel_matrix, y, "precomputed"),
     ]:
-        result = looms.assess(looms.LSSVMClassifier(machine), samples, targets, 3, random_state=0)
+        result = looms.assess(
+            looms.KernelClassifier(machine, mu=1e-3), samples, targets, 3, random_state=0
+        )
         pd.testing.assert_series_equal(result.mean, expected)
 
 

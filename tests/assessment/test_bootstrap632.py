@@ -21,7 +21,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, assess
+from looms import KernelClassifier, KernelRegressor, assess
 from looms.assessment._bootstrap632 import KNOWN, no_information, out_of_bag, plus_632
 from looms.assessment._scoring import OWN, balanced_error
 from looms.assessment._splits import plan
@@ -81,10 +81,10 @@ def test_out_of_bag_error_is_a_mean_over_rows(two_classes, a_line, task, weighte
     if task == "classes":
         (X, y), names = two_classes, ERRORS
         # Calibration sees copies where it sees no weights: the decisions are those of outputs.
-        model = LSSVMClassifier("linear", mu=0.1, threshold=0.0)
+        model = KernelClassifier("linear", mu=0.1, calibration=None)
         loss = lambda y, f: float(y != f)  # noqa: E731
     else:
-        (X, y), model, names = a_line, LSSVMRegressor("linear", mu=0.1), ["rmse", "r2"]
+        (X, y), model, names = a_line, KernelRegressor("linear", mu=0.1), ["rmse", "r2"]
         loss = lambda y, f: (y - f) ** 2  # noqa: E731
     w = np.random.default_rng(3).uniform(0.5, 2.0, len(y)) if weighted else np.ones(len(y))
     parts = resamples(y, 12, task == "classes")
@@ -125,7 +125,7 @@ def test_the_area_is_a_mean_over_resamples(two_classes):
 
 @pytest.mark.parametrize("own", [None, np.random.default_rng(5).uniform(0.5, 2.0, 60)])
 @pytest.mark.parametrize("model", [
-    make_pipeline(StandardScaler(), LSSVMClassifierCV("linear")),
+    make_pipeline(StandardScaler(), KernelClassifier("linear")),
     GridSearchCV(make_pipeline(LogisticRegression()), {"logisticregression__C": [0.1, 1.0]}),
 ], ids=["machine", "search"])  # fmt: skip
 @pytest.mark.slow
@@ -166,7 +166,7 @@ def test_selection_by_leave_one_out_is_not_misled(data_folder):
     """Ripley's split of the Pima data: random splits and the test set give 0.25 to 0.28."""
     table = pd.read_csv(data_folder / "pima_tr.csv")
     X, y = table.drop(columns="target").to_numpy(), table["target"].to_numpy()
-    model = make_pipeline(StandardScaler(), LSSVMClassifierCV("rbf"))
+    model = make_pipeline(StandardScaler(), KernelClassifier("rbf"))
     result = assess(model, X, y, 8, scoring="ber", method="bootstrap", random_state=0)
     assert result.mean["ber"] < 0.32
     assert result.table["gamma"].median() < 0.1  # with copies 1, the nearest neighbor

@@ -22,8 +22,9 @@ from sklearn.metrics import get_scorer, make_scorer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from looms import LSSVMClassifierCV
+from looms import KernelClassifier
 from looms.assessment._content_key import content_key, package_versions
+from looms.estimators import CandidatesClassifier
 from looms.held_out import HeldOut
 from looms.kernels import RBF
 
@@ -80,12 +81,12 @@ THINGS = {
     ),
     "frame, ordered categories": lambda: frame(c=pd.Categorical(["u", "v", "u"], ordered=True)),
     "series": lambda: pd.Series([1.0, 2.0]),
-    "machine": lambda: LSSVMClassifierCV(["linear", "rbf"]),
-    "other machine": lambda: LSSVMClassifierCV(["linear", "cubic"]),
-    "kernel object": lambda: LSSVMClassifierCV(RBF(gamma=0.5)),
-    "other kernel object": lambda: LSSVMClassifierCV(RBF(gamma=0.25)),
-    "pipeline": lambda: make_pipeline(StandardScaler(), LSSVMClassifierCV()),
-    "other pipeline": lambda: make_pipeline(StandardScaler(with_mean=False), LSSVMClassifierCV()),
+    "machine": lambda: CandidatesClassifier(["linear", "rbf"], combine="best"),
+    "other machine": lambda: CandidatesClassifier(["linear", "cubic"], combine="best"),
+    "kernel object": lambda: KernelClassifier(RBF(gamma=0.5)),
+    "other kernel object": lambda: KernelClassifier(RBF(gamma=0.25)),
+    "pipeline": lambda: make_pipeline(StandardScaler(), KernelClassifier()),
+    "other pipeline": lambda: make_pipeline(StandardScaler(with_mean=False), KernelClassifier()),
     "forest": lambda: RandomForestClassifier(random_state=np.random.RandomState(0)),
     "other forest": lambda: RandomForestClassifier(random_state=np.random.RandomState(1)),
     "generator": lambda: np.random.default_rng(0),
@@ -319,7 +320,7 @@ def reading_the_environment(estimator, X, y):
 
 @pytest.mark.slow
 def test_packages_that_things_are_made_of():
-    assert package_versions(make_pipeline(StandardScaler(), LSSVMClassifierCV())) == {}
+    assert package_versions(make_pipeline(StandardScaler(), KernelClassifier())) == {}
     versions = package_versions({"scorer": make_scorer(score_of_pandas)})
     assert versions == {"pandas": pd.__version__}
 

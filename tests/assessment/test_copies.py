@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn.neighbors import KNeighborsClassifier
 
-from looms import CopiesWarning, LSSVMClassifierCV
+from looms import CopiesWarning, KernelClassifier
 from looms.assessment import assess, compare
 from looms.assessment._experiment import numbered
 from looms.copies import copy_groups, n_unexpected_copies
@@ -72,7 +72,7 @@ def test_rows_without_weight_are_no_copies(thrice):
         weight = (np.arange(300) < n_counted).astype(float)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            model = LSSVMClassifierCV("linear")
+            model = KernelClassifier("linear")
             assess(model, X, y, 2, 0.5, sample_weight=weight, random_state=0)
         return any(issubclass(each.category, CopiesWarning) for each in caught)
 
@@ -89,7 +89,7 @@ def test_a_store_tells_both_apart(thrice, tmp_path):
 @pytest.mark.slow
 def test_warnings_of_splits_that_differ_in_numbers_are_one(thrice):
     X, y = thrice
-    model = LSSVMClassifierCV("linear")
+    model = KernelClassifier("linear")
     with pytest.warns(CopiesWarning, match="200 of 300"):
         result = assess(model, X, y, 4, 0.2, random_state=0)
     assert "CopiesWarning" not in str(result)  # which would say the same of each split

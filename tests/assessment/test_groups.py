@@ -16,7 +16,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from looms import CopiesWarning, LSSVMClassifierCV
+from looms import CopiesWarning, KernelClassifier
 from looms.assessment import assess, compare, stored
 from looms.assessment._experiment import Experiment
 from looms.assessment._fit_routing import fit_arguments
@@ -125,7 +125,7 @@ def test_leave_one_out_of_a_machine_leaves_out_patients(patients):
     X, y, groups = patients
     options = {"n_splits": 4, "random_state": 0, "scoring": "error"}
     apart, together = (
-        assess(LSSVMClassifierCV("rbf"), X, y, groups=each, **options).table
+        assess(KernelClassifier("rbf"), X, y, groups=each, **options).table
         for each in (None, groups)
     )
     assert apart["loo_error"].max() < 0.05

@@ -56,21 +56,27 @@ def test_kinds(scorer, smaller, low, high):
 @pytest.mark.slow
 def test_directions_are_told_or_not(two_classes):
     scoring = {"wrong": rate, "ber": share_of_yes, "accuracy": "accuracy"}
-    result = looms.assess(looms.LSSVMClassifier(), *two_classes, 4, 0.2, scoring, random_state=0)
+    result = looms.assess(
+        looms.KernelClassifier(mu=1e-3), *two_classes, 4, 0.2, scoring, random_state=0
+    )
     wrong, unknown, right = map(result.figures, scoring)
     assert wrong.flattered_by == -wrong.optimism == pytest.approx(right.flattered_by)
     assert unknown.smaller_is_better is unknown.flattered_by is None
     (said,) = [line for line in str(result).splitlines() if "(ber: " in line]
     assert said.startswith("No clear difference of leave-one-out")
     always = {"always": lambda model, X, y: float(len(y) > 20)}  # 1 of leave-one-out outputs
-    result = looms.assess(looms.LSSVMClassifier(), *two_classes, 4, 0.2, always, random_state=0)
+    result = looms.assess(
+        looms.KernelClassifier(mu=1e-3), *two_classes, 4, 0.2, always, random_state=0
+    )
     assert "Leave-one-out is higher by 1 ± 0 (always)." in str(result)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["shuffle", "bootstrap"])
 def test_figures_are_those_of_the_tables(two_classes, method):
-    result = looms.assess(looms.LSSVMClassifier(), *two_classes, 20, random_state=0, method=method)
+    result = looms.assess(
+        looms.KernelClassifier(mu=1e-3), *two_classes, 20, random_state=0, method=method
+    )
     for name in result.scores:
         found = result.figures(name, 0.8)
         assert found.value == result.mean[name]

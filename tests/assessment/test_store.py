@@ -350,7 +350,7 @@ from sklearn.preprocessing import StandardScaler
 import looms
 def table(store, n_jobs):
     X, y = load_breast_cancer(return_X_y=True)
-    model = make_pipeline(StandardScaler(), looms.LSSVMClassifierCV("linear", threshold="ber"))
+    model = make_pipeline(StandardScaler(), looms.KernelClassifier("linear", threshold="balanced"))
     result = looms.assess(model, X[::6], y[::6], 40, store=store, random_state=0, n_jobs=n_jobs)
     return result.table.to_csv()
 if __name__ == "__main__":

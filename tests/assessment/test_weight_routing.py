@@ -51,11 +51,11 @@ def weighted(model, X, y, weight, n=4, **options):
     LogisticRegression(tol=1e-10, max_iter=1000),
     make_pipeline(sklearn.preprocessing.FunctionTransformer(), LogisticRegression(tol=1e-10)),
     GridSearchCV(LogisticRegression(tol=1e-10), {"C": [1.0]}, cv=2),
-    looms.LSSVMClassifier("linear", mu=0.1, threshold=0),
+    looms.KernelClassifier("linear", mu=0.1, calibration=None),
 ], ids=["plain", "pipeline", "search", "machine"])  # fmt: skip
 def test_integer_weights_are_copies(two_classes, model):
     X, y = two_classes
-    names = SCORES[:6] if isinstance(model, looms.LSSVMClassifier) else SCORES
+    names = SCORES[:6] if isinstance(model, looms.KernelClassifier) else SCORES
     found = weighted(model, X, y, W60, scoring=names)
     for (train, test), split in zip(folds(y), found.splits, strict=True):
         expected = scores_of_copies(model, X, y, W60, names, train, test)
@@ -69,7 +69,7 @@ def test_integer_weights_are_copies(two_classes, model):
     make_pipeline(Ridge()),
     TransformedTargetRegressor(Ridge()),
     GridSearchCV(make_pipeline(Ridge()), {"ridge__alpha": [1.0]}, cv=2),
-    looms.LSSVMRegressor("linear", mu=0.1),
+    looms.KernelRegressor("linear", mu=0.1),
 ], ids=["plain", "pipeline", "transformed", "search", "machine"])  # fmt: skip
 def test_integer_weights_are_copies_in_regressions(a_line, model):
     """Zeros among them."""
@@ -94,7 +94,7 @@ def test_defaults_of_an_ensemble(two_classes):
 @pytest.mark.slow
 def test_the_whole_selection_and_leave_one_out_by_hand(two_classes):
     X, y = two_classes
-    model = make_pipeline(StandardScaler(), looms.LSSVMClassifierCV("linear", threshold="ber"))
+    model = make_pipeline(StandardScaler(), looms.KernelClassifier("linear", threshold="balanced"))
     found = weighted(model, X, y, W60, scoring=["error", "auc", "ber"])
     for (train, _), (_, row) in zip(folds(y), found.table.iterrows(), strict=True):
         fit = {"lssvmclassifiercv__sample_weight": W60[train]}

@@ -11,7 +11,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
-from looms import LSSVMClassifierCV
+from looms.estimators import CandidatesClassifier
 from looms.model_files import load_model
 
 # The main job --------------------------------------------------------------------
@@ -157,7 +157,9 @@ def test_demo_needs_no_file_and_writes_none(looms, figures):
     y = np.array(["malignant", "benign"])[y]
     X, X_test, y, y_test = train_test_split(X, y, test_size=0.5, stratify=y, random_state=5)
     scaler = StandardScaler().fit(X)
-    machine = LSSVMClassifierCV(["linear", "rbf"], random_state=5).fit(scaler.transform(X), y)
+    machine = CandidatesClassifier(["linear", "rbf"], combine="best", random_state=5).fit(
+        scaler.transform(X), y
+    )
     wrong = 1 - machine.score(scaler.transform(X_test), y_test)
     assert figures(result.stdout)[0] == pytest.approx(wrong, abs=1e-4)
 

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from looms import SVCCV, LSSVMClassifier
+from looms import SVCCV, KernelClassifier
 from looms.cli.diagnose import _BY_OPTION, Plan, Subject, diagnosed
 from looms.diagnostics import deviance, excess_error, goodness_of_fit, influence
 from looms.kernels import RBF
@@ -156,8 +156,8 @@ def test_resampling_and_drop(looms, catches):
     [
         (SVC(gamma=0.2), 2, {"SVCProblem.solve": 1, "DualSolution.left_out": 1}),
         (SVC(gamma=0.2), 3, {"refits": 30}),
-        (LSSVMClassifier(mu=0.01), 2, {}),
-        (LSSVMClassifier(mu=0.01), 3, {"refits": 30}),
+        (KernelClassifier(mu=0.01), 2, {}),
+        (KernelClassifier(mu=0.01), 3, {"refits": 30}),
         (LogisticRegression(), 2, {"refits": 30}),
     ],
     ids=["svc", "svc of three classes", "least squares", "of three classes", "other"],

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from looms import LSSVMClassifier, LSSVMRegressor
+from looms import KernelClassifier, KernelRegressor
 from looms.cli._figures import (
     HEADINGS,
     class_figures,
@@ -68,9 +68,9 @@ def test_figures_of_a_fit_are_its_scores():
     X = RNG.normal(size=(60, 3))
     two, three = X[:, 0] > 0, np.digitize(X[:, 0] + RNG.normal(size=60), [-0.5, 0.5])
     for machine in (
-        LSSVMClassifier().fit(X, two),
-        LSSVMClassifier().fit(X, three),
-        LSSVMRegressor().fit(X, X[:, 1]),
+        KernelClassifier(mu=1e-3).fit(X, two),
+        KernelClassifier(mu=1e-3).fit(X, three),
+        KernelRegressor(mu=1e-3).fit(X, X[:, 1]),
     ):
         expected = {
             "leave-one-out": machine.evaluate(),

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from looms import LSSVMClassifierCV
+from looms import KernelClassifier
 from looms.diagnostics import influence
 from looms.model_files import load_model
 
@@ -37,7 +37,7 @@ def test_a_fit_with_groups_is_that_of_the_estimator(looms, fit, visits, figures)
     assert list(saved.metadata["columns"]) == list("abcd")
     table = pd.read_csv(visits)
     X = saved.model[:-1].transform(table[list("abcd")])
-    machine = LSSVMClassifierCV().fit(X, table["ill"], groups=table["patient"])
+    machine = KernelClassifier().fit(X, table["ill"], groups=table["patient"])
     assert figures(result.stdout) == pytest.approx(list(machine.evaluate().values()), abs=1e-3)
     assert machine.evaluate()["ber"] > 0.4
     assert "groups=patient" in looms("show", "m.skops").stdout
@@ -154,10 +154,10 @@ def test_the_search_is_repeated_in_folds(looms, visits, figures):
     saved = load_model("m.skops")
     table = pd.read_csv(visits)
     X = saved.model[:-1].transform(table[list("abcd")])
-    machine = LSSVMClassifierCV("linear")
+    machine = KernelClassifier("linear")
     machine.fit(X, table["ill"], groups=table["patient"])
     assert figures(result.stdout) == pytest.approx(list(machine.evaluate().values()), abs=1e-3)
-    plain = LSSVMClassifierCV("linear").fit(X, table["ill"], groups=table["patient"])
+    plain = KernelClassifier("linear").fit(X, table["ill"], groups=table["patient"])
     assert machine.evaluate()["ber"] != pytest.approx(plain.evaluate()["ber"], abs=1e-3)
     page = Path("r.html").read_text()
     assert "the choice was repeated without each fold" in page

@@ -187,7 +187,7 @@ def test_a_folder_that_takes_no_file_is_refused_before_any_work(
     Path("locked").mkdir()
     access = os.access
     monkeypatch.setattr(os, "access", lambda p, mode: Path(p).name != "locked" and access(p, mode))
-    monkeypatch.setattr(looms_package.LSSVMClassifierCV, "fit", None)
+    monkeypatch.setattr(looms_package.KernelClassifier, "fit", None)
     name = "locked/m.skops" if option == "--output" else "locked/page.html"
     result = fit(pets, "-t", "kind", option, name)
     one_line(result, 2, f"change its permissions, or name another {option}")

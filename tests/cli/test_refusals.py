@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from sklearn.pipeline import Pipeline
 
-from looms import LSSVMClassifierCV, _memory
+from looms import KernelClassifier, _memory
 from looms._memory import bytes_needed
 from looms.blocks import ArrayBlocks
 from looms.model_files import load_model, save_model
@@ -22,7 +22,7 @@ def bad_files(tmp_path_factory, pets_fitted):
     folder = tmp_path_factory.mktemp("bad")
     shutil.copy(pets_fitted / "pets.looms.skops", folder / "m.skops")
     shutil.copy(pets_fitted / "pets.csv", folder)
-    save_model(folder / "other.skops", LSSVMClassifierCV(), {})
+    save_model(folder / "other.skops", KernelClassifier(), {})
     tables = {
         "one": pd.read_csv(folder / "pets.csv").assign(kind="cat"),
         "flat": pd.DataFrame({"a": [1, 1, 1], "y": ["p", "q", "p"]}),
@@ -101,7 +101,7 @@ def test_interrupted_fit_is_130_and_writes_nothing(fit, pets, monkeypatch):
     def interrupt(self, X, y):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(LSSVMClassifierCV, "fit", interrupt)
+    monkeypatch.setattr(KernelClassifier, "fit", interrupt)
     result = fit(pets, "-t", "kind")
     assert result.exit_code == 130
     assert result.stderr.endswith("Interrupted.\n")
@@ -112,7 +112,7 @@ def test_unexpected_errors_are_one_line_and_code_1(fit, pets, monkeypatch, one_l
     def fail(self, X, y):
         raise RuntimeError("it broke\nbadly")
 
-    monkeypatch.setattr(LSSVMClassifierCV, "fit", fail)
+    monkeypatch.setattr(KernelClassifier, "fit", fail)
     result = fit(pets, "-t", "kind")
     one_line(result, 1, "unexpected RuntimeError: it broke badly (set LOOMS_TRACEBACK=1")
     monkeypatch.setenv("LOOMS_TRACEBACK", "1")
@@ -136,7 +136,7 @@ def test_failures_of_the_algebra_are_not_bad_input(fit, pets, monkeypatch, one_l
     def fail(self, *arguments):
         raise np.linalg.LinAlgError("no convergence")
 
-    monkeypatch.setattr(LSSVMClassifierCV, "fit", fail)
+    monkeypatch.setattr(KernelClassifier, "fit", fail)
     result = fit(pets, "-t", "kind")
     one_line(result, 1, "unexpected LinAlgError: no convergence")
 
@@ -149,7 +149,7 @@ def test_predicting_too(looms, fit, pets, monkeypatch, one_line, tmp_path):
     def fail(self, *arguments):
         raise np.linalg.LinAlgError("no convergence")
 
-    monkeypatch.setattr(LSSVMClassifierCV, "predict", fail)
+    monkeypatch.setattr(KernelClassifier, "predict", fail)
     one_line(looms("predict", "pets.looms.skops", pets), 1, "unexpected LinAlgError")
 
 
@@ -157,7 +157,7 @@ def test_the_cause_of_bad_input_can_be_seen(fit, pets, monkeypatch, one_line):
     def fail(self, *arguments):
         raise ValueError("it is odd")
 
-    monkeypatch.setattr(LSSVMClassifierCV, "fit", fail)
+    monkeypatch.setattr(KernelClassifier, "fit", fail)
     one_line(fit(pets, "-t", "kind"), 2, "Error: it is odd")
     monkeypatch.setenv("LOOMS_TRACEBACK", "1")
     error = fit(pets, "-t", "kind").exception
@@ -211,7 +211,7 @@ def test_models_on_landmarks_do_without_rows(looms, fit, pets, pets_model, one_l
     before, machine = saved.model
     X, y = before.transform(pd.read_csv(pets)), machine.classes_[np.arange(40) % 2]
     for rows, covered in ((X, 0), (ArrayBlocks(X), 2)):
-        machine = LSSVMClassifierCV(rank=5).fit(rows, y)
+        machine = KernelClassifier(n_landmarks=5).fit(rows, y)
         model = Pipeline([("table", before), ("machine", machine)])
         save_model(pets_model, model, saved.metadata)
         assert looms("show", pets_model).exit_code == 0

@@ -9,13 +9,7 @@ from evaluated import evaluated
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from looms import (
-    SVCCV,
-    LSSVMClassifier,
-    LSSVMClassifierCV,
-    LSSVMRegressorCV,
-    NonconformityClassifier,
-)
+from looms import SVCCV, KernelClassifier, KernelRegressor, NonconformityClassifier
 from looms.kernels import RBF
 from looms.model_files import save_model
 from looms.tables import TablePreprocessor
@@ -30,17 +24,19 @@ TARGET = {"target": "y"}
 
 def fitted(name):
     """A pipeline or machine, its features, and its targets."""
-    numbers, machine = FRAME[["b", "a"]], LSSVMClassifierCV("linear")
+    numbers, machine = FRAME[["b", "a"]], KernelClassifier("linear")
     if name == "table":
         return make_pipeline(TablePreprocessor(), machine).fit(FRAME, LABELS), FRAME, LABELS
     if name == "scaler":
         return make_pipeline(StandardScaler(), machine).fit(numbers, LABELS), numbers, LABELS
     if name == "names":
-        return LSSVMRegressorCV("linear").fit(numbers, NUMBERS), numbers, NUMBERS
+        return KernelRegressor("linear").fit(numbers, NUMBERS), numbers, NUMBERS
     if name == "array":
         X = FRAME[["a", "b"]]
         return (
-            make_pipeline(StandardScaler(), LSSVMClassifier("linear")).fit(X.to_numpy(), LABELS),
+            make_pipeline(StandardScaler(), KernelClassifier("linear", mu=1e-3)).fit(
+                X.to_numpy(), LABELS
+            ),
             X,
             LABELS,
         )
@@ -114,8 +110,11 @@ def test_coverage_of_a_saved_model(looms):
     ("machine", "text"),
     [
         (StandardScaler().fit(FRAME[["a"]]), "the model ends in StandardScaler, and the command"),
-        (LSSVMClassifier(), "the model is not fitted; fit it, and save it again"),
-        (LSSVMClassifier("precomputed").fit(np.eye(60), LABELS), "the model takes kernel values"),
+        (KernelClassifier(mu=1e-3), "the model is not fitted; fit it, and save it again"),
+        (
+            KernelClassifier("precomputed", mu=1e-3).fit(np.eye(60), LABELS),
+            "the model takes kernel values",
+        ),
     ],
 )
 def test_models_that_the_command_line_does_not_take(looms, one_line, machine, text):
@@ -125,7 +124,7 @@ def test_models_that_the_command_line_does_not_take(looms, one_line, machine, te
 
 def test_columns_without_names_must_be_as_many(looms, one_line):
     X = FRAME[["a", "b"]]
-    save_model("m.skops", LSSVMClassifier(RBF(1.0)).fit(X.to_numpy(), LABELS))
+    save_model("m.skops", KernelClassifier(RBF(1.0), mu=1e-3).fit(X.to_numpy(), LABELS))
     FRAME.to_csv("t.csv", index=False)
     one_line(
         looms("predict", "m.skops", "t.csv"), 2, "fitted to 2 columns without names, and there"

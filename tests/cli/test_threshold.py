@@ -5,13 +5,14 @@ import pandas as pd
 import pytest
 from sklearn.metrics import f1_score, fbeta_score, matthews_corrcoef
 
-from looms import LSSVMClassifier, LSSVMClassifierCV
+from looms import KernelClassifier
 from looms.cli._errors import InputError
 from looms.cli._figures import show_tried
 from looms.cli._request import FORMS, threshold_of
+from looms.estimators import CandidatesClassifier
 from looms.model_files import load_model, save_model
 from looms.report.facts import Facts
-from looms.threshold import Cost, FBeta, RequiredPrecision, RequiredRecall
+from looms.threshold import Cost, FBeta, Precision, Recall
 
 
 @pytest.mark.parametrize(
@@ -21,9 +22,9 @@ from looms.threshold import Cost, FBeta, RequiredPrecision, RequiredRecall
         ("0", 0.0),
         ("ber", "ber"),
         ("f1", "f1"),
-        ("recall=0.9", RequiredRecall(0.9)),
-        ("recall=1", RequiredRecall(1.0)),
-        ("precision=.8", RequiredPrecision(0.8)),
+        ("recall=0.9", Recall(0.9)),
+        ("recall=1", Recall(1.0)),
+        ("precision=.8", Precision(0.8)),
         ("cost=1:5", Cost(false_positive=1.0, false_negative=5.0)),
         ("cost=2.5:1", Cost(false_positive=2.5, false_negative=1.0)),
     ],
@@ -61,7 +62,7 @@ def test_numbers_out_of_range(text, said):
 
 LOSSES = {
     **{None: "BER", 0.0: "BER", "ber": "BER", "f1": "1 - F1", FBeta(2.0): "1 - F2"},
-    **{RequiredRecall(0.95): "1 - precision", RequiredPrecision(0.6): "1 - recall"},
+    **{Recall(0.95): "1 - precision", Precision(0.6): "1 - recall"},
     **{Cost(1.0, 5.0): "cost", matthews_corrcoef: "loss"},
 }
 
@@ -73,7 +74,7 @@ def test_candidates_are_compared_by_the_loss_of_the_rule(rule, capsys):
     rng = np.random.default_rng(0)
     y = np.arange(20) % 2
     X = rng.normal(size=(20, 2)) + y[:, None]
-    machine = LSSVMClassifierCV(["linear", "rbf"], threshold=rule)
+    machine = CandidatesClassifier(["linear", "rbf"], combine="best", threshold=rule)
     show_tried(Facts(machine.fit(X, y)))
     assert f"5-fold {LOSSES[rule]} " in " ".join(capsys.readouterr().out.split())
 
@@ -114,7 +115,7 @@ def test_figures_of_a_rule_from_python(looms, rule):
     rng = np.random.default_rng(0)
     y = np.arange(40) % 3 > 0
     X = rng.normal(size=(40, 2)) + y[:, None]
-    fitted = LSSVMClassifier("linear", threshold=rule).fit(X, y)
+    fitted = KernelClassifier("linear", mu=1e-3, threshold=rule).fit(X, y)
     save_model("m.skops", fitted)
     found = looms("show", "m.skops")
     assert found.exit_code == 0, found.stderr

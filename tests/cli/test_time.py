@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from looms import LSSVMRegressorCV
+from looms import KernelRegressor
 from looms.cli._options import Columns, Source
 from looms.cli._prepare import prepare_file
 from looms.cli._request import MachineRequest
@@ -45,7 +45,7 @@ def test_a_fit_in_time_is_that_of_the_estimator_on_sorted_rows(looms, demand):
     assert "time=day, gap=5" in looms("show", "m.skops").stdout
     table = pd.read_csv(demand).sort_values("day")
     X = saved.model[:-1].transform(table[["wind", "price"]])
-    machine = LSSVMRegressorCV(cv=GapKFold(10, gap=5)).fit(X, table["demand"])
+    machine = KernelRegressor(cv=GapKFold(10, gap=5)).fit(X, table["demand"])
     np.testing.assert_array_equal(saved.model[-1].units_.codes, machine.units_.codes)
     assert saved.model[-1].evaluate() == pytest.approx(machine.evaluate())
     assert f"{machine.evaluate()['rmse']:.4f}" in result.stdout

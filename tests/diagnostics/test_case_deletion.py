@@ -10,7 +10,7 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
+from looms import KernelClassifier, KernelRegressor, Search
 from looms.criteria import DIFFERENTIABLE, SmoothedError, as_criterion
 from looms.diagnostics import case_deletion
 from looms.kernels import RBF
@@ -111,7 +111,7 @@ def check(model, criterion, groups):
     pairwise(LABELS, WEIGHTS, [*DIFFERENTIABLE, SmoothedError(3.0)], [True, False], GROUPS),
 )
 def test_classifiers_equal_refits(labels, weights, criterion, fit_intercept, groups):
-    model = LSSVMClassifier(K, mu=MU, fit_intercept=fit_intercept, class_weight="balanced")
+    model = KernelClassifier(K, mu=MU, fit_intercept=fit_intercept, class_weight="balanced")
     model.fit(X, LABELS[labels], WEIGHTS[weights])
     check(model, criterion, groups)
 
@@ -122,13 +122,13 @@ def test_classifiers_equal_refits(labels, weights, criterion, fit_intercept, gro
 )
 def test_regressors_equal_refits(weights, fit_intercept, columns, groups):
     y = RNG.normal(size=(N, columns)) if columns else NOISY
-    model = LSSVMRegressor(K, mu=MU, fit_intercept=fit_intercept).fit(X, y, WEIGHTS[weights])
+    model = KernelRegressor(K, mu=MU, fit_intercept=fit_intercept).fit(X, y, WEIGHTS[weights])
     check(model, "press", groups)
 
 
 def test_surprise_of_a_group_is_its_residual_whitened():
     """P_GG⁻¹ is the covariance of residuals under the Gaussian process of covariance K."""
-    model = LSSVMRegressor(K, mu=MU, fit_intercept=False).fit(X, NOISY)
+    model = KernelRegressor(K, mu=MU, fit_intercept=False).fit(X, NOISY)
     gram, number = K(X) + N * MU * np.eye(N), np.unique(GROUPS["groups"], return_inverse=True)[1]
     energy = np.empty(5)
     for k in range(5):
@@ -147,7 +147,7 @@ def test_a_group_apart_from_the_others_changes_the_machine_most():
     x = rng.normal(size=(60, 2))
     y = x[:, 0] + 0.3 * rng.normal(size=60)
     y[patient == "patient 7"] += 3
-    model = LSSVMRegressorCV("linear").fit(x, y, groups=patient)
+    model = KernelRegressor("linear").fit(x, y, groups=patient)
     found = case_deletion(model, groups=patient)
     assert found.most_influential(1).index.tolist() == ["patient 7"]
     assert found.most_surprising(1).index.tolist() == ["patient 7"]
@@ -164,7 +164,7 @@ def test_a_group_apart_from_the_others_changes_the_machine_most():
 
 def test_mislabeled_samples_are_named_with_their_group():
     found = case_deletion(
-        LSSVMClassifier(K, mu=MU).fit(X, LABELS["two classes"]), groups=GROUPS["groups"]
+        KernelClassifier(K, mu=MU).fit(X, LABELS["two classes"]), groups=GROUPS["groups"]
     )
     doubtful = found.mislabeled()
     assert (doubtful.group == GROUPS["groups"][doubtful.index]).all()
@@ -181,7 +181,7 @@ def test_mislabeled_samples_are_named_with_their_group():
 
 def test_groups_of_one_row_keep_their_labels():
     names = [f"row {k}" for k in range(N)]
-    model = LSSVMRegressor("linear", mu=MU).fit(X, NOISY)
+    model = KernelRegressor("linear", mu=MU).fit(X, NOISY)
     by_group, plain = (case_deletion(model, groups=groups) for groups in (names, None))
     assert (by_group.unit, plain.unit) == ("group", "sample")
     assert by_group.table.index.tolist() == sorted(names)
@@ -193,7 +193,7 @@ def test_groups_of_one_row_keep_their_labels():
 @pytest.mark.parametrize("numbers", [1, 3 * N, 7 * N])
 @pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
 def test_blocks(labels, numbers, monkeypatch):
-    model = LSSVMClassifier(K, mu=MU).fit(X, labels)
+    model = KernelClassifier(K, mu=MU).fit(X, labels)
     whole = case_deletion(model, criterion="hinge").table
     for module in (left_out, inner):
         monkeypatch.setattr(module, "_NUMBERS", numbers)
@@ -202,7 +202,7 @@ def test_blocks(labels, numbers, monkeypatch):
 
 @pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
 def test_margins_and_labels(labels):
-    model = LSSVMClassifier(K, mu=MU).fit(X, labels)
+    model = KernelClassifier(K, mu=MU).fit(X, labels)
     found = case_deletion(model)
     outputs = model.loo_.outputs - model.threshold_
     if outputs.ndim == 1:
@@ -223,7 +223,7 @@ def test_a_slip_is_found():
     x = np.linspace(0, 1, 40)[:, None]
     y = np.sin(6 * x[:, 0]) + 0.01 * RNG.normal(size=40)
     y[25] += 1
-    found = case_deletion(LSSVMRegressor(mu=1e-3).fit(x, y))
+    found = case_deletion(KernelRegressor(mu=1e-3).fit(x, y))
     assert found.most_surprising(1).index.tolist() == [25]
     assert found.most_influential(1).index.tolist() == [25]
     assert found.criterion_change.argmin() == 25
@@ -233,7 +233,7 @@ def test_a_slip_is_found():
 
 def test_names():
     frame = pd.DataFrame(X, columns=["a", "b"], index=[f"row {i}" for i in range(N)])
-    model = make_pipeline(StandardScaler(), LSSVMRegressor()).fit(frame, NOISY)
+    model = make_pipeline(StandardScaler(), KernelRegressor(mu=1e-3)).fit(frame, NOISY)
     for names in (frame, frame["a"], frame.index, frame.index.tolist()):
         found = case_deletion(model, names=names)
         assert found.table.index.tolist() == frame.index.tolist()
@@ -243,7 +243,7 @@ def test_names():
 
 
 def test_table():
-    regression = case_deletion(LSSVMRegressor().fit(X, NOISY)).table
+    regression = case_deletion(KernelRegressor(mu=1e-3).fit(X, NOISY)).table
     assert regression.columns.tolist() == [
         "rms_change",
         "largest_change",
@@ -253,7 +253,7 @@ def test_table():
         "residual",
         "surprise",
     ]
-    found = case_deletion(LSSVMClassifier().fit(X, LABELS["three classes"]))
+    found = case_deletion(KernelClassifier(mu=1e-3).fit(X, LABELS["three classes"]))
     assert found.table.columns.tolist() == [
         *regression.columns,
         "margin",
@@ -269,7 +269,7 @@ def test_samples_of_weight_zero_are_not_ranked_but_judged():
     weight = WEIGHTS["zeros"]
     clear = 6 * np.argmax(np.abs(NOISY[::6]))  # of weight zero
     labels[clear] = "no" if labels[clear] == "yes" else "yes"
-    found = case_deletion(LSSVMClassifier(K, mu=MU).fit(X, labels, weight))
+    found = case_deletion(KernelClassifier(K, mu=MU).fit(X, labels, weight))
     seen = np.flatnonzero(weight > 0)
     for ranked in (found.most_influential(N), found.most_surprising(N)):
         assert sorted(ranked.index) == seen.tolist()
@@ -281,17 +281,17 @@ def test_the_criterion_of_the_selection_is_taken():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(60, 2))
     labels = X[:, 0] + 0.5 * rng.normal(size=60) > 0
-    model = LSSVMClassifierCV(criterion="hinge").fit(X, labels)
+    model = KernelClassifier(search=Search("hinge")).fit(X, labels)
     found, press = case_deletion(model), case_deletion(model, criterion="press")
     assert (found.criterion, press.criterion) == ("hinge", "press")
     assert np.abs(found.criterion_change - press.criterion_change).max() > 1e-4
     y = np.sin(2 * X[:, 0]) + 0.2 * rng.normal(size=60)
-    assert case_deletion(LSSVMRegressorCV().fit(X, y)).criterion == "press"
+    assert case_deletion(KernelRegressor().fit(X, y)).criterion == "press"
 
 
 def test_wmw_is_not_defined_without_the_only_member_of_a_class():
     labels = np.where(np.arange(N) == 4, "rare", "common")
-    found = case_deletion(LSSVMClassifier(K, mu=MU).fit(X, labels), criterion="wmw")
+    found = case_deletion(KernelClassifier(K, mu=MU).fit(X, labels), criterion="wmw")
     assert np.flatnonzero(np.isnan(found.criterion_change)).tolist() == [4]
 
 
@@ -300,28 +300,28 @@ class TestBadInput:
         with pytest.raises(TypeError, match="ends in one; got Ridge"):
             case_deletion(Ridge().fit(X, NOISY))
         with pytest.raises(NotFittedError):
-            case_deletion(LSSVMRegressor())
+            case_deletion(KernelRegressor(mu=1e-3))
 
     @pytest.mark.parametrize("names", [["a"], np.zeros((N, 2)), "names", 3])
     def test_names(self, names):
         with pytest.raises(ValueError, match="one name for each of the 20 training samples"):
-            case_deletion(LSSVMRegressor().fit(X, NOISY), names=names)
+            case_deletion(KernelRegressor(mu=1e-3).fit(X, NOISY), names=names)
 
     def test_criterion(self):
-        model = LSSVMRegressor().fit(X, NOISY)
+        model = KernelRegressor(mu=1e-3).fit(X, NOISY)
         with pytest.raises(ValueError, match="'hinge' judges classes"):
             case_deletion(model, criterion="hinge")
         with pytest.raises(ValueError, match="Unknown criterion"):
             case_deletion(model, criterion="auc")
 
     def test_two_samples(self):
-        model = LSSVMRegressor().fit(X[:2], NOISY[:2])
+        model = KernelRegressor(mu=1e-3).fit(X[:2], NOISY[:2])
         with pytest.raises(ValueError, match="three samples of non-zero weight or more, got 2"):
             case_deletion(model)
 
     def test_a_regressor_has_no_labels(self):
         with pytest.raises(ValueError, match="A regressor has no labels"):
-            case_deletion(LSSVMRegressor().fit(X, NOISY)).mislabeled()
+            case_deletion(KernelRegressor(mu=1e-3).fit(X, NOISY)).mislabeled()
 
 
 def test_of_a_machine_that_holds_out_groups_residuals_are_without_the_group():
@@ -329,7 +329,7 @@ def test_of_a_machine_that_holds_out_groups_residuals_are_without_the_group():
     number = np.repeat(np.arange(12), 3)
     X = rng.normal(size=(12, 2))[number] + 0.1 * rng.normal(size=(36, 2))
     y = X[:, 0] + 0.3 * rng.normal(size=12)[number] > 0
-    model = LSSVMClassifierCV("linear").fit(X, y, groups=number)
+    model = KernelClassifier("linear").fit(X, y, groups=number)
     found = case_deletion(model)
     t, held_out = np.where(y, 1.0, -1.0), model.held_out_.outputs
     assert_allclose(found.residual, t - held_out, rtol=1e-8)
@@ -337,7 +337,7 @@ def test_of_a_machine_that_holds_out_groups_residuals_are_without_the_group():
     assert np.abs(held_out - model.loo_.outputs).max() > 0.01
     assert_array_equal(found.labels, np.unique(model.units_.clusters))
     # So are the changes of a machine that was given its values.
-    given = LSSVMClassifier(model.kernel_, mu=model.mu_).fit(X, y)
+    given = KernelClassifier(model.kernel_, mu=model.mu_).fit(X, y)
     expected = case_deletion(given, groups=number, criterion="press").criterion_change
     assert_allclose(case_deletion(model, criterion="press").criterion_change, expected, rtol=1e-8)
 
@@ -345,8 +345,8 @@ def test_of_a_machine_that_holds_out_groups_residuals_are_without_the_group():
 class TestGroups:
     def test_one_label_per_sample(self):
         with pytest.raises(ValueError, match="groups must hold one label per row, 20 of them"):
-            case_deletion(LSSVMRegressor().fit(X, NOISY), groups=["a", "b"])
+            case_deletion(KernelRegressor(mu=1e-3).fit(X, NOISY), groups=["a", "b"])
 
     def test_three_groups(self):
         with pytest.raises(ValueError, match="three groups of non-zero weight or more, got 2"):
-            case_deletion(LSSVMRegressor().fit(X, NOISY), groups=np.arange(N) % 2)
+            case_deletion(KernelRegressor(mu=1e-3).fit(X, NOISY), groups=np.arange(N) % 2)

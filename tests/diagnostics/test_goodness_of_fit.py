@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
-from looms import LSSVMClassifier
+from looms import KernelClassifier
 from looms.calibration import fit_sigmoid
 from looms.diagnostics import GoodnessOfFit, goodness_of_fit, left_out_fits
 
@@ -40,7 +40,7 @@ def drawn(n, n_bootstrap, seed):
 MACHINES = {
     "folded svc": SVC(C=2.0, gamma=0.5, tol=1e-8),
     "folded logistic": LogisticRegression(tol=1e-10),
-    "folded least squares": LSSVMClassifier("linear", mu=0.1, calibration=None),
+    "folded least squares": KernelClassifier("linear", mu=0.1, calibration=None),
     "repeated rows": LinearSVC(C=0.1, tol=1e-10, max_iter=10**5),
     "refitted pipeline": make_pipeline(StandardScaler(), LogisticRegression(tol=1e-10)),
 }

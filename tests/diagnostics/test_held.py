@@ -6,8 +6,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from looms import SVCCV, LSSVMClassifierCV
+from looms import SVCCV
 from looms.diagnostics import deviance, excess_error, goodness_of_fit, influence
+from looms.estimators import CandidatesClassifier
 from looms.kernels import RBF
 
 pytestmark = pytest.mark.filterwarnings("ignore::looms.BoundWarning")
@@ -120,7 +121,7 @@ def test_a_threshold_counts_where_the_machine_is_refitted():
 @pytest.mark.slow
 def test_a_stack_is_diagnosed_with_its_members_in_a_pipeline(preprocessing):
     X, y = sample(seed=1)
-    stack = LSSVMClassifierCV(["linear", "rbf"], combine="stack")
+    stack = CandidatesClassifier(["linear", "rbf"])
     model = make_pipeline(StandardScaler(), stack).fit(X, y)
     assert len(model[-1].members_) == 2
     found = excess_error(model, X, y, preprocessing=preprocessing)

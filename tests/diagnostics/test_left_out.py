@@ -24,7 +24,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC, NuSVC
 
-from looms import SVCCV, LSSVMClassifier, LSSVMClassifierCV
+from looms import SVCCV, KernelClassifier
 from looms.calibration import couple, fit_sigmoid
 from looms.diagnostics import _left_out, deviance, excess_error, influence, left_out_fits
 from looms.diagnostics._problem import frozen, pose
@@ -118,18 +118,18 @@ def test_least_squares_class_weights():
     X, y = sample()
     y[:12] = "ant"
     weight = {"ant": 1.0, "bee": 4.0}
-    machine = LSSVMClassifier("linear", mu=0.01, class_weight=weight).fit(X, y)
+    machine = KernelClassifier("linear", mu=0.01, class_weight=weight).fit(X, y)
     found = influence(machine, X, y)
     wrong = (machine.loo_.outputs > machine.threshold_) != (y == machine.classes_[1])
     np.testing.assert_array_equal(found.fits.predicted_without != y, wrong)
-    plain = influence(LSSVMClassifier("linear", mu=0.01), X, y)
+    plain = influence(KernelClassifier("linear", mu=0.01), X, y)
     assert np.abs(found.values - plain.values).max() > 0.1
 
 
 @pytest.mark.slow
 def test_several_classes_of_least_squares_machines():
     X, y = sample(k=3)
-    machine = LSSVMClassifier("linear", mu=0.01)
+    machine = KernelClassifier("linear", mu=0.01)
     outputs = machine.fit(X, y).loo_.outputs - machine.threshold_
     fits = left_out_fits(machine, X, y, groups=np.arange(len(y)) // 2)
     predicted = excess_error(machine, X, y).fits.predicted_without
@@ -144,10 +144,10 @@ def test_several_classes_of_least_squares_machines():
 
 def test_a_tuned_machine_keeps_its_choice():
     X, y = sample()
-    tuned = LSSVMClassifierCV(threshold="ber").fit(X, y)
+    tuned = KernelClassifier(threshold="balanced").fit(X, y)
     wrong = (tuned.loo_.outputs > tuned.threshold_) != (y == "bee")
     assert excess_error(tuned, X, y).leave_one_out == wrong.mean()
-    assert excess_error(LSSVMClassifierCV(threshold="ber"), X, y).leave_one_out == wrong.mean()
+    assert excess_error(KernelClassifier(threshold="balanced"), X, y).leave_one_out == wrong.mean()
 
 
 @pytest.mark.slow
@@ -238,7 +238,7 @@ def test_kernel_matrices():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("machine", "k"),
-    [(LSSVMClassifier(mu=0.01), 2), (LogisticRegression(), 3)],
+    [(KernelClassifier(mu=0.01), 2), (LogisticRegression(), 3)],
     ids=["closed form", "refits"],
 )
 def test_statistics_of_given_fits_are_those_of_the_estimator(machine, k):
@@ -390,7 +390,7 @@ WARD = np.repeat([f"ward {k}" for k in (3, 1, 2, 0, 4, 5, 6, 7)], 5)
 @pytest.mark.parametrize("name", ["svc", "svc_three", "logistic", "least squares"])
 def test_groups_are_left_out_together(name):
     least_squares = name == "least squares"
-    machine, k = (LSSVMClassifier("linear", mu=0.01), 2) if least_squares else MACHINES[name]
+    machine, k = (KernelClassifier("linear", mu=0.01), 2) if least_squares else MACHINES[name]
     X, y = sample(k=k)
     classes, wards = np.unique(y), np.unique(WARD)
     labels = np.searchsorted(classes, y)
@@ -398,7 +398,7 @@ def test_groups_are_left_out_together(name):
     for ward in wards:
         out = ward == WARD
         # The ridge, n mu, stays as it is while samples are left out.
-        one = LSSVMClassifier("linear", mu=0.01 * 40 / 35, calibration=None)
+        one = KernelClassifier("linear", mu=0.01 * 40 / 35, calibration=None)
         one = (one if least_squares else clone(machine)).fit(X[~out], y[~out])
         if least_squares:
             one.set_params(threshold=0.0)

@@ -8,12 +8,7 @@ from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
-from looms import (
-    LSSVMClassifierCV,
-    LSSVMRegressor,
-    LSSVMRegressorCV,
-    TransformedTargetRegressorCV,
-)
+from looms import KernelClassifier, KernelRegressor, TransformedTargetRegressorCV
 from looms.criteria import as_criterion
 from looms.diagnostics import _case_deletion, case_deletion, deviance, influence, left_out_fits
 from looms.diagnostics._left_out import likelihood_of_outputs
@@ -28,7 +23,7 @@ CLASSES = np.digitize(NUMBERS, [-0.3, 0.5])
 WEIGHT = np.where(np.arange(N) % 7 == 0, 0.0, np.random.default_rng(1).uniform(0.3, 3.0, N))
 GROUPS = {"apart": np.arange(N), "groups": np.array([f"ward {k}" for k in np.arange(N) // 3 % 6])}
 
-tuned, classes = partial(LSSVMRegressorCV), partial(LSSVMClassifierCV)
+tuned, classes = partial(KernelRegressor), partial(KernelClassifier)
 stacked = {"kernel": ["linear", "rbf"], "combine": "stack"}
 MACHINES = {
     "grid": classes("rbf", search="grid"),
@@ -138,7 +133,7 @@ def test_case_deletion_equals_refits(machine, groups, monkeypatch):
 
 def test_surprise_with_landmarks_at_all_rows_is_that_of_the_whole_kernel():
     low = tuned("matern12", rank=N).fit(X, NUMBERS)
-    whole = LSSVMRegressor(low.kernel_, mu=low.mu_).fit(X, NUMBERS)
+    whole = KernelRegressor(low.kernel_, mu=low.mu_).fit(X, NUMBERS)
     for groups in (None, np.arange(N) // 7):
         of_low, of_whole = (case_deletion(model, groups=groups) for model in (low, whole))
         for name in ("surprise", "rms_change", "leverage", "own_change"):

@@ -12,10 +12,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
+from looms import KernelClassifier, KernelRegressor, Search
 from looms.blocks import ArrayBlocks
 from looms.diagnostics import _row_order, row_order
 from looms.diagnostics._row_order import N_RANDOM, _adjacent, _blocks, _exchanged
+from looms.estimators import CandidatesClassifier
 from looms.folds import GapKFold
 from looms.units import Units
 
@@ -56,12 +57,14 @@ def by_refits(model, folds):
 
 
 MACHINES = {
-    "given": LSSVMClassifier("rbf", mu=0.02),
-    "numbers": LSSVMRegressorCV("rbf"),
-    "features": LSSVMClassifier("linear", mu=0.02, class_weight="balanced"),
-    "landmarks": LSSVMClassifierCV("rbf", rank=M, class_weight="balanced"),
-    "landmarks of numbers": LSSVMRegressorCV("matern12", rank=M),
-    "stack": LSSVMClassifierCV(["linear", "rbf"], combine="stack", max_iter=3),
+    "given": KernelClassifier("rbf", mu=0.02),
+    "numbers": KernelRegressor("rbf"),
+    "features": KernelClassifier("linear", mu=0.02, class_weight="balanced"),
+    "landmarks": KernelClassifier("rbf", n_landmarks=M, class_weight="balanced"),
+    "landmarks of numbers": KernelRegressor("matern12", n_landmarks=M),
+    "stack": CandidatesClassifier(
+        [KernelClassifier(k, search=Search(max_iter=3)) for k in ["linear", "rbf"]]
+    ),
 }
 
 
@@ -131,7 +134,7 @@ def test_the_p_value_of_rows_in_no_order_is_uniform(monkeypatch):
     p = []
     for seed in range(80):
         some = np.random.default_rng(seed).permutation(N)
-        p.append(row_order(LSSVMClassifier(mu=0.02).fit(X[some], y[some])).p_value)
+        p.append(row_order(KernelClassifier(mu=0.02).fit(X[some], y[some])).p_value)
     assert kstest(p, "uniform").pvalue > 0.05
     assert min(p) >= 1 / 40
 
@@ -152,7 +155,7 @@ def test_a_table_sorted_by_its_target_is_in_no_order(classes, monkeypatch):
     for seed in range(30):
         X, y = draw(seed, 70, classes)
         order = np.argsort(y, kind="stable")[:: 1 if seed % 2 else -1]
-        machine = LSSVMClassifier(mu=0.01) if classes else LSSVMRegressor(mu=0.01)
+        machine = KernelClassifier(mu=0.01) if classes else KernelRegressor(mu=0.01)
         p.append(row_order(machine.fit(X[order], y[order])).p_value)
     assert np.mean(np.array(p) <= 0.05) <= 0.1
     assert classes or min(p) == 1.0
@@ -170,13 +173,15 @@ def track(n, seed=0):
 @pytest.mark.parametrize(
     "machine",
     [
-        LSSVMClassifier("rbf", mu=1e-3),
-        LSSVMRegressor("rbf", mu=1e-3),
-        LSSVMClassifierCV("rbf", rank=60),
-        LSSVMClassifierCV(["matern12", "rbf"], combine="stack", max_iter=5),
-        make_pipeline(StandardScaler(), LSSVMRegressorCV("rbf")),
-        LSSVMClassifierCV("rbf", cv="2x5"),
-        LSSVMClassifierCV("rbf", cv=LeaveOneOut()),
+        KernelClassifier("rbf", mu=1e-3),
+        KernelRegressor("rbf", mu=1e-3),
+        KernelClassifier("rbf", n_landmarks=60),
+        CandidatesClassifier(
+            [KernelClassifier(k, search=Search(max_iter=5)) for k in ["matern12", "rbf"]]
+        ),
+        make_pipeline(StandardScaler(), KernelRegressor("rbf")),
+        KernelClassifier("rbf", cv="2x5"),
+        KernelClassifier("rbf", cv=LeaveOneOut()),
     ],
 )
 def test_rows_along_a_track_are_in_an_order(machine):
@@ -194,7 +199,7 @@ def test_rows_along_a_track_are_in_an_order(machine):
 def test_a_table_sorted_by_class_along_a_track_is_in_an_order():
     X, y = track(200, 3)
     order = np.argsort(y > 0, kind="stable")
-    result = row_order(LSSVMClassifier("rbf", mu=1e-3).fit(X[order], y[order] > 0))
+    result = row_order(KernelClassifier("rbf", mu=1e-3).fit(X[order], y[order] > 0))
     assert result.p_value <= 0.01
     for k in range(10):  # a tenth of each class, for whole classes would be missed
         assert 0.2 < np.mean(y[order][result.folds == k] > 0) < 0.8
@@ -206,38 +211,38 @@ def test_groups_are_exchanged_whole():
     of = np.repeat(np.arange(40), 4)
     X = rng.normal(size=(40, 3))[of] + 0.1 * rng.normal(size=(160, 3))
     y = rng.normal(size=40)[of] + 0.1 * rng.normal(size=160)
-    assert row_order(LSSVMRegressorCV().fit(X, y)).p_value == 0.005
+    assert row_order(KernelRegressor().fit(X, y)).p_value == 0.005
     names = rng.permutation(40)[of]
-    order = row_order(LSSVMRegressorCV().fit(X, y, groups=names))
+    order = row_order(KernelRegressor().fit(X, y, groups=names))
     assert order.p_value > 0.05
     assert_array_equal(order.folds, np.repeat(np.arange(10), 16))
     some = np.concatenate([np.arange(0, 160, 2), np.arange(1, 160, 2)])
-    order = row_order(LSSVMRegressorCV().fit(X[some], y[some], groups=names[some]))
+    order = row_order(KernelRegressor().fit(X[some], y[some], groups=names[some]))
     assert_array_equal(order.folds, np.tile(np.repeat(np.arange(10), 8), 2))
 
 
 @pytest.mark.slow
 def test_what_is_not_tested(monkeypatch):
     X, y = track(60)
-    assert row_order(LSSVMRegressor().fit(X[:19], y[:19])) is None
-    assert row_order(LSSVMRegressor().fit(X, np.column_stack([y, -y]))) is None
-    assert row_order(LSSVMRegressorCV().fit(X, y, groups=np.arange(60) // 4)) is None
+    assert row_order(KernelRegressor(mu=1e-3).fit(X[:19], y[:19])) is None
+    assert row_order(KernelRegressor(mu=1e-3).fit(X, np.column_stack([y, -y]))) is None
+    assert row_order(KernelRegressor().fit(X, y, groups=np.arange(60) // 4)) is None
     known = [GapKFold(5, gap=2), GapKFold(5, time=np.arange(60) % 7 / 3), KFold(5), 10]
     for cv in known:
-        assert row_order(LSSVMRegressorCV(cv=cv).fit(X, y)) is None, cv
+        assert row_order(KernelRegressor(cv=cv).fit(X, y)) is None, cv
     for cv in (KFold(5, shuffle=True, random_state=0), KFold(60)):
-        assert row_order(LSSVMRegressorCV(cv=cv).fit(X, y)) is not None, cv
-    in_blocks = LSSVMRegressorCV("rbf", rank=20).fit(ArrayBlocks(X), y)
+        assert row_order(KernelRegressor(cv=cv).fit(X, y)) is not None, cv
+    in_blocks = KernelRegressor("rbf", n_landmarks=20).fit(ArrayBlocks(X), y)
     assert row_order(in_blocks) is None
     monkeypatch.setattr(_row_order, "_MOST", 59)
-    assert row_order(LSSVMRegressor().fit(X, y)) is None
+    assert row_order(KernelRegressor(mu=1e-3).fit(X, y)) is None
     with pytest.raises(TypeError, match="got SVC"):
         row_order(SVC().fit(X, y > 0))
 
 
 def test_the_test_of_a_fit_is_made_once(monkeypatch):
     X, y = track(60)
-    model = LSSVMRegressor().fit(X, y)
+    model = KernelRegressor(mu=1e-3).fit(X, y)
     first = row_order(model)
     monkeypatch.setattr(_row_order, "_tested", None)
     assert row_order(copy(model)) is first

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from pairwise import in_turn
 from sklearn.exceptions import NotFittedError
 
-from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
+from looms import KernelClassifier, KernelRegressor, Search
 from looms.criteria import Hinge
 from looms.kernels import RBF, Boolean
 from looms.lssvm import refit_loo
@@ -20,7 +20,7 @@ LABELS = (Y > 0).astype(int)
 THREE = np.arange(N) % 3
 K = X @ X.T
 
-ALL = [LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV]
+ALL = [KernelClassifier, KernelClassifier, KernelRegressor, KernelRegressor]
 CLASSIFIERS, SELECTING, GIVEN = ALL[:2], ALL[1::2], ALL[::2]
 each_estimator = pytest.mark.parametrize("Estimator", ALL)
 each_classifier = pytest.mark.parametrize("Estimator", CLASSIFIERS)
@@ -41,8 +41,8 @@ def changed(values, value):
 class TestData:
     def test_two_samples_can_be_fitted_but_not_chosen_by(self):
         two = [int(np.argmin(LABELS)), int(np.argmax(LABELS))]
-        assert np.isfinite(LSSVMClassifier().fit(X[two], LABELS[two]).loo_.outputs).all()
-        model = LSSVMRegressor().fit(X[two], Y[two])
+        assert np.isfinite(KernelClassifier(mu=1e-3).fit(X[two], LABELS[two]).loo_.outputs).all()
+        model = KernelRegressor(mu=1e-3).fit(X[two], Y[two])
         # Without one of two samples only the other's target is left.
         np.testing.assert_allclose(model.loo_.outputs, Y[two][::-1])
         for Estimator in SELECTING:
@@ -104,7 +104,7 @@ class TestLabels:
     def test_weights_of_classes(self, Estimator, weight, message):
         with pytest.raises(ValueError, match="class_weight " + message):
             Estimator(class_weight=weight).fit(X, LABELS)
-        if Estimator is LSSVMClassifierCV:
+        if Estimator is KernelClassifier:
             message = message.replace("must be None", "must be 'class_weight', None")
             with pytest.raises(ValueError, match="selection_weight " + message):
                 Estimator(selection_weight=weight).fit(X, LABELS)
@@ -135,7 +135,7 @@ class TestWeights:
             with pytest.raises(ValueError, match=message):
                 Estimator().fit(X, target(Estimator), sample_weight=weight)
 
-    @pytest.mark.parametrize("Estimator", [LSSVMRegressor, LSSVMRegressorCV])
+    @pytest.mark.parametrize("Estimator", [KernelRegressor, KernelRegressor])
     def test_one_sample_left(self, Estimator):
         with pytest.raises(ValueError, match="samples of non-zero weight or more, got 1"):
             Estimator().fit(X, Y, sample_weight=np.arange(N) == 2)
@@ -298,17 +298,17 @@ class TestSelecting:
 def test_criteria_of_classes_in_regression():
     for criterion in ("hinge", Hinge(), ["press", "wmw"]):
         with pytest.raises(ValueError, match="judges classes; for regression use 'press'"):
-            LSSVMRegressorCV(criterion=criterion).fit(X, Y)
+            KernelRegressor(search=Search(criterion)).fit(X, Y)
 
 
 def test_targets_that_are_text():
-    for Estimator in (LSSVMRegressor, LSSVMRegressorCV):
-        with pytest.raises(ValueError, match="contains 'a'; use LSSVMClassifierCV for classes"):
+    for Estimator in (KernelRegressor, KernelRegressor):
+        with pytest.raises(ValueError, match="contains 'a'; use KernelClassifier for classes"):
             Estimator().fit(X, np.full(N, "a"))
 
 
 def test_a_failed_fit_leaves_no_half_fitted_machine():
-    model = LSSVMClassifierCV(lambda A, B: -(A @ B.T))
+    model = KernelClassifier(lambda A, B: -(A @ B.T))
     with pytest.raises(ValueError):
         model.fit(X, LABELS)
     with pytest.raises(NotFittedError):

@@ -6,7 +6,8 @@ from numpy.testing import assert_allclose
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from looms import SVCCV, LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
+from looms import SVCCV, KernelClassifier, KernelRegressor, Search
+from looms.estimators import CandidatesClassifier, CandidatesRegressor
 from looms.optimize import Outcome
 
 callback = pytest.importorskip("sklearn.callback", reason="callbacks came with scikit-learn 1.9")
@@ -52,7 +53,7 @@ class Recorder:
 
 
 def fitted(recorder, estimator=None):
-    estimator = LSSVMRegressorCV(CANDIDATES) if estimator is None else estimator
+    estimator = KernelRegressor(CANDIDATES) if estimator is None else estimator
     return estimator.set_callbacks(recorder).fit(X, Y if "Reg" in repr(estimator) else Y > 0)
 
 
@@ -74,20 +75,20 @@ def test_tasks_begin_and_end_in_pairs():
 
 @pytest.mark.slow
 def test_listening_changes_nothing():
-    plain = LSSVMRegressorCV(CANDIDATES).fit(X, Y)
+    plain = KernelRegressor(CANDIDATES).fit(X, Y)
     assert_allclose(fitted(Recorder()).predict(X), plain.predict(X), rtol=1e-12)
 
 
 @pytest.mark.slow
 def test_stopping_an_iteration_ends_the_search_of_its_candidate():
     recorder = Recorder(stop=lambda context: depth(context) == ITERATION)
-    model = fitted(recorder, LSSVMRegressorCV(["ard", "rbf"]))
+    model = fitted(recorder, CandidatesRegressor(["ard", "rbf"], combine="best"))
     assert len(recorder.ended(ITERATION)) == 2
     assert [c.outcome for c in model.candidates_] == [Outcome.CALLBACK] * 2
     assert model.n_iter_ == 1
-    free = LSSVMRegressorCV(["ard", "rbf"]).fit(X, Y)
+    free = CandidatesRegressor(["ard", "rbf"], combine="best").fit(X, Y)
     assert model.selection_.value > free.selection_.value
-    given = LSSVMRegressor(model.kernel_, mu=model.mu_).fit(X, Y)
+    given = KernelRegressor(model.kernel_, mu=model.mu_).fit(X, Y)
     assert_allclose(model.predict(X), given.predict(X), rtol=1e-7)
     assert model.selection_.value == pytest.approx(np.mean(model.loo_.residuals**2))
 
@@ -97,7 +98,7 @@ def test_stopping_a_candidate_ends_the_selection():
     recorder = Recorder(stop=lambda context: depth(context) == CANDIDATE and context.task_id == 1)
     model = fitted(recorder)
     assert len(recorder.ended(CANDIDATE)) == len(model.candidates_) == 2
-    two = LSSVMRegressorCV(CANDIDATES[:2]).fit(X, Y)
+    two = KernelRegressor(CANDIDATES[:2]).fit(X, Y)
     assert_allclose(model.predict(X), two.predict(X), rtol=1e-12)
 
 
@@ -129,7 +130,7 @@ def test_a_support_vector_machine_tells_of_each_setting(options):
 def test_stopping_in_a_stage_on_a_subsample_still_fits_all_samples(monkeypatch):
     monkeypatch.setattr("looms.selection._subsamples._SCAN_SAMPLES", 5)
     recorder = Recorder(stop=lambda context: depth(context) == ITERATION)
-    model = fitted(recorder, LSSVMRegressorCV("ard"))
+    model = fitted(recorder, KernelRegressor("ard"))
     assert len(recorder.ended(ITERATION)) == 1
     assert [size for size, _ in model.selection_.stages] == [15, 60]
     assert model.selection_.outcome is Outcome.CALLBACK
@@ -139,30 +140,38 @@ def test_stopping_in_a_stage_on_a_subsample_still_fits_all_samples(monkeypatch):
 @pytest.mark.slow
 def test_classifier_and_failing_fits():
     recorder = Recorder()
-    fitted(recorder, LSSVMClassifierCV(criterion=["press", "wmw"]))
+    fitted(
+        recorder,
+        CandidatesClassifier(
+            [KernelClassifier(k, search=Search(c)) for k in ["rbf"] for c in ["press", "wmw"]],
+            combine="best",
+        ),
+    )
     assert [name for _, _, name in recorder.ended(CANDIDATE)] == ["rbf, press", "rbf, wmw"]
     broken = Recorder()
-    model = LSSVMRegressorCV(lambda A, B: -(A @ B.T)).set_callbacks(broken)
+    model = KernelRegressor(lambda A, B: -(A @ B.T)).set_callbacks(broken)
     with pytest.raises(ValueError, match="positive semi-definite"):
         model.fit(X, Y)
     assert broken.calls[-1] == "teardown"
 
 
 def test_estimators_that_do_not_search_have_no_callbacks():
-    assert not hasattr(LSSVMClassifier(), "set_callbacks")
+    assert not hasattr(KernelClassifier(mu=1e-3), "set_callbacks")
 
 
 @pytest.mark.slow
 def test_progress_bar(capsys):
     pytest.importorskip("rich")
-    model = LSSVMClassifierCV(["linear", "rbf"]).set_callbacks(callback.ProgressBar())
+    model = CandidatesClassifier(["linear", "rbf"], combine="best").set_callbacks(
+        callback.ProgressBar()
+    )
     model.fit(X, Y > 0)
-    assert "LSSVMClassifierCV" in capsys.readouterr().out
+    assert "KernelClassifier" in capsys.readouterr().out
 
 
 def test_within_a_pipeline():
     recorder = Recorder()
-    model = LSSVMRegressorCV().set_callbacks(recorder)
+    model = KernelRegressor().set_callbacks(recorder)
     make_pipeline(StandardScaler(), model).fit(X, Y)
     assert recorder.calls[-1] == "teardown"
 
@@ -192,7 +201,7 @@ class Detailed:
 def test_callbacks_get_labels_weights_and_the_machine(weight):
     labels = np.where(Y > 0.2, "yes", "no")
     detailed = Detailed()
-    model = LSSVMClassifierCV(threshold="ber").set_callbacks(detailed)
+    model = KernelClassifier(threshold="balanced").set_callbacks(detailed)
     model.fit(X, labels, sample_weight=weight)
     calls = [*detailed.begun, *((y, metadata) for _, y, metadata, _ in detailed.ended)]
     for y, metadata in calls:
@@ -210,7 +219,7 @@ def test_callbacks_get_labels_weights_and_the_machine(weight):
 def test_scoring_monitor():
     labels = np.where(Y > 0.2, "yes", "no")
     monitor = callback.ScoringMonitor(scoring="accuracy")
-    model = LSSVMClassifierCV().set_callbacks(monitor).fit(X, labels)
+    model = KernelClassifier().set_callbacks(monitor).fit(X, labels)
     (record,) = monitor.get_logs().data
     assert record["accuracy"] == pytest.approx(model.score(X, labels))
 
@@ -225,7 +234,7 @@ def test_evaluations_are_heard_of_by_who_wants_them(monkeypatch):
             self.evaluations += ((n_samples, value),)
 
     counter = Counter()
-    model = fitted(counter, LSSVMRegressorCV("rbf"))
+    model = fitted(counter, KernelRegressor("rbf"))
     tuning = model.selection_
     assert len(counter.evaluations) == tuning.n_evaluations + tuning.n_measured
     assert [n for n, _ in counter.evaluations] == sorted(n for n, _ in counter.evaluations)
@@ -236,7 +245,7 @@ def test_evaluations_are_heard_of_by_who_wants_them(monkeypatch):
 
 class TestOnAGrid:
     def grid(self, recorder, kernels=CANDIDATES):
-        return fitted(recorder, LSSVMRegressorCV(kernels, search="grid"))
+        return fitted(recorder, KernelRegressor(kernels, search=Search(method="grid")))
 
     def test_all_evaluations_are_heard_of_and_a_kernel_without_any_ends_too(self):
         class Counter(Recorder):
@@ -260,6 +269,6 @@ def test_machines_tuned_in_folds_are_counted():
             self.calls.append((estimator, done, total))
 
     recorder = Listener()
-    machine = fitted(recorder, LSSVMRegressorCV(["linear", "rbf"]))
+    machine = fitted(recorder, CandidatesRegressor(["linear", "rbf"], combine="best"))
     heard = [call for call in recorder.calls if call[0] is machine]
     assert heard == [(machine, k + 1, 10) for k in range(10)]

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from pairwise import in_turn, pairwise
 
-from looms import SVCCV, LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
+from looms import SVCCV, KernelClassifier, KernelRegressor, Search
 from looms.blocks import ArrayBlocks
-from looms.estimators import Certificate
+from looms.estimators import CandidatesClassifier, Certificate
 from looms.folds import GapKFold
 from looms.held_out import HeldOut
 from looms.kernels import RBF
@@ -35,17 +35,21 @@ STACK = {"combine": "stack"}
 
 #: Machine, targets, and arguments of its fit.
 CASES = {
-    "rows": (LSSVMClassifier(mu=1e-2), LABELS, {"sample_weight": WEIGHT}),
-    "no intercept": (LSSVMRegressor(mu=1e-2, fit_intercept=False), Y, {}),
-    "targets": (LSSVMRegressorCV(), np.c_[Y, X[:, 1]], {}),
-    "groups": (LSSVMClassifierCV(), LABELS, {"groups": GROUPS}),
-    "folds": (LSSVMClassifierCV(cv="2x3"), THREE, {"sample_weight": WEIGHT}),
-    "gaps": (LSSVMRegressorCV(cv=GapKFold(4, gap=2)), Y, {}),
-    "grid": (LSSVMRegressorCV(search="grid"), Y, {}),
-    "stack": (LSSVMClassifierCV(["linear", "rbf"], **STACK), LABELS, {"groups": GROUPS}),
-    "landmarks": (LSSVMRegressorCV(rank=12), Y, {"sample_weight": WEIGHT}),
-    "landmarks, groups": (LSSVMClassifierCV(rank=12), THREE, {"groups": GROUPS}),
-    "landmarks, folds": (LSSVMRegressorCV(rank=12, cv=3), Y, {}),
+    "rows": (KernelClassifier(mu=1e-2), LABELS, {"sample_weight": WEIGHT}),
+    "no intercept": (KernelRegressor(mu=1e-2, fit_intercept=False), Y, {}),
+    "targets": (KernelRegressor(), np.c_[Y, X[:, 1]], {}),
+    "groups": (KernelClassifier(), LABELS, {"groups": GROUPS}),
+    "folds": (KernelClassifier(cv="2x3"), THREE, {"sample_weight": WEIGHT}),
+    "gaps": (KernelRegressor(cv=GapKFold(4, gap=2)), Y, {}),
+    "grid": (KernelRegressor(search=Search(method="grid")), Y, {}),
+    "stack": (
+        CandidatesClassifier(["linear", "rbf"], combine="best", **STACK),
+        LABELS,
+        {"groups": GROUPS},
+    ),
+    "landmarks": (KernelRegressor(n_landmarks=12), Y, {"sample_weight": WEIGHT}),
+    "landmarks, groups": (KernelClassifier(n_landmarks=12), THREE, {"groups": GROUPS}),
+    "landmarks, folds": (KernelRegressor(n_landmarks=12, cv=3), Y, {}),
     "svm": (SVCCV(param_grid=POINT), LABELS, {"sample_weight": WEIGHT, "groups": GROUPS}),
     "squared hinge": (SVCCV(loss="squared_hinge", cv=4, param_grid=POINT), LABELS, {}),
     "svm of three": (SVCCV(param_grid=POINT), THREE, {"groups": GROUPS}),
@@ -115,7 +119,7 @@ def test_what_predict_computes_is_compared(name, fitted, monkeypatch):
 )
 def test_nothing_is_certified_of_a_machine_without_digits(kernel, scale, mu):
     points = scale * np.linspace(0, 1, 200)[:, None]
-    certificate = LSSVMRegressor(kernel, mu=mu).fit(points, np.sin(6 * points[:, 0])).certify()
+    certificate = KernelRegressor(kernel, mu=mu).fit(points, np.sin(6 * points[:, 0])).certify()
     assert certificate.bound > 1e-3
     assert certificate.verdict == "cannot tell"
     assert not certificate.holds
@@ -143,7 +147,7 @@ def test_only_a_small_bound_that_is_kept_certifies(relative, bound, verdict):
 
 
 def test_rows_in_blocks_are_given_again():
-    machine = LSSVMRegressorCV(rank=10).fit(ArrayBlocks(X, size=16), Y)
+    machine = KernelRegressor(n_landmarks=10).fit(ArrayBlocks(X, size=16), Y)
     assert machine.certify().holds
     machine = pickle.loads(pickle.dumps(machine))
     with pytest.raises(ValueError, match="pass them as X"):
@@ -153,10 +157,10 @@ def test_rows_in_blocks_are_given_again():
 
 
 def test_precomputed_and_few_rows():
-    machine = LSSVMRegressor("precomputed", mu=1e-3).fit(RBF(0.5)(X), Y, WEIGHT)
+    machine = KernelRegressor("precomputed", mu=1e-3).fit(RBF(0.5)(X), Y, WEIGHT)
     assert machine.certify(n_rows=N).holds
     assert len(machine.certificate_.rows) == N - 3
-    assert len(LSSVMRegressor("linear").fit(X[:2], Y[:2]).certify().rows) == 2
+    assert len(KernelRegressor("linear", mu=1e-3).fit(X[:2], Y[:2]).certify().rows) == 2
     for n_rows in (0, 1.5, True, "all"):
         with pytest.raises(ValueError, match="n_rows must be a positive integer"):
             machine.certify(n_rows)
@@ -211,7 +215,7 @@ def test_rounding_of_kernel_values_is_in_the_bound(seed):
     rows[:25] += 50
     rows[-1] = rows[0] * (1 + 1e-12)
     labels, weight = rng.integers(0, 2 if seed % 2 else 8, 50), 10.0 ** rng.uniform(-3, 3, 50)
-    machine = LSSVMClassifier("matern12", mu=10.0 ** rng.uniform(-9, 0), calibration=None)
+    machine = KernelClassifier("matern12", mu=10.0 ** rng.uniform(-9, 0), calibration=None)
     certificate = machine.fit(rows, labels, sample_weight=weight).certify(n_rows=50)
     assert certificate.holds, certificate
 

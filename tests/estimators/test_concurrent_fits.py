@@ -10,14 +10,8 @@ import pytest
 from evaluated import evaluated
 from sklearn.base import clone
 
-from looms import (
-    SVCCV,
-    LSSVMClassifier,
-    LSSVMClassifierCV,
-    LSSVMRegressor,
-    LSSVMRegressorCV,
-    TransformedTargetRegressorCV,
-)
+from looms import SVCCV, KernelClassifier, KernelRegressor, TransformedTargetRegressorCV
+from looms.estimators import CandidatesClassifier
 from looms.kernels import RBF, Linear, Matern, Ranked
 
 RNG = np.random.default_rng(0)
@@ -30,11 +24,11 @@ GRID = {"C": [0.1, 1.0, 10.0, 100.0], "gamma": [0.1]}
 #: Machines that share their kernels, as the copies of one parameter in a search do.
 KERNEL = RBF() + 0.1 * Ranked(Matern()) * Linear()
 MACHINES = {
-    "classifier": (LSSVMClassifier(KERNEL), CLASSES),
-    "regressor": (LSSVMRegressor(KERNEL), Y),
-    "classifier that tunes": (LSSVMClassifierCV([RBF(), Linear()]), CLASSES),
-    "regressor that tunes": (LSSVMRegressorCV("ard"), Y),
-    "regressor on landmarks": (LSSVMRegressorCV(rank=20, random_state=0), Y),
+    "classifier": (KernelClassifier(KERNEL, mu=1e-3), CLASSES),
+    "regressor": (KernelRegressor(KERNEL, mu=1e-3), Y),
+    "classifier that tunes": (CandidatesClassifier([RBF(), Linear()], combine="best"), CLASSES),
+    "regressor that tunes": (KernelRegressor("ard"), Y),
+    "regressor on landmarks": (KernelRegressor(n_landmarks=20, random_state=0), Y),
     "support vector machine": (SVCCV(param_grid=GRID), CLASSES),
 }
 
@@ -62,7 +56,7 @@ def test_folds_of_fits_side_by_side_leave_the_filters_of_warnings_alone():
     def fit(_):
         ready.wait(60)
         for _ in range(2):
-            LSSVMRegressorCV().fit(X, Y)
+            KernelRegressor().fit(X, Y)
             TransformedTargetRegressorCV(transforms=["none"]).fit(X, Y)
 
     with ThreadPoolExecutor(N_THREADS) as pool:
@@ -99,7 +93,7 @@ def test_fits_side_by_side_are_those_one_after_the_other():
 )
 def test_a_fitted_machine_predicts_in_several_threads(kernel, options):
     """What a prediction caches is made by several at a time here."""
-    machine = LSSVMRegressorCV(kernel, **options).fit(X, Y)
+    machine = KernelRegressor(kernel, **options).fit(X, Y)
     expected = evaluated(clone(machine).fit(X, Y)).predict_interval(X).tobytes()
     ready = threading.Barrier(N_THREADS)
 

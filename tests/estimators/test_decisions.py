@@ -9,13 +9,14 @@ from pairwise import pairwise
 from sklearn.base import clone
 from sklearn.metrics import log_loss
 
-from looms import SVCCV, HeldOut, LSSVMClassifier, LSSVMClassifierCV, OneClassWarning
+from looms import SVCCV, HeldOut, KernelClassifier, OneClassWarning
 from looms.calibration import at_prevalence, fit_calibrator, fit_sigmoid
 from looms.calibration._beta import Beta
-from looms.calibration._calibrators import CALIBRATIONS, output_at_half
+from looms.calibration._calibrators import CALIBRATIONS, output_at
 from looms.calibration._isotonic import Isotonic
 from looms.calibration._sigmoid import Sigmoid
 from looms.criteria import balanced_error_rate, error_rate
+from looms.estimators import CandidatesClassifier
 from looms.estimators._warnings import warn_of_one_class
 from looms.threshold import find_threshold
 
@@ -29,8 +30,8 @@ X_NEW = np.vstack([X, rng.normal(size=(200, 3)), 20 * rng.normal(size=(50, 3))])
 SEARCH = {"search": "grid", "param_grid": {"C": [0.03, 1.0, 30.0], "gamma": [0.03, 0.3]}}
 
 MACHINES = {
-    **{f"given-{c}": LSSVMClassifier("linear", calibration=c) for c in CALIBRATIONS},
-    **{f"tuned-{c}": LSSVMClassifierCV(calibration=c) for c in CALIBRATIONS},
+    **{f"given-{c}": KernelClassifier("linear", mu=1e-3, calibration=c) for c in CALIBRATIONS},
+    **{f"tuned-{c}": KernelClassifier(calibration=c) for c in CALIBRATIONS},
     "svc": SVCCV(**SEARCH),
     "svc-single": SVCCV(probability="single", **SEARCH),
     "svc-error": SVCCV(criterion="error", **SEARCH),
@@ -67,7 +68,7 @@ def test_a_support_vector_machine_of_one_sign_still_decides():
     model = SVCCV(param_grid=grid).fit(X, y)
     assert (model.loo_.outputs < 0).all()
     assert set(model.predict(X)) == {"no", "yes"}
-    with pytest.warns(OneClassWarning, match="is taken for class 'no'.* Try threshold='ber'"):
+    with pytest.warns(OneClassWarning, match="is taken for class 'no'.* Try threshold='balanced'"):
         at_zero = SVCCV(param_grid=grid, threshold=0.0).fit(X, y)
     assert set(at_zero.predict(X)) == {"no"}
     assert model.score(X, y) > at_zero.score(X, y)
@@ -88,7 +89,7 @@ CALIBRATORS = {
 def test_an_output_is_above_the_half_exactly_where_its_probability_is(name):
     calibrator = CALIBRATORS[name]
     outputs = np.random.default_rng(0).normal(size=500)
-    half = output_at_half(calibrator, outputs)
+    half = output_at(calibrator, outputs)
     ulps = np.array([half])
     for direction in (-np.inf, np.inf):
         f = half
@@ -101,13 +102,13 @@ def test_an_output_is_above_the_half_exactly_where_its_probability_is(name):
 
 
 def test_a_block_of_probability_a_half_is_of_the_first_class():
-    half = output_at_half(CALIBRATORS["isotonic, flat at a half"], [0.0])
+    half = output_at(CALIBRATORS["isotonic, flat at a half"], [0.0])
     assert 0.4 <= half < 0.4 + 1e-14
 
 
 def test_the_half_of_a_sigmoid_is_where_its_log_odds_are_zero():
-    assert_allclose(output_at_half(Sigmoid(-4.0, 1.0), [0.0]), 0.25, rtol=1e-14)
-    assert_allclose(output_at_half(Sigmoid(-4.0, 1.0), [0.0, 1e6]), 0.25, rtol=1e-14)
+    assert_allclose(output_at(Sigmoid(-4.0, 1.0), [0.0]), 0.25, rtol=1e-14)
+    assert_allclose(output_at(Sigmoid(-4.0, 1.0), [0.0, 1e6]), 0.25, rtol=1e-14)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +123,7 @@ def test_the_half_of_a_sigmoid_is_where_its_log_odds_are_zero():
 )
 def test_without_a_half_one_class_takes_all_and_the_order_of_outputs_stays(calibrator, sign):
     outputs = np.array([-3.0, 0.1, 0.100001, 5.0])
-    half = output_at_half(calibrator, outputs)
+    half = output_at(calibrator, outputs)
     assert half == sign * 1024 * 5.0
     decision = 1000 * outputs - half
     assert_array_equal(decision > 0, calibrator.probability(1000 * outputs) > 0.5)
@@ -132,16 +133,16 @@ def test_without_a_half_one_class_takes_all_and_the_order_of_outputs_stays(calib
 @pytest.mark.parametrize("size", [1e-6, 0.9, 1e6])
 def test_a_threshold_out_of_reach_is_in_proportion_to_the_outputs(size):
     outputs = size * np.array([-1.0, 0.5])
-    assert output_at_half(Sigmoid(0.0, 1.0), outputs) == 1024 * size
-    assert output_at_half(Sigmoid(0.0, 1.0), [0.0]) == 1024
-    far = output_at_half(Sigmoid(-1.0 / size, 1e5), outputs)
+    assert output_at(Sigmoid(0.0, 1.0), outputs) == 1024 * size
+    assert output_at(Sigmoid(0.0, 1.0), [0.0]) == 1024
+    far = output_at(Sigmoid(-1.0 / size, 1e5), outputs)
     assert_allclose(far, 1e5 * size, rtol=1e-12)  # a half that is reached somewhere is exact
 
 
 def test_a_flat_sigmoid_decides_for_the_larger_class():
     y = np.repeat([0, 1], [60, 30])
     for labels, larger in ((y, 0), (1 - y, 1)):
-        model = LSSVMClassifier("linear", mu=1e6).fit(X, labels)
+        model = KernelClassifier("linear", mu=1e6).fit(X, labels)
         assert model.calibrator_.slope == 0
         assert set(model.predict(X_NEW)) == {larger}
         assert np.isfinite(model.decision_function(X_NEW)).all()
@@ -150,8 +151,8 @@ def test_a_flat_sigmoid_decides_for_the_larger_class():
 @pytest.mark.slow
 def test_class_weights_count_in_the_threshold_and_not_in_the_calibration():
     plain, model = (
-        LSSVMClassifier().fit(X, TWO),
-        LSSVMClassifier(class_weight="balanced").fit(X, TWO),
+        KernelClassifier(mu=1e-3).fit(X, TWO),
+        KernelClassifier(mu=1e-3, class_weight="balanced").fit(X, TWO),
     )
     weight = np.where(TWO == "yes", 0.5 / (TWO == "yes").mean(), 0.5 / (TWO == "no").mean())
     expected = fit_calibrator(HeldOut(model.loo_.y, model.loo_.outputs, weight))
@@ -183,10 +184,10 @@ def rare(n, n_classes, seed=0):
     ("machine", "n_classes", "weighted"),
     pairwise(
         [
-            LSSVMClassifier(mu=1e-2),
-            LSSVMClassifierCV(),
-            LSSVMClassifierCV(["linear", "rbf"], combine="stack"),
-            LSSVMClassifierCV(rank=50),
+            KernelClassifier(mu=1e-2),
+            KernelClassifier(),
+            CandidatesClassifier(["linear", "rbf"]),
+            KernelClassifier(n_landmarks=50),
             SVCCV("linear", param_grid={"C": [0.01]}),
         ],
         [2, 3],
@@ -221,7 +222,9 @@ def test_decisions_of_weighted_sigmoids_are_those_of_a_population_with_such_clas
 
 
 def test_candidates_compete_by_the_decisions_that_they_make():
-    model = LSSVMClassifierCV(["linear", "rbf"], cv=np.arange(len(X))).fit(X, TWO)
+    model = CandidatesClassifier(["linear", "rbf"], combine="best", cv=np.arange(len(X))).fit(
+        X, TWO
+    )
     best = model.candidates_[model.best_index_]
     assert model.threshold_ == best.threshold != 0
     assert best.score == balanced_error_rate(*model.loo_, threshold=model.threshold_)
@@ -232,7 +235,7 @@ def test_candidates_compete_by_the_decisions_that_they_make():
 def test_the_error_rate_of_a_support_vector_machine_is_that_of_its_decisions():
     model = SVCCV("linear", "error", param_grid={"C": 0.03}).fit(X, TWO)
     sigmoid = fit_sigmoid(model.loo_.outputs, model.loo_.y)
-    assert model.threshold_ == output_at_half(sigmoid, model.loo_.outputs)
+    assert model.threshold_ == output_at(sigmoid, model.loo_.outputs)
     assert model.loo_score_ == error_rate(*model.loo_, threshold=model.threshold_)
     assert model.loo_score_ != error_rate(*model.loo_)
 
@@ -241,8 +244,8 @@ def test_the_error_rate_of_a_support_vector_machine_is_that_of_its_decisions():
 @pytest.mark.parametrize(
     "model",
     [
-        LSSVMClassifier("linear", calibration=None),
-        LSSVMClassifierCV("linear", calibration=None),
+        KernelClassifier("linear", mu=1e-3, calibration=None),
+        KernelClassifier("linear", calibration=None),
         SVCCV(criterion="press", probability=None, **SEARCH),
     ],
 )
@@ -251,7 +254,9 @@ def test_without_probabilities_the_threshold_is_zero(model):
 
 
 @quietly
-@pytest.mark.parametrize("model", [LSSVMClassifier("linear"), SVCCV(criterion="press", **SEARCH)])
+@pytest.mark.parametrize(
+    "model", [KernelClassifier("linear", mu=1e-3), SVCCV(criterion="press", **SEARCH)]
+)
 @pytest.mark.slow
 def test_a_rule_or_a_number_decides_otherwise(model):
     for threshold in (-0.7, "ber"):
@@ -267,7 +272,7 @@ def test_a_machine_of_one_class_is_warned_of():
     few = np.arange(N) < 5
     noise = np.random.default_rng(5).normal(size=(N, 2))
     with pytest.warns(OneClassWarning, match="taken for class False"):
-        LSSVMClassifierCV("linear", calibration=None).fit(noise, few)
+        KernelClassifier("linear", calibration=None).fit(noise, few)
 
 
 @pytest.mark.parametrize("options", [{}, {"class_weight": "balanced"}, {"threshold": -0.5}])
@@ -277,12 +282,12 @@ def test_the_remedies_for_one_class_are_settings_that_it_lacks_and_takes(n_class
     targets = targets[:, 1] if n_classes == 2 else targets
     outputs = np.zeros(12) if n_classes == 2 else np.tile([1.0, 0.0, 0.0], (12, 1))
     one_class = HeldOut(targets, outputs)
-    machine, classes = LSSVMClassifier(**options), np.arange(n_classes)
+    machine, classes = KernelClassifier(mu=1e-3, **options), np.arange(n_classes)
     with pytest.warns(OneClassWarning) as caught:
         warn_of_one_class(machine, classes, one_class, 9.0)
     text = str(caught[0].message)
     assert text.endswith("or another kernel.") == (not options)
-    assert ("threshold='ber'" in text) == (n_classes == 2 and not options)
+    assert ("threshold='balanced'" in text) == (n_classes == 2 and not options)
     assert ("class_weight='balanced'" in text) == (not options)
 
 
@@ -290,7 +295,7 @@ def test_the_remedies_for_one_class_are_settings_that_it_lacks_and_takes(n_class
 def test_one_line_warns_once_of_the_same_as_the_filters_say(action, times):
     """The validation of scikit-learn makes `warnings` forget what it has told."""
     few, noise = np.arange(N) < 5, np.random.default_rng(5).normal(size=(N, 2))
-    machine = LSSVMClassifierCV("linear", calibration=None)
+    machine = KernelClassifier("linear", calibration=None)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter(action, OneClassWarning)
         for _ in range(3):

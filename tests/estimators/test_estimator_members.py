@@ -16,10 +16,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from looms import LSSVMClassifierCV, LSSVMRegressorCV
+from looms import KernelClassifier, KernelRegressor
 from looms.blocks import ArrayBlocks
 from looms.conformal import jackknife_plus
 from looms.diagnostics import case_deletion
+from looms.estimators import CandidatesClassifier, CandidatesRegressor
 from looms.folds import GapKFold
 from looms.lssvm import left_out
 from looms.lssvm.fit import KernelMember
@@ -35,7 +36,7 @@ TREE = DecisionTreeRegressor(max_depth=3, random_state=0)
 
 
 def stack(estimator, **options):
-    kind = LSSVMClassifierCV if hasattr(estimator, "predict_proba") else LSSVMRegressorCV
+    kind = KernelClassifier if hasattr(estimator, "predict_proba") else KernelRegressor
     options = {"combine": "stack", **options}
     return kind(["linear", estimator], **options)
 
@@ -53,14 +54,14 @@ def test_a_stack_weighs_outputs_of_refits_without_folds(groups):
     outer, outputs = model.choice_units_, np.empty((2, N))
     for out in outer:
         rest = np.delete(np.arange(N), out)
-        kernel = LSSVMRegressorCV("linear")
+        kernel = KernelRegressor("linear")
         kernel.fit(X[rest], Y[rest], groups=None if groups is None else groups[rest])
         tree = clone(TREE).fit(X[rest], Y[rest])
         outputs[:, out] = kernel.predict(X[out]), tree.predict(X[out])
     weights = stacking_weights(Y, outputs, np.ones(N), labeled=False)
     assert (weights > 0).all()
     assert_allclose(model.candidate_weights_, weights, atol=1e-6)
-    whole = weights[0] * LSSVMRegressorCV("linear").fit(X, Y, groups=groups).predict(NEW) + weights[
+    whole = weights[0] * KernelRegressor("linear").fit(X, Y, groups=groups).predict(NEW) + weights[
         1
     ] * clone(TREE).fit(X, Y).predict(NEW)
     for rows in (NEW, ArrayBlocks(NEW, size=3)):
@@ -76,7 +77,7 @@ def test_a_stack_weighs_outputs_of_refits_without_folds(groups):
     "estimator", [LogisticRegression(), KNeighborsClassifier()], ids=["logistic", "neighbors"]
 )
 def test_outputs_of_classes_are_those_of_their_probabilities(y, estimator):
-    model = LSSVMClassifierCV(estimator).fit(X, y)
+    model = KernelClassifier(estimator).fit(X, y)
     alone = clone(estimator).fit(X, y)
     assert_allclose(model._outputs(NEW), codes(alone, NEW, y))
     (member,) = model.members_
@@ -92,9 +93,9 @@ def test_outputs_of_classes_are_those_of_their_probabilities(y, estimator):
 
 
 def test_decision_values_and_classes_that_some_rows_lack():
-    model = LSSVMClassifierCV(RidgeClassifier()).fit(X, TWO)
+    model = KernelClassifier(RidgeClassifier()).fit(X, TWO)
     assert_allclose(model._outputs(NEW), RidgeClassifier().fit(X, TWO).decision_function(NEW))
-    (member,) = LSSVMClassifierCV(LogisticRegression()).fit(X, THREE).members_
+    (member,) = KernelClassifier(LogisticRegression()).fit(X, THREE).members_
     codes = 2.0 * (THREE[:, None] == np.arange(3)) - 1
     rest = THREE > 0
     values = member.trained(X[rest], codes[rest], np.ones(rest.sum())).values(NEW)
@@ -109,7 +110,7 @@ def test_decision_values_and_classes_that_some_rows_lack():
 )
 def test_weights_reach_the_estimator(estimator):
     weight = RNG.integers(0, 4, N).astype(float)
-    model = LSSVMRegressorCV(estimator).fit(X, Y, sample_weight=weight)
+    model = KernelRegressor(estimator).fit(X, Y, sample_weight=weight)
     own = LinearRegression().fit(X, Y, sample_weight=weight)
     assert_allclose(model.predict(NEW), own.predict(NEW))
     assert_allclose(model.loo_.outputs[weight == 0], own.predict(X[weight == 0]))
@@ -153,7 +154,7 @@ def test_options_of_the_search_leave_estimators_as_they_are(options):
     assert model.candidates_[1].outcome.name == "GIVEN"
     assert "of its kernel machines" in str(model.certify())
     assert model.certificate_.holds
-    both = LSSVMRegressorCV(["linear", TREE], **options).fit(X, Y)
+    both = CandidatesRegressor(["linear", TREE], combine="best", **options).fit(X, Y)
     assert both.best_index_ == 1
     assert len(both.members_) == 1
     assert_allclose(both.predict(NEW), clone(TREE).fit(X, Y).predict(NEW))
@@ -162,12 +163,12 @@ def test_options_of_the_search_leave_estimators_as_they_are(options):
 @pytest.mark.parametrize(
     ("machine", "y", "message"),
     [
-        (LSSVMClassifierCV(LinearRegression()), TWO, r"LinearRegression\(\) is no classifier"),
-        (LSSVMRegressorCV(LogisticRegression()), Y, r"LogisticRegression\(\) is no regressor"),
-        (LSSVMRegressorCV(KernelRidge(kernel="precomputed")), Y, "takes kernel values"),
-        (LSSVMRegressorCV(KNeighborsRegressor()), Y, "takes no sample_weight"),
-        (LSSVMRegressorCV(KMeans(3)), Y, "is no regressor"),
-        (LSSVMClassifierCV(SVC(decision_function_shape="ovo")), THREE, "for each pair of classes"),
+        (KernelClassifier(LinearRegression()), TWO, r"LinearRegression\(\) is no classifier"),
+        (KernelRegressor(LogisticRegression()), Y, r"LogisticRegression\(\) is no regressor"),
+        (KernelRegressor(KernelRidge(kernel="precomputed")), Y, "takes kernel values"),
+        (KernelRegressor(KNeighborsRegressor()), Y, "takes no sample_weight"),
+        (KernelRegressor(KMeans(3)), Y, "is no regressor"),
+        (KernelClassifier(SVC(decision_function_shape="ovo")), THREE, "for each pair of classes"),
     ],
 )
 def test_estimators_that_cannot_be_members(machine, y, message):
@@ -176,7 +177,7 @@ def test_estimators_that_cannot_be_members(machine, y, message):
 
 
 def test_a_kernel_matrix_is_no_table_of_features():
-    machine = LSSVMRegressorCV(["precomputed", LinearRegression()])
+    machine = CandidatesRegressor(["precomputed", LinearRegression()], combine="best")
     with pytest.raises(ValueError, match="X cannot be both"):
         machine.fit(X @ X.T, Y)
 
@@ -186,7 +187,7 @@ def test_an_estimator_wins_where_it_is_better():
     rows = RNG.uniform(-1, 1, size=(150, 3))
     steps = np.where((rows[:, 0] > 0.3) ^ (rows[:, 1] > -0.2), "a", "b")
     tree = DecisionTreeClassifier(max_depth=3, random_state=0)
-    model = LSSVMClassifierCV(["rbf", tree, SVC(C=10.0)]).fit(rows, steps)
+    model = CandidatesClassifier(["rbf", tree, SVC(C=10.0)], combine="best").fit(rows, steps)
     assert model.candidates_[model.best_index_].kernel_name.startswith("DecisionTree")
     assert model.evaluate()._nested is not None
     assert model.evaluate()["error"] < 0.15
@@ -197,9 +198,9 @@ def test_an_estimator_wins_where_it_is_better():
 def test_scores_of_blocks_with_rows_of_weight_zero_are_of_the_other_rows(kernel, zeros):
     weight = np.ones(N)
     weight[zeros] = 0.0
-    ours = LSSVMClassifierCV(kernel, rank=10)
+    ours = KernelClassifier(kernel, n_landmarks=10)
     ours.fit(ArrayBlocks(X, size=17), TWO, sample_weight=weight)
-    theirs = LSSVMClassifierCV(kernel, rank=10)
+    theirs = KernelClassifier(kernel, n_landmarks=10)
     theirs.fit(ArrayBlocks(X[weight > 0], size=17), TWO[weight > 0])
     assert ours.evaluate() == pytest.approx(theirs.evaluate())
 
@@ -213,7 +214,7 @@ def test_a_single_estimator_is_scored_where_its_threshold_was_set():
             fits.append(len(y))
             return super().fit(X, y, sample_weight)
 
-    model = LSSVMClassifierCV(Counted()).fit(X, TWO)
+    model = KernelClassifier(Counted()).fit(X, TWO)
     assert len(fits) == 6
     decided = model.held_out_.outputs > model.threshold_
     assert model.evaluate()["error"] == pytest.approx(np.mean(decided != (TWO == "yes")))
@@ -226,7 +227,7 @@ def test_a_single_estimator_is_scored_where_its_threshold_was_set():
         with pytest.raises(ValueError, match=r"no kernel|has none"):
             refused()
     with pytest.raises(ValueError, match="scaled' needs a kernel"):
-        evaluated(LSSVMRegressorCV(LinearRegression()).fit(X, Y)).predict_interval(
+        evaluated(KernelRegressor(LinearRegression()).fit(X, Y)).predict_interval(
             NEW, method="scaled"
         )
 
@@ -245,7 +246,7 @@ def test_a_rare_class_is_scored_by_the_refits_of_the_fit():
             fits.append(-len(X))
             return super().predict_proba(X)
 
-    model = LSSVMClassifierCV(Counted()).fit(rows, rare)
+    model = KernelClassifier(Counted()).fit(rows, rare)
     assert len(fits) == 2 * N + 1
     assert set(model.evaluate()) == {"error", "ber", "auc", "log_loss"}
     assert len(fits) == 2 * N + 1
@@ -257,7 +258,7 @@ def test_a_rare_class_is_scored_by_the_refits_of_the_fit():
 @pytest.mark.slow
 def test_choices_that_take_too_many_fits_say_how_many(monkeypatch):
     monkeypatch.setattr(left_out, "_MOST_FITS", N * N - 1)
-    model = LSSVMRegressorCV(LinearRegression()).fit(X, Y)
+    model = KernelRegressor(LinearRegression()).fit(X, Y)
     with pytest.raises(ValueError, match="takes 3,600 fits"):
         case_deletion(model)
 
@@ -266,10 +267,10 @@ def test_choices_that_take_too_many_fits_say_how_many(monkeypatch):
 @pytest.mark.parametrize("splits", [3, 5])
 def test_folds_with_gaps_are_nested(splits, gap):
     cv = GapKFold(splits, gap=gap)
-    model = LSSVMRegressorCV("linear", cv=cv).fit(X, Y)
+    model = KernelRegressor("linear", cv=cv).fit(X, Y)
     out = list(model.evaluate()._nested.units)[1]
     tested = model.evaluate()._nested.units.tested_by[1]
     rest = np.delete(np.arange(N), out)
-    alone = LSSVMRegressorCV("linear", cv=model.units_.among(rest).codes)
+    alone = KernelRegressor("linear", cv=model.units_.among(rest).codes)
     expected = alone.fit(X[rest], Y[rest]).predict(X[tested])
     assert_allclose(model.evaluate()._nested.held_out.outputs[tested], expected, rtol=1e-6)

@@ -16,16 +16,15 @@ from sklearn.metrics import accuracy_score, mean_absolute_error, roc_auc_score
 import looms
 from looms import (
     SVCCV,
-    LSSVMClassifier,
-    LSSVMClassifierCV,
-    LSSVMRegressor,
-    LSSVMRegressorCV,
+    KernelClassifier,
+    KernelRegressor,
     NonconformityClassifier,
+    Search,
     TransformedTargetRegressorCV,
 )
 from looms._classes import class_factors
 from looms.blocks import ArrayBlocks
-from looms.estimators import _svc
+from looms.estimators import CandidatesClassifier, CandidatesRegressor, _svc
 from looms.folds import GapKFold
 from looms.lssvm.fit import KernelMember, LandmarkMember
 from looms.model_files import load_model, save_model
@@ -43,60 +42,60 @@ SVM = {"param_grid": {"C": [1.0, 8.0], "gamma": [0.3]}}
 TUNED = " of the rows it was tuned on: optimistic"
 #: Machine, targets, groups, kinds of nested scores and of those of the fit.
 MACHINES = {
-    "given": (LSSVMClassifier(), CLASSES, None, "leave-one-out", "leave-one-out"),
-    "given, groups": (LSSVMRegressor(), NUMBERS, GROUPS, *2 * ("leave-one-group-out",)),
-    "classes": (LSSVMClassifierCV(), CLASSES, None, "nested 10-fold", f"leave-one-out{TUNED}"),
+    "given": (KernelClassifier(mu=1e-3), CLASSES, None, "leave-one-out", "leave-one-out"),
+    "given, groups": (KernelRegressor(mu=1e-3), NUMBERS, GROUPS, *2 * ("leave-one-group-out",)),
+    "classes": (KernelClassifier(), CLASSES, None, "nested 10-fold", f"leave-one-out{TUNED}"),
     "groups": (
-        LSSVMRegressorCV("linear"),
+        KernelRegressor("linear"),
         NUMBERS,
         GROUPS,
         "nested 10-fold, groups kept together",
         f"leave-one-group-out{TUNED}",
     ),
     "repeated": (
-        LSSVMRegressorCV("linear", cv="2x4"),
+        KernelRegressor("linear", cv="2x4"),
         NUMBERS,
         None,
         "nested 10-fold",
         f"2 × 4-fold{TUNED}",
     ),
     "windows": (
-        LSSVMRegressorCV("linear", cv=GapKFold(4, gap=1)),
+        KernelRegressor("linear", cv=GapKFold(4, gap=1)),
         NUMBERS,
         None,
         "nested 4-fold",
         f"4-fold{TUNED}",
     ),
     "stack": (
-        LSSVMRegressorCV(["linear", "rbf"], combine="stack"),
+        CandidatesRegressor(["linear", "rbf"]),
         NUMBERS,
         None,
         "nested 5-fold",
         "5-fold, candidates weighted by the other folds",
     ),
     "best of two": (
-        LSSVMClassifierCV(["linear", "rbf"]),
+        CandidatesClassifier(["linear", "rbf"], combine="best"),
         CLASSES,
         None,
         "nested 5-fold",
         "5-fold, candidates compared by the other folds",
     ),
     "landmarks": (
-        LSSVMRegressorCV(rank=8),
+        KernelRegressor(n_landmarks=8),
         NUMBERS,
         None,
         "nested 10-fold",
         f"leave-one-out{TUNED}",
     ),
     "grid": (
-        LSSVMClassifierCV("linear", search="grid"),
+        KernelClassifier("linear", search=Search(method="grid")),
         CLASSES,
         None,
         "nested leave-one-out",
         f"leave-one-out{TUNED}",
     ),
     "grid, groups": (
-        LSSVMRegressorCV("linear", search="grid"),
+        KernelRegressor("linear", search=Search(method="grid")),
         NUMBERS,
         GROUPS,
         "nested leave-one-group-out",
@@ -104,7 +103,7 @@ MACHINES = {
     ),
     "svm": (SVCCV(**SVM), CLASSES, None, "nested 10-fold", f"leave-one-out{TUNED}"),
     "transformed": (
-        TransformedTargetRegressorCV(LSSVMRegressorCV("linear")),
+        TransformedTargetRegressorCV(KernelRegressor("linear")),
         NUMBERS,
         None,
         "nested 10-fold",
@@ -146,8 +145,8 @@ class Work(AssertionError):
 
 #: What solves and fits machines: of looms, of scikit-learn, and of LAPACK.
 WORKERS = [
-    *((kind, "fit") for kind in (SVCCV, LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor)),
-    *((kind, "fit") for kind in (LSSVMRegressorCV, TransformedTargetRegressorCV)),
+    *((kind, "fit") for kind in (SVCCV, KernelClassifier, KernelClassifier, KernelRegressor)),
+    *((kind, "fit") for kind in (KernelRegressor, TransformedTargetRegressorCV)),
     *((kind, "left_out") for kind in (KernelMember, LandmarkMember)),
     (_svc, "solved_pairs"),
     *((lapack, name) for name in ("dpotrf", "dpotri", "dpstrf", "dsytrf")),
@@ -324,7 +323,7 @@ def test_other_metrics(kind, fitted):
 
 def test_metrics_count_weights():
     weight = RNG.uniform(0.5, 2.0, N) * (np.arange(N) % 5 > 0)
-    model = LSSVMRegressor().fit(X, NUMBERS, weight)
+    model = KernelRegressor(mu=1e-3).fit(X, NUMBERS, weight)
     scores = model.evaluate(metrics="neg_mean_absolute_error")
     expected = -model.evaluate()["mae"]
     assert scores["neg_mean_absolute_error"] == pytest.approx(expected)
@@ -334,7 +333,7 @@ def test_metrics_count_weights():
 @pytest.mark.filterwarnings("ignore::looms.OneClassWarning")
 def test_too_few_rows_for_folds():
     few = np.r_[np.flatnonzero(CLASSES == "yes")[:2], np.flatnonzero(CLASSES == "no")[:20]]
-    model = LSSVMClassifierCV("linear").fit(X[few], CLASSES[few])
+    model = KernelClassifier("linear").fit(X[few], CLASSES[few])
     with pytest.raises(ValueError, match=r"fewer than 3.*evaluate\(nested=False\)"):
         model.evaluate()
     assert model.evaluate(nested=False).optimistic
@@ -358,10 +357,10 @@ def test_folds_that_were_used_up(fitted):
         (np.flatnonzero(np.arange(N) % 3 != k), np.flatnonzero(np.arange(N) % 3 == k))
         for k in range(3)
     ]
-    model = LSSVMRegressorCV("linear", cv=iter(splits)).fit(X, NUMBERS)
+    model = KernelRegressor("linear", cv=iter(splits)).fit(X, NUMBERS)
     with pytest.raises(ValueError, match="iterator"):
         model.evaluate()
-    assert LSSVMRegressorCV("linear", cv=splits).fit(X, NUMBERS).evaluate().kind == "nested 3-fold"
+    assert KernelRegressor("linear", cv=splits).fit(X, NUMBERS).evaluate().kind == "nested 3-fold"
 
 
 def test_a_long_evaluation_says_so(fitted, monkeypatch):
@@ -382,7 +381,7 @@ def test_parameters_set_after_the_fit_change_no_evaluation(fitted):
 
 
 def test_rows_in_blocks_that_are_gone():
-    model = LSSVMRegressorCV("linear", rank=8).fit(ArrayBlocks(X), NUMBERS)
+    model = KernelRegressor("linear", n_landmarks=8).fit(ArrayBlocks(X), NUMBERS)
     again = pickle.loads(pickle.dumps(model))
     assert model.evaluate().kind == "nested 10-fold"
     assert model.evaluate(nested=False) == again.evaluate(nested=False)
@@ -409,4 +408,4 @@ def test_the_choice_of_a_pool():
 
 
 def test_scores_are_public():
-    assert isinstance(LSSVMRegressor().fit(X, NUMBERS).evaluate(), looms.Scores)
+    assert isinstance(KernelRegressor(mu=1e-3).fit(X, NUMBERS).evaluate(), looms.Scores)

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from pairwise import in_turn
 
-from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
+from looms import KernelClassifier, KernelRegressor, Search
 from looms.criteria import DIFFERENTIABLE
+from looms.estimators import CandidatesClassifier
 from looms.kernels import Boolean
 from looms.kernels._names import KERNEL_NAMES
 from looms.selection import Objective
@@ -65,9 +66,9 @@ def test_degenerate_features(kernel, data):
     X = DEGENERATE[data]
     mu = max(1e-3, 1e-3 * float(np.square(X).sum(axis=1).max()) ** 3)
     if kernel != "boolean":  # which a sample far out may take beyond all numbers
-        check(LSSVMClassifier(kernel, mu=mu).fit(X, LABELS), X)
-    check(LSSVMClassifierCV(kernel).fit(X, LABELS), X)
-    check(LSSVMRegressorCV(kernel).fit(X, Y), X)
+        check(KernelClassifier(kernel, mu=mu).fit(X, LABELS), X)
+    check(KernelClassifier(kernel).fit(X, LABELS), X)
+    check(KernelRegressor(kernel).fit(X, Y), X)
 
 
 @pytest.mark.parametrize(
@@ -83,11 +84,11 @@ def test_degenerate_features(kernel, data):
 )
 @pytest.mark.filterwarnings("ignore::looms.ScalesWarning")
 def test_units_of_the_features(kernel, scale):
-    model = LSSVMRegressorCV(kernel).fit(X * np.array(scale), Y)
+    model = KernelRegressor(kernel).fit(X * np.array(scale), Y)
     check(model, X * np.array(scale))
     if kernel == "ard" or np.isscalar(scale):
         assert model.selection_.value < 0.5 * Y.var()
-    check(LSSVMClassifierCV(kernel).fit(X * np.array(scale), LABELS), X * np.array(scale))
+    check(KernelClassifier(kernel).fit(X * np.array(scale), LABELS), X * np.array(scale))
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -95,43 +96,43 @@ def test_units_of_the_features(kernel, scale):
 @pytest.mark.slow
 def test_a_kernel_that_is_constant_on_small_features(kernel):
     """(1 + gamma)^(x·x') is one up to rounding, however large gamma: nothing to learn from."""
-    check(LSSVMRegressorCV(kernel).fit(X * 1e-8, Y), X)
-    check(LSSVMClassifierCV(kernel).fit(X * 1e-8, LABELS), X)
+    check(KernelRegressor(kernel).fit(X * 1e-8, Y), X)
+    check(KernelClassifier(kernel).fit(X * 1e-8, LABELS), X)
 
 
 @pytest.mark.parametrize(
     ("kernel", "power"), in_turn(["linear", "quadratic", "cubic", "rbf", "ard"], [-30, 30])
 )
 def test_units_of_the_features_do_not_matter(power, kernel):
-    plain = LSSVMRegressorCV(kernel).fit(X, Y)
-    scaled = LSSVMRegressorCV(kernel).fit(X * 2.0**power, Y)
+    plain = KernelRegressor(kernel).fit(X, Y)
+    scaled = KernelRegressor(kernel).fit(X * 2.0**power, Y)
     np.testing.assert_allclose(scaled.loo_.outputs, plain.loo_.outputs, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(("kernel", "scale"), in_turn(SOME, [1e-12, 1e-3, 1e12]))
 def test_units_of_the_targets_do_not_matter(kernel, scale):
-    plain = LSSVMRegressorCV(kernel).fit(X, Y)
-    scaled = LSSVMRegressorCV(kernel).fit(X, scale * Y)
+    plain = KernelRegressor(kernel).fit(X, Y)
+    scaled = KernelRegressor(kernel).fit(X, scale * Y)
     assert scaled.selection_.value == pytest.approx(scale**2 * plain.selection_.value, rel=1e-3)
 
 
 @pytest.mark.parametrize("scale", [1e71, 1e160, 1e-71, 1e-170])
 def test_targets_whose_squares_leave_the_range_of_numbers_are_refused(scale):
     with pytest.raises(ValueError, match=r"targets go .* squared residuals .*: scale the targets"):
-        LSSVMRegressorCV().fit(X, scale * np.clip(Y, -1, 1))
-    check(LSSVMRegressor().fit(X, scale * Y), X)
+        KernelRegressor().fit(X, scale * np.clip(Y, -1, 1))
+    check(KernelRegressor(mu=1e-3).fit(X, scale * Y), X)
 
 
 @pytest.mark.parametrize(("kernel", "power"), [("linear", -200), ("rbf", 200)])
 def test_large_and_small_targets_are_learnt_as_ordinary_ones(power, kernel):
-    plain = LSSVMRegressorCV(kernel).fit(X, Y)
-    scaled = LSSVMRegressorCV(kernel).fit(X, 2.0**power * Y)
+    plain = KernelRegressor(kernel).fit(X, Y)
+    scaled = KernelRegressor(kernel).fit(X, 2.0**power * Y)
     np.testing.assert_allclose(scaled.loo_.outputs * 2.0**-power, plain.loo_.outputs, rtol=1e-6)
 
 
 @pytest.mark.parametrize(("kernel", "value"), in_turn(SOME, [0.0, 3.0, -1e9]))
 def test_constant_targets_are_predicted(kernel, value):
-    model = LSSVMRegressorCV(kernel).fit(X, np.full(N, value))
+    model = KernelRegressor(kernel).fit(X, np.full(N, value))
     np.testing.assert_allclose(model.predict(X[:5]), value, rtol=1e-7, atol=1e-12)
 
 
@@ -143,9 +144,11 @@ def test_tiny_data(kernel, size_and_criterion):
     n, criterion = size_and_criterion
     rng = np.random.default_rng(n)
     X, y, labels = rng.normal(size=(n, 2)), rng.normal(size=n), np.arange(n) % 2
-    check(LSSVMRegressor(kernel).fit(X, y), X)
-    check(LSSVMRegressorCV(kernel).fit(X, y), X)
-    check(LSSVMClassifierCV(kernel, criterion, threshold="ber").fit(X, labels), X)
+    check(KernelRegressor(kernel, mu=1e-3).fit(X, y), X)
+    check(KernelRegressor(kernel).fit(X, y), X)
+    check(
+        KernelClassifier(kernel, threshold="balanced", search=Search(criterion)).fit(X, labels), X
+    )
 
 
 def test_an_overflowing_part_of_the_search_is_stepped_over():
@@ -153,19 +156,19 @@ def test_an_overflowing_part_of_the_search_is_stepped_over():
     X = rng.standard_cauchy(size=(60, 5))
     labels = X[:, 0] > 0
     for kernel in ("boolean", "normalized_boolean", Boolean(gamma_bounds=(1e-6, 1e3))):
-        check(LSSVMClassifierCV(kernel, optimizer="nelder-mead").fit(X, labels), X)
+        check(KernelClassifier(kernel, search=Search(optimizer="nelder-mead")).fit(X, labels), X)
 
 
 @pytest.mark.slow
 def test_classes_that_are_drawn_by_lot_are_not_learnt():
     rng = np.random.default_rng(1)
     X, labels = rng.normal(size=(80, 5)), rng.random(80) > 0.5
-    model = LSSVMClassifierCV(["linear", "rbf"]).fit(X, labels)
+    model = CandidatesClassifier(["linear", "rbf"], combine="best").fit(X, labels)
     assert model.candidates_[0].score > 0.35
 
 
 def test_classes_that_are_separable_are():
-    model = LSSVMClassifierCV("linear").fit(X, LABELS)
+    model = KernelClassifier("linear").fit(X, LABELS)
     assert model.score(X, LABELS) > 0.95
 
 
@@ -175,8 +178,8 @@ def test_values_that_overflow_at_rows_outside_of_the_fit_are_an_error(kernel):
     far[3] = 1e120
     message = "so far from the others that .* overflows there: scale the features"
     with pytest.raises(ValueError, match=message):
-        LSSVMClassifier(kernel).fit(far, LABELS, sample_weight=np.arange(N) != 3)
-    machine = LSSVMRegressor(kernel).fit(X, Y)
+        KernelClassifier(kernel, mu=1e-3).fit(far, LABELS, sample_weight=np.arange(N) != 3)
+    machine = KernelRegressor(kernel, mu=1e-3).fit(X, Y)
     with pytest.raises(ValueError, match=message):
         machine.predict(1e150 * X)
 

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from looms import BoundWarning, LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
+from looms import BoundWarning, KernelClassifier, KernelRegressor
 from looms.kernels import RBF
 
 N = 40
@@ -22,9 +22,9 @@ Y = X[:, 0] + 0.3 * rng.normal(size=N)
 LABELS = np.where(Y > 0.3, "b", "a")
 AT_BOUND = RBF(gamma=0.5, gamma_bounds=(0.4, 1.0))
 
-CLASSIFIERS = [LSSVMClassifier, LSSVMClassifierCV]
-SELECTING = [LSSVMClassifierCV, LSSVMRegressorCV]
-ALL = [*CLASSIFIERS, LSSVMRegressor, LSSVMRegressorCV]
+CLASSIFIERS = [KernelClassifier, KernelClassifier]
+SELECTING = [KernelClassifier, KernelRegressor]
+ALL = [*CLASSIFIERS, KernelRegressor, KernelRegressor]
 
 
 def target(Estimator):
@@ -58,14 +58,14 @@ def test_entries_stored_twice(Estimator, kernel):
 @pytest.mark.parametrize("Estimator", SELECTING)
 def test_a_warning_that_is_an_error_finds_the_machine_complete(Estimator):
     model = Estimator(AT_BOUND)
-    if Estimator is LSSVMClassifierCV:
-        model.set_params(threshold="ber")
+    if Estimator is KernelClassifier:
+        model.set_params(threshold="balanced")
     with pytest.raises(BoundWarning):
         model.fit(X, target(Estimator))
     with warnings.catch_warnings(action="ignore"):
         quiet = clone(model).fit(X, target(Estimator))
     assert_array_equal(model.predict(X), quiet.predict(X))
-    if Estimator is LSSVMClassifierCV:
+    if Estimator is KernelClassifier:
         assert model.threshold_ == quiet.threshold_ != 0
 
 
@@ -123,5 +123,5 @@ def test_best_index(Estimator):
 def test_checking_a_kernel_matrix_does_not_change_it(make):
     K = RBF(0.3)(X)
     given = make(K.copy())
-    LSSVMRegressor("precomputed").fit(given, Y)
+    KernelRegressor("precomputed", mu=1e-3).fit(given, Y)
     assert_array_equal(given.toarray() if sp.issparse(given) else given, K)

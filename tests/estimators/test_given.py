@@ -9,7 +9,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
 from sklearn.metrics import balanced_accuracy_score, recall_score
 
-from looms import LSSVMClassifier, LSSVMRegressor
+from looms import KernelClassifier, KernelRegressor
 from looms.conformal import jackknife_plus
 from looms.criteria import balanced_error_rate, error_rate
 from looms.kernels import RBF
@@ -32,7 +32,7 @@ LABELS = {
 
 
 def outputs_of(model, X):
-    return model.predict(X) if isinstance(model, LSSVMRegressor) else model.decision_function(X)
+    return model.predict(X) if isinstance(model, KernelRegressor) else model.decision_function(X)
 
 
 def features_of(K):
@@ -47,7 +47,7 @@ class TestMachine:
     @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["unweighted", "weighted"])
     @pytest.mark.parametrize("targets", TARGETS.values(), ids=TARGETS)
     def test_linear_is_ridge_regression_with_an_intercept(self, targets, weight):
-        ours = LSSVMRegressor("linear", mu=0.02).fit(X, targets, sample_weight=weight)
+        ours = KernelRegressor("linear", mu=0.02).fit(X, targets, sample_weight=weight)
         zeta = None if weight is None else weight / weight.mean()
         theirs = Ridge(alpha=0.02 * N).fit(X, targets, sample_weight=zeta)
         assert_allclose(ours.predict(X_NEW), theirs.predict(X_NEW), rtol=1e-10)
@@ -58,13 +58,13 @@ class TestMachine:
         everyone = np.vstack([X, X_NEW])
         kernel = RBF(gamma=0.3)
         Phi = features_of(kernel(everyone))
-        ours = LSSVMRegressor(kernel, mu=0.02).fit(X, NOISY, sample_weight=weight)
+        ours = KernelRegressor(kernel, mu=0.02).fit(X, NOISY, sample_weight=weight)
         zeta = None if weight is None else weight / weight.mean()
         theirs = Ridge(alpha=0.02 * N, solver="cholesky").fit(Phi[:N], NOISY, sample_weight=zeta)
         assert_allclose(ours.predict(X_NEW), theirs.predict(Phi[N:]), rtol=1e-8)
 
     def test_without_intercept_is_kernel_ridge(self):
-        ours = LSSVMRegressor(RBF(gamma=0.3), mu=0.02, fit_intercept=False).fit(X, NOISY)
+        ours = KernelRegressor(RBF(gamma=0.3), mu=0.02, fit_intercept=False).fit(X, NOISY)
         theirs = KernelRidge(alpha=0.02 * N, kernel="rbf", gamma=0.3).fit(X, NOISY)
         assert_allclose(ours.predict(X_NEW), theirs.predict(X_NEW), rtol=1e-10)
         assert_allclose(ours.dual_coef_, theirs.dual_coef_, rtol=1e-10)
@@ -72,36 +72,38 @@ class TestMachine:
 
     def test_classifier_regresses_on_plus_and_minus_one(self):
         labels = LABELS["two classes"]
-        classifier = LSSVMClassifier("linear", mu=0.02, threshold=0).fit(X, labels)
-        regressor = LSSVMRegressor("linear", mu=0.02).fit(X, np.where(labels == "yes", 1.0, -1.0))
+        classifier = KernelClassifier("linear", mu=0.02, calibration=None).fit(X, labels)
+        regressor = KernelRegressor("linear", mu=0.02).fit(X, np.where(labels == "yes", 1.0, -1.0))
         assert_allclose(classifier.decision_function(X_NEW), regressor.predict(X_NEW), rtol=1e-12)
         assert_array_equal(classifier.classes_, ["no", "yes"])
 
     def test_three_classes_are_one_against_the_rest(self):
         labels = LABELS["three classes"]
-        model = LSSVMClassifier(RBF(gamma=0.3), mu=0.02).fit(X, labels)
+        model = KernelClassifier(RBF(gamma=0.3), mu=0.02).fit(X, labels)
         decision = model.decision_function(X_NEW)
         outputs = decision + model.threshold_
         for k, label in enumerate(model.classes_):
-            single = LSSVMClassifier(RBF(gamma=0.3), mu=0.02, threshold=0).fit(X, labels == label)
+            single = KernelClassifier(RBF(gamma=0.3), mu=0.02, calibration=None).fit(
+                X, labels == label
+            )
             assert_allclose(outputs[:, k], single.decision_function(X_NEW), rtol=1e-10)
         assert_array_equal(model.predict(X_NEW), model.classes_[decision.argmax(axis=1)])
 
     def test_decisions_and_coefficients_have_scikit_learns_shapes(self):
-        two = LSSVMClassifier().fit(X, LABELS["two classes"])
+        two = KernelClassifier(mu=1e-3).fit(X, LABELS["two classes"])
         assert two.decision_function(X_NEW).shape == (12,)
         assert two.dual_coef_.shape == (N,)
         assert isinstance(two.intercept_, float)
-        three = LSSVMClassifier().fit(X, LABELS["three classes"])
+        three = KernelClassifier(mu=1e-3).fit(X, LABELS["three classes"])
         assert three.decision_function(X_NEW).shape == (12, 3)
         assert three.dual_coef_.shape == (N, 3)
         assert three.intercept_.shape == (3,)
-        column = LSSVMRegressor().fit(X, NOISY[:, None])
+        column = KernelRegressor(mu=1e-3).fit(X, NOISY[:, None])
         assert column.predict(X_NEW).shape == (12, 1)
-        assert LSSVMRegressor().fit(X, NOISY).predict(X_NEW).shape == (12,)
+        assert KernelRegressor(mu=1e-3).fit(X, NOISY).predict(X_NEW).shape == (12,)
 
     def test_mu_and_intercept_change_the_answer(self):
-        model = LSSVMRegressor(mu=0.01).fit(X, NOISY + 5)
+        model = KernelRegressor(mu=0.01).fit(X, NOISY + 5)
         for changed in ({"mu": 0.1}, {"fit_intercept": False}):
             other = clone(model).set_params(**changed).fit(X, NOISY + 5)
             assert np.abs(other.predict(X_NEW) - model.predict(X_NEW)).max() > 0.01
@@ -130,7 +132,7 @@ class TestLeaveOneOut:
     @pytest.mark.parametrize("weight", [np.ones(N), WEIGHT], ids=["unweighted", "weighted"])
     @pytest.mark.parametrize("targets", TARGETS.values(), ids=TARGETS)
     def test_regression(self, targets, weight, fit_intercept):
-        model = LSSVMRegressor(mu=0.01, fit_intercept=fit_intercept)
+        model = KernelRegressor(mu=0.01, fit_intercept=fit_intercept)
         model.fit(X, targets, sample_weight=weight)
         assert_allclose(
             model.loo_.outputs, self.refitted(model, X, targets, weight, weight), rtol=1e-8
@@ -148,7 +150,7 @@ class TestLeaveOneOut:
             first = labels[0]
             class_weight = {first: class_weight}
             zeta = weight * np.where(labels == first, class_weight[first], 1.0)
-        model = LSSVMClassifier("cubic", mu=1.0, class_weight=class_weight, threshold=0)
+        model = KernelClassifier("cubic", mu=1.0, class_weight=class_weight, calibration=None)
         model.fit(X, labels, sample_weight=weight)
         assert_allclose(
             model.loo_.outputs, self.refitted(model, X, labels, weight, zeta), rtol=1e-8
@@ -163,28 +165,28 @@ class TestGroups:
     GROUPS = np.arange(N) // 4
 
     def test_regression(self):
-        model = LSSVMRegressor(RBF(gamma=0.3), mu=0.02).fit(X, NOISY, groups=self.GROUPS)
+        model = KernelRegressor(RBF(gamma=0.3), mu=0.02).fit(X, NOISY, groups=self.GROUPS)
         f, F = np.empty(N), np.empty((len(X_NEW), N))
         for group in np.unique(self.GROUPS):
             out = group == self.GROUPS
-            rest = LSSVMRegressor(RBF(gamma=0.3), mu=0.02 * N / (~out).sum())
+            rest = KernelRegressor(RBF(gamma=0.3), mu=0.02 * N / (~out).sum())
             rest.fit(X[~out], NOISY[~out])
             f[out], F[:, out] = rest.predict(X[out]), rest.predict(X_NEW)[:, None]
         assert_allclose(model.held_out_.outputs, f, rtol=1e-8)
         assert_allclose(evaluated(model).predict_interval(X_NEW), jackknife_plus(NOISY - f, F, 0.9))
         assert model.evaluate()["rmse"] == pytest.approx(np.sqrt(np.mean((NOISY - f) ** 2)))
-        alone = LSSVMRegressor(RBF(gamma=0.3), mu=0.02).fit(X, NOISY)
+        alone = KernelRegressor(RBF(gamma=0.3), mu=0.02).fit(X, NOISY)
         assert_allclose(model.loo_.outputs, alone.loo_.outputs)
         assert np.abs(alone.held_out_.outputs - f).max() > 1e-3
 
     def test_classes(self):
         labels = LABELS["two classes"]
-        model = LSSVMClassifier(RBF(gamma=0.3), mu=0.02).fit(X, labels, groups=self.GROUPS)
-        given = LSSVMRegressor(RBF(gamma=0.3), mu=0.02)
+        model = KernelClassifier(RBF(gamma=0.3), mu=0.02).fit(X, labels, groups=self.GROUPS)
+        given = KernelRegressor(RBF(gamma=0.3), mu=0.02)
         held_out = given.fit(X, model.loo_.y, groups=self.GROUPS).held_out_
         assert_allclose(model.held_out_.outputs, held_out.outputs)
         assert (
-            model.threshold_ != LSSVMClassifier(RBF(gamma=0.3), mu=0.02).fit(X, labels).threshold_
+            model.threshold_ != KernelClassifier(RBF(gamma=0.3), mu=0.02).fit(X, labels).threshold_
         )
         with pytest.raises(ValueError, match="All rows of class 'no' are in one group"):
             model.fit(X, labels, groups=labels)
@@ -192,16 +194,16 @@ class TestGroups:
 
 class TestWeights:
     def test_only_ratios_count(self):
-        model = LSSVMRegressor().fit(X, NOISY, sample_weight=WEIGHT)
-        scaled = LSSVMRegressor().fit(X, NOISY, sample_weight=1000 * WEIGHT)
+        model = KernelRegressor(mu=1e-3).fit(X, NOISY, sample_weight=WEIGHT)
+        scaled = KernelRegressor(mu=1e-3).fit(X, NOISY, sample_weight=1000 * WEIGHT)
         assert_allclose(scaled.predict(X_NEW), model.predict(X_NEW), rtol=1e-10)
 
     def test_a_whole_number_is_that_many_copies(self):
         copies = np.arange(N) % 3 + 1
-        weighted = LSSVMRegressor().fit(X, NOISY, sample_weight=copies)
-        repeated = LSSVMRegressor().fit(np.repeat(X, copies, 0), np.repeat(NOISY, copies))
+        weighted = KernelRegressor(mu=1e-3).fit(X, NOISY, sample_weight=copies)
+        repeated = KernelRegressor(mu=1e-3).fit(np.repeat(X, copies, 0), np.repeat(NOISY, copies))
         assert_allclose(weighted.predict(X_NEW), repeated.predict(X_NEW), rtol=1e-9)
-        unweighted = LSSVMRegressor().fit(X, NOISY)
+        unweighted = KernelRegressor(mu=1e-3).fit(X, NOISY)
         assert np.abs(weighted.predict(X_NEW) - unweighted.predict(X_NEW)).max() > 1e-3
 
     @pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
@@ -210,8 +212,8 @@ class TestWeights:
         seen = weight > 0
         spoilt = X.copy()
         spoilt[~seen] *= 50
-        model = LSSVMClassifier(mu=0.01).fit(spoilt, labels, sample_weight=weight)
-        without = LSSVMClassifier(mu=0.01, threshold=0).fit(
+        model = KernelClassifier(mu=0.01).fit(spoilt, labels, sample_weight=weight)
+        without = KernelClassifier(mu=0.01, calibration=None).fit(
             X[seen], labels[seen], sample_weight=weight[seen]
         )
         assert model.kernel_.gamma == without.kernel_.gamma
@@ -226,16 +228,16 @@ class TestWeights:
         labels = LABELS["two classes"]
         weight = np.where(np.arange(N) % 3 == 1, 0.0, 1.0)
         seen = weight > 0
-        model = LSSVMClassifier(threshold="ber").fit(X, labels, sample_weight=weight)
-        without = LSSVMClassifier(threshold="ber").fit(X[seen], labels[seen])
+        model = KernelClassifier(mu=1e-3, threshold="balanced").fit(X, labels, sample_weight=weight)
+        without = KernelClassifier(mu=1e-3, threshold="balanced").fit(X[seen], labels[seen])
         assert model.threshold_ == pytest.approx(without.threshold_, rel=1e-10)
         assert model.threshold_ != 0
 
     def test_class_weight_is_a_sample_weight(self):
         labels = LABELS["two classes"]
         weight = np.where(labels == "yes", 5.0, 1.0)
-        by_class = LSSVMClassifier(class_weight={"yes": 5}).fit(X, labels)
-        by_sample = LSSVMClassifier(RBF(gamma=by_class.kernel_.gamma))
+        by_class = KernelClassifier(mu=1e-3, class_weight={"yes": 5}).fit(X, labels)
+        by_sample = KernelClassifier(RBF(gamma=by_class.kernel_.gamma), mu=1e-3)
         by_sample.fit(X, labels, sample_weight=weight)
         assert_allclose(by_class.dual_coef_, by_sample.dual_coef_, rtol=1e-10)
         assert_allclose(by_class.loo_.outputs, by_sample.loo_.outputs, rtol=1e-10)
@@ -244,10 +246,12 @@ class TestWeights:
     def test_balanced_gives_every_class_the_same_weight(self, labels):
         _, index = np.unique(labels, return_inverse=True)
         mass = np.bincount(index, weights=WEIGHT)
-        balanced = LSSVMClassifier("linear", class_weight="balanced")
+        balanced = KernelClassifier("linear", mu=1e-3, class_weight="balanced")
         balanced.fit(X, labels, sample_weight=WEIGHT)
-        by_hand = LSSVMClassifier("linear").fit(X, labels, sample_weight=(WEIGHT / mass[index]))
-        plain = LSSVMClassifier("linear").fit(X, labels, sample_weight=WEIGHT)
+        by_hand = KernelClassifier("linear", mu=1e-3).fit(
+            X, labels, sample_weight=(WEIGHT / mass[index])
+        )
+        plain = KernelClassifier("linear", mu=1e-3).fit(X, labels, sample_weight=WEIGHT)
         assert_allclose(balanced.dual_coef_, by_hand.dual_coef_, rtol=1e-10)
         assert np.abs(balanced.dual_coef_ - plain.dual_coef_).max() > 1e-3
 
@@ -256,7 +260,9 @@ class TestWeights:
         X = rng.normal(size=(150, 2))
         rare = X[:, 0] + rng.normal(size=150) > 1.8
         plain, balanced = (
-            recall_score(rare, LSSVMClassifier(class_weight=weight).fit(X, rare).predict(X))
+            recall_score(
+                rare, KernelClassifier(mu=1e-3, class_weight=weight).fit(X, rare).predict(X)
+            )
             for weight in (None, "balanced")
         )
         assert balanced > plain + 0.2
@@ -266,8 +272,8 @@ class TestThreshold:
     labels = NOISY > 0.9
 
     def test_it_is_folded_into_the_decisions(self):
-        plain = LSSVMClassifier(threshold=0).fit(X, self.labels)
-        moved = LSSVMClassifier(threshold=-0.4).fit(X, self.labels)
+        plain = KernelClassifier(mu=1e-3, calibration=None).fit(X, self.labels)
+        moved = KernelClassifier(mu=1e-3, threshold=-0.4).fit(X, self.labels)
         outputs = plain.decision_function(X_NEW)
         assert (plain.threshold_, moved.threshold_) == (0.0, -0.4)
         assert_allclose(moved.decision_function(X_NEW), outputs + 0.4, rtol=1e-12)
@@ -275,20 +281,22 @@ class TestThreshold:
         assert (moved.predict(X_NEW) != plain.predict(X_NEW)).any()
 
     def test_zero_is_the_boundary_and_loo_is_before_the_threshold(self):
-        model = LSSVMClassifier(threshold="ber").fit(X, self.labels)
+        model = KernelClassifier(mu=1e-3, threshold="balanced").fit(X, self.labels)
         assert_array_equal(model.predict(X_NEW), model.decision_function(X_NEW) > 0)
-        plain = LSSVMClassifier().fit(X, self.labels)
+        plain = KernelClassifier(mu=1e-3).fit(X, self.labels)
         assert_array_equal(model.loo_.outputs, plain.loo_.outputs)
 
     def test_ber_minimizes_the_balanced_error_of_the_leave_one_out_outputs(self):
-        model = LSSVMClassifier(threshold="ber").fit(X, self.labels, sample_weight=WEIGHT)
+        model = KernelClassifier(mu=1e-3, threshold="balanced").fit(
+            X, self.labels, sample_weight=WEIGHT
+        )
         threshold, rate = find_threshold(model.loo_, "ber")
         assert model.threshold_ == threshold
         assert rate == pytest.approx(balanced_error_rate(*model.loo_, threshold=threshold))
         assert rate < balanced_error_rate(*model.loo_, threshold=0.0)
 
     def test_rates_of_loo_are_those_scikit_learn_counts(self):
-        model = LSSVMClassifier().fit(X, self.labels, sample_weight=WEIGHT)
+        model = KernelClassifier(mu=1e-3).fit(X, self.labels, sample_weight=WEIGHT)
         guess = model.loo_.outputs > 0
         accuracy = np.average(guess == self.labels, weights=WEIGHT)
         assert error_rate(*model.loo_) == pytest.approx(1 - accuracy)
@@ -298,9 +306,9 @@ class TestThreshold:
 
 def test_documented_attributes_exist():
     for model, y in (
-        (LSSVMClassifier(), LABELS["two classes"]),
-        (LSSVMClassifier(), LABELS["three classes"]),
-        (LSSVMRegressor(), TARGETS["two targets"]),
+        (KernelClassifier(mu=1e-3), LABELS["two classes"]),
+        (KernelClassifier(mu=1e-3), LABELS["three classes"]),
+        (KernelRegressor(mu=1e-3), TARGETS["two targets"]),
     ):
         model.fit(X, y)
         assert model.kernel_.gamma > 0
@@ -309,13 +317,13 @@ def test_documented_attributes_exist():
         assert model.X_fit_.shape == X.shape
         assert model.loo_.n_samples == N
         assert not hasattr(model, "feature_names_in_")
-        assert hasattr(model, "classes_") == isinstance(model, LSSVMClassifier)
-        assert hasattr(model, "threshold_") == isinstance(model, LSSVMClassifier)
+        assert hasattr(model, "classes_") == isinstance(model, KernelClassifier)
+        assert hasattr(model, "threshold_") == isinstance(model, KernelClassifier)
 
 
 def test_fitting_leaves_the_parameters_alone_and_can_be_repeated():
     kernel = RBF()
-    model = LSSVMRegressor(kernel).fit(X, NOISY)
+    model = KernelRegressor(kernel, mu=1e-3).fit(X, NOISY)
     first = model.predict(X_NEW)
     assert model.kernel is kernel
     assert kernel.gamma is None

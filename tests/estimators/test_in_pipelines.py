@@ -16,8 +16,8 @@ from sklearn.preprocessing import StandardScaler
 
 import looms
 from looms import (
-    LSSVMClassifier,
-    LSSVMRegressor,
+    KernelClassifier,
+    KernelRegressor,
     NonconformityClassifier,
     TransformedTargetRegressorCV,
 )
@@ -27,13 +27,13 @@ X, Y = (values[:80] for values in load_diabetes(return_X_y=True))
 FLOWERS, KINDS = load_iris(return_X_y=True)
 STEPS = [StandardScaler(), "passthrough", SelectKBest(k=4)]
 SCALED = SelectKBest(k=4).fit_transform(StandardScaler().fit_transform(X), Y)
-MACHINE = LSSVMRegressor(mu=0.1).fit(SCALED, Y)
+MACHINE = KernelRegressor(mu=0.1).fit(SCALED, Y)
 
 
-SHORT = make_pipeline(SelectKBest(k=4), LSSVMRegressor(mu=0.1))
+SHORT = make_pipeline(SelectKBest(k=4), KernelRegressor(mu=0.1))
 SEARCH = GridSearchCV(SHORT, {"lssvmregressor__mu": [0.1]}, cv=3)
 MODELS = {
-    "pipeline": make_pipeline(*STEPS, LSSVMRegressor(mu=0.1)),
+    "pipeline": make_pipeline(*STEPS, KernelRegressor(mu=0.1)),
     "a pipeline in a pipeline": make_pipeline(StandardScaler(), SHORT),
     "search of a pipeline": make_pipeline(StandardScaler(), SEARCH),
     "steps of one name": Pipeline([("selectkbest", StandardScaler()), ("last", SHORT)]),
@@ -55,7 +55,7 @@ def test_intervals_through(kind):
 
 
 @pytest.mark.parametrize(
-    "machine", [LSSVMClassifier(), NonconformityClassifier(random_state=0)], ids=repr
+    "machine", [KernelClassifier(mu=1e-3), NonconformityClassifier(random_state=0)], ids=repr
 )
 def test_sets_through_a_pipeline(machine):
     model = make_pipeline(StandardScaler(), machine).fit(FLOWERS, KINDS)
@@ -75,7 +75,7 @@ def test_a_machine_alone_is_its_own():
 
 
 def test_a_pipeline_without_some_rows():
-    model = make_pipeline(StandardScaler(), LSSVMRegressor(mu=0.1)).fit(X, Y)
+    model = make_pipeline(StandardScaler(), KernelRegressor(mu=0.1)).fit(X, Y)
     others = make_pipeline(model[:-1], looms.machine_of(model).without([0, 1]))
     assert len(looms.machine_of(others).loo_.y) == 78
     assert not np.allclose(others.predict(X), model.predict(X))
@@ -87,14 +87,14 @@ def test_what_cannot_give_them_says_so():
         looms.machine_of(ridge)
     with pytest.raises(TypeError, match=r"^Pipeline is not a looms machine .* and SVCCV are"):
         looms.machine_of(Pipeline([]))
-    with pytest.raises(TypeError, match="LSSVMRegressor is a class, not an instance of it"):
-        looms.machine_of(LSSVMRegressor)
+    with pytest.raises(TypeError, match="KernelRegressor is a class, not an instance of it"):
+        looms.machine_of(KernelRegressor)
     with pytest.raises(TypeError, match="Pipeline ends in Ridge, which has no predict_interval"):
         looms.predict_interval(ridge, X)
-    with pytest.raises(TypeError, match="LSSVMRegressor has no predict_set: regressors of"):
+    with pytest.raises(TypeError, match="KernelRegressor has no predict_set: regressors of"):
         looms.predict_set(MACHINE, SCALED)
     bayes = GaussianNB().fit(FLOWERS, KINDS)
-    with pytest.raises(TypeError, match=r"has no predict_set: .* and LSSVMClassifier, "):
+    with pytest.raises(TypeError, match=r"has no predict_set: .* and KernelClassifier, "):
         looms.predict_set(bayes, FLOWERS)
 
 
@@ -113,7 +113,7 @@ def test_a_search_without_its_best_is_to_be_fitted(search):
 
 @pytest.mark.slow
 def test_the_machine_of_a_transformed_target():
-    model = make_pipeline(StandardScaler(), TransformedTargetRegressorCV(LSSVMRegressor(mu=0.1)))
+    model = make_pipeline(StandardScaler(), TransformedTargetRegressorCV(KernelRegressor(mu=0.1)))
     with pytest.raises(NotFittedError, match="TransformedTargetRegressorCV"):
         looms.machine_of(model)
     model.fit(X, Y)

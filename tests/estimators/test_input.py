@@ -12,7 +12,8 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.fixes import parse_version
 
-from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
+from looms import KernelClassifier, KernelRegressor
+from looms.estimators import CandidatesRegressor
 from looms.kernels import RBF, Linear, Normalized, Polynomial, Precomputed
 
 N = 40
@@ -23,12 +24,12 @@ Y = X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=N)
 LABELS = np.where(Y > 0, "up", "down")
 WEIGHT = np.where(np.arange(N) % 5 == 2, 0.0, rng.uniform(0.5, 2.0, size=N))
 
-ESTIMATORS = [LSSVMClassifier, LSSVMRegressor, LSSVMClassifierCV, LSSVMRegressorCV]
+ESTIMATORS = [KernelClassifier, KernelRegressor, KernelClassifier, KernelRegressor]
 each_estimator = pytest.mark.parametrize("Estimator", ESTIMATORS)
 
 
 def is_classifier(Estimator):
-    return Estimator in (LSSVMClassifier, LSSVMClassifierCV)
+    return Estimator in (KernelClassifier, KernelClassifier)
 
 
 def target(Estimator):
@@ -65,8 +66,10 @@ class TestTables:
 
     def test_targets_as_a_column_of_a_table(self, frame):
         labels = frame({"y": LABELS})["y"]
-        model = LSSVMClassifier().fit(X, labels)
-        assert_array_equal(model.predict(X_NEW), LSSVMClassifier().fit(X, LABELS).predict(X_NEW))
+        model = KernelClassifier(mu=1e-3).fit(X, labels)
+        assert_array_equal(
+            model.predict(X_NEW), KernelClassifier(mu=1e-3).fit(X, LABELS).predict(X_NEW)
+        )
 
 
 KERNELS = ["linear", "cubic", "boolean", "rbf", "ard", "normalized_quadratic", RBF() * Linear() + 1]
@@ -76,7 +79,7 @@ class TestSparse:
     X = np.where(np.abs(X) < 0.6, 0.0, X)
 
     @pytest.mark.parametrize(
-        ("kernel", "Estimator"), in_turn(KERNELS, [LSSVMClassifier, LSSVMRegressor])
+        ("kernel", "Estimator"), in_turn(KERNELS, [KernelClassifier, KernelRegressor])
     )
     def test_equals_dense(self, Estimator, kernel):
         dense = Estimator(kernel).fit(self.X, target(Estimator), sample_weight=WEIGHT)
@@ -88,7 +91,7 @@ class TestSparse:
         assert_allclose(outputs(sparse, X_NEW), expected, rtol=1e-8)
         assert_allclose(sparse.loo_.outputs, dense.loo_.outputs, rtol=1e-8)
 
-    @pytest.mark.parametrize("Estimator", [LSSVMClassifierCV, LSSVMRegressorCV])
+    @pytest.mark.parametrize("Estimator", [KernelClassifier, KernelRegressor])
     @pytest.mark.slow
     def test_equals_dense_when_tuned(self, Estimator):
         dense = Estimator(["linear", "rbf"]).fit(self.X, target(Estimator), sample_weight=WEIGHT)
@@ -98,8 +101,8 @@ class TestSparse:
 
     @pytest.mark.parametrize("make", [sp.coo_array, sp.csc_array, sp.csr_matrix, sp.lil_array])
     def test_any_format(self, make):
-        model = LSSVMRegressor().fit(make(self.X), Y)
-        plain = LSSVMRegressor().fit(self.X, Y)
+        model = KernelRegressor(mu=1e-3).fit(make(self.X), Y)
+        plain = KernelRegressor(mu=1e-3).fit(self.X, Y)
         assert_allclose(model.predict(make(X_NEW)), plain.predict(X_NEW), rtol=1e-8)
 
 
@@ -120,20 +123,20 @@ class TestKernelMatrix:
         assert_allclose(given.loo_.outputs, computed.loo_.outputs, rtol=1e-6)
 
     def test_one_sample_and_sparse_kernel_values(self):
-        model = LSSVMRegressor("precomputed").fit(sp.csr_array(self.K), Y)
-        expected = LSSVMRegressor(self.RBF).fit(X, Y).predict(X_NEW)
+        model = KernelRegressor("precomputed", mu=1e-3).fit(sp.csr_array(self.K), Y)
+        expected = KernelRegressor(self.RBF, mu=1e-3).fit(X, Y).predict(X_NEW)
         assert_allclose(model.predict(self.K_NEW[:1]), expected[:1], rtol=1e-9)
         assert_allclose(model.predict(sp.csr_array(self.K_NEW)), expected, rtol=1e-9)
 
     def test_normalized_precomputed_is_an_ordinary_composite(self):
         K = Polynomial(degree=2, c=1.0)(X)
-        model = LSSVMRegressor("precomputed").fit(
+        model = KernelRegressor("precomputed", mu=1e-3).fit(
             K / np.sqrt(np.outer(K.diagonal(), K.diagonal())), Y
         )
-        composed = LSSVMRegressor(Normalized(Polynomial(degree=2, c=1.0))).fit(X, Y)
+        composed = KernelRegressor(Normalized(Polynomial(degree=2, c=1.0)), mu=1e-3).fit(X, Y)
         assert_allclose(model.loo_.outputs, composed.loo_.outputs, rtol=1e-8)
 
-    @pytest.mark.parametrize("Estimator", [LSSVMClassifierCV, LSSVMRegressorCV])
+    @pytest.mark.parametrize("Estimator", [KernelClassifier, KernelRegressor])
     def test_candidates_may_not_mix_matrices_and_features(self, Estimator):
         with pytest.raises(ValueError, match="cannot be candidates for the same X"):
             Estimator(["precomputed", "rbf"]).fit(self.K, target(Estimator))
@@ -152,7 +155,7 @@ class TestFunction:
 
     @pytest.mark.slow
     def test_a_list_of_functions_and_names(self):
-        model = LSSVMRegressorCV([rbf_kernel, "linear"]).fit(X, Y)
+        model = CandidatesRegressor([rbf_kernel, "linear"], combine="best").fit(X, Y)
         assert [type(c.kernel).__name__ for c in model.candidates_] == ["Function", "Linear"]
 
 
@@ -204,8 +207,8 @@ def test_forms_of_arrays(Estimator, form):
 def test_all_arguments_may_be_arrays_of_another_library(rank):
     weight = np.where(WEIGHT > 0, WEIGHT, 0.5)
     given = X, Y, weight, np.arange(N) // 2
-    model = LSSVMRegressorCV(rank=rank).fit(*map(Foreign, given))
-    reference = LSSVMRegressorCV(rank=rank).fit(*given)
+    model = KernelRegressor(n_landmarks=rank).fit(*map(Foreign, given))
+    reference = KernelRegressor(n_landmarks=rank).fit(*given)
     predictions = model.predict(Foreign(X_NEW))
     assert type(predictions) is np.ndarray
     assert_array_equal(predictions, reference.predict(X_NEW))
@@ -216,7 +219,7 @@ class TestLabels:
         ("classes", "Estimator"),
         in_turn(
             [("a", "b"), (0, 1), (1, -1), (False, True), (2.0, 7.0), (10**9, 10**9 + 1)],
-            [LSSVMClassifier, LSSVMClassifierCV],
+            [KernelClassifier, KernelClassifier],
         ),
     )
     def test_any_two_labels(self, Estimator, classes):
@@ -229,20 +232,20 @@ class TestLabels:
         assert model.score(X, labels) > 0.5
 
     def test_objects_and_categories(self):
-        expected = LSSVMClassifier().fit(X, LABELS).predict(X_NEW)
+        expected = KernelClassifier(mu=1e-3).fit(X, LABELS).predict(X_NEW)
         for labels in (LABELS.astype(object), pd.Categorical(LABELS)):
-            assert_array_equal(LSSVMClassifier().fit(X, labels).predict(X_NEW), expected)
+            assert_array_equal(KernelClassifier(mu=1e-3).fit(X, labels).predict(X_NEW), expected)
 
     def test_a_column_warns(self):
         with pytest.warns(DataConversionWarning, match="column-vector y"):
-            model = LSSVMClassifier().fit(X, LABELS[:, None])
+            model = KernelClassifier(mu=1e-3).fit(X, LABELS[:, None])
         assert model.predict(X_NEW).shape == (9,)
 
 
 def test_several_targets_are_tuned_together():
     both = np.column_stack([Y, X[:, 2]])
-    model = LSSVMRegressorCV().fit(X, both)
+    model = KernelRegressor().fit(X, both)
     assert model.predict(X_NEW).shape == (9, 2)
-    given = LSSVMRegressor(model.kernel_, mu=model.mu_).fit(X, both)
+    given = KernelRegressor(model.kernel_, mu=model.mu_).fit(X, both)
     assert_allclose(model.predict(X_NEW), given.predict(X_NEW), rtol=1e-9)
     assert model.selection_.value == pytest.approx(np.mean(model.loo_.residuals**2))

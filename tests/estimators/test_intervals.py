@@ -17,7 +17,7 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 
-from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
+from looms import KernelClassifier, KernelRegressor, Search
 from looms.conformal import LocalScale, jackknife_minmax, jackknife_plus
 from looms.kernels import RBF, Polynomial
 from looms.kernels._names import as_kernel
@@ -85,7 +85,7 @@ class TestFewFeatures:
     def test_intervals_are_of_n_refits(self, monkeypatch, weights, targets, grouped, fit_intercept):
         S, S_new, y = X * UNITS, X_NEW * UNITS, TARGETS[targets]
         monkeypatch.setattr(Features, "matrix", None)
-        model = LSSVMRegressor("linear", mu=MU, fit_intercept=fit_intercept)
+        model = KernelRegressor("linear", mu=MU, fit_intercept=fit_intercept)
         model.fit(S, y, sample_weight=WEIGHTS[weights])
         group = np.arange(N) // 3 if grouped else np.arange(N)
         seen = np.flatnonzero(model.fit_weight_)
@@ -106,7 +106,7 @@ class TestFewFeatures:
     @pytest.mark.slow
     def test_models_of_a_repeated_choice_are_those_that_it_predicts_by(self, search, tmp_path):
         S = X * UNITS
-        model = LSSVMRegressorCV("linear", search=search).fit(S, NOISY)
+        model = KernelRegressor("linear", search=Search(method=search)).fit(S, NOISY)
         residuals, blocks = evaluated(model)._models_without_rows(S, "x")
         F = np.vstack([outputs for _, outputs in blocks])
         assert_allclose(np.diagonal(F), NOISY - residuals, rtol=1e-9, atol=1e-9)
@@ -126,8 +126,8 @@ class TestFewFeatures:
 
     def test_sets_are_those_of_the_kernel_matrix(self):
         labels = LABELS["three classes"]
-        ours = LSSVMClassifier("linear", mu=MU).fit(sp.csr_array(X), labels)
-        theirs = LSSVMClassifier("precomputed", mu=MU).fit(X @ X.T, labels)
+        ours = KernelClassifier("linear", mu=MU).fit(sp.csr_array(X), labels)
+        theirs = KernelClassifier("precomputed", mu=MU).fit(X @ X.T, labels)
         sets = evaluated(ours).predict_set(sp.csr_array(X_NEW), 0.7)
         assert_array_equal(sets, evaluated(theirs).predict_set(X_NEW @ X.T, 0.7))
         assert 0 < sets.mean() < 1
@@ -140,7 +140,7 @@ class TestModels:
     )
     def test_regressors_equal_n_refits(self, kernel, weights, targets, fit_intercept):
         kernel, y = KERNELS[kernel], TARGETS[targets]
-        model = LSSVMRegressor(kernel, mu=MU, fit_intercept=fit_intercept)
+        model = KernelRegressor(kernel, mu=MU, fit_intercept=fit_intercept)
         model.fit(X, y, sample_weight=WEIGHTS[weights])
         k = as_kernel(kernel)
         assert_close(all_outputs(model, X_NEW), refitted_outputs(model, k(X), k(X_NEW, X), y))
@@ -151,7 +151,7 @@ class TestModels:
     )
     def test_classifiers_equal_n_refits(self, labels, weights, class_weight, fit_intercept):
         k = RBF(0.3)
-        model = LSSVMClassifier(k, mu=MU, fit_intercept=fit_intercept, class_weight=class_weight)
+        model = KernelClassifier(k, mu=MU, fit_intercept=fit_intercept, class_weight=class_weight)
         model.fit(X, LABELS[labels], sample_weight=WEIGHTS[weights])
         theirs = refitted_outputs(model, k(X), k(X_NEW, X), model.loo_.y)
         assert_close(all_outputs(model, X_NEW), theirs)
@@ -161,9 +161,9 @@ class TestModels:
     @pytest.mark.parametrize("Kind", [np.asarray, sp.csr_array, sp.csr_matrix])
     def test_precomputed_and_sparse(self, weights, targets, Kind):
         k, y, weight = RBF(0.3), TARGETS[targets], WEIGHTS[weights]
-        dense = LSSVMRegressor(k, mu=MU).fit(X, y, weight)
-        given = LSSVMRegressor("precomputed", mu=MU).fit(Kind(k(X)), y, weight)
-        sparse = LSSVMRegressor(k, mu=MU).fit(Kind(X), y, weight)
+        dense = KernelRegressor(k, mu=MU).fit(X, y, weight)
+        given = KernelRegressor("precomputed", mu=MU).fit(Kind(k(X)), y, weight)
+        sparse = KernelRegressor(k, mu=MU).fit(Kind(X), y, weight)
         for method in METHODS:
             theirs = evaluated(dense).predict_interval(X_NEW, 0.8, method)
             assert_close(evaluated(given).predict_interval(Kind(k(X_NEW, X)), 0.8, method), theirs)
@@ -171,7 +171,7 @@ class TestModels:
 
     def test_scikit_learns_kernel_ridge(self):
         """Without intercept the refits are KernelRidge's, alpha = n mu at the full n."""
-        model = LSSVMRegressor(RBF(0.3), mu=MU, fit_intercept=False).fit(X, NOISY)
+        model = KernelRegressor(RBF(0.3), mu=MU, fit_intercept=False).fit(X, NOISY)
         theirs = np.empty((M, N))
         for i in range(N):
             rest = np.arange(N) != i
@@ -183,16 +183,16 @@ class TestModels:
         ours = evaluated(model).predict_interval(X_NEW, 0.9, "minmax")
         assert_close(ours, jackknife_minmax(r, theirs, 0.9))
 
-    @pytest.mark.parametrize("Estimator", [LSSVMRegressorCV, LSSVMClassifierCV])
+    @pytest.mark.parametrize("Estimator", [KernelRegressor, KernelClassifier])
     def test_machines_that_chose_their_hyperparameters(self, Estimator):
         rng = np.random.default_rng(1)
         X, X_new = rng.normal(size=(60, 2)), rng.normal(size=(5, 2))
         noisy = np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=60)
         weight = np.where(np.arange(60) % 7 == 0, 0.0, rng.uniform(0.5, 2, 60))
-        y = noisy > 0 if Estimator is LSSVMClassifierCV else noisy
+        y = noisy > 0 if Estimator is KernelClassifier else noisy
         model = Estimator()
-        if Estimator is LSSVMClassifierCV:
-            model.set_params(class_weight="balanced", threshold="ber")
+        if Estimator is KernelClassifier:
+            model.set_params(class_weight="balanced", threshold="balanced")
         model.fit(X, y, weight)
         k = model.kernel_
         theirs = refitted_outputs(model, k(X), k(X_new, X), model.loo_.y)
@@ -202,7 +202,9 @@ class TestModels:
 
     def test_fit_weight(self):
         weight = WEIGHTS["zeros"]
-        model = LSSVMClassifier(class_weight={"yes": 3}).fit(X, LABELS["two classes"], weight)
+        model = KernelClassifier(mu=1e-3, class_weight={"yes": 3}).fit(
+            X, LABELS["two classes"], weight
+        )
         assert_array_equal(model.fit_weight_ == 0, weight == 0)
         assert model.fit_weight_.sum() == pytest.approx((weight > 0).sum())
         expected = weight * np.where(LABELS["two classes"] == "yes", 3, 1)
@@ -212,15 +214,17 @@ class TestModels:
     @pytest.mark.parametrize("method", METHODS)
     def test_samples_of_weight_zero_take_no_part(self, method):
         seen = WEIGHTS["zeros"] > 0
-        zeros = LSSVMRegressor(RBF(0.3)).fit(X, NOISY, WEIGHTS["zeros"])
-        without = LSSVMRegressor(RBF(0.3)).fit(X[seen], NOISY[seen], WEIGHTS["zeros"][seen])
+        zeros = KernelRegressor(RBF(0.3), mu=1e-3).fit(X, NOISY, WEIGHTS["zeros"])
+        without = KernelRegressor(RBF(0.3), mu=1e-3).fit(
+            X[seen], NOISY[seen], WEIGHTS["zeros"][seen]
+        )
         ours = evaluated(zeros).predict_interval(X_NEW, 0.8, method)
         assert_allclose(ours, evaluated(without).predict_interval(X_NEW, 0.8, method), rtol=1e-9)
 
     @pytest.mark.parametrize("method", METHODS)
     @pytest.mark.parametrize("targets", TARGETS)
     def test_blocks_of_rows(self, method, targets, monkeypatch):
-        model = LSSVMRegressor(RBF(0.3)).fit(X, TARGETS[targets])
+        model = KernelRegressor(RBF(0.3), mu=1e-3).fit(X, TARGETS[targets])
         whole = evaluated(model).predict_interval(X_NEW, 0.8, method)
         for numbers in (1, 3 * N, 8 * N):
             monkeypatch.setattr(left_out, "_NUMBERS", numbers)
@@ -231,7 +235,7 @@ class TestModels:
 
     def test_memory_does_not_grow_with_new_points(self, monkeypatch):
         monkeypatch.setattr(left_out, "_NUMBERS", 4 * N)
-        model = LSSVMRegressor(RBF(0.3)).fit(X, NOISY)
+        model = KernelRegressor(RBF(0.3), mu=1e-3).fit(X, NOISY)
         _, blocks = evaluated(model)._models_without_rows(np.tile(X_NEW, (9, 1)), "x")
         sizes = [F.size for _, F in blocks]
         assert max(sizes) == 4 * N
@@ -240,7 +244,7 @@ class TestModels:
 
 class TestKept:
     def test_made_once_and_again_after_a_fit(self):
-        model = LSSVMRegressor(RBF(0.3)).fit(X, NOISY)
+        model = KernelRegressor(RBF(0.3), mu=1e-3).fit(X, NOISY)
         assert "_left_out" not in vars(model)
         first = evaluated(model).predict_interval(X_NEW)
         models = model.left_out()
@@ -252,10 +256,10 @@ class TestKept:
 
     def test_need_a_fit(self):
         with pytest.raises(NotFittedError):
-            LSSVMRegressor().left_out()
+            KernelRegressor(mu=1e-3).left_out()
 
     def test_a_fit_that_failed_changes_nothing(self):
-        model = LSSVMRegressor(RBF(0.3)).fit(X, NOISY)
+        model = KernelRegressor(RBF(0.3), mu=1e-3).fit(X, NOISY)
         before = evaluated(model).predict_interval(X_NEW)
         with pytest.raises(ValueError, match="NaN"):
             model.fit(X * np.nan, NOISY)
@@ -263,7 +267,7 @@ class TestKept:
 
     @pytest.mark.parametrize("targets", TARGETS)
     def test_not_in_copies_and_files(self, targets, tmp_path):
-        model = LSSVMRegressor(RBF(0.3)).fit(X, TARGETS[targets])
+        model = KernelRegressor(RBF(0.3), mu=1e-3).fit(X, TARGETS[targets])
         model.evaluate()
         vars(model).pop("_left_out")
         size = len(pickle.dumps(model))
@@ -282,19 +286,19 @@ class TestKept:
 
 class TestIntervals:
     def test_shapes(self):
-        one = evaluated(LSSVMRegressor().fit(X, NOISY)).predict_interval(X_NEW)
-        column = evaluated(LSSVMRegressor().fit(X, NOISY[:, None])).predict_interval(X_NEW)
+        one = evaluated(KernelRegressor(mu=1e-3).fit(X, NOISY)).predict_interval(X_NEW)
+        column = evaluated(KernelRegressor(mu=1e-3).fit(X, NOISY[:, None])).predict_interval(X_NEW)
         assert one.shape == (M, 2)
         assert column.shape == (M, 1, 2)
         assert_allclose(column[:, 0], one, rtol=1e-12)
 
     @pytest.mark.parametrize("method", METHODS)
     def test_each_target_has_its_own(self, method):
-        both = evaluated(LSSVMRegressor(RBF(0.3)).fit(X, TARGETS["two"])).predict_interval(
-            X_NEW, 0.8, method
-        )
+        both = evaluated(
+            KernelRegressor(RBF(0.3), mu=1e-3).fit(X, TARGETS["two"])
+        ).predict_interval(X_NEW, 0.8, method)
         for k in range(2):
-            alone = LSSVMRegressor(RBF(0.3)).fit(X, TARGETS["two"][:, k])
+            alone = KernelRegressor(RBF(0.3), mu=1e-3).fit(X, TARGETS["two"][:, k])
             assert_allclose(
                 both[:, k], evaluated(alone).predict_interval(X_NEW, 0.8, method), rtol=1e-9
             )
@@ -303,13 +307,13 @@ class TestIntervals:
     @pytest.mark.slow
     def test_scaled_is_the_jackknife_plus_on_local_scales(self, groups):
         k = RBF(0.3)
-        model = LSSVMRegressor(k, mu=MU).fit(X, NOISY, groups=groups)
+        model = KernelRegressor(k, mu=MU).fit(X, NOISY, groups=groups)
         number = np.arange(N) if groups is None else groups
         units = Units.of_numbers(number)
         R, F_new = np.empty((N, units.n_units)), np.empty((M, units.n_units))
 
         def refitted(rest):
-            return LSSVMRegressor(k, mu=MU * N / rest.sum()).fit(X[rest], NOISY[rest])
+            return KernelRegressor(k, mu=MU * N / rest.sum()).fit(X[rest], NOISY[rest])
 
         for i, rows in enumerate(units):
             out = np.isin(np.arange(N), rows)
@@ -330,7 +334,7 @@ class TestIntervals:
         assert np.abs(theirs - plain).max() > 0.05
 
     def test_options_change_the_answer(self):
-        model = LSSVMRegressor().fit(X, NOISY)
+        model = KernelRegressor(mu=1e-3).fit(X, NOISY)
         plain = evaluated(model).predict_interval(X_NEW)
         assert_array_equal(plain, evaluated(model).predict_interval(X_NEW, 0.9, "plus"))
         widths = [
@@ -344,10 +348,10 @@ class TestIntervals:
 
     def test_frames_and_pipelines(self):
         frame, new = (pd.DataFrame(A, columns=["a", "b", "c"]) for A in (X, X_NEW))
-        pipe = make_pipeline(StandardScaler(), LSSVMRegressor()).fit(frame, NOISY)
+        pipe = make_pipeline(StandardScaler(), KernelRegressor(mu=1e-3)).fit(frame, NOISY)
         ours = evaluated(pipe[-1]).predict_interval(pipe[:-1].transform(new))
         assert ours.shape == (M, 2)
-        model = LSSVMRegressor().fit(frame, NOISY)
+        model = KernelRegressor(mu=1e-3).fit(frame, NOISY)
         with pytest.raises(ValueError, match="feature names"):
             evaluated(model).predict_interval(new[["b", "a", "c"]])
 
@@ -363,7 +367,7 @@ def covered(method, heteroscedastic, n_repeats=60, n=40, m=100):
         X = rng.uniform(size=(n + m, 1))
         noise = 0.05 + X[:, 0] ** 2 if heteroscedastic else 0.3
         y = np.sin(6 * X[:, 0]) + noise * rng.normal(size=n + m)
-        model = LSSVMRegressor(RBF(8.0), mu=2e-3).fit(X[:n], y[:n])
+        model = KernelRegressor(RBF(8.0), mu=2e-3).fit(X[:n], y[:n])
         lower, upper = evaluated(model).predict_interval(X[n:], COVERAGE, method).T
         shares.append(np.mean((lower <= y[n:]) & (y[n:] <= upper)))
     return np.mean(shares), np.std(shares, ddof=1) / np.sqrt(n_repeats)
@@ -388,7 +392,7 @@ class TestCoverage:
             X = rng.uniform(size=(500, 1))
             y = np.sin(6 * X[:, 0]) + (0.02 + X[:, 0] ** 2) * rng.normal(size=500)
             quiet = X[200:, 0] < 0.4
-            model = LSSVMRegressor(RBF(8.0), mu=2e-3).fit(X[:200], y[:200])
+            model = KernelRegressor(RBF(8.0), mu=2e-3).fit(X[:200], y[:200])
             for method in inside:
                 lower, upper = evaluated(model).predict_interval(X[200:], 0.9, method).T
                 held = (lower <= y[200:]) & (y[200:] <= upper)
@@ -410,7 +414,7 @@ class TestCoverage:
         for seed in range(12):
             order = np.random.default_rng(seed).permutation(len(y))
             train, test = order[:100], order[100:]
-            model = LSSVMRegressor(RBF(0.1), mu=1e-5).fit(X[train], y[train])
+            model = KernelRegressor(RBF(0.1), mu=1e-5).fit(X[train], y[train])
             lower, upper = evaluated(model).predict_interval(X[test], 0.9, method).T
             shares.append(np.mean((lower <= y[test]) & (y[test] <= upper)))
         assert np.mean(shares) > 0.9 - 3 * np.std(shares, ddof=1) / np.sqrt(12)
@@ -426,7 +430,7 @@ class TestCoverage:
             X = rng.normal(size=(260, 2)) + 1.2 * np.column_stack([y == 1, y == 2])
             if np.bincount(y[:60], minlength=n_classes).min() < 4:
                 continue
-            model = LSSVMClassifier(RBF(0.3), mu=1e-2).fit(X[:60], y[:60])
+            model = KernelClassifier(RBF(0.3), mu=1e-2).fit(X[:60], y[:60])
             sets = evaluated(model).predict_set(X[60:], COVERAGE, class_conditional)
             held = sets[np.arange(200), y[60:]]
             shares.append(held.mean())
@@ -450,7 +454,7 @@ class TestCoverage:
         for seed in range(20):
             order = np.random.default_rng(seed).permutation(len(y))
             train, test = order[:150], order[150:]
-            model = LSSVMClassifier(RBF(0.1), mu=1e-3).fit(X[train], y[train])
+            model = KernelClassifier(RBF(0.1), mu=1e-3).fit(X[train], y[train])
             sets = evaluated(model).predict_set(X[test], 0.9, class_conditional)
             shares.append(sets[np.arange(68), np.searchsorted(model.classes_, y[test])].mean())
         assert np.mean(shares) > 0.9 - 3 * np.std(shares, ddof=1) / np.sqrt(20)
@@ -463,7 +467,7 @@ class TestSets:
     @pytest.mark.parametrize("class_conditional", [False, True])
     def test_against_a_loop(self, labels, weights, class_conditional):
         k = RBF(0.3)
-        model = LSSVMClassifier(k, mu=MU).fit(X, labels, WEIGHTS[weights])
+        model = KernelClassifier(k, mu=MU).fit(X, labels, WEIGHTS[weights])
         seen = np.flatnonzero(model.fit_weight_ > 0)
         codes = model.loo_.y
         at_new = refitted_outputs(model, k(X), k(X_NEW, X), codes)
@@ -490,7 +494,8 @@ class TestSets:
 
     def test_the_threshold_does_not_count(self):
         plain, moved = (
-            LSSVMClassifier(RBF(0.3), threshold=t).fit(X, LABELS["two classes"]) for t in (0, -0.5)
+            KernelClassifier(RBF(0.3), mu=1e-3, threshold=t).fit(X, LABELS["two classes"])
+            for t in (0, -0.5)
         )
         assert_array_equal(
             evaluated(plain).predict_set(X_NEW, 0.7), evaluated(moved).predict_set(X_NEW, 0.7)
@@ -499,9 +504,11 @@ class TestSets:
     def test_pure_noise_gives_large_sets_and_separated_classes_small_ones(self):
         rng = np.random.default_rng(0)
         X = rng.normal(size=(60, 2))
-        noise = LSSVMClassifier(RBF(0.3)).fit(X, np.arange(60) % 2)
+        noise = KernelClassifier(RBF(0.3), mu=1e-3).fit(X, np.arange(60) % 2)
         assert evaluated(noise).predict_set(X[:20], 0.95).sum(axis=1).mean() > 1.5
-        far = LSSVMClassifier(RBF(0.3)).fit(X + 9 * (np.arange(60) % 2)[:, None], np.arange(60) % 2)
+        far = KernelClassifier(RBF(0.3), mu=1e-3).fit(
+            X + 9 * (np.arange(60) % 2)[:, None], np.arange(60) % 2
+        )
         assert (evaluated(far).predict_set(X[:20], 0.9).sum(axis=1) <= 1).all()
 
 
@@ -510,33 +517,33 @@ class TestBadInput:
     def test_coverage(self, coverage):
         message = "coverage must be a number between 0 and 1, got"
         with pytest.raises(ValueError, match=message):
-            evaluated(LSSVMRegressor().fit(X, NOISY)).predict_interval(X_NEW, coverage)
+            evaluated(KernelRegressor(mu=1e-3).fit(X, NOISY)).predict_interval(X_NEW, coverage)
         for conditional in (False, True):
-            model = LSSVMClassifier().fit(X, LABELS["two classes"])
+            model = KernelClassifier(mu=1e-3).fit(X, LABELS["two classes"])
             with pytest.raises(ValueError, match=message):
                 evaluated(model).predict_set(X_NEW, coverage, conditional)
 
     def test_too_few_samples(self):
         with pytest.raises(ValueError, match=r"coverage of 0.99 needs 99 samples or more, got 24"):
-            evaluated(LSSVMRegressor().fit(X, NOISY)).predict_interval(X_NEW, 0.99)
-        zeros = LSSVMRegressor().fit(X, NOISY, WEIGHTS["zeros"])
+            evaluated(KernelRegressor(mu=1e-3).fit(X, NOISY)).predict_interval(X_NEW, 0.99)
+        zeros = KernelRegressor(mu=1e-3).fit(X, NOISY, WEIGHTS["zeros"])
         with pytest.raises(ValueError, match=r"needs 20 samples .* got 19: .* 0.95 at most"):
             evaluated(zeros).predict_interval(X_NEW, 0.951)
         assert evaluated(zeros).predict_interval(X_NEW, 0.95).shape == (M, 2)
-        model = LSSVMClassifier().fit(X, LABELS["two classes"])
+        model = KernelClassifier(mu=1e-3).fit(X, LABELS["two classes"])
         with pytest.raises(ValueError, match="needs 99 samples or more, got 24"):
             evaluated(model).predict_set(X_NEW, 0.99)
 
     def test_a_class_with_too_few_samples_is_named(self):
         labels = np.where(np.arange(N) == 3, "rare", "common")
-        model = LSSVMClassifier().fit(X, labels)
+        model = KernelClassifier(mu=1e-3).fit(X, labels)
         message = "Class 'rare': A coverage of 0.9 needs 9 samples or more, got 1"
         with pytest.raises(ValueError, match=message):
             evaluated(model).predict_set(X_NEW, 0.9, class_conditional=True)
         assert evaluated(model).predict_set(X_NEW, 0.9).shape == (M, 2)
 
     def test_two_samples_cannot_be_scaled(self):
-        model = LSSVMRegressor().fit(X[:2], NOISY[:2])
+        model = KernelRegressor(mu=1e-3).fit(X[:2], NOISY[:2])
         assert evaluated(model).predict_interval(X_NEW, 0.5).shape == (M, 2)
         with pytest.raises(ValueError, match="three samples of non-zero weight, got 2"):
             evaluated(model).predict_interval(X_NEW, 0.5, "scaled")
@@ -544,27 +551,27 @@ class TestBadInput:
     @pytest.mark.parametrize("method", ["Plus", None, 3, ["plus"]])
     def test_method(self, method):
         with pytest.raises(ValueError, match=r"Unknown method .* known are plus, minmax, scaled"):
-            evaluated(LSSVMRegressor().fit(X, NOISY)).predict_interval(X_NEW, method=method)
+            evaluated(KernelRegressor(mu=1e-3).fit(X, NOISY)).predict_interval(X_NEW, method=method)
 
     def test_class_conditional(self):
-        model = LSSVMClassifier().fit(X, LABELS["two classes"])
+        model = KernelClassifier(mu=1e-3).fit(X, LABELS["two classes"])
         with pytest.raises(ValueError, match="class_conditional must be True or False, got 'no'"):
             evaluated(model).predict_set(X_NEW, class_conditional="no")
 
     def test_not_fitted_and_other_features(self):
         with pytest.raises(NotFittedError):
-            LSSVMRegressor().predict_interval(X_NEW)
+            KernelRegressor(mu=1e-3).predict_interval(X_NEW)
         with pytest.raises(NotFittedError):
-            LSSVMClassifier().predict_set(X_NEW)
+            KernelClassifier(mu=1e-3).predict_set(X_NEW)
         with pytest.raises(ValueError, match="2 features"):
-            evaluated(LSSVMRegressor().fit(X, NOISY)).predict_interval(X_NEW[:, :2])
+            evaluated(KernelRegressor(mu=1e-3).fit(X, NOISY)).predict_interval(X_NEW[:, :2])
 
 
 PREDICTIONS = {
-    LSSVMClassifier: ("predict", "decision_function", "predict_set", "predict_proba"),
-    LSSVMClassifierCV: ("predict", "decision_function", "predict_set", "predict_proba"),
-    LSSVMRegressor: ("predict", "predict_interval"),
-    LSSVMRegressorCV: ("predict", "predict_interval"),
+    KernelClassifier: ("predict", "decision_function", "predict_set", "predict_proba"),
+    KernelClassifier: ("predict", "decision_function", "predict_set", "predict_proba"),
+    KernelRegressor: ("predict", "predict_interval"),
+    KernelRegressor: ("predict", "predict_interval"),
 }
 OTHERS = {
     "kernel": "linear",

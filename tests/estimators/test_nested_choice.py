@@ -9,10 +9,10 @@ from evaluated import evaluated
 from numpy.testing import assert_allclose, assert_array_equal
 from pairwise import pairwise
 
-from looms import LSSVMClassifierCV, LSSVMRegressorCV
+from looms import KernelClassifier, KernelRegressor, Search
 from looms._classes import class_indices
 from looms.calibration import class_probabilities, fit_calibrator
-from looms.calibration._calibrators import output_at_half
+from looms.calibration._calibrators import output_at
 from looms.conformal import jackknife_minmax, jackknife_plus, prediction_sets
 from looms.conformal._sets import class_margins
 from looms.criteria import as_criterion
@@ -62,7 +62,7 @@ def sparing(cases):
 
 
 def fitted(target, together, weight, **options):
-    estimator = LSSVMClassifierCV if "classes" in target else LSSVMRegressorCV
+    estimator = KernelClassifier if "classes" in target else KernelRegressor
     options = {"kernel": KERNELS, "search": "grid", **options, **TOGETHER[together]}
     groups = options.pop("groups", None)
     model = estimator(**options)
@@ -209,7 +209,7 @@ def test_classes_and_probabilities_are_set_without_the_rows(
         if threshold == "ber":
             limit = find_threshold(held_out, "ber")[0]
         elif target == "two classes":
-            limit = output_at_half(deciding, held_out.outputs)
+            limit = output_at(deciding, held_out.outputs)
         else:
             limit = deciding.thresholds(held_out.outputs[held_out.sample_weight > 0])
         f = anew.outputs(inner.point, out, rows)
@@ -251,7 +251,7 @@ def test_area_is_of_pairs_with_the_choice_made_without_both(target):
 
 def test_a_regressor_of_labels_predicts_numbers():
     y = np.where(X[:, 0] > 0, 1.0, -1.0)
-    nested = LSSVMRegressorCV(search="grid").fit(X, y).evaluate()._nested
+    nested = KernelRegressor(search=Search(method="grid")).fit(X, y).evaluate()._nested
     assert nested.decisions is None
     assert nested.auc is None
     assert "rmse" in repr(nested)

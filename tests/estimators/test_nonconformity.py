@@ -26,7 +26,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from looms import LSSVMClassifier, NonconformityClassifier
+from looms import KernelClassifier, NonconformityClassifier
 from looms.conformal._nonconformity import joint_p_values, within_standard_errors
 from looms.estimators._ensemble import EstimatorPool
 from looms.estimators._svm_grid import SVMGrid
@@ -36,7 +36,7 @@ GRID = {"C": [0.1, 10.0, 1000.0], "gamma": [0.03, 0.3, 3.0]}
 MIXED = [
     SVC(C=1.0),
     make_pipeline(StandardScaler(), LogisticRegression()),
-    LSSVMClassifier(mu=0.1),
+    KernelClassifier(mu=0.1),
 ]
 
 
@@ -142,7 +142,7 @@ def test_everything_follows_from_refitted_members(n_classes):
 def test_leave_one_out_calibration_is_refitting(n_classes):
     X, y = data(n_classes, 60)
     svc = SVC(C=10.0, gamma=0.3, tol=1e-6)
-    least_squares = LSSVMClassifier(mu=0.1, threshold="ber" if n_classes == 2 else 0.0)
+    least_squares = KernelClassifier(mu=0.1, threshold="balanced" if n_classes == 2 else 0.0)
     pool = [svc, clone(svc).set_params(decision_function_shape="ovo"), LogisticRegression()]
     model = NonconformityClassifier([*pool, least_squares], validation="loo").fit(X, y)
     np.testing.assert_array_equal(model.validation_, np.arange(60))

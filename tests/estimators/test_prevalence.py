@@ -7,7 +7,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from looms import SVCCV, LSSVMClassifier, PrevalenceClassifier
+from looms import SVCCV, KernelClassifier, PrevalenceClassifier
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(90, 2))
@@ -22,8 +22,8 @@ WEIGHT = rng.uniform(0.3, 3.0, size=90)
 @pytest.mark.parametrize(
     "machine",
     [
-        LSSVMClassifier("linear", class_weight="balanced"),
-        LSSVMClassifier("linear", calibration="isotonic"),
+        KernelClassifier("linear", mu=1e-3, class_weight="balanced"),
+        KernelClassifier("linear", mu=1e-3, calibration="isotonic"),
         SVCCV("linear", param_grid={"C": [1.0]}, search="grid", class_weight="balanced"),
         SVCCV("linear", param_grid={"C": [1.0]}, search="grid", selection_weight="balanced"),
     ],
@@ -51,7 +51,7 @@ def test_it_is_the_classifier_of_the_same_densities_with_these_priors(priors):
 
 
 def test_of_two_classes_the_threshold_moves_by_the_log_odds():
-    machine = LSSVMClassifier("linear").fit(X, TWO)
+    machine = KernelClassifier("linear", mu=1e-3).fit(X, TWO)
     share = np.mean(TWO == "yes")
     model = PrevalenceClassifier(machine, {"yes": 0.05})
     shift = np.log(0.05 / 0.95) - np.log(share / (1 - share))
@@ -64,7 +64,7 @@ def test_of_two_classes_the_threshold_moves_by_the_log_odds():
 
 
 def test_classes_that_are_not_named_have_the_rest_in_their_proportions():
-    pipeline = make_pipeline(StandardScaler(), LSSVMClassifier("linear")).fit(X, THREE)
+    pipeline = make_pipeline(StandardScaler(), KernelClassifier("linear", mu=1e-3)).fit(X, THREE)
     model = PrevalenceClassifier(pipeline, {1: 0.8})
     counts = np.bincount(THREE)
     rest = 0.2 / (counts[0] + counts[2])
@@ -80,14 +80,16 @@ def test_classes_that_are_not_named_have_the_rest_in_their_proportions():
     ],
 )
 def test_prevalences_that_are_none_are_refused(prevalence, message):
-    machine = LSSVMClassifier("linear").fit(X, TWO)
+    machine = KernelClassifier("linear", mu=1e-3).fit(X, TWO)
     with pytest.raises(ValueError, match=message):
         PrevalenceClassifier(machine, prevalence).predict_proba(X_NEW)
 
 
 def test_of_other_classifiers_the_training_prevalences_must_be_given():
     other = GaussianNB().fit(X, TWO)
-    other.machine_ = LSSVMClassifier("linear").fit(X, TWO)  # whose probabilities are not those
+    other.machine_ = KernelClassifier("linear", mu=1e-3).fit(
+        X, TWO
+    )  # whose probabilities are not those
     with pytest.raises(ValueError, match="training_prevalence must be given: GaussianNB"):
         PrevalenceClassifier(other, {"yes": 0.1}).predict(X_NEW)
     with pytest.raises(ValueError, match=r"the share of every class; \['no'\] are missing"):

@@ -13,7 +13,7 @@ from sklearn.model_selection import TunedThresholdClassifierCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from looms import LSSVMClassifier, LSSVMClassifierCV
+from looms import KernelClassifier
 from looms.calibration import (
     class_probabilities,
     fit_calibrator,
@@ -23,8 +23,9 @@ from looms.calibration import (
 )
 from looms.calibration._calibrators import CALIBRATIONS
 from looms.criteria import balanced_error_rate
+from looms.estimators import CandidatesClassifier
 from looms.model_files import load_model, save_model
-from looms.threshold import Cost, FBeta, RequiredPrecision, RequiredRecall, find_threshold
+from looms.threshold import Cost, FBeta, Precision, Recall, find_threshold
 
 N = 80
 rng = np.random.default_rng(0)
@@ -35,7 +36,7 @@ WEIGHT = rng.uniform(0.3, 3.0, size=N)
 TWO = np.where(NOISY > 0.5, "yes", "no")
 THREE = np.digitize(NOISY, [-0.5, 0.6])
 
-each_classifier = pytest.mark.parametrize("Estimator", [LSSVMClassifier, LSSVMClassifierCV])
+each_classifier = pytest.mark.parametrize("Estimator", [KernelClassifier, KernelClassifier])
 each_calibration = pytest.mark.parametrize("calibration", CALIBRATIONS)
 
 
@@ -64,7 +65,9 @@ def test_one_calibrator_is_fitted_for_each_candidate(monkeypatch):
         return fitted[-1]
 
     monkeypatch.setattr("looms.estimators._classifier.fit_calibrator", noted)
-    model = LSSVMClassifierCV(["linear", "rbf"], cv=np.arange(len(X))).fit(X, TWO)
+    model = CandidatesClassifier(["linear", "rbf"], combine="best", cv=np.arange(len(X))).fit(
+        X, TWO
+    )
     assert len(fitted) == 2
     assert model.calibrator_ is fitted[model.best_index_]
 
@@ -96,10 +99,10 @@ def test_of_several_classes_the_one_predicted_is_the_most_probable(Estimator, ca
 
 
 def test_a_half_need_not_be_the_threshold():
-    model = LSSVMClassifier("linear", threshold=-0.7).fit(X, TWO)
+    model = KernelClassifier("linear", mu=1e-3, threshold=-0.7).fit(X, TWO)
     likely = model.classes_[model.predict_proba(X_NEW).argmax(axis=1)]
     assert (likely != model.predict(X_NEW)).any()
-    plain = LSSVMClassifier("linear").fit(X, TWO)
+    plain = KernelClassifier("linear", mu=1e-3).fit(X, TWO)
     assert_array_equal(plain.predict_proba(X_NEW), model.predict_proba(X_NEW))
 
 
@@ -115,7 +118,7 @@ def test_a_weight_of_zero_takes_no_part(Estimator):
 
 def test_a_model_that_learns_nothing_gives_the_share_of_each_class():
     y = np.repeat([0, 1], [60, 20])
-    model = LSSVMClassifier("linear", mu=1e6).fit(X, y)
+    model = KernelClassifier("linear", mu=1e6).fit(X, y)
     assert fit_sigmoid(model.loo_.outputs, 2 * y - 1).slope > 0
     assert_allclose(model.predict_proba(X_NEW)[:, 1], 0.25, atol=0.02)
 
@@ -146,7 +149,7 @@ def test_unknown_calibration(Estimator, calibration):
 @each_calibration
 @pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
 def test_model_files_keep_them(calibration, y, tmp_path):
-    model = make_pipeline(StandardScaler(), LSSVMClassifierCV("linear", calibration=calibration))
+    model = make_pipeline(StandardScaler(), KernelClassifier("linear", calibration=calibration))
     if y is TWO:
         model.set_params(lssvmclassifiercv__threshold=FBeta(2.0))
     model.fit(X, y)
@@ -159,16 +162,16 @@ def test_model_files_keep_them(calibration, y, tmp_path):
 
 def test_separable_classes_and_a_class_of_one():
     y = np.where(X[:, 0] > 0, 1, 0)
-    model = LSSVMClassifier("linear").fit(X + 100 * y[:, None], y)
+    model = KernelClassifier("linear", mu=1e-3).fit(X + 100 * y[:, None], y)
     p = model.predict_proba(np.vstack([X + 100, X - 1e9]))
     assert np.isfinite(model.predict_log_proba(X - 1e9)).all()
     assert (p[:N, 1] > 0.95).all()
-    alone = LSSVMClassifier("linear").fit(X, np.arange(N) == 3)
+    alone = KernelClassifier("linear", mu=1e-3).fit(X, np.arange(N) == 3)
     assert alone.predict_proba(X_NEW)[:, 1].mean() < 0.1
 
 
 class TestThresholds:
-    RULES = ("f1", FBeta(3.0), Cost(1, 6), RequiredPrecision(0.8), RequiredRecall(0.95))
+    RULES = ("f1", FBeta(3.0), Cost(1, 6), Precision(0.8), Recall(0.95))
 
     @each_classifier
     @pytest.mark.parametrize("rule", RULES, ids=str)
@@ -180,9 +183,9 @@ class TestThresholds:
 
     def test_requirements_are_met_leaving_one_out(self):
         y = TWO == "yes"
-        model = LSSVMClassifier("linear", threshold=RequiredRecall(0.95)).fit(X, y)
+        model = KernelClassifier("linear", mu=1e-3, threshold=Recall(0.95)).fit(X, y)
         assert recall_score(y, model.loo_.outputs > model.threshold_) >= 0.95
-        model = LSSVMClassifier("linear", threshold=RequiredPrecision(0.8)).fit(X, y)
+        model = KernelClassifier("linear", mu=1e-3, threshold=Precision(0.8)).fit(X, y)
         assert precision_score(y, model.loo_.outputs > model.threshold_) >= 0.8
 
     @each_classifier
@@ -196,19 +199,19 @@ class TestThresholds:
         y = np.r_[np.zeros(30), np.ones(10)]
         y[0], x = 1, np.arange(40.0)[:, None]
         x[3] = 80.0
-        model = Estimator("linear", threshold=RequiredPrecision(1.0))
+        model = Estimator("linear", threshold=Precision(1.0))
         with pytest.warns(
             UserWarning, match="No threshold reaches a leave-one-out precision of 1;"
         ):
             model.fit(x, y)
-        assert model.threshold_ == find_threshold(model.loo_, RequiredPrecision(1.0))[0]
+        assert model.threshold_ == find_threshold(model.loo_, Precision(1.0))[0]
 
     @each_classifier
     def test_that_warning_comes_last_and_points_to_the_user(self, Estimator):
         y = np.r_[np.zeros(30), np.ones(10)]
         y[0], x = 1, np.arange(40.0)[:, None]
         x[3] = 80.0
-        model = Estimator("linear", threshold=RequiredPrecision(1.0))
+        model = Estimator("linear", threshold=Precision(1.0))
         with pytest.warns(UserWarning, match="No threshold reaches") as caught:
             model.fit(x, y)
         assert {w.filename for w in caught} == {__file__}
@@ -226,7 +229,7 @@ class TestThresholds:
     def test_candidates_compete_by_what_the_threshold_is_for(self):
         options = {"criterion": ["press", "wmw", "hinge"], "kernel": ["linear", "rbf"]}
         options["cv"] = np.arange(len(X))
-        model = LSSVMClassifierCV(**options, threshold=Cost(1, 6)).fit(X, TWO)
+        model = KernelClassifier(threshold=Cost(1, 6), **options).fit(X, TWO)
         scores = [candidate.score for candidate in model.candidates_]
         assert model.best_index_ == np.argmin(scores)
         assert scores[model.best_index_] == find_threshold(model.loo_, Cost(1, 6))[1]
@@ -246,23 +249,27 @@ class TestWhatScikitLearnRefuses:
     """Both leave one out only here."""
 
     def test_calibration(self):
-        refused = CalibratedClassifierCV(LSSVMClassifier("linear", calibration=None), cv=OneOut())
+        refused = CalibratedClassifierCV(
+            KernelClassifier("linear", mu=1e-3, calibration=None), cv=OneOut()
+        )
         with pytest.raises(ValueError, match="LeaveOneOut cross-validation does not allow"):
             refused.fit(X, TWO)
-        assert LSSVMClassifier("linear").fit(X, TWO).predict_proba(X).shape == (N, 2)
+        assert KernelClassifier("linear", mu=1e-3).fit(X, TWO).predict_proba(X).shape == (N, 2)
 
     @pytest.mark.slow
     @pytest.mark.filterwarnings("ignore::UserWarning")  # it has many, of test splits of one class
     def test_threshold(self):
-        model = LSSVMClassifier("linear", calibration=None)
+        model = KernelClassifier("linear", mu=1e-3, calibration=None)
         refused = TunedThresholdClassifierCV(model, scoring="balanced_accuracy", cv=OneOut())
         with pytest.raises(ValueError, match="impossible to optimize the decision threshold"):
             refused.fit(X[::8], TWO[::8])
-        assert LSSVMClassifier("linear", threshold="ber").fit(X, TWO).threshold_ != 0
+        assert KernelClassifier("linear", mu=1e-3, threshold="balanced").fit(X, TWO).threshold_ != 0
 
 
 def test_with_scorers_of_scikit_learn():
-    scores = cross_val_score(LSSVMClassifier("linear"), X, TWO, scoring="neg_log_loss", cv=4)
+    scores = cross_val_score(
+        KernelClassifier("linear", mu=1e-3), X, TWO, scoring="neg_log_loss", cv=4
+    )
     assert (scores > -0.69).all()
 
 
@@ -272,7 +279,7 @@ def test_log_loss_leaving_one_out_is_that_of_refits_on_real_data(data_folder):
     table = pd.read_csv(data_folder / "haberman.csv")
     features, y = table.drop(columns="target").to_numpy(float), table["target"].to_numpy()
     features = StandardScaler().fit_transform(features)
-    model = LSSVMClassifier(mu=1e-2).fit(features, y)
+    model = KernelClassifier(mu=1e-2).fit(features, y)
     p = loo_probabilities(model.loo_)
     refitted = []
     for i in range(50):

@@ -5,7 +5,7 @@ import pytest
 from evaluated import evaluated
 from numpy.testing import assert_allclose
 
-from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
+from looms import KernelClassifier, KernelRegressor
 from looms.blocks import ArrayBlocks
 from looms.diagnostics import case_deletion
 from looms.estimators import _search
@@ -23,19 +23,19 @@ CLASSES = np.where(NUMBERS > 0, "yes", "no")
 
 
 def regressor(**options):
-    return LSSVMRegressorCV(**{"rank": 60, **options})
+    return KernelRegressor(**{"rank": 60, **options})
 
 
 def classifier(**options):
-    return LSSVMClassifierCV(**{"rank": 60, **options})
+    return KernelClassifier(**{"rank": 60, **options})
 
 
 @pytest.mark.parametrize("groups", [None, np.arange(60) // 4 % 11, np.arange(60) // 30])
 def test_intervals_on_as_many_landmarks_as_rows_are_those_of_the_kernel_matrix(groups):
     S, y = X[:60], NUMBERS[:60]
     low = regressor(kernel="matern12", rank=60).fit(S, y, groups=groups)
-    whole = LSSVMRegressor(low.kernel_, mu=low.mu_).fit(S, y, groups=groups)
-    alone = LSSVMRegressor(low.kernel_, mu=low.mu_).fit(S, y)
+    whole = KernelRegressor(low.kernel_, mu=low.mu_).fit(S, y, groups=groups)
+    alone = KernelRegressor(low.kernel_, mu=low.mu_).fit(S, y)
     for method in ("plus", "minmax", "scaled")[: 3 if groups is None or groups.max() > 1 else 1]:
         ours = evaluated(low).predict_interval(X[N:], 0.8, method)
         assert_allclose(ours, evaluated(whole).predict_interval(X[N:], 0.8, method), rtol=1e-6)
@@ -73,7 +73,7 @@ def test_rows_in_blocks_give_what_a_matrix_gives(tmp_path):
     again = load_model(tmp_path / "m.skops").model
     for new in (X[N:], ArrayBlocks(X[N:])):
         assert_allclose(again.predict(new), other.predict(X[N:]), rtol=1e-12)
-    with pytest.raises(ValueError, match="X has 3 features, but LSSVMRegressorCV is expecting 4"):
+    with pytest.raises(ValueError, match="X has 3 features, but KernelRegressor is expecting 4"):
         again.predict(ArrayBlocks(X[N:, :3]))
     with pytest.raises(ValueError, match="a saved machine does not hold those that were in blocks"):
         evaluated(again).predict_interval(X[N:])
@@ -118,7 +118,7 @@ def test_scores_are_those_of_the_whole_kernel_matrix_on_as_many_landmarks(groupe
     rows, y, weight = X[:200], CLASSES[:200], RNG.uniform(0.5, 2.0, 200)
     groups = np.arange(200) // 3 if grouped else None
     model = classifier(rank=200).fit(rows, y, weight, groups=groups)
-    whole = LSSVMClassifier(model.kernel_, mu=model.mu_).fit(rows, y, weight, groups=groups)
+    whole = KernelClassifier(model.kernel_, mu=model.mu_).fit(rows, y, weight, groups=groups)
     assert model.evaluate() == pytest.approx(whole.evaluate(), rel=1e-4)
     assert model.evaluate().standard_errors == pytest.approx(
         whole.evaluate().standard_errors, rel=1e-4
@@ -137,7 +137,7 @@ def test_scores_of_rows_in_blocks_are_of_ten_folds(grouped):
     for k in range(10):
         out, rest = folds == k, folds != k
         mu = model.mu_ * weight.sum() / weight[rest].sum()
-        one = LSSVMClassifier(model.kernel_, mu=mu).fit(rows[rest], y[rest], weight[rest])
+        one = KernelClassifier(model.kernel_, mu=mu).fit(rows[rest], y[rest], weight[rest])
         above, f = labels[out] == 1, one.decision_function(rows[out])
         w = np.outer(weight[out][above], weight[out][~above])
         right += (w * (f[above][:, None] > f[~above])).sum()
@@ -162,7 +162,7 @@ def test_outputs_that_lean_away_from_their_class_are_no_errors(seed):
 @pytest.mark.slow
 def test_without_folds_that_have_both_classes_there_is_no_area():
     y = np.where(np.arange(N) < 2, "yes", "no")
-    model = classifier(threshold="ber").fit(ArrayBlocks(X[:N]), y)
+    model = classifier(threshold="balanced").fit(ArrayBlocks(X[:N]), y)
     assert np.isnan([model.evaluate()["auc"], model.evaluate().standard_errors["auc"]]).all()
     by_key = {one["key"]: one["value"] for one in summary(model)["loo"]["figures"]}
     assert by_key["auc"] is None

@@ -6,7 +6,7 @@ from evaluated import evaluated
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from looms import LSSVMClassifierCV, LSSVMRegressorCV
+from looms import KernelClassifier, KernelRegressor, Search
 from looms.conformal import jackknife_plus
 from looms.folds import GapKFold
 from looms.kernels import Matern
@@ -62,7 +62,7 @@ def anew(model, y, rest, options):
     """The machine tuned without some rows, with the shares of the classes of all."""
     weight = np.ones(N) if options.get("weight") is None else options["weight"]
     groups, own = options.get("groups"), weight[rest]
-    if isinstance(model, LSSVMClassifierCV):
+    if isinstance(model, KernelClassifier):
         own = own * [weight[y == c].sum() / own[y[rest] == c].sum() for c in y[rest]]
     rank = None if model.rank is None else min(model.rank, len(rest))
     machine = clone(model).set_params(rank=rank)
@@ -76,7 +76,7 @@ def anew(model, y, rest, options):
 )
 def test_numbers_and_intervals_are_of_machines_tuned_without_the_fold(options, tmp_path):
     options = OPTIONS[options]
-    model = fitted(LSSVMRegressorCV, SIGNAL, options)
+    model = fitted(KernelRegressor, SIGNAL, options)
     nested = model.evaluate()._nested
     if "groups" in options:
         groups = options["groups"]
@@ -115,7 +115,7 @@ def test_numbers_and_intervals_are_of_machines_tuned_without_the_fold(options, t
 def test_classes_and_probabilities_are_of_machines_tuned_without_the_fold(options):
     options = OPTIONS[options]
     y = np.where(SIGNAL > 0.3, "yes", "no")
-    model = fitted(LSSVMClassifierCV, y, options)
+    model = fitted(KernelClassifier, y, options)
     nested = model.evaluate()._nested
     right = total = 0.0
     for k in np.unique(nested.folds):
@@ -141,7 +141,9 @@ def test_classes_and_probabilities_are_of_machines_tuned_without_the_fold(option
 
 @pytest.mark.slow
 def test_a_grid_with_windows_is_chosen_anew_without_each():
-    model = LSSVMRegressorCV("linear", search="grid", cv=GapKFold(4, gap=2)).fit(X, SIGNAL)
+    model = KernelRegressor("linear", cv=GapKFold(4, gap=2), search=Search(method="grid")).fit(
+        X, SIGNAL
+    )
     assert model.evaluate()._nested.units.n_units == 4
     assert not model.evaluate()._nested.in_closed_form
 
@@ -149,6 +151,6 @@ def test_a_grid_with_windows_is_chosen_anew_without_each():
 @pytest.mark.slow
 def test_landmarks_of_many_rows_have_nested_scores_if_asked_for():
     rows, y = RNG.normal(size=(1100, 2)), RNG.normal(size=1100)
-    model = LSSVMRegressorCV("linear", rank=3).fit(rows, y)
+    model = KernelRegressor("linear", n_landmarks=3).fit(rows, y)
     assert model.evaluate(nested=False)._nested is None
     assert model.evaluate()._nested is not None

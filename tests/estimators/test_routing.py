@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import looms
-from looms import LSSVMClassifierCV
+from looms import KernelClassifier, Search
 
 RNG = np.random.default_rng(0)
 GROUPS = np.repeat(np.arange(24), 4)
@@ -39,7 +39,7 @@ def routing():
 
 def pipeline(**asked):
     """Pipeline whose machine asks for these in its fit."""
-    machine = LSSVMClassifierCV(search="grid")
+    machine = KernelClassifier(search=Search(method="grid"))
     return make_pipeline(
         StandardScaler().set_fit_request(sample_weight=False), machine.set_fit_request(**asked)
     )
@@ -48,7 +48,7 @@ def pipeline(**asked):
 def machine_fitted(rows=slice(None), **passed):
     """The machine of the pipeline, fitted by hand."""
     scaled = StandardScaler().fit_transform(X[rows])
-    machine = LSSVMClassifierCV(search="grid")
+    machine = KernelClassifier(search=Search(method="grid"))
     return machine.fit(scaled, Y[rows], **{name: v[rows] for name, v in passed.items()})
 
 

@@ -21,10 +21,10 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from looms import LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
+from looms import KernelClassifier, KernelRegressor, Search
 from looms._classes import class_indices
 from looms.calibration import fit_calibrator
-from looms.calibration._calibrators import output_at_half
+from looms.calibration._calibrators import output_at
 from looms.conformal import jackknife_minmax, jackknife_plus, prediction_sets
 from looms.conformal._sets import class_margins
 from looms.folds import GapKFold
@@ -66,7 +66,7 @@ pytestmark = [
 
 
 def machine(target, **options):
-    estimator = LSSVMClassifierCV if "classes" in target else LSSVMRegressorCV
+    estimator = KernelClassifier if "classes" in target else KernelRegressor
     return estimator(**{"max_iter": 10, **options})
 
 
@@ -77,7 +77,7 @@ def refitted(model, fold, K, new=None):
     """
     w = model.fit_weight_
     rest = np.setdiff1d(np.flatnonzero(w), fold)
-    given = LSSVMRegressor(
+    given = KernelRegressor(
         "precomputed", mu=model.mu_ * w.sum() / w[rest].sum(), fit_intercept=model.fit_intercept_
     ).fit(K[np.ix_(rest, rest)], model.loo_.y[rest], sample_weight=w[rest])
     return given.predict((K[fold] if new is None else new)[:, rest])
@@ -219,7 +219,7 @@ def test_threshold_and_probabilities_are_of_the_outputs_held_out(options):
             fit_calibrator(model.loo_, "sigmoid").slope, rel=1e-4
         )
         if threshold is None:
-            assert model.threshold_ == pytest.approx(output_at_half(calibrator, held_out.outputs))
+            assert model.threshold_ == pytest.approx(output_at(calibrator, held_out.outputs))
         else:
             assert model.threshold_ == pytest.approx(find_threshold(held_out, "ber")[0])
 
@@ -230,10 +230,10 @@ class TestSplits:
         weight = np.where(np.arange(N) % 3 == 0, 0.0, 1.0)
         masks = [[np.isin(np.arange(N), part) for part in split] for split in SPLITS]
         for cv in (SPLITS, masks, FIFTHS, np.stack([FIFTHS, FIFTHS]), PredefinedSplit(FIFTHS)):
-            model = LSSVMRegressorCV(cv=cv).fit(X, SIGNAL, sample_weight=weight)
+            model = KernelRegressor(cv=cv).fit(X, SIGNAL, sample_weight=weight)
             assert_array_equal(model.units_.codes[0], np.where(weight > 0, FIFTHS, -1))
             kept = weight > 0
-            alone = LSSVMRegressorCV(cv=FIFTHS[kept]).fit(X[kept], SIGNAL[kept])
+            alone = KernelRegressor(cv=FIFTHS[kept]).fit(X[kept], SIGNAL[kept])
             assert model.mu_ == pytest.approx(alone.mu_)
 
     @pytest.mark.slow
@@ -241,8 +241,8 @@ class TestSplits:
         weight = np.where(np.arange(N) % 3 == 0, 0.0, 1.0)
         kept = weight > 0
         for cv in (3, "2x2"):
-            model = LSSVMRegressorCV(cv=cv).fit(X, SIGNAL, sample_weight=weight)
-            alone = LSSVMRegressorCV(cv=cv).fit(X[kept], SIGNAL[kept])
+            model = KernelRegressor(cv=cv).fit(X, SIGNAL, sample_weight=weight)
+            alone = KernelRegressor(cv=cv).fit(X[kept], SIGNAL[kept])
             assert_array_equal(model.units_.codes[:, kept], alone.units_.codes)
             assert_allclose(model.held_out_.outputs[kept], alone.held_out_.outputs, rtol=1e-7)
 
@@ -261,7 +261,7 @@ class TestSplits:
     )
     @pytest.mark.filterwarnings("ignore:The groups parameter is ignored")
     def test_what_cannot_be_held_out_is_refused_before_any_work(self, cv, groups, message):
-        model = LSSVMClassifierCV(cv=cv)
+        model = KernelClassifier(cv=cv)
         with pytest.raises(ValueError, match=message):
             model.fit(X, TARGETS["two classes"], groups=groups)
         assert not hasattr(model, "kernel_")
@@ -269,9 +269,9 @@ class TestSplits:
     def test_a_grid_is_chosen_from_by_one_criterion_without_a_prior(self):
         for options in ({"prior": True}, {"criterion": ["press", "press"]}):
             with pytest.raises(ValueError, match="search='grid' compares its candidates by one"):
-                LSSVMRegressorCV(search="grid", **options).fit(X, SIGNAL)
+                KernelRegressor(search=Search(method="grid"), **options).fit(X, SIGNAL)
         with pytest.raises(ValueError, match="known are gradient, grid"):
-            LSSVMRegressorCV(search="random").fit(X, SIGNAL)
+            KernelRegressor(search=Search(method="random")).fit(X, SIGNAL)
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -312,11 +312,11 @@ class TestRouting:
             yield
 
     def plain(self, rows, **options):
-        model = LSSVMRegressorCV("linear", **options)
+        model = KernelRegressor("linear", **options)
         return model.fit(X[rows], SIGNAL[rows], groups=GROUPS[rows])
 
     def test_a_pipeline_passes_them_on_when_asked(self):
-        machine = LSSVMRegressorCV("linear")
+        machine = KernelRegressor("linear")
         expected = self.plain(slice(None))
         asked = make_pipeline(FunctionTransformer(), clone(machine).set_fit_request(groups=True))
         asked.fit(X, SIGNAL, groups=GROUPS)
@@ -327,11 +327,11 @@ class TestRouting:
             renamed.fit(X, SIGNAL, patient=GROUPS)[-1].units_.clusters, asked[-1].units_.clusters
         )
         with pytest.raises(UnsetMetadataPassedError, match="groups"):
-            make_pipeline(LSSVMRegressorCV()).fit(X, SIGNAL, groups=GROUPS)
+            make_pipeline(KernelRegressor()).fit(X, SIGNAL, groups=GROUPS)
 
     @pytest.mark.slow
     def test_searches_and_cross_validation_split_them_with_the_rows(self):
-        model = LSSVMRegressorCV("linear").set_fit_request(groups=True)
+        model = KernelRegressor("linear").set_fit_request(groups=True)
         outer = GroupKFold(4)
         grid = GridSearchCV(model, {"fit_intercept": [True, False]}, cv=outer)
         grid.fit(X, SIGNAL, groups=GROUPS)

@@ -14,15 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler, scale
 
-from looms import (
-    SVCCV,
-    BoundWarning,
-    LSSVMClassifier,
-    LSSVMClassifierCV,
-    LSSVMRegressor,
-    LSSVMRegressorCV,
-    ScalesWarning,
-)
+from looms import SVCCV, BoundWarning, KernelClassifier, KernelRegressor, ScalesWarning, Search
 from looms.criteria import (
     DIFFERENTIABLE,
     PRESS,
@@ -30,6 +22,7 @@ from looms.criteria import (
     as_criterion,
     balanced_error_rate,
 )
+from looms.estimators import CandidatesClassifier, CandidatesRegressor
 from looms.kernels import ARD, RBF, Linear, Polynomial
 from looms.optimize import Outcome
 from looms.report import cautions
@@ -66,9 +59,9 @@ class TestWhatIsChosen:
     @pytest.mark.parametrize("labels", [LABELS, THREE], ids=["two classes", "three classes"])
     @pytest.mark.slow
     def test_classifier_is_the_machine_with_its_hyper_parameters(self, labels, weight):
-        model = LSSVMClassifierCV(["rbf", "linear"], class_weight="balanced")
+        model = CandidatesClassifier(["rbf", "linear"], combine="best", class_weight="balanced")
         model.fit(X, labels, sample_weight=weight)
-        given = LSSVMClassifier(model.kernel_, mu=model.mu_, class_weight="balanced")
+        given = KernelClassifier(model.kernel_, mu=model.mu_, class_weight="balanced")
         given.fit(X, labels, sample_weight=weight)
         assert_allclose(model.dual_coef_, given.dual_coef_, rtol=1e-6)
         assert_allclose(model.loo_.outputs, given.loo_.outputs, rtol=1e-6)
@@ -77,16 +70,16 @@ class TestWhatIsChosen:
 
     @pytest.mark.parametrize("fit_intercept", [True, False])
     def test_regressor_is_the_machine_with_its_hyper_parameters(self, fit_intercept):
-        model = LSSVMRegressorCV("ard", fit_intercept=fit_intercept)
+        model = KernelRegressor("ard", fit_intercept=fit_intercept)
         model.fit(X, Y, sample_weight=WEIGHT)
-        given = LSSVMRegressor(model.kernel_, mu=model.mu_, fit_intercept=fit_intercept)
+        given = KernelRegressor(model.kernel_, mu=model.mu_, fit_intercept=fit_intercept)
         given.fit(X, Y, sample_weight=WEIGHT)
         assert_allclose(model.predict(X_NEW), given.predict(X_NEW), rtol=1e-6)
         assert_allclose(model.loo_.outputs, given.loo_.outputs, rtol=1e-6)
 
     @pytest.mark.parametrize("criterion", DIFFERENTIABLE)
     def test_the_value_is_the_criterion_on_loo(self, criterion):
-        model = LSSVMClassifierCV(criterion=criterion).fit(X, LABELS, sample_weight=WEIGHT)
+        model = KernelClassifier(search=Search(criterion)).fit(X, LABELS, sample_weight=WEIGHT)
         expected = as_criterion(criterion).evaluate(*model.loo_)
         assert model.selection_.value == pytest.approx(expected.value, rel=1e-9)
         assert model.selection_.standard_error == pytest.approx(expected.standard_error, rel=1e-9)
@@ -95,7 +88,7 @@ class TestWhatIsChosen:
     @pytest.mark.parametrize("criterion", ["press", "wmw", "hinge"])
     def test_it_is_close_to_the_best_of_a_fine_grid(self, criterion):
         X, y = breast_cancer()
-        model = LSSVMClassifierCV(criterion=criterion).fit(X, y)
+        model = KernelClassifier(search=Search(criterion)).fit(X, y)
         objective = Objective(X, np.where(y == 1, 1.0, -1.0), criterion=criterion)
         best = self.grid_minimum(objective)
         assert model.selection_.value < best + 0.15 * model.selection_.standard_error
@@ -103,7 +96,7 @@ class TestWhatIsChosen:
     @pytest.mark.slow
     def test_it_is_close_to_the_best_of_a_fine_grid_in_regression(self):
         X, y = diabetes()
-        model = LSSVMRegressorCV().fit(X, y)
+        model = KernelRegressor().fit(X, y)
         best = self.grid_minimum(Objective(X, y))
         assert model.selection_.value < best + 0.15 * model.selection_.standard_error
 
@@ -121,7 +114,7 @@ class TestWhatIsChosen:
         rng = np.random.default_rng(7)
         X = rng.normal(size=(150, 8)) * [1, 100, 1, 1, 0.01, 1, 1, 1]
         y = np.sin(2 * X[:, 0]) + np.cos(200 * X[:, 4]) + 0.2 * rng.normal(size=150)
-        model = LSSVMRegressorCV(["rbf", "ard"]).fit(X, y)
+        model = CandidatesRegressor(["rbf", "ard"], combine="best").fit(X, y)
         assert isinstance(model.kernel_, ARD)
         relevance = model.kernel_.gammas * X.var(axis=0)
         assert set(np.argsort(relevance)[-2:]) == {0, 4}
@@ -134,7 +127,7 @@ class TestWhatIsChosen:
         seen = weight > 0
         spoilt = X.copy()
         spoilt[~seen] *= 30
-        model = LSSVMClassifierCV(class_weight="balanced", threshold="ber")
+        model = KernelClassifier(class_weight="balanced", threshold="balanced")
         model.fit(spoilt, LABELS, sample_weight=weight)
         without = clone(model).fit(X[seen], LABELS[seen], sample_weight=weight[seen])
         assert_allclose(model.decision_function(X_NEW), without.decision_function(X_NEW), rtol=1e-7)
@@ -147,7 +140,7 @@ class TestCandidates:
     @pytest.mark.slow
     def test_table(self):
         kernels, criteria = ["linear", "rbf"], ["press", "wmw"]
-        model = LSSVMClassifierCV(kernels, criteria).fit(X, LABELS)
+        model = KernelClassifier(kernels, search=Search(criteria)).fit(X, LABELS)
         table = pd.DataFrame(model.candidates_)
         assert list(table["criterion"]) == ["press", "wmw", "press", "wmw"]
         assert [type(k) for k in table["kernel"]] == [Linear, Linear, RBF, RBF]
@@ -165,11 +158,14 @@ class TestCandidates:
     @pytest.mark.parametrize("threshold", [0.0, "ber"])
     @pytest.mark.parametrize("selection_weight", [None, "balanced"])
     def test_the_smallest_balanced_error_is_chosen(self, threshold, selection_weight):
-        model = LSSVMClassifierCV(
-            ["linear", "rbf", "quadratic"],
-            ["press", "squared_hinge"],
+        model = CandidatesClassifier(
+            [
+                KernelClassifier(k, search=Search(c))
+                for k in ["linear", "rbf", "quadratic"]
+                for c in ["press", "squared_hinge"]
+            ],
+            combine="best",
             threshold=threshold,
-            selection_weight=selection_weight,
             cv=EACH_ROW,
         )
         model.fit(X, LABELS, sample_weight=WEIGHT)
@@ -185,7 +181,7 @@ class TestCandidates:
         )
 
     def test_the_smallest_press_is_chosen(self):
-        model = LSSVMRegressorCV(["linear", "rbf", "cubic"], cv=EACH_ROW)
+        model = CandidatesRegressor(["linear", "rbf", "cubic"], combine="best", cv=EACH_ROW)
         model.fit(X, Y, sample_weight=WEIGHT)
         scores = [c.score for c in model.candidates_]
         best = model.candidates_[int(np.argmin(scores))]
@@ -195,19 +191,26 @@ class TestCandidates:
 
     @pytest.mark.slow
     def test_the_order_does_not_matter(self):
-        one = LSSVMRegressorCV(["linear", "rbf"]).fit(X, Y)
-        other = LSSVMRegressorCV(["rbf", "linear"]).fit(X, Y)
+        one = CandidatesRegressor(["linear", "rbf"], combine="best").fit(X, Y)
+        other = CandidatesRegressor(["rbf", "linear"], combine="best").fit(X, Y)
         assert_array_equal(one.predict(X_NEW), other.predict(X_NEW))
 
     @pytest.mark.slow
     def test_criteria_as_objects(self):
         steep = SmoothedError(steepness=30.0)
-        model = LSSVMClassifierCV(criterion=[steep, "smoothed_error"]).fit(X, LABELS)
+        model = CandidatesClassifier(
+            [
+                KernelClassifier(k, search=Search(c))
+                for k in ["rbf"]
+                for c in [steep, "smoothed_error"]
+            ],
+            combine="best",
+        ).fit(X, LABELS)
         assert [c.criterion for c in model.candidates_] == [steep, "smoothed_error"]
         assert model.candidates_[0].mu != model.candidates_[1].mu
 
     def test_three_classes_compete_by_their_balanced_error(self):
-        model = LSSVMClassifierCV(["linear", "rbf"], cv=EACH_ROW).fit(X, THREE)
+        model = CandidatesClassifier(["linear", "rbf"], combine="best", cv=EACH_ROW).fit(X, THREE)
         wrong = (model.loo_.outputs - model.threshold_).argmax(axis=1) != THREE
         expected = np.mean([wrong[k == THREE].mean() for k in range(3)])
         assert min(c.score for c in model.candidates_) == pytest.approx(expected)
@@ -216,7 +219,7 @@ class TestCandidates:
 class TestRecord:
     @pytest.mark.slow
     def test_history_and_reason(self):
-        model = LSSVMRegressorCV(["linear", "ard"]).fit(X, Y)
+        model = CandidatesRegressor(["linear", "ard"], combine="best").fit(X, Y)
         tuning = model.selection_
         assert tuning.outcome is Outcome.WITHIN_NOISE
         assert "tolerated fraction" in tuning.outcome.value
@@ -233,7 +236,7 @@ class TestRecord:
         rng = np.random.default_rng(0)
         X = rng.normal(size=(820, 2))
         y = np.sin(3 * X[:, 0]) + 0.3 * rng.normal(size=820)
-        model = LSSVMRegressorCV().fit(X, y)
+        model = KernelRegressor().fit(X, y)
         assert [size for size, _ in model.selection_.stages] == [205, 820]
         assert len(model.selection_.history) < model.selection_.n_evaluations
         assert model.selection_.value == pytest.approx(np.mean(model.loo_.residuals**2))
@@ -248,7 +251,7 @@ class TestRecord:
 
 
 def decisions(**options):
-    return LSSVMClassifierCV(**options).fit(X, LABELS).decision_function(X_NEW)
+    return KernelClassifier(**options).fit(X, LABELS).decision_function(X_NEW)
 
 
 class TestOptions:
@@ -270,7 +273,7 @@ class TestOptions:
             {"class_weight": {True: 3}},
             {"selection_weight": "balanced"},
             {"selection_weight": {True: 30}},
-            {"threshold": "ber"},
+            {"threshold": "balanced"},
             {"threshold": -0.3},
             {"prior": True},
             {"tol_se": 0.0},
@@ -284,15 +287,15 @@ class TestOptions:
         "option", [{"optimizer": "scg"}, {"fit_intercept": False}, {"prior": True}], ids=str
     )
     def test_option_in_regression(self, option):
-        plain = LSSVMRegressorCV("ard").fit(X, Y).predict(X_NEW)
-        changed = LSSVMRegressorCV("ard", **option).fit(X, Y).predict(X_NEW)
+        plain = KernelRegressor("ard").fit(X, Y).predict(X_NEW)
+        changed = KernelRegressor("ard", **option).fit(X, Y).predict(X_NEW)
         assert np.abs(changed - plain).max() > 1e-4
 
     @pytest.mark.slow
     def test_optimizers_agree(self):
         X, y = diabetes()
         found = {
-            name: LSSVMRegressorCV(optimizer=name).fit(X, y).selection_
+            name: KernelRegressor(search=Search(optimizer=name)).fit(X, y).selection_
             for name in ("lbfgs", "scg", "nelder-mead")
         }
         best = min(t.value for t in found.values())
@@ -302,7 +305,7 @@ class TestOptions:
     @pytest.mark.slow
     def test_each_criterion_is_lowest_where_it_was_the_criterion(self):
         models = {
-            name: LSSVMClassifierCV(criterion=name, tol_se=1e-3, n_restarts=2).fit(X, LABELS)
+            name: KernelClassifier(search=Search(name, n_restarts=2, tol=1e-3)).fit(X, LABELS)
             for name in ("press", "squared_hinge", "wmw", "cross_entropy")
         }
         for name, model in models.items():
@@ -311,26 +314,26 @@ class TestOptions:
                 assert model.selection_.value <= value + 0.02 * model.selection_.standard_error
 
     def test_class_weight_counts_in_the_fit_and_selection_weight_in_the_criterion(self):
-        model = LSSVMClassifierCV(selection_weight={True: 30}).fit(X, LABELS)
+        model = KernelClassifier(search=Search(class_weight={True: 30})).fit(X, LABELS)
         y, outputs, _ = model.loo_
         expected = PRESS().evaluate(y, outputs, np.where(LABELS, 30.0, 1.0)).value
         assert model.selection_.value == pytest.approx(expected)
         assert_array_equal(model.selection_weight_, np.where(LABELS, 30.0, 1.0))
         assert_array_equal(model.loo_.sample_weight, np.ones(N))
-        fit = LSSVMClassifier(model.kernel_, mu=model.mu_).fit(X, LABELS)
+        fit = KernelClassifier(model.kernel_, mu=model.mu_).fit(X, LABELS)
         assert_allclose(fit.dual_coef_, model.dual_coef_, rtol=1e-6)
-        weighted = LSSVMClassifierCV(class_weight={True: 30}, selection_weight=None)
+        weighted = KernelClassifier(class_weight={True: 30}, search=Search(class_weight=None))
         expected = PRESS().evaluate(*weighted.fit(X, LABELS).loo_).value
         assert weighted.selection_.value == pytest.approx(expected)
 
     @pytest.mark.slow
     def test_class_weight_counts_in_the_criterion_too_unless_that_has_weights_of_its_own(self):
-        both = LSSVMClassifierCV(class_weight={True: 30}).fit(X, LABELS)
+        both = KernelClassifier(class_weight={True: 30}).fit(X, LABELS)
         assert_array_equal(both.selection_weight_, np.where(LABELS, 30.0, 1.0))
         rng = np.random.default_rng(0)
         rare = rng.random(1400) < 0.06
         features = rng.normal(size=(1400, 3)) + 1.2 * rare[:, None] * [1, 1, 0]
-        model = LSSVMClassifierCV(class_weight="balanced")
+        model = KernelClassifier(class_weight="balanced")
         outputs = model.fit(features[:400], rare[:400]).decision_function(features[400:])
         assert roc_auc_score(rare[400:], outputs) > 0.85  # 0.67 where the criterion has no weights
 
@@ -338,24 +341,26 @@ class TestOptions:
         rng = np.random.default_rng(0)
         features = rng.normal(size=(60, 4))
         y = features[:, 0] + 0.5 * rng.normal(size=60)
-        plain = LSSVMRegressorCV("linear").fit(features, y)
+        plain = KernelRegressor("linear").fit(features, y)
         for unit, offset in ((1e6, 0.0), (1.0, 1e8), (1e7, 1.7e9)):
             other = features * [1, 1, unit, 1] + [0, 0, offset, 0]
-            machine = LSSVMRegressorCV("linear").fit(other, y)
+            machine = KernelRegressor("linear").fit(other, y)
             assert machine.evaluate()["r2"] == pytest.approx(plain.evaluate()["r2"], abs=0.01)
             assert_allclose(machine.predict(other), plain.predict(features), atol=0.1)
 
     def test_threshold_ber_is_that_of_the_chosen_outputs(self):
-        model = LSSVMClassifierCV(["rbf", "linear"], threshold="ber", cv=EACH_ROW).fit(X, LABELS)
+        model = CandidatesClassifier(
+            ["rbf", "linear"], combine="best", threshold="balanced", cv=EACH_ROW
+        ).fit(X, LABELS)
         threshold, rate = find_threshold(model.loo_, "ber")
         assert (model.threshold_, min(c.score for c in model.candidates_)) == (threshold, rate)
         assert len({c.threshold for c in model.candidates_}) == 2
-        plain = LSSVMClassifierCV(["rbf", "linear"], cv=EACH_ROW).fit(X, LABELS)
+        plain = CandidatesClassifier(["rbf", "linear"], combine="best", cv=EACH_ROW).fit(X, LABELS)
         assert rate < min(c.score for c in plain.candidates_)
 
     def test_tol_is_how_far_the_search_goes(self):
         loose, default, tight = (
-            LSSVMRegressorCV("ard", tol_se=tol_se).fit(X, Y).selection_
+            KernelRegressor("ard", search=Search(tol=tol_se)).fit(X, Y).selection_
             for tol_se in (10.0, 0.05, 0.0)
         )
         assert loose.n_evaluations < default.n_evaluations < tight.n_evaluations
@@ -363,14 +368,16 @@ class TestOptions:
 
     def test_max_iter_stops_the_search_with_a_warning(self):
         with pytest.warns(ConvergenceWarning, match="raise max_iter"):
-            model = LSSVMRegressorCV("ard", max_iter=1).fit(X, Y)
+            model = KernelRegressor("ard", search=Search(max_iter=1)).fit(X, Y)
         assert model.n_iter_ == 1
         assert model.selection_.outcome is Outcome.MAX_ITER
-        assert model.selection_.value > LSSVMRegressorCV("ard").fit(X, Y).selection_.value
+        assert model.selection_.value > KernelRegressor("ard").fit(X, Y).selection_.value
 
     def test_restarts_search_from_further_starts(self):
         def tuned(n_restarts):
-            return LSSVMClassifierCV("rbf", "smoothed_error", n_restarts=n_restarts).fit(X, LABELS)
+            return KernelClassifier(
+                "rbf", search=Search("smoothed_error", n_restarts=n_restarts)
+            ).fit(X, LABELS)
 
         once, thrice = tuned(0).selection_, tuned(2).selection_
         assert (len(once.stages), len(thrice.stages)) == (1, 3)
@@ -383,24 +390,24 @@ class TestOptions:
         monkeypatch.setattr("looms.selection._subsamples._SCAN_SAMPLES", 20)
 
         def tuned(random_state):
-            return LSSVMRegressorCV(random_state=random_state).fit(X, Y).selection_.theta
+            return KernelRegressor(random_state=random_state).fit(X, Y).selection_.theta
 
         assert_array_equal(tuned(0), tuned(0))
         assert_array_equal(tuned(3), tuned(np.random.RandomState(3)))
         assert np.abs(tuned(0) - tuned(1)).max() > 0
 
     def test_fixed_bounds_hold_a_hyper_parameter(self):
-        held = LSSVMRegressorCV(RBF(gamma=0.05, gamma_bounds="fixed")).fit(X, Y)
+        held = KernelRegressor(RBF(gamma=0.05, gamma_bounds="fixed")).fit(X, Y)
         assert held.kernel_.gamma == 0.05
         assert len(held.selection_.theta) == 1
-        free = LSSVMRegressorCV(RBF(gamma=0.05)).fit(X, Y)
+        free = KernelRegressor(RBF(gamma=0.05)).fit(X, Y)
         assert free.kernel_.gamma != 0.05
         assert free.selection_.value < held.selection_.value
 
     def test_bounds_confine_a_hyper_parameter(self):
         kernel = Polynomial(degree=3, c=2.0, c_bounds=(1.0, 3.0))
         with pytest.warns(BoundWarning, match="c ended at its upper bound 3: .*add 'linear'"):
-            model = LSSVMRegressorCV(kernel).fit(X, Y)
+            model = KernelRegressor(kernel).fit(X, Y)
         assert model.kernel_.c == pytest.approx(3.0)
         assert model.kernel_.degree == 3
 
@@ -411,7 +418,7 @@ class TestOptions:
         start = np.log2(1 / 20)
 
         def distance(prior):
-            model = LSSVMClassifierCV("ard", prior=prior, tol_se=0.01).fit(X, y)
+            model = KernelClassifier("ard", search=Search(prior=prior, tol=0.01)).fit(X, y)
             return np.abs(np.log2(model.kernel_.gammas * X.var(axis=0)) - start).mean()
 
         assert distance(prior=True) < 0.7 * distance(prior=False)
@@ -424,22 +431,24 @@ class TestWarnings:
 
     def test_a_bound_says_what_it_means_and_what_to_do(self):
         with pytest.warns(BoundWarning, match=r"gamma ended at its upper bound 1: .*scale the"):
-            model = LSSVMRegressorCV(self.narrow).fit(self.x, self.wave + Y[:60] / 9)
+            model = KernelRegressor(self.narrow).fit(self.x, self.wave + Y[:60] / 9)
         assert model.candidates_[0].at_bounds == model.selection_.at_bounds != ()
 
     def test_noise_free_targets_end_at_the_smallest_ridge(self):
         with pytest.warns(BoundWarning, match="mu ended at its lower bound .* look noise-free"):
-            LSSVMRegressorCV("linear", optimizer="scg").fit(X, X @ [1.0, 2.0, -1.0])
+            KernelRegressor("linear", search=Search(optimizer="scg")).fit(X, X @ [1.0, 2.0, -1.0])
 
     @pytest.mark.slow
     def test_only_the_chosen_candidate_warns(self):
-        model = LSSVMRegressorCV([self.narrow, "rbf"]).fit(self.x, self.wave + Y[:60] / 9)
+        model = CandidatesRegressor([self.narrow, "rbf"], combine="best").fit(
+            self.x, self.wave + Y[:60] / 9
+        )
         assert model.candidates_[0].at_bounds
         assert not model.candidates_[1].at_bounds
 
 
 def test_documented_attributes_exist():
-    model = LSSVMClassifierCV().fit(pd.DataFrame(X, columns=list("abc")), LABELS)
+    model = KernelClassifier().fit(pd.DataFrame(X, columns=list("abc")), LABELS)
     assert_array_equal(model.classes_, [False, True])
     assert_array_equal(model.feature_names_in_, ["a", "b", "c"])
     own = ["threshold_", "selection_", "candidates_", "n_iter_", "classes_"]
@@ -450,7 +459,7 @@ def test_documented_attributes_exist():
 @pytest.mark.slow
 def test_fitted_twice_gives_the_same_and_keeps_the_parameters():
     kernel = RBF()
-    model = LSSVMClassifierCV([kernel, "linear"]).fit(X, LABELS)
+    model = CandidatesClassifier([kernel, "linear"], combine="best").fit(X, LABELS)
     first = model.decision_function(X_NEW)
     assert kernel.gamma is None
     model.fit(X[:, :2], THREE)
@@ -464,8 +473,8 @@ class TestScales:
     )
     y = X[:, 0] + 0.3 * rng.normal(size=90)
     machines = (
-        LSSVMRegressorCV(),
-        LSSVMRegressorCV(["rbf", "matern32"]),
+        KernelRegressor(),
+        CandidatesRegressor(["rbf", "matern32"], combine="best"),
         SVCCV(param_grid={"C": [1.0], "gamma": [1.0]}, search="grid"),
     )
 
@@ -492,11 +501,11 @@ class TestScales:
         "kernel", ["linear", "ard", "ranked_rbf", "weighted_rbf", ["rbf", "ard"]], ids=str
     )
     def test_kernels_that_do_not_mind_say_nothing(self, kernel):
-        assert not self.warned(LSSVMRegressorCV(kernel), self.X, self.y)
+        assert not self.warned(KernelRegressor(kernel), self.X, self.y)
 
     def test_pixels_that_are_seldom_dark_are_no_other_scale(self):
         pixels = np.clip(self.rng.normal(size=(90, 6)) - [0, 0, 0, 0, 0, 1.8], 0, 2)
-        assert not self.warned(LSSVMRegressorCV(), pixels, self.y)
+        assert not self.warned(KernelRegressor(), pixels, self.y)
 
     @pytest.mark.slow
     def test_the_report_says_so_too(self):

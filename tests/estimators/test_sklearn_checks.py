@@ -3,14 +3,8 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from looms import (
-    SVCCV,
-    LSSVMClassifier,
-    LSSVMClassifierCV,
-    LSSVMRegressor,
-    LSSVMRegressorCV,
-    TransformedTargetRegressorCV,
-)
+from looms import SVCCV, KernelClassifier, KernelRegressor, Search, TransformedTargetRegressorCV
+from looms.estimators import CandidatesRegressor
 
 #: Expected failures are strict (see pyproject.toml): one that passes fails the run.
 WEIGHTS_ARE_NO_COPIES = (
@@ -24,20 +18,26 @@ PROBABILITIES_ARE_OF_LEFT_OUT_SAMPLES = (
 )
 
 ESTIMATORS = [
-    LSSVMClassifier(),
-    LSSVMRegressor(),
-    LSSVMClassifierCV(),
-    LSSVMRegressorCV(),
+    KernelClassifier(mu=1e-3),
+    KernelRegressor(mu=1e-3),
+    KernelClassifier(),
+    KernelRegressor(),
 ]
 
 #: What runs other code, or takes long.
 VARIANTS = [
     SVCCV(param_grid={"C": [1.0], "gamma": [0.1]}, search="grid"),
-    LSSVMRegressorCV(["linear", "normalized_linear"], search="grid", combine="stack"),
-    LSSVMClassifierCV(
-        "linear", optimizer="scg", cv=3, class_weight="balanced", calibration="isotonic"
+    CandidatesRegressor(
+        [KernelRegressor(k, search=Search(method="grid")) for k in ["linear", "normalized_linear"]]
     ),
-    TransformedTargetRegressorCV(LSSVMRegressorCV("linear", cv=3)),
+    KernelClassifier(
+        "linear",
+        cv=3,
+        class_weight="balanced",
+        calibration="isotonic",
+        search=Search(optimizer="scg"),
+    ),
+    TransformedTargetRegressorCV(KernelRegressor("linear", cv=3)),
 ]
 
 # Some checks fit random labels and constant features: the search then ends at a bound, and the
@@ -49,12 +49,12 @@ pytestmark = [
 
 
 def expected_failures(estimator):
-    if isinstance(estimator, LSSVMClassifier) and estimator.calibration is not None:
+    if isinstance(estimator, KernelClassifier) and estimator.calibration is not None:
         return {
             "check_sample_weight_equivalence_on_dense_data": PROBABILITIES_ARE_OF_LEFT_OUT_SAMPLES,
             "check_sample_weight_equivalence_on_sparse_data": PROBABILITIES_ARE_OF_LEFT_OUT_SAMPLES,
         }
-    choosing = LSSVMClassifierCV | LSSVMRegressorCV | SVCCV | TransformedTargetRegressorCV
+    choosing = KernelClassifier | KernelRegressor | SVCCV | TransformedTargetRegressorCV
     if not isinstance(estimator, choosing):
         return {}
     return {

@@ -12,7 +12,8 @@ from sklearn.datasets import make_classification, make_friedman1
 from sklearn.metrics import log_loss
 from sklearn.model_selection import KFold
 
-from looms import LSSVMClassifierCV, LSSVMRegressorCV
+from looms import KernelClassifier, KernelRegressor, Search
+from looms.estimators import CandidatesClassifier, CandidatesRegressor
 from looms.folds import GapKFold
 from looms.kernels import ARD, RBF
 from looms.selection._stack import stacking_weights
@@ -32,7 +33,7 @@ TARGETS = {"numbers": Y, "two targets": np.c_[Y, X[:, 0] + Y**2 / 20], "two": TW
 
 
 def machine(target, **options):
-    kind = LSSVMRegressorCV if "numbers" in target or "target" in target else LSSVMClassifierCV
+    kind = KernelRegressor if "numbers" in target or "target" in target else KernelClassifier
     return kind(**{"kernel": list(KERNELS.values()), **options})
 
 
@@ -152,7 +153,7 @@ def test_a_row_of_weight_two_counts_in_a_stack_as_two_rows(labeled):
 def test_a_machine_that_only_fits_its_criterion_is_not_chosen():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 30)), rng.integers(0, 2, 60)
-    model = LSSVMClassifierCV(["rbf", "ard"]).fit(X, y)
+    model = CandidatesClassifier(["rbf", "ard"], combine="best").fit(X, y)
     loo = [c.value for c in model.candidates_]
     assert loo[1] < 0.5 * loo[0]  # by which it would be
     assert type(model.kernel_).__name__ == "RBF"
@@ -173,7 +174,7 @@ def test_of_equal_candidates_the_simplest():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 2)), np.repeat([0, 1], 30)
     X[:, 0] += 20 * y
-    model = LSSVMClassifierCV(["ard", "rbf", "linear"]).fit(X, y)
+    model = CandidatesClassifier(["ard", "rbf", "linear"], combine="best").fit(X, y)
     assert [c.score for c in model.candidates_] == [0, 0, 0]
     assert type(model.kernel_).__name__ == "Linear"
 
@@ -181,11 +182,11 @@ def test_of_equal_candidates_the_simplest():
 @pytest.mark.slow
 def test_auto_is_a_stack_of_named_kernels():
     X, y = make_classification(120, 8, random_state=0)
-    model = LSSVMClassifierCV("auto").fit(X, y)
+    model = CandidatesClassifier().fit(X, y)
     names = ["linear", "rbf", "ranked_laplacian", "weighted_matern12"]
     assert [c.kernel_name for c in model.candidates_] == names
     assert len(model.members_) > 1
-    model = LSSVMClassifierCV("auto", combine="best").fit(csr_array(X), y)
+    model = CandidatesClassifier(combine="best").fit(csr_array(X), y)
     assert [c.kernel_name for c in model.candidates_] == ["linear", "rbf", "weighted_matern12"]
     assert len(model.members_) == 1
 
@@ -195,7 +196,7 @@ def test_auto_is_a_stack_of_named_kernels():
 def test_without_folds_the_best_is_taken_with_a_warning(splits):
     y = np.where(np.arange(len(X)) < (30 if splits else 2), 0, 1)
     cv = KFold(2, shuffle=True, random_state=0) if splits else None
-    model = LSSVMClassifierCV(["linear", "rbf"], combine="stack", cv=cv)
+    model = CandidatesClassifier(["linear", "rbf"], cv=cv)
     with pytest.warns(UserWarning, match="are not stacked, since .* (fewer than 3|cv has 2 folds)"):
         model.fit(X, y)
     assert len(model.members_) == 1
@@ -207,13 +208,13 @@ def test_without_folds_the_best_is_taken_with_a_warning(splits):
 @pytest.mark.slow
 def test_splits_are_the_folds_that_candidates_are_tuned_without(cv, nested):
     kernels = ["linear", "rbf"]
-    stack = LSSVMRegressorCV(kernels, combine="stack", cv=cv).fit(X, Y)
+    stack = CandidatesRegressor(kernels, cv=cv).fit(X, Y)
     outer, outputs = stack.choice_units_, np.empty((2, len(Y)))
     for rows, tested in zip(outer, outer.tested_by, strict=True):
         rest = np.delete(np.arange(len(Y)), rows)
         inner = outer.among(rest).codes
         for k, kernel in enumerate(kernels):
-            alone = LSSVMRegressorCV(kernel, cv=inner).fit(X[rest], Y[rest])
+            alone = KernelRegressor(kernel, cv=inner).fit(X[rest], Y[rest])
             outputs[k, tested] = alone.predict(X[tested])
     own = stack.candidates_
     errors = [np.mean((Y - f) ** 2) for f in outputs]
@@ -227,7 +228,7 @@ def test_splits_are_the_folds_that_candidates_are_tuned_without(cv, nested):
         rows, tested = next(iter(outer)), outer.tested_by[0]
         rest = np.delete(np.arange(len(Y)), rows)
         inner = outer.among(rest).codes
-        alone = LSSVMRegressorCV(kernels, combine="stack", cv=inner)
+        alone = CandidatesRegressor(kernels, cv=inner)
         alone.fit(X[rest], Y[rest])
         nested = stack.evaluate()._nested
         assert nested.whole
@@ -238,7 +239,7 @@ def test_splits_are_the_folds_that_candidates_are_tuned_without(cv, nested):
 
 @pytest.mark.slow
 def test_a_metric_without_weights():
-    model = LSSVMClassifierCV(["linear", "rbf"], threshold=accuracy_score_of)
+    model = CandidatesClassifier(["linear", "rbf"], combine="best", threshold=accuracy_score_of)
     assert model.fit(X[:42], TWO[:42]).evaluate()._nested is not None
 
 
@@ -279,5 +280,8 @@ def test_errors():
 @pytest.mark.slow
 def test_jobs_and_kernel_matrices():
     K = RBF(0.5)(X) + 0.1 * ARD([1.0, 2, 1, 1, 1])(X)
-    model = LSSVMRegressorCV("precomputed", ["press"]).fit(K, Y)
+    model = CandidatesRegressor(
+        [KernelRegressor(k, search=Search(c)) for k in ["precomputed"] for c in ["press"]],
+        combine="best",
+    ).fit(K, Y)
     assert model.evaluate()._nested is not None

@@ -242,7 +242,7 @@ class TestScores:
     @pytest.mark.slow
     def test_rates_at_the_threshold_of_least_balanced_error(self, criterion):
         y = np.where(LATENT > 0.3, "yes", "no")
-        model = fitted(y, criterion=criterion, threshold="ber")
+        model = fitted(y, criterion=criterion, threshold="balanced")
         assert_allclose(model.loo_score_, Refitted(y, None).score(criterion, "ber"))
         assert_allclose(model.threshold_, find_threshold(model.loo_, "ber")[0])
         assert model.loo_score_ != fitted(y, criterion=criterion).loo_score_
@@ -541,7 +541,7 @@ class TestBadInput:
 
     def test_threshold_of_three_classes(self):
         with pytest.raises(ValueError, match="needs two classes"):
-            SVCCV(threshold="ber").fit(X, THREE)
+            SVCCV(threshold="balanced").fit(X, THREE)
 
     @pytest.mark.parametrize("value", [np.nan, np.inf])
     def test_values_that_are_no_numbers(self, value):

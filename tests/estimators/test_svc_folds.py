@@ -133,7 +133,7 @@ def test_the_criterion_judges_the_outputs_of_groups(criterion):
 
 
 def test_threshold_and_sigmoid_are_set_by_what_was_held_out():
-    model = SVCCV(threshold="ber", **HELD).fit(X, TWO, groups=GROUPS)
+    model = SVCCV(threshold="balanced", **HELD).fit(X, TWO, groups=GROUPS)
     sigmoid = fit_increasing_sigmoid(model.held_out_.outputs, model.held_out_.y)
     (own,) = model.calibrators_
     assert (own.slope, own.intercept) == pytest.approx((sigmoid.slope, sigmoid.intercept))

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import PredefinedSplit
 
-from looms import HeldOut, LSSVMRegressor, LSSVMRegressorCV
+from looms import HeldOut, KernelRegressor, Search
 from looms import TransformedTargetRegressorCV as Transformed
 from looms.folds import GapKFold
 from looms.selection._target_transforms import (
@@ -27,7 +27,7 @@ X = rng.uniform(-1, 1, size=(N, 2))
 X_NEW = rng.uniform(-1, 1, size=(15, 2))
 Y = np.exp(1.5 * X[:, 0] + 0.5 * rng.normal(size=N))
 WEIGHT = rng.uniform(0.3, 3.0, size=N)
-FIXED = LSSVMRegressor("linear", mu=0.01)
+FIXED = KernelRegressor("linear", mu=0.01)
 
 each_transform = pytest.mark.parametrize("name", TARGET_TRANSFORMS)
 
@@ -69,7 +69,7 @@ def test_means_are_averages_over_residuals_of_the_other_rows():
 
 def test_a_fit_is_that_of_the_transformed_target_and_loo_is_that_of_refits():
     model = Transformed(FIXED, "log").fit(X, Y, sample_weight=WEIGHT)
-    machine = LSSVMRegressor("linear", mu=0.01).fit(X, np.log(Y), sample_weight=WEIGHT)
+    machine = KernelRegressor("linear", mu=0.01).fit(X, np.log(Y), sample_weight=WEIGHT)
     f, r = machine.predict(X_NEW), machine.loo_.residuals
     expected = np.average(np.exp(f[:, None] + r), axis=1, weights=WEIGHT)
     assert_allclose(model.predict(X_NEW), expected)
@@ -85,8 +85,8 @@ def test_a_fit_is_that_of_the_transformed_target_and_loo_is_that_of_refits():
 
 @pytest.mark.slow
 def test_without_a_transform_it_is_the_machine_itself():
-    model = Transformed(LSSVMRegressorCV(), "none", statistic="median").fit(X, Y)
-    machine = LSSVMRegressorCV().fit(X, Y)
+    model = Transformed(KernelRegressor(), "none", statistic="median").fit(X, Y)
+    machine = KernelRegressor().fit(X, Y)
     assert_allclose(model.predict(X_NEW), machine.predict(X_NEW))
     assert_allclose(model.evaluate()["rmse"], machine.evaluate()["rmse"])
     assert_allclose(
@@ -103,8 +103,8 @@ WITH_GAPS = [(np.setdiff1d(np.arange(N), np.arange(b[0] - 3, b[-1] + 4)), b) for
 
 @pytest.mark.parametrize("cv", ["5x2", WITH_GAPS])
 def test_scores_of_repeated_folds_are_those_of_the_machine_itself(cv):
-    machine = LSSVMRegressorCV(cv=cv).fit(X, Y, sample_weight=WEIGHT)
-    model = Transformed(LSSVMRegressorCV(cv=cv), "none", statistic="median")
+    machine = KernelRegressor(cv=cv).fit(X, Y, sample_weight=WEIGHT)
+    model = Transformed(KernelRegressor(cv=cv), "none", statistic="median")
     model.fit(X, Y, sample_weight=WEIGHT)
     for name, value in machine.evaluate(nested=False).items():
         assert_allclose(model.evaluate(nested=False)[name], value)
@@ -117,15 +117,15 @@ def test_scores_of_repeated_folds_are_those_of_the_machine_itself(cv):
 
 def test_each_repetition_is_scored_and_not_the_mean_of_their_outputs():
     options = {"transforms": "log"}
-    model = Transformed(LSSVMRegressorCV(cv="5x2"), **options).fit(X, Y, sample_weight=WEIGHT)
+    model = Transformed(KernelRegressor(cv="5x2"), **options).fit(X, Y, sample_weight=WEIGHT)
     machine, f = model.machine_, np.empty((5, N))
     for row, folds in zip(f, machine.units_.codes, strict=True):
         for out in (folds == k for k in np.unique(folds)):
             mu = machine.mu_ * WEIGHT.sum() / WEIGHT[~out].sum()
-            alone = LSSVMRegressor(machine.kernel_, mu=mu)
+            alone = KernelRegressor(machine.kernel_, mu=mu)
             alone.fit(X[~out], np.log(Y[~out]), sample_weight=WEIGHT[~out])
             row[out] = alone.predict(X[out])
-    medians = Transformed(LSSVMRegressorCV(cv="5x2"), statistic="median", **options)
+    medians = Transformed(KernelRegressor(cv="5x2"), statistic="median", **options)
     medians.fit(X, Y, sample_weight=WEIGHT)
     expected = np.average(np.abs(Y - np.exp(f)).mean(axis=0), weights=WEIGHT)
     assert_allclose(medians.evaluate(nested=False)["mae"], expected, rtol=1e-5)
@@ -148,7 +148,7 @@ def test_rows_of_weight_zero_take_no_part(cv):
     used = np.arange(N) >= 6
     y = np.where(used, Y, [-1.0, 0.0, 1e300] * (N // 3))
     for transforms in ("auto", ["sqrt", "log"]):
-        model = Transformed(LSSVMRegressorCV(cv=cv), transforms)
+        model = Transformed(KernelRegressor(cv=cv), transforms)
         alone = clone(model).fit(X[used], Y[used])
         model.fit(X, y, sample_weight=used.astype(float))
         assert [each.name for each in model.candidates_] == [c.name for c in alone.candidates_]
@@ -191,7 +191,7 @@ def test_nested_figures_repeat_the_choice_of_the_transform_without_each_fold():
 
 @pytest.mark.parametrize("cv", [GapKFold(4, gap=3), PredefinedSplit(np.arange(N) % 4)])
 def test_nested_figures_are_of_the_folds_and_gaps_of_a_splitter(cv):
-    tuned = LSSVMRegressorCV("linear", cv=cv)
+    tuned = KernelRegressor("linear", cv=cv)
     nested = Transformed(tuned, ["none", "log"]).fit(X, Y).evaluate()._nested
     assert nested.units.n_units == 4
     left, tested = next(iter(nested.units)), nested.units.tested_by[0]
@@ -206,7 +206,7 @@ def test_intervals_of_a_precomputed_kernel_leave_out_the_gaps_too():
     options = {"cv": GapKFold(4, gap=3), "search": "grid"}
     ends = [
         evaluated(
-            Transformed(LSSVMRegressorCV(kernel, **options), "log").fit(given, Y)
+            Transformed(KernelRegressor(kernel, **options), "log").fit(given, Y)
         ).predict_interval(new)
         for kernel, given, new in (
             ("linear", X, X_NEW),
@@ -251,7 +251,7 @@ def test_groups_and_kernel_matrices_reach_the_machine():
     model = Transformed(transforms="log").fit(X, Y, groups=groups)
     assert_array_equal(model.machine_.units_.clusters, groups)
     assert all(len(np.unique(model.evaluate()._nested.folds[groups == k])) == 1 for k in range(20))
-    given = Transformed(LSSVMRegressor("precomputed", mu=0.01), "log").fit(X @ X.T, Y)
+    given = Transformed(KernelRegressor("precomputed", mu=0.01), "log").fit(X @ X.T, Y)
     plain = Transformed(FIXED, "log").fit(X, Y)
     assert_allclose(given.evaluate(nested=False)["mae"], plain.evaluate(nested=False)["mae"])
     ends = evaluated(given).predict_interval(X_NEW @ X.T)
@@ -260,7 +260,7 @@ def test_groups_and_kernel_matrices_reach_the_machine():
 
 def test_only_the_machine_taken_warns():
     with pytest.warns(ConvergenceWarning) as caught:
-        Transformed(LSSVMRegressorCV("ard", max_iter=1)).fit(X, X[:, 0] ** 2 + 0.1)
+        Transformed(KernelRegressor("ard", search=Search(max_iter=1))).fit(X, X[:, 0] ** 2 + 0.1)
     assert len(caught) == 1
     assert caught[0].filename == __file__
 
@@ -282,7 +282,7 @@ def test_refusals(options, message):
 
 
 def test_other_regressors_are_refused():
-    with pytest.raises(TypeError, match="LSSVMRegressorCV or LSSVMRegressor"):
+    with pytest.raises(TypeError, match="KernelRegressor or KernelRegressor"):
         Transformed(Transformed()).fit(X, Y)
 
 
@@ -301,7 +301,7 @@ def test_rows_leave_and_join_under_the_same_transform():
     for statistic in ("mean", "median"):
         whole = Transformed(FIXED, "log", statistic=statistic).fit(X, Y)
         ours = whole.without(rows)
-        anew = LSSVMRegressor("linear", mu=ours.machine_.mu_)
+        anew = KernelRegressor("linear", mu=ours.machine_.mu_)
         theirs = Transformed(anew, "log", statistic=statistic).fit(X[rest], Y[rest])
         assert_allclose(ours.predict(X_NEW), theirs.predict(X_NEW))
         assert_allclose(ours.held_out_.outputs, theirs.held_out_.outputs)

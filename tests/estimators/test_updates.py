@@ -10,12 +10,7 @@ from evaluated import evaluated
 from numpy.testing import assert_allclose, assert_array_equal
 from pairwise import in_turn
 
-from looms import (
-    LSSVMClassifier,
-    LSSVMClassifierCV,
-    LSSVMRegressor,
-    LSSVMRegressorCV,
-)
+from looms import KernelClassifier, KernelRegressor, Search
 from looms.blocks import ArrayBlocks
 from looms.kernels import RBF, Polynomial
 from looms.lssvm.updates import Bordered
@@ -34,17 +29,20 @@ GROUPS = np.arange(N) // 3
 
 #: Machine and targets; three classes, several targets, weights of classes.
 CASES = {
-    "classifier": (LSSVMClassifier(mu=1e-2), LABELS),
-    "no intercept": (LSSVMClassifier(mu=1e-2, fit_intercept=False, calibration=None), LABELS),
-    "balanced": (LSSVMClassifier(mu=1e-2, class_weight="balanced", threshold="ber"), LABELS),
-    "weights of classes": (LSSVMClassifier(mu=1e-2, class_weight={"b": 5.0}), LABELS),
-    "isotonic": (LSSVMClassifier(mu=1e-2, calibration="isotonic"), LABELS),
-    "three classes": (LSSVMClassifier(mu=1e-2, class_weight="balanced"), np.arange(N) % 3),
-    "tuned classifier": (LSSVMClassifierCV(class_weight="balanced"), LABELS),
-    "on a grid": (LSSVMClassifierCV(search="grid"), LABELS),
-    "regressor": (LSSVMRegressor("cubic", mu=1e-2), Y),
-    "no intercept, targets": (LSSVMRegressor(mu=1e-2, fit_intercept=False), np.c_[Y, X[:, 1] ** 2]),
-    "tuned regressor": (LSSVMRegressorCV("ard", cv=5), Y),
+    "classifier": (KernelClassifier(mu=1e-2), LABELS),
+    "no intercept": (KernelClassifier(mu=1e-2, fit_intercept=False, calibration=None), LABELS),
+    "balanced": (KernelClassifier(mu=1e-2, class_weight="balanced", threshold="balanced"), LABELS),
+    "weights of classes": (KernelClassifier(mu=1e-2, class_weight={"b": 5.0}), LABELS),
+    "isotonic": (KernelClassifier(mu=1e-2, calibration="isotonic"), LABELS),
+    "three classes": (KernelClassifier(mu=1e-2, class_weight="balanced"), np.arange(N) % 3),
+    "tuned classifier": (KernelClassifier(class_weight="balanced"), LABELS),
+    "on a grid": (KernelClassifier(search=Search(method="grid")), LABELS),
+    "regressor": (KernelRegressor("cubic", mu=1e-2), Y),
+    "no intercept, targets": (
+        KernelRegressor(mu=1e-2, fit_intercept=False),
+        np.c_[Y, X[:, 1] ** 2],
+    ),
+    "tuned regressor": (KernelRegressor("ard", cv=5), Y),
 }
 
 
@@ -134,13 +132,13 @@ def test_sparse_rows_and_names_of_features():
     ):
         assert_allclose(other.loo_.outputs, dense.without(ROWS).loo_.outputs, atol=1e-9)
     table = pd.DataFrame(X, columns=list("uvw"))
-    named = LSSVMRegressor().fit(table, Y).without(ROWS)
+    named = KernelRegressor(mu=1e-3).fit(table, Y).without(ROWS)
     assert_array_equal(named.feature_names_in_, list("uvw"))
 
 
 def test_a_precomputed_kernel_loses_rows_and_columns_but_gains_none():
     K = RBF(0.4)(X)
-    whole = LSSVMRegressor("precomputed", mu=1e-2).fit(K, Y)
+    whole = KernelRegressor("precomputed", mu=1e-2).fit(K, Y)
     rest = np.delete(np.arange(N), ROWS)
     ours = whole.without(ROWS)
     theirs = copy.deepcopy(ours).fit(K[np.ix_(rest, rest)], Y[rest])
@@ -175,7 +173,7 @@ def refitted(whole, rows, new):
 @pytest.mark.parametrize(("name", "weight"), in_turn(SUMS, [WEIGHT, None]))
 @pytest.mark.slow
 def test_rows_leave_and_join_stacks_and_machines_on_landmarks(name, weight, tmp_path):
-    whole = LSSVMRegressorCV(**SUMS[name]).fit(X, Y, sample_weight=weight)
+    whole = KernelRegressor(**SUMS[name]).fit(X, Y, sample_weight=weight)
     assert len(whole.members_) == (1 if name == "landmarks" else 2)
     rest = np.delete(np.arange(N), ROWS)
     ours = whole.without(ROWS)
@@ -196,7 +194,7 @@ def test_rows_leave_and_join_stacks_and_machines_on_landmarks(name, weight, tmp_
 
 
 def test_rows_in_blocks_are_not_in_a_pickle_to_be_removed():
-    whole = LSSVMRegressorCV(rank=20).fit(ArrayBlocks(X), Y)
+    whole = KernelRegressor(n_landmarks=20).fit(ArrayBlocks(X), Y)
     saved = pickle.loads(pickle.dumps(whole))
     for update in (lambda: saved.without(ROWS), lambda: saved.with_rows(X[:1], Y[:1])):
         with pytest.raises(ValueError, match="fit it to rows in memory"):
@@ -206,7 +204,7 @@ def test_rows_in_blocks_are_not_in_a_pickle_to_be_removed():
 @pytest.mark.parametrize("options", [{}, {"cv": 4}])
 @pytest.mark.slow
 def test_the_rest_of_a_group_is_held_out_together(options):
-    whole = LSSVMClassifierCV(**options).fit(X, LABELS, groups=GROUPS)
+    whole = KernelClassifier(**options).fit(X, LABELS, groups=GROUPS)
     ours = whole.without(ROWS)
     rest = np.delete(np.arange(N), ROWS)
     for group in np.unique(ours.units_.clusters):
@@ -252,7 +250,7 @@ def test_rows_that_cannot_be_removed_are_refused(rows, match):
 def test_a_row_of_weight_zero_is_no_sample_of_its_class():
     weight = np.where(LABELS == "b", 0.0, 1.0)
     weight[np.flatnonzero(LABELS == "b")[:2]] = 1.0
-    whole = LSSVMClassifier().fit(X, LABELS, sample_weight=weight)
+    whole = KernelClassifier(mu=1e-3).fit(X, LABELS, sample_weight=weight)
     with pytest.raises(ValueError, match="no sample of non-zero weight in class"):
         whole.without(np.flatnonzero(LABELS == "b")[:2])
 
@@ -262,7 +260,7 @@ def test_what_cannot_be_added_is_refused():
     with pytest.raises(ValueError, match=r"\['c'\], which are not classes"):
         classifier.with_rows(X[:2], ["a", "c"])
     with pytest.raises(ValueError, match="not classes"):
-        LSSVMClassifier().fit(X, np.where(Y > 0, "1", "0")).with_rows(X[:2], [0, 1])
+        KernelClassifier(mu=1e-3).fit(X, np.where(Y > 0, "1", "0")).with_rows(X[:2], [0, 1])
     with pytest.raises(ValueError, match="features"):
         regressor.with_rows(X[:2, :2], Y[:2])
     with pytest.raises(ValueError, match="targets of the fit"):
@@ -286,10 +284,10 @@ def test_outputs_that_differ_from_a_refit_are_an_error(monkeypatch):
     assert not hasattr(whole.without(ROWS, certify=False), "certificate_")
 
 
-@pytest.mark.parametrize("Machine", [LSSVMClassifierCV, LSSVMRegressorCV])
+@pytest.mark.parametrize("Machine", [KernelClassifier, KernelRegressor])
 def test_a_machine_of_an_update_is_saved_with_what_it_has(Machine, tmp_path):
     pytest.importorskip("skops")
-    y = LABELS if Machine is LSSVMClassifierCV else Y
+    y = LABELS if Machine is KernelClassifier else Y
     model = Machine().fit(X, y, groups=GROUPS).without(ROWS)
     save_model(tmp_path / "model.skops", model, {})
     loaded = load_model(tmp_path / "model.skops").model
@@ -300,7 +298,7 @@ def test_a_machine_of_an_update_is_saved_with_what_it_has(Machine, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("change", ["without", "with rows", "twice"])
 def test_scores_of_a_tuned_machine_are_called_optimistic_after_a_change(change, tmp_path):
-    whole = LSSVMRegressorCV("ard").fit(X, Y)
+    whole = KernelRegressor("ard").fit(X, Y)
     ours = whole.with_rows(X[:1], Y[:1]) if change == "with rows" else whole.without(ROWS)
     ours = ours.without([0]) if change == "twice" else ours
     save_model(tmp_path / "m.skops", ours, {})

@@ -22,7 +22,8 @@ from sklearn.multioutput import MultiOutputClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
+from looms import KernelClassifier, KernelRegressor, Search
+from looms.estimators import CandidatesClassifier
 from looms.kernels import RBF, Linear, Normalized, Polynomial
 
 rng = np.random.default_rng(4)
@@ -31,10 +32,19 @@ Y = np.sin(2 * X[:, 0]) + 0.4 * rng.normal(size=60)
 LABELS = Y > 0.2
 
 ESTIMATORS = [
-    LSSVMClassifier(RBF() + 0.5 * Linear(), mu=0.1, class_weight={True: 2.0}, threshold="ber"),
-    LSSVMRegressor(Normalized(Polynomial(degree=3)), fit_intercept=False),
-    LSSVMClassifierCV(["linear", RBF(gamma_bounds=(0.01, 10.0))], ["press", "wmw"]),
-    LSSVMRegressorCV("ard", optimizer="scg", prior=True, tol_se=0.1),
+    KernelClassifier(
+        RBF() + 0.5 * Linear(), mu=0.1, class_weight={True: 2.0}, threshold="balanced"
+    ),
+    KernelRegressor(Normalized(Polynomial(degree=3)), mu=1e-3, fit_intercept=False),
+    CandidatesClassifier(
+        [
+            KernelClassifier(k, search=Search(c))
+            for k in ["linear", RBF(gamma_bounds=(0.01, 10.0))]
+            for c in ["press", "wmw"]
+        ],
+        combine="best",
+    ),
+    KernelRegressor("ard", search=Search(optimizer="scg", prior=True, tol=0.1)),
 ]
 each_estimator = pytest.mark.parametrize(
     "estimator", ESTIMATORS, ids=lambda estimator: type(estimator).__name__
@@ -76,7 +86,7 @@ def test_clone_and_set_params(estimator):
 
 
 def test_parameters_of_kernels_nest():
-    model = LSSVMClassifier(RBF(gamma=1.0) + 0.5 * Linear())
+    model = KernelClassifier(RBF(gamma=1.0) + 0.5 * Linear(), mu=1e-3)
     model.set_params(kernel__k1__gamma=4.0, mu=0.2)
     assert model.kernel.k1.gamma == 4.0
     assert model.get_params()["kernel__k2__k1__value"] == 0.5
@@ -86,7 +96,7 @@ def test_parameters_of_kernels_nest():
 
 def test_grid_search_over_kernel_parameters():
     grid = {"kernel__gamma": [1e-4, 0.3, 50.0], "mu": [1e-2, 1.0]}
-    search = GridSearchCV(LSSVMRegressor(RBF()), grid, cv=4).fit(X, Y)
+    search = GridSearchCV(KernelRegressor(RBF(), mu=1e-3), grid, cv=4).fit(X, Y)
     assert search.best_params_ == {"kernel__gamma": 0.3, "mu": 1e-2}
     assert search.best_estimator_.kernel_.gamma == 0.3
     assert len(set(search.cv_results_["mean_test_score"].round(6))) == 6
@@ -95,7 +105,7 @@ def test_grid_search_over_kernel_parameters():
 @pytest.mark.slow
 def test_grid_search_over_kernels_and_options():
     grid = {"kernel": ["linear", RBF()], "selection_weight": [None, "balanced"]}
-    search = GridSearchCV(LSSVMClassifierCV(), grid, cv=3, n_jobs=2).fit(X, LABELS)
+    search = GridSearchCV(KernelClassifier(), grid, cv=3, n_jobs=2).fit(X, LABELS)
     assert len(search.cv_results_["params"]) == 4
     assert search.best_score_ > 0.7
 
@@ -103,15 +113,15 @@ def test_grid_search_over_kernels_and_options():
 def test_precomputed_kernel_in_cross_validation():
     """Tools cut rows and columns of a kernel matrix, as the tags ask them to."""
     kernel = RBF(gamma=0.3)
-    given = cross_val_predict(LSSVMRegressor("precomputed"), kernel(X), Y, cv=5)
-    computed = cross_val_predict(LSSVMRegressor(kernel), X, Y, cv=5)
+    given = cross_val_predict(KernelRegressor("precomputed", mu=1e-3), kernel(X), Y, cv=5)
+    computed = cross_val_predict(KernelRegressor(kernel, mu=1e-3), X, Y, cv=5)
     assert_allclose(given, computed, rtol=1e-8)
 
 
 @pytest.mark.slow
 def test_pipelines_and_scores():
     X, y = load_iris(return_X_y=True)
-    pipeline = make_pipeline(StandardScaler(), LSSVMClassifierCV())
+    pipeline = make_pipeline(StandardScaler(), KernelClassifier())
     assert cross_val_score(pipeline, X, y, cv=3).min() > 0.9
     assert list(pipeline.fit(X, y)[-1].classes_) == [0, 1, 2]
     importance = permutation_importance(pipeline, X, y, n_repeats=2, random_state=0)
@@ -120,7 +130,7 @@ def test_pipelines_and_scores():
 
 def test_meta_estimators():
     both = np.column_stack([LABELS, X[:, 1] > 0])
-    model = MultiOutputClassifier(LSSVMClassifier()).fit(X, both)
+    model = MultiOutputClassifier(KernelClassifier(mu=1e-3)).fit(X, both)
     assert model.predict(X).shape == (60, 2)
 
 
@@ -143,7 +153,7 @@ class TestMetadataRouting:
             errors.append(mean_squared_error(Y[test], model.predict(X[test])))
         return errors
 
-    @pytest.mark.parametrize("estimator", [LSSVMRegressor(mu=0.01), LSSVMRegressorCV()], ids=repr)
+    @pytest.mark.parametrize("estimator", [KernelRegressor(mu=0.01), KernelRegressor()], ids=repr)
     def test_cross_validate(self, estimator):
         with config_context(enable_metadata_routing=True):
             for request in (True, False):
@@ -160,7 +170,7 @@ class TestMetadataRouting:
 
     def test_grid_search_in_a_pipeline(self):
         with config_context(enable_metadata_routing=True):
-            model = LSSVMRegressor().set_fit_request(sample_weight=True)
+            model = KernelRegressor(mu=1e-3).set_fit_request(sample_weight=True)
             pipeline = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), model)
             grid = {"lssvmregressor__mu": [1e-3, 1.0]}
             search = GridSearchCV(pipeline, grid, cv=3, scoring=self.scorer())
@@ -173,4 +183,4 @@ class TestMetadataRouting:
             config_context(enable_metadata_routing=True),
             pytest.raises(ValueError, match="sample_weight"),
         ):
-            cross_validate(LSSVMRegressorCV(), X, Y, params={"sample_weight": self.weight})
+            cross_validate(KernelRegressor(), X, Y, params={"sample_weight": self.weight})

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.preprocessing import OneHotEncoder
 
-from looms import LSSVMRegressorCV
+from looms import KernelRegressor
 from looms.kernels import ARD, RBF, Columns, Hamming, HammingARD, Linear, Precomputed
 from looms.kernels._samples import Samples
 
@@ -74,7 +74,7 @@ def test_a_column_of_noise_loses_its_weight():
     y = np.array([0.0, 3.0, -1.0, 1.0])[codes[:, 1].astype(int)] + np.sin(numbers[:, 0])
     y += 0.1 * RNG.standard_normal(150)
     kernel = Columns(RBF(), [0]) * Columns(HammingARD(), [1, 2, 3])
-    model = LSSVMRegressorCV(kernel).fit(np.hstack([numbers, codes]), y)
+    model = KernelRegressor(kernel).fit(np.hstack([numbers, codes]), y)
     weights = model.kernel_.k2.kernel.weights
     assert weights.argmax() == 1
     assert np.sort(weights)[1] < 0.1 * weights[1]

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 
-from looms import SVCCV, LSSVMRegressor, LSSVMRegressorCV
+from looms import SVCCV, KernelRegressor
 from looms.kernels import ARD, RBF, Boolean, Linear, _samples
 from looms.kernels._samples import (
     Pairs,
@@ -151,9 +151,9 @@ def test_features_whose_squares_overflow_are_refused(kernel, convert):
         with pytest.raises(ValueError, match="squares overflow: scale the features"):
             SVCCV(kernel).fit(convert(samples), X[:, 0] > 0)
         with pytest.raises(ValueError, match="squares overflow: scale the features"):
-            LSSVMRegressor(kernel).fit(convert(samples), X[:, 0])
+            KernelRegressor(kernel, mu=1e-3).fit(convert(samples), X[:, 0])
         with pytest.raises(ValueError, match="squares overflow: scale the features"):
-            LSSVMRegressorCV(kernel).fit(convert(samples), X[:, 0])
+            KernelRegressor(kernel).fit(convert(samples), X[:, 0])
 
 
 @pytest.mark.slow
@@ -190,7 +190,7 @@ def test_clusters_are_not_taken_pair_by_pair(convert, monkeypatch):
 @pytest.mark.parametrize("kernel", [RBF(), ARD(), Linear()])
 def test_learning_from_features_whose_squares_vanish_is_refused(kernel, convert):
     for samples in (1e-141 * X, -1e-300 * X):
-        for machine in (LSSVMRegressor(kernel), LSSVMRegressorCV(kernel)):
+        for machine in (KernelRegressor(kernel, mu=1e-3), KernelRegressor(kernel)):
             with pytest.raises(ValueError, match=r"only up to .* squares vanish: scale the feat"):
                 machine.fit(convert(samples), X[:, 0])
         with pytest.raises(ValueError, match="squares vanish: scale the features"):
@@ -201,21 +201,21 @@ def test_a_polynomial_whose_values_vanish_is_refused():
     with pytest.raises(
         ValueError, match=r"Polynomial: x·x .* power 3 vanishes: scale the features"
     ):
-        LSSVMRegressorCV("cubic").fit(1e-60 * X, X[:, 0])
+        KernelRegressor("cubic").fit(1e-60 * X, X[:, 0])
 
 
 @pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
 def test_a_scale_for_a_feature_whose_squares_vanish_is_refused(convert):
     samples = convert(X * [1.0, 1e-155, 1.0])
     with pytest.raises(ValueError, match=r"ARD: feature 1 goes only up to .*: scale it"):
-        LSSVMRegressorCV("ard").fit(samples, X[:, 0])
-    assert np.isfinite(LSSVMRegressor().fit(samples, X[:, 0]).predict(samples)).all()
+        KernelRegressor("ard").fit(samples, X[:, 0])
+    assert np.isfinite(KernelRegressor(mu=1e-3).fit(samples, X[:, 0]).predict(samples)).all()
 
 
 def test_tiny_kernel_matrices_and_tiny_new_samples_are_no_features_that_vanish():
     K = 1e-145 * np.eye(7)
-    assert np.isfinite(LSSVMRegressor("precomputed", mu=1e-146).fit(K, X[:, 0]).dual_coef_).all()
-    assert np.isfinite(LSSVMRegressor().fit(X, X[:, 0]).predict(1e-200 * Z)).all()
+    assert np.isfinite(KernelRegressor("precomputed", mu=1e-146).fit(K, X[:, 0]).dual_coef_).all()
+    assert np.isfinite(KernelRegressor(mu=1e-3).fit(X, X[:, 0]).predict(1e-200 * Z)).all()
 
 
 def test_all_rows_in_order_are_the_samples_themselves_and_others_a_part():

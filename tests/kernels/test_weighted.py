@@ -5,7 +5,8 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
-from looms import LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
+from looms import KernelClassifier, KernelRegressor, Search
+from looms.estimators import CandidatesClassifier
 from looms.kernels import ARD, RBF, Linear, Matern, PowerExponential, Weighted
 from looms.kernels._samples import Samples
 from looms.model_files import load_model, save_model
@@ -21,7 +22,7 @@ TUNED = [RBF(0.3), Matern(1.5, 0.3), Matern(2.5, 0.3), PowerExponential(1.4, 0.3
 @pytest.mark.parametrize("convert", [np.asarray, sp.csr_array])
 def test_weights_are_root_mean_squared_gradients(kernel, convert):
     targets, zeta = np.column_stack([Y, np.cos(X[:, 2])]), RNG.uniform(0.5, 2.0, 60)
-    machine = LSSVMRegressor(kernel, mu=1e-3).fit(X, targets, sample_weight=zeta)
+    machine = KernelRegressor(kernel, mu=1e-3).fit(X, targets, sample_weight=zeta)
     slopes = [machine.predict(X + e) - machine.predict(X - e) for e in 1e-5 * np.eye(3)]
     expected = np.sqrt([(zeta @ slope**2).sum() for slope in slopes])
     samples = Samples(convert(X), weight=zeta)
@@ -46,7 +47,7 @@ def test_weights_are_one_where_the_targets_are_constant():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["weighted_rbf", "weighted_matern32"])
 def test_a_machine_learns_weights_in_two_rounds(name):
-    plain, machine = (LSSVMRegressorCV(k).fit(X, Y) for k in (name[9:], name))
+    plain, machine = (KernelRegressor(k).fit(X, Y) for k in (name[9:], name))
     first = plain.candidates_[0]
     samples = Samples(plain.X_fit_)
     expected = Weighted(RBF()).learned(first.kernel, samples, plain.dual_coef_).weights
@@ -62,7 +63,14 @@ def test_a_machine_learns_weights_in_two_rounds(name):
 
 @pytest.mark.slow
 def test_each_criterion_has_its_own_weights_and_so_has_each_outer_fold():
-    model = LSSVMClassifierCV(["weighted_rbf", "linear"], ["press", "wmw"]).fit(X, Y > 0)
+    model = CandidatesClassifier(
+        [
+            KernelClassifier(k, search=Search(c))
+            for k in ["weighted_rbf", "linear"]
+            for c in ["press", "wmw"]
+        ],
+        combine="best",
+    ).fit(X, Y > 0)
     weights = [c.kernel.weights for c in model.candidates_[:2]]
     assert np.abs(weights[0] - weights[1]).max() > 1e-6
     kernels = [m.kernel for machine in model.evaluate()._nested.machines for m in machine]
@@ -72,7 +80,7 @@ def test_each_criterion_has_its_own_weights_and_so_has_each_outer_fold():
 
 @pytest.mark.slow
 def test_a_model_file_holds_the_weights(tmp_path):
-    machine = LSSVMRegressorCV("weighted_matern52").fit(X, Y)
+    machine = KernelRegressor("weighted_matern52").fit(X, Y)
     save_model(tmp_path / "m.skops", machine, {})
     loaded = load_model(tmp_path / "m.skops").model
     assert_array_equal(loaded.predict(X), machine.predict(X))
@@ -81,9 +89,9 @@ def test_a_model_file_holds_the_weights(tmp_path):
 @pytest.mark.parametrize(
     "machine",
     [
-        LSSVMRegressor("weighted_rbf"),
-        LSSVMRegressorCV("weighted_rbf", search="grid"),
-        LSSVMRegressorCV(Weighted(RBF()) + Linear()),
+        KernelRegressor("weighted_rbf", mu=1e-3),
+        KernelRegressor("weighted_rbf", search=Search(method="grid")),
+        KernelRegressor(Weighted(RBF()) + Linear()),
     ],
 )
 def test_weights_that_nothing_learns(machine):
@@ -93,7 +101,7 @@ def test_weights_that_nothing_learns(machine):
 
 def test_weights_of_a_kernel_without_distances():
     with pytest.raises(ValueError, match="weights are learned for RBF, Matern and Power"):
-        LSSVMRegressorCV(Weighted(Linear())).fit(X, Y)
+        KernelRegressor(Weighted(Linear())).fit(X, Y)
 
 
 @pytest.mark.parametrize("weights", [[1.0, 2.0], [-1.0, 1, 1], np.zeros(3), [np.nan, 1, 1], "abc"])

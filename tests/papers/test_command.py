@@ -63,14 +63,14 @@ def test_run_prints_the_table(papers, sets):
 
 
 def test_an_experiment_that_always_raises_is_in_the_table(papers, sets, monkeypatch):
-    fit = looms.LSSVMClassifierCV.fit
+    fit = looms.KernelClassifier.fit
 
     def not_rbf(self, X, y, sample_weight=None):
         if self.kernel == "rbf":
             raise FloatingPointError("no luck")
         return fit(self, X, y, sample_weight)
 
-    monkeypatch.setattr(looms.LSSVMClassifierCV, "fit", not_rbf)
+    monkeypatch.setattr(looms.KernelClassifier, "fit", not_rbf)
     run = papers("run", *HIVA, *PART, "-n", 3, "--store", "kept")
     assert run.exit_code == 0, run.stderr
     assert "Note: press-rbf: 3 of 3 splits raised; split 0: FloatingPointError" in run.stderr

@@ -10,13 +10,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from looms import LSSVMClassifier
+from looms import KernelClassifier
 from papers.largest_margin import LargestMarginClassifier
 
 MIXED = [
     SVC(C=1.0),
     make_pipeline(StandardScaler(), LogisticRegression()),
-    LSSVMClassifier(mu=0.1),
+    KernelClassifier(mu=0.1),
 ]
 
 

@@ -10,7 +10,7 @@ from looms.threshold import (
     BalancedError,
     Cost,
     FBeta,
-    RequiredPrecision,
+    Precision,
     find_threshold,
 )
 from papers.challenge import Runs
@@ -21,7 +21,7 @@ from papers.challenge._run import estimator_of
 
 
 def reduced(kernel="linear", **options):
-    return ReducedClassifier(looms.LSSVMClassifierCV(kernel, **options))
+    return ReducedClassifier(looms.KernelClassifier(kernel, **options))
 
 
 def made(n=120, seed=0):
@@ -38,8 +38,8 @@ def made(n=120, seed=0):
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_is_a_fit_to_the_other_rows(kernel, form):
     X, y, settled = made()
-    model = reduced(kernel, threshold="ber").fit(form(X), y)
-    plain = looms.LSSVMClassifierCV(kernel, threshold="ber").fit(form(X[~settled]), y[~settled])
+    model = reduced(kernel, threshold="balanced").fit(form(X), y)
+    plain = looms.KernelClassifier(kernel, threshold="balanced").fit(form(X[~settled]), y[~settled])
     machine = model.machine_
     assert model.settling_.tolist() == [2]
     assert machine.mu_ == pytest.approx(plain.mu_, rel=1e-6)
@@ -55,19 +55,19 @@ def test_is_a_fit_to_the_other_rows(kernel, form):
 
 def test_settled_rows_are_negative():
     X, y, settled = made()
-    model = reduced(threshold="ber").fit(X, y)
+    model = reduced(threshold="balanced").fit(X, y)
     assert (model.predict(X[settled]) == -1).all()
     far = np.array([[50.0, 50, 0, 0, 0], [50, 50, 1, 0, 0]])
     assert model.predict(far).tolist() == [1, -1]
-    plain = looms.LSSVMClassifierCV("linear", threshold="ber").fit(X, y)
+    plain = looms.KernelClassifier("linear", threshold="balanced").fit(X, y)
     assert plain.predict(far).tolist() == [1, 1]
 
 
 def test_nothing_to_settle():
     X, y, _ = made()
     X = X[:, [0, 1, 3]]
-    model = reduced(threshold="ber").fit(X, y)
-    plain = looms.LSSVMClassifierCV("linear", threshold="ber").fit(X, y)
+    model = reduced(threshold="balanced").fit(X, y)
+    plain = looms.KernelClassifier("linear", threshold="balanced").fit(X, y)
     assert len(model.settling_) == 0
     np.testing.assert_allclose(model.decision_function(X), plain.decision_function(X), atol=1e-12)
 
@@ -82,12 +82,12 @@ def test_given_threshold_and_weights():
     X, y, settled = made()
     weight = np.linspace(1, 2, len(y))
     model = reduced(threshold=-0.25).fit(X, y, weight)
-    plain = looms.LSSVMClassifierCV("linear").fit(X[~settled], y[~settled], weight[~settled])
+    plain = looms.KernelClassifier("linear").fit(X[~settled], y[~settled], weight[~settled])
     assert model.threshold_ == -0.25
     assert model.machine_.mu_ == pytest.approx(plain.mu_, rel=1e-6)
 
 
-RULES = ["ber", BalancedError(), "f1", FBeta(2.0), Cost(1, 5), RequiredPrecision(0.6)]
+RULES = ["ber", BalancedError(), "f1", FBeta(2.0), Cost(1, 5), Precision(0.6)]
 
 
 @pytest.mark.parametrize("rule", RULES, ids=str)

@@ -7,6 +7,7 @@ from sklearn.model_selection import LeaveOneOut
 from sklearn.pipeline import Pipeline
 
 import looms
+from looms import KernelClassifier, Search
 from looms.held_out import HeldOut
 from looms.threshold import find_threshold
 from papers import challenge
@@ -63,7 +64,7 @@ def test_estimator_of_an_experiment(data, weighting):
     assert (machine.kernel, machine.criterion, machine.threshold) == ("cubic", "wmw", "ber")
     assert machine.class_weight == (None if weighting == "none" else "balanced")
     assert machine.selection_weight == ("balanced" if weighting == "both" else None)
-    assert type(machine) is looms.LSSVMClassifierCV
+    assert type(machine) is looms.KernelClassifier
     assert machine.optimizer == "lbfgs"
     sylva = ChallengeData("sylva", data.X, data.y, "sylva")
     reduced = estimator_of(sylva, PART[0])[-1]
@@ -110,8 +111,15 @@ def test_random_rows_keep_the_classes(data):
 @pytest.mark.slow
 def test_the_choice_is_that_of_one_estimator_with_all_candidates(data, results):
     """The whole selection repeated in every split, by the estimator that selects by itself."""
-    machine = looms.LSSVMClassifierCV(
-        ["linear", "rbf"], ["press", "wmw"], threshold="ber", cv=LeaveOneOut()
+    machine = looms.CandidatesClassifier(
+        [
+            KernelClassifier(k, search=Search(c))
+            for k in ["linear", "rbf"]
+            for c in ["press", "wmw"]
+        ],
+        combine="best",
+        threshold="balanced",
+        cv=LeaveOneOut(),
     )
     steps = [("prepare", preparation("standardize", data.X)), ("machine", machine)]
     whole = looms.assess(Pipeline(steps), data.X, data.y, 6, scoring=SCORING, random_state=0)
@@ -238,14 +246,14 @@ def test_announcements(data):
 @pytest.fixture
 def one_fails(monkeypatch):
     """The RBF machine tuned by PRESS raises whenever it is fitted."""
-    fit = looms.LSSVMClassifierCV.fit
+    fit = looms.KernelClassifier.fit
 
     def not_that(self, X, y, sample_weight=None):
         if (self.kernel, self.criterion) == ("rbf", "press"):
             raise FloatingPointError("no luck")
         return fit(self, X, y, sample_weight)
 
-    monkeypatch.setattr(looms.LSSVMClassifierCV, "fit", not_that)
+    monkeypatch.setattr(looms.KernelClassifier, "fit", not_that)
     return next(e for e in PART if e.name == "press-rbf")
 
 

@@ -54,7 +54,7 @@ def fitted():
     rng = np.random.default_rng(1)
     y = np.where(rng.random(200) < 0.25, 1, -1)
     X = rng.normal(size=(200, 3)) + 0.8 * y[:, None]
-    machine = looms.LSSVMClassifierCV("linear", threshold="ber")
+    machine = looms.KernelClassifier("linear", threshold="balanced")
     model = make_pipeline(StandardScaler(), machine).fit(X[:120], y[:120])
     assert abs(model[-1].threshold_) > 0.05
     return model, X[120:], y[120:]

@@ -10,8 +10,8 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from looms import LSSVMClassifierCV, LSSVMRegressorCV, assess
-from looms.estimators import BoundWarning
+from looms import KernelClassifier, KernelRegressor, Search, assess
+from looms.estimators import BoundWarning, CandidatesClassifier
 from looms.tables import TablePreprocessor
 
 matplotlib.use("agg")
@@ -40,7 +40,15 @@ def binary():
     X.index = [f"patient {k}" for k in range(len(X))]
     model = make_pipeline(
         StandardScaler(),
-        LSSVMClassifierCV(["rbf", "linear"], ["press", "hinge"], threshold="ber"),
+        CandidatesClassifier(
+            [
+                KernelClassifier(k, search=Search(c))
+                for k in ["rbf", "linear"]
+                for c in ["press", "hinge"]
+            ],
+            combine="best",
+            threshold="balanced",
+        ),
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BoundWarning)
@@ -51,7 +59,7 @@ def binary():
 def by_loo(binary):
     """Pipeline with one candidate, chosen by the leave-one-out outputs that it is judged by."""
     _, X, y, _ = binary
-    machine = LSSVMClassifierCV("rbf", threshold="ber")
+    machine = KernelClassifier("rbf", threshold="balanced")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BoundWarning)
         return make_pipeline(StandardScaler(), machine).fit(X, y)
@@ -61,7 +69,7 @@ def by_loo(binary):
 def several():
     """Machine fitted to three classes, and its data."""
     X, y = load_iris(return_X_y=True, as_frame=True)
-    return LSSVMClassifierCV().fit(X, y), X, y
+    return KernelClassifier().fit(X, y), X, y
 
 
 @pytest.fixture(scope="session")
@@ -71,7 +79,7 @@ def regression():
     X, y = X.iloc[::3, :5], y.iloc[::3]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BoundWarning)
-        return LSSVMRegressorCV("ard", max_iter=30).fit(X, y), X, y
+        return KernelRegressor("ard", search=Search(max_iter=30)).fit(X, y), X, y
 
 
 @pytest.fixture(scope="session")
@@ -84,7 +92,7 @@ def hostile():
     X.index = [f"{HOSTILE[k % len(HOSTILE)]} {k}" for k in range(n)]
     labels = np.array([HOSTILE[k] for k in (0, 1, 6)], dtype=object)
     y = pd.Series(labels[np.arange(n) % 3], name=HOSTILE[1])
-    model = make_pipeline(TablePreprocessor(), LSSVMClassifierCV("ard", max_iter=4))
+    model = make_pipeline(TablePreprocessor(), KernelClassifier("ard", search=Search(max_iter=4)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return model.fit(X, y.to_numpy()), X, y

@@ -6,7 +6,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 import looms
-from looms import LSSVMClassifier, LSSVMRegressor
+from looms import KernelClassifier, KernelRegressor
 from looms.report import card
 
 X, Y = load_iris(return_X_y=True)
@@ -15,7 +15,7 @@ HARMFUL = "a|b <script>x</script> [c](javascript:1)\n\n# d\r\n| e"
 
 @pytest.mark.slow
 def test_figures_with_errors_and_what_is_left_to_be_written():
-    machine = LSSVMClassifier().fit(X, Y)
+    machine = KernelClassifier(mu=1e-3).fit(X, Y)
     text = card(machine).render()
     error, spread = machine.evaluate()["error"], machine.evaluate().standard_errors["error"]
     assert f"| Error rate | {100 * error:.1f} % | ± {100 * spread:.1f} |" in text
@@ -26,13 +26,13 @@ def test_figures_with_errors_and_what_is_left_to_be_written():
 def test_the_certificate_is_said_in_words():
     x = np.linspace(0, 1, 200)[:, None]
     for mu, words in ((1e-4, "agree with"), (1e-16, "are too ill-conditioned to tell from")):
-        results = card(LSSVMRegressor("rbf", mu=mu).fit(x, np.sin(6 * x[:, 0])))
+        results = card(KernelRegressor("rbf", mu=mu).fit(x, np.sin(6 * x[:, 0])))
         assert f"{words} refits" in results.select("Model description/Evaluation Results").content
 
 
 @pytest.mark.slow
 def test_outer_splits_come_first():
-    machine = LSSVMClassifier().fit(X, Y)
+    machine = KernelClassifier(mu=1e-3).fit(X, Y)
     assessment = looms.assess(machine, X, Y, n_splits=3, random_state=0)
     results = card(machine, assessment=assessment)
     text = results.select("Model description/Evaluation Results").content
@@ -43,7 +43,7 @@ def test_outer_splits_come_first():
 @pytest.mark.slow
 def test_names_are_no_markup():
     y = pd.Series(Y, name=HARMFUL).map({0: HARMFUL, 1: "b", 2: "c"})
-    description = card(LSSVMClassifier().fit(X, y), y=y).select("Model description").content
+    description = card(KernelClassifier(mu=1e-3).fit(X, y), y=y).select("Model description").content
     escaped = r"a\|b \<script\>x\</script\> \[c\](javascript:1) \# d \| e"
     assert description.startswith(f"Classification of {escaped}, by")
     assert f"\n| {escaped} | 50 |" in description

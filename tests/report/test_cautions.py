@@ -22,18 +22,12 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from looms import (
-    SVCCV,
-    LSSVMClassifier,
-    LSSVMClassifierCV,
-    LSSVMRegressor,
-    LSSVMRegressorCV,
-    assess,
-)
+from looms import SVCCV, KernelClassifier, KernelRegressor, Search, assess
 from looms.assessment._experiment import estimator_text
 from looms.assessment._result import Assessment
 from looms.assessment._split_run import SplitResult
 from looms.diagnostics import _row_order, row_order
+from looms.estimators import CandidatesClassifier
 from looms.held_out import HeldOut
 from looms.kernels import RBF, Linear
 from looms.report import cautions, summary
@@ -73,7 +67,7 @@ def points():
 @pytest.mark.slow
 def test_a_good_fit_has_few(points):
     X, y = points
-    model = quietly(LSSVMClassifierCV("linear"), X, y)
+    model = quietly(KernelClassifier("linear"), X, y)
     found = titles(model)
     model.evaluate()
     assert titles(model) == {}
@@ -84,9 +78,11 @@ def test_a_good_fit_has_few(points):
 @pytest.mark.slow
 def test_outer_estimate(points):
     X, y = points
-    model = quietly(LSSVMClassifierCV(["linear", "rbf"], threshold="ber"), X, y)
+    model = quietly(
+        CandidatesClassifier(["linear", "rbf"], combine="best", threshold="balanced"), X, y
+    )
     assert "No outer estimate" not in titles(model)  # two are compared by outer folds
-    alone = quietly(LSSVMClassifierCV("linear", threshold="ber"), X, y)
+    alone = quietly(KernelClassifier("linear", threshold="balanced"), X, y)
     assert "and a threshold" in titles(alone)["No outer estimate"][1]
     result = assess(model, X, y, n_splits=3, random_state=0)
     found = titles(model, assessment=result)
@@ -102,7 +98,7 @@ def test_outer_estimate(points):
 
 @pytest.mark.slow
 def test_given_hyperparameters_were_not_chosen(points):
-    assert titles(LSSVMClassifier().fit(*points)) == {}
+    assert titles(KernelClassifier(mu=1e-3).fit(*points)) == {}
 
 
 @pytest.mark.slow
@@ -117,7 +113,7 @@ def test_failed_splits(points):
                 raise ValueError("not today")
             return super().fit(X, y)
 
-    model = quietly(make_pipeline(Sometimes(), LSSVMClassifierCV("linear")), X, y)
+    model = quietly(make_pipeline(Sometimes(), KernelClassifier("linear")), X, y)
     result = assess(model, X, y, n_splits=8, random_state=0)
     assert 0 < len(result.failures) < 8
     level, text = titles(model, assessment=result)["Failed splits"]
@@ -130,10 +126,10 @@ def test_many_hyperparameters():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 8))
     y = X[:, 0]
-    found = titles(quietly(LSSVMRegressorCV("ard", max_iter=5), X, y))
+    found = titles(quietly(KernelRegressor("ard", search=Search(max_iter=5)), X, y))
     assert found["Many hyper-parameters"][0] == "serious"
     assert "9 hyper-parameters were tuned on 60 samples" in found["Many hyper-parameters"][1]
-    held = titles(quietly(LSSVMRegressorCV("ard", max_iter=5, prior=True), X, y))
+    held = titles(quietly(KernelRegressor("ard", search=Search(max_iter=5, prior=True)), X, y))
     assert held["Many hyper-parameters"][0] == "note"
 
 
@@ -141,9 +137,9 @@ def test_many_hyperparameters():
 def test_bounds_and_early_stop(points):
     X, y = points
     kernel = RBF(gamma=64.0, gamma_bounds=(32.0, 64.0))
-    found = titles(quietly(LSSVMClassifierCV(kernel), X, y))
+    found = titles(quietly(KernelClassifier(kernel), X, y))
     assert "gamma\u2069 ended at its lower bound 32" in found["Hyper-parameter at a bound"][1]
-    stopped = titles(quietly(LSSVMRegressorCV("ard", max_iter=1), X, X[:, 0] ** 2))
+    stopped = titles(quietly(KernelRegressor("ard", search=Search(max_iter=1)), X, X[:, 0] ** 2))
     assert "max_iter" in stopped["Search stopped early"][1]
 
 
@@ -151,14 +147,14 @@ def test_bounds_and_early_stop(points):
 def test_held_out_outputs_that_are_not_those_of_refits(points):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 2))
-    machine = LSSVMRegressor("linear", mu=1e-2).fit(X, X[:, 0] + rng.normal(size=120))
+    machine = KernelRegressor("linear", mu=1e-2).fit(X, X[:, 0] + rng.normal(size=120))
     certificate = summary(machine)["certificate"]
     assert certificate["holds"]
     assert certificate["n_rows"] == 3
     assert not hasattr(machine, "certificate_")
     machine.loo_ = HeldOut(machine.loo_.y, machine.loo_.outputs + 1e-3)
     assert "Outputs differ from refits" in titles(machine)
-    few = LSSVMRegressor("rbf", mu=1e-16).fit(X[:, :1], X[:, 0])
+    few = KernelRegressor("rbf", mu=1e-16).fit(X[:, :1], X[:, 0])
     few.certify()
     (level,) = (c["level"] for c in cautions(few) if "without certain digits" in c["title"])
     assert level == "serious"
@@ -173,11 +169,11 @@ def test_held_out_outputs_that_are_not_those_of_refits(points):
 def test_replicates(points):
     X, y = points
     X, y = np.vstack([X, X[:20]]), np.append(y, y[:20])
-    level, text = titles(LSSVMClassifier().fit(X, y))["Copies of samples"]
+    level, text = titles(KernelClassifier(mu=1e-3).fit(X, y))["Copies of samples"]
     assert level == "serious"
     assert text.startswith("20 of 180 samples are copies")
-    assert "Copies of samples" not in titles(LSSVMClassifier().fit(X[:162], y[:162]))
-    together = LSSVMClassifierCV(copies="together").fit(X, y)
+    assert "Copies of samples" not in titles(KernelClassifier(mu=1e-3).fit(X[:162], y[:162]))
+    together = KernelClassifier().fit(X, y)
     assert "Copies of samples" not in titles(together)
 
 
@@ -185,13 +181,13 @@ def test_replicates(points):
 def test_few_samples_and_a_rare_class(points):
     X, y = points
     keep = np.flatnonzero(~y)[:40].tolist() + np.flatnonzero(y)[:4].tolist()
-    found = titles(LSSVMClassifier().fit(X[keep], y[keep]))
+    found = titles(KernelClassifier(mu=1e-3).fit(X[keep], y[keep]))
     assert {"Few samples", "A small class", "Unequal classes"} <= set(found)
     assert "\u2068True\u2069 has 4 samples" in found["A small class"][1]
     assert "Consider" in found["Unequal classes"][1]
-    weighted = titles(LSSVMClassifier(class_weight="balanced").fit(X[keep], y[keep]))
+    weighted = titles(KernelClassifier(mu=1e-3, class_weight="balanced").fit(X[keep], y[keep]))
     assert "were weighted" in weighted["Unequal classes"][1]
-    moved = titles(LSSVMClassifier(threshold="ber").fit(X[keep], y[keep]))
+    moved = titles(KernelClassifier(mu=1e-3, threshold="balanced").fit(X[keep], y[keep]))
     assert "weighted" not in moved["Unequal classes"][1]
     assert "threshold was set" in moved["Unequal classes"][1]
 
@@ -201,7 +197,7 @@ def test_a_machine_far_better_than_a_guess_needs_no_remedy():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1, 2], [70, 70, 15])
     X = np.eye(3)[y] + 0.15 * rng.normal(size=(155, 3))
-    text = titles(LSSVMClassifier().fit(X, y))["Unequal classes"][1]
+    text = titles(KernelClassifier(mu=1e-3).fit(X, y))["Unequal classes"][1]
     assert text.startswith("Always predicting the largest class is wrong for 54.8 % of the ")
     assert text.endswith("judge it by the balanced error rate.")
 
@@ -211,9 +207,9 @@ def test_no_better_than_a_guess(points):
     X, _ = points
     noise = np.random.default_rng(1).normal(size=len(X))
     assert "No better than a guess" in titles(
-        LSSVMClassifier(mu=1.0, threshold=0.0).fit(X, noise > 0)
+        KernelClassifier(mu=1.0, calibration=None).fit(X, noise > 0)
     )
-    found = titles(quietly(LSSVMRegressorCV("linear"), X, noise))
+    found = titles(quietly(KernelRegressor("linear"), X, noise))
     assert "the mean of the targets predicts as well" in found["No better than a guess"][1]
 
 
@@ -222,37 +218,39 @@ def test_no_better_than_a_guess(points):
 def test_probabilities_worse_than_a_guess():
     rng = np.random.default_rng(2)
     noise, y = rng.normal(size=(80, 5)), rng.permutation(80) % 2
-    model = quietly(LSSVMClassifierCV("ard", calibration="isotonic"), noise, y)
+    model = quietly(KernelClassifier("ard", calibration="isotonic"), noise, y)
     model.evaluate()
     found = titles(model)
     assert "larger than that of the shares of the classes, 0.693" in found[WORSE][1]
-    assert WORSE not in titles(LSSVMClassifier(calibration=None).fit(noise, y))
+    assert WORSE not in titles(KernelClassifier(mu=1e-3, calibration=None).fit(noise, y))
     weight = np.where(y == 1, 9.0, 1.0)
-    model = model_of(LSSVMClassifier().fit(noise, y, sample_weight=weight))
+    model = model_of(KernelClassifier(mu=1e-3).fit(noise, y, sample_weight=weight))
     assert guess_log_loss(model) == pytest.approx(-0.9 * np.log(0.9) - 0.1 * np.log(0.1))
 
 
 def test_too_good(points):
     X, y = points  # no feature alone parts the classes, which their sum does
     X = np.column_stack([9 * X[:, 0] + 2 * y, 2 * y - 9 * X[:, 0]])
-    assert "Too good" in titles(LSSVMClassifier("linear", mu=1e-3).fit(X, y))
+    assert "Too good" in titles(KernelClassifier("linear", mu=1e-3).fit(X, y))
 
 
 @pytest.mark.slow
 def test_close_candidates(points):
     X, y = points
-    found = titles(quietly(LSSVMClassifierCV(["linear", "rbf", "quadratic"]), X, y))
+    found = titles(
+        quietly(CandidatesClassifier(["linear", "rbf", "quadratic"], combine="best"), X, y)
+    )
     assert "1 other candidate of 3" in found["The choice is not settled"][1]
 
 
 @pytest.mark.slow
 def test_preprocessing_and_weights(points):
     X, y = points
-    found = titles(make_pipeline(StandardScaler(), LSSVMClassifier()).fit(X, y))
+    found = titles(make_pipeline(StandardScaler(), KernelClassifier(mu=1e-3)).fit(X, y))
     assert "(standardscaler)" in found["Preprocessing saw all samples"][1]
     weight = np.ones(len(y))
     weight[:7] = 0
-    level, text = titles(LSSVMClassifier().fit(X, y, weight))["Samples of weight zero"]
+    level, text = titles(KernelClassifier(mu=1e-3).fit(X, y, weight))["Samples of weight zero"]
     assert (level, text.startswith("7 of 160")) == ("note", True)
 
 
@@ -260,20 +258,20 @@ def test_intervals(points):
     X, _ = points
     rng = np.random.default_rng(0)
     y = X[:, 0] + 0.3 * rng.normal(size=len(X))
-    found = titles(quietly(LSSVMRegressorCV("linear"), X, y))
+    found = titles(quietly(KernelRegressor("linear"), X, y))
     assert "fixed beforehand" in found["Intervals"][1]
 
 
 @pytest.mark.slow
 def test_an_assessment_of_something_else(points):
     X, y = points
-    model = quietly(LSSVMClassifierCV("linear"), X, y)
+    model = quietly(KernelClassifier("linear"), X, y)
     for options in ({}, {"method": "forward", "gap": 5}):
-        same = assess(LSSVMClassifierCV("linear"), X, y, 2, random_state=0, **options)
+        same = assess(KernelClassifier("linear"), X, y, 2, random_state=0, **options)
         assert not {"Another estimator was assessed", "Other samples were assessed"} & set(
             titles(model, assessment=same)
         )
-    other = assess(LSSVMClassifier("linear"), X[:100], y[:100], 2, random_state=0)
+    other = assess(KernelClassifier("linear", mu=1e-3), X[:100], y[:100], 2, random_state=0)
     found = titles(model, assessment=other)
     assert found["Another estimator was assessed"][0] == "serious"
     assert "kernel='linear'), but this is LSSVM" in found["Another estimator was assessed"][1]
@@ -297,7 +295,7 @@ def test_an_assessment_of_something_else(points):
 @pytest.mark.slow
 def test_estimators_are_compared_by_content(points, change, other):
     X, y = points
-    machine = LSSVMClassifier(Linear(), mu=1.0)
+    machine = KernelClassifier(Linear(), mu=1.0)
     model = Pipeline([("scale", StandardScaler()), ("machine", machine)]).fit(X, y)
     assessed = assess(clone(model).set_params(**change), X, y, 2, random_state=0)
     assert ("Another estimator was assessed" in titles(model, assessment=assessed)) == other
@@ -306,18 +304,18 @@ def test_estimators_are_compared_by_content(points, change, other):
 @pytest.mark.slow
 def test_a_seed_makes_no_other_estimator(points):
     X, y = points
-    model = LSSVMClassifierCV("linear", random_state=np.random.RandomState(0))
+    model = KernelClassifier("linear", random_state=np.random.RandomState(0))
     assessed = assess(model, X, y, 2, random_state=0)
     found = titles(quietly(model, X, y), assessment=assessed)
     assert "Another estimator was assessed" not in found
     assert "Another estimator was assessed" in titles(
-        LSSVMClassifier(mu=2.0).fit(X, y), assessment=assessed
+        KernelClassifier(mu=2.0).fit(X, y), assessment=assessed
     )
 
 
 def test_parameters_that_change_nothing_make_no_other_estimator():
-    shown = make_pipeline(StandardScaler(), GridSearchCV(LSSVMClassifierCV("rbf"), {}))
-    same = make_pipeline(StandardScaler(), GridSearchCV(LSSVMClassifierCV("rbf"), {}, n_jobs=2))
+    shown = make_pipeline(StandardScaler(), GridSearchCV(KernelClassifier("rbf"), {}))
+    same = make_pipeline(StandardScaler(), GridSearchCV(KernelClassifier("rbf"), {}, n_jobs=2))
     assert estimator_text(shown) == estimator_text(same)
     same[-1].set_params(estimator__kernel="linear")
     assert estimator_text(shown) != estimator_text(same)
@@ -326,7 +324,7 @@ def test_parameters_that_change_nothing_make_no_other_estimator():
 @pytest.mark.slow
 def test_no_sign_where_nobody_says_which_way_is_better(points):
     X, y = points
-    model = quietly(LSSVMClassifierCV("linear"), X, y)
+    model = quietly(KernelClassifier("linear"), X, y)
 
     def share(model, X, y):
         return float(np.mean(model.predict(X)))
@@ -348,37 +346,39 @@ def rare(n_positive=36, n=600):
 def test_one_class_for_all_names_the_remedy():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 2)), rng.random(200) < 0.1
-    level, text = titles(LSSVMClassifier().fit(X, y))["One class for all"]
+    level, text = titles(KernelClassifier(mu=1e-3).fit(X, y))["One class for all"]
     assert level == "serious"
     assert "predicts \u2068False\u2069 for every sample" in text
     X, y = rare()
-    text = titles(LSSVMClassifier("linear", mu=1.0, threshold=0.0).fit(X, y))["One class for all"][
-        1
-    ]
-    assert text.endswith("Consider threshold='ber', class_weight='balanced' or another kernel.")
+    text = titles(KernelClassifier("linear", mu=1.0, calibration=None).fit(X, y))[
+        "One class for all"
+    ][1]
+    assert text.endswith(
+        "Consider threshold='balanced', class_weight='balanced' or another kernel."
+    )
 
 
 @pytest.mark.slow
 def test_a_class_that_is_seldom_predicted_is_counted():
     X, y = rare()
-    machine = LSSVMClassifier("linear", mu=1e-3, threshold=0.0).fit(X, y)
+    machine = KernelClassifier("linear", mu=1e-3, calibration=None).fit(X, y)
     level, text = titles(machine)["A class is seldom predicted"]
     predicted = int((machine.loo_.outputs > 0).sum())
     assert predicted < 0.6 * 36
     assert level == "serious"
     assert text.startswith(
         f"Of 600 samples, {predicted} are predicted to be \u2068True\u2069, but 36 are. Consider "
-        "threshold='ber'"
+        "threshold='balanced'"
     )
     for remedy in ({"threshold": -0.7}, {"class_weight": "balanced", "threshold": 0.0}):
-        given = LSSVMClassifier("linear", mu=1e-3, **remedy).fit(X, y)
+        given = KernelClassifier("linear", mu=1e-3, **remedy).fit(X, y)
         assert "A class is seldom predicted" not in titles(given)
 
 
 def test_outputs_that_do_not_rank_the_classes():
     rng = np.random.default_rng(5)
     X, y = rng.normal(size=(300, 3)), rng.random(300) < 0.5
-    found = titles(LSSVMClassifier("linear", threshold=0.0).fit(X, y))
+    found = titles(KernelClassifier("linear", mu=1e-3, calibration=None).fit(X, y))
     assert found["No better than a guess"][0] == "serious"
 
 
@@ -386,7 +386,7 @@ def test_an_explained_variance_within_noise_is_no_better_than_the_mean():
     rng = np.random.default_rng(7)
     X = rng.normal(size=(60, 1))
     y = X[:, 0] * 0.4 + rng.standard_t(2, size=60)
-    model = LSSVMRegressor("linear", mu=1e-3).fit(X, y)
+    model = KernelRegressor("linear", mu=1e-3).fit(X, y)
     scores = summary(model)["loo"]["figures"]
     assert 0 < next(each["value"] for each in scores if each["key"] == "r2") < 0.1
     assert "within noise" in titles(model)["No better than a guess"][1]
@@ -434,7 +434,7 @@ def test_a_feature_that_alone_gives_the_target_is_named(points, kind):
         frame["leak"] = np.log(y)
     if gaps:
         frame.loc[np.random.default_rng(4).random(len(y)) < 0.05, "leak"] = np.nan
-    estimator = (LSSVMRegressor if kind == "number" else LSSVMClassifier)("linear")
+    estimator = (KernelRegressor if kind == "number" else KernelClassifier)("linear")
     model = make_pipeline(TablePreprocessor(), estimator).fit(frame, y)
     level, text = titles(model, X=frame)["A feature gives the target"]
     assert level == "serious"
@@ -451,7 +451,7 @@ def test_a_feature_that_alone_gives_the_target_is_named(points, kind):
 def test_strong_features_are_no_leak(load):
     X, y = load(return_X_y=True)
     regression = load is load_diabetes
-    model = (LSSVMRegressor if regression else LSSVMClassifier)("linear")
+    model = (KernelRegressor if regression else KernelClassifier)("linear")
     assert "A feature gives the target" not in titles(
         make_pipeline(StandardScaler(), model).fit(X, y)
     )
@@ -459,13 +459,15 @@ def test_strong_features_are_no_leak(load):
 
 def test_the_only_column_may_be_all_that_is_known():
     x = np.linspace(0, 1, 50)[:, None]
-    assert "A feature gives the target" not in titles(LSSVMRegressor().fit(x, np.exp(x[:, 0])))
+    assert "A feature gives the target" not in titles(
+        KernelRegressor(mu=1e-3).fit(x, np.exp(x[:, 0]))
+    )
 
 
 @pytest.mark.slow
 def test_cautions_of_a_fit_are_those_of_its_report(points):
     X, y = points
-    model = quietly(LSSVMClassifierCV("linear"), np.column_stack([X, y]), y)
+    model = quietly(KernelClassifier("linear"), np.column_stack([X, y]), y)
     of_fit = cautions(model)
     assert [each["title"] for each in of_fit] == ["A feature gives the target"]
     assert all(each in summary(model)["cautions"] for each in of_fit)
@@ -497,7 +499,7 @@ def test_a_few_values_that_do_not_part_the_classes_are_no_leak(points):
     X, y = points
     rng = np.random.default_rng(5)
     codes = np.where(rng.random(len(y)) < 0.1, ~y, y) + 2 * rng.integers(0, 2, len(y))
-    model = quietly(LSSVMClassifier("linear"), np.column_stack([X, codes]), y)
+    model = quietly(KernelClassifier("linear", mu=1e-3), np.column_stack([X, codes]), y)
     assert "A feature gives the target" not in titles(model)
 
 
@@ -510,7 +512,7 @@ def patients(n_patients=40, n_repeats=8, noise=0.3):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("Estimator", [LSSVMClassifierCV, LSSVMRegressorCV])
+@pytest.mark.parametrize("Estimator", [KernelClassifier, KernelRegressor])
 def test_repeats_that_no_groups_hold_out_together_are_pointed_out(Estimator):
     X, y, number = patients()
     model = Estimator()
@@ -530,7 +532,7 @@ def test_repeats_that_no_groups_hold_out_together_are_pointed_out(Estimator):
 def test_samples_of_their_own_are_no_repeats(load, kernel, scaled):
     X, y = load(return_X_y=True)
     X = StandardScaler().fit_transform(X) if scaled else X
-    machine = LSSVMRegressorCV if load is load_diabetes else LSSVMClassifierCV
+    machine = KernelRegressor if load is load_diabetes else KernelClassifier
     model = machine(kernel)
     assert "Samples like repeats of others" not in {
         each["title"] for each in cautions(quietly(model, X, y))
@@ -544,20 +546,20 @@ def test_few_groups_are_named_as_the_cause(n_groups, few):
     X, groups = rng.normal(size=(90, 2)), np.arange(90) // 3 % n_groups
     numbers, labels = rng.normal(size=90), np.arange(90) % 2
     why = f"There are only {n_groups} groups: a standard error from so few is not to be trusted."
-    found = titles(quietly(LSSVMRegressorCV("linear"), X, numbers, groups=groups))
+    found = titles(quietly(KernelRegressor("linear"), X, numbers, groups=groups))
     ends = why if few else "Consider another kernel or other features."
     assert found["No better than a guess"][1].endswith(ends)
     assert ("Few groups" in found) == few
-    assert "Few groups" not in titles(quietly(LSSVMRegressorCV("linear"), X, numbers))
+    assert "Few groups" not in titles(quietly(KernelRegressor("linear"), X, numbers))
     if n_groups == 3:
-        found = titles(quietly(LSSVMClassifierCV("linear"), X, labels, groups=groups))
+        found = titles(quietly(KernelClassifier("linear"), X, labels, groups=groups))
         assert found["No better than a guess"][1].endswith(why)
 
 
 @pytest.mark.slow
 def test_a_choice_repeated_without_each_sample_is_no_caution(points):
     X, y = points
-    model = quietly(LSSVMClassifierCV("linear", search="grid"), X, y)
+    model = quietly(KernelClassifier("linear", search=Search(method="grid")), X, y)
     assert "No outer estimate" in titles(model)
     model.evaluate()
     assert titles(model) == {}
@@ -570,7 +572,7 @@ def test_a_choice_repeated_without_each_sample_is_no_caution(points):
 def test_chance_is_called_so_where_pooled_outputs_lean_below_it():
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(80, 3)), np.arange(80) % 2
-    model = LSSVMClassifier("linear", mu=10.0, threshold=0.0).fit(X, y)
+    model = KernelClassifier("linear", mu=10.0, calibration=None).fit(X, y)
     pooled = np.mean((model.loo_.outputs > 0) != y)
     assert pooled > 0.7  # each class is rarer by one without a row of it
     (text,) = (t for _, t in titles(model).values() if "AUC" in t)
@@ -581,14 +583,14 @@ def test_chance_is_called_so_where_pooled_outputs_lean_below_it():
 @pytest.mark.slow
 def test_a_smooth_function_of_single_samples_makes_no_repeats():
     X, y = make_friedman1(400, noise=0.1, random_state=0)
-    found = cautions(quietly(LSSVMRegressorCV(), X, y))
+    found = cautions(quietly(KernelRegressor(), X, y))
     assert "Samples like repeats of others" not in {each["title"] for each in found}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("Estimator", "sizes", "noise"),
-    pairwise([LSSVMClassifierCV, LSSVMRegressorCV], [(12, 20), (10, 8)], [0.03, 0.1]),
+    pairwise([KernelClassifier, KernelRegressor], [(12, 20), (10, 8)], [0.03, 0.1]),
 )
 def test_few_patients_of_many_repeats_are_clusters(Estimator, sizes, noise):
     X, y, number = patients(*sizes, noise)
@@ -600,12 +602,12 @@ def test_few_patients_of_many_repeats_are_clusters(Estimator, sizes, noise):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("all_partitions")
-@pytest.mark.parametrize("Estimator", [LSSVMClassifier, LSSVMRegressor])
+@pytest.mark.parametrize("Estimator", [KernelClassifier, KernelRegressor])
 def test_rows_in_an_order_are_pointed_out_once(Estimator, monkeypatch):
     rng = np.random.default_rng(0)
     series = lfilter([1], [1, -0.95], rng.normal(size=(150, 4)), axis=0)
     X, y = series[:, :3], np.sin(series[:, 0]) + series[:, 3]
-    y = y > np.median(y) if Estimator is LSSVMClassifier else y
+    y = y > np.median(y) if Estimator is KernelClassifier else y
     some = rng.permutation(150)
     assert "Rows in an order" not in titles(Estimator(mu=1e-3).fit(X[some], y[some]))
     calls = []
@@ -613,7 +615,7 @@ def test_rows_in_an_order_are_pointed_out_once(Estimator, monkeypatch):
     monkeypatch.setattr(_row_order, "_tested", lambda machine: calls.append(1) or tested(machine))
     model = Estimator(mu=1e-3).fit(X, y)
     level, text = titles(model)["Rows in an order"]
-    order, key = row_order(model), "error" if Estimator is LSSVMClassifier else "rmse"
+    order, key = row_order(model), "error" if Estimator is KernelClassifier else "rmse"
     assert len(calls) == 1
     assert level == "serious"
     assert f"quote is {figure(model.evaluate()[key], key, 3)} ±" in text
@@ -631,7 +633,7 @@ def test_samples_drawn_one_by_one_are_no_clusters(n):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(n, d))
         y = X[:, 0] + 0.5 * rng.normal(size=n) > 0
-        model = LSSVMClassifierCV()
+        model = KernelClassifier()
         assert rise_without_near(model_of(quietly(model, X, y))) is None
 
 

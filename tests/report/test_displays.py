@@ -8,9 +8,10 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 
-from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, assess
+from looms import KernelClassifier, KernelRegressor, Search, assess
 from looms.calibration import loo_probabilities, reliability_curve
 from looms.diagnostics import case_deletion
+from looms.estimators import CandidatesClassifier
 from looms.report import (
     CandidatesDisplay,
     CaseDeletionDisplay,
@@ -104,7 +105,7 @@ def test_optimism_needs_a_machine_of_looms(regression):
 @pytest.mark.parametrize("display", [*OF_ALL, *OF_CLASSES])
 def test_unfitted_and_foreign(display):
     with pytest.raises(NotFittedError):
-        display.from_estimator(LSSVMClassifierCV())
+        display.from_estimator(KernelClassifier())
     with pytest.raises(TypeError, match="Ridge is not a looms machine"):
         display.from_estimator(Ridge())
     with pytest.raises(TypeError, match="not a looms machine"):
@@ -114,8 +115,8 @@ def test_unfitted_and_foreign(display):
 @pytest.mark.parametrize("display", OF_SEARCH)
 def test_given_hyperparameters_have_no_search(display, several):
     _, X, y = several
-    with pytest.raises(TypeError, match="LSSVMClassifier has no record of one"):
-        display.from_estimator(LSSVMClassifier().fit(X, y))
+    with pytest.raises(TypeError, match="KernelClassifier has no record of one"):
+        display.from_estimator(KernelClassifier(mu=1e-3).fit(X, y))
 
 
 @pytest.mark.parametrize("display", OF_CLASSES)
@@ -187,7 +188,7 @@ def test_one_against_rest(several):
 def test_many_classes_are_cut():
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(14), [3] * 4 + [5] * 10)
-    model = LSSVMClassifier().fit(rng.normal(size=(len(y), 2)) + y[:, None], y)
+    model = KernelClassifier(mu=1e-3).fit(rng.normal(size=(len(y), 2)) + y[:, None], y)
     assert list(RocDisplay.from_estimator(model).areas) == [str(k) for k in range(4, 14)]
     assert len(ReliabilityDisplay.from_estimator(model).curves) == 10
 
@@ -214,7 +215,7 @@ def test_interval_holds_its_share(regression, coverage):
 def test_residuals_of_several_targets(regression):
     _, X, y = regression
     Y = np.column_stack([y, -2 * y])
-    model = LSSVMRegressor(mu=0.1).fit(X, Y)
+    model = KernelRegressor(mu=0.1).fit(X, Y)
     shown = ResidualsDisplay.from_estimator(model, target=1)
     np.testing.assert_allclose(shown.residual, model.loo_.residuals[:, 1])
     with pytest.raises(ValueError, match="target must be 0 to 1"):
@@ -242,7 +243,7 @@ def test_case_deletion_kinds(regression):
 def test_groups_are_drawn_by_their_labels():
     rng = np.random.default_rng(0)
     X, patient = rng.normal(size=(60, 3)), np.repeat([f"patient {k}" for k in range(12)], 5)
-    model = LSSVMClassifierCV("linear").fit(X, X[:, 0] > 0, groups=patient)
+    model = KernelClassifier("linear").fit(X, X[:, 0] > 0, groups=patient)
     shown = CaseDeletionDisplay.from_estimator(model, groups=patient)
     found = case_deletion(model, groups=patient)
     np.testing.assert_array_equal(shown.value, found.rms_change)
@@ -296,7 +297,10 @@ def test_candidates(binary):
 @pytest.mark.slow
 def test_candidates_of_a_grid_are_compared_by_the_criterion_or_in_folds(binary, combine, name):
     X, y = binary[1:3]
-    model = LSSVMClassifierCV(["rbf", "linear"], search="grid", combine=combine)
+    model = CandidatesClassifier(
+        [KernelClassifier(k, search=Search(method="grid")) for k in ["rbf", "linear"]],
+        combine=combine,
+    )
     assert name in CandidatesDisplay.from_estimator(model.fit(X, y)).score_name
 
 
@@ -312,7 +316,7 @@ def test_spread_out_keeps_the_largest(n):
 def test_dollars_are_dollars(regression):
     _, X, y = regression
     X = X.set_axis(["$a_1$", "$", "b$", "c", "d"], axis=1)
-    shown = ImportanceDisplay.from_estimator(LSSVMRegressor(mu=0.1).fit(X, y))
+    shown = ImportanceDisplay.from_estimator(KernelRegressor(mu=0.1).fit(X, y))
     shown.figure_.canvas.draw()
     assert {t.get_text() for t in shown.ax_.get_yticklabels()} == set(X.columns)
 
@@ -377,7 +381,7 @@ def test_curves_are_of_what_is_held_out():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
     y = X[:, 0] + rng.normal(size=60) > 0
-    model = LSSVMClassifierCV().fit(X, y, groups=np.arange(60) // 3)
+    model = KernelClassifier().fit(X, y, groups=np.arange(60) // 3)
     roc = RocDisplay.compute(model)
     decided = model.evaluate(nested=False).decisions.outputs
     assert roc.areas["True"] == pytest.approx(roc_auc_score(y, decided))
@@ -385,7 +389,7 @@ def test_curves_are_of_what_is_held_out():
     assert roc.chosen == pytest.approx(
         ((decided > model.threshold_)[~y].mean(), (decided > model.threshold_)[y].mean())
     )
-    model = LSSVMClassifierCV(search="grid").fit(X, y)
+    model = KernelClassifier(search=Search(method="grid")).fit(X, y)
     made = model.evaluate().decisions
     roc = RocDisplay.compute(model)
     assert roc.areas["True"] == pytest.approx(roc_auc_score(y, made.outputs))

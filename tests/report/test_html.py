@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from pairwise import pairwise
 
-from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV, report
+from looms import KernelClassifier, KernelRegressor, report
 from looms.report.facts import Facts
 from looms.report.page import _text, render
 from looms.report.text import count, figure, number, plus_minus, thousands
@@ -56,7 +56,7 @@ class Pages(dict):
         facts = {
             "binary": lambda: Facts(model, X=X, y=y, assessment=assessment[0]),
             "several": lambda: Facts(model, y=y, title="Irises"),
-            "given": lambda: Facts(LSSVMClassifier().fit(X, y)),
+            "given": lambda: Facts(KernelClassifier(mu=1e-3).fit(X, y)),
         }.get(which, lambda: Facts(model, X=X, y=y))
         self[which] = render(facts())
         return self[which]
@@ -174,7 +174,7 @@ def test_tables_that_are_cut_say_so():
     rng = np.random.default_rng(0)
     y = np.arange(120) % 40
     X = rng.normal(size=(120, 90)) + y[:, None]
-    text = " ".join(Page(render(Facts(LSSVMClassifier().fit(X, y)))).text)
+    text = " ".join(Page(render(Facts(KernelClassifier(mu=1e-3).fit(X, y)))).text)
     assert "the 30 largest of 40" in text
     assert "The first 60 of 90 columns" in text
     assert "without feature names: fit it to a data frame" in text
@@ -185,7 +185,7 @@ def test_one_number_of_evaluations_in_a_page(monkeypatch, tmp_path):
     monkeypatch.setattr("looms.selection._subsamples._SCAN_SAMPLES", 20)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(320, 2))
-    model = LSSVMRegressorCV().fit(X, np.sin(3 * X[:, 0]) + 0.3 * rng.normal(size=320))
+    model = KernelRegressor().fit(X, np.sin(3 * X[:, 0]) + 0.3 * rng.normal(size=320))
     tuning = model.selection_
     assert (len(tuning.stages), tuning.n_measured) == (2, 2)
     report.write_html(model, tmp_path / "page.html")
@@ -196,7 +196,7 @@ def test_one_number_of_evaluations_in_a_page(monkeypatch, tmp_path):
 
 def test_several_targets(regression):
     _, X, y = regression
-    page = render(Facts(LSSVMRegressor(mu=0.1).fit(X, np.column_stack([y, -y]))))
+    page = render(Facts(KernelRegressor(mu=0.1).fit(X, np.column_stack([y, -y]))))
     assert "Only the first target is shown." in page
 
 
@@ -273,7 +273,7 @@ def test_a_page_names_how_samples_were_held_out(search, numbers, held_out):
     X = rng.normal(size=(60, 3))
     y = X[:, 0] + rng.normal(size=60)
     options = dict(options)
-    Estimator = LSSVMRegressorCV if numbers else LSSVMClassifierCV
+    Estimator = KernelRegressor if numbers else KernelClassifier
     estimator = Estimator(cv=options.pop("cv", None), search=search)
     model = estimator.fit(X, y if numbers else y > 0, **options)
     model.evaluate(nested=search == "grid")
@@ -292,5 +292,5 @@ def test_a_page_names_how_samples_were_held_out(search, numbers, held_out):
 def test_a_search_of_one_evaluation_has_no_plot_of_it():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2))
-    model = LSSVMClassifierCV("linear").fit(X, X[:, 0] + rng.normal(size=40) > 0)
+    model = KernelClassifier("linear").fit(X, X[:, 0] + rng.normal(size=40) > 0)
     assert "and the best so far in each stage" not in render(Facts(model))

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from looms import LSSVMClassifierCV, LSSVMRegressorCV
+from looms import KernelClassifier, KernelRegressor
 from looms.blocks import ArrayBlocks
 from looms.diagnostics import case_deletion
 from looms.report import (
@@ -30,13 +30,13 @@ CLASSES = np.where(SIGNAL > 0, "a", "b")
 
 @pytest.fixture(scope="module")
 def with_rows():
-    model = LSSVMRegressorCV(rank=30).fit(X, SIGNAL)
+    model = KernelRegressor(n_landmarks=30).fit(X, SIGNAL)
     return model, summary(model), render(Facts(model))
 
 
 @pytest.fixture(scope="module")
 def without_rows():
-    model = LSSVMClassifierCV("ard", rank=30).fit(ArrayBlocks(X), CLASSES)
+    model = KernelClassifier("ard", n_landmarks=30).fit(ArrayBlocks(X), CLASSES)
     model = pickle.loads(pickle.dumps(model))  # without its rows
     return model, summary(model), render(Facts(model))
 

@@ -7,13 +7,7 @@ import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from looms import (
-    SVCCV,
-    LSSVMRegressor,
-    LSSVMRegressorCV,
-    TransformedTargetRegressorCV,
-    machine_of,
-)
+from looms import SVCCV, KernelRegressor, TransformedTargetRegressorCV, machine_of
 from looms.estimators import BoundWarning
 from looms.report import RocDisplay, card, cautions, summary, summary_schema
 from looms.report.facts import Facts
@@ -28,10 +22,10 @@ MACHINES = {
     "nested svm": (lambda: SVCCV("linear"), SIGNAL > 0),
     "svm without probabilities": (lambda: SVCCV("linear", "ber", probability=None), SIGNAL > 0),
     "log": (
-        lambda: TransformedTargetRegressorCV(LSSVMRegressorCV("linear"), "log"),
+        lambda: TransformedTargetRegressorCV(KernelRegressor("linear"), "log"),
         np.exp(SIGNAL),
     ),
-    "of several": (lambda: TransformedTargetRegressorCV(LSSVMRegressorCV("rbf")), np.exp(SIGNAL)),
+    "of several": (lambda: TransformedTargetRegressorCV(KernelRegressor("rbf")), np.exp(SIGNAL)),
 }
 
 
@@ -112,7 +106,7 @@ def test_curves_of_a_support_vector_machine_have_the_area_of_its_outputs():
 def test_a_transform_that_was_chosen_counts_as_a_choice():
     """Also if the machine has given hyper-parameters."""
     for transforms, chosen in (("auto", True), ("log", False)):
-        machine = TransformedTargetRegressorCV(LSSVMRegressor("linear"), transforms)
+        machine = TransformedTargetRegressorCV(KernelRegressor("linear", mu=1e-3), transforms)
         told = summary(machine.fit(X, np.exp(SIGNAL)))
         texts = [c["text"] for c in told["cautions"] if c["title"] == "No outer estimate"]
         assert [text.partition(", so")[0] for text in texts] == (

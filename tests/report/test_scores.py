@@ -15,7 +15,7 @@ from sklearn.metrics import (
     roc_auc_score,
 )
 
-from looms import HeldOut, LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
+from looms import HeldOut, KernelClassifier, KernelRegressor
 from looms.report import PrecisionRecallDisplay, ResidualsDisplay, RocDisplay, summary
 from looms.report.figures import error_by_class, gain_over_mean, guess_error, guess_rmse
 from looms.report.model import model_of, predicted_labels
@@ -70,7 +70,7 @@ def test_standard_error_of_rmse_is_that_of_resamples(regression):
 def test_targets_of_different_means():
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(60, 3)), rng.normal([0.0, 1000.0], size=(60, 2))
-    model = LSSVMRegressor(mu=0.1).fit(X, Y)
+    model = KernelRegressor(mu=0.1).fit(X, Y)
     scores = scores_of(model)
     outputs = model.loo_.outputs
     assert scores["r2"][0] == pytest.approx(r2_score(Y, outputs))
@@ -93,7 +93,7 @@ def weighted():
     X = rng.normal(size=(90, 3))
     y = (X[:, 0] + rng.normal(size=90) > 0.4).astype(int)
     weight = rng.integers(0, 4, 90) * 1.0
-    return LSSVMClassifier(threshold="ber").fit(X, y, weight), X, y, weight
+    return KernelClassifier(mu=1e-3, threshold="balanced").fit(X, y, weight), X, y, weight
 
 
 def test_samples_count_by_their_weight(weighted):
@@ -128,8 +128,8 @@ def test_samples_count_by_their_weight(weighted):
 def test_samples_of_weight_zero_take_no_part(weighted):
     _, X, y, weight = weighted
     seen = weight > 0
-    model = LSSVMClassifier().fit(X, y, 1.0 * seen)
-    without = LSSVMClassifier().fit(X[seen], y[seen])
+    model = KernelClassifier(mu=1e-3).fit(X, y, 1.0 * seen)
+    without = KernelClassifier(mu=1e-3).fit(X[seen], y[seen])
     for key, value in scores_of(without).items():
         assert scores_of(model)[key] == pytest.approx(value)
     assert guess_error(model_of(model)) == pytest.approx(guess_error(model_of(without)))
@@ -144,7 +144,7 @@ def test_samples_of_weight_zero_take_no_part(weighted):
 def test_numbers_count_by_their_weight(weighted):
     _, X, _, weight = weighted
     y = X[:, 0] + np.random.default_rng(1).normal(size=90)
-    model = LSSVMRegressor(mu=0.1).fit(X, y, weight)
+    model = KernelRegressor(mu=0.1).fit(X, y, weight)
     f, scores = model.loo_.outputs, scores_of(model)
     assert scores["rmse"][0] == pytest.approx(
         np.sqrt(mean_squared_error(y, f, sample_weight=weight))
@@ -160,13 +160,13 @@ def test_numbers_count_by_their_weight(weighted):
 
 def test_equal_weights_are_no_weights(weighted):
     _, X, y, _ = weighted
-    plain, tripled = (LSSVMClassifier().fit(X, y, w) for w in (None, np.full(90, 3.0)))
+    plain, tripled = (KernelClassifier(mu=1e-3).fit(X, y, w) for w in (None, np.full(90, 3.0)))
     for key, value in scores_of(plain).items():
         assert scores_of(tripled)[key] == pytest.approx(value)
     assert summary(tripled)["loo"]["confusion"]["weighted"] is False
 
 
-@pytest.mark.parametrize("Estimator", [LSSVMClassifierCV, LSSVMRegressorCV])
+@pytest.mark.parametrize("Estimator", [KernelClassifier, KernelRegressor])
 def test_figures_of_samples_entered_three_times_and_held_out_together_are_those_of_once(Estimator):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
@@ -180,10 +180,10 @@ def test_figures_of_samples_entered_three_times_and_held_out_together_are_those_
     together.held_out_ = HeldOut(
         *(np.repeat(each, 3) for each in (once.loo_.y, once.loo_.outputs, weight))
     )
-    if Estimator is LSSVMClassifierCV:
+    if Estimator is KernelClassifier:
         together.threshold_, together.calibrator_ = once.threshold_, once.calibrator_
     ours, expected = scores_of(together), scores_of(once)
     for name, (value, error) in expected.items():
         assert ours[name] == pytest.approx((value, error), rel=1e-9), name
-    if Estimator is LSSVMRegressorCV:
+    if Estimator is KernelRegressor:
         assert gain_over_mean(model_of(together)) == pytest.approx(gain_over_mean(model_of(once)))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
+from looms import KernelClassifier, KernelRegressor, Search
 from looms.criteria import as_criterion
 from looms.held_out import HeldOut
 from looms.kernels import ARD, RBF
@@ -23,7 +23,7 @@ def test_surface_is_that_of_machines_fitted_there(several):
     assert shown.n_surface == len(y)
     for i, j in ((0, 0), (2, 3), (4, 1)):
         kernel, mu = RBF(2.0 ** shown.axes[0][i]), 2.0 ** shown.axes[1][j]
-        expected = value_at(model, LSSVMClassifier(kernel, mu=mu), X, y)
+        expected = value_at(model, KernelClassifier(kernel, mu=mu), X, y)
         assert shown.surface[i, j] == pytest.approx(expected, rel=1e-6)
 
 
@@ -31,13 +31,15 @@ def test_surface_is_that_of_machines_fitted_there(several):
 def test_weights_of_classes_count(binary):
     _, X, y, _ = binary
     X = (X - X.mean()) / X.std()
-    model = LSSVMClassifierCV(class_weight="balanced", selection_weight={"benign": 3.0}).fit(X, y)
+    model = KernelClassifier(
+        class_weight="balanced", search=Search(class_weight={"benign": 3.0})
+    ).fit(X, y)
     shown = SearchPathDisplay.from_estimator(model, resolution=3)
     kernel, mu = RBF(2.0 ** shown.axes[0][1]), 2.0 ** shown.axes[1][1]
-    machine = LSSVMClassifier(kernel, mu=mu, class_weight="balanced")
+    machine = KernelClassifier(kernel, mu=mu, class_weight="balanced")
     expected = value_at(model, machine, X, y, np.where(y == "benign", 3.0, 1.0))
     assert shown.surface[1, 1] == pytest.approx(expected, rel=1e-6)
-    plain = value_at(model, LSSVMClassifier(kernel, mu=mu), X, y)
+    plain = value_at(model, KernelClassifier(kernel, mu=mu), X, y)
     assert shown.surface[1, 1] != pytest.approx(plain, rel=1e-3)
     model.set_params(selection_weight=None)  # takes no effect before the next fit
     again = SearchPathDisplay.from_estimator(model, resolution=3)
@@ -50,7 +52,7 @@ def test_slice_goes_through_the_optimum(regression):
     assert shown.names == ["gamma of sex", "gamma of bp"]
     gammas = np.array(model.kernel_.gammas)
     gammas[1], gammas[3] = 2.0 ** shown.axes[0][0], 2.0 ** shown.axes[1][2]
-    expected = value_at(model, LSSVMRegressor(ARD(gammas), mu=model.mu_), X, y)
+    expected = value_at(model, KernelRegressor(ARD(gammas), mu=model.mu_), X, y)
     assert shown.surface[0, 2] == pytest.approx(expected, rel=1e-6)
     np.testing.assert_allclose(shown.best, np.log2(np.array(model.kernel_.gammas)[[1, 3]]))
 
@@ -70,11 +72,11 @@ def test_unknown_slices_are_refused(regression, along):
 
 def test_one_hyperparameter_is_a_curve(regression):
     _, X, y = regression
-    model = LSSVMRegressorCV("linear").fit(X, y)
+    model = KernelRegressor("linear").fit(X, y)
     shown = SearchPathDisplay.from_estimator(model, resolution=4).plot()
     assert shown.names == ["mu"]
     mu = 2.0 ** shown.axes[0][2]
-    expected = value_at(model, LSSVMRegressor("linear", mu=mu), X, y)
+    expected = value_at(model, KernelRegressor("linear", mu=mu), X, y)
     assert shown.surface[2] == pytest.approx(expected, rel=1e-6)
 
 
@@ -92,7 +94,7 @@ def test_subsample_keeps_the_classes(binary):
 def test_precomputed_kernel(regression):
     _, X, y = regression
     K = X.to_numpy() @ X.to_numpy().T
-    model = LSSVMRegressorCV("precomputed").fit(K, y)
+    model = KernelRegressor("precomputed").fit(K, y)
     shown = SearchPathDisplay.from_estimator(model, resolution=4, n_samples=40).plot()
     assert shown.names == ["mu"]
     assert np.isfinite(shown.surface).all()

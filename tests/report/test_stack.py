@@ -7,7 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.datasets import make_friedman1
 
-from looms import LSSVMRegressorCV, assess
+from looms import KernelRegressor, assess
+from looms.estimators import CandidatesRegressor
 from looms.report import ImportanceDisplay, cautions, summary
 from looms.report.facts import Facts
 from looms.report.page import render
@@ -18,12 +19,12 @@ X, Y = make_friedman1(70, n_features=5, noise=1.0, random_state=0)
 
 @pytest.fixture(scope="module")
 def stack():
-    return LSSVMRegressorCV(KERNELS, combine="stack").fit(X, Y)
+    return CandidatesRegressor(KERNELS).fit(X, Y)
 
 
 @pytest.fixture(scope="module")
 def best():
-    return LSSVMRegressorCV(KERNELS).fit(X, Y)
+    return KernelRegressor(KERNELS).fit(X, Y)
 
 
 @pytest.mark.slow
@@ -81,7 +82,7 @@ def test_importance_is_of_the_whole_stack(stack):
 
 
 def _with(stack, X):
-    other = LSSVMRegressorCV()
+    other = KernelRegressor()
     vars(other).update(vars(stack), X_fit_=X)
     return other
 
@@ -100,7 +101,7 @@ def test_cautions_are_of_every_machine_in_the_stack(stack):
 
 @pytest.mark.slow
 def test_an_assessment_records_the_members_of_each_split():
-    model = LSSVMRegressorCV(["linear", "rbf"], combine="stack")
+    model = CandidatesRegressor(["linear", "rbf"])
     assessment = assess(model, X, Y, n_splits=2, random_state=0)
     table = assessment.table
     weights = table[[name for name in table if name.startswith("weight of ")]]

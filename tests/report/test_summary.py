@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV, assess
+from looms import KernelClassifier, KernelRegressor, assess
 from looms.calibration import brier_score, loo_probabilities
 from looms.diagnostics import case_deletion
+from looms.estimators import CandidatesClassifier
 from looms.report import facts, summary, summary_schema
 from looms.report.facts import Facts
 from looms.report.page import render
@@ -84,7 +85,7 @@ def test_the_title_is_of_the_scores_shown(by_loo):
     assert '<p class="kicker">Leave-one-out report</p>' in render(Facts(by_loo))
     X, y = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 2
     groups = np.arange(40) // 4
-    model = LSSVMClassifierCV("linear").fit(X, y, groups=groups)
+    model = KernelClassifier("linear").fit(X, y, groups=groups)
     assert '<p class="kicker">Leave-one-group-out report</p>' in render(Facts(model))
 
 
@@ -94,7 +95,7 @@ def test_a_negative_rise_is_explained_where_there_is_one():
     X = rng.normal(size=(60, 3))
     text = "Where the rise is negative, the machine predicts left-out samples better without"
     for y, negative in ((X[:, 0] + rng.normal(size=60), True), (X @ [3.0, 2.0, 1.0], False)):
-        model = LSSVMRegressor("linear").fit(X, y)
+        model = KernelRegressor("linear", mu=1e-3).fit(X, y)
         rises = [row["importance"] for row in summary(model)["features"]["rows"]]
         assert (min(rises) < 0) == negative
         assert (text in render(Facts(model))) == negative
@@ -115,7 +116,7 @@ def test_chosen_and_candidates(binary):
 @pytest.mark.slow
 def test_given_hyperparameters(several):
     _, X, y = several
-    found = summary(LSSVMClassifier().fit(X, y))
+    found = summary(KernelClassifier(mu=1e-3).fit(X, y))
     assert found["candidates"] == []
     assert found["chosen"]["outcome"] is None
     assert found["chosen"]["threshold"] is None
@@ -160,7 +161,7 @@ def test_an_assessment_is_one(several):
 @pytest.mark.slow
 def test_without_feature_names(several):
     _, X, y = several
-    found = summary(LSSVMClassifier().fit(X.to_numpy(), y))
+    found = summary(KernelClassifier(mu=1e-3).fit(X.to_numpy(), y))
     assert found["data"]["named"] is False
     assert {row["name"] for row in found["features"]["rows"]} == {
         f"feature {k}" for k in range(1, 5)
@@ -172,7 +173,7 @@ def test_many_classes_and_features_are_cut():
     rng = np.random.default_rng(0)
     y = np.arange(120) % 40
     X = pd.DataFrame(rng.normal(size=(120, 90)) + y[:, None])
-    found = summary(LSSVMClassifier().fit(X.to_numpy(), y))
+    found = summary(KernelClassifier(mu=1e-3).fit(X.to_numpy(), y))
     assert found["loo"]["confusion"] is None
     assert len(found["data"]["classes"]) == 30
     assert found["data"]["n_classes"] == 40
@@ -183,11 +184,11 @@ def test_many_classes_and_features_are_cut():
 @pytest.mark.slow
 def test_several_targets_and_kernel_matrices(regression):
     _, X, y = regression
-    both = summary(LSSVMRegressor(mu=0.1).fit(X, np.column_stack([y, y**2])))
+    both = summary(KernelRegressor(mu=0.1).fit(X, np.column_stack([y, y**2])))
     assert both["data"]["n_targets"] == 2
     assert both["samples"]["rows"][0]["target"] is None
     K = X.to_numpy() @ X.to_numpy().T
-    assert summary(LSSVMRegressorCV("precomputed").fit(K, y))["features"] is None
+    assert summary(KernelRegressor("precomputed").fit(K, y))["features"] is None
 
 
 @pytest.mark.slow
@@ -197,14 +198,14 @@ def test_probabilities_are_judged(binary, by_loo):
     p = loo_probabilities(machine.loo_)
     assert found["log_loss"] == machine.evaluate(nested=False)["log_loss"]
     assert found["brier"] == pytest.approx(brier_score(machine.loo_, p))
-    without = LSSVMClassifier(calibration=None).fit(binary[1], binary[2])
+    without = KernelClassifier(mu=1e-3, calibration=None).fit(binary[1], binary[2])
     assert "brier" not in {f["key"] for f in summary(without)["loo"]["figures"]}
 
 
 @pytest.mark.slow
 def test_candidates_compete_by_what_the_threshold_is_set_for(binary):
     _, X, y, _ = binary
-    model = LSSVMClassifierCV(["linear", "rbf"], threshold=FBeta(2.0))
+    model = CandidatesClassifier(["linear", "rbf"], combine="best", threshold=FBeta(2.0))
     model.fit((X - X.mean()) / 9, y)
     found = summary(model)
     method = "5-fold cross-validation"
@@ -237,7 +238,7 @@ def test_every_index_names_samples(several):
 def test_the_target_is_no_column_of_a_table(regression):
     _, X, y = regression
     both = pd.DataFrame({"name": y, "other": -y})
-    model = LSSVMRegressor(mu=0.1).fit(X, both)
+    model = KernelRegressor(mu=0.1).fit(X, both)
     assert summary(model, y=both)["data"]["target"] is None
 
 
@@ -255,7 +256,7 @@ def test_the_margin_is_that_of_case_deletion(binary):
 @pytest.mark.slow
 def test_nothing_is_left_on_the_machine(several):
     _, X, y = several
-    model = LSSVMClassifier().fit(X, y)
+    model = KernelClassifier(mu=1e-3).fit(X, y)
     before = set(vars(model))
     summary(model)
     assert set(vars(model)) == before
@@ -273,7 +274,7 @@ def test_an_assessment_of_the_other_task(several, binary, regression):
 
 def test_honest_headline_of_several_targets(regression):
     _, X, y = regression
-    model, both = LSSVMRegressor(mu=0.1), np.column_stack([y, 9 * y])
+    model, both = KernelRegressor(mu=0.1), np.column_stack([y, 9 * y])
     result = assess(model, X, both, n_splits=3, random_state=0)
     head = summary(model.fit(X, both), assessment=result)["headline"]
     assert head["guess"] is None
@@ -286,7 +287,7 @@ def test_groups_that_matter_are_named():
     X, patient = rng.normal(size=(60, 3)), np.repeat([f"patient {k}" for k in range(12)], 5)
     y = pd.Series(X[:, 0] > 0)
     frame = pd.DataFrame(X, index=[f"visit {k}" for k in range(60)], columns=list("abc"))
-    model = LSSVMClassifierCV("linear").fit(frame, y, groups=patient)
+    model = KernelClassifier("linear").fit(frame, y, groups=patient)
     groups = summary(model, X=frame, groups=patient)["groups"]
     most = case_deletion(model, groups=patient).most_influential()
     assert [row["name"] for row in groups["rows"]] == most.index.tolist()
@@ -298,8 +299,8 @@ def test_groups_that_matter_are_named():
     report = summary(model, X=frame)
     assert [row["name"] for row in report["groups"]["rows"]] == firsts
     assert report["samples"]["criterion"] is None
-    assert summary(LSSVMClassifierCV("linear").fit(frame, y))["groups"] is None
-    two = LSSVMClassifierCV("linear").fit(frame, y, groups=np.arange(60) % 2)
+    assert summary(KernelClassifier("linear").fit(frame, y))["groups"] is None
+    two = KernelClassifier("linear").fit(frame, y, groups=np.arange(60) % 2)
     assert summary(two)["groups"] is None
     with pytest.raises(ValueError, match="groups has 2 rows"):
         summary(model, groups=["a", "b"])

@@ -9,8 +9,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import looms
-from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressor, LSSVMRegressorCV
+from looms import KernelClassifier, KernelRegressor, Search
 from looms.blocks import ArrayBlocks
+from looms.estimators import CandidatesClassifier
 from looms.report import summary, summary_schema
 from looms.report.facts import SCHEMA
 
@@ -21,27 +22,35 @@ X, LABELS = X[::2], LABELS[::2]
 TWO = LABELS > 0
 Z, NUMBERS = (values[:70] for values in load_diabetes(return_X_y=True))
 GROUPS = np.arange(70) // 7
-SCALED = make_pipeline(StandardScaler(), LSSVMRegressor(mu=0.1))
+SCALED = make_pipeline(StandardScaler(), KernelRegressor(mu=0.1))
 
 #: Machine, samples, targets, and what else the fit takes.
 FITS = {
-    "given, two classes": (LSSVMClassifier(), X, TWO, {}),
+    "given, two classes": (KernelClassifier(mu=1e-3), X, TWO, {}),
     "given, three classes without probabilities": (
-        LSSVMClassifier(calibration=None),
+        KernelClassifier(mu=1e-3, calibration=None),
         X,
         LABELS,
         {},
     ),
-    "weights of zero": (LSSVMClassifier(), X, TWO, {"sample_weight": np.arange(75) % 3}),
-    "grid, nested": (LSSVMClassifierCV(["linear", "rbf"], search="grid"), X, TWO, {}),
-    "stack": (LSSVMClassifierCV(["linear", "rbf"], combine="stack"), X, TWO, {}),
-    "a scale for each feature": (LSSVMRegressorCV("ard", max_iter=2), Z, NUMBERS, {}),
-    "groups": (LSSVMRegressorCV("linear"), Z, NUMBERS, {"groups": GROUPS}),
-    "folds": (LSSVMRegressorCV("linear", cv=5), Z, NUMBERS, {}),
-    "several targets": (LSSVMRegressor(), Z, np.stack([NUMBERS, Z[:, 0]], 1), {}),
-    "kernel matrix": (LSSVMRegressor("precomputed"), Z @ Z.T, NUMBERS, {}),
-    "landmarks": (LSSVMRegressorCV("rbf", rank=20), Z, NUMBERS, {}),
-    "rows in blocks": (LSSVMRegressorCV("rbf", rank=20), ArrayBlocks(Z), NUMBERS, {}),
+    "weights of zero": (KernelClassifier(mu=1e-3), X, TWO, {"sample_weight": np.arange(75) % 3}),
+    "grid, nested": (
+        CandidatesClassifier(
+            [KernelClassifier(k, search=Search(method="grid")) for k in ["linear", "rbf"]],
+            combine="best",
+        ),
+        X,
+        TWO,
+        {},
+    ),
+    "stack": (CandidatesClassifier(["linear", "rbf"]), X, TWO, {}),
+    "a scale for each feature": (KernelRegressor("ard", search=Search(max_iter=2)), Z, NUMBERS, {}),
+    "groups": (KernelRegressor("linear"), Z, NUMBERS, {"groups": GROUPS}),
+    "folds": (KernelRegressor("linear", cv=5), Z, NUMBERS, {}),
+    "several targets": (KernelRegressor(mu=1e-3), Z, np.stack([NUMBERS, Z[:, 0]], 1), {}),
+    "kernel matrix": (KernelRegressor("precomputed", mu=1e-3), Z @ Z.T, NUMBERS, {}),
+    "landmarks": (KernelRegressor("rbf", n_landmarks=20), Z, NUMBERS, {}),
+    "rows in blocks": (KernelRegressor("rbf", n_landmarks=20), ArrayBlocks(Z), NUMBERS, {}),
     "pipeline": (SCALED, Z, NUMBERS, {}),
 }
 
@@ -73,7 +82,7 @@ def test_the_schema_admits_no_other_keys_and_types():
         "const": SCHEMA,
         "description": "Version of this list of keys.",
     }
-    values = summary(LSSVMClassifier().fit(X, TWO))
+    values = summary(KernelClassifier(mu=1e-3).fit(X, TWO))
     assert faults(values) == []
     for wrong in ({"more": 1}, {"task": "ranking"}, {"n_candidates": None}):
         assert len(faults(values | wrong)) == 1

@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from looms import LSSVMRegressorCV
+from looms import KernelRegressor
 from looms.criteria import PRESS, balanced_error_rate
 from looms.kernels import RBF, Linear
 from looms.kernels._gram import GramBlocks
@@ -162,7 +162,7 @@ def test_the_reason_why_nothing_could_be_evaluated_is_that_of_the_first_candidat
 
 def test_a_choice_is_shown_in_a_line():
     X = np.random.default_rng(0).normal(size=(40, 2))
-    machine = LSSVMRegressorCV(kernel="ard").fit(X, X[:, 0])
+    machine = KernelRegressor("ard").fit(X, X[:, 0])
     assert re.fullmatch(r"Candidate\(ard, press, score=[\d.e-]+\)", repr(machine.candidates_[0]))
     assert re.fullmatch(
         r"Tuning\(value=[\d.e-]+, outcome=[A-Z_]+, n_evaluations=\d+\)", repr(machine.selection_)

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from pairwise import pairwise
 
-from looms import LSSVMClassifier, LSSVMClassifierCV, LSSVMRegressorCV
+from looms import KernelClassifier, KernelRegressor
 from looms.kernels import Linear
 from looms.selection import Objective
 from looms.selection._objective import FeaturesObjective, objective_of
@@ -39,14 +39,14 @@ def test_values_and_gradients_are_those_of_the_kernel_matrix(criterion, cv, fit_
     assert_allclose(part(part.theta0)[0], theirs.subset(np.arange(0, N, 2))(part.theta0)[0])
 
 
-@pytest.mark.parametrize("machine", [LSSVMClassifierCV, LSSVMRegressorCV])
+@pytest.mark.parametrize("machine", [KernelClassifier, KernelRegressor])
 def test_a_machine_of_few_features_is_that_of_its_kernel_matrix(machine):
     ours = machine("linear").fit(X, Y)
     theirs = machine("precomputed").fit(X @ X.T, Y)
     value, tolerance = theirs.selection_.value, 0.1 * theirs.selection_.standard_error
     assert ours.selection_.value < value + tolerance
-    given = LSSVMClassifier("linear", mu=ours.mu_).fit(X, Y)
-    known = LSSVMClassifier("precomputed", mu=ours.mu_).fit(X @ X.T, Y)
+    given = KernelClassifier("linear", mu=ours.mu_).fit(X, Y)
+    known = KernelClassifier("precomputed", mu=ours.mu_).fit(X @ X.T, Y)
     assert_allclose(given.loo_.outputs, known.loo_.outputs, rtol=1e-8)
     assert_allclose(given.decision_function(X), known.decision_function(X @ X.T), rtol=1e-7)
     assert_allclose(ours.loo_.outputs, given.loo_.outputs, rtol=1e-10)
@@ -56,6 +56,6 @@ def test_a_machine_of_few_features_is_that_of_its_kernel_matrix(machine):
 def test_many_rows_take_no_matrix_of_rows():
     many = RNG.normal(size=(40_000, 3))  # 12 GB if it did
     y = many[:, 0] + RNG.normal(size=len(many)) > 0
-    machine = LSSVMClassifierCV(Linear()).fit(many, y)
+    machine = KernelClassifier(Linear()).fit(many, y)
     assert abs(machine.evaluate(nested=False)["error"] - 0.25) < 0.01
     assert machine.predict(many[:10]).shape == (10,)

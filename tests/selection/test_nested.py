@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from pairwise import pairwise
 
-from looms import LSSVMRegressorCV
+from looms import KernelRegressor, Search
 from looms.kernels import RBF, Linear, Polynomial
 from looms.lssvm import refit_loo, solve
 from looms.lssvm.fit import Fit
@@ -204,7 +204,7 @@ def test_a_grid_of_a_linear_machine_takes_one_decomposition(monkeypatch, n_featu
     counted(_objective, "decompose_features")
     counted(_objective, "decompose")
     counted(_objective, "Dense")
-    model = LSSVMRegressorCV("linear", search="grid").fit(S, y)
+    model = KernelRegressor("linear", search=Search(method="grid")).fit(S, y)
     assert counts == taken
     counts.clear()
     model.evaluate()

@@ -27,8 +27,8 @@ from looms.threshold import (
     Counts,
     FBeta,
     Metric,
-    RequiredPrecision,
-    RequiredRecall,
+    Precision,
+    Recall,
     ThresholdRule,
 )
 
@@ -46,7 +46,7 @@ HEADINGS = {
 #: Names of the losses of rules for a threshold.
 _LOSSES: dict[type, str] = {
     **{BalancedError: "BER", Cost: "cost"},
-    **{RequiredPrecision: "1 - recall", RequiredRecall: "1 - precision"},
+    **{Precision: "1 - recall", Recall: "1 - precision"},
 }
 #: Heading of the area under the ROC curve of several classes.
 MEAN_AREA = "mean AUC, each class against the rest"

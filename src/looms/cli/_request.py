@@ -42,9 +42,9 @@ from looms.estimators._selecting import SelectingMachine
 from looms.folds import GapKFold, fold_numbers, group_numbers, is_number_of_folds
 from looms.kernels import Linear
 from looms.lssvm.features import has_few_features
-from looms.threshold import RULES, Cost, RequiredPrecision, RequiredRecall
+from looms.threshold import RULES, Cost, Precision, Recall
 
-Threshold: TypeAlias = float | str | RequiredPrecision | RequiredRecall | Cost
+Threshold: TypeAlias = float | str | Precision | Recall | Cost
 
 FORMS = (
     "a probability such as 0.3, balanced, f1, recall=0.9, precision=0.8 or cost=1:5 (false "
@@ -74,7 +74,7 @@ def threshold_of(text: str | None) -> Threshold:
     costs = re.fullmatch(f"cost={_NUMBER}:{_NUMBER}", text)
     try:
         if share is not None:
-            kind = RequiredRecall if share[1] == "recall" else RequiredPrecision
+            kind = Recall if share[1] == "recall" else Precision
             return kind(float(share[2]))
         if costs is not None:
             false_positive, false_negative = float(costs[1]), float(costs[2])

@@ -26,7 +26,7 @@ from looms.kernels._stationary import Isotropic
 from looms.optimize import Outcome
 from looms.selection._candidates import Candidate
 from looms.selection._tuning import BoundMet
-from looms.threshold import RequiredPrecision
+from looms.threshold import Precision
 
 #: Ratio of standard deviations, and of ranges, of two columns, above which one hardly counts.
 _SCALES = 100.0
@@ -298,7 +298,7 @@ def warn_of_one_class(machine: Any, classes: Any, loo: HeldOut, threshold: float
 
 def warn_of_missed_precision(threshold: Any, loss: float) -> None:
     """Warn if no threshold reaches the required precision."""
-    if isinstance(threshold, RequiredPrecision) and loss >= 1.0:
+    if isinstance(threshold, Precision) and loss >= 1.0:
         warn(
             f"No threshold reaches a leave-one-out precision of {threshold.precision:g}; the "
             f"highest is {threshold.precision + 1.0 - loss:.3g}, and its threshold was taken. "

@@ -104,7 +104,7 @@ _OTHERS = {
     "looms.selection._nested": "Setting",
     "looms.selection._target_transforms": "TransformCandidate",
     "looms.selection._tuning": "BoundMet Tuning",
-    "looms.threshold": "BalancedError Cost FBeta RequiredPrecision RequiredRecall",
+    "looms.threshold": "BalancedError Cost FBeta Precision Recall",
 }
 #: Names of the types. No other objects come out of a model file.
 TYPES = (*_CHECKS, *(f"{room}.{name}" for room, names in _OTHERS.items() for name in names.split()))
