@@ -54,7 +54,7 @@ WEIGHTING = {"equal": (False, False), "weighted": (True, False), "zeros": (True,
 def test_equals_a_search_through_every_cut(seed, levels, weighting):
     weighted, zeros = WEIGHTING[weighting]
     loo = random_loo(seed, levels=levels, weighted=weighted, zeros=zeros)
-    threshold, rate = find_threshold(loo, "ber")
+    threshold, rate = find_threshold(loo, "balanced")
     expected, least = every_cut(loo)
     assert threshold == pytest.approx(expected, abs=1e-12)
     assert rate == pytest.approx(least, abs=1e-12)
@@ -64,32 +64,32 @@ def test_equals_a_search_through_every_cut(seed, levels, weighting):
 def test_of_equally_good_cuts_the_nearest_to_zero():
     #             three cuts of rate 1/4: at −3, 1 and 5
     loo = HeldOut([-1, 1, -1, 1], [-4.0, -2.0, 4.0, 6.0])
-    assert find_threshold(loo, "ber") == (pytest.approx(-3.0), pytest.approx(0.25))
+    assert find_threshold(loo, "balanced") == (pytest.approx(-3.0), pytest.approx(0.25))
     moved = HeldOut([-1, 1, -1, 1], [-8.0, -6.0, 0.0, 2.0])
-    assert find_threshold(moved, "ber") == (pytest.approx(1.0), pytest.approx(0.25))
+    assert find_threshold(moved, "balanced") == (pytest.approx(1.0), pytest.approx(0.25))
 
 
 def test_between_separated_classes_midway():
     loo = HeldOut([-1, -1, 1], [-0.5, -0.3, 0.7])
-    assert find_threshold(loo, "ber") == (pytest.approx(0.2), 0.0)
+    assert find_threshold(loo, "balanced") == (pytest.approx(0.2), 0.0)
 
 
 @pytest.mark.parametrize("shift", [-9.0, 0.0, 9.0])
 def test_where_nothing_separates_it_lies_above_wherever_the_outputs_are(shift):
     """Which end is nearer to zero would tell, in nested predictions, the class left out."""
-    threshold, rate = find_threshold(HeldOut([1, -1], [0.0 + shift, 3.0 + shift]), "ber")
+    threshold, rate = find_threshold(HeldOut([1, -1], [0.0 + shift, 3.0 + shift]), "balanced")
     assert (threshold, rate) == (4.0 + shift, 0.5)
 
 
 def test_equal_outputs_are_never_cut_apart():
-    threshold, rate = find_threshold(HeldOut([1, -1, 1], [2.0, 2.0, 2.0]), "ber")
+    threshold, rate = find_threshold(HeldOut([1, -1, 1], [2.0, 2.0, 2.0]), "balanced")
     assert (abs(threshold - 2.0), rate) == (1.0, 0.5)
 
 
 def test_weights_count():
     y, f = [-1, 1, -1, 1], [-2.0, -1.0, 1.0, 2.0]
-    low = find_threshold(HeldOut(y, f, [9, 9, 1, 1]), "ber")
-    high = find_threshold(HeldOut(y, f, [1, 1, 9, 9]), "ber")
+    low = find_threshold(HeldOut(y, f, [9, 9, 1, 1]), "balanced")
+    high = find_threshold(HeldOut(y, f, [1, 1, 9, 9]), "balanced")
     assert (low[0], high[0]) == (-1.5, 1.5)
     assert [low[1], high[1]] == pytest.approx([0.05, 0.05])
 
@@ -97,7 +97,7 @@ def test_weights_count():
 def test_a_weight_of_zero_places_no_cut():
     y, f = [-1, -1, 1, 1], [-1.0, 0.6, 0.8, 3.0]
     weight = [1, 0, 0, 1]
-    assert find_threshold(HeldOut(y, f, weight), "ber")[0] == 1.0
+    assert find_threshold(HeldOut(y, f, weight), "balanced")[0] == 1.0
 
 
 @pytest.mark.parametrize(
@@ -107,12 +107,12 @@ def test_a_weight_of_zero_places_no_cut():
 )
 def test_one_class_is_an_error(y, weight):
     with pytest.raises(ValueError, match="both classes"):
-        find_threshold(HeldOut(y, [0.1, 0.2, 0.3], weight), "ber")
+        find_threshold(HeldOut(y, [0.1, 0.2, 0.3], weight), "balanced")
 
 
 def test_several_columns_are_an_error():
     with pytest.raises(ValueError, match="two classes"):
-        find_threshold(HeldOut(np.ones((3, 2)), np.ones((3, 2))), "ber")
+        find_threshold(HeldOut(np.ones((3, 2)), np.ones((3, 2))), "balanced")
 
 
 def counts_at(loo, cut):
@@ -152,7 +152,7 @@ def weighted_accuracy(y_true, y_pred, sample_weight):
 
 #: Each rule with its loss at one cut by definition, the second entry deciding among equals.
 ORACLES = {
-    "ber": ("ber", lambda loo, cut: (balanced_error_rate(*loo, threshold=cut),)),
+    "balanced": ("balanced", lambda loo, cut: (balanced_error_rate(*loo, threshold=cut),)),
     "f1": ("f1", lambda loo, cut: (1 - f_beta(loo, cut, 1.0),)),
     "F2": (FBeta(2.0), lambda loo, cut: (1 - f_beta(loo, cut, 2.0),)),
     "F half": (FBeta(0.5), lambda loo, cut: (1 - f_beta(loo, cut, 0.5),)),
@@ -258,8 +258,8 @@ class Undefined(ThresholdRule):
         (lambda: Cost(true_positive="much"), "true_positive"),
         (lambda: Precision(1.1), "precision must be a number, above 0 and at most 1"),
         (lambda: Recall(0.0), "recall"),
-        (lambda: as_rule("best"), "'ber', 'f1', an object of looms.threshold"),
-        (lambda: as_rule(FBeta), "such as FBeta"),
+        (lambda: as_rule("best"), "'balanced', 'f1', an object of looms.threshold"),
+        (lambda: as_rule(FBeta), "'balanced', 'f1', an object of looms.threshold"),
         (lambda: as_rule(0.3), "got 0.3"),
         (
             lambda: find_threshold(HeldOut([1, -1], [0, 1]), lambda a, b: np.nan),

@@ -1,5 +1,7 @@
 """What cannot be fitted is an error that says what is wrong and what to do."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -8,6 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 from looms import KernelClassifier, KernelRegressor, Search
 from looms.criteria import Hinge
+from looms.estimators import CandidatesClassifier, CandidatesRegressor
 from looms.kernels import RBF, Boolean
 from looms.lssvm import refit_loo
 from looms.selection import Objective
@@ -20,12 +23,21 @@ LABELS = (Y > 0).astype(int)
 THREE = np.arange(N) % 3
 K = X @ X.T
 
-ALL = [KernelClassifier, KernelClassifier, KernelRegressor, KernelRegressor]
-CLASSIFIERS, SELECTING, GIVEN = ALL[:2], ALL[1::2], ALL[::2]
-each_estimator = pytest.mark.parametrize("Estimator", ALL)
-each_classifier = pytest.mark.parametrize("Estimator", CLASSIFIERS)
-each_selecting = pytest.mark.parametrize("Estimator", SELECTING)
-each_given = pytest.mark.parametrize("Estimator", GIVEN)
+GivenClassifier = partial(KernelClassifier, mu=1e-3)
+GivenRegressor = partial(KernelRegressor, mu=1e-3)
+NAMES = {
+    "given classifier": GivenClassifier,
+    "tuned classifier": KernelClassifier,
+    "given regressor": GivenRegressor,
+    "tuned regressor": KernelRegressor,
+}
+ALL = list(NAMES.values())
+CLASSIFIERS, TUNED, GIVEN = ALL[:2], ALL[1::2], ALL[::2]
+
+
+def each(estimators):
+    ids = [name for name, estimator in NAMES.items() if estimator in estimators]
+    return pytest.mark.parametrize("Estimator", estimators, ids=ids)
 
 
 def target(Estimator):
@@ -45,12 +57,12 @@ class TestData:
         model = KernelRegressor(mu=1e-3).fit(X[two], Y[two])
         # Without one of two samples only the other's target is left.
         np.testing.assert_allclose(model.loo_.outputs, Y[two][::-1])
-        for Estimator in SELECTING:
+        for Estimator in TUNED:
             with pytest.raises(ValueError, match="needs three samples of non-zero weight"):
                 Estimator().fit(X[two], target(Estimator)[two])
 
 
-@each_classifier
+@each(CLASSIFIERS)
 class TestLabels:
     def test_one_class(self, Estimator):
         with pytest.raises(ValueError, match=r"only one class is present.* the only one is 0"):
@@ -62,7 +74,9 @@ class TestLabels:
         with pytest.raises(ValueError, match=r"class \[2\] have weight zero; leave these"):
             Estimator().fit(X, THREE, sample_weight=THREE < 2)
 
-    @pytest.mark.parametrize("options", [{}, {"threshold": "ber"}, {"class_weight": "balanced"}])
+    @pytest.mark.parametrize(
+        "options", [{}, {"threshold": "balanced"}, {"class_weight": "balanced"}]
+    )
     @pytest.mark.filterwarnings("ignore::looms.BoundWarning")
     @pytest.mark.filterwarnings("ignore::looms.OneClassWarning")
     def test_a_class_of_one_works(self, Estimator, options):
@@ -71,19 +85,29 @@ class TestLabels:
         single = Estimator().fit(X, np.where(np.arange(N) == 3, 2, LABELS))
         assert list(single.classes_) == [0, 1, 2]
 
-    @pytest.mark.parametrize("threshold", ["best", True, np.nan, [0.0]])
+    @pytest.mark.parametrize("threshold", ["best", True, None, [0.5]])
     def test_threshold(self, Estimator, threshold):
-        with pytest.raises(ValueError, match="threshold must be a number, 'ber', 'f1', an object"):
+        message = "threshold must be a probability between 0 and 1, 'balanced', 'f1', an object"
+        with pytest.raises(ValueError, match=message):
             Estimator(threshold=threshold).fit(X, LABELS)
 
-    @pytest.mark.parametrize("threshold", [0.5, 1e-9, np.float32(0.3)])
-    def test_threshold_that_may_be_meant_as_a_probability(self, Estimator, threshold):
-        with pytest.raises(ValueError, match=r"would be a cut of outputs.*compare predict_proba"):
+    @pytest.mark.parametrize("threshold", [0, 0.0, -0.1, 1.0, np.nan, np.inf, np.float32(1.5)])
+    def test_threshold_that_is_a_cut_of_outputs(self, Estimator, threshold):
+        message = r"is not a probability between 0 and 1.*compare decision_function"
+        with pytest.raises(ValueError, match=message):
             Estimator(threshold=threshold).fit(X, LABELS)
-        for cut in (0, -0.1):
-            assert Estimator(threshold=cut).fit(X, LABELS).threshold_ == cut
 
-    @pytest.mark.parametrize("threshold", ["ber", 0.1])
+    @pytest.mark.parametrize("threshold", [0.3, np.float32(0.3)])
+    def test_a_probability_needs_a_calibration(self, Estimator, threshold):
+        with pytest.raises(ValueError, match="is a probability, but calibration=None gives none"):
+            Estimator(threshold=threshold, calibration=None).fit(X, LABELS)
+
+    @pytest.mark.parametrize("pos_label", ["yes", 2])
+    def test_positive_class(self, Estimator, pos_label):
+        with pytest.raises(ValueError, match=r"pos_label=.* is not a class of y: \[0, 1\]"):
+            Estimator(pos_label=pos_label).fit(X, LABELS)
+
+    @pytest.mark.parametrize("threshold", ["balanced", 0.1])
     def test_threshold_of_three_classes(self, Estimator, threshold):
         with pytest.raises(ValueError, match=f"threshold={threshold!r} needs two classes, but y "):
             Estimator(threshold=threshold).fit(X, THREE)
@@ -104,10 +128,11 @@ class TestLabels:
     def test_weights_of_classes(self, Estimator, weight, message):
         with pytest.raises(ValueError, match="class_weight " + message):
             Estimator(class_weight=weight).fit(X, LABELS)
+        search = Search(class_weight=weight)
         if Estimator is KernelClassifier:
-            message = message.replace("must be None", "must be 'class_weight', None")
-            with pytest.raises(ValueError, match="selection_weight " + message):
-                Estimator(selection_weight=weight).fit(X, LABELS)
+            message = message.replace("must be None", "must be 'same', None")
+            with pytest.raises(ValueError, match="class_weight of the search " + message):
+                Estimator(search=search).fit(X, LABELS)
 
 
 class TestWeights:
@@ -135,7 +160,7 @@ class TestWeights:
             with pytest.raises(ValueError, match=message):
                 Estimator().fit(X, target(Estimator), sample_weight=weight)
 
-    @pytest.mark.parametrize("Estimator", [KernelRegressor, KernelRegressor])
+    @each(ALL[2:])
     def test_one_sample_left(self, Estimator):
         with pytest.raises(ValueError, match="samples of non-zero weight or more, got 1"):
             Estimator().fit(X, Y, sample_weight=np.arange(N) == 2)
@@ -148,7 +173,7 @@ class TestWeights:
                 X, target(Estimator), sample_weight=np.where(np.arange(N) == 3, 1.0, weight)
             )
 
-    @each_estimator
+    @each(ALL)
     @pytest.mark.filterwarnings("ignore::looms.BoundWarning")
     def test_spread_of_weights(self, Estimator):
         weight = np.geomspace(1e-5, 1e4, N)[rng.permutation(N)]
@@ -165,7 +190,7 @@ class TestWeights:
         objective = Objective(X, Y, sample_weight=np.where(np.arange(N) == 3, 1.0, 1e-20))
         assert objective(objective.theta0)[0] == np.inf
 
-    @each_given
+    @each(GIVEN)
     def test_one_sample_outweighs_all(self, Estimator):
         """As far as weights may differ, the outputs are those of refits."""
         weight = np.where(np.arange(N) == 3, 1.0, 1.01e-10)
@@ -174,7 +199,7 @@ class TestWeights:
         np.testing.assert_allclose(model.loo_.outputs, refits.outputs, rtol=1e-4)
 
 
-@each_estimator
+@each(ALL)
 class TestKernels:
     def test_a_matrix_that_is_not_square(self, Estimator):
         with pytest.raises(ValueError, match=r"square matrix, got shape \(40, 39\)"):
@@ -214,6 +239,13 @@ class TestKernels:
         with pytest.raises(TypeError, match="A kernel must be a name"):
             Estimator(kernel).fit(X, target(Estimator))
 
+    @pytest.mark.parametrize("kernel", [[], ["rbf"], ("rbf", "linear")])
+    def test_a_list_of_kernels(self, Estimator, kernel):
+        name = "Classifier" if Estimator in CLASSIFIERS else "Regressor"
+        message = rf"one kernel, got a list of {len(kernel)}: Tabular{name}\(candidates="
+        with pytest.raises(ValueError, match=message):
+            Estimator(kernel).fit(X, target(Estimator))
+
     def test_functions_that_are_no_kernels(self, Estimator):
         with pytest.raises(ValueError, match=r"returned shape \(2, 2\); it must return"):
             Estimator(lambda A, B: np.ones((2, 2))).fit(X, target(Estimator))
@@ -228,9 +260,9 @@ class TestKernels:
         assert Estimator(fit_intercept=np.bool_(False)).fit(X, target(Estimator)).intercept_ == 0
 
 
-@each_given
+@each(GIVEN)
 class TestGiven:
-    @pytest.mark.parametrize("mu", [0, -1.0, None, "a", np.nan, np.inf, [1.0]], ids=repr)
+    @pytest.mark.parametrize("mu", [0, -1.0, "a", np.nan, np.inf, [1.0]], ids=repr)
     def test_mu(self, Estimator, mu):
         with pytest.raises(ValueError, match="mu must be a positive number"):
             Estimator(mu=mu).fit(X, target(Estimator))
@@ -243,35 +275,37 @@ class TestGiven:
         with pytest.raises(ValueError, match=r"Boolean\(gamma=1e\+300\).*infinity: scale the feat"):
             Estimator(Boolean(gamma=1e300)).fit(X, target(Estimator))
 
-    @pytest.mark.parametrize("kernel", [[], ["rbf"], ("rbf", "linear")])
-    def test_a_list_of_kernels(self, Estimator, kernel):
-        message = f"takes one kernel, got a list of {len(kernel)}; {Estimator.__name__}CV chooses"
-        with pytest.raises(ValueError, match=message):
-            Estimator(kernel).fit(X, target(Estimator))
 
-
-@each_selecting
+@each(TUNED)
 class TestSelecting:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"criterion": "auc"}, "Unknown criterion 'auc'; known are press, hinge, "),
-            ({"optimizer": "adam"}, "Unknown optimizer 'adam'; known are lbfgs, scg, nelder-mead"),
-            ({"optimizer": ["scg"]}, "Unknown optimizer"),
-            ({"kernel": []}, "must each name at least one candidate"),
-            ({"criterion": []}, "must each name at least one candidate"),
-            ({"kernel": ["rbf", "gauss"]}, "Unknown kernel 'gauss'"),
-            ({"max_iter": 0}, "max_iter must be a positive integer, got 0"),
-            ({"max_iter": 1.5}, "max_iter must be a positive integer"),
-            ({"n_restarts": -1}, "n_restarts must be an integer of at least 0, got -1"),
-            ({"tol_se": -0.1}, "tol_se must be a nonnegative number, got -0.1"),
-            ({"tol_se": "low"}, "tol_se must be a nonnegative number"),
-            ({"tol_se": np.nan}, "tol_se must be a nonnegative number"),
-            ({"prior": "yes"}, "prior must be True or False, got 'yes'"),
+            ({"search": Search("auc")}, "Unknown criterion 'auc'; known are press, hinge, "),
+            (
+                {"search": Search(optimizer="adam")},
+                "Unknown optimizer 'adam'; known are lbfgs, scg, nelder-mead",
+            ),
+            ({"search": Search(optimizer=["scg"])}, "Unknown optimizer"),
+            ({"search": Search(method="random")}, "known are gradient, grid"),
+            ({"search": Search(max_iter=0)}, "max_iter must be a positive integer, got 0"),
+            ({"search": Search(max_iter=1.5)}, "max_iter must be a positive integer"),
+            (
+                {"search": Search(n_restarts=-1)},
+                "n_restarts must be an integer of at least 0, got -1",
+            ),
+            ({"search": Search(tol=-0.1)}, "tol must be a nonnegative number, got -0.1"),
+            ({"search": Search(tol="low")}, "tol must be a nonnegative number"),
+            ({"search": Search(tol=np.nan)}, "tol must be a nonnegative number"),
+            ({"search": Search(prior="yes")}, "prior must be True or False, got 'yes'"),
             ({"random_state": "dice"}, "'dice' cannot be used to seed"),
             (
                 {"kernel": RBF(gamma_bounds=(3.0, 1.0))},
                 "gamma_bounds must be None, 'fixed' or a pair",
+            ),
+            (
+                {"search": Search(method="grid", prior=True)},
+                "method='grid' compares its points without a prior",
             ),
         ],
         ids=str,
@@ -280,13 +314,20 @@ class TestSelecting:
         with pytest.raises(ValueError, match=message):
             Estimator(**options).fit(X, target(Estimator))
 
-    def test_no_criterion(self, Estimator):
+    @pytest.mark.parametrize("criterion", [None, [], ["press", "press"]], ids=str)
+    def test_no_criterion(self, Estimator, criterion):
         with pytest.raises(TypeError, match="A criterion is a name"):
-            Estimator(criterion=None).fit(X, target(Estimator))
+            Estimator(search=Search(criterion)).fit(X, target(Estimator))
+
+    @pytest.mark.parametrize("search", ["grid", {"method": "grid"}, Search], ids=str)
+    def test_no_search(self, Estimator, search):
+        with pytest.raises(TypeError, match=r"search must be a looms\.Search or None"):
+            Estimator(search=search).fit(X, target(Estimator))
 
     def test_a_kernel_that_overflows_at_its_start_is_stepped_over(self, Estimator):
         overflowing = Boolean(gamma=1e300, gamma_bounds=(1e299, 1e301))
-        model = Estimator([overflowing, "rbf"]).fit(10 * X, target(Estimator))
+        kind = CandidatesClassifier if Estimator in CLASSIFIERS else CandidatesRegressor
+        model = kind([overflowing, "rbf"], combine="best").fit(10 * X, target(Estimator))
         failed, fine = model.candidates_
         assert (failed.score, failed.n_failures) == (np.inf, failed.n_evaluations)
         assert "positive definite" in failed.outcome.value
@@ -296,13 +337,33 @@ class TestSelecting:
 
 
 def test_criteria_of_classes_in_regression():
-    for criterion in ("hinge", Hinge(), ["press", "wmw"]):
-        with pytest.raises(ValueError, match="judges classes; for regression use 'press'"):
-            KernelRegressor(search=Search(criterion)).fit(X, Y)
+    for criterion in ("hinge", Hinge(), "wmw"):
+        machine = KernelRegressor(search=Search(criterion))
+        for one in (machine, CandidatesRegressor(["linear", machine])):
+            with pytest.raises(ValueError, match="judges classes; for regression use 'press'"):
+                one.fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("candidates", "message"),
+    [
+        ([], r"candidates must be 'auto' or a list of .*, got \[\]"),
+        ("rbf", "candidates must be 'auto' or a list of .*, got 'rbf'"),
+        (None, "candidates must be 'auto' or a list of .*, got None"),
+        (["rbf", "gauss"], "Unknown kernel 'gauss'"),
+        (["rbf", KernelRegressor()], r"KernelRegressor\(\) is no KernelClassifier"),
+        (["rbf", KernelClassifier(fit_intercept=False)], "stacked with intercepts"),
+        (["rbf", KernelClassifier(["rbf", "linear"])], "one kernel, got a list of 2"),
+    ],
+    ids=str,
+)
+def test_candidates(candidates, message):
+    with pytest.raises(ValueError, match=message):
+        CandidatesClassifier(candidates).fit(X, LABELS)
 
 
 def test_targets_that_are_text():
-    for Estimator in (KernelRegressor, KernelRegressor):
+    for Estimator in ALL[2:]:
         with pytest.raises(ValueError, match="contains 'a'; use KernelClassifier for classes"):
             Estimator().fit(X, np.full(N, "a"))
 

@@ -240,6 +240,7 @@ def class_weights(
     classes: AnyArray,
     sample_weight: Array,
     name: str = "class_weight",
+    same: str = "",
 ) -> Array:
     """(n,) weight of each sample's class.
 
@@ -252,6 +253,7 @@ def class_weights(
     classes : the classes.
     sample_weight : (n,) weights of the samples.
     name : what the parameter is called in errors.
+    same : value for the weights of the fit, which errors name too; "" if there is none.
     """
     if class_weight is None:
         return np.ones(len(labels))
@@ -259,10 +261,8 @@ def class_weights(
         mass = np.bincount(labels, weights=sample_weight, minlength=len(classes))
         return np.asarray((mass.sum() / (len(classes) * mass))[labels])
     if not isinstance(class_weight, dict):
-        default = "'class_weight', " * (name == "selection_weight")
-        raise ValueError(
-            f"{name} must be {default}None, 'balanced' or a dict, got {class_weight!r}."
-        )
+        known = f"{same!r}, None" if same else "None"
+        raise ValueError(f"{name} must be {known}, 'balanced' or a dict, got {class_weight!r}.")
     unknown = [label for label in class_weight if label not in list(classes)]
     if unknown:
         raise ValueError(
@@ -281,10 +281,10 @@ def selection_weights(
     machine: Any, labels: AnyArray, classes: AnyArray, sample_weight: Array
 ) -> Array:
     """(n,) weight of each sample's class in the criterion of a machine, as of `class_weights`."""
-    given = machine.selection_weight
-    if isinstance(given, str) and given == "class_weight":
+    given, same = machine.selection_weight, "class_weight"
+    if isinstance(given, str) and given == same:
         given = machine.class_weight
-    return class_weights(given, labels, classes, sample_weight, "selection_weight")
+    return class_weights(given, labels, classes, sample_weight, "selection_weight", same)
 
 
 def check_threshold(threshold: Any, targets: Array, calibrated: bool = True) -> None:

@@ -119,12 +119,12 @@ class OneKernel(SelectingMachine):
         )
 
     def _selection_weight(self, rows: RowsOfFit) -> Array:
-        given = self.options.class_weight
-        if not rows.classes or (isinstance(given, str) and given == "same"):
+        given, same = self.options.class_weight, "same"
+        if not rows.classes or (isinstance(given, str) and given == same):
             return rows.selection_weight
         labels, classes = class_indices(rows.targets), np.unique(rows.y)
         name = "class_weight of the search"
-        return rows.weight * class_weights(given, labels, classes, rows.weight, name)
+        return rows.weight * class_weights(given, labels, classes, rows.weight, name, same)
 
     def check_candidate(self, classes: bool) -> None:
         """ValueError or TypeError for parameters that no rows could mend."""
