@@ -103,7 +103,15 @@ class Refitted:
             log_p[i] = np.log(couple(pairwise)[0])
         return log_p
 
-    def score(self, criterion, threshold=0.0, probability="loo"):
+    def cut(self, loo, threshold):
+        if threshold == "balanced":
+            return find_threshold(loo, "balanced")[0]
+        if self.k > 2:
+            return 0.0
+        sigmoid = fit_increasing_sigmoid(loo.outputs, loo.y, loo.sample_weight)
+        return -sigmoid.intercept / sigmoid.slope
+
+    def score(self, criterion, threshold=0.5, probability="loo"):
         if criterion == "log_likelihood":
             single = probability == "single"  # whose sigmoids may decrease
             log_p = self.log_p if single else self.log_probabilities("loo")
@@ -112,8 +120,7 @@ class Refitted:
         loo = HeldOut(loo.y, loo.outputs, self.weight)
         if criterion in ("error", "ber"):
             rate = error_rate if criterion == "error" else balanced_error_rate
-            cut = find_threshold(loo, "ber")[0] if threshold == "ber" else threshold
-            return rate(*loo, threshold=cut)
+            return rate(*loo, threshold=self.cut(loo, threshold))
         values, masses = [], []
         for q, (a, b) in enumerate(self.pairs):
             own = np.isin(self.labels, [a, b])
@@ -131,9 +138,12 @@ def refitted_problem(name):
 
 def fitted(y=TWO, weight=None, criterion="log_likelihood", **parameters):
     parameters = {"param_grid": HELD, "search": "grid", **parameters}
-    if len(np.unique(y)) == 2:
-        parameters = {"threshold": 0.0, **parameters}
     return SVCCV("rbf", criterion, **parameters).fit(X, y, sample_weight=weight)
+
+
+def outputs(model, X):
+    """Decision values before the threshold."""
+    return model.decision_function(X) + model.threshold_
 
 
 class TestScores:
@@ -174,8 +184,7 @@ class TestScores:
                 *("rbf", "error"),
                 param_grid=grid,
                 search="grid",
-                probability="single",
-                threshold=0.0,
+                probability=None if y is TWO else "single",
             )
 
         decisions, wrong = [], 0
@@ -243,8 +252,8 @@ class TestScores:
     def test_rates_at_the_threshold_of_least_balanced_error(self, criterion):
         y = np.where(LATENT > 0.3, "yes", "no")
         model = fitted(y, criterion=criterion, threshold="balanced")
-        assert_allclose(model.loo_score_, Refitted(y, None).score(criterion, "ber"))
-        assert_allclose(model.threshold_, find_threshold(model.loo_, "ber")[0])
+        assert_allclose(model.loo_score_, Refitted(y, None).score(criterion, "balanced"))
+        assert_allclose(model.threshold_, find_threshold(model.loo_, "balanced")[0])
         assert model.loo_score_ != fitted(y, criterion=criterion).loo_score_
 
     @pytest.mark.slow
@@ -294,7 +303,7 @@ class TestMachine:
             class_weight = {label: weight.sum() / (2 * m) for label, m in mass.items()}
         svc = SVC(C=C, gamma=GAMMA, class_weight=class_weight, tol=1e-8).fit(X, TWO, weight)
         new = rng.normal(size=(20, 2))
-        assert_allclose(model.decision_function(new), svc.decision_function(new), atol=1e-3)
+        assert_allclose(outputs(model, new), svc.decision_function(new), atol=1e-3)
         assert_array_equal(model.support_, np.sort(svc.support_))
         assert_allclose(model.intercept_, svc.intercept_[0], atol=1e-3)
         assert_array_equal(model.support_vectors_, X[model.support_])
@@ -318,7 +327,7 @@ class TestMachine:
         less = clone(model).fit(X[seen], y[seen], weight[seen])
         assert model.loo_score_ == less.loo_score_
         assert_allclose(model.loo_.outputs[seen], less.loo_.outputs)
-        assert_allclose(model.loo_.outputs[~seen], less.decision_function(X[~seen]))
+        assert_allclose(model.loo_.outputs[~seen], outputs(less, X[~seen]))
         assert_array_equal(model.support_, np.flatnonzero(seen)[less.support_])
         assert_allclose(model.predict_proba(X), less.predict_proba(X))
 
@@ -327,28 +336,36 @@ class TestMachine:
     def test_precomputed_and_sparse(self, y, weight):
         model = fitted(y, weight)
         K = RBF(GAMMA)(X)
-        at = model.threshold
-        given = SVCCV("precomputed", param_grid={"C": C}, threshold=at).fit(K, y, weight)
-        sparse = SVCCV(param_grid=HELD, threshold=at).fit(sp.csr_array(X), y, weight)
+        given = SVCCV("precomputed", param_grid={"C": C}).fit(K, y, weight)
+        sparse = SVCCV(param_grid=HELD).fit(sp.csr_array(X), y, weight)
         for other, new in ((given, K[::3]), (sparse, sp.csr_array(X[::3]))):
             assert_allclose(other.loo_score_, model.loo_score_, rtol=1e-8)
             assert_allclose(other.decision_function(new), model.decision_function(X[::3]))
             assert_allclose(other.predict_proba(new), model.predict_proba(X[::3]))
 
-    def test_threshold(self):
-        model, moved = fitted(), fitted(threshold=-0.7)
-        assert_allclose(moved.decision_function(X), model.decision_function(X) + 0.7)
-        assert_array_equal(moved.predict(X) == "yes", model.decision_function(X) > -0.7)
-        assert_array_equal(moved.loo_.outputs, model.loo_.outputs)
+    @pytest.mark.parametrize("probability", ["loo", "single"])
+    def test_threshold(self, probability):
+        half, low = (fitted(threshold=at, probability=probability) for at in (0.5, 0.2))
+        assert_array_equal(low.predict_proba(X), half.predict_proba(X))
+        for at, model in ((0.5, half), (0.2, low)):
+            assert_array_equal(model.predict(X) == "yes", model.predict_proba(X)[:, 1] > at)
+        assert (low.predict(X) != half.predict(X)).any()
+        assert_allclose(outputs(low, X), outputs(half, X), rtol=1e-12, atol=1e-12)
+        assert_array_equal(low.loo_.outputs, half.loo_.outputs)
+
+    def test_without_probabilities_the_sign_decides(self):
+        model, other = fitted(probability=None), fitted()
+        assert model.threshold_ == 0.0
+        assert_allclose(model.decision_function(X), outputs(other, X), rtol=1e-12, atol=1e-12)
 
 
 class TestProbabilities:
     @pytest.mark.parametrize("probability", ["loo", "single"])
     def test_of_two_classes(self, probability):
         model = fitted(probability=probability)
-        f = model.loo_.outputs if probability == "loo" else model.decision_function(X)
+        f = model.loo_.outputs if probability == "loo" else outputs(model, X)
         sigmoid = fit_sigmoid(f, np.where(TWO == "yes", 1, -1))
-        p = sigmoid.probability(model.decision_function(X))
+        p = sigmoid.probability(outputs(model, X))
         assert_allclose(model.predict_proba(X), np.column_stack([1 - p, p]), rtol=1e-9)
         assert_allclose(np.exp(model.predict_log_proba(X)), model.predict_proba(X))
 
@@ -516,7 +533,9 @@ class TestBadInput:
             ({"resolution": 0.0}, "resolution must be a positive number"),
             ({"resolution": "fine"}, "resolution must be a positive number"),
             ({"probability": True}, "probability must be 'loo', 'single' or None"),
-            ({"threshold": "error"}, "hreshold"),
+            ({"threshold": "error"}, "threshold must be a probability"),
+            ({"threshold": 0.0}, "is not a probability between 0 and 1"),
+            ({"threshold": 0.3, "probability": None}, "threshold=0.3 is a probability"),
             ({"kernel": []}, "at least one candidate"),
             ({"kernel": "rfb"}, "Unknown kernel 'rfb'"),
             ({"kernel": ["rbf", "precomputed"]}, "cannot be candidates for the same X"),

@@ -105,7 +105,7 @@ class Refitted:
 )
 def test_held_out_outputs_are_those_of_machines_without_the_rows(y, weight, together):
     options, groups = TOGETHER[together]
-    model = SVCCV(threshold=0.0, **HELD, **options).fit(X, y, weight, groups=groups)
+    model = SVCCV(**HELD, **options).fit(X, y, weight, groups=groups)
     (numbers,) = model.units_.number
     w = np.ones(N) if weight is None else weight
     expected = Refitted(y, w, numbers)
@@ -117,7 +117,7 @@ def test_held_out_outputs_are_those_of_machines_without_the_rows(y, weight, toge
     )
     deviance = -2 * w @ log_p[np.arange(N), expected.labels]
     assert model.loo_score_ == pytest.approx(deviance, rel=1e-6)
-    alone = SVCCV(threshold=0.0, **HELD).fit(X, y, weight)
+    alone = SVCCV(**HELD).fit(X, y, weight)
     assert_array_equal(model.loo_.outputs, alone.loo_.outputs)
     assert_array_equal(model.dual_coef_, alone.dual_coef_)
     assert not np.allclose(model.held_out_.outputs, model.loo_.outputs)
@@ -125,7 +125,7 @@ def test_held_out_outputs_are_those_of_machines_without_the_rows(y, weight, toge
 
 @pytest.mark.parametrize("criterion", ["error", "squared_hinge"])
 def test_the_criterion_judges_the_outputs_of_groups(criterion):
-    model = SVCCV(criterion=criterion, threshold=0.0, **HELD).fit(X, TWO, groups=GROUPS)
+    model = SVCCV(criterion=criterion, probability=None, **HELD).fit(X, TWO, groups=GROUPS)
     held_out = model.held_out_
     rate = error_rate if criterion == "error" else DIFFERENTIABLE[criterion].evaluate
     value = rate(*held_out)
@@ -150,17 +150,17 @@ def test_each_row_its_own_group_is_leave_one_out():
 
 def test_rows_of_weight_zero_have_the_output_of_the_machine():
     weight = np.where(np.arange(N) % 5 == 2, 0.0, 1.0)
-    model = SVCCV(threshold=0.0, **HELD).fit(X, TWO, weight, groups=GROUPS)
+    model = SVCCV(probability=None, **HELD).fit(X, TWO, weight, groups=GROUPS)
     zero = weight == 0
     decision = model.decision_function(X[zero])
     assert_allclose(model.held_out_.outputs[zero], decision)
-    part = SVCCV(threshold=0.0, **HELD).fit(X[~zero], TWO[~zero], groups=GROUPS[~zero])
+    part = SVCCV(probability=None, **HELD).fit(X[~zero], TWO[~zero], groups=GROUPS[~zero])
     assert_allclose(model.held_out_.outputs[~zero], part.held_out_.outputs, atol=1e-9)
 
 
 @pytest.mark.slow
 def test_a_kernel_matrix_and_sparse_samples_have_groups_too():
-    options = {"threshold": 0.0, "search": "grid"}
+    options = {"search": "grid"}
     plain = SVCCV(RBF(GAMMA, gamma_bounds="fixed"), param_grid={"C": C}, **options)
     given = SVCCV("precomputed", param_grid={"C": C}, **options).fit(K, TWO, groups=GROUPS)
     plain.fit(sp.csr_array(X), TWO, groups=GROUPS)
@@ -304,9 +304,9 @@ class TestScores:
     @pytest.mark.slow
     def test_repeats_held_out_together_count_once(self):
         four = np.repeat(np.arange(N), 4)
-        plain = SVCCV(**HELD, threshold=0.0).fit(X, TWO)
+        plain = SVCCV(**HELD, probability=None).fit(X, TWO)
         quarter = {"C": [C / 4], "gamma": [GAMMA]}
-        repeated = SVCCV(param_grid=quarter, search="grid", threshold=0.0)
+        repeated = SVCCV(param_grid=quarter, search="grid", probability=None)
         repeated.fit(X[four], TWO[four], groups=four)
         assert_allclose(repeated.held_out_.outputs, plain.loo_.outputs[four], atol=1e-8)
         for name in ("error", "ber"):
