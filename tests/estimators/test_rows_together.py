@@ -1,4 +1,4 @@
-"""Rows that are held out together: folds, groups and copies in the self-tuning machines."""
+"""Rows that are held out together: folds, groups and copies."""
 
 import pickle
 
@@ -27,6 +27,7 @@ from looms.calibration import fit_calibrator
 from looms.calibration._calibrators import output_at
 from looms.conformal import jackknife_minmax, jackknife_plus, prediction_sets
 from looms.conformal._sets import class_margins
+from looms.copies import copy_groups
 from looms.folds import GapKFold
 from looms.held_out import HeldOut
 from looms.kernels import RBF
@@ -45,6 +46,7 @@ TARGETS = {
     "three classes": np.digitize(SIGNAL, [-0.7, 0.7]),
 }
 WEIGHTS = {"unweighted": None, "some are zero": RNG.choice([0.0, 0.5, 1.0, 2.0], N)}
+TOGETHER = {"rows": None, "groups": GROUPS, "copies": copy_groups(X)}
 FIFTHS = np.arange(N) % 10 // 2  # keep groups and copies together
 SPLITS = list(PredefinedSplit(FIFTHS).split())
 CVS = {
@@ -67,7 +69,7 @@ pytestmark = [
 
 def machine(target, **options):
     estimator = KernelClassifier if "classes" in target else KernelRegressor
-    return estimator(**{"max_iter": 10, **options})
+    return estimator(**{"search": Search(max_iter=10), **options})
 
 
 def refitted(model, fold, K, new=None):
@@ -88,49 +90,44 @@ def gram(model):
 
 
 @pytest.mark.parametrize(
-    ("target", "cv", "grouped", "weight", "copies", "kernel", "search", "intercept"),
+    ("target", "cv", "together", "weight", "kernel", "method", "intercept"),
     pairwise(
         TARGETS,
         CVS,
-        [False, True],
+        TOGETHER,
         WEIGHTS,
-        ["apart", "together"],
         ["rbf", "precomputed"],
-        ["gradient", "grid"],
+        ["gradient", "grid", "given"],
         [True, False],
     ),
 )
 def test_held_out_outputs_are_those_of_refits(
-    target, cv, grouped, weight, copies, kernel, search, intercept
+    target, cv, together, weight, kernel, method, intercept
 ):
-    groups, w = GROUPS if grouped else None, WEIGHTS[weight]
+    groups, w = TOGETHER[together], WEIGHTS[weight]
     splitter = CVS[cv](groups)
-    if cv == "splitter" and copies == "together":
-        splitter = GroupKFold(5)
-    model = machine(
-        target, kernel=kernel, cv=splitter, copies=copies, search=search, fit_intercept=intercept
-    )
+    how = {"mu": 0.01} if method == "given" else {"search": Search(method=method, max_iter=10)}
+    model = machine(target, kernel=kernel, cv=splitter, fit_intercept=intercept, **how)
     samples = RBF(0.3)(X) if kernel == "precomputed" else X
     model.fit(samples, TARGETS[target], sample_weight=w, groups=groups)
     train = np.flatnonzero(np.ones(N) if w is None else w)
     K = gram(model)
 
-    # Rows that are linked by a group or by being copies, where that counts.
-    together = np.eye(N, dtype=bool)
-    if grouped:
-        together |= GROUPS[:, None] == GROUPS
-    if copies == "together":
-        together |= (X[:, None] == X).all(axis=2)
-    together = np.linalg.matrix_power(together.astype(int), 8) > 0
-    if grouped or copies == "together":
-        assert_array_equal(model.units_.clusters[:, None] == model.units_.clusters, together)
-    else:
+    # Rows that are linked by a group.
+    linked = np.eye(N, dtype=bool)
+    if together == "groups":
+        linked |= GROUPS[:, None] == GROUPS
+    if together == "copies":
+        linked |= (X[:, None] == X).all(axis=2)
+    if groups is None:
         assert not model.units_.grouped
+    else:
+        assert_array_equal(model.units_.clusters[:, None] == model.units_.clusters, linked)
 
     gaps = isinstance(splitter, GapKFold)
     if splitter is None:
-        assert model.units_.unit == ("group" if grouped or copies == "together" else "sample")
-        folds = [{tuple(train[together[i, train]]) for i in train}]
+        assert model.units_.unit == ("sample" if groups is None else "group")
+        folds = [{tuple(train[linked[i, train]]) for i in train}]
     else:
         assert (np.delete(model.units_.codes, train, axis=1) == -1).all()
         assert len(model.units_.codes) == (3 if splitter == "3x2" else 1 + gaps)
@@ -141,7 +138,7 @@ def test_held_out_outputs_are_those_of_refits(
         assert all(len(fold) > 2 for fold in folds[0])
         for row in model.units_.codes[:, train]:
             tested = row[:, None] >= 0
-            assert (row[:, None] == row)[together[np.ix_(train, train)] & tested].all()
+            assert (row[:, None] == row)[linked[np.ix_(train, train)] & tested].all()
     expected = np.zeros(model.loo_.y.shape)
     times = np.zeros(N)
     for repetition in folds:
@@ -155,7 +152,7 @@ def test_held_out_outputs_are_those_of_refits(
     assert_allclose(model.held_out_.outputs[train], expected[train], rtol=1e-6, atol=1e-8)
     single = [refitted(model, np.array([i]), K)[0] for i in train]
     assert_allclose(model.loo_.outputs[train], single, rtol=1e-6, atol=1e-8)
-    if splitter is None and not grouped and copies == "apart":
+    if splitter is None and groups is None:
         assert_array_equal(model.held_out_.outputs, model.loo_.outputs)
     unseen = np.setdiff1d(np.arange(N), train)
     if len(unseen):
@@ -170,20 +167,19 @@ OPTIONS = [
     ({"cv": 3}, None),
     ({"cv": KFold(4)}, None),
     ({"cv": GapKFold(4)}, None),
-    ({"copies": "together"}, None),
+    ({}, copy_groups(X)),
     ({}, GROUPS),
     ({"cv": 4}, GROUPS),
-    ({"copies": "together"}, GROUPS),
 ]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("target", "search", "options"),
+    ("target", "method", "options"),
     pairwise(["two classes", "numbers"], ["gradient", "grid"], OPTIONS),
 )
-def test_each_option_changes_what_the_choice_is_made_by(target, search, options):
-    option, groups = options
+def test_each_option_changes_what_the_choice_is_made_by(target, method, options):
+    (option, groups), search = options, Search(method=method, max_iter=10)
     plain = machine(target, search=search).fit(X, TARGETS[target])
     other = machine(target, search=search, **option).fit(X, TARGETS[target], groups=groups)
     assert other.selection_.value != pytest.approx(plain.selection_.value, rel=1e-6)
@@ -200,7 +196,7 @@ def test_the_seed_draws_repetitions_and_search_takes_another_way():
 
     assert_array_equal(fitted(random_state=1).units_.codes, fitted(random_state=1).units_.codes)
     assert (fitted(random_state=1).units_.codes != fitted(random_state=2).units_.codes).any()
-    one = machine("two classes", cv=3, search="grid").fit(X, TARGETS["two classes"])
+    one = machine("two classes", cv=3, search=Search(method="grid")).fit(X, TARGETS["two classes"])
     assert one.evaluate().kind == "nested 3-fold"
     assert one.mu_ != fitted().mu_
 
@@ -209,7 +205,7 @@ def test_the_seed_draws_repetitions_and_search_takes_another_way():
 def test_threshold_and_probabilities_are_of_the_outputs_held_out(options):
     y = TARGETS["two classes"]
     weight = np.maximum(WEIGHTS["some are zero"], 0.1)
-    for threshold in (None, "ber"):
+    for threshold in (0.5, 0.3, "balanced"):
         model = machine("two classes", threshold=threshold, **options)
         model.fit(X, y, sample_weight=weight, groups=GROUPS)
         held_out = HeldOut(np.where(y == "yes", 1.0, -1.0), model.held_out_.outputs, weight)
@@ -218,10 +214,11 @@ def test_threshold_and_probabilities_are_of_the_outputs_held_out(options):
         assert model.calibrator_.slope != pytest.approx(
             fit_calibrator(model.loo_, "sigmoid").slope, rel=1e-4
         )
-        if threshold is None:
-            assert model.threshold_ == pytest.approx(output_at(calibrator, held_out.outputs))
+        if threshold == "balanced":
+            cut = find_threshold(held_out, "balanced")[0]
         else:
-            assert model.threshold_ == pytest.approx(find_threshold(held_out, "ber")[0])
+            cut = output_at(calibrator, held_out.outputs, threshold)
+        assert model.threshold_ == pytest.approx(cut)
 
 
 class TestSplits:
@@ -265,13 +262,6 @@ class TestSplits:
         with pytest.raises(ValueError, match=message):
             model.fit(X, TARGETS["two classes"], groups=groups)
         assert not hasattr(model, "kernel_")
-
-    def test_a_grid_is_chosen_from_by_one_criterion_without_a_prior(self):
-        for options in ({"prior": True}, {"criterion": ["press", "press"]}):
-            with pytest.raises(ValueError, match="search='grid' compares its candidates by one"):
-                KernelRegressor(search=Search(method="grid"), **options).fit(X, SIGNAL)
-        with pytest.raises(ValueError, match="known are gradient, grid"):
-            KernelRegressor(search=Search(method="random")).fit(X, SIGNAL)
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -348,7 +338,13 @@ class TestRouting:
 
 
 @pytest.mark.parametrize(
-    "options", [{"cv": "2x3"}, {"cv": 4, "search": "grid"}, {"search": "grid"}, {"cv": KFold(3)}]
+    "options",
+    [
+        {"cv": "2x3"},
+        {"cv": 4, "search": Search(method="grid")},
+        {"search": Search(method="grid")},
+        {"cv": KFold(3)},
+    ],
 )
 @pytest.mark.parametrize("target", ["two classes", "two targets"])
 @pytest.mark.slow

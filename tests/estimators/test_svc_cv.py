@@ -535,7 +535,7 @@ class TestBadInput:
             ({"probability": True}, "probability must be 'loo', 'single' or None"),
             ({"threshold": "error"}, "threshold must be a probability"),
             ({"threshold": 0.0}, "is not a probability between 0 and 1"),
-            ({"threshold": 0.3, "probability": None}, "threshold=0.3 is a probability"),
+            ({"threshold": 0.3, "probability": None}, "is a probability, but probability=None"),
             ({"kernel": []}, "at least one candidate"),
             ({"kernel": "rfb"}, "Unknown kernel 'rfb'"),
             ({"kernel": ["rbf", "precomputed"]}, "cannot be candidates for the same X"),

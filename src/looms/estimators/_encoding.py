@@ -287,10 +287,13 @@ def selection_weights(
     return class_weights(given, labels, classes, sample_weight, "selection_weight", same)
 
 
-def check_threshold(threshold: Any, targets: Array, calibrated: bool = True) -> None:
+def check_threshold(
+    threshold: Any, targets: Array, calibrated: bool = True, parameter: str = "calibration"
+) -> None:
     """ValueError unless ``threshold`` is a probability or a rule; of several classes only 0.5.
 
-    Without a calibrator there are no probabilities but 0.5, which is then the sign of the output.
+    Without a calibrator there are no probabilities but 0.5, which is then the sign of the output;
+    ``parameter`` is the one that gives a calibrator.
     """
     if not _is_probability(threshold):
         as_rule(threshold)
@@ -304,8 +307,8 @@ def check_threshold(threshold: Any, targets: Array, calibrated: bool = True) -> 
         )
     if _is_probability(threshold) and not calibrated:
         raise ValueError(
-            f"threshold={threshold!r} is a probability, but calibration=None gives none: use "
-            "calibration='sigmoid', or a rule such as 'balanced'."
+            f"threshold={threshold!r} is a probability, but {parameter}=None gives none: use "
+            f"another {parameter}, or a rule such as 'balanced'."
         )
 
 

@@ -274,7 +274,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         score, grid = self._checked_search()
         X, y, weight = self._validated(X, y, sample_weight)
         classes, labels, targets = encoded(y, weight)
-        check_threshold(self.threshold, targets, self.probability is not None)
+        check_threshold(self.threshold, targets, self.probability is not None, "probability")
         cost = weight * class_weights(self.class_weight, labels, classes, weight)
         selection_weight = weight * selection_weights(self, labels, classes, weight)
         watcher = CallbackWatcher(self, X, y, None if sample_weight is None else weight)
