@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from looms import KernelClassifier, KernelRegressor
+from looms import KernelClassifier, KernelRegressor, Search
 from looms.blocks import ArrayBlocks
 from looms.conformal import jackknife_plus
 from looms.diagnostics import case_deletion
@@ -36,9 +36,7 @@ TREE = DecisionTreeRegressor(max_depth=3, random_state=0)
 
 
 def stack(estimator, **options):
-    kind = KernelClassifier if hasattr(estimator, "predict_proba") else KernelRegressor
-    options = {"combine": "stack", **options}
-    return kind(["linear", estimator], **options)
+    return CandidatesRegressor(["linear", estimator], **options)
 
 
 def codes(estimator, rows, y):
@@ -77,7 +75,7 @@ def test_a_stack_weighs_outputs_of_refits_without_folds(groups):
     "estimator", [LogisticRegression(), KNeighborsClassifier()], ids=["logistic", "neighbors"]
 )
 def test_outputs_of_classes_are_those_of_their_probabilities(y, estimator):
-    model = KernelClassifier(estimator).fit(X, y)
+    model = CandidatesClassifier([estimator]).fit(X, y)
     alone = clone(estimator).fit(X, y)
     assert_allclose(model._outputs(NEW), codes(alone, NEW, y))
     (member,) = model.members_
@@ -93,9 +91,9 @@ def test_outputs_of_classes_are_those_of_their_probabilities(y, estimator):
 
 
 def test_decision_values_and_classes_that_some_rows_lack():
-    model = KernelClassifier(RidgeClassifier()).fit(X, TWO)
+    model = CandidatesClassifier([RidgeClassifier()]).fit(X, TWO)
     assert_allclose(model._outputs(NEW), RidgeClassifier().fit(X, TWO).decision_function(NEW))
-    (member,) = KernelClassifier(LogisticRegression()).fit(X, THREE).members_
+    (member,) = CandidatesClassifier([LogisticRegression()]).fit(X, THREE).members_
     codes = 2.0 * (THREE[:, None] == np.arange(3)) - 1
     rest = THREE > 0
     values = member.trained(X[rest], codes[rest], np.ones(rest.sum())).values(NEW)
@@ -110,7 +108,7 @@ def test_decision_values_and_classes_that_some_rows_lack():
 )
 def test_weights_reach_the_estimator(estimator):
     weight = RNG.integers(0, 4, N).astype(float)
-    model = KernelRegressor(estimator).fit(X, Y, sample_weight=weight)
+    model = CandidatesRegressor([estimator]).fit(X, Y, sample_weight=weight)
     own = LinearRegression().fit(X, Y, sample_weight=weight)
     assert_allclose(model.predict(NEW), own.predict(NEW))
     assert_allclose(model.loo_.outputs[weight == 0], own.predict(X[weight == 0]))
@@ -147,14 +145,16 @@ def test_intervals_and_updates_are_of_refits(name):
     )
 
 
-@pytest.mark.parametrize("options", [{}, {"search": "grid"}, {"rank": 10}, {"cv": "2x3"}])
+@pytest.mark.parametrize("cv", [None, "2x3"])
+@pytest.mark.parametrize("options", [{}, {"search": Search(method="grid")}, {"n_landmarks": 10}])
 @pytest.mark.slow
-def test_options_of_the_search_leave_estimators_as_they_are(options):
-    model = stack(TREE, **options).fit(X, Y)
+def test_options_of_a_kernel_leave_estimators_as_they_are(options, cv):
+    candidates = [KernelRegressor("linear", **options), TREE]
+    model = CandidatesRegressor(candidates, cv=cv).fit(X, Y)
     assert model.candidates_[1].outcome.name == "GIVEN"
     assert "of its kernel machines" in str(model.certify())
     assert model.certificate_.holds
-    both = CandidatesRegressor(["linear", TREE], combine="best", **options).fit(X, Y)
+    both = CandidatesRegressor(candidates, combine="best", cv=cv).fit(X, Y)
     assert both.best_index_ == 1
     assert len(both.members_) == 1
     assert_allclose(both.predict(NEW), clone(TREE).fit(X, Y).predict(NEW))
@@ -163,12 +163,12 @@ def test_options_of_the_search_leave_estimators_as_they_are(options):
 @pytest.mark.parametrize(
     ("machine", "y", "message"),
     [
-        (KernelClassifier(LinearRegression()), TWO, r"LinearRegression\(\) is no classifier"),
-        (KernelRegressor(LogisticRegression()), Y, r"LogisticRegression\(\) is no regressor"),
-        (KernelRegressor(KernelRidge(kernel="precomputed")), Y, "takes kernel values"),
-        (KernelRegressor(KNeighborsRegressor()), Y, "takes no sample_weight"),
-        (KernelRegressor(KMeans(3)), Y, "is no regressor"),
-        (KernelClassifier(SVC(decision_function_shape="ovo")), THREE, "for each pair of classes"),
+        (CandidatesClassifier([LinearRegression()]), TWO, r"LinearRegression\(\) is no classifier"),
+        (CandidatesRegressor([LogisticRegression()]), Y, r"LogisticRegression\(\) is no regressor"),
+        (CandidatesRegressor([KernelRidge(kernel="precomputed")]), Y, "takes kernel values"),
+        (CandidatesRegressor([KNeighborsRegressor()]), Y, "takes no sample_weight"),
+        (CandidatesRegressor([KMeans(3)]), Y, "is no regressor"),
+        (CandidatesClassifier([SVC(decision_function_shape="ovo")]), THREE, "for each pair of classes"),
     ],
 )
 def test_estimators_that_cannot_be_members(machine, y, message):
@@ -193,14 +193,17 @@ def test_an_estimator_wins_where_it_is_better():
     assert model.evaluate()["error"] < 0.15
 
 
-@pytest.mark.parametrize("kernel", ["linear", LogisticRegression()], ids=["kernel", "estimator"])
+@pytest.mark.parametrize(
+    "machine",
+    [KernelClassifier("linear", n_landmarks=10), CandidatesClassifier([LogisticRegression()])],
+    ids=["kernel", "estimator"],
+)
 @pytest.mark.parametrize("zeros", [slice(5), slice(-5, None)], ids=["first", "last"])
-def test_scores_of_blocks_with_rows_of_weight_zero_are_of_the_other_rows(kernel, zeros):
+def test_scores_of_blocks_with_rows_of_weight_zero_are_of_the_other_rows(machine, zeros):
     weight = np.ones(N)
     weight[zeros] = 0.0
-    ours = KernelClassifier(kernel, n_landmarks=10)
+    ours, theirs = clone(machine), clone(machine)
     ours.fit(ArrayBlocks(X, size=17), TWO, sample_weight=weight)
-    theirs = KernelClassifier(kernel, n_landmarks=10)
     theirs.fit(ArrayBlocks(X[weight > 0], size=17), TWO[weight > 0])
     assert ours.evaluate() == pytest.approx(theirs.evaluate())
 
@@ -214,7 +217,7 @@ def test_a_single_estimator_is_scored_where_its_threshold_was_set():
             fits.append(len(y))
             return super().fit(X, y, sample_weight)
 
-    model = KernelClassifier(Counted()).fit(X, TWO)
+    model = CandidatesClassifier([Counted()]).fit(X, TWO)
     assert len(fits) == 6
     decided = model.held_out_.outputs > model.threshold_
     assert model.evaluate()["error"] == pytest.approx(np.mean(decided != (TWO == "yes")))
@@ -227,7 +230,7 @@ def test_a_single_estimator_is_scored_where_its_threshold_was_set():
         with pytest.raises(ValueError, match=r"no kernel|has none"):
             refused()
     with pytest.raises(ValueError, match="scaled' needs a kernel"):
-        evaluated(KernelRegressor(LinearRegression()).fit(X, Y)).predict_interval(
+        evaluated(CandidatesRegressor([LinearRegression()]).fit(X, Y)).predict_interval(
             NEW, method="scaled"
         )
 
@@ -246,7 +249,7 @@ def test_a_rare_class_is_scored_by_the_refits_of_the_fit():
             fits.append(-len(X))
             return super().predict_proba(X)
 
-    model = KernelClassifier(Counted()).fit(rows, rare)
+    model = CandidatesClassifier([Counted()]).fit(rows, rare)
     assert len(fits) == 2 * N + 1
     assert set(model.evaluate()) == {"error", "ber", "auc", "log_loss"}
     assert len(fits) == 2 * N + 1
@@ -258,7 +261,7 @@ def test_a_rare_class_is_scored_by_the_refits_of_the_fit():
 @pytest.mark.slow
 def test_choices_that_take_too_many_fits_say_how_many(monkeypatch):
     monkeypatch.setattr(left_out, "_MOST_FITS", N * N - 1)
-    model = KernelRegressor(LinearRegression()).fit(X, Y)
+    model = CandidatesRegressor([LinearRegression()]).fit(X, Y)
     with pytest.raises(ValueError, match="takes 3,600 fits"):
         case_deletion(model)
 

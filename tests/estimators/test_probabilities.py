@@ -1,5 +1,7 @@
 """Probabilities and thresholds of the classifiers, from their leave-one-out outputs."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,7 +15,7 @@ from sklearn.model_selection import TunedThresholdClassifierCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from looms import KernelClassifier
+from looms import KernelClassifier, Search
 from looms.calibration import (
     class_probabilities,
     fit_calibrator,
@@ -36,7 +38,8 @@ WEIGHT = rng.uniform(0.3, 3.0, size=N)
 TWO = np.where(NOISY > 0.5, "yes", "no")
 THREE = np.digitize(NOISY, [-0.5, 0.6])
 
-each_classifier = pytest.mark.parametrize("Estimator", [KernelClassifier, KernelClassifier])
+CLASSIFIERS = [partial(KernelClassifier, mu=1e-3), KernelClassifier]
+each_classifier = pytest.mark.parametrize("Estimator", CLASSIFIERS, ids=["given", "tuned"])
 each_calibration = pytest.mark.parametrize("calibration", CALIBRATIONS)
 
 
@@ -83,7 +86,7 @@ def test_the_sigmoid_is_fitted_to_leave_one_out_outputs(Estimator):
 
 @each_classifier
 def test_they_rise_with_the_decision(Estimator):
-    for threshold in (0.0, "ber", -0.7):
+    for threshold in (0.5, "balanced", 0.2):
         model = Estimator("linear", threshold=threshold).fit(X, TWO)
         decision = model.decision_function(X_NEW)
         assert_array_equal(rankdata(model.predict_proba(X_NEW)[:, 1]), rankdata(decision))
@@ -98,12 +101,55 @@ def test_of_several_classes_the_one_predicted_is_the_most_probable(Estimator, ca
     assert_array_equal(likely, model.predict(far))
 
 
-def test_a_half_need_not_be_the_threshold():
-    model = KernelClassifier("linear", mu=1e-3, threshold=-0.7).fit(X, TWO)
-    likely = model.classes_[model.predict_proba(X_NEW).argmax(axis=1)]
-    assert (likely != model.predict(X_NEW)).any()
-    plain = KernelClassifier("linear", mu=1e-3).fit(X, TWO)
-    assert_array_equal(plain.predict_proba(X_NEW), model.predict_proba(X_NEW))
+@each_classifier
+@each_calibration
+@pytest.mark.parametrize("pos_label", [None, "yes", "no"])
+def test_the_threshold_is_a_probability_of_the_positive_class(Estimator, calibration, pos_label):
+    plain = Estimator("linear", calibration=calibration).fit(X, TWO)
+    positive = pos_label or "yes"
+    for threshold in (0.3, 0.7):
+        model = Estimator(
+            "linear", threshold=threshold, calibration=calibration, pos_label=pos_label
+        ).fit(X, TWO)
+        assert list(model.classes_) == ["no", "yes"]
+        p = model.predict_proba(X_NEW)
+        assert_array_equal(p, plain.predict_proba(X_NEW))
+        expected = p[:, list(model.classes_).index(positive)] > threshold
+        assert_array_equal(model.predict(X_NEW) == positive, expected)
+        assert (model.predict(X_NEW) != plain.predict(X_NEW)).any()
+
+
+@each_classifier
+def test_a_label_that_is_first_in_order_makes_the_rule_that_of_the_classes_exchanged(Estimator):
+    exchanged = np.where(TWO == "no", "z", "yes")  # "yes" < "z": the positive class comes last
+    for rule in ("balanced", "f1", Cost(1, 6), Precision(0.8), Recall(0.95), 0.3, 0.5):
+        first = Estimator("linear", threshold=rule, pos_label="no").fit(X, TWO)
+        last = Estimator("linear", threshold=rule).fit(X, exchanged)
+        assert first.threshold_ == pytest.approx(-last.threshold_, rel=1e-6)
+        assert_array_equal(first.predict(X_NEW) == "no", last.predict(X_NEW) == "z")
+        assert_allclose(first.predict_proba(X_NEW), last.predict_proba(X_NEW)[:, ::-1], rtol=1e-6)
+        if rule not in ("balanced", 0.5):
+            other = Estimator("linear", threshold=rule).fit(X, TWO)
+            assert first.threshold_ != pytest.approx(other.threshold_, rel=1e-3)
+        last_in_order = Estimator("linear", threshold=rule, pos_label="yes").fit(X, TWO)
+        assert last_in_order.threshold_ == Estimator("linear", threshold=rule).fit(X, TWO).threshold_
+
+
+def test_the_positive_one_of_three_classes_does_not_matter():
+    plain = KernelClassifier("linear", mu=1e-3).fit(X, THREE)
+    named = KernelClassifier("linear", mu=1e-3, pos_label=0).fit(X, THREE)
+    assert_array_equal(named.decision_function(X_NEW), plain.decision_function(X_NEW))
+
+
+@each_classifier
+@each_calibration
+def test_class_weights_move_a_probability_that_is_the_threshold(Estimator, calibration):
+    plain, weighted = (
+        Estimator("linear", threshold=0.3, calibration=calibration, class_weight=w).fit(X, TWO)
+        for w in (None, {"yes": 4.0})
+    )
+    taken = [np.mean(m.predict(X_NEW) == "yes") for m in (plain, weighted)]
+    assert taken[1] > taken[0]
 
 
 @each_classifier
@@ -151,7 +197,7 @@ def test_unknown_calibration(Estimator, calibration):
 def test_model_files_keep_them(calibration, y, tmp_path):
     model = make_pipeline(StandardScaler(), KernelClassifier("linear", calibration=calibration))
     if y is TWO:
-        model.set_params(lssvmclassifiercv__threshold=FBeta(2.0))
+        model.set_params(kernelclassifier__threshold=FBeta(2.0))
     model.fit(X, y)
     save_model(tmp_path / "m.skops", model, {})
     loaded = load_model(tmp_path / "m.skops").model
@@ -223,13 +269,17 @@ class TestThresholds:
     @each_classifier
     @pytest.mark.parametrize("threshold", [True, False, np.True_])
     def test_true_is_no_threshold(self, Estimator, threshold):
-        with pytest.raises(ValueError, match="threshold must be a number, 'ber'"):
+        with pytest.raises(ValueError, match="threshold must be a probability between 0 and 1, 'balanced'"):
             Estimator("linear", threshold=threshold).fit(X, TWO)
 
     def test_candidates_compete_by_what_the_threshold_is_for(self):
-        options = {"criterion": ["press", "wmw", "hinge"], "kernel": ["linear", "rbf"]}
-        options["cv"] = np.arange(len(X))
-        model = KernelClassifier(threshold=Cost(1, 6), **options).fit(X, TWO)
+        candidates = [
+            KernelClassifier(kernel, search=Search(criterion))
+            for kernel in ["linear", "rbf"]
+            for criterion in ["press", "wmw", "hinge"]
+        ]
+        options = {"combine": "best", "cv": np.arange(len(X))}
+        model = CandidatesClassifier(candidates, threshold=Cost(1, 6), **options).fit(X, TWO)
         scores = [candidate.score for candidate in model.candidates_]
         assert model.best_index_ == np.argmin(scores)
         assert scores[model.best_index_] == find_threshold(model.loo_, Cost(1, 6))[1]
