@@ -168,7 +168,11 @@ def test_options_of_a_kernel_leave_estimators_as_they_are(options, cv):
         (CandidatesRegressor([KernelRidge(kernel="precomputed")]), Y, "takes kernel values"),
         (CandidatesRegressor([KNeighborsRegressor()]), Y, "takes no sample_weight"),
         (CandidatesRegressor([KMeans(3)]), Y, "is no regressor"),
-        (CandidatesClassifier([SVC(decision_function_shape="ovo")]), THREE, "for each pair of classes"),
+        (
+            CandidatesClassifier([SVC(decision_function_shape="ovo")]),
+            THREE,
+            "for each pair of classes",
+        ),
     ],
 )
 def test_estimators_that_cannot_be_members(machine, y, message):

@@ -132,7 +132,9 @@ def test_a_label_that_is_first_in_order_makes_the_rule_that_of_the_classes_excha
             other = Estimator("linear", threshold=rule).fit(X, TWO)
             assert first.threshold_ != pytest.approx(other.threshold_, rel=1e-3)
         last_in_order = Estimator("linear", threshold=rule, pos_label="yes").fit(X, TWO)
-        assert last_in_order.threshold_ == Estimator("linear", threshold=rule).fit(X, TWO).threshold_
+        assert (
+            last_in_order.threshold_ == Estimator("linear", threshold=rule).fit(X, TWO).threshold_
+        )
 
 
 def test_the_positive_one_of_three_classes_does_not_matter():
@@ -269,7 +271,9 @@ class TestThresholds:
     @each_classifier
     @pytest.mark.parametrize("threshold", [True, False, np.True_])
     def test_true_is_no_threshold(self, Estimator, threshold):
-        with pytest.raises(ValueError, match="threshold must be a probability between 0 and 1, 'balanced'"):
+        with pytest.raises(
+            ValueError, match="threshold must be a probability between 0 and 1, 'balanced'"
+        ):
             Estimator("linear", threshold=threshold).fit(X, TWO)
 
     def test_candidates_compete_by_what_the_threshold_is_for(self):

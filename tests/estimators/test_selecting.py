@@ -508,8 +508,7 @@ class TestScales:
         assert not self.warned(model, StandardScaler().fit_transform(self.X), self.y)
         assert not self.warned(model, sp.csr_array(self.X), self.y)
 
-    @pytest.mark.parametrize(
-        "kernel", ["linear", "ard", "ranked_rbf", "weighted_rbf"])
+    @pytest.mark.parametrize("kernel", ["linear", "ard", "ranked_rbf", "weighted_rbf"])
     def test_kernels_that_do_not_mind_say_nothing(self, kernel):
         assert not self.warned(KernelRegressor(kernel), self.X, self.y)
 
