@@ -138,7 +138,7 @@ def test_copies_held_out_together_are_not_seen_by_the_machine_that_predicts_them
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CopiesWarning)
         apart = Estimator().fit(X[AGAIN], Y[AGAIN])
-    together = Estimator(copies="together").fit(X[AGAIN], Y[AGAIN])
+    together = Estimator().fit(X[AGAIN], Y[AGAIN], groups=copy_groups(X[AGAIN]))
     assert not apart.units_.grouped
     assert partition(together.units_.clusters) == partition(AGAIN)
     ours = together.held_out_
@@ -151,7 +151,7 @@ def test_copies_held_out_together_are_not_seen_by_the_machine_that_predicts_them
 
 
 def test_intervals_come_from_machines_that_saw_no_copy():
-    machine = KernelRegressor().fit(X[AGAIN], Y[AGAIN])
+    machine = KernelRegressor().fit(X[AGAIN], Y[AGAIN], groups=copy_groups(X[AGAIN]))
     K, new = machine.kernel_(X[AGAIN]), X[:5] + 0.1
     solved = solve(K, Y[AGAIN], machine.mu_)
     solved.cross = lambda rows: machine.kernel_(rows, X[AGAIN])
@@ -166,6 +166,8 @@ def test_intervals_come_from_machines_that_saw_no_copy():
     assert np.isfinite(evaluated(machine).predict_interval(new, method="scaled")).all()
 
 
-def test_an_unknown_word_is_refused():
-    with pytest.raises(ValueError, match="copies must be one of apart, together, got 'merge'"):
-        KernelClassifier().fit(X, Y)
+@pytest.mark.parametrize("Estimator", [KernelClassifier, KernelRegressor])
+def test_copies_that_are_held_out_together_or_of_no_consequence_bring_no_warning(Estimator):
+    together = Estimator(mu=0.1).fit(X[AGAIN], Y[AGAIN], groups=copy_groups(X[AGAIN]))
+    assert not np.allclose(together.held_out_.outputs, together.loo_.outputs, rtol=1e-3)
+    assert not Estimator(mu=0.1).fit(X[AGAIN], Y[AGAIN]).units_.grouped  # nothing is chosen by them

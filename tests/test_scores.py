@@ -134,7 +134,7 @@ def fitted(target, together, weight):
     if together == "rows, given":
         return KernelClassifier(mu=0.05).fit(X, LABELS[target], sample_weight=weight)
     groups = GROUPS if together == "groups" else None
-    model = KernelClassifier(threshold=-0.1 if target == "two classes" else None)
+    model = KernelClassifier(threshold=0.45 if target == "two classes" else 0.5)
     return model.fit(X, LABELS[target], sample_weight=weight, groups=groups)
 
 
@@ -191,7 +191,13 @@ def test_of_folds_areas_are_within_folds(cv):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"cv": 3}, {"cv": GapKFold(4, gap=2)}, {"groups": GROUPS}, {"search": "grid"}],
+    [
+        {},
+        {"cv": 3},
+        {"cv": GapKFold(4, gap=2)},
+        {"groups": GROUPS},
+        {"search": Search(method="grid")},
+    ],
 )
 @pytest.mark.slow
 def test_of_numbers_are_of_the_outputs_held_out(options):
@@ -219,7 +225,7 @@ def test_without_probabilities_there_is_no_log_loss():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("grouped", "threshold"), [(False, "ber"), (True, None)])
+@pytest.mark.parametrize(("grouped", "threshold"), [(False, "balanced"), (True, 0.5)])
 def test_of_noise_they_are_chance(grouped, threshold):
     """Labels drawn for rows, or for groups of rows that are alike, in equal numbers."""
     rng = np.random.default_rng(3)

@@ -31,7 +31,6 @@ WEIGHT = RNG.uniform(0.3, 3.0, N)
 WEIGHT[[4, 20, 48]] = 0.0
 GROUPS = np.arange(N) // 3
 POINT = {"gamma": 0.5, "C": 9.0}
-STACK = {"combine": "stack"}
 
 #: Machine, targets, and arguments of its fit.
 CASES = {
@@ -43,7 +42,7 @@ CASES = {
     "gaps": (KernelRegressor(cv=GapKFold(4, gap=2)), Y, {}),
     "grid": (KernelRegressor(search=Search(method="grid")), Y, {}),
     "stack": (
-        CandidatesClassifier(["linear", "rbf"], combine="best", **STACK),
+        CandidatesClassifier(["linear", "rbf"]),
         LABELS,
         {"groups": GROUPS},
     ),

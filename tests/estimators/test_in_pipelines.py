@@ -31,7 +31,7 @@ MACHINE = KernelRegressor(mu=0.1).fit(SCALED, Y)
 
 
 SHORT = make_pipeline(SelectKBest(k=4), KernelRegressor(mu=0.1))
-SEARCH = GridSearchCV(SHORT, {"lssvmregressor__mu": [0.1]}, cv=3)
+SEARCH = GridSearchCV(SHORT, {"kernelregressor__mu": [0.1]}, cv=3)
 MODELS = {
     "pipeline": make_pipeline(*STEPS, KernelRegressor(mu=0.1)),
     "a pipeline in a pipeline": make_pipeline(StandardScaler(), SHORT),

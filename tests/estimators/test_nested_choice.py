@@ -173,7 +173,11 @@ def test_outputs_intervals_and_sets_are_of_models_chosen_without_the_rows(
     ("target", "together", "weight", "class_weight", "threshold"),
     sparing(
         pairwise(
-            ["two classes", "three classes"], TOGETHER, WEIGHTS, [None, "balanced"], [None, "ber"]
+            ["two classes", "three classes"],
+            TOGETHER,
+            WEIGHTS,
+            [None, "balanced"],
+            [0.5, "balanced"],
         )
     ),
 )
@@ -206,8 +210,8 @@ def test_classes_and_probabilities_are_set_without_the_rows(
         of_fit = HeldOut(anew.y[rest], inner.outputs, factor * fit_weight[rest])
         deciding = fit_calibrator(of_fit)  # class weights decide, and are in no probability
         limit = 0.0
-        if threshold == "ber":
-            limit = find_threshold(held_out, "ber")[0]
+        if threshold == "balanced":
+            limit = find_threshold(held_out, "balanced")[0]
         elif target == "two classes":
             limit = output_at(deciding, held_out.outputs)
         else:

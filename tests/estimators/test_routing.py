@@ -65,7 +65,7 @@ def test_a_pipeline_passes_groups_and_weights():
 
 @pytest.mark.slow
 def test_a_search_passes_groups_to_folds_and_machines():
-    grid = {"lssvmclassifiercv__kernel": ["linear", "rbf"]}
+    grid = {"kernelclassifier__kernel": ["linear", "rbf"]}
     search = GridSearchCV(
         pipeline(groups=True, sample_weight=False), grid, cv=FOLDS, scoring=accuracy()
     )

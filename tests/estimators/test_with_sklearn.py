@@ -172,7 +172,7 @@ class TestMetadataRouting:
         with config_context(enable_metadata_routing=True):
             model = KernelRegressor(mu=1e-3).set_fit_request(sample_weight=True)
             pipeline = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), model)
-            grid = {"lssvmregressor__mu": [1e-3, 1.0]}
+            grid = {"kernelregressor__mu": [1e-3, 1.0]}
             search = GridSearchCV(pipeline, grid, cv=3, scoring=self.scorer())
             search.fit(X, Y, sample_weight=self.weight)
         assert_array_equal(search.best_estimator_[-1].loo_.sample_weight, self.weight)

@@ -15,11 +15,14 @@ from looms.kernels import RBF, Linear
 from looms.kernels._gram import GramBlocks
 from looms.kernels._names import as_kernel
 from looms.selection import Objective, tune
-from looms.selection._candidates import Score, choose
+from looms.selection._candidates import Score, Tried, choose
 
 rng = np.random.default_rng(4)
 X = rng.normal(size=(50, 3))
 LABELS = np.where(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=50) > 0, 1.0, -1.0)
+
+
+SEARCH = partial(tune, max_iter=20)
 
 
 class Watcher:
@@ -48,11 +51,16 @@ def ber(loo):
     return Score(balanced_error_rate(*loo))
 
 
-def chosen(kernels, criteria=("press",), *, scorer=ber, watcher=None, X=X):
+def objective_of(X, criterion, kernel):
+    return Objective(X, LABELS, kernel=kernel, criterion=criterion)
+
+
+def chosen(kernels, criteria=("press",), *, scorer=ber, watcher=None, X=X, search=SEARCH):
     return choose(
-        [*product([as_kernel(kernel) for kernel in kernels], criteria)],
-        objective_of=partial(Objective, X, LABELS),
-        search=partial(tune, max_iter=20),
+        [
+            Tried(kernel, criterion, partial(objective_of, X, criterion), search)
+            for kernel, criterion in product([as_kernel(kernel) for kernel in kernels], criteria)
+        ],
         scorer=scorer,
         watcher=watcher or Watcher(),
         random_state=0,
