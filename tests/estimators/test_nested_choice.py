@@ -16,6 +16,7 @@ from looms.calibration._calibrators import output_at
 from looms.conformal import jackknife_minmax, jackknife_plus, prediction_sets
 from looms.conformal._sets import class_margins
 from looms.criteria import as_criterion
+from looms.estimators import CandidatesClassifier, CandidatesRegressor
 from looms.held_out import HeldOut
 from looms.kernels import RBF, Linear
 from looms.lssvm import solve
@@ -61,11 +62,14 @@ def sparing(cases):
     return [pytest.param(*c, marks=pytest.mark.slow) if c in rows[1:] else c for c in cases]
 
 
-def fitted(target, together, weight, **options):
-    estimator = KernelClassifier if "classes" in target else KernelRegressor
-    options = {"kernel": KERNELS, "search": "grid", **options, **TOGETHER[together]}
+def fitted(target, together, weight, criterion="press", **options):
+    one, several = KernelRegressor, CandidatesRegressor
+    if "classes" in target:
+        one, several = KernelClassifier, CandidatesClassifier
+    candidates = [one(kernel, search=Search(criterion, method="grid")) for kernel in KERNELS]
+    options = {"combine": "best", **options, **TOGETHER[together]}
     groups = options.pop("groups", None)
-    model = estimator(**options)
+    model = several(candidates, **options)
     return model.fit(X, TARGETS[target], sample_weight=WEIGHTS[weight], groups=groups)
 
 
@@ -75,7 +79,7 @@ class Anew:
     def __init__(self, model):
         self.rows = np.flatnonzero(model.fit_weight_)
         self.y, self.w = model.loo_.y[self.rows], model.fit_weight_[self.rows]
-        self.criterion = as_criterion(model.criterion)
+        self.criterion = as_criterion(model.candidates_[0].criterion)
         self.selection_weight = model.selection_weight_[self.rows]
         (self.number,) = model.units_.number[:, self.rows]
         objectives = [
@@ -185,7 +189,7 @@ def test_classes_and_probabilities_are_set_without_the_rows(
     target, together, weight, class_weight, threshold
 ):
     if target == "three classes":
-        threshold = None
+        threshold = 0.5
     model = fitted(target, together, weight, class_weight=class_weight, threshold=threshold)
     nested, anew = model.evaluate()._nested, Anew(model)
     Y, number = anew.y.reshape(len(anew.y), -1), anew.number
@@ -255,7 +259,7 @@ def test_area_is_of_pairs_with_the_choice_made_without_both(target):
 
 def test_a_regressor_of_labels_predicts_numbers():
     y = np.where(X[:, 0] > 0, 1.0, -1.0)
-    nested = KernelRegressor(search=Search(method="grid")).fit(X, y).evaluate()._nested
-    assert nested.decisions is None
-    assert nested.auc is None
-    assert "rmse" in repr(nested)
+    scores = KernelRegressor(search=Search(method="grid")).fit(X, y).evaluate()
+    assert scores._nested.decisions is None
+    assert scores._nested.auc is None
+    assert list(scores) == ["rmse", "mae", "r2"]

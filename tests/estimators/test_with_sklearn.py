@@ -104,9 +104,14 @@ def test_grid_search_over_kernel_parameters():
 
 @pytest.mark.slow
 def test_grid_search_over_kernels_and_options():
-    grid = {"kernel": ["linear", RBF()], "selection_weight": [None, "balanced"]}
-    search = GridSearchCV(KernelClassifier(), grid, cv=3, n_jobs=2).fit(X, LABELS)
-    assert len(search.cv_results_["params"]) == 4
+    grid = {
+        "kernel": ["linear", RBF()],
+        "search__class_weight": [None, "balanced"],
+        "mu": [None, 1e-3],
+    }
+    machine = KernelClassifier(search=Search())
+    search = GridSearchCV(machine, grid, cv=3, n_jobs=2).fit(X, LABELS)
+    assert len(search.cv_results_["params"]) == 8
     assert search.best_score_ > 0.7
 
 
