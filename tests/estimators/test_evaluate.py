@@ -145,7 +145,7 @@ class Work(AssertionError):
 
 #: What solves and fits machines: of looms, of scikit-learn, and of LAPACK.
 WORKERS = [
-    *((kind, "fit") for kind in (SVCCV, KernelClassifier, KernelClassifier, KernelRegressor)),
+    *((kind, "fit") for kind in (SVCCV, KernelClassifier, KernelRegressor)),
     *((kind, "fit") for kind in (KernelRegressor, TransformedTargetRegressorCV)),
     *((kind, "left_out") for kind in (KernelMember, LandmarkMember)),
     (_svc, "solved_pairs"),

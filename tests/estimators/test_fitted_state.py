@@ -2,6 +2,7 @@
 
 import copy
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from looms import BoundWarning, KernelClassifier, KernelRegressor
+from looms import BoundWarning, KernelClassifier, KernelRegressor, Search
+from looms.estimators import CandidatesClassifier, CandidatesRegressor
 from looms.kernels import RBF
 
 N = 40
@@ -22,9 +24,10 @@ Y = X[:, 0] + 0.3 * rng.normal(size=N)
 LABELS = np.where(Y > 0.3, "b", "a")
 AT_BOUND = RBF(gamma=0.5, gamma_bounds=(0.4, 1.0))
 
-CLASSIFIERS = [KernelClassifier, KernelClassifier]
-SELECTING = [KernelClassifier, KernelRegressor]
-ALL = [*CLASSIFIERS, KernelRegressor, KernelRegressor]
+GIVEN = [partial(KernelClassifier, mu=1e-3), partial(KernelRegressor, mu=1e-3)]
+TUNED = [KernelClassifier, KernelRegressor]
+CLASSIFIERS = [GIVEN[0], TUNED[0]]
+ALL = [*GIVEN, *TUNED]
 
 
 def target(Estimator):
@@ -55,7 +58,7 @@ def test_entries_stored_twice(Estimator, kernel):
         assert_array_equal(a, b)
 
 
-@pytest.mark.parametrize("Estimator", SELECTING)
+@pytest.mark.parametrize("Estimator", TUNED)
 def test_a_warning_that_is_an_error_finds_the_machine_complete(Estimator):
     model = Estimator(AT_BOUND)
     if Estimator is KernelClassifier:
@@ -69,7 +72,7 @@ def test_a_warning_that_is_an_error_finds_the_machine_complete(Estimator):
         assert model.threshold_ == quiet.threshold_ != 0
 
 
-@pytest.mark.parametrize("Estimator", SELECTING)
+@pytest.mark.parametrize("Estimator", TUNED)
 def test_warnings_point_to_the_line_that_called_fit(Estimator):
     with pytest.warns(BoundWarning) as caught:
         Estimator(AT_BOUND).fit(X, target(Estimator))
@@ -88,7 +91,9 @@ def test_warnings_point_to_the_line_that_called_fit(Estimator):
         {"threshold": "best"},
         {"class_weight": {"q": 1.0}},
         {"mu": -1.0},
-        {"tol_se": -1.0},
+        {"search": Search(tol=-1.0)},
+        {"pos_label": "q"},
+        {"n_landmarks": 0},
     ],
     ids=lambda wrong: next(iter(wrong)),
 )
@@ -107,13 +112,13 @@ def test_a_refit_that_fails_leaves_the_machine_before(Estimator, wrong):
     assert_array_equal(model.dual_coef_, values["members_"][0].dual_coef)
 
 
-@pytest.mark.parametrize("Estimator", SELECTING)
+@pytest.mark.parametrize("Estimator", [CandidatesClassifier, CandidatesRegressor])
 @pytest.mark.filterwarnings("ignore::looms.BoundWarning")
 @pytest.mark.slow
 def test_best_index(Estimator):
     y = np.sin(3 * X[:, 0])
-    y = y > 0 if Estimator in CLASSIFIERS else y
-    model = Estimator(["boolean", "rbf", "linear"]).fit(X, y)
+    y = y > 0 if Estimator is CandidatesClassifier else y
+    model = Estimator(["boolean", "rbf", "linear"], combine="best").fit(X, y)
     best = model.candidates_[model.best_index_]
     assert best.kernel is model.kernel_
     assert model.best_index_ == int(np.argmin([c.score for c in model.candidates_])) > 0

@@ -273,11 +273,13 @@ class TestThreshold:
 
     def test_it_is_folded_into_the_decisions(self):
         plain = KernelClassifier(mu=1e-3, calibration=None).fit(X, self.labels)
-        moved = KernelClassifier(mu=1e-3, threshold=-0.4).fit(X, self.labels)
-        outputs = plain.decision_function(X_NEW)
-        assert (plain.threshold_, moved.threshold_) == (0.0, -0.4)
-        assert_allclose(moved.decision_function(X_NEW), outputs + 0.4, rtol=1e-12)
-        assert_array_equal(moved.predict(X_NEW), outputs > -0.4)
+        moved = KernelClassifier(mu=1e-3, threshold=0.3).fit(X, self.labels)
+        outputs, sigmoid = plain.decision_function(X_NEW), moved.calibrator_
+        assert plain.threshold_ == 0.0
+        cut = (np.log(0.3 / 0.7) + sigmoid.intercept) / -sigmoid.slope
+        assert moved.threshold_ == pytest.approx(cut)
+        assert_allclose(moved.decision_function(X_NEW), outputs - cut, rtol=1e-9, atol=1e-12)
+        assert_array_equal(moved.predict(X_NEW), outputs > cut)
         assert (moved.predict(X_NEW) != plain.predict(X_NEW)).any()
 
     def test_zero_is_the_boundary_and_loo_is_before_the_threshold(self):
@@ -286,11 +288,11 @@ class TestThreshold:
         plain = KernelClassifier(mu=1e-3).fit(X, self.labels)
         assert_array_equal(model.loo_.outputs, plain.loo_.outputs)
 
-    def test_ber_minimizes_the_balanced_error_of_the_leave_one_out_outputs(self):
+    def test_balanced_minimizes_the_balanced_error_of_the_leave_one_out_outputs(self):
         model = KernelClassifier(mu=1e-3, threshold="balanced").fit(
             X, self.labels, sample_weight=WEIGHT
         )
-        threshold, rate = find_threshold(model.loo_, "ber")
+        threshold, rate = find_threshold(model.loo_, "balanced")
         assert model.threshold_ == threshold
         assert rate == pytest.approx(balanced_error_rate(*model.loo_, threshold=threshold))
         assert rate < balanced_error_rate(*model.loo_, threshold=0.0)

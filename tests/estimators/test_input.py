@@ -1,5 +1,7 @@
 """What may be handed to the estimators: tables, sparse matrices, kernel matrices, functions."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -13,7 +15,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.fixes import parse_version
 
 from looms import KernelClassifier, KernelRegressor
-from looms.estimators import CandidatesRegressor
+from looms.estimators import CandidatesClassifier, CandidatesRegressor
 from looms.kernels import RBF, Linear, Normalized, Polynomial, Precomputed
 
 N = 40
@@ -24,12 +26,16 @@ Y = X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=N)
 LABELS = np.where(Y > 0, "up", "down")
 WEIGHT = np.where(np.arange(N) % 5 == 2, 0.0, rng.uniform(0.5, 2.0, size=N))
 
-ESTIMATORS = [KernelClassifier, KernelRegressor, KernelClassifier, KernelRegressor]
+GIVEN = [partial(KernelClassifier, mu=1e-3), partial(KernelRegressor, mu=1e-3)]
+ESTIMATORS = [*GIVEN, KernelClassifier, KernelRegressor]
 each_estimator = pytest.mark.parametrize("Estimator", ESTIMATORS)
+each_of_candidates = pytest.mark.parametrize(
+    "Estimator", [CandidatesClassifier, CandidatesRegressor]
+)
 
 
 def is_classifier(Estimator):
-    return Estimator in (KernelClassifier, KernelClassifier)
+    return Estimator in (GIVEN[0], KernelClassifier, CandidatesClassifier)
 
 
 def target(Estimator):
@@ -78,9 +84,7 @@ KERNELS = ["linear", "cubic", "boolean", "rbf", "ard", "normalized_quadratic", R
 class TestSparse:
     X = np.where(np.abs(X) < 0.6, 0.0, X)
 
-    @pytest.mark.parametrize(
-        ("kernel", "Estimator"), in_turn(KERNELS, [KernelClassifier, KernelRegressor])
-    )
+    @pytest.mark.parametrize(("kernel", "Estimator"), in_turn(KERNELS, GIVEN))
     def test_equals_dense(self, Estimator, kernel):
         dense = Estimator(kernel).fit(self.X, target(Estimator), sample_weight=WEIGHT)
         sparse = Estimator(kernel).fit(
@@ -91,11 +95,11 @@ class TestSparse:
         assert_allclose(outputs(sparse, X_NEW), expected, rtol=1e-8)
         assert_allclose(sparse.loo_.outputs, dense.loo_.outputs, rtol=1e-8)
 
-    @pytest.mark.parametrize("Estimator", [KernelClassifier, KernelRegressor])
+    @each_of_candidates
     @pytest.mark.slow
     def test_equals_dense_when_tuned(self, Estimator):
-        dense = Estimator(["linear", "rbf"]).fit(self.X, target(Estimator), sample_weight=WEIGHT)
-        sparse = Estimator(["linear", "rbf"])
+        dense, sparse = (Estimator(["linear", "rbf"], combine="best") for _ in range(2))
+        dense.fit(self.X, target(Estimator), sample_weight=WEIGHT)
         sparse.fit(sp.csc_matrix(self.X), target(Estimator), sample_weight=WEIGHT)
         assert_allclose(outputs(sparse, X_NEW), outputs(dense, X_NEW), rtol=1e-5)
 
@@ -136,7 +140,7 @@ class TestKernelMatrix:
         composed = KernelRegressor(Normalized(Polynomial(degree=2, c=1.0)), mu=1e-3).fit(X, Y)
         assert_allclose(model.loo_.outputs, composed.loo_.outputs, rtol=1e-8)
 
-    @pytest.mark.parametrize("Estimator", [KernelClassifier, KernelRegressor])
+    @each_of_candidates
     def test_candidates_may_not_mix_matrices_and_features(self, Estimator):
         with pytest.raises(ValueError, match="cannot be candidates for the same X"):
             Estimator(["precomputed", "rbf"]).fit(self.K, target(Estimator))
@@ -219,7 +223,7 @@ class TestLabels:
         ("classes", "Estimator"),
         in_turn(
             [("a", "b"), (0, 1), (1, -1), (False, True), (2.0, 7.0), (10**9, 10**9 + 1)],
-            [KernelClassifier, KernelClassifier],
+            [GIVEN[0], KernelClassifier],
         ),
     )
     def test_any_two_labels(self, Estimator, classes):

@@ -65,7 +65,7 @@ def anew(model, y, rest, options):
     if isinstance(model, KernelClassifier):
         own = own * [weight[y == c].sum() / own[y[rest] == c].sum() for c in y[rest]]
     rank = None if model.rank is None else min(model.rank, len(rest))
-    machine = clone(model).set_params(rank=rank)
+    machine = clone(model).set_params(n_landmarks=n_landmarks)
     return machine.fit(X[rest], y[rest], own, None if groups is None else groups[rest])
 
 

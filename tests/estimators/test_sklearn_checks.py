@@ -4,7 +4,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from looms import SVCCV, KernelClassifier, KernelRegressor, Search, TransformedTargetRegressorCV
-from looms.estimators import CandidatesRegressor
+from looms.estimators import CandidatesClassifier, CandidatesRegressor
 
 #: Expected failures are strict (see pyproject.toml): one that passes fails the run.
 WEIGHTS_ARE_NO_COPIES = (
@@ -22,6 +22,8 @@ ESTIMATORS = [
     KernelRegressor(mu=1e-3),
     KernelClassifier(),
     KernelRegressor(),
+    CandidatesClassifier(["linear", "rbf"]),
+    CandidatesRegressor(["linear", "rbf"]),
 ]
 
 #: What runs other code, or takes long.
@@ -49,12 +51,15 @@ pytestmark = [
 
 
 def expected_failures(estimator):
-    if isinstance(estimator, KernelClassifier) and estimator.calibration is not None:
+    if isinstance(estimator, KernelRegressor) and estimator.mu is not None:
+        return {}
+    classifiers = KernelClassifier | CandidatesClassifier
+    if isinstance(estimator, classifiers) and estimator.calibration is not None:
         return {
             "check_sample_weight_equivalence_on_dense_data": PROBABILITIES_ARE_OF_LEFT_OUT_SAMPLES,
             "check_sample_weight_equivalence_on_sparse_data": PROBABILITIES_ARE_OF_LEFT_OUT_SAMPLES,
         }
-    choosing = KernelClassifier | KernelRegressor | SVCCV | TransformedTargetRegressorCV
+    choosing = KernelRegressor | CandidatesRegressor | SVCCV | TransformedTargetRegressorCV
     if not isinstance(estimator, choosing):
         return {}
     return {

@@ -431,7 +431,7 @@ class KernelMachine(CertifiedMachine, ScoredMachine):
 
     @property
     def _has_closed_forms(self) -> bool:
-        """True if the machines without each row follow from the rows, or there are no others."""
+        """True if the machines without each row follow from the rows at hand, without fits."""
         return True
 
     def _check_closed_forms(self) -> None:

@@ -180,8 +180,7 @@ class LeastSquaresMachine(KernelMachine):
     @property
     def _has_closed_forms(self) -> bool:
         at_hand = self.X_fit_ is not None or self._blocks is not None
-        # What was not tuned has no other models than its refits, which are made when asked for.
-        return at_hand and (not self._was_tuned or all(one.closed for one in self.members_))
+        return at_hand and all(one.closed for one in self.members_)
 
     def _check_closed_forms(self) -> None:
         self._rows_of_fit()

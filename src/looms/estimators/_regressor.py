@@ -252,4 +252,5 @@ class Regressor(ScoredRegressor, SelectingMachine):
 
 def _squared_error(held_out: HeldOut, fit_weight: Array) -> Score:
     """Mean squared error, by which candidates are compared."""
-    return Score(PRESS().evaluate(*held_out).value)
+    with np.errstate(over="ignore", invalid="ignore"):  # squares of enormous targets
+        return Score(PRESS().evaluate(*held_out).value)

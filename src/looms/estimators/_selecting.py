@@ -86,8 +86,9 @@ class SelectingMachine(CallbackSupportMixin, UpdatableMachine):  # type: ignore[
 
     @property
     def _tunes(self) -> bool:
-        """True if something is searched, or chosen."""
-        return len(self._candidates) > 1 or any(one.mu is None for one in self._of_kernels)
+        """True unless all values are given; estimators of scikit-learn may tune themselves."""
+        kernels = self._of_kernels
+        return len(self._candidates) > 1 or not kernels or kernels[0].mu is None
 
     def _selection_on(self, rows: RowsOfFit, watcher: CallbackWatcher) -> Selection:
         """The candidate with the smallest score, or a stack of several."""
@@ -148,7 +149,8 @@ class SelectingMachine(CallbackSupportMixin, UpdatableMachine):  # type: ignore[
 
     @property
     def _was_tuned(self) -> bool:
-        return self._tunes or self._tuned_before
+        # By the fit: parameters may have been set since.
+        return "candidates_" in vars(self) or self._tuned_before
 
     def _chosen_anew(self) -> Nested:
         """In closed form for points of a grid, otherwise by machines tuned anew in folds."""

@@ -169,9 +169,10 @@ def _told_here(message: str, category: type[Warning]) -> bool:
 
 def warn_of_search(chosen: Candidate, targets: Array) -> None:
     """Warn of a search that stopped early, and of hyper-parameters at its edge."""
-    exact = chosen.value <= _ROUNDING**2 * float(np.mean(targets**2))  # all left is rounding
-    worrying = {Outcome.MAX_ITER} if exact else {Outcome.MAX_ITER, Outcome.NO_PROGRESS}
-    if chosen.outcome in worrying:
+    worrying = chosen.outcome is Outcome.MAX_ITER
+    if chosen.outcome is Outcome.NO_PROGRESS:  # unless all that is left is rounding
+        worrying = chosen.value > _ROUNDING**2 * float(np.mean(targets**2))
+    if worrying:
         warn(
             f"Search for hyper-parameters: {chosen.outcome.value}.",
             ConvergenceWarning,

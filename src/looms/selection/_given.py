@@ -53,9 +53,10 @@ class GivenCriterion:
         """The criterion at the given values, and the machine; nothing is searched."""
         member, data = self.member, (self.X, self.y, self.sample_weight)
         fit = member.fit(member.left_out(*data, self.fit_intercept), self.units, self.y)
-        value, error, *_ = self.criterion.evaluate(
-            self.y, fit.mean_held_out.outputs, self.selection_weight, self.units.clusters
-        )
+        with np.errstate(over="ignore", invalid="ignore"):  # squares of enormous targets
+            value, error, *_ = self.criterion.evaluate(
+                self.y, fit.mean_held_out.outputs, self.selection_weight, self.units.clusters
+            )
         kernel, theta = member.kernel, np.empty(0)
         if isinstance(kernel, Kernel):
             theta = np.append(kernel.theta, np.log2(self.mu_at(theta)))
