@@ -53,7 +53,8 @@ class Recorder:
 
 
 def fitted(recorder, estimator=None):
-    estimator = KernelRegressor(CANDIDATES) if estimator is None else estimator
+    if estimator is None:
+        estimator = CandidatesRegressor(CANDIDATES, combine="best")
     return estimator.set_callbacks(recorder).fit(X, Y if "Reg" in repr(estimator) else Y > 0)
 
 
@@ -75,7 +76,7 @@ def test_tasks_begin_and_end_in_pairs():
 
 @pytest.mark.slow
 def test_listening_changes_nothing():
-    plain = KernelRegressor(CANDIDATES).fit(X, Y)
+    plain = CandidatesRegressor(CANDIDATES, combine="best").fit(X, Y)
     assert_allclose(fitted(Recorder()).predict(X), plain.predict(X), rtol=1e-12)
 
 
@@ -98,7 +99,7 @@ def test_stopping_a_candidate_ends_the_selection():
     recorder = Recorder(stop=lambda context: depth(context) == CANDIDATE and context.task_id == 1)
     model = fitted(recorder)
     assert len(recorder.ended(CANDIDATE)) == len(model.candidates_) == 2
-    two = KernelRegressor(CANDIDATES[:2]).fit(X, Y)
+    two = CandidatesRegressor(CANDIDATES[:2], combine="best").fit(X, Y)
     assert_allclose(model.predict(X), two.predict(X), rtol=1e-12)
 
 
@@ -155,8 +156,13 @@ def test_classifier_and_failing_fits():
     assert broken.calls[-1] == "teardown"
 
 
-def test_estimators_that_do_not_search_have_no_callbacks():
-    assert not hasattr(KernelClassifier(mu=1e-3), "set_callbacks")
+def test_given_values_are_one_task_without_iterations():
+    recorder = Recorder()
+    model = fitted(recorder, KernelRegressor("rbf", mu=0.1))
+    assert [name for _, _, name in recorder.ended(CANDIDATE)] == ["rbf, press"]
+    assert recorder.ended(ITERATION) == []
+    assert recorder.open == []
+    assert_allclose(model.predict(X), KernelRegressor("rbf", mu=0.1).fit(X, Y).predict(X))
 
 
 @pytest.mark.slow
@@ -166,7 +172,7 @@ def test_progress_bar(capsys):
         callback.ProgressBar()
     )
     model.fit(X, Y > 0)
-    assert "KernelClassifier" in capsys.readouterr().out
+    assert "CandidatesClassifier" in capsys.readouterr().out
 
 
 def test_within_a_pipeline():
@@ -245,7 +251,8 @@ def test_evaluations_are_heard_of_by_who_wants_them(monkeypatch):
 
 class TestOnAGrid:
     def grid(self, recorder, kernels=CANDIDATES):
-        return fitted(recorder, KernelRegressor(kernels, search=Search(method="grid")))
+        machines = [KernelRegressor(kernel, search=Search(method="grid")) for kernel in kernels]
+        return fitted(recorder, CandidatesRegressor(machines, combine="best"))
 
     def test_all_evaluations_are_heard_of_and_a_kernel_without_any_ends_too(self):
         class Counter(Recorder):

@@ -69,7 +69,7 @@ def test_a_support_vector_machine_of_one_sign_still_decides():
     assert (model.loo_.outputs < 0).all()
     assert set(model.predict(X)) == {"no", "yes"}
     with pytest.warns(OneClassWarning, match="is taken for class 'no'.* Try threshold='balanced'"):
-        at_zero = SVCCV(param_grid=grid, threshold=0.0).fit(X, y)
+        at_zero = SVCCV(param_grid=grid, probability=None).fit(X, y)
     assert set(at_zero.predict(X)) == {"no"}
     assert model.score(X, y) > at_zero.score(X, y)
 
@@ -259,13 +259,15 @@ def test_without_probabilities_the_threshold_is_zero(model):
 )
 @pytest.mark.slow
 def test_a_rule_or_a_number_decides_otherwise(model):
-    for threshold in (-0.7, "ber"):
-        model.set_params(threshold=threshold).fit(X, TWO)
-        number = threshold if threshold == -0.7 else find_threshold(model.loo_)[0]
-        assert model.threshold_ == number
-        likely = model.classes_[model.predict_proba(X).argmax(axis=1)]
+    for threshold in (0.2, "balanced"):
+        model = clone(model).set_params(threshold=threshold).fit(X, TWO)
+        p = model.predict_proba(X)
+        if threshold == "balanced":
+            assert model.threshold_ == find_threshold(model.loo_)[0]
+        else:
+            assert_array_equal(model.predict(X) == "yes", p[:, 1] > threshold)
+        likely = model.classes_[p.argmax(axis=1)]
         assert (likely != model.predict(X)).any()
-    model.set_params(threshold=None)
 
 
 def test_a_machine_of_one_class_is_warned_of():
@@ -275,7 +277,7 @@ def test_a_machine_of_one_class_is_warned_of():
         KernelClassifier("linear", calibration=None).fit(noise, few)
 
 
-@pytest.mark.parametrize("options", [{}, {"class_weight": "balanced"}, {"threshold": -0.5}])
+@pytest.mark.parametrize("options", [{}, {"class_weight": "balanced"}, {"threshold": 0.3}])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_the_remedies_for_one_class_are_settings_that_it_lacks_and_takes(n_classes, options):
     targets = 2.0 * np.eye(n_classes)[np.arange(12) % n_classes] - 1.0

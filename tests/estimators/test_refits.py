@@ -8,6 +8,7 @@ from sklearn.base import clone
 
 from looms import KernelClassifier, KernelRegressor, Search
 from looms.conformal import jackknife_plus
+from looms.estimators import CandidatesClassifier, CandidatesRegressor
 from looms.folds import GapKFold
 from looms.kernels import Matern
 from looms.model_files import load_model, save_model
@@ -20,29 +21,28 @@ SIGNAL = np.sin(2 * X[:, 0]) + X[:, 1] + 0.5 * RNG.normal(size=N)
 GROUPS = np.arange(N) // 2
 #: Of four groups there are four folds: a stack without one of them has three of its own.
 STACK = {
-    "kernel": ["linear", Matern(0.5, 0.3, gamma_bounds="fixed")],
+    "kernels": ["linear", Matern(0.5, 0.3, gamma_bounds="fixed")],
     "combine": "stack",
     "groups": np.arange(N) // 12,
 }
 
 OPTIONS = {
-    "landmarks": {"rank": 12},
-    "as many landmarks as rows": {"rank": N},
-    "landmarks, groups": {"rank": 12, "groups": GROUPS},
+    "landmarks": {"n_landmarks": 12},
+    "as many landmarks as rows": {"n_landmarks": N},
+    "landmarks, groups": {"n_landmarks": 12, "groups": GROUPS},
     "landmarks, weights": {
-        "rank": 12,
+        "n_landmarks": 12,
         "weight": np.where(np.arange(N) % 9 == 4, 0.0, 1.0 + X[:, 2] ** 2),
     },
-    "landmarks, folds": {"rank": 12, "cv": 5},
-    "landmarks, candidates": {"rank": 12, "kernel": ["linear", "matern12"]},
-    "landmarks, stack": {"rank": 12, **STACK},
-    "landmarks, grid": {"rank": 12, "search": "grid", "groups": np.arange(N) // 9},
-    "grid, repeated folds": {"search": "grid", "cv": "2x4"},
-    "grid, two folds": {"search": "grid", "cv": 2, "kernel": ["linear", "rbf"]},
-    "grid, nested in folds": {"search": "grid", "groups": GROUPS},
+    "landmarks, folds": {"n_landmarks": 12, "cv": 5},
+    "landmarks, candidates": {"n_landmarks": 12, "kernels": ["linear", "matern12"]},
+    "landmarks, stack": {"n_landmarks": 12, **STACK},
+    "landmarks, grid": {"n_landmarks": 12, "method": "grid", "groups": np.arange(N) // 9},
+    "grid, repeated folds": {"method": "grid", "cv": "2x4"},
+    "grid, two folds": {"method": "grid", "cv": 2, "kernels": ["linear", "rbf"]},
     "full kernel": {"cv": 4, "groups": GROUPS},
-    "grid, stack": {"search": "grid", **STACK},
-    "grid, landmarks, stack": {"search": "grid", "rank": 12, **STACK},
+    "grid, stack": {"method": "grid", **STACK},
+    "grid, landmarks, stack": {"method": "grid", "n_landmarks": 12, **STACK},
 }
 
 
@@ -52,21 +52,27 @@ pytestmark = [
 ]
 
 
-def fitted(estimator, y, options):
-    options = dict(options)
+def fitted(kinds, y, options):
+    """A machine of one kernel, or of several; ``kinds`` has the class of each."""
+    one, several = kinds
+    options = {"combine": "best", **options}
     together, weight = options.pop("groups", None), options.pop("weight", None)
-    return estimator(**options).fit(X, y, sample_weight=weight, groups=together)
+    kernels, combine = options.pop("kernels", ["rbf"]), options.pop("combine")
+    search, m = Search(method=options.pop("method", "gradient")), options.pop("n_landmarks", "auto")
+    machines = [one(kernel, search=search, n_landmarks=m) for kernel in kernels]
+    model = machines[0].set_params(**options)
+    if len(machines) > 1:
+        model = several(machines, combine=combine, **options)
+    return model.fit(X, y, sample_weight=weight, groups=together)
 
 
 def anew(model, y, rest, options):
     """The machine tuned without some rows, with the shares of the classes of all."""
     weight = np.ones(N) if options.get("weight") is None else options["weight"]
     groups, own = options.get("groups"), weight[rest]
-    if isinstance(model, KernelClassifier):
+    if hasattr(model, "classes_"):
         own = own * [weight[y == c].sum() / own[y[rest] == c].sum() for c in y[rest]]
-    rank = None if model.rank is None else min(model.rank, len(rest))
-    machine = clone(model).set_params(n_landmarks=n_landmarks)
-    return machine.fit(X[rest], y[rest], own, None if groups is None else groups[rest])
+    return clone(model).fit(X[rest], y[rest], own, None if groups is None else groups[rest])
 
 
 @pytest.mark.slow
@@ -76,7 +82,7 @@ def anew(model, y, rest, options):
 )
 def test_numbers_and_intervals_are_of_machines_tuned_without_the_fold(options, tmp_path):
     options = OPTIONS[options]
-    model = fitted(KernelRegressor, SIGNAL, options)
+    model = fitted((KernelRegressor, CandidatesRegressor), SIGNAL, options)
     nested = model.evaluate()._nested
     if "groups" in options:
         groups = options["groups"]
@@ -115,7 +121,7 @@ def test_numbers_and_intervals_are_of_machines_tuned_without_the_fold(options, t
 def test_classes_and_probabilities_are_of_machines_tuned_without_the_fold(options):
     options = OPTIONS[options]
     y = np.where(SIGNAL > 0.3, "yes", "no")
-    model = fitted(KernelClassifier, y, options)
+    model = fitted((KernelClassifier, CandidatesClassifier), y, options)
     nested = model.evaluate()._nested
     right = total = 0.0
     for k in np.unique(nested.folds):

@@ -12,7 +12,7 @@ from sklearn.datasets import make_classification, make_friedman1
 from sklearn.metrics import log_loss
 from sklearn.model_selection import KFold
 
-from looms import KernelClassifier, KernelRegressor, Search
+from looms import KernelRegressor
 from looms.estimators import CandidatesClassifier, CandidatesRegressor
 from looms.folds import GapKFold
 from looms.kernels import ARD, RBF
@@ -33,19 +33,21 @@ TARGETS = {"numbers": Y, "two targets": np.c_[Y, X[:, 0] + Y**2 / 20], "two": TW
 
 
 def machine(target, **options):
-    kind = KernelRegressor if "numbers" in target or "target" in target else KernelClassifier
-    return kind(**{"kernel": list(KERNELS.values()), **options})
+    kind = (
+        CandidatesRegressor if "numbers" in target or "target" in target else CandidatesClassifier
+    )
+    return kind(**{"candidates": list(KERNELS.values()), "combine": "best", **options})
 
 
 def tuned_without(model, target, kernel, fold, weight, groups):
     """The machine of one kernel, tuned on the rows outside a fold, classes as heavy as in all."""
-    y, rest = TARGETS[target], model.evaluate()._nested.folds != fold
+    y, rest = TARGETS[target], model.evaluate(nested=False)._nested.folds != fold
     own = weight.copy()
     if target in ("two", "three"):
         for label in np.unique(y):
             of = y == label
             own[of] *= weight[of].sum() / weight[of & rest].sum()
-    alone = machine(target, kernel=kernel)
+    alone = machine(target, candidates=[kernel])
     own_groups = None if groups is None else groups[rest]
     return alone.fit(X[rest], y[rest], sample_weight=own[rest], groups=own_groups)
 
@@ -60,7 +62,7 @@ def test_held_out_outputs_are_of_machines_tuned_without_the_fold(target, combine
     groups = np.arange(len(X)) // 3 if combine == "stack" else None
     model = machine(target, combine=combine)
     model.fit(X, TARGETS[target], sample_weight=weight, groups=groups)
-    nested, y = model.evaluate()._nested, model.loo_.y
+    nested, y = model.evaluate(nested=False)._nested, model.loo_.y
     if groups is not None:
         assert all(len(set(nested.folds[groups == g])) == 1 for g in range(20))
     outputs, new = np.empty((3, *y.shape)), {}
@@ -100,7 +102,7 @@ def test_held_out_outputs_are_of_machines_tuned_without_the_fold(target, combine
 def test_outputs_of_a_stack_are_the_weighted_outputs_of_its_members(target):
     weight = np.where(np.arange(len(X)) < 5, 0.0, 1.0)
     model = machine(target, combine="stack").fit(X, TARGETS[target], sample_weight=weight)
-    alone = [machine(target, kernel=kernel) for kernel in KERNELS.values()]
+    alone = [machine(target, candidates=[kernel]) for kernel in KERNELS.values()]
     for one in alone:
         one.fit(X, TARGETS[target], sample_weight=weight)
     names = [type(one.kernel).__name__.lower() for one in model.members_]
@@ -249,11 +251,11 @@ def accuracy_score_of(y_true, y_predicted):
 
 @pytest.mark.slow
 def test_the_whole_choice_is_repeated():
-    model = machine("numbers", kernel=["linear", "rbf"], combine="stack").fit(X, Y)
+    model = machine("numbers", candidates=["linear", "rbf"], combine="stack").fit(X, Y)
     nested = model.evaluate()._nested
     assert len(np.unique(nested.folds)) == 5
     rest = nested.folds != 3
-    alone = machine("numbers", kernel=["linear", "rbf"], combine="stack")
+    alone = machine("numbers", candidates=["linear", "rbf"], combine="stack")
     alone.fit(X[rest], Y[rest])
     assert_allclose(nested.held_out.outputs[~rest], alone.predict(X[~rest]), rtol=1e-6)
     intervals = evaluated(model).predict_interval(X_NEW)
@@ -265,10 +267,9 @@ def test_intervals_are_of_the_stacks_without_each_fold():
     model = machine("numbers", combine="stack").fit(X, Y)
     residuals, blocks = evaluated(model)._models_without_rows(X, "x")
     F = np.concatenate([f for _, f in blocks])
-    assert_allclose(
-        F[range(len(X)), range(len(X))], model.evaluate()._nested.held_out.outputs, rtol=1e-8
-    )
-    assert_allclose(residuals, Y - model.evaluate()._nested.held_out.outputs)
+    outputs = model.evaluate(nested=False)._nested.held_out.outputs
+    assert_allclose(F[range(len(X)), range(len(X))], outputs, rtol=1e-8)
+    assert_allclose(residuals, Y - outputs)
 
 
 @pytest.mark.slow
@@ -280,8 +281,6 @@ def test_errors():
 @pytest.mark.slow
 def test_jobs_and_kernel_matrices():
     K = RBF(0.5)(X) + 0.1 * ARD([1.0, 2, 1, 1, 1])(X)
-    model = CandidatesRegressor(
-        [KernelRegressor(k, search=Search(c)) for k in ["precomputed"] for c in ["press"]],
-        combine="best",
-    ).fit(K, Y)
+    machines = [KernelRegressor("precomputed", mu=mu) for mu in (None, 0.1)]
+    model = CandidatesRegressor(machines, combine="best", n_jobs=2).fit(K, Y)
     assert model.evaluate()._nested is not None
