@@ -274,7 +274,7 @@ def test_a_large_subset_stays_in_partitions(table, monkeypatch):
 @pytest.mark.slow
 def test_machines_fitted_to_collections_are_those_of_arrays(table, collection):
     X, y = table
-    D, options = COLLECTIONS[collection](X), {"rank": 20}
+    D, options = COLLECTIONS[collection](X), {"n_landmarks": 20}
     weight = np.linspace(1, 2, len(y))
     names = getattr(D, "columns", None)
     kept = [] if names is None else list(names)
@@ -309,12 +309,14 @@ def test_machines_of_all_rows_at_once_read_collections(table, machine):
     np.testing.assert_array_equal(machine.X_fit_, X)
 
 
-def test_more_landmarks_than_rows_are_refused(table):
-    X, y = table
-    with pytest.raises(ValueError, match="more landmarks than there are rows, 1000"):
-        KernelClassifier(n_landmarks=2000).fit(
-            COLLECTIONS["chunks"](X), da.from_array(y, chunks=100)
-        )
+@pytest.mark.slow
+def test_more_landmarks_than_rows_are_as_many_as_rows(table):
+    X, y = (each[:100] for each in table)
+    models = (KernelClassifier(mu=0.1, n_landmarks=m) for m in (2000, 100))
+    D = COLLECTIONS["chunks"](X), da.from_array(y, chunks=100)
+    more, all_of_them = (model.fit(*D) for model in models)
+    assert len(more.landmarks_) == len(all_of_them.landmarks_)
+    np.testing.assert_array_equal(more.loo_.outputs, all_of_them.loo_.outputs)
 
 
 @pytest.mark.parametrize(

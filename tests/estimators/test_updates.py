@@ -9,9 +9,11 @@ import scipy.sparse as sp
 from evaluated import evaluated
 from numpy.testing import assert_allclose, assert_array_equal
 from pairwise import in_turn
+from sklearn.base import clone
 
 from looms import KernelClassifier, KernelRegressor, Search
 from looms.blocks import ArrayBlocks
+from looms.estimators import CandidatesRegressor
 from looms.kernels import RBF, Polynomial
 from looms.lssvm.updates import Bordered
 from looms.model_files import load_model, save_model
@@ -151,9 +153,11 @@ def test_a_precomputed_kernel_loses_rows_and_columns_but_gains_none():
 #: Machines of several members, or on landmarks, none of which moves.
 TWO = [RBF(0.5, "fixed"), Polynomial(c=1.0)]
 SUMS = {
-    "landmarks": {"kernel": TWO[0], "rank": 20},
-    "stack": {"kernel": TWO, "combine": "stack"},
-    "stack on landmarks": {"kernel": TWO, "combine": "stack", "rank": 20},
+    "landmarks": KernelRegressor(TWO[0], n_landmarks=20),
+    "stack": CandidatesRegressor(TWO),
+    "stack on landmarks": CandidatesRegressor(
+        [KernelRegressor(kernel, n_landmarks=20) for kernel in TWO]
+    ),
 }
 
 
@@ -173,7 +177,7 @@ def refitted(whole, rows, new):
 @pytest.mark.parametrize(("name", "weight"), in_turn(SUMS, [WEIGHT, None]))
 @pytest.mark.slow
 def test_rows_leave_and_join_stacks_and_machines_on_landmarks(name, weight, tmp_path):
-    whole = KernelRegressor(**SUMS[name]).fit(X, Y, sample_weight=weight)
+    whole = clone(SUMS[name]).fit(X, Y, sample_weight=weight)
     assert len(whole.members_) == (1 if name == "landmarks" else 2)
     rest = np.delete(np.arange(N), ROWS)
     ours = whole.without(ROWS)
