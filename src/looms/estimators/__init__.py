@@ -9,6 +9,7 @@ from looms.estimators._nonconformity import NonconformityClassifier
 from looms.estimators._prevalence import PrevalenceClassifier
 from looms.estimators._search import Search
 from looms.estimators._svc_cv import SVCCV
+from looms.estimators._tabular import TabularClassifier, TabularRegressor
 from looms.estimators._transformed_target import TransformedTargetRegressorCV
 from looms.estimators._warnings import (
     BoundWarning,
@@ -31,6 +32,8 @@ __all__ = [
     "PrevalenceClassifier",
     "ScalesWarning",
     "Search",
+    "TabularClassifier",
+    "TabularRegressor",
     "TransformedTargetRegressorCV",
     "machine_of",
     "predict_interval",

@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from scipy.sparse import issparse
 from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
-from sklearn.utils import get_tags
+from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from looms._classes import class_factors, class_indices, with_ties
 from looms._typing import AnyArray, Array, Matrix
-from looms.blocks import as_blocks
+from looms.blocks import RowBlocks, rows_in_memory
 from looms.calibration._calibrators import Calibrator
 from looms.estimators._warnings import kept_warnings
 from looms.folds import NUMBER_OF_FOLDS, fold_numbers, is_grouped, is_number_of_folds
@@ -250,11 +251,18 @@ def _machine_without(
         own_weight *= weight[rest].sum() / own_weight.sum()  # C counts in units of them
     with kept_warnings():  # the machine of all rows has the same to say
         return clone(machine).fit(
-            training_rows(X, rest, pairwise),
+            rows_at(X, rest, pairwise),
             y[rest],
             sample_weight=own_weight,
             groups=groups[rest],
         )
+
+
+def rows_at(X: Any, rows: AnyArray, pairwise: bool = False) -> Any:
+    """Some rows of a matrix, of rows in blocks, or of a table; of a kernel matrix columns too."""
+    if isinstance(X, np.ndarray | RowBlocks) or issparse(X):
+        return training_rows(X, rows, pairwise)
+    return _safe_indexing(X, rows)
 
 
 def as_rest_of(machine: Any, X: Matrix, rest: AnyArray) -> Matrix:
@@ -269,9 +277,13 @@ def predicted_without(
     outputs: Callable[[Any, Matrix], Array],
 ) -> Array:
     """Outputs of the m rows that take part, each by the machine tuned without its unit."""
-    parts, blocks, train = outer.tested_by, as_blocks(rows.X), rows.train
+    parts, train = outer.tested_by, rows.train
+
+    def some(places: AnyArray) -> Any:
+        return rows_in_memory(rows_at(rows.X, places))
+
     values = [
-        outputs(machine, as_rest_of(machine, blocks.rows(train[out]), np.delete(train, left)))
+        outputs(machine, as_rest_of(machine, some(train[out]), np.delete(train, left)))
         for machine, out, left in zip(machines, parts, outer, strict=True)
     ]
     return np.concatenate(values)[np.argsort(np.concatenate(parts))]
