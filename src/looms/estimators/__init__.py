@@ -10,7 +10,6 @@ from looms.estimators._prevalence import PrevalenceClassifier
 from looms.estimators._search import Search
 from looms.estimators._svc_cv import SVCCV
 from looms.estimators._tabular import TabularClassifier, TabularRegressor
-from looms.estimators._transformed_target import TransformedTargetRegressorCV
 from looms.estimators._warnings import (
     BoundWarning,
     CopiesWarning,
@@ -34,7 +33,6 @@ __all__ = [
     "Search",
     "TabularClassifier",
     "TabularRegressor",
-    "TransformedTargetRegressorCV",
     "machine_of",
     "predict_interval",
     "predict_set",

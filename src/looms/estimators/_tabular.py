@@ -164,9 +164,6 @@ class Tabular(ScoredMachine):
         UserWarning
             If the fits will take more than a minute.
         """
-        check_is_fitted(self)
-        if self._is_plain:
-            return self.machine_.evaluate(nested=nested, metrics=metrics)
         return super().evaluate(nested=nested, metrics=metrics)
 
     def certify(self, n_rows: int = 3) -> Certificate:
@@ -217,9 +214,21 @@ class Tabular(ScoredMachine):
     def _tuned_before(self) -> bool:
         return self.machine_._tuned_before
 
+    @property
+    def _in_folds(self) -> Nested | None:  # type: ignore[override]
+        return self.machine_._in_folds
+
     def _keep_models(self, scores: Scores) -> None:
-        if scores._nested is None:
+        if self._is_plain:
+            self.machine_._keep_models(scores)
+        elif scores._nested is None or not scores._nested.whole:
             self.machine_.evaluate(nested=False)
+
+    def _nested_anew(self) -> Scores:
+        if not self._is_plain:
+            return super()._nested_anew()
+        self._nested_scores = self.machine_._nested_anew()
+        return self._nested_scores
 
     def _chosen_anew(self) -> Nested:
         """By models that are fitted anew without each fold, their columns prepared anew."""
@@ -237,7 +246,11 @@ class Tabular(ScoredMachine):
             most, rows = CHOICE_FOLDS, replace(rows, seed=rows.seed + 1)
         outer = outer_units_of(rows, self.cv, most)
         warn_of_time(outer.n_units * self._fit_seconds, self.n_jobs)
-        (models,) = tuned_without(self, [self._unfitted], outer, rows, self.cv, self.n_jobs)
+        anew = clone(self._unfitted)
+        if isinstance(self.preprocessor_, TablePreprocessor):  # cells decide on it one by one
+            kinds = self.preprocessor_.kinds_
+            anew.set_params(preprocess=clone(self.preprocessor_).set_params(kinds=kinds))
+        (models,) = tuned_without(self, [anew], outer, rows, self.cv, self.n_jobs)
         outputs = predicted_without(models, outer, rows, lambda one, X: one._held_out_values(X))
         for one, out in zip(models, outer.tested_by, strict=True):
             one._keep_distances(rows_at(self._table, rows.train[out]), y[rows.train[out]])
@@ -918,7 +931,7 @@ feature_names_in_
 
     def _scores_of_fit(self) -> Scores:
         if self._own_scores is None:
-            in_folds, y = self.machine_._in_folds, self.held_out_
+            in_folds, y = self._in_folds, self.held_out_
             if in_folds is not None:  # of candidates: predictions in units of the target
                 held_out = HeldOut(*(each[in_folds.rows] for each in y))
                 in_folds = replace(in_folds, held_out=held_out)

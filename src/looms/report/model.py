@@ -118,7 +118,7 @@ class Model:
         self.tuning: Tuning | None = tuning if tuning and tuning.history else None
         self.prior: bool | None = own("prior")
         self.transform: str | None = getattr(whole, "transform_", None)
-        self.transforms: list[Any] = [] if self.transform is None else whole.candidates_
+        self.transforms: dict[str, float] = getattr(whole, "transforms_", {})
 
         self.has_weight: AnyArray = np.asarray(self.held_out.sample_weight > 0)
         self.n_with_weight = int(np.count_nonzero(self.has_weight))
