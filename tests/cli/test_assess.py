@@ -31,7 +31,7 @@ def test_summary_and_table(looms, pets):
     assert len(re.findall(r"^Split \d: ber [\d.]+, LOO [\d.]+; auc", result.stderr, re.M)) == 5
     assert re.search(r"\(1 of 5, about \d+ s left\)", result.stderr)
     assert "(5 of 5)" in result.stderr
-    assert "table → KernelClassifier('linear')" in result.stdout
+    assert "TablePreprocessor → KernelClassifier('linear')" in result.stdout
     assert f"ber         {expected.mean['ber']:>10.4f}" in result.stdout
     assert expected.optimism_text("ber") in result.stdout
     assert "a row for each split is in table.csv" in result.stderr
