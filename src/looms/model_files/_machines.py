@@ -153,8 +153,8 @@ def tabular(model: Any) -> None:
     n_features = model.n_features_in_ if before is None else len(before.get_feature_names_out())
     require(n_features == inner.n_features_in_, "machine_ is of other features")
     models = [] if model._is_plain else _machines_of_folds(model, weight)
-    whole = [one for one in models if type(one) is type(model)]
-    require(len(whole) in (0, len(models)), "folds are not of such models")
+    same = {type(one) for one in models} <= {type(model), tuple}  # of members: of machine_
+    require(same, "folds are not of such models")
     if is_regressor(model):
         require(model.transform_ in TARGET_TRANSFORMS, "transform_ is not known")
         for name in ("loo_", "held_out_"):
