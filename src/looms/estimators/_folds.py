@@ -20,6 +20,7 @@ from looms._classes import class_factors, class_indices, with_ties
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks, rows_in_memory
 from looms.calibration._calibrators import Calibrator
+from looms.estimators._callbacks import say
 from looms.estimators._warnings import kept_warnings
 from looms.folds import NUMBER_OF_FOLDS, fold_numbers, is_grouped, is_number_of_folds
 from looms.held_out import HeldOut
@@ -35,6 +36,8 @@ from looms.threshold import as_rule
 from looms.units import Units
 
 OUTER_FOLDS = 10
+#: Parameters of a machine that is fitted beside others.
+_ALONE = {"verbose": 0, "n_jobs": None}
 #: Folds without which several candidates are tuned anew, to choose among them or to stack them.
 CHOICE_FOLDS = 5
 #: With fewer, machines are tuned on too few rows to stand for that of all.
@@ -181,10 +184,13 @@ def folds_of_area(labels: AnyArray, units: Units) -> Units:
 
 
 def unfitted(machine: Any, **parameters: Any) -> Any:
-    """Unfitted copy of the machine without callbacks; None if its fit has used up its folds."""
+    """Unfitted copy of the machine, for a fit beside others; None if its folds are used up."""
     if isinstance(getattr(machine, "cv", None), Iterator):
         return None
-    machine = clone(machine).set_params(**parameters)
+    alone = {
+        name: value for name, value in _ALONE.items() if name in machine.get_params(deep=False)
+    }
+    machine = clone(machine).set_params(**alone, **parameters)
     vars(machine).pop("_skl_callbacks", None)
     return machine
 
@@ -225,6 +231,7 @@ def tuned_without(
     tuned: list[Any] = []
     for one in run:
         tuned.append(one)
+        say(estimator, f"fold {len(tuned)} of {n_machines}")
         for callback in getattr(estimator, "_skl_callbacks", ()):
             if hasattr(callback, "on_outer_fold"):
                 callback.on_outer_fold(estimator, len(tuned), n_machines)

@@ -280,6 +280,12 @@ class Tabular(ScoredMachine):
         """Outputs of the machine for new rows."""
         return self.machine_._outputs(self.machine_._checked_new_data(self._prepared(X)))
 
+    @property
+    def _fitted(self) -> Any:
+        """The machine; NotFittedError before the fit."""
+        check_is_fitted(self)
+        return self.machine_
+
     def _machine(self) -> Candidates:
         """Unfitted machine for the prepared columns, with the parameters of this model."""
         raise NotImplementedError
@@ -307,6 +313,10 @@ class Tabular(ScoredMachine):
     ) -> tuple[Any, Any, dict[str, Any]]:
         """A preprocessor fitted to the rows, the rows as the machine takes them, and options."""
         self._check_parameters()
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
         check_consistent_length(X, y, sample_weight, groups)
         weight = checked_sample_weight(sample_weight, _num_samples(y))
         preprocessor = self._preprocessor_on(X, weight)
@@ -315,6 +325,7 @@ class Tabular(ScoredMachine):
 
     def _prepared(self, X: Any) -> Any:
         """Rows as the machine takes them."""
+        check_is_fitted(self)
         return X if self.preprocessor_ is None else self.preprocessor_.transform(X)
 
     def _check_parameters(self) -> None:
@@ -503,7 +514,7 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
         y : ndarray of shape (n_samples,)
             Members of ``classes_``.
         """
-        return np.asarray(self.machine_.predict(self._prepared(X)))
+        return np.asarray(self._fitted.predict(self._prepared(X)))
 
     def decision_function(self, X: Any) -> Array:
         """Outputs less the threshold, so that 0 is the boundary.
@@ -518,7 +529,7 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
         decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
             For two classes, positive for ``classes_[1]``; for more, the largest wins.
         """
-        return np.asarray(self.machine_.decision_function(self._prepared(X)))
+        return np.asarray(self._fitted.decision_function(self._prepared(X)))
 
     @available_if(_calibrated)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
@@ -534,7 +545,7 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
         p : ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``; rows sum to one.
         """
-        return np.asarray(self.machine_.predict_proba(self._prepared(X)))
+        return np.asarray(self._fitted.predict_proba(self._prepared(X)))
 
     @available_if(_calibrated)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Array:
@@ -550,7 +561,7 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
         log_p : ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        return np.asarray(self.machine_.predict_log_proba(self._prepared(X)))
+        return np.asarray(self._fitted.predict_log_proba(self._prepared(X)))
 
     def with_rows(self, X: Any, y: Any, sample_weight: Any = None, certify: bool = True) -> Self:
         """The model with rows added after its own, exactly, with the same hyper-parameters.
@@ -844,7 +855,7 @@ feature_names_in_
         y : ndarray of shape (n_samples,) or (n_samples, n_targets)
             In units of the targets.
         """
-        outputs = self.machine_.predict(self._prepared(X))
+        outputs = self._fitted.predict(self._prepared(X))
         return _means(self._transform, outputs, self.machine_.held_out_)
 
     def with_rows(self, X: Any, y: Any, sample_weight: Any = None, certify: bool = True) -> Self:
