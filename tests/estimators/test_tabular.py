@@ -127,6 +127,19 @@ class TestFit:
         assert len(TabularClassifier().fit(X, y).candidates_) == 3
         assert len(TabularClassifier().fit(X.toarray(), y).candidates_) == 4
 
+    def test_of_many_rows_weights_come_from_held_out_outputs_of_the_fit(self, monkeypatch):
+        monkeypatch.setattr("looms.estimators._selection.MOST_IN_FOLDS", N - 1)
+        model = TabularRegressor(FEW, target="none").fit(TABLE, NUMBERS)
+        X = model.preprocessor_.transform(TABLE)
+        held_out = [KernelRegressor(kernel).fit(X, NUMBERS).loo_.outputs for kernel in FEW]
+        weights = model.machine_.candidate_weights_
+        stacked = weights @ np.array(held_out)
+        assert_allclose(model.held_out_.outputs, stacked)
+        for w in np.linspace(0, 1, 21):
+            other = w * held_out[0] + (1 - w) * held_out[1]
+            assert np.mean((NUMBERS - stacked) ** 2) <= np.mean((NUMBERS - other) ** 2) + 1e-12
+        assert "optimistic" in model.evaluate(nested=False).kind
+
     @pytest.mark.parametrize(
         ("parameters", "words"),
         [
