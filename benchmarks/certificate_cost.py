@@ -26,8 +26,8 @@ def main() -> None:
     for n in parser.parse_args().rows:
         X, y = make_classification(n, 20, random_state=0)
         machine = LSSVMClassifierCV().fit(X, y)
-        whole = cpu_seconds(lambda X=X, y=y: LSSVMClassifierCV().fit(X, y).nested_)
-        tuned = cpu_seconds(lambda X=X, y=y: LSSVMClassifierCV(nested=None).fit(X, y))
+        whole = cpu_seconds(lambda X=X, y=y: LSSVMClassifierCV().fit(X, y).evaluate())
+        tuned = cpu_seconds(lambda X=X, y=y: LSSVMClassifierCV().fit(X, y))
         given = min(cpu_seconds(lambda X=X, y=y: LSSVMClassifier().fit(X, y)) for _ in range(3))
         certificate = min(cpu_seconds(machine.certify) for _ in range(3))
         rows.append((n, whole, tuned, given, certificate, certificate / whole))

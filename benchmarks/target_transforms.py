@@ -38,9 +38,9 @@ def fold_errors(
     matrix, new = before.fit_transform(X.iloc[train]), before.transform(X.iloc[test])
     errors, names = [], []
     for statistic, power in (("mean", 2), ("median", 1)):
-        model = LSSVMRegressorCV(nested=None)
+        model = LSSVMRegressorCV()
         if criterion is not None:
-            options = {"criterion": criterion, "statistic": statistic, "nested": None}
+            options = {"criterion": criterion, "statistic": statistic}
             model = TransformedTargetRegressorCV(model, **options)
         residuals = np.abs(model.fit(matrix, y[train]).predict(new) - y[test])
         errors.append(np.mean(residuals**power) ** (1 / power))

@@ -43,7 +43,7 @@ def spread(n: int, tuned: bool, seed: int) -> Draw:
     y = (y - y[:n].mean()) / y[:n].std()
     machine = LSSVMRegressor("rbf", mu=1e-2)
     if tuned:
-        chosen = LSSVMRegressorCV(nested=None).fit(X[:n], y[:n])
+        chosen = LSSVMRegressorCV().fit(X[:n], y[:n])
         machine = LSSVMRegressor(chosen.kernel_, mu=chosen.mu_)
     machine.fit(X[:n], y[:n])
     truth = mean_squared_error(y[n:], machine.predict(X[n:]))
@@ -73,10 +73,10 @@ def repeats(n_of_unit: int, informative: bool, seed: int) -> Draw:
     X_new, y_new, _ = units(N_NEW // n_of_unit)
     draw: Draw = {}
     for way, groups in (("each row", None), ("each unit", group)):
-        for figures, nested in (("leave-one-out", None), ("nested", "folds")):
-            machine = LSSVMClassifierCV(nested=nested).fit(X, y, groups=groups)
-            truth = 1 - machine.score(X_new, y_new)
-            draw[f"{way} {figures}"] = (machine.scores_["error"], truth)
+        machine = LSSVMClassifierCV().fit(X, y, groups=groups)
+        truth = 1 - machine.score(X_new, y_new)
+        for figures, nested in (("leave-one-out", False), ("nested", True)):
+            draw[f"{way} {figures}"] = (machine.evaluate(nested=nested)["error"], truth)
     return draw
 
 
