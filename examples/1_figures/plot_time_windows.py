@@ -43,8 +43,8 @@ own, later = np.empty((2, 12, len(held_out)))
 for draw in range(12):
     X, y = series(np.random.default_rng(draw), 1300)
     for k, cv in enumerate(held_out.values()):
-        machine = LSSVMRegressorCV(cv=cv, nested=None).fit(X[:300], y[:300])
-        own[draw, k] = machine.scores_["rmse"]
+        machine = LSSVMRegressorCV(cv=cv).fit(X[:300], y[:300])
+        own[draw, k] = machine.evaluate(nested=False)["rmse"]
         later[draw, k] = np.sqrt(np.mean((y[300:] - machine.predict(X[300:])) ** 2))
 
 fig, ax = plt.subplots(figsize=(5.4, 3.8), layout="constrained")

@@ -37,7 +37,7 @@ fig, ax = plt.subplots(figsize=(5.4, 3.8), layout="constrained")
 for rank, color in zip(ranks, ("C2", "C1", "C0"), strict=True):
     errors = []
     for n in sizes:
-        machine = LSSVMClassifierCV(rank=rank, nested=None).fit(X[:n], y[:n])
+        machine = LSSVMClassifierCV(rank=rank).fit(X[:n], y[:n])
         errors.append(1 - machine.score(X_new, y_new))
     ax.plot(sizes, errors, "o-", color=color, linewidth=2, label=f"rank={rank}")
 ax.axhline(0.1, color="0.5", linestyle=":")
@@ -51,7 +51,9 @@ plt.show()
 # for the machine on landmarks, so no rows have to be set aside. The rows also chose the machine,
 # which makes it optimistic: of so many rows by little.
 
-print("held-out", round(machine.scores_["error"], 3), "new rows", round(errors[-1], 3))
+print(
+    "held-out", round(machine.evaluate(nested=False)["error"], 3), "new rows", round(errors[-1], 3)
+)
 
 # %%
 # ``benchmarks/large_tables.py`` measured complete tuned fits and their peak memory on two cores,

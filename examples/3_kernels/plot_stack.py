@@ -24,7 +24,7 @@ kernels = ("linear", "rbf", "ranked_laplacian", "weighted_matern12", "auto")
 rmse, weights = np.empty((3, 5)), np.zeros((3, 4))
 for k, (train, test) in enumerate(ShuffleSplit(3, train_size=150, random_state=0).split(X)):
     for m, kernel in enumerate(kernels):
-        machine = LSSVMRegressorCV(kernel, nested=None).fit(X[train], y[train])
+        machine = LSSVMRegressorCV(kernel).fit(X[train], y[train])
         rmse[k, m] = np.sqrt(np.mean((y[test] - machine.predict(X[test])) ** 2))
     if machine.candidate_weights_ is not None:
         weights[k] = machine.candidate_weights_
