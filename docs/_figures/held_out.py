@@ -18,6 +18,7 @@ rng = np.random.default_rng(3)
 x = np.sort(rng.uniform(0, 10, 30))
 y = np.sin(x) + 0.25 * rng.normal(size=30)
 model = LSSVMRegressorCV().fit(x[:, None], y)
+model.evaluate()
 grid = np.linspace(-0.3, 10.3, 300)
 low, high = model.predict_interval(grid[:, None], coverage=0.9).T
 

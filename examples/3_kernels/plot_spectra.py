@@ -48,8 +48,8 @@ ax.set(xlabel="wavelength / nm", ylabel="absorbance", title="Twelve of the sixty
 plt.show()
 
 # %%
-# Leave-one-out and its gradient choose the regularization. ``evaluate`` repeats that without each of
-# ten folds, for honest scores and the machines from which prediction intervals come.
+# Leave-one-out and its gradient choose the regularization. ``evaluate`` repeats that without each
+# of ten folds, for honest scores and the machines that prediction intervals come from.
 
 machine = LSSVMRegressorCV("linear").fit(X, y)
 scores = machine.evaluate()
