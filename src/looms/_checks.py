@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+
 
 def check_known(name: Any, kind: str, known: Iterable[str]) -> None:
     """Raise ValueError, with the known names, unless ``name`` is one of them."""
@@ -35,3 +37,9 @@ def some_of(values: Any, rows: Any) -> Any:
 def one_or_many(parameter: Any) -> list[Any]:
     """The members of a list or tuple, or the one thing that is not a list."""
     return list(parameter) if isinstance(parameter, (list, tuple)) else [parameter]
+
+
+def check_flag(name: str, value: Any) -> None:
+    """ValueError unless ``value`` is True or False: a string such as "no" would count as true."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name} must be True or False, got {value!r}.")

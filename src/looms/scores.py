@@ -58,9 +58,9 @@ class Scores(Mapping[str, float]):
     ('leave-one-out', False)
     >>> scores                                             # doctest: +NORMALIZE_WHITESPACE
     442 rows, leave-one-out
-    rmse  76.87 ± 1.5
-    mae   65.65 ± 1.9
-    r2    0.00341 ± 0.0001
+    rmse  74.92 ± 1.9
+    mae   64.06 ± 1.8
+    r2    0.05354 ± 0.003
     """
 
     with_errors: ValuesAndErrors

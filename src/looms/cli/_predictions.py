@@ -22,7 +22,7 @@ from looms.cli._options import IntervalMethod
 from looms.cli._output import refused
 from looms.cli._target import DATES, Column, Features, date_notes, numbers, text
 from looms.copies import copy_groups
-from looms.estimators._base import ScoredMachine
+from looms.estimators._scored import ScoredMachine
 from looms.model_files._files import SavedModel
 
 #: What decides, and the method of a machine that gives it.

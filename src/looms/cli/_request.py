@@ -29,10 +29,10 @@ from looms.cli._options import Bounds, Task
 from looms.cli._output import as_messages, note, refused, warning
 from looms.cli._prepare import Prepared
 from looms.cli._progress import duration
-from looms.estimators._base import check_parameters
 from looms.estimators._encoding import check_threshold
 from looms.estimators._folds import CHOICE_FOLDS, OUTER_FOLDS
 from looms.estimators._least_squares import LeastSquaresMachine
+from looms.estimators._scored import check_parameters
 from looms.estimators._search import AUTO_KERNELS, FULL_ROWS, SelectingMachine
 from looms.folds import GapKFold, fold_numbers, group_numbers, is_number_of_folds
 from looms.kernels import Linear

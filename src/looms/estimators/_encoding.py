@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
+from looms._checks import check_flag
 from looms._classes import class_indices, class_targets
 from looms._scores import class_scores
 from looms._typing import AnyArray, Array, Matrix
@@ -20,7 +21,7 @@ from looms.conformal._jackknife import required_rank
 from looms.conformal._sets import class_margins
 from looms.criteria import balanced_error_rate
 from looms.dask._predict import lazy_for_dask
-from looms.estimators._base import KernelMachine, check_flag
+from looms.estimators._base import KernelMachine
 from looms.held_out import HeldOut
 from looms.scores import Scores
 from looms.selection._decisions import Decisions

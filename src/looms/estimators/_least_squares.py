@@ -12,11 +12,12 @@ from sklearn.base import is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
+from looms._checks import check_flag
 from looms._memory import GIVEN, check_memory
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks, as_blocks, rows_in_memory
-from looms.estimators._base import KernelMachine, check_flag
+from looms.estimators._base import KernelMachine
 from looms.estimators._certificate import Certificate
 from looms.estimators._folds import refits_of
 from looms.folds import group_numbers

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from looms._checks import check_count, check_share
+from looms._checks import check_count, check_flag, check_share
 from looms._classes import class_targets
 from looms._scores import class_scores
 from looms._typing import AnyArray, Array
@@ -26,7 +26,6 @@ from looms.conformal._nonconformity import (
     p_values,
     within_standard_errors,
 )
-from looms.estimators._base import check_flag
 from looms.estimators._ensemble import PooledClassifier, held_out_outputs, pool_plan
 from looms.estimators._metrics import as_scorers, judged
 from looms.estimators._validation_split import check_classes_have_two, split_rows

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from sklearn.base import is_classifier
 from sklearn.utils import check_random_state
 
-from looms._checks import check_count, check_known, one_or_many
+from looms._checks import check_count, check_flag, check_known, one_or_many
 from looms._classes import class_indices
 from looms._memory import GRID, SEARCH, check_memory
 from looms._typing import AnyArray, Array, Matrix
@@ -23,7 +23,6 @@ from looms.blocks import RowBlocks, as_blocks, rows_in_memory
 from looms.copies import copy_groups
 from looms.criteria import as_criterion
 from looms.dask._blocks import gathered
-from looms.estimators._base import check_flag
 from looms.estimators._callbacks import CallbackSupportMixin, CallbackWatcher
 from looms.estimators._estimator_member import (
     RefittedCriterion,

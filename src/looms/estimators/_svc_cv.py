@@ -14,14 +14,13 @@ from joblib import Parallel
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from looms._checks import one_or_many
+from looms._checks import check_flag, one_or_many
 from looms._classes import class_indices
 from looms._memory import SEARCH, check_memory
 from looms._typing import AnyArray, Array, Matrix
 from looms.calibration._sigmoid import Sigmoid
 from looms.copies import copy_groups
 from looms.criteria import balanced_error_rate, error_rate
-from looms.estimators._base import check_flag
 from looms.estimators._callbacks import CallbackSupportMixin, CallbackWatcher, with_callbacks
 from looms.estimators._encoding import (
     check_threshold,

@@ -16,7 +16,7 @@ from looms._scores import number_scores
 from looms._typing import Array
 from looms.conformal._jackknife import intervals_of_ends, required_rank
 from looms.dask._predict import lazy_for_dask
-from looms.estimators._base import ScoredRegressor, check_parameters, checked_sample_weight
+from looms.estimators._base import checked_sample_weight
 from looms.estimators._certificate import Certificate
 from looms.estimators._folds import (
     RowsOfFit,
@@ -27,6 +27,7 @@ from looms.estimators._folds import (
     unfitted,
 )
 from looms.estimators._regressor import LSSVMRegressorCV, Regressor
+from looms.estimators._scored import ScoredRegressor, check_parameters
 from looms.estimators._warnings import kept_warnings, warn, warn_of_time
 from looms.held_out import HeldOut
 from looms.scores import Scores

@@ -15,12 +15,13 @@ import scipy.sparse as sp
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from looms._checks import check_flag
 from looms._classes import class_indices
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import rows_in_memory
 from looms.dask._blocks import in_blocks
-from looms.estimators._base import check_flag, checked_sample_weight
+from looms.estimators._base import checked_sample_weight
 from looms.estimators._certificate import Certificate
 from looms.estimators._least_squares import (
     GivenMachine,
