@@ -102,7 +102,7 @@ def test_report(looms, data_folder, tmp_path, monkeypatch):
         "figure of the outer splits has a larger standard error" in page
     )  # 3 times 92 of 306 rows
     assert "Nested cross-validation report" in page
-    monkeypatch.setattr("looms.estimators._folds.MOST_NESTED", 305)  # of 306 rows
+    monkeypatch.setattr("looms.cli._request.MOST_REPEATED", 305)  # of 306 rows
     result = looms("assess", file, *given, "--report", "r.html")
     assert result.exit_code == 0, result.stderr
     assert "the report is in r.html" in result.stderr

@@ -119,9 +119,9 @@ def test_scores_are_those_of_the_whole_kernel_matrix_on_as_many_landmarks(groupe
     groups = np.arange(200) // 3 if grouped else None
     model = classifier(rank=200).fit(rows, y, weight, groups=groups)
     whole = KernelClassifier(model.kernel_, mu=model.mu_).fit(rows, y, weight, groups=groups)
-    assert model.evaluate() == pytest.approx(whole.evaluate(), rel=1e-4)
-    assert model.evaluate().standard_errors == pytest.approx(
-        whole.evaluate().standard_errors, rel=1e-4
+    assert model.evaluate(nested=False) == pytest.approx(whole.evaluate(nested=False), rel=1e-4)
+    assert model.evaluate(nested=False).standard_errors == pytest.approx(
+        whole.evaluate(nested=False).standard_errors, rel=1e-4
     )
 
 
@@ -144,9 +144,9 @@ def test_scores_of_rows_in_blocks_are_of_ten_folds(grouped):
         total += w.sum()
         taken = f + one.threshold_ > model.threshold_
         wrong += weight[out][taken != above].sum()
-    assert model.evaluate()["error"] == pytest.approx(wrong / weight.sum(), abs=1e-3)
-    assert model.evaluate()["auc"] == pytest.approx(right / total, abs=1e-3)
-    assert 0.0 < model.evaluate().standard_errors["auc"] < 0.1
+    assert model.evaluate(nested=False)["error"] == pytest.approx(wrong / weight.sum(), abs=1e-3)
+    assert model.evaluate(nested=False)["auc"] == pytest.approx(right / total, abs=1e-3)
+    assert 0.0 < model.evaluate(nested=False).standard_errors["auc"] < 0.1
 
 
 @pytest.mark.parametrize("seed", [13, 23])
@@ -163,7 +163,9 @@ def test_outputs_that_lean_away_from_their_class_are_no_errors(seed):
 def test_without_folds_that_have_both_classes_there_is_no_area():
     y = np.where(np.arange(N) < 2, "yes", "no")
     model = classifier(threshold="balanced").fit(ArrayBlocks(X[:N]), y)
-    assert np.isnan([model.evaluate()["auc"], model.evaluate().standard_errors["auc"]]).all()
+    assert np.isnan(
+        [model.evaluate(nested=False)["auc"], model.evaluate(nested=False).standard_errors["auc"]]
+    ).all()
     by_key = {one["key"]: one["value"] for one in summary(model)["loo"]["figures"]}
     assert by_key["auc"] is None
     assert not any("AUC" in caution["text"] for caution in cautions(model))

@@ -39,7 +39,6 @@ OPTIONS = {
     "landmarks, grid": {"rank": 12, "search": "grid", "groups": np.arange(N) // 9},
     "grid, repeated folds": {"search": "grid", "cv": "2x4"},
     "grid, two folds": {"search": "grid", "cv": 2, "kernel": ["linear", "rbf"]},
-    "grid, nested in folds": {"search": "grid", "groups": GROUPS},
     "full kernel": {"cv": 4, "groups": GROUPS},
     "grid, stack": {"search": "grid", **STACK},
     "grid, landmarks, stack": {"search": "grid", "rank": 12, **STACK},

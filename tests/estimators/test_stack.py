@@ -39,7 +39,7 @@ def machine(target, **options):
 
 def tuned_without(model, target, kernel, fold, weight, groups):
     """The machine of one kernel, tuned on the rows outside a fold, classes as heavy as in all."""
-    y, rest = TARGETS[target], model.evaluate()._nested.folds != fold
+    y, rest = TARGETS[target], model.evaluate(nested=False)._nested.folds != fold
     own = weight.copy()
     if target in ("two", "three"):
         for label in np.unique(y):
@@ -60,7 +60,7 @@ def test_held_out_outputs_are_of_machines_tuned_without_the_fold(target, combine
     groups = np.arange(len(X)) // 3 if combine == "stack" else None
     model = machine(target, combine=combine)
     model.fit(X, TARGETS[target], sample_weight=weight, groups=groups)
-    nested, y = model.evaluate()._nested, model.loo_.y
+    nested, y = model.evaluate(nested=False)._nested, model.loo_.y
     if groups is not None:
         assert all(len(set(nested.folds[groups == g])) == 1 for g in range(20))
     outputs, new = np.empty((3, *y.shape)), {}
@@ -266,9 +266,11 @@ def test_intervals_are_of_the_stacks_without_each_fold():
     residuals, blocks = evaluated(model)._models_without_rows(X, "x")
     F = np.concatenate([f for _, f in blocks])
     assert_allclose(
-        F[range(len(X)), range(len(X))], model.evaluate()._nested.held_out.outputs, rtol=1e-8
+        F[range(len(X)), range(len(X))],
+        model.evaluate(nested=False)._nested.held_out.outputs,
+        rtol=1e-8,
     )
-    assert_allclose(residuals, Y - model.evaluate()._nested.held_out.outputs)
+    assert_allclose(residuals, Y - model.evaluate(nested=False)._nested.held_out.outputs)
 
 
 @pytest.mark.slow

@@ -267,16 +267,16 @@ class TestScores:
         labels = np.unique(y, return_inverse=True)[1]
         held_out = model.held_out_
         wrong = class_indices(held_out.outputs, model.threshold_) != labels
-        scores = model.evaluate()
+        scores = model.evaluate(nested=False)
         assert (
             list(scores)
-            == list(model.evaluate().standard_errors)
+            == list(model.evaluate(nested=False).standard_errors)
             == ["error", "ber", "auc", "log_loss"]
         )
         assert scores["error"] == pytest.approx(np.average(wrong, weights=WEIGHT))
         folds = outer_folds(None, labels, NUMBERS, True, 0)
         apart = SVCCV(**HELD, cv=folds).fit(X, y, WEIGHT, groups=GROUPS)
-        assert scores["auc"] == pytest.approx(apart.evaluate()["auc"], abs=1e-9)
+        assert scores["auc"] == pytest.approx(apart.evaluate(nested=False)["auc"], abs=1e-9)
         p = np.exp(held_out.outputs)
         if y is TWO:
             p = model.calibrators_[0].probability(held_out.outputs)

@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array
 from looms.calibration import at_prevalence
-from looms.estimators._base import ScoredMachine
 from looms.estimators._in_pipelines import parts_of
+from looms.estimators._scored import ScoredMachine
 
 _ROUNDING = 1e-6  # of prevalences that are to sum to one
 

@@ -20,7 +20,7 @@ from looms._scores import number_scores
 from looms._typing import AnyArray, Array
 from looms.calibration._calibrators import Calibrator
 from looms.conformal._jackknife import intervals_of_ends, required_rank
-from looms.estimators._base import ScoredMachine, ScoredRegressor, checked_sample_weight
+from looms.estimators._base import checked_sample_weight
 from looms.estimators._candidates import Candidates, CandidatesClassifier, CandidatesRegressor
 from looms.estimators._certificate import Certificate
 from looms.estimators._folds import (
@@ -35,6 +35,7 @@ from looms.estimators._folds import (
 )
 from looms.estimators._prevalence import PrevalenceClassifier
 from looms.estimators._regressor import METHODS, Regressor
+from looms.estimators._scored import ScoredMachine, ScoredRegressor
 from looms.estimators._warnings import kept_warnings, warn_of_time
 from looms.held_out import HeldOut
 from looms.lssvm.fit import Member

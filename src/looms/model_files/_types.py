@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from looms.estimators._base import ScoredMachine
+from looms.estimators._scored import ScoredMachine
 from looms.model_files import _machines as machines
 from looms.model_files import _transformers as transformers
 from looms.model_files._values import is_of, require, type_name

@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array, Matrix
 from looms.diagnostics import loo_margins
-from looms.estimators._base import scores_of
 from looms.estimators._in_pipelines import machine_of, parts_of
+from looms.estimators._scored import scores_of
 from looms.held_out import HeldOut
 from looms.kernels import Kernel, Weighted
 from looms.kernels._hyperparameters import Hyperparameter
