@@ -98,7 +98,7 @@ CASES: dict[str, Callable[[], Any]] = {
     ),
     **{
         f"SVCCV of {name} classes {probability}": lambda y=y, p=probability: _standardized(
-            SVCCV(probability=p, param_grid={"C": [1.0]}, nested=None)
+            SVCCV(probability=p, param_grid={"C": [1.0]})
         ).fit(X, y)
         for name, y in {"two": TWO, "three": CLASSES}.items()
         for probability in ("loo", None)

@@ -26,7 +26,7 @@ def main() -> None:
     for n in parser.parse_args().rows:
         X, y = make_classification(n, 20, random_state=0)
         machine = KernelClassifier().fit(X, y)
-        whole = cpu_seconds(lambda X=X, y=y: KernelClassifier().fit(X, y).nested_)
+        whole = cpu_seconds(lambda X=X, y=y: KernelClassifier().fit(X, y).evaluate())
         tuned = cpu_seconds(lambda X=X, y=y: KernelClassifier().fit(X, y))
         given = min(
             cpu_seconds(lambda X=X, y=y: KernelClassifier(mu=1e-3).fit(X, y)) for _ in range(3)

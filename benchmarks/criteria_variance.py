@@ -121,9 +121,7 @@ def main() -> None:
                 for held_out, cv in HELD_OUT.items():
                     began = time.process_time()
                     models = [
-                        KernelClassifier(*(kernel, criterion), cv=cv, nested=None, threshold=0).fit(
-                            *sample
-                        )
+                        KernelClassifier(*(kernel, criterion), cv=cv, threshold=0).fit(*sample)
                         for sample in samples
                     ]
                     figures = summary(

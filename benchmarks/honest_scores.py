@@ -1,6 +1,6 @@
 """Figures to quote of labels that are pure noise: plain, with outer folds, and on the grid.
 
-`scores_` of the self-tuning machines beside what chance gives: the share of the smaller class for
+Scores of the self-tuning machines beside what chance gives: the share of the smaller class for
 the error rate, ½ for the balanced error rate and the area under the ROC curve, the entropy of the
 class shares for the log loss (log 2 for equal classes), 0 for R² of a regressor. Five features.
 "patients" are groups of four rows that are much alike, with a label for each group, held out
@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from _report import draws_of, write_table
@@ -30,41 +31,44 @@ from scipy.special import entr
 from looms import KernelClassifier, KernelRegressor
 
 N_FEATURES, ROWS_OF_PATIENT, MANY, ROUNDING = 5, 4, 160, 1e-9
-WAYS: dict[str, dict[str, str | None]] = {
-    "plain": {"nested": None},
-    "folds": {"nested": "folds"},
-    "grid": {"search": "grid"},
-}
+#: Search, and whether the choice is repeated without the rows that are scored.
+WAYS = {"plain": ("gradient", False), "folds": ("gradient", True), "grid": ("grid", True)}
 #: Figures of which more is better.
 GAINS = ("auc", "r2")
-Scores = list[dict[str, float]]
+Values = list[dict[str, float]]
 
 
-def classes(n: int, share: float, seed: int) -> Scores:
+def of_ways(machine: Any, *data: Any, **groups: Any) -> Values:
+    """Scores of the machine by every way."""
+    return [
+        dict(machine.set_params(search=search).fit(*data, **groups).evaluate(nested=nested))
+        for search, nested in WAYS.values()
+    ]
+
+
+def classes(n: int, share: float, seed: int) -> Values:
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(n, N_FEATURES)), np.arange(n) < round(share * n)
-    return [KernelClassifier(**way).fit(X, y).scores_ for way in WAYS.values()]
+    return of_ways(KernelClassifier(), X, y)
 
 
-def patients(n: int, share: float, seed: int) -> Scores:
+def patients(n: int, share: float, seed: int) -> Values:
     """Half of the variance of a feature is between groups."""
     rng = np.random.default_rng(seed)
     groups = np.arange(n) // ROWS_OF_PATIENT
     n_groups = n // ROWS_OF_PATIENT
     y = np.arange(n_groups) < round(share * n_groups)
     X = rng.normal(size=(n, N_FEATURES)) + rng.normal(size=(n_groups, N_FEATURES))[groups]
-    return [
-        KernelClassifier(**way).fit(X, y[groups], groups=groups).scores_ for way in WAYS.values()
-    ]
+    return of_ways(KernelClassifier(), X, y[groups], groups=groups)
 
 
-def numbers(n: int, share: float, seed: int) -> Scores:
+def numbers(n: int, share: float, seed: int) -> Values:
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(n, N_FEATURES)), rng.normal(size=n)
-    return [KernelRegressor(**way).fit(X, y).scores_ for way in WAYS.values()]
+    return of_ways(KernelRegressor(), X, y)
 
 
-PROBLEMS: list[tuple[str, Callable[[int, float, int], Scores], int, float]] = [
+PROBLEMS: list[tuple[str, Callable[[int, float, int], Values], int, float]] = [
     *(("classes", classes, n, share) for n in (30, 60, 200) for share in (0.5, 0.1)),
     *(("patients", patients, n, 0.5) for n in (64, 160)),
     *(("numbers", numbers, n, 0.0) for n in (30, 60)),

@@ -79,10 +79,12 @@ def coverage_rows(name: str, data: Problem, n_splits: int) -> list[tuple]:
     for seed in range(n_splits):
         X, y, X_test, y_test = data.split(seed)
         model = data.model().fit(X, y)
+        model.evaluate()
         for method in METHODS:
             intervals = model.predict_interval(X_test, COVERAGE, method)
             found.setdefault(method, []).append(covered(intervals, y_test))
         tuned = KernelRegressor(fit_intercept=False).fit(X, y)
+        tuned.evaluate(nested=False)
         intervals = tuned.predict_interval(X_test, COVERAGE)
         found.setdefault("plus tuned on the same samples", []).append(covered(intervals, y_test))
     rows = []
@@ -103,7 +105,9 @@ def mapie_row(name: str, data: Problem, n_splits: int) -> tuple:
     for seed in range(n_splits):
         X, y, X_test, _ = data.split(seed)
         began = time.perf_counter()
-        intervals = data.model().fit(X, y).predict_interval(X_test, COVERAGE)
+        model = data.model().fit(X, y)
+        model.evaluate()
+        intervals = model.predict_interval(X_test, COVERAGE)
         ours.append(time.perf_counter() - began)
         ridge = KernelRidge(alpha=len(y) * data.mu, kernel="rbf", gamma=data.gamma)
         mapie = CrossConformalRegressor(

@@ -1,11 +1,11 @@
-"""Figures of small real samples beside the truth: pooled leave-one-out, `scores_`, and test rows.
+"""Figures of small real samples beside the truth: pooled leave-one-out, scores, and test rows.
 
 60 or 200 rows are drawn from each set, stratified, and the others are for testing; 20 draws. The
 area under the ROC curve, the error rate and the log loss of the machine that a search along
-gradients chose: counted on its pooled leave-one-out outputs, as its `scores_` without and with
-outer folds that tune anew, and on the test rows; then `scores_` of the grid, where the choice is
+gradients chose: counted on its pooled leave-one-out outputs, as its scores without and with
+outer folds that tune anew, and on the test rows; then scores of the grid, where the choice is
 repeated without each row, and the test rows of that machine. The last columns are means of
-`scores_` less the figure on test rows, with standard errors over draws: a positive one of the AUC,
+scores less the figure on test rows, with standard errors over draws: a positive one of the AUC,
 or a negative one of the others, flatters.
 
     python benchmarks/nested_real.py [pima ...] [--draws 20] [--sizes 60 200] [--jobs 1]
@@ -55,9 +55,9 @@ def loaded(name: str) -> tuple[pd.DataFrame, np.ndarray]:
     return pd.DataFrame(X).add_prefix("x"), y
 
 
-def of_scores(machine: KernelClassifier) -> tuple[float, ...]:
-    """`scores_` in the order of the figures."""
-    return tuple(machine.scores_[figure] for figure in FIGURES)
+def of_scores(machine: KernelClassifier, nested: bool) -> tuple[float, ...]:
+    """Scores in the order of the figures."""
+    return tuple(machine.evaluate(nested=nested)[figure] for figure in FIGURES)
 
 
 def of_rows(machine: KernelClassifier, X: np.ndarray, y: np.ndarray) -> tuple[float, ...]:
@@ -80,11 +80,10 @@ def of_draw(table: pd.DataFrame, y: np.ndarray, n: int, seed: int) -> np.ndarray
     p = class_probabilities(machine.calibrator_, pooled.outputs)[:, 1]
     error = error_rate(pooled.y, pooled.outputs, threshold=machine.threshold_)
     columns.append((roc_auc_score(codes, pooled.outputs), error, log_loss(codes, p)))
-    columns.append(of_scores(machine))
-    columns.append(of_scores(KernelClassifier().fit(X, y)))
+    columns += [of_scores(machine, False), of_scores(machine, True)]
     columns.append(of_rows(machine, X_test, y_test))
     machine = KernelClassifier(search=Search(method="grid")).fit(X, y)
-    columns.append(of_scores(machine))
+    columns.append(of_scores(machine, True))
     columns.append(of_rows(machine, X_test, y_test))
     return np.array(columns, dtype=float).T
 

@@ -72,30 +72,30 @@ def classes(
     return rng.normal(size=(n, N_FEATURES)), rng.permutation(np.arange(n) < share * n)
 
 
-def scores(machine: Any, rng: np.random.Generator, n: int = N) -> Figures:
-    return of_names(machine.fit(*classes(rng, n)).scores_)
+def scores(machine: Any, rng: np.random.Generator, n: int = N, nested: bool = True) -> Figures:
+    return of_names(machine.fit(*classes(rng, n)).evaluate(nested=nested))
 
 
 def rare(machine: Any, rng: np.random.Generator) -> Figures:
     """Figures that the shares of the classes do not move, of one class in five rows."""
-    values = machine.fit(*classes(rng, 2 * N, 0.2)).scores_
+    values = machine.fit(*classes(rng, 2 * N, 0.2)).evaluate()
     return of_names({name: values[name] for name in ("ber", "auc")})
 
 
-def grouped(machine: Any, rng: np.random.Generator) -> Figures:
+def grouped(machine: Any, rng: np.random.Generator, nested: bool = True) -> Figures:
     """Rows of a group are alike and have one label, drawn for the group."""
     X, y = classes(rng, N // ROWS_OF_GROUP + 1)
     groups = np.repeat(np.arange(len(y)), ROWS_OF_GROUP)
     rows = X[groups] + 0.3 * rng.normal(size=(len(groups), N_FEATURES))
-    return of_names(machine.fit(rows, y[groups], groups=groups).scores_)
+    return of_names(machine.fit(rows, y[groups], groups=groups).evaluate(nested=nested))
 
 
-def numbers(machine: Any, rng: np.random.Generator) -> Figures:
+def numbers(machine: Any, rng: np.random.Generator, nested: bool = True) -> Figures:
     """R², and the share of new targets within intervals."""
     machine.fit(rng.normal(size=(N, N_FEATURES)), rng.normal(size=N))
+    figures = of_names(machine.evaluate(nested=nested))
     X, y = rng.normal(size=(N_NEW, N_FEATURES)), rng.normal(size=N_NEW)
     low, high = machine.predict_interval(X, COVERAGE).T
-    figures = of_names(machine.scores_)
     figures["coverage of new rows"] = (
         float(np.mean((low <= y) & (y <= high))),
         *CHANCE["coverage"],
@@ -106,7 +106,7 @@ def numbers(machine: Any, rng: np.random.Generator) -> Figures:
 
 def sets(machine: Any, rng: np.random.Generator) -> Figures:
     """Share of new labels within sets, and log loss of the probabilities of new rows."""
-    machine.fit(*classes(rng))
+    machine.fit(*classes(rng)).evaluate()
     X, y = classes(rng, N_NEW)
     inside = machine.predict_set(X, COVERAGE)[np.arange(N_NEW), y.astype(int)].mean()
     figures = {"coverage": float(inside)}
@@ -122,7 +122,7 @@ def pool(rng: np.random.Generator) -> Figures:
     machine.fit(*classes(rng))
     X, y = classes(rng, N_NEW)
     return {
-        **of_names(machine.scores_),
+        **of_names(machine.evaluate()),
         "least validation error": (float(machine.validation_errors_.min()), *CHANCE["error"]),
         "error of new rows": (1 - machine.score(X, y), *CHANCE["error"]),
     }
@@ -181,11 +181,12 @@ def report(rng: np.random.Generator) -> Figures:
     """What the report says of a fit: features that matter, cautions, better than a guess."""
     X, y = classes(rng)
     machine = KernelClassifier().fit(X, y)
+    scores = machine.evaluate()
     importance = feature_importance(machine)
     matters = importance.value > 2 * importance.standard_error
     titles = {caution["title"] for caution in cautions(machine)}
     warned = bool(titles & {"No better than a guess", "One class for all"})
-    ber, error = machine.scores_["ber"], machine.scores_se_["ber"]
+    ber, error = scores["ber"], scores.standard_errors["ber"]
     return {
         "features of importance > 2 s.e.": (float(np.mean(matters)), LEVEL / 2, 1),
         "BER + 2 s.e. below a guess": (float(ber + 2 * error < 0.5), LEVEL / 2, 1),
@@ -198,7 +199,10 @@ def subjects() -> Iterator[Subject]:
     C, R = KernelClassifier, KernelRegressor
     flattering: dict[str, Any] = {"instead": "nested or assess"}
     yield Subject("KernelClassifier()", partial(scores, C()))
-    yield Subject("KernelClassifier()", partial(scores, C(nested=None)), **flattering)
+    optimistic: dict[str, Any] = {"nested": False}
+    yield Subject(
+        "KernelClassifier(); nested=False", partial(scores, C(), **optimistic), **flattering
+    )
     for name, options in {
         "search='grid'": {"search": "grid"},
         "cv=10": {"cv": 10},
@@ -221,43 +225,38 @@ def subjects() -> Iterator[Subject]:
         yield Subject(title, partial(scores, machine), **few)
         yield Subject(f"{title}, 240 rows", partial(scores, machine, n=240), **few)
     yield Subject("CandidatesClassifier()", partial(scores, C("auto")), share=0.2)
-    for nested in ("auto", None):
+    for nested in (True, False):
         more = {} if nested else flattering
-        title = f"KernelClassifier(nested={nested!r}).fit(groups=)"
-        yield Subject(title, partial(grouped, C(nested=nested)), **more)
+        title = f"KernelClassifier().fit(groups=); nested={nested}"
+        yield Subject(title, partial(grouped, C(), nested=nested), **more)
     yield Subject("... search='grid', groups=", partial(grouped, C(search="grid")))
     assessed_instead = flattering | {"instead": "assess"}
-    for nested in ("auto", None):
+    for nested in (True, False):
         more = {} if nested else flattering
-        landmarks = partial(scores, C(rank=30, nested=nested), n=240)
-        yield Subject(
-            f"KernelClassifier(rank=30, nested={nested!r}), 240 rows", landmarks, **few | more
-        )
-    yield Subject(
-        "KernelClassifier(), 1100 rows", partial(scores, C(), n=1100), share=0.2, **flattering
-    )
+        landmarks = partial(scores, C(rank=30), n=240, nested=nested)
+        title = f"KernelClassifier(n_landmarks=30), 240 rows; nested={nested}"
+        yield Subject(title, landmarks, **few | more)
+    many = partial(scores, C(), n=1100, **optimistic)
+    yield Subject("KernelClassifier(), 1100 rows; nested=False", many, share=0.2, **flattering)
     for name, machine in {
         "KernelRegressor()": R(),
         "KernelRegressor(search=Search(method='grid'))": R(search="grid"),
         "KernelRegressor(cv=10)": R(cv=10),
     }.items():
         yield Subject(name, partial(numbers, machine))
-    yield Subject("KernelRegressor()", partial(numbers, R(nested=None)), **flattering)
-    timed = R(cv=GapKFold(5, gap=2))
-    yield Subject(
-        "KernelRegressor(cv=GapKFold(5, gap=2))", partial(numbers, timed), **assessed_instead
-    )
-    yield Subject("SVCCV()", partial(scores, SVCCV()), **few, **flattering)
-    yield Subject("SVCCV(cv=10)", partial(scores, SVCCV(cv=10)), **few, **flattering)
-    yield Subject("SVCCV(nested='folds')", partial(scores, SVCCV(nested="folds")), share=0.3)
+    plainly = partial(numbers, R(), **optimistic)
+    yield Subject("KernelRegressor(); nested=False", plainly, **flattering)
+    timed = partial(numbers, R(cv=GapKFold(5, gap=2)), **optimistic)
+    yield Subject("KernelRegressor(cv=GapKFold(5, gap=2)); nested=False", timed, **assessed_instead)
+    for name, cv in {"SVCCV(); nested=False": None, "SVCCV(cv=10); nested=False": 10}.items():
+        yield Subject(name, partial(scores, SVCCV(cv=cv), **optimistic), **few, **flattering)
+    yield Subject("SVCCV()", partial(scores, SVCCV()), share=0.3)
     yield Subject("KernelClassifier().predict_set", partial(sets, C()))
-    yield Subject(
-        "SVCCV(nested='folds').predict_set", partial(sets, SVCCV(nested="folds")), share=0.2
-    )
+    yield Subject("SVCCV().predict_set", partial(sets, SVCCV()), share=0.2)
     nonconformity = NonconformityClassifier(random_state=0)
     yield Subject("NonconformityClassifier().predict_set", partial(sets, nonconformity), **few)
     yield Subject("NonconformityClassifier()", pool, **few, **assessed_instead)
-    plain = C(nested=None)
+    plain = C()
     yield Subject("assess", partial(assessed, plain, n_splits=10))
     yield Subject("assess, method='kfold'", partial(assessed, plain, n_splits=10, method="kfold"))
     yield Subject(

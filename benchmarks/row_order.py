@@ -67,7 +67,7 @@ def p_value(case: str, task: str, kernel: str, n: int, seed: int) -> float:
     """p of one draw."""
     X, y, groups = rows_of(case, task, n, np.random.default_rng(seed))
     machine = KernelRegressor if task == "numbers" else KernelClassifier
-    order = row_order(machine(kernel, nested=None).fit(X, y, groups=groups))
+    order = row_order(machine(kernel).fit(X, y, groups=groups))
     return np.nan if order is None else order.p_value
 
 
@@ -91,7 +91,7 @@ def levels(options: argparse.Namespace) -> None:
 def fitted(X: np.ndarray, y: np.ndarray) -> tuple[float, RowOrder | None]:
     """Error to quote of the default machine, and the test."""
     model = KernelClassifier().fit((X - X.mean(axis=0)) / X.std(axis=0), y)
-    return model.scores_["error"], row_order(model)
+    return model.evaluate()["error"], row_order(model)
 
 
 def tables() -> None:

@@ -41,8 +41,6 @@ STACK = {"kernel": ["linear", "rbf"], "combine": "stack"}
 #: Options for both kinds of targets, and those of classes.
 BOTH: dict[str, dict[str, Any]] = {
     "default": {},
-    "without nesting": {"nested": None},
-    "folds repeated": {"nested": "folds"},
     "linear": {"kernel": "linear"},
     "ard": {"kernel": "ard"},
     "matern52": {"kernel": "matern52"},
@@ -54,15 +52,15 @@ BOTH: dict[str, dict[str, Any]] = {
     "list": {"kernel": ["linear", "rbf"]},
     "stack": STACK,
     "stack + groups + weights": STACK | {"groups": True, "weights": True},
-    "stack + five folds": STACK | {"cv": 5, "nested": None},
+    "stack + five folds": STACK | {"cv": 5},
     "auto": {"kernel": "auto"},
     "grid": {"search": "grid"},
     "grid + linear": {"search": "grid", "kernel": "linear"},
     "grid + groups": {"search": "grid", "groups": True},
     "grid + five folds + weights": {"search": "grid", "cv": 5, "weights": True},
-    "landmarks": {"rank": 15, "nested": None},
-    "landmarks + groups": {"rank": 15, "nested": None, "groups": True},
-    "landmarks + weights": {"rank": 15, "nested": None, "weights": True},
+    "landmarks": {"rank": 15},
+    "landmarks + groups": {"rank": 15, "groups": True},
+    "landmarks + weights": {"rank": 15, "weights": True},
 }
 OF_CLASSES: dict[str, dict[str, Any]] = {
     "area": {"criterion": "wmw"},
@@ -96,11 +94,13 @@ def numbers(model: Any, X: np.ndarray) -> dict[str, np.ndarray]:
         "ordinary outputs": model.predict(new),
         "leave-one-out outputs": model.loo_.outputs,
         "held-out outputs": model.held_out_.outputs,
-        **{name: np.array([value]) for name, value in model.scores_.items()},
-        **{f"error of {name}": np.array([value]) for name, value in model.scores_se_.items()},
     }
-    if model.nested_ is not None:
-        found["nested outputs"] = model.nested_.held_out.outputs
+    for nested in (True, False):
+        scores, kind = model.evaluate(nested=nested), "nested " * nested
+        found |= {kind + name: np.array([value]) for name, value in scores.items()}
+        errors = scores.standard_errors.items()
+        found |= {f"error of {kind}{name}": np.array([value]) for name, value in errors}
+        found[f"{kind}outputs"] = scores.predictions.outputs
     if hasattr(model, "predict_proba"):
         found["probabilities"] = model.predict_proba(new)
         found["sets"] = model.predict_set(new, coverage=0.6)

@@ -1,7 +1,7 @@
-"""Nested `scores_` beside test rows, in standard errors of `scores_se_`.
+"""Nested scores beside test rows, in their standard errors.
 
 A machine is tuned on n rows, stratified, and scored on all others (5,000 for made-up problems).
-"rms" is the root mean square over draws of (score − score on test rows) / `scores_se_`: 1 if the
+"rms" is the root mean square over draws of (score − score on test rows) / its error: 1 if the
 standard error covers everything in which the two differ. It counts the rows that are scored, for
 machines that are given, and not the draw of the training rows, which all held-out machines share.
 "widened" is the rms for standard errors 1.45 times as large, the correction of Nadeau & Bengio
@@ -112,7 +112,8 @@ def of_draw(split: Callable[[int, int], Split], n: int, seed: int) -> Pairs:
 
 
 def beside(machine: KernelClassifier | KernelRegressor, test: dict[str, float]) -> Pairs:
-    scores, errors = machine.scores_, machine.scores_se_
+    scores = machine.evaluate()
+    errors = scores.standard_errors
     return {name: (scores[name], errors[name], value) for name, value in test.items()}
 
 

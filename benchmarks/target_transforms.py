@@ -40,7 +40,7 @@ def fold_errors(
     for statistic, power in (("mean", 2), ("median", 1)):
         model = KernelRegressor()
         if criterion is not None:
-            options = {"criterion": criterion, "statistic": statistic, "nested": None}
+            options = {"criterion": criterion, "statistic": statistic}
             model = TransformedTargetRegressorCV(model, **options)
         residuals = np.abs(model.fit(matrix, y[train]).predict(new) - y[test])
         errors.append(np.mean(residuals**power) ** (1 / power))

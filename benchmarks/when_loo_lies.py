@@ -73,10 +73,10 @@ def repeats(n_of_unit: int, informative: bool, seed: int) -> Draw:
     X_new, y_new, _ = units(N_NEW // n_of_unit)
     draw: Draw = {}
     for way, groups in (("each row", None), ("each unit", group)):
-        for figures, nested in (("leave-one-out", None), ("nested", "folds")):
-            machine = KernelClassifier().fit(X, y, groups=groups)
-            truth = 1 - machine.score(X_new, y_new)
-            draw[f"{way} {figures}"] = (machine.scores_["error"], truth)
+        machine = KernelClassifier().fit(X, y, groups=groups)
+        truth = 1 - machine.score(X_new, y_new)
+        for figures, nested in (("leave-one-out", False), ("nested", True)):
+            draw[f"{way} {figures}"] = (machine.evaluate(nested=nested)["error"], truth)
     return draw
 
 

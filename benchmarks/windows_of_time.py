@@ -2,7 +2,7 @@
 
 Four features and a disturbance, each an autoregressive series; the target is 1.5 sin x_1 + 0.5 x_2
 and the disturbance. `KernelRegressor` is fitted to the first rows, and its root mean square error
-is that on later ones; its own is `scores_`. Means over draws, with standard errors.
+is that on later ones; its own is `evaluate(nested=False)`. Means over draws, with standard errors.
 
     python benchmarks/windows_of_time.py [--draws 30] [--rows 400] [--later 800]
 """
@@ -48,7 +48,10 @@ def main() -> None:
             for k, cv in enumerate(CVS.values()):
                 machine = KernelRegressor(cv=cv).fit(X[:n], y[:n])
                 residuals = y[n:] - machine.predict(X[n:])
-                rmse[seed, k] = machine.scores_["rmse"], np.sqrt(np.mean(residuals**2))
+                rmse[seed, k] = (
+                    machine.evaluate(nested=False)["rmse"],
+                    np.sqrt(np.mean(residuals**2)),
+                )
         errors = rmse.std(axis=0, ddof=1) / np.sqrt(options.draws)
         for k, name in enumerate(CVS):
             (own, later), (own_error, later_error) = rmse.mean(axis=0)[k], errors[k]

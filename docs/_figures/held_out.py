@@ -9,7 +9,7 @@ import matplotlib
 import numpy as np
 from matplotlib import pyplot as plt
 
-from looms import LSSVMRegressorCV
+from looms import KernelRegressor
 
 INKS = {"light": "#222832", "dark": "#ced6dd"}
 FOLDER = Path(__file__).parents[1] / "_static"
@@ -17,7 +17,8 @@ FOLDER = Path(__file__).parents[1] / "_static"
 rng = np.random.default_rng(3)
 x = np.sort(rng.uniform(0, 10, 30))
 y = np.sin(x) + 0.25 * rng.normal(size=30)
-model = LSSVMRegressorCV().fit(x[:, None], y)
+model = KernelRegressor().fit(x[:, None], y)
+model.evaluate()
 grid = np.linspace(-0.3, 10.3, 300)
 low, high = model.predict_interval(grid[:, None], coverage=0.9).T
 

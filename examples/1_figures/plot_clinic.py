@@ -34,28 +34,30 @@ for draw in range(12):
     figures.append(
         (
             log_loss(y[few], chosen_by),
-            machine.scores_["log_loss"],
+            machine.evaluate()["log_loss"],
             log_loss(y[others], machine.predict_proba(scaler.transform(X[others]))),
         )
     )
 figures = np.array(figures)
 
 # %%
-# ``machine.loo_`` holds the predictions by which the widths were chosen. ``machine.scores_``
+# ``machine.loo_`` holds the predictions by which the widths were chosen. ``machine.evaluate()``
 # repeats the whole choice without each of ten folds. Each thin line is one draw; the thick line is
 # the mean.
 
 fig, ax = plt.subplots(figsize=(5.4, 3.8), layout="constrained")
 ax.plot(figures.T, color="0.75", linewidth=1)
 ax.plot(figures.mean(axis=0), color="C0", linewidth=3, marker="o", markersize=8)
-ax.set_xticks(range(3), ["leave-one-out\nthat chose", "scores_\n(nested)", "509 other\npatients"])
+ax.set_xticks(
+    range(3), ["leave-one-out\nthat chose", "evaluate()\n(nested)", "509 other\npatients"]
+)
 ax.set(ylabel="log loss", ylim=(0, None), title="A machine trained on 60 patients")
 plt.show()
 
 # %%
 # The first figure is too good. The second is the one to quote: on average it is close to the loss
 # on new patients, and single draws deviate in both directions. A figure from sixty rows is still
-# uncertain, so quote ``machine.scores_se_`` with it.
+# uncertain, so quote its standard error with it: ``machine.evaluate()`` shows both.
 
-for name, values in zip(["chosen by", "scores_", "others"], figures.T, strict=True):
+for name, values in zip(["chosen by", "evaluate()", "others"], figures.T, strict=True):
     print(f"{name:10} {values.mean():.3f} ± {values.std(ddof=1) / np.sqrt(len(values)):.3f}")

@@ -33,7 +33,7 @@ for draw in range(6):
     X, y, who = patients(rng, 40, 6)
     X_new, y_new, _ = patients(rng, 2000, 1)
     machines = KernelClassifier().fit(X, y), KernelClassifier().fit(X, y, groups=who)
-    errors["own"].append([machine.scores_["error"] for machine in machines])
+    errors["own"].append([machine.evaluate()["error"] for machine in machines])
     errors["new"].append([1 - machine.score(X_new, y_new) for machine in machines])
 own, new = np.array(errors["own"]), np.array(errors["new"])
 

@@ -22,6 +22,7 @@ def draw(rng, n):
 
 X, y = draw(np.random.default_rng(0), 150)
 machine = KernelRegressor().fit(X, y)
+machine.evaluate(nested=False)  # makes the leave-one-out machines
 grid = np.linspace(0, 1, 200)[:, None]
 ends = {
     kind: machine.predict_interval(grid, coverage=0.9, method=kind) for kind in ("plus", "scaled")
@@ -51,6 +52,7 @@ for k in range(20):
     X, y = draw(rng, 150)
     X_new, y_new = draw(rng, 1000)
     machine = KernelRegressor().fit(X, y)
+    machine.evaluate(nested=False)
     for m, kind in enumerate(kinds):
         low, high = machine.predict_interval(X_new, coverage=0.9, method=kind).T
         within = (low <= y_new) & (y_new <= high)

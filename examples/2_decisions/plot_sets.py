@@ -23,6 +23,10 @@ X, y = digits.data[rows] / 16, digits.target[rows]
 X = X + 0.2 * np.random.default_rng(1).normal(size=X.shape)
 machine = KernelClassifier().fit(X[:400], y[:400])
 
+# %%
+# ``evaluate`` makes the machines without each digit, from which the sets come.
+
+machine.evaluate(nested=False)
 sets = machine.predict_set(X[400:], coverage=0.98)
 inside = sets[np.arange(800), y[400:]]
 print(f"right class inside: {inside.mean():.1%}; one class in {np.mean(sets.sum(axis=1) == 1):.0%}")

@@ -62,4 +62,4 @@ plt.show()
 # %%
 # The errors are alike. The least-squares machine also has probabilities and honest figures:
 
-print({name: round(value, 3) for name, value in machine.scores_.items()})
+print(machine.evaluate())

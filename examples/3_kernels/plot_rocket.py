@@ -73,7 +73,7 @@ looms = make_pipeline(StandardScaler(), KernelClassifier("linear"))
 for name, model in (("RidgeClassifierCV", ridge), ("KernelClassifier", looms)):
     print(f"{name}: accuracy {model.fit(F, y).score(F_new, y_new):.3f} on new series")
 print(f"leave-one-out accuracy by RidgeClassifierCV: {ridge[-1].best_score_:.3f}")
-print(f"held-out accuracy by KernelClassifier: {1 - looms[-1].scores_['error']:.3f}")
+print(f"held-out accuracy by KernelClassifier: {1 - looms[-1].evaluate()['error']:.3f}")
 
 # %%
 # For two classes the leave-one-out accuracy of ``RidgeClassifierCV`` is always 1 in scikit-learn

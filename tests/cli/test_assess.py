@@ -31,7 +31,7 @@ def test_summary_and_table(looms, pets):
     assert len(re.findall(r"^Split \d: ber [\d.]+, LOO [\d.]+; auc", result.stderr, re.M)) == 5
     assert re.search(r"\(1 of 5, about \d+ s left\)", result.stderr)
     assert "(5 of 5)" in result.stderr
-    assert "table → KernelClassifier('linear')" in result.stdout
+    assert "TablePreprocessor → KernelClassifier('linear')" in result.stdout
     assert f"ber         {expected.mean['ber']:>10.4f}" in result.stdout
     assert expected.optimism_text("ber") in result.stdout
     assert "a row for each split is in table.csv" in result.stderr
@@ -102,7 +102,7 @@ def test_report(looms, data_folder, tmp_path, monkeypatch):
         "figure of the outer splits has a larger standard error" in page
     )  # 3 times 92 of 306 rows
     assert "Nested cross-validation report" in page
-    monkeypatch.setattr("looms.estimators._folds.MOST_NESTED", 305)  # of 306 rows
+    monkeypatch.setattr("looms.cli._request.MOST_REPEATED", 305)  # of 306 rows
     result = looms("assess", file, *given, "--report", "r.html")
     assert result.exit_code == 0, result.stderr
     assert "the report is in r.html" in result.stderr

@@ -55,7 +55,7 @@ CASES = [
     ({"combine": "stack"}, CandidatesClassifier(["rbf"])),
     ({"search": "grid"}, KernelClassifier(search=Search(method="grid"))),
     ({"search": "grid", "machine": "svm"}, SVCCV(search="grid")),
-    ({}, KernelClassifier()),
+    ({"nested": "folds"}, KernelClassifier()),
     ({"nested": "none", "machine": "svm"}, SVCCV()),
     ({"rank": "20"}, KernelClassifier(n_landmarks=20)),
     ({"rank": "auto"}, KernelClassifier(n_landmarks="auto")),
@@ -64,7 +64,7 @@ CASES = [
         {"rank": "20", "search": "grid"},
         KernelClassifier(n_landmarks=20, search=Search(method="grid")),
     ),
-    ({"rank": "20"}, KernelClassifier(n_landmarks=20)),
+    ({"rank": "20", "nested": "folds"}, KernelClassifier(n_landmarks=20)),
     ({"rank": "20", "cv": "5x2"}, KernelClassifier(n_landmarks=20, cv="5x2")),
     ({"rank": "20", "copies": "together"}, KernelClassifier(n_landmarks=20)),
     (
@@ -78,7 +78,7 @@ CASES = [
     ({"time": "day"}, KernelClassifier(cv=GapKFold(10))),
     ({"time": "day", "machine": "svm"}, SVCCV(cv=GapKFold(10))),
     ({"time": "day", "gap": 3, "cv": "4"}, KernelClassifier(cv=GapKFold(4, 3))),
-    ({"time": "day"}, KernelClassifier(cv=GapKFold(10))),
+    ({"time": "day", "nested": "folds"}, KernelClassifier(cv=GapKFold(10))),
     ({"time": "day", "kernel": ["auto"]}, CandidatesClassifier(cv=GapKFold(10))),
     ({"time": "day", "combine": "stack"}, CandidatesClassifier(["rbf"], cv=GapKFold(10))),
 ]

@@ -98,7 +98,7 @@ def test_rules_reach_the_estimator_and_its_file(looms, fit, data_folder, text, m
     assert f"threshold = {fitted.threshold_:.4g}" in result.stdout
     assert fitted.threshold_ != 0
     assert f"threshold={text}" in looms("show", "m.skops").stdout
-    truth, taken = fitted.loo_.y > 0, fitted.evaluate().decisions.predicted == 1
+    truth, taken = fitted.loo_.y > 0, fitted.evaluate(nested=False).decisions.predicted == 1
     recall, precision = taken[truth].mean(), truth[taken].mean()
     cost = ((truth & ~taken) * 5.0 + (~truth & taken)).mean()
     first = {"f1": f"F1 {f1_score(truth, taken):.4f}, ", "cost=1:5": f"cost {cost:.4f}, "}
@@ -119,7 +119,7 @@ def test_figures_of_a_rule_from_python(looms, rule):
     save_model("m.skops", fitted)
     found = looms("show", "m.skops")
     assert found.exit_code == 0, found.stderr
-    taken = fitted.evaluate().decisions.predicted == 1
+    taken = fitted.evaluate(nested=False).decisions.predicted == 1
     cost = np.mean(np.where(y, np.where(taken, -2.0, 5.0), np.where(taken, 1.0, 0.5)))
     beta = 2.0 if isinstance(rule, FBeta) else 1.0
     score = f"F{beta:g} {fbeta_score(y, taken, beta=beta):.4f}, "

@@ -187,7 +187,9 @@ def test_gaps_alone_make_a_column_worth_keeping():
 
 def test_no_column_that_varies():
     with pytest.raises(ValueError, match="no column of the table has two different values"):
-        TablePreprocessor().fit(FRAME[["constant", "empty"]])
+        (transformer := TablePreprocessor()).fit(FRAME[["constant", "empty"]])
+    with pytest.raises(NotFittedError):
+        transformer.transform(FRAME)
 
 
 @pytest.mark.parametrize(
@@ -439,22 +441,23 @@ def test_remarks_say_what_to_do_in_words_of_python():
     assert "--" not in words + identifier + repeated
 
 
-def test_kinds_may_be_given():
+def test_columns_and_their_kinds_may_be_given():
     frame = pd.DataFrame({"day": ["2021-01-31", "2021-02-05", "soon"], "code": [1, 2, 1]})
     whole = TablePreprocessor().fit(frame)
     with pytest.raises(ValueError, match="is a column of dates, and data row 3 holds 'soon'"):
         TablePreprocessor().fit(frame[:2]).transform(frame)
-    again = TablePreprocessor(kinds=whole.kinds_).fit(frame[:2])
+    again = TablePreprocessor(kinds=whole.kinds_).fit(frame[:2].assign(other=[1, 2]))
     assert again.kinds_ == whole.kinds_ == {"day": "category", "code": "number"}
+    assert again.n_features_in_ == 3
     assert again.transform(frame).shape == (3, 3)
-    codes = TablePreprocessor(kinds={"code": "category"}).fit_transform(frame)
-    np.testing.assert_array_equal(codes[:, -2:], [[1, 0], [0, 1], [1, 0]])
+    codes = TablePreprocessor(kinds={"code": "category"})
+    np.testing.assert_array_equal(codes.fit_transform(frame), [[1, 0], [0, 1], [1, 0]])
     array = TablePreprocessor(kinds={"x1": "category"}).fit_transform([[0, 7], [1, 8], [3, 7]])
-    np.testing.assert_array_equal(array[:, -2:], codes[:, -2:])
+    np.testing.assert_array_equal(array, [[1, 0], [0, 1], [1, 0]])
     written = TablePreprocessor(kinds={"n": "number"}).fit(pd.DataFrame({"n": ["1", "2"]}))
     assert written.ranges_ == {"n": [1, 2]}
-    with pytest.raises(ValueError, match="kinds has 'other', which is no column"):
-        TablePreprocessor(kinds={"other": "number"}).fit(frame)
+    with pytest.raises(ValueError, match=r"columns are missing: 'cod' \('code' is there\)"):
+        TablePreprocessor(kinds={"cod": "number"}).fit(frame)
     with pytest.raises(ValueError, match="Unknown kind of 'code'"):
         TablePreprocessor(kinds={"code": "text"}).fit(frame)
 

@@ -246,11 +246,10 @@ def show_tried(facts: Facts) -> None:
         cells = [[row[heading] for heading in headings] for row in rows]
         show_table("Candidates", headings, cells, ["", "kernel", "criterion", "stopped"])
     if len(model.transforms) > 1:
-        names = ["", "transform", "error", "log-likelihood"]
+        names = ["", "transform", "error"]
         errors = []
-        for one in model.transforms:
-            arrow = "→" if one.name == model.transform else ""
-            errors.append([arrow, one.name, f"{one.error:.4g}", f"{one.log_likelihood:.4g}"])
+        for name, error in model.transforms.items():
+            errors.append(["→" if name == model.transform else "", name, f"{error:.4g}"])
         show_table("Transforms of the target", names, errors, names[:2])
 
 

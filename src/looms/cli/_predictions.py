@@ -21,7 +21,7 @@ from looms.cli._options import IntervalMethod
 from looms.cli._output import refused
 from looms.cli._target import Column, Features, numbers, text
 from looms.copies import copy_groups
-from looms.estimators._base import ScoredMachine
+from looms.estimators._scored import ScoredMachine
 from looms.model_files._files import SavedModel
 from looms.tables import TablePreprocessor, Unlike
 

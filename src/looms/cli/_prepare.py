@@ -172,7 +172,8 @@ def _whole_column(
 class Prepared:
     """Table as it was read (``X``), and as the machines take it (``matrix``).
 
-    The preprocessor, from `looms.tables`, is fitted to it. A sparse table is sparse in both.
+    The preprocessor, from `looms.tables`, is fitted to it, and refitted to the columns and kinds
+    that it has here. A sparse table is sparse in both.
     Rows of one label in ``groups`` are held out together. ``rows`` are the numbers
     of the rows in the file, from 1. For a table larger than memory, ``X`` is a
     sample of the rows, and the matrix is all rows in blocks.
@@ -185,11 +186,6 @@ class Prepared:
     notes: tuple[str, ...]
     rows: AnyArray
     groups: AnyArray | None = None
-
-    @property
-    def anew(self) -> TablePreprocessor:
-        """An unfitted preprocessor, for refits to some of the rows: kinds are those of all."""
-        return TablePreprocessor(kinds=self.preprocessor.kinds_)
 
 
 def prepare_file(source: Source, columns: Columns, request: MachineRequest) -> Prepared:
@@ -218,6 +214,8 @@ def prepare(
     preprocessor = TablePreprocessor()
     with as_messages():
         matrix = preprocessor.fit_transform(X, ranges=ranges)
+    if preprocessor.kinds_:  # refits to some of the rows take the same columns
+        preprocessor.set_params(kinds=dict(preprocessor.kinds_))
     notes = []
     for remark in remarks_in(preprocessor):
         notes.append(sentence(remark, _advice(remark.columns)))

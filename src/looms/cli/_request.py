@@ -32,12 +32,12 @@ from looms.cli._output import as_messages, note, refused, warning
 from looms.cli._prepare import Prepared
 from looms.cli._progress import duration
 from looms.estimators import CandidatesClassifier, CandidatesRegressor
-from looms.estimators._base import check_parameters
 from looms.estimators._candidates import AUTO_KERNELS
 from looms.estimators._encoding import check_threshold
 from looms.estimators._folds import CHOICE_FOLDS, OUTER_FOLDS
 from looms.estimators._least_squares import LeastSquaresMachine
 from looms.estimators._one_kernel import FULL_ROWS
+from looms.estimators._scored import check_parameters
 from looms.estimators._selecting import SelectingMachine
 from looms.folds import GapKFold, fold_numbers, group_numbers, is_number_of_folds
 from looms.kernels import Linear

@@ -89,7 +89,7 @@ def assess(
     try:
         with as_messages(), Meter("Splits") as meter:
             result = assess_splits(
-                Pipeline([("table", prepared.anew), ("machine", machine)]),
+                Pipeline([("table", prepared.preprocessor), ("machine", machine)]),
                 prepared.X,
                 y,
                 n_splits=n_splits,

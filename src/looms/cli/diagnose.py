@@ -293,7 +293,7 @@ def _of_table(
     check_kernel_matrix(file, table.X.shape[0])
     classes = classes_of(table.y, file)
     prepared = prepare(table.X, classes)
-    steps = [("table", prepared.anew)]
+    steps = [("table", prepared.preprocessor)]
     if not isinstance(machine, SVMRequest):
         model = Pipeline([*steps, ("machine", machine)])
         return Subject(model, prepared.X, classes.y, labels, repr(machine), file.name)

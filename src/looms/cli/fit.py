@@ -58,7 +58,7 @@ from looms.cli._request import MachineRequest, arrays_of, repeats_by_itself, tel
 from looms.cli._target import target_of
 from looms.datasets._table import table_name
 from looms.estimators import Certificate
-from looms.estimators._base import ScoredMachine, scores_of
+from looms.estimators._scored import ScoredMachine, scores_of
 from looms.model_files import save_model
 from looms.model_files._files import SavedModel
 from looms.report._cautions import cautions_of_fit

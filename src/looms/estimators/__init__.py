@@ -9,7 +9,7 @@ from looms.estimators._nonconformity import NonconformityClassifier
 from looms.estimators._prevalence import PrevalenceClassifier
 from looms.estimators._search import Search
 from looms.estimators._svc_cv import SVCCV
-from looms.estimators._transformed_target import TransformedTargetRegressorCV
+from looms.estimators._tabular import TabularClassifier, TabularRegressor
 from looms.estimators._warnings import (
     BoundWarning,
     CopiesWarning,
@@ -31,7 +31,8 @@ __all__ = [
     "PrevalenceClassifier",
     "ScalesWarning",
     "Search",
-    "TransformedTargetRegressorCV",
+    "TabularClassifier",
+    "TabularRegressor",
     "machine_of",
     "predict_interval",
     "predict_set",

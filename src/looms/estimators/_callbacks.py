@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from looms.optimize import Point
@@ -22,6 +23,13 @@ except ImportError:  # before scikit-learn 1.9
         return method
 
 
+def say(estimator: Any, text: str) -> None:
+    """Write a line on the progress of an estimator with ``verbose`` to stderr."""
+    if getattr(estimator, "verbose", 0):
+        sys.stderr.write(f"{type(estimator).__name__}: {text}\n")
+        sys.stderr.flush()
+
+
 class CallbackWatcher:
     """Reports the progress of a selection to the callbacks of an estimator.
 
@@ -35,6 +43,7 @@ class CallbackWatcher:
     """
 
     def __init__(self, estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
+        self._n_candidates = self._n_done = 0
         self._data = {"estimator": estimator, "X": X, "y": y}
         if sample_weight is not None:
             self._data["metadata"] = {"sample_weight": sample_weight}
@@ -42,7 +51,7 @@ class CallbackWatcher:
         self._candidate: Any = None
 
     def begins(self, n_candidates: int) -> None:
-        estimator = self._data["estimator"]
+        self._n_candidates, estimator = n_candidates, self._data["estimator"]
         if hasattr(estimator, "_init_callback_context"):
             self._root = estimator._init_callback_context(max_subtasks=n_candidates)
             self._root.call_on_fit_task_begin(**self._data)
@@ -77,6 +86,10 @@ class CallbackWatcher:
         return bool(task.call_on_fit_task_end(**self._data))
 
     def candidate_ends(self, candidate: Candidate | None = None) -> bool:
+        self._n_done += 1
+        if candidate is not None:
+            done = f"candidate {self._n_done} of {self._n_candidates}"
+            say(self._data["estimator"], f"{done}: {candidate.name}, {candidate.seconds:.1f} s")
         if self._root is None:
             return False
         return bool(self._candidate.call_on_fit_task_end(**self._data))

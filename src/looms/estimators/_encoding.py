@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterable
 from numbers import Real
 from typing import Any
 
@@ -156,9 +157,14 @@ class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[mis
         0.97
         """
         X = self._checked_new_data(X)
+        self._check_coverage(coverage, class_conditional)
+        models = self._models_without_rows(X, "predict_set")
+        return self._sets(X.shape[0], *models, coverage, class_conditional)
+
+    def _check_coverage(self, coverage: float, class_conditional: bool) -> None:
+        """ValueError for a coverage that the rows of the fit cannot give."""
         check_flag("class_conditional", class_conditional)
-        targets = self.loo_.y[self.fit_weight_ > 0]
-        labels = class_indices(targets)
+        labels = class_indices(self.loo_.y[self.fit_weight_ > 0])
         if class_conditional:
             for name, count in zip(self.classes_.tolist(), np.bincount(labels), strict=True):
                 try:
@@ -167,10 +173,20 @@ class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[mis
                     raise ValueError(f"Class {name!r}: {error}") from None
         else:
             required_rank(coverage, len(labels))
-        r, blocks = self._models_without_rows(X, "predict_set")
-        loo = targets - r
+
+    def _sets(
+        self,
+        n_rows: int,
+        r: Array,
+        blocks: Iterable[tuple[slice, Array]],
+        coverage: float,
+        class_conditional: bool,
+    ) -> AnyArray:
+        """Sets of new rows, from held-out residuals and the outputs of the models without rows."""
+        targets = self.loo_.y[self.fit_weight_ > 0]
+        labels, loo = class_indices(targets), targets - r
         loo_scores = class_margins(loo.reshape(len(loo), -1))[np.arange(len(labels)), labels]
-        sets = np.empty((X.shape[0], len(self.classes_)), dtype=bool)
+        sets = np.empty((n_rows, len(self.classes_)), dtype=bool)
         for rows, F in blocks:
             scores = class_margins(F.reshape(*F.shape[:2], -1))
             sets[rows] = prediction_sets(

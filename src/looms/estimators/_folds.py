@@ -10,15 +10,17 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from scipy.sparse import issparse
 from sklearn.base import clone, is_classifier
 from sklearn.pipeline import Pipeline
-from sklearn.utils import get_tags
+from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from looms._classes import class_factors, class_indices, with_ties
 from looms._typing import AnyArray, Array, Matrix
-from looms.blocks import as_blocks
+from looms.blocks import RowBlocks, rows_in_memory
 from looms.calibration._calibrators import Calibrator
+from looms.estimators._callbacks import say
 from looms.estimators._warnings import kept_warnings
 from looms.folds import NUMBER_OF_FOLDS, fold_numbers, is_grouped, is_number_of_folds
 from looms.held_out import HeldOut
@@ -34,6 +36,8 @@ from looms.threshold import as_rule
 from looms.units import Units
 
 OUTER_FOLDS = 10
+#: Parameters of a machine that is fitted beside others.
+_ALONE = {"verbose": 0, "n_jobs": None}
 #: Folds without which several candidates are tuned anew, to choose among them or to stack them.
 CHOICE_FOLDS = 5
 #: With fewer, machines are tuned on too few rows to stand for that of all.
@@ -180,10 +184,13 @@ def folds_of_area(labels: AnyArray, units: Units) -> Units:
 
 
 def unfitted(machine: Any, **parameters: Any) -> Any:
-    """Unfitted copy of the machine without callbacks; None if its fit has used up its folds."""
+    """Unfitted copy of the machine, for a fit beside others; None if its folds are used up."""
     if isinstance(getattr(machine, "cv", None), Iterator):
         return None
-    machine = clone(machine).set_params(**parameters)
+    alone = {
+        name: value for name, value in _ALONE.items() if name in machine.get_params(deep=False)
+    }
+    machine = clone(machine).set_params(**alone, **parameters)
     vars(machine).pop("_skl_callbacks", None)
     return machine
 
@@ -224,6 +231,7 @@ def tuned_without(
     tuned: list[Any] = []
     for one in run:
         tuned.append(one)
+        say(estimator, f"fold {len(tuned)} of {n_machines}")
         for callback in getattr(estimator, "_skl_callbacks", ()):
             if hasattr(callback, "on_outer_fold"):
                 callback.on_outer_fold(estimator, len(tuned), n_machines)
@@ -250,11 +258,18 @@ def _machine_without(
         own_weight *= weight[rest].sum() / own_weight.sum()  # C counts in units of them
     with kept_warnings():  # the machine of all rows has the same to say
         return clone(machine).fit(
-            training_rows(X, rest, pairwise),
+            rows_at(X, rest, pairwise),
             y[rest],
             sample_weight=own_weight,
             groups=groups[rest],
         )
+
+
+def rows_at(X: Any, rows: AnyArray, pairwise: bool = False) -> Any:
+    """Some rows of a matrix, of rows in blocks, or of a table; of a kernel matrix columns too."""
+    if isinstance(X, np.ndarray | RowBlocks) or issparse(X):
+        return training_rows(X, rows, pairwise)
+    return _safe_indexing(X, rows)
 
 
 def as_rest_of(machine: Any, X: Matrix, rest: AnyArray) -> Matrix:
@@ -269,9 +284,13 @@ def predicted_without(
     outputs: Callable[[Any, Matrix], Array],
 ) -> Array:
     """Outputs of the m rows that take part, each by the machine tuned without its unit."""
-    parts, blocks, train = outer.tested_by, as_blocks(rows.X), rows.train
+    parts, train = outer.tested_by, rows.train
+
+    def some(places: AnyArray) -> Any:
+        return rows_in_memory(rows_at(rows.X, places))
+
     values = [
-        outputs(machine, as_rest_of(machine, blocks.rows(train[out]), np.delete(train, left)))
+        outputs(machine, as_rest_of(machine, some(train[out]), np.delete(train, left)))
         for machine, out, left in zip(machines, parts, outer, strict=True)
     ]
     return np.concatenate(values)[np.argsort(np.concatenate(parts))]

@@ -9,7 +9,8 @@ from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 
 from looms._typing import AnyArray, Array
-from looms.estimators._base import KernelMachine, ScoredMachine
+from looms.estimators._base import KernelMachine
+from looms.estimators._scored import ScoredMachine
 
 
 class Parts(NamedTuple):
@@ -44,11 +45,15 @@ class Parts(NamedTuple):
 
 
 def parts_of(model: Any) -> Parts:
-    """Steps and last estimator of a model: of a pipeline, or a search's ``best_estimator_``."""
+    """Steps and last estimator of a model: of a pipeline, or a search's ``best_estimator_``.
+
+    The columns of a model of tables are prepared in a step before it.
+    """
     if hasattr(model, "best_estimator_"):
         return parts_of(model.best_estimator_)
     if not (isinstance(model, Pipeline) and model.steps):
-        return Parts([], model)
+        before = getattr(model, "preprocessor_", None)
+        return Parts([] if before is None else [("columns", before)], model)
     steps = [(name, step) for name, step in model.steps[:-1] if step not in ("passthrough", None)]
     inner, last = parts_of(model.steps[-1][1])
     return Parts([*steps, *((f"inner_{name}", step) for name, step in inner)], last)
@@ -64,7 +69,7 @@ def machine_of(model: Any) -> KernelMachine:
     ----------
     model : estimator
         For a pipeline, the last step is taken; for a search, its ``best_estimator_``; for
-        `looms.TransformedTargetRegressorCV`, its ``machine_``, on the scale of the transform.
+        `looms.TabularRegressor`, its ``machine_``, on the scale of the transform.
 
     Returns
     -------

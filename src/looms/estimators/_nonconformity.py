@@ -263,7 +263,7 @@ class NonconformityClassifier(PooledClassifier):
         Parameters
         ----------
         metrics : str, callable or list of these, default=None
-            As for `LSSVMClassifier.evaluate`, of predicted classes.
+            As for `KernelClassifier.evaluate`, of predicted classes.
 
         Returns
         -------

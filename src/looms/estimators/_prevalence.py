@@ -15,6 +15,7 @@ from looms._classes import class_indices
 from looms._typing import AnyArray, Array
 from looms.calibration import at_prevalence
 from looms.estimators._in_pipelines import parts_of
+from looms.estimators._scored import ScoredMachine
 
 _ROUNDING = 1e-6  # of prevalences that are to sum to one
 
@@ -94,7 +95,7 @@ class PrevalenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             return _shares("training_prevalence", given, self.classes_, None)
         parts = parts_of(self.classifier)
         machine = parts.machine
-        if machine is None or machine is not parts.last:
+        if machine is None or not isinstance(parts.last, ScoredMachine):
             raise ValueError(
                 f"training_prevalence must be given: {type(self.classifier).__name__} does not "
                 "know at which shares of the classes its probabilities are right."

@@ -16,9 +16,9 @@ from looms.conformal._jackknife import required_rank
 from looms.criteria import PRESS
 from looms.dask._blocks import in_blocks
 from looms.dask._predict import lazy_for_dask
-from looms.estimators._base import ScoredRegressor
 from looms.estimators._callbacks import CallbackWatcher, with_callbacks
 from looms.estimators._folds import RowsOfFit, unfitted
+from looms.estimators._scored import ScoredRegressor
 from looms.estimators._selecting import SelectingMachine
 from looms.estimators._warnings import warn_of_search
 from looms.held_out import HeldOut

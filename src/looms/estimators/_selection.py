@@ -21,16 +21,20 @@ from looms.estimators._folds import (
     tuned_without,
     unfitted,
 )
-from looms.estimators._least_squares import fitted_machine
+from looms.estimators._least_squares import fitted_machine, sum_of
 from looms.estimators._warnings import warn_of_no_stack
 from looms.held_out import HeldOut
 from looms.kernels._names import is_estimator
 from looms.kernels._samples import training_rows
 from looms.lssvm import NotPositiveDefiniteError
+from looms.lssvm.fit import Fit
 from looms.selection._candidates import Candidate, Candidates, Choice
 from looms.selection._nested import Nested
 from looms.selection._stack import stacking_weights
 from looms.units import Units
+
+#: Rows up to which candidates are compared, or weighted, in folds that each was tuned without.
+MOST_IN_FOLDS = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,11 +68,8 @@ class Selection:
         """Fitted attributes of the machine on the samples of positive weight."""
         rows, choice, tuned = self.rows, self.choice, self.tuned
         train, by_folds = rows.train, None
-        shares = {choice.candidates.index(choice.best): 1.0}
-        if choice.weights is not None:
-            shares = {k: share for k, share in enumerate(choice.weights.tolist()) if share}
-        fits = [fit for _, fit in (choice.machines[k] for k in shares) if fit is not None]
-        fitted = fitted_machine(rows.X, rows.weight, rows.targets, [*shares.values()], fits)
+        shares, fits = zip(*self._summed, strict=True)
+        fitted = fitted_machine(rows.X, rows.weight, rows.targets, shares, fits)
         if tuned is not None:
             outputs = fitted["loo_"].outputs.copy()
             outputs[train] = tuned.outputs
@@ -93,6 +94,15 @@ class Selection:
             "_scored_in": self._scored_in() if rows.classes else None,
         }
 
+    @property
+    def _summed(self) -> list[tuple[float, Fit]]:
+        """Weights of the machines that are summed, and their fits."""
+        choice = self.choice
+        if choice.weights is None:
+            return [(1.0, choice.fit)]
+        pairs = zip(choice.weights.tolist(), choice.machines, strict=True)
+        return [(share, fit) for share, (_, fit) in pairs if share and fit is not None]
+
     def _scored_in(self) -> tuple[Units, Array] | None:
         """Units, and outputs without them, that decisions are scored by; None if by `units`.
 
@@ -100,20 +110,24 @@ class Selection:
         out rows or groups, which cannot be compared under one machine, these are ten folds, unless
         a class has too few rows for that, or the machine without some fold cannot be fitted.
         """
-        fit = self.choice.fit
+        fit, summed = self.choice.fit, self._summed
         if self.tuned is not None:
             return self.tuned.outer, self.tuned.outputs
-        if not fit.member.closed:
-            return fit.units, fit.mean_held_out.outputs
+        outputs = np.sum([w * one.mean_held_out.outputs for w, one in summed], axis=0)
+        opened = next((one for _, one in summed if not one.member.closed), None)
+        if opened is not None:
+            return opened.units, outputs
         if not isinstance(self.rows.X, RowBlocks):
             return None
-        known, tens = (self.units, fit.mean_held_out.outputs), self.units
+        known, tens = (self.units, outputs), self.units
         if self.units.unit != "fold":
             tens = folds_of_area(class_indices(fit.loo.y), self.units)
         if tens is self.units:
             return known
         X = training_rows(self.rows.X, self.rows.train, pairwise=False)
-        left_out = fit.member.left_out(X, fit.loo.y, fit.loo.sample_weight, self.fit_intercept)
+        y, zeta = fit.loo.y, fit.loo.sample_weight
+        each = [one.member.left_out(X, y, zeta, self.fit_intercept) for _, one in summed]
+        left_out = sum_of([w for w, _ in summed], each)
         try:
             return tens, left_out.outputs(tens)[0].reshape(fit.loo.y.shape)
         except NotPositiveDefiniteError:
@@ -123,26 +137,30 @@ class Selection:
 def combined(machine: Any, selection: Selection, candidates: Sequence[Any]) -> Selection:
     """The best candidate, or a stack, by rows that each candidate was tuned without.
 
-    Machines without each fold are combined in the
-    same way by the rows of the other folds. The selection stays as it is if there is one candidate,
-    or if three folds cannot be made.
+    These are rows of folds, and machines without each fold are combined in the same way by the rows
+    of the other folds. Of many rows, on which tuning hardly leaves a trace, the held-out outputs of
+    the fit are taken. The selection stays as it is if there is one candidate, or if three folds
+    cannot be made.
     """
     choice, rows = selection.choice, selection.rows
-    if sum(fit is not None for _, fit in choice.machines) < 2:
-        return selection
-    try:
-        outer = rows.outer_units(machine.cv, CHOICE_FOLDS)
-    except ValueError as error:
-        if machine._is_stack:
-            warn_of_no_stack(str(error).rstrip("."))
-        return selection
     evaluated = [k for k, (_, fit) in enumerate(choice.machines) if fit is not None]
-    machines = [unfitted(machine, candidates=[candidates[k]], combine="best") for k in evaluated]
-    in_folds = [
-        TunedInFolds.of(each, outer, rows)
-        for each in tuned_without(machine, machines, outer, rows, machine.cv)
-    ]
-    y, outputs = choice.fit.loo.y, np.array([each.outputs for each in in_folds])
+    many = len(rows.train) > MOST_IN_FOLDS
+    if len(evaluated) < 2 or (many and not machine._is_stack):
+        return selection
+    in_folds: list[TunedInFolds] = []
+    if not many:
+        try:
+            outer = rows.outer_units(machine.cv, CHOICE_FOLDS)
+        except ValueError as error:
+            if machine._is_stack:
+                warn_of_no_stack(str(error).rstrip("."))
+            return selection
+        alone = [unfitted(machine, candidates=[candidates[k]], combine="best") for k in evaluated]
+        tuned_anew = tuned_without(machine, alone, outer, rows, machine.cv)
+        in_folds = [TunedInFolds.of(each, outer, rows) for each in tuned_anew]
+    fits = [fit for _, fit in choice.machines if fit is not None]
+    y = choice.fit.loo.y
+    outputs = np.array([one.outputs for one in in_folds or (fit.decided for fit in fits)])
     tried = [choice.candidates[k] for k in evaluated]
     sizes = [np.inf if is_estimator(one.kernel) else len(one.params) for one in tried]
     probable = getattr(machine, "calibration", None) is not None
@@ -161,11 +179,15 @@ def combined(machine: Any, selection: Selection, candidates: Sequence[Any]) -> S
             shares[min(range(len(losses)), key=lambda k: (losses[k], sizes[k]))] = 1.0
         return shares, np.array(losses)
 
-    of_folds = [compared(np.flatnonzero(own))[0] for own in outer.stays(np.arange(outer.n_units))]
-    tuned = TunedInFolds.stacked(in_folds, np.array(of_folds))
     weights, losses = np.zeros((2, len(choice.candidates)))
     losses += np.inf
     weights[evaluated], losses[evaluated] = compared(np.arange(len(y)))
+    if not in_folds:
+        summed = np.tensordot(weights[evaluated], outputs, axes=1)
+        choice = choice.combined(weights, losses, rows.score(HeldOut(y, summed)))
+        return replace(selection, choice=choice)
+    of_folds = [compared(np.flatnonzero(own))[0] for own in outer.stays(np.arange(outer.n_units))]
+    tuned = TunedInFolds.stacked(in_folds, np.array(of_folds))
     choice = choice.combined(weights, losses, rows.score(HeldOut(y, tuned.outputs)))
     rules = tuned.rules(choice.fit.loo.y, rows) if rows.classes else None
     nested = tuned.nested(rows, choice.fit.loo.y, rules, whole=False)

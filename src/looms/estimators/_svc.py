@@ -73,7 +73,7 @@ def mean_of_passes(values: Sequence[Array], rows: Sequence[AnyArray]) -> Array:
 def nested_machines(estimator: Any, machine: Any, rows: RowsOfFit, outer: Units) -> Nested:
     """Machines chosen without each fold by an unfitted ``machine``, and their predictions."""
     cv, n_jobs = machine.cv, machine.n_jobs
-    alone = unfitted(machine, n_jobs=None)
+    alone = unfitted(machine)
     (machines,) = tuned_without(estimator, [alone], outer, rows, cv, n_jobs)
     values = predicted_without(machines, outer, rows, lambda one, X: one._decision(X))
     parts = zip(machines, outer.tested_by, strict=True)

@@ -2,28 +2,47 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
 from copy import copy
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import ClassifierMixin, clone, is_classifier
 from sklearn.utils import Tags, _safe_indexing, check_array, check_consistent_length
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from looms._checks import check_known, one_or_many
+from looms._classes import class_indices, with_ties
 from looms._scores import number_scores
 from looms._typing import AnyArray, Array
 from looms.calibration._calibrators import Calibrator
-from looms.estimators._base import ScoredMachine, ScoredRegressor, checked_sample_weight
+from looms.conformal._jackknife import intervals_of_ends, required_rank
+from looms.estimators._base import checked_sample_weight
 from looms.estimators._candidates import Candidates, CandidatesClassifier, CandidatesRegressor
 from looms.estimators._certificate import Certificate
+from looms.estimators._folds import (
+    CHOICE_FOLDS,
+    OUTER_FOLDS,
+    RowsOfFit,
+    outer_units_of,
+    predicted_without,
+    rows_at,
+    tuned_without,
+    unfitted,
+)
 from looms.estimators._prevalence import PrevalenceClassifier
-from looms.estimators._regressor import Regressor
-from looms.estimators._warnings import kept_warnings
+from looms.estimators._regressor import METHODS, Regressor
+from looms.estimators._scored import ScoredMachine, ScoredRegressor
+from looms.estimators._warnings import kept_warnings, warn_of_time
 from looms.held_out import HeldOut
 from looms.lssvm.fit import Member
+from looms.scores import Scores
 from looms.selection._candidates import Candidate
+from looms.selection._decisions import Decided
+from looms.selection._nested import Nested
 from looms.selection._target_transforms import (
     TARGET_TRANSFORMS,
     TargetTransform,
@@ -32,6 +51,8 @@ from looms.selection._target_transforms import (
 )
 from looms.tables import TablePreprocessor
 from looms.units import Units
+
+_NUMBERS = 1 << 20  # in the outputs of a block of rows
 
 
 class Tabular(ScoredMachine):
@@ -48,6 +69,11 @@ class Tabular(ScoredMachine):
     preprocessor_: Any
     #: Fitted to the prepared columns.
     machine_: CandidatesClassifier | CandidatesRegressor
+    #: Rows of the fit as they were passed, for `evaluate`; neither copied nor saved.
+    _table: Any = None
+    #: Of a model without a fold: distances of targets from outputs, for the rows of the fold.
+    _distances: Array | None = None
+    _made_again = (*ScoredMachine._made_again, "_table")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -102,6 +128,45 @@ class Tabular(ScoredMachine):
         """Rows that were held out together."""
         return self.machine_.units_
 
+    def evaluate(self, *, nested: bool = True, metrics: Any = None) -> Scores:
+        """Scores of held-out predictions, with standard errors.
+
+        For classes "error", "ber" (the mean over classes of the error rate), "auc" and, with
+        probabilities, "log_loss"; for numbers "rmse", "mae" and "r2".
+
+        Parameters
+        ----------
+        nested : bool, default=True
+            Whether everything, the preparation of the columns too, is repeated without the rows
+            that are scored: without each of ten folds (five for several candidates), or of as many
+            as the rarest class has rows, or groups, or of three to ten folds of a splitter `cv`.
+            That takes as many fits, `n_jobs` of them at once. With False the held-out predictions
+            of the fit are scored, by which the model was tuned: ``optimistic`` tells.
+        metrics : str, callable or list of these, default=None
+            Names of scorers of scikit-learn, or metrics of ``(y_true, y_pred)``, in the place of
+            the scores above. They judge the held-out predictions, all together, and of scorers
+            greater is better. They have no standard errors.
+
+        Returns
+        -------
+        scores : looms.scores.Scores
+            A mapping from names to values, which prints itself as a table. It is kept with the
+            model, also in its files, until the next fit, and so are the models without each fold,
+            which intervals and sets take.
+
+        Raises
+        ------
+        ValueError
+            If there are too few rows, or groups, for outer folds; or if the rows are not at hand,
+            as in a copy or a model file.
+
+        Warns
+        -----
+        UserWarning
+            If the fits will take more than a minute.
+        """
+        return super().evaluate(nested=nested, metrics=metrics)
+
     def certify(self, n_rows: int = 3) -> Certificate:
         """Comparison of the machine of the prepared columns with refits.
 
@@ -137,6 +202,91 @@ class Tabular(ScoredMachine):
         check_is_fitted(self)
         return self._of(self.machine_.without(rows, certify))
 
+    @property
+    def _is_plain(self) -> bool:
+        """True if the machine is fitted to the rows and targets as they are."""
+        return self.preprocessor_ is None
+
+    @property
+    def _was_tuned(self) -> bool:
+        return self.machine_._was_tuned
+
+    @property
+    def _tuned_before(self) -> bool:
+        return self.machine_._tuned_before
+
+    @property
+    def _in_folds(self) -> Nested | None:  # type: ignore[override]
+        return self.machine_._in_folds
+
+    def _keep_models(self, scores: Scores) -> None:
+        if self._is_plain:
+            self.machine_._keep_models(scores)
+        elif scores._nested is None or not scores._nested.whole:
+            self.machine_.evaluate(nested=False)
+
+    def _nested_anew(self) -> Scores:
+        if not self._is_plain:
+            return super()._nested_anew()
+        self._nested_scores = self.machine_._nested_anew()
+        return self._nested_scores
+
+    def _chosen_anew(self) -> Nested:
+        """By models that are fitted anew without each fold, their columns prepared anew."""
+        if self._table is None:
+            raise ValueError(
+                "evaluate() repeats the fit without some rows, but neither copies nor files hold "
+                "the rows: call it before the model is saved, or use evaluate(nested=False)."
+            )
+        machine, y = self.machine_, self._labels_of_rows()
+        weights = machine.loo_.sample_weight, machine.fit_weight_, machine.selection_weight_
+        groups, classes = machine.units_.clusters, is_classifier(self)
+        data = self._table, y, machine.loo_.y, *weights, groups, classes
+        rows, most = RowsOfFit(*data, seed=machine._outer_seed), OUTER_FOLDS
+        if machine.choice_units_ is not None:  # others than those that compared the candidates
+            most, rows = CHOICE_FOLDS, replace(rows, seed=rows.seed + 1)
+        outer = outer_units_of(rows, self.cv, most)
+        warn_of_time(outer.n_units * self._fit_seconds, self.n_jobs)
+        anew = clone(self._unfitted)
+        if isinstance(self.preprocessor_, TablePreprocessor):  # cells decide on it one by one
+            kinds = self.preprocessor_.kinds_
+            anew.set_params(preprocess=clone(self.preprocessor_).set_params(kinds=kinds))
+        (models,) = tuned_without(self, [anew], outer, rows, self.cv, self.n_jobs)
+        outputs = predicted_without(models, outer, rows, lambda one, X: one._held_out_values(X))
+        for one, out in zip(models, outer.tested_by, strict=True):
+            one._keep_distances(rows_at(self._table, rows.train[out]), y[rows.train[out]])
+            one._table = None
+        held_out = HeldOut(self.held_out_.y[rows.train], outputs, rows.own(rows.weight))
+        decided = self._decided_by(models, outer, outputs)
+        return Nested.of_folds(rows.train, outer, held_out, decided, models, machine._tie)
+
+    def _labels_of_rows(self) -> AnyArray:
+        """Targets of the fit as they were passed."""
+        raise NotImplementedError
+
+    def _held_out_values(self, X: Any) -> Array:
+        """Values of rows that are scored."""
+        raise NotImplementedError
+
+    def _keep_distances(self, X: Any, y: AnyArray) -> None:
+        """Keep what intervals need of the rows that this model was fitted without."""
+
+    def _decided_by(
+        self, models: Sequence[Any], outer: Units, outputs: Array
+    ) -> list[Decided] | None:
+        """Decisions of each model on the rows of its fold; None of numbers."""
+        return None
+
+    def _outputs_on(self, X: Any) -> Array:
+        """Outputs of the machine for new rows."""
+        return self.machine_._outputs(self.machine_._checked_new_data(self._prepared(X)))
+
+    @property
+    def _fitted(self) -> Any:
+        """The machine; NotFittedError before the fit."""
+        check_is_fitted(self)
+        return self.machine_
+
     def _machine(self) -> Candidates:
         """Unfitted machine for the prepared columns, with the parameters of this model."""
         raise NotImplementedError
@@ -145,6 +295,7 @@ class Tabular(ScoredMachine):
         """This model with another machine, fitted to columns prepared in the same way."""
         one = copy(self)
         one._set_fitted(machine_=machine)
+        one._table = None
         return one
 
     def _preprocessor_on(self, X: Any, weight: Array) -> Any:
@@ -163,6 +314,10 @@ class Tabular(ScoredMachine):
     ) -> tuple[Any, Any, dict[str, Any]]:
         """A preprocessor fitted to the rows, the rows as the machine takes them, and options."""
         self._check_parameters()
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
         check_consistent_length(X, y, sample_weight, groups)
         weight = checked_sample_weight(sample_weight, _num_samples(y))
         preprocessor = self._preprocessor_on(X, weight)
@@ -171,6 +326,7 @@ class Tabular(ScoredMachine):
 
     def _prepared(self, X: Any) -> Any:
         """Rows as the machine takes them."""
+        check_is_fitted(self)
         return X if self.preprocessor_ is None else self.preprocessor_.transform(X)
 
     def _check_parameters(self) -> None:
@@ -333,9 +489,16 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
         MemoryError
             If the kernel matrix, with arrays of its size beside it, takes more memory than is free.
         """
+        began = time.perf_counter()
         preprocessor, matrix, options = self._fit_columns(X, y, sample_weight, groups)
         machine = self._machine().fit(matrix, y, **options)
-        self._set_fitted(preprocessor_=preprocessor, machine_=machine)
+        self._set_fitted(
+            preprocessor_=preprocessor,
+            machine_=machine,
+            _unfitted=unfitted(self),
+            _fit_seconds=time.perf_counter() - began,
+        )
+        self._table = X
         return self
 
     def predict(self, X: Any) -> AnyArray:
@@ -352,7 +515,7 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
         y : ndarray of shape (n_samples,)
             Members of ``classes_``.
         """
-        return np.asarray(self.machine_.predict(self._prepared(X)))
+        return np.asarray(self._fitted.predict(self._prepared(X)))
 
     def decision_function(self, X: Any) -> Array:
         """Outputs less the threshold, so that 0 is the boundary.
@@ -367,7 +530,7 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
         decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
             For two classes, positive for ``classes_[1]``; for more, the largest wins.
         """
-        return np.asarray(self.machine_.decision_function(self._prepared(X)))
+        return np.asarray(self._fitted.decision_function(self._prepared(X)))
 
     @available_if(_calibrated)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Array:
@@ -383,7 +546,7 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
         p : ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``; rows sum to one.
         """
-        return np.asarray(self.machine_.predict_proba(self._prepared(X)))
+        return np.asarray(self._fitted.predict_proba(self._prepared(X)))
 
     @available_if(_calibrated)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> Array:
@@ -399,7 +562,7 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
         log_p : ndarray of shape (n_samples, n_classes)
             In the order of ``classes_``.
         """
-        return np.asarray(self.machine_.predict_log_proba(self._prepared(X)))
+        return np.asarray(self._fitted.predict_log_proba(self._prepared(X)))
 
     def with_rows(self, X: Any, y: Any, sample_weight: Any = None, certify: bool = True) -> Self:
         """The model with rows added after its own, exactly, with the same hyper-parameters.
@@ -422,6 +585,47 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
         """
         machine = self.machine_.with_rows(self._prepared(X), y, sample_weight, certify)
         return self._of(machine)
+
+    def predict_set(
+        self, X: Any, coverage: float = 0.9, class_conditional: bool = False
+    ) -> AnyArray:
+        """Conformal prediction set for each row: the classes that it may belong to.
+
+        The models are those of `evaluate`, which has to be called first.
+
+        Parameters
+        ----------
+        X : table as in `fit`
+            New rows.
+        coverage : float, default=0.9
+            Nominal share of new rows whose class is in their set, between 0 and 1.
+        class_conditional : bool, default=False
+            Whether each class, even a rare one, has that share. The sets get larger.
+
+        Returns
+        -------
+        sets : ndarray of bool, of shape (n_samples, n_classes)
+            Columns as in ``classes_``. A set of several classes means that the row may belong to
+            any of them; an empty one, that it is typical of none.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            Before `evaluate`.
+        ValueError
+            As of `KernelClassifier.predict_set`.
+        """
+        check_is_fitted(self)
+        nested = None if self._is_plain else self._evaluation("predict_set")._nested
+        if nested is None or not nested.whole:
+            return self.machine_.predict_set(self._prepared(X), coverage, class_conditional)
+        self.machine_._check_coverage(coverage, class_conditional)
+        F = np.stack([one._outputs_on(X) for one in nested.machines], axis=1)
+        step = max(1, _NUMBERS // (F[0].size // F.shape[1] * len(nested.rows)))
+        parts = [slice(start, start + step) for start in range(0, len(F), step)]
+        blocks = ((rows, F[rows][:, nested.units.own]) for rows in parts)
+        residuals = nested.held_out.residuals
+        return self.machine_._sets(len(F), residuals, blocks, coverage, class_conditional)
 
     def at_prevalence(self, prevalence: Any) -> PrevalenceClassifier:
         """The model for a population in which classes have other shares.
@@ -465,6 +669,28 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
     def held_out_(self) -> HeldOut:  # type: ignore[override]
         """Outputs of models without each unit."""
         return self.machine_.held_out_
+
+    def _scores_of_fit(self) -> Scores:
+        if self._own_scores is None:
+            self._own_scores = self.machine_._scores_of_fit()
+        return self._own_scores
+
+    def _scored(self, nested: Nested | None) -> Scores:
+        return self.machine_._scored(nested)
+
+    def _labels_of_rows(self) -> AnyArray:
+        return np.asarray(self.classes_[class_indices(self.machine_.loo_.y)])
+
+    def _held_out_values(self, X: Any) -> Array:
+        return with_ties(self._outputs_on(X), self.machine_._tie)
+
+    def _decided_by(
+        self, models: Sequence[Any], outer: Units, outputs: Array
+    ) -> list[Decided] | None:
+        return [
+            Decided.of(out, outputs[out], one.threshold_, one.calibrator_, one.machine_._tie)
+            for one, out in zip(models, outer.tested_by, strict=True)
+        ]
 
     def _machine(self) -> CandidatesClassifier:
         names = CandidatesClassifier._get_param_names()
@@ -592,6 +818,7 @@ feature_names_in_
         MemoryError
             If the kernel matrix, with arrays of its size beside it, takes more memory than is free.
         """
+        began = time.perf_counter()
         preprocessor, matrix, options = self._fit_columns(X, y, sample_weight, groups)
         machine, targets = self._machine(), _numbers(y)
         weight = checked_sample_weight(sample_weight, len(targets))
@@ -603,8 +830,15 @@ feature_names_in_
         name = min(errors, key=errors.__getitem__) if errors else names[0]
         z = _transformed(name, targets, weight)
         machine.fit(matrix, z, **options)
-        self._set_fitted(preprocessor_=preprocessor, machine_=machine)
-        self.transform_, self.transforms_ = name, errors
+        self._set_fitted(
+            preprocessor_=preprocessor,
+            machine_=machine,
+            transform_=name,
+            transforms_=errors,
+            _unfitted=unfitted(self),
+            _fit_seconds=time.perf_counter() - began,
+        )
+        self._table = X
         self._set_predictions(targets)
         return self
 
@@ -622,7 +856,7 @@ feature_names_in_
         y : ndarray of shape (n_samples,) or (n_samples, n_targets)
             In units of the targets.
         """
-        outputs = self.machine_.predict(self._prepared(X))
+        outputs = self._fitted.predict(self._prepared(X))
         return _means(self._transform, outputs, self.machine_.held_out_)
 
     def with_rows(self, X: Any, y: Any, sample_weight: Any = None, certify: bool = True) -> Self:
@@ -657,6 +891,77 @@ feature_names_in_
             )
         z = self._transform.forward(y)
         return self._of(self.machine_.with_rows(X, z, sample_weight, certify))
+
+    def predict_interval(self, X: Any, coverage: float = 0.9, method: str = "plus") -> Array:
+        """Prediction interval for each row, from models that leave out training rows.
+
+        The models are those of `evaluate`, which has to be called first. The ends are those of
+        intervals on the transformed scale, transformed back.
+
+        Parameters
+        ----------
+        X : table as in `fit`
+            New rows.
+        coverage : float, default=0.9
+            Nominal share of new targets inside, between 0 and 1.
+        method : {"plus", "minmax", "scaled"}, default="plus"
+            As for `KernelRegressor.predict_interval`, on the transformed scale. Only "plus" takes
+            models that were fitted anew without each fold; the others need
+            ``evaluate(nested=False)``.
+
+        Returns
+        -------
+        intervals : ndarray of shape (n_samples, 2) or (n_samples, n_targets, 2)
+            Lower and upper ends, in units of the targets.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            Before `evaluate`.
+        ValueError
+            As of `KernelRegressor.predict_interval`.
+
+        Notes
+        -----
+        The promise of `KernelRegressor.predict_interval` holds here too, since an increasing
+        transform moves no target into or out of an interval. After nested scores, residuals of
+        different transforms are each compared under their own model, as in [RSC20].
+        """
+        check_is_fitted(self)
+        check_known(method, "method", METHODS)
+        nested = None if self._is_plain else self._evaluation("predict_interval")._nested
+        if nested is None or not nested.whole or method != "plus":
+            ends = self.machine_.predict_interval(self._prepared(X), coverage, method)
+            return np.asarray(self._transform.inverse(ends))
+        required_rank(coverage, len(nested.rows))  # an error before any work
+        lower, upper = np.empty((2, _num_samples(X), *nested.held_out.y.shape))
+        for out, one in zip(nested.units.tested_by, nested.machines, strict=True):
+            f = one._outputs_on(X)[:, None]
+            lower[:, out] = one._transform.inverse(f - one._distances)
+            upper[:, out] = one._transform.inverse(f + one._distances)
+        return intervals_of_ends(lower, upper, coverage)
+
+    def _scores_of_fit(self) -> Scores:
+        if self._own_scores is None:
+            in_folds, y = self._in_folds, self.held_out_
+            if in_folds is not None:  # of candidates: predictions in units of the target
+                held_out = HeldOut(*(each[in_folds.rows] for each in y))
+                in_folds = replace(in_folds, held_out=held_out)
+            self._own_scores = self._scored(in_folds)
+        return self._own_scores
+
+    def _labels_of_rows(self) -> AnyArray:
+        return self.held_out_.y
+
+    def _held_out_values(self, X: Any) -> Array:
+        return self.predict(X)
+
+    def _keep_distances(self, X: Any, y: AnyArray) -> None:
+        self._distances = np.abs(self._transform.forward(y) - self._outputs_on(X))
+
+    @property
+    def _is_plain(self) -> bool:
+        return super()._is_plain and self.transform_ == "none" and not self.transforms_
 
     def _of(self, machine: Regressor) -> Self:
         one = super()._of(machine)

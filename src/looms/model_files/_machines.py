@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import is_regressor
 
 from looms._typing import AnyArray
 from looms.calibration._beta import Beta
@@ -79,8 +80,8 @@ def _together(owner: Any, n: int) -> None:
 def _machines_of_folds(owner: Any, weight: AnyArray) -> tuple[Any, ...]:
     """Machines chosen without each fold, if any; checks that these, and scores, are of all rows
     fitted."""
-    later, seed = owner._unfitted, "_outer_seed" in vars(owner) or "C_" in vars(owner)
-    proper = later is None or (type(later) is type(owner) and seed)
+    later, seed = owner._unfitted, {"_outer_seed", "C_", "machine_"} & {*vars(owner)}
+    proper = later is None or (type(later) is type(owner) and bool(seed))
     require(proper, "_unfitted is another machine")
     evaluated = [one for one in (owner._nested_scores, owner._own_scores) if one is not None]
     rows, machines = np.flatnonzero(weight), ()
@@ -145,17 +146,21 @@ def least_squares(machine: Any) -> None:
             numbers(machine, "candidate_weights_", n_candidates)
 
 
-def transformed(machine: Any) -> None:
-    inner = machine.machine_
+def tabular(model: Any) -> None:
+    inner, weight = model.machine_, model.machine_.fit_weight_
     require("members_" in vars(inner), "machine_ is not fitted")
-    require(machine.transform_ in TARGET_TRANSFORMS, "transform_ is not known")
-    require(inner.n_features_in_ == machine.n_features_in_, "machine_ is of other features")
-    shape = inner.loo_.y.shape
-    for name in ("loo_", "held_out_"):
-        _held_out(machine, name, shape)
-    numbers(machine, "_repeated", None, int(np.count_nonzero(inner.fit_weight_)))
-    same = {type(one) for one in _machines_of_folds(machine, inner.fit_weight_)} <= {type(machine)}
-    require(same, "folds are not of such machines")
+    before = model.preprocessor_
+    n_features = model.n_features_in_ if before is None else len(before.get_feature_names_out())
+    require(n_features == inner.n_features_in_, "machine_ is of other features")
+    models = [] if model._is_plain else _machines_of_folds(model, weight)
+    same = {type(one) for one in models} <= {type(model), tuple}  # of members: of machine_
+    require(same, "folds are not of such models")
+    if is_regressor(model):
+        require(model.transform_ in TARGET_TRANSFORMS, "transform_ is not known")
+        for name in ("loo_", "held_out_"):
+            _held_out(model, name, inner.loo_.y.shape)
+        shape = model.held_out_.y.shape[1:]
+        numbers(model, "_repeated", None, int(np.count_nonzero(weight)), *shape)
 
 
 def certificate(certificate: Any) -> None:

@@ -34,7 +34,6 @@ ADMITTED: dict[str, set[str]] = {
     "ListNode": {
         "builtins.list",
         "looms.selection._candidates.Candidates",
-        "looms.selection._target_transforms.TransformCandidates",
     },
     "TupleNode": {"builtins.tuple"},
     "SetNode": {"builtins.set"},

@@ -17,12 +17,11 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from looms.estimators._base import ScoredMachine
+from looms.estimators._scored import ScoredMachine
 from looms.model_files import _machines as machines
 from looms.model_files import _transformers as transformers
 from looms.model_files._values import is_of, require, type_name
 from looms.selection._candidates import Candidates
-from looms.selection._target_transforms import TransformCandidates
 
 #: Attributes of transformers of scikit-learn, besides their parameters and those of every
 #: estimator; the version is removed again on reading.
@@ -56,7 +55,8 @@ _CHECKS: dict[str, Callable[[Any], None]] = {
     "looms.estimators._kernel_regressor.KernelRegressor": machines.least_squares,
     "looms.estimators._nonconformity.NonconformityClassifier": machines.scored,
     "looms.estimators._svc_cv.SVCCV": machines.support_vector_machine,
-    "looms.estimators._transformed_target.TransformedTargetRegressorCV": machines.transformed,
+    "looms.estimators._tabular.TabularClassifier": machines.tabular,
+    "looms.estimators._tabular.TabularRegressor": machines.tabular,
     "looms.estimators._svm_grid.SVMGrid": machines.grid,
     "looms.kernels._base.Product": machines.composite,
     "looms.kernels._base.Sum": machines.composite,
@@ -102,7 +102,6 @@ _OTHERS = {
     "looms.selection._candidates": "Candidate",
     "looms.selection._objective": "HyperPrior",
     "looms.selection._nested": "Setting",
-    "looms.selection._target_transforms": "TransformCandidate",
     "looms.selection._tuning": "BoundMet Tuning",
     "looms.threshold": "BalancedError Cost FBeta Precision Recall",
 }
@@ -143,7 +142,7 @@ def _class(name: str) -> Any:
     return getattr(import_module(module), kind)
 
 
-_CONTAINERS = (list, tuple, set, Candidates, TransformCandidates)
+_CONTAINERS = (list, tuple, set, Candidates)
 _PLAIN = (str, int, float, bool, type(None), slice, np.generic, np.dtype)
 _SPARSE = (sparse.csr_array, sparse.csr_matrix)
 #: Attributes that hold a type or a function, which the check of their owner knows.

@@ -21,7 +21,6 @@ from looms.estimators import (
     CandidatesRegressor,
     KernelClassifier,
     KernelRegressor,
-    TransformedTargetRegressorCV,
 )
 from looms.estimators._estimator_member import EstimatorMember
 from looms.kernels._samples import dense
@@ -35,7 +34,7 @@ def register_converters() -> None:
     """Teach skl2onnx the machines of looms.
 
     ``skl2onnx.to_onnx`` then converts `KernelClassifier` and `KernelRegressor`, models of
-    candidates (also stacks), `TransformedTargetRegressorCV` and `SVCCV`, alone and in
+    candidates (also stacks), and `SVCCV`, alone and in
     pipelines. Classifiers have the options of scikit-learn's classifiers: ``zipmap``,
     ``output_class_labels``, ``nocl`` and
     ``raw_scores`` (`decision_function`; for two classes one column each, the first negated).
@@ -78,7 +77,6 @@ def register_converters() -> None:
     label = _classifier_shapes, _convert_classifier, of_classes
     for machine, (shapes, convert, options) in {
         **dict.fromkeys((KernelRegressor, CandidatesRegressor), number),
-        TransformedTargetRegressorCV: (_regressor_shapes, _convert_transformed, precision),
         **dict.fromkeys((KernelClassifier, CandidatesClassifier, SVCCV), label),
     }.items():
         name = f"Looms{machine.__name__}"

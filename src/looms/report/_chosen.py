@@ -74,9 +74,8 @@ def chosen(model: Model) -> dict[str, Any]:
         "members": members,
         "transform": model.transform,
         "transforms": [
-            {name: getattr(one, name) for name in ("name", "error", "log_likelihood")}
-            | {"chosen": one.name == model.transform}
-            for one in model.transforms
+            {"name": name, "error": error, "chosen": name == model.transform}
+            for name, error in model.transforms.items()
         ],
         "parameters": [
             {

@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array, Matrix
 from looms.diagnostics import loo_margins
-from looms.estimators._base import scores_of
 from looms.estimators._in_pipelines import machine_of, parts_of
+from looms.estimators._scored import scores_of
 from looms.held_out import HeldOut
 from looms.kernels import Kernel, Weighted
 from looms.kernels._hyperparameters import Hyperparameter
@@ -118,7 +118,7 @@ class Model:
         self.tuning: Tuning | None = tuning if tuning and tuning.history else None
         self.prior: bool | None = own("prior")
         self.transform: str | None = getattr(whole, "transform_", None)
-        self.transforms: list[Any] = [] if self.transform is None else whole.candidates_
+        self.transforms: dict[str, float] = getattr(whole, "transforms_", {})
 
         self.has_weight: AnyArray = np.asarray(self.held_out.sample_weight > 0)
         self.n_with_weight = int(np.count_nonzero(self.has_weight))

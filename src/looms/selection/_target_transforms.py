@@ -10,9 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from looms import _html
 from looms._typing import Array
-from looms._words import count, with_error
 from looms.held_out import HeldOut
 
 _NUMBERS = 1 << 20  # in an array of a block
@@ -27,21 +25,18 @@ class TargetTransform:
     ----------
     least : smallest target allowed; inverses are never below it.
     forward, inverse : g, and its inverse, which treats values below the range of g as its end.
-    log_derivative : log g'(y).
     """
 
     least: float
     forward: Callable[[Array], Array]
     inverse: Callable[[Array], Array]
-    log_derivative: Callable[[Array], Array]
 
-    def takes(self, y: Array, density: bool = False) -> bool:
-        """True if the function is finite for all targets, and its derivative too if ``density``."""
+    def takes(self, y: Array) -> bool:
+        """True if the function is finite for all targets."""
         if y.min() < self.least:
             return False
         with np.errstate(divide="ignore"):
-            values = [self.forward(y)] + density * [self.log_derivative(y)]
-        return bool(np.isfinite(values).all())
+            return bool(np.isfinite(self.forward(y)).all())
 
 
 def _bounded_exp(z: Array) -> Array:
@@ -50,48 +45,11 @@ def _bounded_exp(z: Array) -> Array:
 
 #: By name, the simplest first.
 TARGET_TRANSFORMS = {
-    "none": TargetTransform(-np.inf, np.array, np.array, np.zeros_like),
-    "sqrt": TargetTransform(
-        0.0,
-        np.sqrt,
-        lambda z: np.maximum(z, 0.0) ** 2,
-        lambda y: -np.log(2.0 * np.sqrt(y)),
-    ),
-    "log": TargetTransform(0.0, np.log, _bounded_exp, lambda y: -np.log(y)),
-    "log1p": TargetTransform(
-        0.0,
-        np.log1p,
-        lambda z: np.maximum(_bounded_exp(z) - 1.0, 0.0),
-        lambda y: -np.log1p(y),
-    ),
+    "none": TargetTransform(-np.inf, np.array, np.array),
+    "sqrt": TargetTransform(0.0, np.sqrt, lambda z: np.maximum(z, 0.0) ** 2),
+    "log": TargetTransform(0.0, np.log, _bounded_exp),
+    "log1p": TargetTransform(0.0, np.log1p, lambda z: np.maximum(_bounded_exp(z) - 1.0, 0.0)),
 }
-
-
-@dataclass(frozen=True)
-class TransformCandidate:
-    """Held-out figures of a transform.
-
-    Attributes
-    ----------
-    name : name of the transform.
-    error : root mean square error of the means, or mean absolute error of the medians.
-    log_likelihood : mean log density of the targets.
-    """
-
-    name: str
-    error: float
-    log_likelihood: float
-
-
-class TransformCandidates(list[TransformCandidate]):
-    """Candidates in the order in which they were tried; a notebook shows them as a table."""
-
-    def _repr_html_(self) -> str:
-        rows = [
-            (each.name, with_error(each.error), with_error(each.log_likelihood)) for each in self
-        ]
-        head = ["transform", "error, less is better", "log-likelihood, more is better"]
-        return _html.table(head, rows, count(len(self), "candidate"))
 
 
 def smeared_means(transform: TargetTransform, outputs: Array, held_out: HeldOut) -> Array:
@@ -135,39 +93,3 @@ def means_without_own(transform: TargetTransform, outputs: Array, held_out: Held
     own = weight * transform.inverse(outputs + held_out.residuals)
     rest = total * smeared_means(transform, outputs, held_out) - own
     return np.asarray(rest / (total - weight))
-
-
-def log_likelihood(transform: TargetTransform, y: Array, held_out: HeldOut) -> float:
-    r"""Mean log density of the held-out targets, with normal residuals on the transformed scale.
-
-    .. math:: \frac{\sum_i w_i \left[ \log g'(y_i) - r_i^2 / (2 s^2) \right]}{\sum_i w_i}
-              - \frac{\log(2 \pi s^2)}{2}, \qquad s^2 = \frac{\sum_i w_i r_i^2}{\sum_i w_i}
-
-    The derivative brings densities of all transforms to the scale of the target [BC64].
-
-    Parameters
-    ----------
-    y : (n,) targets.
-    held_out : on the transformed scale.
-
-    Returns
-    -------
-    value : per unit of weight; infinite if the derivative is, as for "sqrt" at zero.
-
-    Examples
-    --------
-    >>> y = np.array([1.0, 4.0, 9.0, 16.0])
-    >>> by_root = HeldOut(np.sqrt(y), np.sqrt(y) + [0.1, -0.1, 0.1, -0.1])
-    >>> plain = HeldOut(y, by_root.outputs**2)
-    >>> values = [log_likelihood(TARGET_TRANSFORMS["none"], y, plain)]
-    >>> values.append(log_likelihood(TARGET_TRANSFORMS["sqrt"], y, by_root))
-    >>> values[0] < values[1]
-    True
-    """
-    weight = held_out.sample_weight
-    share = weight / weight.sum()
-    used = weight > 0
-    variance = float(share @ held_out.residuals**2)
-    with np.errstate(divide="ignore"):
-        jacobian = share[used] @ transform.log_derivative(y[used])
-        return float(jacobian - 0.5 * np.log(2.0 * np.pi * variance) - 0.5)

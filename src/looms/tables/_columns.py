@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -98,9 +98,9 @@ def rows(X: Any) -> Any:
     return X.astype(object) if X.dtype.kind in "US" else X
 
 
-def check_names(names: Sequence[str], X: Any) -> None:
+def check_names(names: Sequence[str], given: Iterable[object]) -> None:
     """ValueError if a table lacks columns; it names them, and what is most like the first."""
-    there = {str(name) for name in X.columns}
+    there = {str(name) for name in given}
     absent = [name for name in names if name not in there]
     if absent:
         alike = difflib.get_close_matches(absent[0], sorted(there), 1)

@@ -51,9 +51,10 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         share one feature, which is also that of values that `fit` did not meet; otherwise such a
         value is zero in all features of its column.
     kinds : dict of str to str, default=None
-        ``kinds_`` of columns for which they are known; those of the others are found. For refits to
-        some of the rows of a table, give those of the whole: if its only cell that is no date is
-        not among these rows, the column would be one of dates, and that cell refused.
+        The columns to use, each with its kind, as in ``kinds_``; by default all are used, and their
+        kinds found. For refits to some of the rows of a table, ``kinds_`` of the whole: if the only
+        cell of a column that is no date is not among these rows, it would be a column of dates, and
+        that cell refused.
 
     Attributes
     ----------
@@ -213,23 +214,21 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             return self._fit_sparse(X)
         X = rows(X)
         names = names_in(X)
-        self.n_features_in_ = X.shape[1]
-        if names is not None:
-            self.feature_names_in_ = np.array(names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-        places: Sequence[Any] = range(X.shape[1]) if names is None else names
-        called = [f"x{k}" for k in places] if names is None else names
-        columns = dict(zip(called, columns_of(X, places), strict=True))
+        called = [f"x{k}" for k in range(X.shape[1])] if names is None else names
         given = self._given(called)
+        chosen = list(given) or called
+        places = chosen if names is not None else [int(name[1:]) for name in chosen]
+        columns = dict(zip(chosen, columns_of(X, places), strict=True))
         read = {name: read_column(of, name, given.get(name)) for name, of in columns.items()}
-        self.kinds_ = {name: of.kind for name, of in read.items() if of.kinds}
-        if not self.kinds_:
+        kinds = {name: of.kind for name, of in read.items() if of.kinds}
+        if not kinds:
             of_one = " in its one sample" if X.shape[0] == 1 else ""
             raise ValueError(
                 f"no column of the table has two different values{of_one}: there is nothing to "
                 "learn from"
             )
+        self._set_columns(X.shape[1], names)
+        self.kinds_ = kinds
         self._found = [tuple(remark) for remark in remarks_on(columns, read)]
         parts = self._joined({name: read[name].values for name in self.kinds_}, X.shape[0])
         self._fit_steps(parts)
@@ -240,21 +239,25 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         }
         return parts
 
+    def _set_columns(self, n: int, names: list[str] | None) -> None:
+        self.n_features_in_ = n
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
     def _given(self, names: Sequence[str]) -> Mapping[str, Kind]:
-        """``kinds``, checked."""
+        """``kinds``, checked against the names of the columns."""
         given = self.kinds or {}
         for name, kind in given.items():
             check_known(kind, f"kind of {name!r}", KINDS)
-            if name not in names:
-                raise ValueError(f"kinds has {name!r}, which is no column of the table")
+        check_names(list(given), names)
         return given
 
     def _fit_sparse(self, X: Matrix) -> Matrix:
         columns = SparseColumns()
         kept = columns.fit_transform(X)
-        self.n_features_in_ = columns.n_features_in_
-        if hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
+        self._set_columns(columns.n_features_in_, None)
         self.kinds_, self.ranges_, self._found = {}, {}, []
         self._steps = {"columns": columns, "scale": MaxAbsScaler().fit(kept)}
         return kept
@@ -294,7 +297,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         named = getattr(self, "feature_names_in_", None)
         places: Sequence[Any] = list(self.kinds_)
         if named is not None and names_in(X) is not None:
-            check_names(places, X)
+            check_names(places, X.columns)
         else:
             validate_data(self, X, reset=False, skip_check_array=True)
             order = {name: k for k, name in enumerate(named)} if named is not None else {}

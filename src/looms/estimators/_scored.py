@@ -1,0 +1,246 @@
+"""Machines that are scored by held-out predictions: `evaluate`, and what it keeps."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from looms._checks import check_flag
+from looms._scores import ValuesAndErrors, number_scores
+from looms._typing import AnyArray, Array, Matrix
+from looms.blocks import RowBlocks
+from looms.estimators._metrics import as_scorers, judged
+from looms.held_out import HeldOut
+from looms.kernels._samples import as_matrix
+from looms.scores import Scores, kind_of_nested, kind_of_units
+from looms.selection._decisions import Decisions
+from looms.selection._nested import Nested
+from looms.units import Units
+
+
+class ScoredMachine(BaseEstimator):  # type: ignore[misc]
+    """Base class of the machines with scores from held-out predictions."""
+
+    #: Attributes that are made from others when they are needed; neither pickled nor saved.
+    _made_again: ClassVar[tuple[str, ...]] = ()
+    #: Predictions of candidates that the fit tuned without each fold, to compare them.
+    _in_folds: Nested | None = None
+    #: Unfitted machine with the parameters of the fit, whose choice can be repeated.
+    _unfitted: Any = None
+    #: Wall time of the fit, in seconds.
+    _fit_seconds: float = 0.0
+    #: What `evaluate` returned, nested and not, until the next fit.
+    _nested_scores: Scores | None = None
+    _own_scores: Scores | None = None
+
+    def evaluate(self, *, nested: bool = True, metrics: Any = None) -> Scores:
+        """Scores of held-out predictions, with standard errors.
+
+        For classes "error", "ber" (the mean over classes of the error rate), "auc" and, with
+        probabilities, "log_loss"; for numbers "rmse", "mae" and "r2".
+
+        Parameters
+        ----------
+        nested : bool, default=True
+            Whether the whole choice is repeated without the rows that are scored: without each of
+            ten folds (five after several candidates in folds), or of as many as the rarest class
+            has samples, or groups, or of three to ten folds of a splitter `cv`. That takes as many
+            fits, which `joblib.parallel_config` runs in parallel. A grid on all samples, each of
+            them in one of three folds or more, repeats the choice in closed form without every
+            sample, group or fold, for four times the time of the grid and 3 n² numbers in memory
+            for each class of several. With given hyper-parameters there is no choice, and
+            leave-one-out is as honest. With False the held-out predictions of the fit are scored,
+            by which the machine may have been tuned: ``optimistic`` tells.
+        metrics : str, callable or list of these, default=None
+            Names of scorers of scikit-learn, or metrics of ``(y_true, y_pred)``, in the place of
+            the scores above. They judge the held-out predictions, all together, and of scorers
+            greater is better. They have no standard errors.
+
+        Returns
+        -------
+        scores : looms.scores.Scores
+            A mapping from names to values. It is kept with the machine, also in its files, until
+            the next fit, and so are the models of nested scores, which intervals and sets take.
+
+        Raises
+        ------
+        ValueError
+            If there are too few rows, or groups, for outer folds, or the machine cannot repeat its
+            choice, as after `without`.
+
+        Warns
+        -----
+        UserWarning
+            If the fits will take more than a minute.
+
+        Notes
+        -----
+        "auc" compares two rows under one machine that has seen neither: leave-pair-out. `SVCCV`,
+        machines that were tuned in folds, and those that were fitted to rows in blocks compare rows
+        within the folds, or within ten folds made for this, whose outputs the other scores of the
+        latter are of as well; "auc" is then NaN if some class has fewer than three rows, or groups.
+        Without refits, a least-squares machine takes n³ flops, and keeps the n² numbers that
+        intervals need, though not in copies and files; a grid keeps as many for each of its points
+        that was chosen without some unit.
+        """
+        check_is_fitted(self)
+        check_flag("nested", nested)
+        scorers = None if metrics is None else as_scorers(metrics)
+        scores = self._nested_anew() if nested and self._was_tuned else self._scores_of_fit()
+        self._keep_models(scores)
+        return scores if scorers is None else judged(scores, scorers, self._labels_or_none)
+
+    def _nested_anew(self) -> Scores:
+        """Scores of choices that are repeated without each fold; those of before, if any."""
+        if self._nested_scores is None:
+            if self._tuned_before:
+                raise ValueError(
+                    "The hyper-parameters were chosen before rows were removed or added, and that "
+                    "choice cannot be repeated: fit the self-tuning machine anew to these rows, or "
+                    "use evaluate(nested=False), whose scores are optimistic."
+                )
+            if self._unfitted is None:
+                raise ValueError(
+                    "The fit has used up cv, an iterator of folds: give a list of them, or use "
+                    "evaluate(nested=False)."
+                )
+            self._nested_scores = self._scored(self._chosen_anew())
+        return self._nested_scores
+
+    def _scores_of_fit(self) -> Scores:
+        """Scores of the held-out predictions of the fit; those of before, if any."""
+        if self._own_scores is None:
+            self._own_scores = self._scored(self._in_folds)
+        return self._own_scores
+
+    def _evaluation(self, method: str) -> Scores:
+        """What `evaluate` returned, nested if it was; NotFittedError before that."""
+        scores = self._own_scores if self._nested_scores is None else self._nested_scores
+        if scores is None:
+            raise NotFittedError(
+                f"{method} takes the models of evaluate(): call that first, or "
+                "evaluate(nested=False)."
+            )
+        return scores
+
+    def _as_scores(
+        self, pairs: ValuesAndErrors, decisions: Decisions | None, nested: Nested | None
+    ) -> Scores:
+        """Scores by name, with what they are of."""
+        machine, (y, outputs, weight) = self._kernel_machine(), self.held_out_
+        rows, outputs = np.flatnonzero(machine.fit_weight_), outputs.copy()
+        if decisions is not None:
+            outputs[rows] = decisions.outputs
+        elif nested is not None:
+            outputs[rows] = nested.held_out.outputs
+        optimistic = nested is None and self._was_tuned
+        if nested is None:
+            kind = kind_of_units(machine._scored_units, optimistic=optimistic)
+        else:
+            kind = kind_of_nested(nested, getattr(machine, "candidate_weights_", None) is not None)
+        held_out = HeldOut(y, outputs, weight)
+        return Scores(pairs, kind, optimistic, held_out, rows, decisions, nested)
+
+    def _checked_new_data(self, X: Any) -> Matrix:
+        check_is_fitted(self)
+        if isinstance(X, RowBlocks):
+            if X.shape[1] != self.n_features_in_:
+                raise ValueError(
+                    f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
+                    f"{self.n_features_in_} features as input."
+                )
+            return X
+        X = validate_data(
+            self, X, accept_sparse="csr", accept_large_sparse=False, dtype=np.float64, reset=False
+        )
+        return as_matrix(X)
+
+    def _set_fitted(self, **attributes: Any) -> None:
+        """Set fitted attributes, all at once: a fit that failed before changed none of them."""
+        for name in (*self._made_again, "_nested_scores", "_own_scores"):
+            self.__dict__.pop(name, None)
+        self.__dict__.update(attributes)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """State without what can be made again from it."""
+        state = super().__getstate__()
+        return {name: value for name, value in state.items() if name not in self._made_again}
+
+    held_out_: HeldOut
+
+    @abstractmethod
+    def _scored(self, nested: Nested | None) -> Scores:
+        """Scores of choices made without each row, or of the held-out predictions of the fit."""
+
+    @property
+    @abstractmethod
+    def _was_tuned(self) -> bool:
+        """True if hyper-parameters were chosen by the held-out predictions of the fit."""
+
+    @property
+    def _tuned_before(self) -> bool:
+        """True if they were chosen for other rows, so that the choice cannot be repeated."""
+        return False
+
+    @property
+    def _labels_or_none(self) -> AnyArray | None:
+        """The classes; None for numbers."""
+        return getattr(self, "classes_", None)
+
+    @abstractmethod
+    def _keep_models(self, scores: Scores) -> None:
+        """Keep in memory the models of some scores that neither pickles nor files hold."""
+
+    @abstractmethod
+    def _kernel_machine(self) -> Any:
+        """The kernel machine that it is, or that it holds; NotFittedError if that is not made."""
+
+    def _check_parameters(self) -> None:
+        """ValueError or TypeError for parameters that no rows could mend."""
+
+    @abstractmethod
+    def _chosen_anew(self) -> Nested:
+        """Predictions by machines that were chosen without the rows; ValueError if too few."""
+
+    def _holding_out(self, units: Units) -> Self:
+        """An unfitted machine with the same parameters, which is tuned by other units."""
+        machine: Self = clone(self).set_params(cv=units.codes)
+        return machine
+
+
+class ScoredRegressor(RegressorMixin, ScoredMachine):  # type: ignore[misc]
+    """Base class of the regressors with scores from held-out predictions."""
+
+    def _scored(self, nested: Nested | None) -> Scores:
+        machine = self._kernel_machine()
+        train = np.flatnonzero(machine.fit_weight_)
+        y, _, weight = (each[train] for each in self.held_out_)
+        outputs = nested.held_out.outputs[None] if nested else self._by_repetition()
+        pairs = number_scores(y, outputs, weight, machine._units.clusters)
+        return self._as_scores(pairs, None, nested)
+
+    @abstractmethod
+    def _by_repetition(self) -> Array:
+        """Held-out predictions of the rows fitted, (n_repetitions, n) or (n_repetitions, n, t).
+
+        NaN where a row is not tested.
+        """
+
+
+def check_parameters(machine: ScoredMachine) -> None:
+    """ValueError or TypeError, as `fit` raises it, for parameters that no rows could mend."""
+    machine._check_parameters()
+
+
+def scores_of(machine: ScoredMachine) -> Scores:
+    """What `evaluate` returned, nested if it was; otherwise the scores that take no refits.
+
+    Models for intervals are not made.
+    """
+    nested = machine._nested_scores
+    return machine._scores_of_fit() if nested is None else nested

@@ -1,0 +1,355 @@
+"""Models of tables: columns prepared inside, and again in every fold that is scored."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from evaluated import evaluated
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import log_loss
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.preprocessing import StandardScaler
+
+import looms
+from looms import KernelClassifier, KernelRegressor, Search, TabularClassifier, TabularRegressor
+from looms.estimators import CandidatesClassifier, CandidatesRegressor
+from looms.model_files import load_model, save_model
+from looms.tables import TablePreprocessor
+
+N, M = 90, 15
+
+
+def made(n, seed):
+    """Columns of numbers with gaps, categories, dates and flags, two classes, and a number."""
+    rng = np.random.default_rng(seed)
+    size, color = rng.normal(size=n), rng.choice(["red", "blue", "green"], n)
+    table = pd.DataFrame(
+        {
+            "size": np.where(rng.random(n) < 0.15, np.nan, size),
+            "color": color,
+            "day": pd.date_range("2021-03-01", periods=n).astype(str),
+            "flag": rng.random(n) < 0.5,
+        }
+    )
+    signal = size + (color == "red") + 0.3 * rng.normal(size=n)
+    return table, np.where(signal > 0.4, "yes", "no"), np.exp(0.5 * signal)
+
+
+TABLE, LABELS, NUMBERS = made(N, 0)
+NEW, *_ = made(M, 1)
+FEW = ["linear", "rbf"]
+
+
+@pytest.fixture(scope="module")
+def classifier():
+    return evaluated(TabularClassifier(FEW).fit(TABLE, LABELS))
+
+
+@pytest.fixture(scope="module")
+def regressor():
+    return evaluated(TabularRegressor(FEW).fit(TABLE, NUMBERS))
+
+
+class TestFit:
+    def test_is_that_of_candidates_on_prepared_columns(self, classifier):
+        before = TablePreprocessor().fit(TABLE)
+        by_hand = CandidatesClassifier(FEW).fit(before.transform(TABLE), LABELS)
+        X = before.transform(NEW)
+        assert_array_equal(classifier.predict_proba(NEW), by_hand.predict_proba(X))
+        assert_array_equal(classifier.predict(NEW), by_hand.predict(X))
+        assert_array_equal(classifier.decision_function(NEW), by_hand.decision_function(X))
+        assert_array_equal(classifier.loo_.outputs, by_hand.loo_.outputs)
+
+    def test_takes_polars_arrays_and_numbers_as_they_are(self, classifier):
+        polars = pytest.importorskip("polars")
+        same = TabularClassifier(FEW).fit(polars.from_pandas(TABLE), LABELS)
+        expected = classifier.predict_proba(NEW)
+        assert_array_equal(same.predict_proba(polars.from_pandas(NEW)), expected)
+        objects = TabularClassifier(FEW).fit(TABLE.to_numpy(dtype=object), LABELS)
+        assert_array_equal(objects.predict_proba(NEW.to_numpy(dtype=object)), expected)
+        X = TablePreprocessor().fit_transform(TABLE)
+        plain = TabularClassifier(["rbf"], preprocess=None).fit(X, LABELS)
+        machine = KernelClassifier().fit(X, LABELS)
+        assert_array_equal(plain.predict_proba(X), machine.predict_proba(X))
+        scaled = TabularClassifier(["rbf"], preprocess=StandardScaler()).fit(X, LABELS)
+        assert_array_equal(scaled.machine_.X_fit_, StandardScaler().fit_transform(X))
+
+    def test_finds_columns_by_name(self, classifier):
+        moved = NEW[["flag", "day", "color", "size"]].assign(other=1)
+        assert_array_equal(classifier.predict_proba(moved), classifier.predict_proba(NEW))
+        with pytest.raises(ValueError, match="color"):
+            classifier.predict(NEW.drop(columns="color"))
+
+    def test_unknown_values_and_new_gaps_tell_nothing(self, classifier):
+        p = classifier.predict_proba(NEW.assign(color="violet", flag=None))
+        assert np.isfinite(p).all()
+        assert_allclose(p.sum(axis=1), 1.0)
+
+    def test_knows_the_columns_of_the_user(self, classifier):
+        assert classifier.feature_names_in_.tolist() == list(TABLE)
+        assert classifier.n_features_in_ == 4
+
+    def test_without_calibration_there_are_no_probabilities(self):
+        model = TabularClassifier(["linear"], calibration=None)
+        assert not hasattr(model, "predict_proba")
+        assert not hasattr(model.fit(TABLE, LABELS), "predict_proba")
+
+    def test_rows_of_weight_zero_do_not_count(self):
+        weight = np.ones(N)
+        weight[60:] = 0
+        odd = TABLE.copy()
+        odd.loc[60:, "size"] = 1e6
+        model = TabularClassifier(["linear"]).fit(odd, LABELS, sample_weight=weight)
+        part = TabularClassifier(["linear"]).fit(TABLE[:60], LABELS[:60])
+        assert_allclose(model.predict_proba(NEW), part.predict_proba(NEW), atol=1e-9)
+
+    def test_candidates_may_be_machines_and_estimators(self):
+        forest = RandomForestClassifier(10, random_state=0)
+        rbf = KernelClassifier("rbf", n_landmarks=20, search=Search("cross_entropy", max_iter=5))
+        model = TabularClassifier([rbf, forest, "linear"]).fit(TABLE, LABELS)
+        assert [str(one.criterion) for one in model.candidates_] == [
+            "cross_entropy",
+            "press",
+            "press",
+        ]
+        best = TabularClassifier([rbf, forest], combine="best").fit(TABLE, LABELS)
+        assert len(best.members_) == 1
+
+    def test_auto_is_four_kernels_and_three_for_sparse_rows(self):
+        sparse = pytest.importorskip("scipy.sparse")
+        X = sparse.random(60, 8, density=0.3, format="csr", random_state=0)
+        y = X.toarray()[:, :3].sum(axis=1) > 0.5
+        assert len(TabularClassifier().fit(X, y).candidates_) == 3
+        assert len(TabularClassifier().fit(X.toarray(), y).candidates_) == 4
+
+    def test_of_many_rows_weights_come_from_held_out_outputs_of_the_fit(self, monkeypatch):
+        monkeypatch.setattr("looms.estimators._selection.MOST_IN_FOLDS", N - 1)
+        model = TabularRegressor(FEW, target="none").fit(TABLE, NUMBERS)
+        X = model.preprocessor_.transform(TABLE)
+        held_out = [KernelRegressor(kernel).fit(X, NUMBERS).loo_.outputs for kernel in FEW]
+        weights = model.machine_.candidate_weights_
+        stacked = weights @ np.array(held_out)
+        assert_allclose(model.held_out_.outputs, stacked)
+        for w in np.linspace(0, 1, 21):
+            other = w * held_out[0] + (1 - w) * held_out[1]
+            assert np.mean((NUMBERS - stacked) ** 2) <= np.mean((NUMBERS - other) ** 2) + 1e-12
+        assert "optimistic" in model.evaluate(nested=False).kind
+
+    @pytest.mark.parametrize(
+        ("parameters", "words"),
+        [
+            ({"candidates": []}, "candidates"),
+            ({"candidates": "rbf"}, "candidates"),
+            ({"candidates": ["gauss"]}, "gauss"),
+            ({"candidates": [KernelRegressor()]}, "KernelClassifier"),
+            ({"combine": "sum"}, "combine"),
+            ({"threshold": 0.0}, "probability"),
+            ({"pos_label": "maybe"}, "pos_label"),
+            ({"preprocess": "some"}, "preprocess"),
+        ],
+    )
+    def test_refuses_what_it_does_not_know(self, parameters, words):
+        with pytest.raises(ValueError, match=words):
+            TabularClassifier(**({"candidates": FEW} | parameters)).fit(TABLE, LABELS)
+
+    def test_a_fit_that_fails_changes_nothing(self, classifier):
+        model = pickle.loads(pickle.dumps(classifier))
+        with pytest.raises(ValueError, match="class"):
+            model.fit(NEW, np.full(M, "yes"))
+        assert_array_equal(model.predict_proba(NEW), classifier.predict_proba(NEW))
+
+
+class TestEvaluate:
+    def test_repeats_everything_without_each_fold(self, classifier):
+        scores = classifier.evaluate()
+        units, rows = scores._nested.units, np.arange(N)
+        p = np.empty((N, 2))
+        for left, out in zip(units, units.tested_by, strict=True):
+            rest = np.delete(rows, left)
+            # Class proportions are those of all rows.
+            factor = np.ones(N)
+            for label in ("no", "yes"):
+                own = label == LABELS
+                factor[own] = own.sum() / own[rest].sum()
+            weight = factor[rest] * (len(rest) / factor[rest].sum())
+            model = TabularClassifier(FEW).fit(TABLE.iloc[rest], LABELS[rest], weight)
+            p[out] = model.predict_proba(TABLE.iloc[out])
+        assert scores["log_loss"] == pytest.approx(log_loss(LABELS, p), rel=1e-6)
+        assert scores["error"] == pytest.approx(np.mean((p[:, 1] > 0.5) != (LABELS == "yes")))
+        assert scores.kind == "nested 5-fold"
+        assert not scores.optimistic
+
+    def test_of_numbers_too(self, regressor):
+        scores = regressor.evaluate()
+        predicted = np.empty(N)
+        for left, out in zip(scores._nested.units, scores._nested.units.tested_by, strict=True):
+            rest = np.delete(np.arange(N), left)
+            model = TabularRegressor(FEW).fit(TABLE.iloc[rest], NUMBERS[rest])
+            predicted[out] = model.predict(TABLE.iloc[out])
+        assert scores["rmse"] == pytest.approx(np.sqrt(np.mean((predicted - NUMBERS) ** 2)))
+
+    def test_of_numbers_as_they_are_is_that_of_the_machine(self):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(60, 3))
+        y = X[:, 0] + 0.1 * X[:, 1] ** 2 + 0.3 * rng.normal(size=60)
+        options = {"target": "none", "preprocess": None}
+        model = TabularRegressor(["rbf"], **options).fit(X, y)
+        assert dict(model.evaluate()) == dict(KernelRegressor().fit(X, y).evaluate())
+        machine = KernelRegressor().fit(X, y)
+        machine.evaluate()
+        assert_array_equal(model.predict_interval(X), machine.predict_interval(X))
+
+    def test_keeps_groups_together(self):
+        groups = np.arange(N) // 3
+        model = TabularClassifier(FEW).fit(TABLE, LABELS, groups=groups)
+        scores = model.evaluate()
+        assert "groups" in scores.kind
+        for rows in scores._nested.units:
+            assert not set(groups[rows]) & set(np.delete(groups, rows))
+
+    def test_of_the_fit_says_what_it_is_of(self, classifier):
+        fitted = pickle.loads(pickle.dumps(classifier))
+        single = TabularClassifier(["rbf"]).fit(TABLE, LABELS)
+        assert "optimistic" in single.evaluate(nested=False).kind
+        assert "5-fold" in fitted.evaluate(nested=False).kind
+
+    def test_needs_the_rows(self):
+        model = TabularClassifier(["linear"]).fit(TABLE, LABELS)
+        copied = pickle.loads(pickle.dumps(model))
+        with pytest.raises(ValueError, match="before the model is saved"):
+            copied.evaluate()
+        assert copied.evaluate(nested=False)["error"] < 0.5
+
+    def test_verbose_tells_candidates_and_folds(self, capsys):
+        model = TabularClassifier(FEW, verbose=1).fit(TABLE, LABELS)
+        assert "candidate 2 of 2: rbf" in capsys.readouterr().err
+        model.evaluate()
+        assert "fold 5 of 5" in capsys.readouterr().err
+
+
+class TestSaved:
+    @pytest.mark.parametrize("kind", ["classifier", "regressor"])
+    def test_models_predict_without_training(self, kind, request, tmp_path, monkeypatch):
+        model, path = request.getfixturevalue(kind), tmp_path / "model.skops"
+        save_model(path, model, {})
+        loaded = load_model(path).model
+
+        def refuse(*_, **__):
+            raise AssertionError("trained")
+
+        for machine in (CandidatesClassifier, CandidatesRegressor, TablePreprocessor):
+            monkeypatch.setattr(machine, "fit", refuse)
+        monkeypatch.setattr("scipy.linalg.lapack.dpotrf", refuse)
+        assert_array_equal(loaded.predict(NEW), model.predict(NEW))
+        assert dict(loaded.evaluate()) == dict(model.evaluate())
+        method = "predict_set" if kind == "classifier" else "predict_interval"
+        assert_array_equal(getattr(loaded, method)(NEW), getattr(model, method)(NEW))
+
+    def test_intervals_ask_for_an_evaluation(self):
+        model = TabularRegressor(["linear"]).fit(TABLE, NUMBERS)
+        with pytest.raises(NotFittedError, match="evaluate"):
+            model.predict_interval(NEW)
+        sets = TabularClassifier(["linear"]).fit(TABLE, LABELS)
+        with pytest.raises(NotFittedError, match="evaluate"):
+            sets.predict_set(NEW)
+
+
+class TestTarget:
+    def test_transform_has_the_smallest_held_out_error(self, regressor):
+        assert regressor.transform_ == min(regressor.transforms_, key=regressor.transforms_.get)
+        assert set(regressor.transforms_) == {"none", "sqrt", "log"}
+
+    @pytest.mark.parametrize("name", ["sqrt", "log", "log1p"])
+    def test_is_transformed_back_by_smearing(self, name):
+        forward = {"sqrt": np.sqrt, "log": np.log, "log1p": np.log1p}[name]
+        back = {"sqrt": lambda z: np.maximum(z, 0) ** 2, "log": np.exp, "log1p": np.expm1}[name]
+        model = TabularRegressor(["rbf"], target=name).fit(TABLE, NUMBERS)
+        by_hand = TabularRegressor(["rbf"], target="none").fit(TABLE, forward(NUMBERS))
+        residuals = by_hand.held_out_.residuals
+        f = by_hand.predict(NEW)
+        means = [np.mean(np.maximum(back(each + residuals), 0)) for each in f]
+        assert_allclose(model.predict(NEW), means, rtol=1e-9)
+
+    def test_held_out_predictions_leave_out_their_own_residual(self):
+        model = TabularRegressor(["rbf"], target="log").fit(TABLE, NUMBERS)
+        _, f, _ = held_out = model.machine_.held_out_
+        for i in (0, 7):
+            others = np.delete(held_out.residuals, i)
+            assert model.held_out_.outputs[i] == pytest.approx(np.mean(np.exp(f[i] + others)))
+
+    def test_of_several_targets_is_none(self):
+        model = TabularRegressor(["linear"]).fit(TABLE, np.column_stack([NUMBERS, NUMBERS**2]))
+        assert (model.transform_, model.transforms_) == ("none", {})
+        assert model.predict(NEW).shape == (M, 2)
+        model.evaluate()
+        assert model.predict_interval(NEW).shape == (M, 2, 2)
+
+    @pytest.mark.parametrize(
+        ("target", "y", "words"),
+        [
+            ("log", NUMBERS - NUMBERS.min(), "target='log' does not admit"),
+            ("cube", NUMBERS, "transform of the target 'cube'"),
+            ("log", np.column_stack([NUMBERS, NUMBERS]), "one target"),
+        ],
+    )
+    def test_refuses_what_the_targets_do_not_admit(self, target, y, words):
+        with pytest.raises(ValueError, match=words):
+            TabularRegressor(["linear"], target=target).fit(TABLE, y)
+
+    def test_counts_are_never_predicted_negative(self):
+        y = np.random.default_rng(0).poisson(1.0, N).astype(float)
+        model = TabularRegressor(["linear"], target=["sqrt", "log1p"]).fit(TABLE, y)
+        assert (model.predict(NEW) >= 0).all()
+        assert set(model.transforms_) == {"sqrt", "log1p"}
+
+
+class TestChanged:
+    def test_without_rows_is_a_fit_of_the_same_columns(self, regressor):
+        fewer = regressor.without([0, 5, 11])
+        assert len(fewer.held_out_.y) == N - 3
+        assert fewer.certify().holds
+        assert_allclose(fewer.held_out_.y, np.delete(NUMBERS, [0, 5, 11]))
+
+    def test_rows_leave_and_come_back(self, classifier):
+        fewer = classifier.without(np.arange(80, N))
+        again = fewer.with_rows(TABLE[80:], LABELS[80:])
+        assert_allclose(
+            again.machine_.loo_.outputs, classifier.machine_.loo_.outputs, rtol=1e-6, atol=1e-8
+        )
+
+    def test_prevalence_moves_probabilities(self, classifier):
+        rare = classifier.at_prevalence({"yes": 0.01})
+        assert (rare.predict_proba(NEW)[:, 1] <= classifier.predict_proba(NEW)[:, 1]).all()
+        share = np.mean(LABELS == "yes")
+        odds = classifier.predict_proba(NEW)[:, 1] / classifier.predict_proba(NEW)[:, 0]
+        expected = odds * (0.01 / share) / (0.99 / (1 - share))
+        p = rare.predict_proba(NEW)
+        assert_allclose(p[:, 1] / p[:, 0], expected, rtol=1e-9)
+
+
+class TestWithScikitLearn:
+    def test_cross_validation_prepares_in_every_fold(self):
+        scores = cross_validate(TabularClassifier(["linear"]), TABLE, LABELS, cv=3)
+        assert len(scores["test_score"]) == 3
+
+    def test_search_and_calibration(self):
+        grid = GridSearchCV(
+            TabularClassifier(["linear"]), {"candidates": [["linear"], ["rbf"]]}, cv=3
+        ).fit(TABLE, LABELS)
+        assert looms.machine_of(grid) is grid.best_estimator_.machine_
+        calibrated = CalibratedClassifierCV(TabularClassifier(["linear"]), cv=3)
+        assert calibrated.fit(TABLE, LABELS).predict_proba(NEW).shape == (M, 2)
+
+    def test_clones_have_all_parameters(self):
+        model = TabularClassifier(FEW, threshold="balanced", pos_label="no", n_jobs=2, verbose=1)
+        assert clone(model).get_params() == model.get_params()
+
+
+def test_parameters_are_few():
+    for kind in (TabularClassifier, TabularRegressor, KernelClassifier, KernelRegressor):
+        assert len(kind._get_param_names()) <= 14
