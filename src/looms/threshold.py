@@ -111,7 +111,7 @@ class FBeta(ThresholdRule):
 class Cost(ThresholdRule):
     """Rule for the lowest expected cost; the loss is the mean cost per sample.
 
-    The positive class of an estimator is ``classes_[1]``, the later label in order.
+    The positive class of an estimator is its ``pos_label``, by default the later label in order.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ class Precision(ThresholdRule):
 
     Parameters
     ----------
-    precision : least precision for the positive class (``classes_[1]`` of an estimator), in (0, 1].
+    precision : least precision for the positive class (``pos_label`` of an estimator), in (0, 1].
 
     Examples
     --------
@@ -177,7 +177,7 @@ class Recall(ThresholdRule):
 
     Parameters
     ----------
-    recall : least recall for the positive class (``classes_[1]`` of an estimator), in (0, 1].
+    recall : least recall for the positive class (``pos_label`` of an estimator), in (0, 1].
 
     Examples
     --------

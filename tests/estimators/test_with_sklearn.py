@@ -94,6 +94,31 @@ def test_parameters_of_kernels_nest():
     assert model.fit(X, LABELS).kernel_.kernel.gamma == 0.25
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_options_of_a_search_nest():
+    model = KernelRegressor("ard", search=Search(max_iter=50))
+    model.set_params(search__max_iter=3)
+    assert model.get_params()["search__max_iter"] == model.search.max_iter == 3
+    copy = clone(model)
+    assert copy.search is not model.search
+    assert copy.search.get_params() == model.search.get_params()
+    assert copy.fit(X, Y).n_iter_ == 3
+    expected = KernelRegressor("ard", search=Search(max_iter=3)).fit(X, Y)
+    assert_array_equal(copy.predict(X), expected.predict(X))
+    with pytest.raises(ValueError, match="Invalid parameter 'rank'"):
+        model.set_params(search__rank=3)
+    assert "search__max_iter" not in KernelRegressor().get_params()
+    options = {name: value for name, value in Search().get_params().items() if name != "tol"}
+    assert Search(**options, tol=0.1).get_params() == Search().get_params()
+
+
+def test_a_fit_leaves_the_search_as_it_is():
+    search = Search("wmw", n_restarts=1)
+    model = KernelClassifier(search=search).fit(X, LABELS)
+    assert model.search is search
+    assert search.get_params() == Search("wmw", n_restarts=1).get_params()
+
+
 def test_grid_search_over_kernel_parameters():
     grid = {"kernel__gamma": [1e-4, 0.3, 50.0], "mu": [1e-2, 1.0]}
     search = GridSearchCV(KernelRegressor(RBF(), mu=1e-3), grid, cv=4).fit(X, Y)

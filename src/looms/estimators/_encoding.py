@@ -73,8 +73,8 @@ class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[mis
     def predict(self, X: Any) -> AnyArray:
         """Class of each sample, by the decision values.
 
-        With ``threshold=None`` it is the class of the largest `predict_proba`. Only a threshold
-        that was given, or set for another purpose, or ``class_weight`` makes them differ.
+        With ``threshold=0.5`` it is the class of the largest `predict_proba`. Only another
+        threshold or ``class_weight`` makes them differ.
 
         Parameters
         ----------

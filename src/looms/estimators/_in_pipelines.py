@@ -214,7 +214,7 @@ def _predicted(model: Any, method: str, X: Any, coverage: float, options: dict[s
     if not hasattr(last, method):
         raise TypeError(
             f"{_ending(model, last)} has no {method}: regressors of looms have intervals, and "
-            "KernelClassifier, KernelClassifier, SVCCV and NonconformityClassifier have sets."
+            "KernelClassifier, SVCCV and NonconformityClassifier have sets."
         )
     for _, step in steps:
         X = step.transform(X)

@@ -120,7 +120,8 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         stay the same while a sample is left out. They also weight the sigmoids, which decide;
         probabilities are those of the classes as they are in the samples.
     selection_weight : "class_weight", dict, "balanced" or None, default="class_weight"
-        As for `KernelClassifier`.
+        Weights of the classes in the criterion, by default those of `class_weight`; they multiply
+        ``sample_weight``. With None the criterion ignores class weights.
     cv : int, str, splitter, iterable, ndarray or None, default=None
         Which samples are held out together: None for each by itself, or each group; otherwise as
         for `KernelClassifier`. The criterion is the mean over repetitions.

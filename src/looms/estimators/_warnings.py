@@ -60,7 +60,7 @@ class BoundWarning(UserWarning):
 class CopiesWarning(UserWarning):
     """Many rows are copies of others, so leaving one out leaves its copies in.
 
-    ``copies="together"`` holds out equal rows together.
+    ``groups=looms.copies.copy_groups(X)`` holds out equal rows together.
 
     Examples
     --------
