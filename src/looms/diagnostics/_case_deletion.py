@@ -236,7 +236,7 @@ def case_deletion(
     ------
     TypeError
         If the model is none of these machines. `influence` takes other classifiers. Of a
-        `TransformedTargetRegressorCV` all is on the scale of the transform.
+        `looms.TabularRegressor` all is on the scale of the transform.
     ValueError
         If the number of names or groups is not the number of samples; if there are fewer than three
         samples or groups; if the criterion is one of classes for a regressor; or if a saved machine
