@@ -11,8 +11,8 @@ What is beside what:
   ``fit_s`` is all of it, ``calibration_s`` what the sigmoid takes of it.
 - selecting: CalibratedClassifierCV(KernelClassifier(calibration=None), cv=5), the same model,
   which selects in every fold. ``selecting_s`` is all of it.
-- fixed: CalibratedClassifierCV(KernelClassifier(..., mu=1e-3), cv=5) with the kernel and mu that ours chose
-  on the whole training part: no selection is repeated. ``fixed_s`` is all of it.
+- fixed: CalibratedClassifierCV(KernelClassifier(..., mu=...), cv=5) with the kernel and mu that
+  ours chose on the whole training part: no selection is repeated. ``fixed_s`` is all of it.
 - ``ours_isotonic`` and ``ours_beta``: the other calibrations of the same leave-one-out outputs.
 
 Claims checked: mean log loss no higher than that of ``selecting``; calibration in less than a tenth

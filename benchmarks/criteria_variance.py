@@ -38,7 +38,7 @@ from _report import RESULTS, write_table
 from matplotlib.figure import Figure
 from sklearn.model_selection import RepeatedStratifiedKFold
 
-from looms import KernelClassifier
+from looms import KernelClassifier, Search
 from looms.criteria import DIFFERENTIABLE
 
 N, N_TEST, SD = 100, 3000, 0.7
@@ -121,7 +121,9 @@ def main() -> None:
                 for held_out, cv in HELD_OUT.items():
                     began = time.process_time()
                     models = [
-                        KernelClassifier(*(kernel, criterion), cv=cv, threshold=0).fit(*sample)
+                        KernelClassifier(
+                            kernel, cv=cv, calibration=None, search=Search(criterion)
+                        ).fit(*sample)
                         for sample in samples
                     ]
                     figures = summary(

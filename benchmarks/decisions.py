@@ -47,7 +47,7 @@ SPLITS.append(("banana", 1))
 MACHINES = {
     "SVCCV()": [SVCCV()],
     'SVCCV(criterion="error")': [
-        SVCCV(criterion="error", threshold=0.0),
+        SVCCV(criterion="error", probability=None),
         SVCCV(criterion="error"),
     ],
     'KernelClassifier("rbf")': [KernelClassifier("rbf")],

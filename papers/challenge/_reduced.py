@@ -79,15 +79,14 @@ class ReducedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         weight = np.ones(len(positive)) if sample_weight is None else np.asarray(sample_weight)
         settling, settled = settled_rows(X, positive, weight > 0)
         rule = self.estimator.threshold
-        machine = clone(self.estimator).set_params(threshold=0.0)
+        machine = clone(self.estimator).set_params(threshold=0.5, calibration=None)
         machine.fit(X, y, np.where(settled, 0.0, weight))
         outputs = machine.loo_.outputs
-        bounds = [outputs[~settled].min(), *([rule] if isinstance(rule, int | float) else [])]
-        floor = float(min(bounds)) - 1.0
+        floor = float(min(outputs[~settled].min(), 0.0)) - 1.0
         loo = HeldOut(machine.loo_.y, np.where(settled, floor, outputs), weight)
-        threshold = 0.0 if rule is None else rule
-        if not isinstance(threshold, int | float):
-            threshold, _ = find_threshold(loo, threshold)
+        threshold = 0.0  # the sign of the output, for a probability of one half
+        if not isinstance(rule, float):
+            threshold, _ = find_threshold(loo, rule)
         self.machine_, self.settling_, self.floor_ = machine, settling, floor
         self.threshold_, self.loo_, self.classes_ = float(threshold), loo, classes
         self.X_fit_, self.n_features_in_ = machine.X_fit_, X.shape[1]

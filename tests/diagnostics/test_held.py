@@ -92,11 +92,12 @@ def test_every_statistic_takes_it():
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("threshold", [None, -0.2, "ber"])
+@pytest.mark.parametrize("threshold", [0.5, 0.3, "balanced"])
 @pytest.mark.slow
 def test_a_threshold_counts_in_the_errors_and_in_nothing_else(threshold):
     X, y = sample()
-    chosen, at_zero = (svccv(threshold=t).fit(X, y) for t in (threshold, 0.0))
+    chosen, at_zero = svccv(threshold=threshold), svccv(probability=None)
+    chosen, at_zero = chosen.fit(X, y), at_zero.fit(X, y)
     assert chosen.threshold_ != 0
     same(deviance(chosen, X, y), deviance(at_zero, X, y))
     found = excess_error(chosen, X, y)
@@ -109,11 +110,11 @@ def test_a_threshold_counts_in_the_errors_and_in_nothing_else(threshold):
 @pytest.mark.slow
 def test_a_threshold_counts_where_the_machine_is_refitted():
     X, y = sample()
-    chosen = make_pipeline(StandardScaler(), svccv(threshold=1.2)).fit(X, y)
+    chosen = make_pipeline(StandardScaler(), svccv(threshold=0.97)).fit(X, y)
     found = excess_error(chosen, X, y, preprocessing="refitted")
     np.testing.assert_array_equal(found.fits.predicted, chosen.predict(X))
     assert (
-        found.fits.predicted != chosen.set_params(svccv__threshold=0.0).fit(X, y).predict(X)
+        found.fits.predicted != chosen.set_params(svccv__threshold=0.5).fit(X, y).predict(X)
     ).any()
 
 

@@ -401,7 +401,6 @@ def test_groups_are_left_out_together(name):
         one = KernelClassifier("linear", mu=0.01 * 40 / 35, calibration=None)
         one = (one if least_squares else clone(machine)).fit(X[~out], y[~out])
         if least_squares:
-            one.set_params(threshold=0.0)
             p = fit_sigmoid(one.decision_function(X[~out]), np.where(labels[~out] == 1, 1, -1))
             p = p.probability(one.decision_function(X))
             p = np.log(np.stack([1 - p, p], axis=1))[np.arange(40), labels]
@@ -438,9 +437,7 @@ def test_an_svccv_of_the_squared_hinge_keeps_its_loss_and_its_choice(classes):
     X, y = X[np.isin(y, classes)][::7, 2:], y[np.isin(y, classes)][::7]
     machine = SVCCV(loss="squared_hinge", param_grid={"gamma": 0.7, "C": 2.0}).fit(X, y)
     fits = left_out_fits(machine, X, y)
-    held = SVCCV(
-        loss="squared_hinge", param_grid={"gamma": 0.7, "C": 2.0}, probability="single", threshold=0
-    )
+    held = SVCCV(loss="squared_hinge", param_grid={"gamma": 0.7, "C": 2.0}, probability="single")
     expected = np.empty((len(y), len(classes)))
     for i, rest in enumerate(~np.eye(len(y), dtype=bool)):
         expected[i] = held.fit(X[rest], y[rest]).predict_log_proba(X[[i]])[0]

@@ -81,7 +81,7 @@ def test_one_class_left_alone_leaves_all():
 def test_given_threshold_and_weights():
     X, y, settled = made()
     weight = np.linspace(1, 2, len(y))
-    model = reduced(threshold=-0.25).fit(X, y, weight)
+    model = reduced().fit(X, y, weight)
     plain = looms.KernelClassifier("linear").fit(X[~settled], y[~settled], weight[~settled])
     assert model.threshold_ == -0.25
     assert model.machine_.mu_ == pytest.approx(plain.mu_, rel=1e-6)

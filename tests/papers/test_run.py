@@ -61,11 +61,12 @@ def nested(data):
 def test_estimator_of_an_experiment(data, weighting):
     pipeline = estimator_of(data, PaperExperiment("wmw", weighting, "cubic"))
     machine = pipeline[-1]
-    assert (machine.kernel, machine.criterion, machine.threshold) == ("cubic", "wmw", "ber")
+    search = machine.search
+    assert (machine.kernel, search.criterion, machine.threshold) == ("cubic", "wmw", "balanced")
     assert machine.class_weight == (None if weighting == "none" else "balanced")
-    assert machine.selection_weight == ("balanced" if weighting == "both" else None)
+    assert search.class_weight == ("balanced" if weighting == "both" else None)
     assert type(machine) is looms.KernelClassifier
-    assert machine.optimizer == "lbfgs"
+    assert search.optimizer == "lbfgs"
     sylva = ChallengeData("sylva", data.X, data.y, "sylva")
     reduced = estimator_of(sylva, PART[0])[-1]
     assert type(reduced) is ReducedClassifier

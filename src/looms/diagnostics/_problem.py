@@ -6,7 +6,6 @@ from the data to set a hyper-parameter is learned once, from all samples.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
@@ -24,10 +23,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from looms._checks import check_known
 from looms._typing import AnyArray, Array
-from looms.estimators import SVCCV, KernelClassifier
+from looms.estimators import SVCCV, CandidatesClassifier, KernelClassifier
+from looms.estimators._encoding import class_weights
 from looms.estimators._in_pipelines import parts_of
-from looms.kernels import Kernel
+from looms.estimators._least_squares import fitted_machine
+from looms.folds import group_numbers
+from looms.kernels._samples import training_rows
 from looms.lssvm.fit import Member
+from looms.units import Units
 
 PREPROCESSING = ("auto", "held", "refitted")
 
@@ -195,17 +198,33 @@ class GivenMembers(KernelClassifier):
         machine.members = self.members
         return machine
 
-    def _given_members(self, kernel: Kernel, mu: float) -> Sequence[Member]:
-        return self.members
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> GivenMembers:
+        """Solve each member anew; no threshold is subtracted, `Problem.threshold` has it."""
+        X, y, weight = self._validated(X, y, sample_weight)
+        classes, labels, targets = self._encoded(y, weight)
+        zeta = weight * class_weights(self.class_weight, labels, classes, weight)
+        train = np.flatnonzero(weight)
+        zeta, Y = zeta[train] * (len(train) / zeta[train].sum()), targets[train]
+        numbers = group_numbers(groups, len(y))
+        units = Units.of(None, y, numbers, classes=True, rows=train)
+        rows = training_rows(X, train, self.members[0].pairwise)
+        fits = [
+            one.fit(one.left_out(rows, Y, zeta, self.fit_intercept), units, Y)
+            for one in self.members
+        ]
+        fitted = fitted_machine(X, weight, targets, [one.weight for one in self.members], fits)
+        self._set_given({"classes_": classes, "units_": units.spread(train, numbers), **fitted})
+        self.threshold_ = 0.0
+        return self
 
 
 @frozen.register
-def _(fitted: KernelClassifier | KernelClassifier) -> Any:
+def _(fitted: KernelClassifier | CandidatesClassifier) -> Any:
     machine = GivenMembers(
         getattr(fitted, "kernel_", "rbf"),
+        mu=1.0,  # of none
         fit_intercept=fitted.fit_intercept,
         class_weight=fitted.class_weight,
-        threshold=0.0,  # `Problem.threshold` has it
         # The sigmoid of T11 serves two classes. The machine's own probabilities are for new
         # samples: calibrated on leave-one-out outputs, they are no likelihood of those it has seen.
         calibration=fitted.calibration if len(fitted.classes_) > 2 else None,
@@ -227,5 +246,5 @@ def _(fitted: SVCCV) -> Any:
     several = len(fitted.classes_) > 2
     # Two classes have the sigmoid of T11.
     return machine.set_params(
-        criterion="press", probability="single" if several else None, threshold=None
+        criterion="press", probability="single" if several else None, threshold=0.5
     )

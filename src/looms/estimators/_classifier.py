@@ -136,8 +136,9 @@ class Classifier(ThresholdedClassifier, SelectingMachine):
         With ``threshold=0.5``, `predict` returns the most probable class: for two classes
         `decision_function` is positive exactly where the probability of the second is above ½.
         With more than two classes `decision_function` is largest for the most probable one.
-        Another threshold makes them differ, and so does ``class_weight``: it weights the fit and the decisions, which are those for a population
-        with such classes, but probabilities are those of the classes as they are in the samples.
+        Another threshold makes them differ, and so does ``class_weight``: it weights the fit and
+        the decisions, which are those for a population with such classes, but probabilities are
+        those of the classes as they are in the samples.
         """
         outputs = self._outputs(self._checked_new_data(X))
         return class_probabilities(self.calibrator_, outputs)
