@@ -33,6 +33,7 @@ from looms.blocks import ArrayBlocks
 from looms.cli import _prepare
 from looms.cli._app import app
 from looms.diagnostics import case_deletion
+from looms.estimators import CandidatesClassifier, CandidatesRegressor
 from looms.folds import GapKFold
 from looms.kernels import RBF
 from looms.model_files import load_model, save_model

@@ -652,9 +652,7 @@ MACHINES = {
         POINTS[:, 0] + np.abs(POINTS[:, 1]) + 0.4 * np.random.default_rng(1).normal(size=12),
     ),
     "transformed": lambda: evaluated(
-        TabularRegressor(["linear"], target=["none", "log"]).fit(
-            POINTS, np.exp(POINTS[:, 0])
-        ),
+        TabularRegressor(["linear"], target=["none", "log"]).fit(POINTS, np.exp(POINTS[:, 0])),
         nested=True,
     ),
     "svm": lambda: SVCCV("linear").fit(POINTS, LABELS),
@@ -803,7 +801,6 @@ TAMPERED = [
     ("transformed", "machine_", 3),
     ("transformed", "loo_", HeldOut(np.ones(3), np.ones(3))),
     ("transformed", "_repeated", np.ones(3)),
-    ("transformed", "candidates_", None),
     ("transformed", "_nested_scores", 3),
     ("transformed._nested_scores._nested", "machines", ("transformed",)),
     ("stack", "_own_scores", 3),

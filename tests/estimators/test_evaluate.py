@@ -126,6 +126,12 @@ def fitted():
     made = {}
 
     def get(name, *, evaluated=False, nested=True):
+        if name == "transformed":  # copies do not hold the rows of a table
+            model, y, groups, *_ = MACHINES[name]
+            model = clone(model).fit(X, y, groups=groups)
+            if evaluated:
+                model.evaluate(nested=nested)
+            return model
         if name not in made:
             model, y, groups, *_ = MACHINES[name]
             made[name] = pickle.dumps(clone(model).fit(X, y, groups=groups))
