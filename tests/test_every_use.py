@@ -28,11 +28,12 @@ from evaluated import evaluated
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from typer.testing import CliRunner
 
-from looms import SVCCV, KernelClassifier, KernelRegressor, TransformedTargetRegressorCV
+from looms import SVCCV, KernelClassifier, KernelRegressor, Search, TabularRegressor
 from looms.blocks import ArrayBlocks
 from looms.cli import _prepare
 from looms.cli._app import app
 from looms.diagnostics import case_deletion
+from looms.estimators import CandidatesClassifier, CandidatesRegressor
 from looms.folds import GapKFold
 from looms.kernels import RBF
 from looms.model_files import load_model, save_model
@@ -74,9 +75,24 @@ def svm(**options: Any) -> SVCCV:
     return SVCCV(**{"param_grid": {"C": [1.0, 8.0], "gamma": [0.3]}, **options})
 
 
-def transformed(**options: Any) -> TransformedTargetRegressorCV:
-    machine = KernelRegressor("linear", **options)
-    return TransformedTargetRegressorCV(machine, transforms=["none", "log"])
+def several(*candidates: Any, **fixed: Any) -> tuple[Callable[..., Any], ...]:
+    """A stack of classifiers, and of regressors; ``fixed`` are options of each kernel."""
+
+    def stack(
+        one: type, of: type, own: list[Any], **options: Any
+    ) -> CandidatesClassifier | CandidatesRegressor:
+        machines = [c if hasattr(c, "fit") else one(c, **fixed) for c in own]
+        return of(machines, **options)
+
+    kinds = (KernelClassifier, CandidatesClassifier), (KernelRegressor, CandidatesRegressor)
+    return tuple(
+        partial(stack, *kind, [c[k] if isinstance(c, tuple) else c for c in candidates])
+        for k, kind in enumerate(kinds)
+    )
+
+
+def transformed(**options: Any) -> TabularRegressor:
+    return TabularRegressor(["linear"], target=["none", "log"], **options)
 
 
 def dask_blocks(rows: np.ndarray) -> Any:
@@ -97,9 +113,9 @@ def stacked(model: Any) -> bool:
     return model.combine == "stack" and model.choice_units_ is not None  # else the best was taken
 
 
-STACK = {"kernel": ["linear", RBF(0.5, gamma_bounds="fixed")], "combine": "stack"}
+STACK = "linear", RBF(0.5, gamma_bounds="fixed")
 WITH_SKLEARN = "stack with an estimator of scikit-learn"
-RANK = {"rank": 8}
+LANDMARKS = {"n_landmarks": 8}
 MACHINES = {
     "full kernel": Machine(*least_squares()),
     "kernel matrix": Machine(
@@ -107,30 +123,29 @@ MACHINES = {
     ),
     "linear, by features": Machine(*least_squares("linear"), command=("-k", "linear")),
     "landmarks in memory": Machine(
-        *least_squares(**RANK), is_it=on_landmarks, command=("--rank", "8")
+        *least_squares(**LANDMARKS), is_it=on_landmarks, command=("--rank", "8")
     ),
     "landmarks, rows in blocks": Machine(
-        *least_squares(**RANK), ArrayBlocks, streamed, ("--rank", "8", "--memory", "1GB")
+        *least_squares(**LANDMARKS), ArrayBlocks, streamed, ("--rank", "8", "--memory", "1GB")
     ),
-    "landmarks, dask": Machine(*least_squares(**RANK), dask_blocks, streamed, None),
+    "landmarks, dask": Machine(*least_squares(**LANDMARKS), dask_blocks, streamed, None),
     "grid": Machine(
-        *least_squares(search="grid"),
-        is_it=lambda model: model.search == "grid",
+        *least_squares(search=Search(method="grid")),
+        is_it=lambda model: model.selection_.outcome.name == "GRID",
         command=("--search", "grid"),
     ),
     "stack": Machine(
-        *least_squares(**STACK),
+        *several(*STACK),
         is_it=stacked,
         command=("-k", "linear", "-k", "rbf", "--combine", "stack"),
     ),
     "stack on landmarks": Machine(
-        *least_squares(**STACK, **RANK),
+        *several(*STACK, **LANDMARKS),
         is_it=lambda model: stacked(model) and on_landmarks(model),
         command=("-k", "linear", "-k", "rbf", "--combine", "stack", "--rank", "8"),
     ),
     WITH_SKLEARN: Machine(
-        least_squares(kernel=["rbf", LogisticRegression()], combine="stack")[0],
-        least_squares(kernel=["rbf", LinearRegression()], combine="stack")[1],
+        *several("rbf", (LogisticRegression(), LinearRegression())),
         is_it=stacked,
         command=None,
     ),

@@ -171,7 +171,7 @@ def test_certificates_are_refused_too(monkeypatch):
 @pytest.mark.skipif(not os.path.exists("/proc/self/clear_refs"), reason="peak memory of Linux")
 @pytest.mark.parametrize(
     ("options", "n", "n_arrays"),
-    [({}, 1500, SEARCH), ({"search": "grid"}, 700, GRID)],
+    [({}, 1500, SEARCH), ({"search": Search(method="grid")}, 700, GRID)],
     ids=["gradient", "grid"],
 )
 def test_the_estimate_is_that_of_fits(options, n, n_arrays):

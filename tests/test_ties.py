@@ -105,7 +105,7 @@ def exact_scores(X, y, mu, folds):
 
 
 def machine(X, y, groups, **options):
-    options = {"threshold": 0.0, "calibration": None, **options}
+    options = {"calibration": None, **options}
     return KernelClassifier("linear", **options).fit(X, y, groups=groups)
 
 

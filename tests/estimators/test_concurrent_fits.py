@@ -10,7 +10,7 @@ import pytest
 from evaluated import evaluated
 from sklearn.base import clone
 
-from looms import SVCCV, KernelClassifier, KernelRegressor, TransformedTargetRegressorCV
+from looms import SVCCV, KernelClassifier, KernelRegressor, Search, TabularRegressor
 from looms.estimators import CandidatesClassifier
 from looms.kernels import RBF, Linear, Matern, Ranked
 
@@ -57,7 +57,7 @@ def test_folds_of_fits_side_by_side_leave_the_filters_of_warnings_alone():
         ready.wait(60)
         for _ in range(2):
             KernelRegressor().fit(X, Y)
-            TransformedTargetRegressorCV(transforms=["none"]).fit(X, Y)
+            TabularRegressor(["rbf"], target="none").fit(X, Y)
 
     with ThreadPoolExecutor(N_THREADS) as pool:
         list(pool.map(fit, range(N_THREADS)))
@@ -85,10 +85,10 @@ def test_fits_side_by_side_are_those_one_after_the_other():
     ("kernel", "options"),
     [
         (KERNEL, {}),
-        (KERNEL, {"search": "grid"}),
+        (KERNEL, {"search": Search(method="grid")}),
         ("linear", {}),
-        ("linear", {"search": "grid"}),
-        ("rbf", {"rank": 20}),
+        ("linear", {"search": Search(method="grid")}),
+        ("rbf", {"n_landmarks": 20}),
     ],
 )
 def test_a_fitted_machine_predicts_in_several_threads(kernel, options):

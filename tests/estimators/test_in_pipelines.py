@@ -19,7 +19,7 @@ from looms import (
     KernelClassifier,
     KernelRegressor,
     NonconformityClassifier,
-    TransformedTargetRegressorCV,
+    TabularRegressor,
 )
 from looms.diagnostics import case_deletion
 
@@ -112,9 +112,9 @@ def test_a_search_without_its_best_is_to_be_fitted(search):
 
 
 @pytest.mark.slow
-def test_the_machine_of_a_transformed_target():
-    model = make_pipeline(StandardScaler(), TransformedTargetRegressorCV(KernelRegressor(mu=0.1)))
-    with pytest.raises(NotFittedError, match="TransformedTargetRegressorCV"):
+def test_the_machine_of_a_model_of_tables():
+    model = make_pipeline(StandardScaler(), TabularRegressor([KernelRegressor(mu=0.1)]))
+    with pytest.raises(NotFittedError, match="TabularRegressor"):
         looms.machine_of(model)
     model.fit(X, Y)
     assert looms.machine_of(model) is model[-1].machine_

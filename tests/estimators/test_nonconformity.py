@@ -142,7 +142,7 @@ def test_everything_follows_from_refitted_members(n_classes):
 def test_leave_one_out_calibration_is_refitting(n_classes):
     X, y = data(n_classes, 60)
     svc = SVC(C=10.0, gamma=0.3, tol=1e-6)
-    least_squares = KernelClassifier(mu=0.1, threshold="balanced" if n_classes == 2 else 0.0)
+    least_squares = KernelClassifier(mu=0.1, threshold="balanced" if n_classes == 2 else 0.5)
     pool = [svc, clone(svc).set_params(decision_function_shape="ovo"), LogisticRegression()]
     model = NonconformityClassifier([*pool, least_squares], validation="loo").fit(X, y)
     np.testing.assert_array_equal(model.validation_, np.arange(60))

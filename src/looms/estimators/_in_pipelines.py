@@ -216,8 +216,9 @@ def _predicted(model: Any, method: str, X: Any, coverage: float, options: dict[s
             f"{_ending(model, last)} has no {method}: regressors of looms have intervals, and "
             "KernelClassifier, SVCCV and NonconformityClassifier have sets."
         )
+    own = getattr(last, "preprocessor_", None)  # a model of tables prepares the columns itself
     for _, step in steps:
-        X = step.transform(X)
+        X = X if step is own else step.transform(X)
     return getattr(last, method)(X, coverage, **options)
 
 

@@ -32,7 +32,12 @@ from looms.estimators._folds import (
 )
 from looms.estimators._selection import Selection, combined
 from looms.estimators._updates import UpdatableMachine
-from looms.estimators._warnings import warn_of_copies, warn_of_scales, warn_of_time
+from looms.estimators._warnings import (
+    warn_of_copies,
+    warn_of_long_fit,
+    warn_of_scales,
+    warn_of_time,
+)
 from looms.folds import group_numbers, is_grouped
 from looms.kernels._names import as_kernel
 from looms.kernels._samples import training_rows
@@ -102,6 +107,7 @@ class SelectingMachine(CallbackSupportMixin, UpdatableMachine):  # type: ignore[
         n_arrays = max((one.arrays_for(X) for one in kernels), default=0.0)
         if n_arrays:
             check_memory(len(rows.train), n_arrays)
+        warn_of_long_fit(sum(one.operations_for(X) for one in kernels), len(rows.train), n_arrays)
         if self._tunes:
             warn_of_scales(X, self._kernels(), getattr(self, "feature_names_in_", None))
         options: dict[str, Any] = {

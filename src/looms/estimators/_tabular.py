@@ -716,8 +716,8 @@ class TabularRegressor(ScoredRegressor, Tabular):
     target : str or list of str, default="auto"
         Transform of the target that is fitted, for numbers that are skewed or counts: "none",
         "sqrt", "log" (positive targets), "log1p" (log(1 + y)). Of several, the one whose held-out
-        predictions with the first kernel have the smallest squared error on the scale of the
-        target. "auto" compares those that the range of the targets admits: none; for positive
+        predictions with the first kernel of the candidates ("rbf" for "auto") have the smallest
+        squared error on the scale of the target. "auto" compares those that the range of the targets admits: none; for positive
         targets also sqrt and log, for other nonnegative ones sqrt and log1p. Means are predicted,
         by Duan's smearing estimate [D83] with held-out residuals; by all but "none" they are never
         negative.
@@ -824,7 +824,8 @@ feature_names_in_
         weight = checked_sample_weight(sample_weight, len(targets))
         names, errors = self._admitted(targets, weight), dict[str, float]()
         if len(names) > 1:
-            one = clone(machine).set_params(candidates=machine._of_kernels[:1] or ["rbf"])
+            first = [] if machine._is_auto else machine._of_kernels[:1]
+            one = clone(machine).set_params(candidates=first or ["rbf"])
             with kept_warnings():
                 errors = {name: self._error(name, one, matrix, targets, options) for name in names}
         name = min(errors, key=errors.__getitem__) if errors else names[0]

@@ -18,6 +18,8 @@ from joblib import effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 
 from looms._classes import class_indices
+from looms._memory import bytes_needed, gigabytes
+from looms._speed import operations_per_second
 from looms._typing import AnyArray, Array, Matrix
 from looms.copies import n_unexpected_copies
 from looms.held_out import HeldOut
@@ -30,6 +32,8 @@ from looms.threshold import Precision
 
 #: Ratio of standard deviations, and of ranges, of two columns, above which one hardly counts.
 _SCALES = 100.0
+#: Operations that take less than a minute anywhere.
+_LEAST_OPERATIONS = 1e11
 _MOST_SECONDS = 60.0  # of an evaluation without a warning
 _ROUNDING = 1e-10  # of targets; a criterion below its square has nothing left to fall
 _PACKAGES = tuple(
@@ -272,6 +276,28 @@ def warn_of_time(seconds: float, n_jobs: int | None = None) -> None:
             f"To repeat the whole choice without the rows that are scored will take about {minutes}"
             ". evaluate(nested=False) repeats nothing, and joblib.parallel_config(n_jobs=...) runs "
             "several at a time.",
+            UserWarning,
+        )
+
+
+def warn_of_long_fit(operations: float, n_rows: int, n_arrays: float) -> None:
+    """UserWarning of a fit that will take longer than a minute, with its time and memory.
+
+    Parameters
+    ----------
+    operations : of the fit, very roughly.
+    n_rows : rows that take part.
+    n_arrays : arrays of the size of the kernel matrix in memory at once.
+    """
+    if operations < _LEAST_OPERATIONS:
+        return
+    seconds = operations / operations_per_second()
+    if seconds > _MOST_SECONDS:
+        memory = f" and {gigabytes(bytes_needed(n_rows, n_arrays))}" if n_arrays else ""
+        warn(
+            f"A fit to {n_rows:,} rows takes very roughly {seconds / 60:.0f} minutes{memory}: fewer "
+            "candidates, fewer landmarks (n_landmarks=...) or a sample of the rows take less; "
+            "verbose=1 tells its progress.",
             UserWarning,
         )
 
