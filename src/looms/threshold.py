@@ -282,7 +282,7 @@ def find_threshold(loo: HeldOut, rule: Any = "balanced") -> tuple[float, float]:
     Parameters
     ----------
     loo : (n,) labels ±1, both present with positive weight; samples of weight zero are ignored.
-    rule : "ber", "f1", `FBeta`, `Cost`, `Precision`, `Recall`, `Metric`, or a
+    rule : "balanced", "f1", `FBeta`, `Cost`, `Precision`, `Recall`, `Metric`, or a
         function of ``(y_true, y_pred[, sample_weight])`` for which larger is better.
 
     Returns

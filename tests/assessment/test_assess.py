@@ -19,6 +19,7 @@ import looms
 from looms import KernelClassifier, Search
 from looms.assessment import AssessmentInterrupted, compare
 from looms.assessment._splits import plan
+from looms.estimators import CandidatesClassifier
 
 MACHINE = make_pipeline(StandardScaler(), looms.KernelClassifier("linear", threshold="balanced"))
 
@@ -245,7 +246,7 @@ def test_outputs_of_different_machines_are_not_ranked_together(two_classes):
 @pytest.mark.slow
 def test_chosen_kernel_and_grid_search(two_classes):
     X, y = two_classes
-    machine = looms.CandidatesClassifier(
+    machine = CandidatesClassifier(
         [
             KernelClassifier(k, search=Search(c))
             for k in ["linear", "rbf"]

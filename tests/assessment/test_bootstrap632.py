@@ -134,7 +134,7 @@ def test_copies_of_a_row_are_one_row_of_their_weight(two_classes, model, own):
     names = ["error", "accuracy"]
     options = {"method": "bootstrap", "random_state": 0, "scoring": names}
     result = assess(model, X, y, 3, sample_weight=own, **options)
-    argument = {Pipeline: "lssvmclassifiercv__sample_weight"}.get(
+    argument = {Pipeline: "kernelclassifier__sample_weight"}.get(
         type(model), "logisticregression__sample_weight"
     )
     for (train, test), split in zip(resamples(y, 3), result.splits, strict=True):

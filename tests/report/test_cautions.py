@@ -26,6 +26,7 @@ from looms import SVCCV, KernelClassifier, KernelRegressor, Search, assess
 from looms.assessment._experiment import estimator_text
 from looms.assessment._result import Assessment
 from looms.assessment._split_run import SplitResult
+from looms.copies import copy_groups
 from looms.diagnostics import _row_order, row_order
 from looms.estimators import CandidatesClassifier
 from looms.held_out import HeldOut
@@ -173,7 +174,8 @@ def test_replicates(points):
     assert level == "serious"
     assert text.startswith("20 of 180 samples are copies")
     assert "Copies of samples" not in titles(KernelClassifier(mu=1e-3).fit(X[:162], y[:162]))
-    together = KernelClassifier().fit(X, y)
+    assert "groups=looms.copies.copy_groups(X)" in text
+    together = KernelClassifier().fit(X, y, groups=copy_groups(X))
     assert "Copies of samples" not in titles(together)
 
 
@@ -274,7 +276,10 @@ def test_an_assessment_of_something_else(points):
     other = assess(KernelClassifier("linear", mu=1e-3), X[:100], y[:100], 2, random_state=0)
     found = titles(model, assessment=other)
     assert found["Another estimator was assessed"][0] == "serious"
-    assert "kernel='linear'), but this is LSSVM" in found["Another estimator was assessed"][1]
+    assert (
+        "of KernelClassifier(kernel='linear', mu=0.001), but this is "
+        "KernelClassifier(kernel='linear'), about" in found["Another estimator was assessed"][1]
+    )
     assert (
         "of 100 samples, but the machine was fitted to 160"
         in found["Other samples were assessed"][1]
@@ -370,7 +375,7 @@ def test_a_class_that_is_seldom_predicted_is_counted():
         f"Of 600 samples, {predicted} are predicted to be \u2068True\u2069, but 36 are. Consider "
         "threshold='balanced'"
     )
-    for remedy in ({"threshold": -0.7}, {"class_weight": "balanced", "threshold": 0.0}):
+    for remedy in ({"threshold": 0.2}, {"class_weight": "balanced", "calibration": None}):
         given = KernelClassifier("linear", mu=1e-3, **remedy).fit(X, y)
         assert "A class is seldom predicted" not in titles(given)
 

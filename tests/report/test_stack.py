@@ -24,7 +24,7 @@ def stack():
 
 @pytest.fixture(scope="module")
 def best():
-    return KernelRegressor(KERNELS).fit(X, Y)
+    return CandidatesRegressor(KERNELS, combine="best").fit(X, Y)
 
 
 @pytest.mark.slow

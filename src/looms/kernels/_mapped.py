@@ -260,7 +260,7 @@ def _moments(values: Array, mass: Array) -> tuple[float, float]:
 class Weighted(Mapped):
     """Kernel of weighted features, k(√w ∘ x, √w ∘ x').
 
-    If the weights are None, machines with ``search="gradient"`` learn them, for kernels of
+    If the weights are None, machines that tune along gradients learn them, for kernels of
     distances: they tune ``kernel`` by itself, take the gradients of that machine f,
 
         w_k = c (Σ_i ζ_i (∂f(x_i)/∂x_k)²)^½, with c such that their mean is one,
@@ -300,9 +300,9 @@ class Weighted(Mapped):
     def started(self, samples: Samples) -> Self:
         if self.weights is None:
             raise ValueError(
-                "Weighted: weights are None. KernelClassifier and KernelRegressor with "
-                "search='gradient' learn them, unless this kernel is part of another; elsewhere "
-                "pass a number for each feature."
+                "Weighted: weights are None. KernelClassifier and KernelRegressor learn them where "
+                "they tune along gradients, unless this kernel is part of another; elsewhere pass "
+                "a number for each feature."
             )
         n_features = samples.X.shape[1]
         try:

@@ -16,6 +16,7 @@ from looms._classes import class_indices
 from looms._typing import AnyArray, Array, Matrix
 from looms.diagnostics import loo_margins
 from looms.estimators._in_pipelines import machine_of, parts_of
+from looms.estimators._one_kernel import OneKernel
 from looms.estimators._scored import scores_of
 from looms.held_out import HeldOut
 from looms.kernels import Kernel, Weighted
@@ -116,7 +117,9 @@ class Model:
         self.candidates: list[Any] = own("candidates_", [])
         self.shares: Array | None = own("candidate_weights_")
         self.tuning: Tuning | None = tuning if tuning and tuning.history else None
-        self.prior: bool | None = own("prior")
+        tried = own("_candidates", ())
+        chosen = tried[own("best_index_", 0)] if tried else None
+        self.prior: bool | None = chosen.options.prior if isinstance(chosen, OneKernel) else None
         self.transform: str | None = getattr(whole, "transform_", None)
         self.transforms: dict[str, float] = getattr(whole, "transforms_", {})
 
