@@ -493,11 +493,11 @@ def test_cautions_of_a_support_vector_machine(points):
 
 
 @pytest.mark.slow
-def test_a_support_vector_machine_is_not_told_to_hold_copies_out_together(points):
+def test_copies_that_a_support_vector_machine_holds_out_together_are_no_doubt(points):
     X, y = (np.concatenate([each, each[:40]]) for each in points)
-    model = quietly(SVCCV("linear", "error", resolution=4.0), X, y)
-    (text,) = (each["text"] for each in cautions(model) if each["title"] == "Copies of samples")
-    assert text.endswith("drifts to a nearest neighbor. Drop the copies.")
+    machine = SVCCV("linear", "error", resolution=4.0)
+    assert "groups=looms.copies" in titles(quietly(machine, X, y))["Copies of samples"][1]
+    assert "Copies of samples" not in titles(quietly(machine, X, y, groups=copy_groups(X)))
 
 
 def test_a_few_values_that_do_not_part_the_classes_are_no_leak(points):
