@@ -446,6 +446,9 @@ NO_MEANING = {
     ("kernel matrix", "ONNX"): "a graph takes features, not kernel values",
     ("kernel matrix", "command line"): "a table has features, not kernel values",
     ("landmarks, dask", "command line"): "it reads files in blocks by itself",
+    **dict.fromkeys(
+        [(name, "prediction in blocks") for name in FRAMES], "blocks hold numbers, and no text"
+    ),
     (WITH_SKLEARN, "command line"): "an option names kernels, not objects of Python",
 }
 COST = {(WITH_SKLEARN, "scaled intervals"): "fits without every two rows"}
