@@ -51,8 +51,9 @@ VARIANTS = [
 ]
 
 # Some checks fit random labels and constant features: the search then ends at a bound, and the
-# machine may predict one class.
+# machine may predict one class; or too few rows for the folds of a stack.
 pytestmark = [
+    pytest.mark.filterwarnings("ignore:The candidates are not stacked"),
     pytest.mark.filterwarnings("ignore::looms.BoundWarning"),
     pytest.mark.filterwarnings("ignore::looms.OneClassWarning"),
 ]

@@ -369,7 +369,7 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
         which the kernel, its values, its landmarks and its search count); any classifier of
         scikit-learn, which is refitted in folds where kernels have closed forms. "auto" stands for
         "linear", "rbf", "ranked_laplacian" (not for sparse rows) and "weighted_matern12", with
-        landmarks from 5000 rows on.
+        landmarks from 5000 rows on; beyond 20,000 rows for the first two.
     combine : {"stack", "best"}, default="stack"
         Candidates are tuned anew without each of five folds and combined by the rows of these
         folds. "stack" weights the outputs of all, with the nonnegative weights of the smallest log
