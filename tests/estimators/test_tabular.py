@@ -143,7 +143,7 @@ class TestFit:
     def test_a_long_fit_is_announced_with_time_and_memory(self, monkeypatch):
         monkeypatch.setattr("looms.estimators._warnings._LEAST_OPERATIONS", 0.0)
         monkeypatch.setattr("looms.estimators._warnings.operations_per_second", lambda: 1e3)
-        with pytest.warns(UserWarning, match="90 rows takes very roughly .* minutes and .* GB"):
+        with pytest.warns(UserWarning, match="90 rows will take some .* minutes and .* GB"):
             TabularClassifier(["rbf"]).fit(TABLE, LABELS)
 
     @pytest.mark.parametrize(

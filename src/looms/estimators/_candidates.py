@@ -21,6 +21,8 @@ from looms.kernels._names import as_kernel, is_estimator
 #: Kernels that "auto" stands for. On 23 tables of 500 rows a stack of them has 0.95 × the error of
 #: "rbf", and on 20 others 0.95; "ard" as a fifth gains 0.4 % [benchmarks/tables/README.md].
 AUTO_KERNELS = ("linear", "rbf", "ranked_laplacian", "weighted_matern12")
+#: Rows beyond which "auto" stands for the first two: a search takes minutes.
+MANY_ROWS = 20_000
 COMBINE = ("stack", "best")
 
 
@@ -40,10 +42,12 @@ class Candidates(SelectingMachine):
         return [one if is_estimator(one) else self._machine(one) for one in given]
 
     def _candidates_for(self, X: Matrix | RowBlocks) -> list[Any]:
-        """The candidates; "auto" goes without ranked kernels for sparse rows."""
+        """The candidates; "auto" goes without ranked kernels for sparse rows, and for many rows."""
         tried = self._candidates
-        if not (self._is_auto and sp.issparse(X)):
+        if not (self._is_auto and (sp.issparse(X) or X.shape[0] > MANY_ROWS)):
             return tried
+        if X.shape[0] > MANY_ROWS:
+            return tried[:2]
         return [one for one in tried if not isinstance(as_kernel(one.kernel), Ranked)]
 
     @property
@@ -90,7 +94,7 @@ class CandidatesClassifier(Candidates, Classifier):
         Kernels, `KernelClassifier` and classifiers of scikit-learn, which are refitted in folds
         where kernels have closed forms. Of a `KernelClassifier` the kernel, its values, its
         landmarks and its search count. "auto" stands for "linear", "rbf", "ranked_laplacian" (dense
-        samples only) and "weighted_matern12".
+        samples only) and "weighted_matern12"; beyond 20,000 samples for the first two.
     combine : {"stack", "best"}, default="stack"
         Candidates are tuned anew without each of five folds and combined by the rows of these
         folds. "stack" weights the outputs of all, with the nonnegative weights of the smallest log

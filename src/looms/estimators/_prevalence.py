@@ -15,7 +15,6 @@ from looms._classes import class_indices
 from looms._typing import AnyArray, Array
 from looms.calibration import at_prevalence
 from looms.estimators._in_pipelines import parts_of
-from looms.estimators._scored import ScoredMachine
 
 _ROUNDING = 1e-6  # of prevalences that are to sum to one
 
@@ -93,14 +92,13 @@ class PrevalenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         given = self.training_prevalence
         if given is not None:
             return _shares("training_prevalence", given, self.classes_, None)
-        parts = parts_of(self.classifier)
-        machine = parts.machine
-        if machine is None or not isinstance(parts.last, ScoredMachine):
+        own = getattr(parts_of(self.classifier).last, "_kernel_machine", None)
+        if own is None:
             raise ValueError(
                 f"training_prevalence must be given: {type(self.classifier).__name__} does not "
                 "know at which shares of the classes its probabilities are right."
             )
-        check_is_fitted(machine)
+        machine = own()
         totals = np.bincount(class_indices(machine.loo_.y), weights=machine.loo_.sample_weight)
         return np.asarray(totals / totals.sum())
 

@@ -18,7 +18,7 @@ from looms.dask._blocks import in_blocks
 from looms.dask._predict import lazy_for_dask
 from looms.estimators._callbacks import CallbackWatcher, with_callbacks
 from looms.estimators._folds import RowsOfFit, unfitted
-from looms.estimators._scored import ScoredRegressor
+from looms.estimators._scored import OfFit, ScoredRegressor
 from looms.estimators._selecting import SelectingMachine
 from looms.estimators._warnings import warn_of_search
 from looms.held_out import HeldOut
@@ -214,7 +214,7 @@ class Regressor(ScoredRegressor, SelectingMachine):
         cross = cross_of(self.kernel_, X_fit)
         cached: list[LocalScale] | None = vars(self).get("_local_scales")
         if cached is None:
-            left_out = self._kept(None)
+            left_out = OfFit().closed_forms(self)
             R = np.empty((units.n_units, *left_out.y.shape))
             with blas_threads(len(train)):
                 for ids, F in left_out.everywhere(units, inner=units):

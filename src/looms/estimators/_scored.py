@@ -12,15 +12,93 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from looms._checks import check_flag
 from looms._scores import ValuesAndErrors, number_scores
+from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks
 from looms.estimators._metrics import as_scorers, judged
 from looms.held_out import HeldOut
 from looms.kernels._samples import as_matrix
+from looms.lssvm.left_out import LeftOut
 from looms.scores import Scores, kind_of_nested, kind_of_units
 from looms.selection._decisions import Decisions
 from looms.selection._nested import Nested
 from looms.units import Units
+
+
+class OfFit:
+    """Held-out predictions of a fit itself, by its models without each unit in closed form."""
+
+    def closed_forms(self, machine: Any) -> LeftOut:
+        """Models that `evaluate` has kept; NotFittedError if they are lost."""
+        kept: LeftOut = machine._kept("_left_out", "evaluate(nested=False)")
+        return kept
+
+    def models(self, machine: Any) -> tuple[LeftOut, Units, Array]:
+        """Models without each unit, the units, and the residuals of their rows."""
+        left_out, units = self.closed_forms(machine), machine._units.draws
+        with blas_threads(len(left_out.y)):
+            return left_out, units, left_out.y - left_out.outputs(units)[0]
+
+    def keep(self, machine: Any) -> None:
+        """Make the models that neither pickles nor files hold."""
+        if machine._has_closed_forms:
+            machine.left_out()
+
+    def optimistic(self, machine: Any) -> bool:
+        """True if the machine was tuned on the rows that are scored."""
+        return bool(machine._was_tuned)
+
+    def kind(self, machine: Any, optimistic: bool) -> str:
+        """How rows were held out, in words."""
+        return kind_of_units(machine._scored_units, optimistic=optimistic)
+
+    def outputs(self, of_fit: Array) -> Array:
+        """Outputs of the rows that are scored."""
+        return of_fit
+
+
+class MadeAnew(OfFit):
+    """Held-out predictions by models that were chosen without each fold."""
+
+    def __init__(self, nested: Nested) -> None:
+        self.nested = nested
+
+    def models(self, machine: Any) -> tuple[LeftOut, Units, Array]:
+        nested = self.nested
+        return machine._refits_of(nested), nested.units, nested.held_out.residuals
+
+    def keep(self, machine: Any) -> None:
+        pass
+
+    def optimistic(self, machine: Any) -> bool:
+        return False
+
+    def kind(self, machine: Any, optimistic: bool) -> str:
+        stacked = getattr(machine, "candidate_weights_", None) is not None
+        return kind_of_nested(self.nested, stacked)
+
+    def outputs(self, of_fit: Array) -> Array:
+        return self.nested.held_out.outputs
+
+
+class MadeOnGrid(MadeAnew):
+    """Held-out predictions by points of a grid that were chosen without each unit."""
+
+    def models(self, machine: Any) -> tuple[LeftOut, Units, Array]:
+        nested = self.nested
+        kept = machine._kept("_chosen", "evaluate()")
+        return kept, nested.units, nested.held_out.residuals
+
+    def keep(self, machine: Any) -> None:
+        if "_chosen" not in vars(machine):
+            machine._chosen = machine._settings_of(self.nested)
+
+
+def source_of(nested: Nested | None) -> OfFit:
+    """Where held-out predictions come from: choices made anew, or for None the fit."""
+    if nested is None:
+        return OfFit()
+    return MadeOnGrid(nested) if nested.in_closed_form else MadeAnew(nested)
 
 
 class ScoredMachine(BaseEstimator):  # type: ignore[misc]
@@ -120,7 +198,7 @@ class ScoredMachine(BaseEstimator):  # type: ignore[misc]
 
     def _evaluation(self, method: str) -> Scores:
         """What `evaluate` returned, nested if it was; NotFittedError before that."""
-        scores = self._own_scores if self._nested_scores is None else self._nested_scores
+        scores = self._nested_scores or self._own_scores
         if scores is None:
             raise NotFittedError(
                 f"{method} takes the models of evaluate(): call that first, or "
@@ -133,18 +211,15 @@ class ScoredMachine(BaseEstimator):  # type: ignore[misc]
     ) -> Scores:
         """Scores by name, with what they are of."""
         machine, (y, outputs, weight) = self._kernel_machine(), self.held_out_
-        rows, outputs = np.flatnonzero(machine.fit_weight_), outputs.copy()
-        if decisions is not None:
-            outputs[rows] = decisions.outputs
-        elif nested is not None:
-            outputs[rows] = nested.held_out.outputs
-        optimistic = nested is None and self._was_tuned
-        if nested is None:
-            kind = kind_of_units(machine._scored_units, optimistic=optimistic)
-        else:
-            kind = kind_of_nested(nested, getattr(machine, "candidate_weights_", None) is not None)
-        held_out = HeldOut(y, outputs, weight)
-        return Scores(pairs, kind, optimistic, held_out, rows, decisions, nested)
+        rows, outputs, source = (
+            np.flatnonzero(machine.fit_weight_),
+            outputs.copy(),
+            source_of(nested),
+        )
+        outputs[rows] = source.outputs(outputs[rows]) if decisions is None else decisions.outputs
+        optimistic = source.optimistic(self)
+        told = source.kind(machine, optimistic), optimistic
+        return Scores(pairs, *told, HeldOut(y, outputs, weight), rows, decisions, nested)
 
     def _checked_new_data(self, X: Any) -> Matrix:
         check_is_fitted(self)
@@ -242,5 +317,4 @@ def scores_of(machine: ScoredMachine) -> Scores:
 
     Models for intervals are not made.
     """
-    nested = machine._nested_scores
-    return machine._scores_of_fit() if nested is None else nested
+    return machine._nested_scores or machine._scores_of_fit()

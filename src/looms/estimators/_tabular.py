@@ -222,8 +222,15 @@ class Tabular(ScoredMachine):
     def _keep_models(self, scores: Scores) -> None:
         if self._is_plain:
             self.machine_._keep_models(scores)
-        elif scores._nested is None or not scores._nested.whole:
+        elif scores is self._own_scores:
             self.machine_.evaluate(nested=False)
+
+    def _anew(self, method: str) -> Nested | None:
+        """Models that were fitted anew without each fold; None if the machine has the models."""
+        if self._is_plain:
+            return None
+        scores = self._evaluation(method)
+        return scores._nested if scores is self._nested_scores else None
 
     def _nested_anew(self) -> Scores:
         if not self._is_plain:
@@ -362,7 +369,7 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
         which the kernel, its values, its landmarks and its search count); any classifier of
         scikit-learn, which is refitted in folds where kernels have closed forms. "auto" stands for
         "linear", "rbf", "ranked_laplacian" (not for sparse rows) and "weighted_matern12", with
-        landmarks from 5000 rows on.
+        landmarks from 5000 rows on; beyond 20,000 rows for the first two.
     combine : {"stack", "best"}, default="stack"
         Candidates are tuned anew without each of five folds and combined by the rows of these
         folds. "stack" weights the outputs of all, with the nonnegative weights of the smallest log
@@ -616,8 +623,8 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
             As of `KernelClassifier.predict_set`.
         """
         check_is_fitted(self)
-        nested = None if self._is_plain else self._evaluation("predict_set")._nested
-        if nested is None or not nested.whole:
+        nested = self._anew("predict_set")
+        if not nested:
             return self.machine_.predict_set(self._prepared(X), coverage, class_conditional)
         self.machine_._check_coverage(coverage, class_conditional)
         F = np.stack([one._outputs_on(X) for one in nested.machines], axis=1)
@@ -717,10 +724,10 @@ class TabularRegressor(ScoredRegressor, Tabular):
         Transform of the target that is fitted, for numbers that are skewed or counts: "none",
         "sqrt", "log" (positive targets), "log1p" (log(1 + y)). Of several, the one whose held-out
         predictions with the first kernel of the candidates ("rbf" for "auto") have the smallest
-        squared error on the scale of the target. "auto" compares those that the range of the targets admits: none; for positive
-        targets also sqrt and log, for other nonnegative ones sqrt and log1p. Means are predicted,
-        by Duan's smearing estimate [D83] with held-out residuals; by all but "none" they are never
-        negative.
+        squared error on the scale of the target. "auto" compares those that the range of the
+        targets admits: none; for positive targets also sqrt and log, for other nonnegative ones
+        sqrt and log1p. Means are predicted, by Duan's smearing estimate [D83] with held-out
+        residuals; by all but "none" they are never negative.
     cv, preprocess, n_jobs, verbose, random_state
         As for `TabularClassifier`.
 
@@ -930,8 +937,8 @@ feature_names_in_
         """
         check_is_fitted(self)
         check_known(method, "method", METHODS)
-        nested = None if self._is_plain else self._evaluation("predict_interval")._nested
-        if nested is None or not nested.whole or method != "plus":
+        nested = self._anew("predict_interval")
+        if not nested or method != "plus":
             ends = self.machine_.predict_interval(self._prepared(X), coverage, method)
             return np.asarray(self._transform.inverse(ends))
         required_rank(coverage, len(nested.rows))  # an error before any work
@@ -959,6 +966,10 @@ feature_names_in_
 
     def _keep_distances(self, X: Any, y: AnyArray) -> None:
         self._distances = np.abs(self._transform.forward(y) - self._outputs_on(X))
+
+    @property
+    def _was_tuned(self) -> bool:
+        return self.machine_._was_tuned or bool(self.transforms_)
 
     @property
     def _is_plain(self) -> bool:

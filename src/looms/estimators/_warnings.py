@@ -295,7 +295,7 @@ def warn_of_long_fit(operations: float, n_rows: int, n_arrays: float) -> None:
     if seconds > _MOST_SECONDS:
         memory = f" and {gigabytes(bytes_needed(n_rows, n_arrays))}" if n_arrays else ""
         warn(
-            f"A fit to {n_rows:,} rows takes very roughly {seconds / 60:.0f} minutes{memory}: fewer "
+            f"A fit to {n_rows:,} rows will take some {seconds / 60:.0f} minutes{memory}. Fewer "
             "candidates, fewer landmarks (n_landmarks=...) or a sample of the rows take less; "
             "verbose=1 tells its progress.",
             UserWarning,
