@@ -425,18 +425,20 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
 
     Examples
     --------
+    >>> import numpy as np
     >>> import pandas as pd
     >>> from looms import TabularClassifier
+    >>> rng = np.random.default_rng(0)
     >>> table = pd.DataFrame(
-    ...     {
-    ...         "size": [1.0, 2.0, None, 4.0, 5.0, 6.0] * 5,
-    ...         "color": ["red", "blue", "red", "red", "blue", "blue"] * 5,
-    ...     }
+    ...     {"size": rng.normal(size=80), "color": rng.choice(["red", "blue"], 80)}
     ... )
-    >>> large = ["no", "no", "no", "yes", "yes", "yes"] * 5
-    >>> model = TabularClassifier(["linear", "rbf"]).fit(table, large)
-    >>> model.predict(pd.DataFrame({"color": ["red", "green"], "size": [1.5, 5.5]})).tolist()
-    ['no', 'yes']
+    >>> signal = table["size"] + (table["color"] == "red") + 0.5 * rng.normal(size=80)
+    >>> table.loc[::10, "size"] = None                                          # gaps
+    >>> model = TabularClassifier(["linear", "rbf"]).fit(table, np.where(signal > 0, "yes", "no"))
+    >>> model.predict(pd.DataFrame({"color": ["red", "green"], "size": [1.5, -2.0]})).tolist()
+    ['yes', 'no']
+    >>> model.evaluate()["error"] < 0.25
+    True
     """
 
     machine_: CandidatesClassifier
@@ -758,7 +760,7 @@ feature_names_in_
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(size=(100, 1))
     >>> y = np.exp(3 * X[:, 0] + 0.4 * rng.normal(size=100))
-    >>> model = TabularRegressor(["rbf"]).fit(X, y)
+    >>> model = TabularRegressor(["linear"]).fit(X, y)
     >>> model.transform_
     'log'
     >>> bool((model.predict(X) > 0).all())
