@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone, is_classifier
@@ -21,6 +21,7 @@ from looms._typing import AnyArray, Array
 from looms.calibration._calibrators import Calibrator
 from looms.conformal._jackknife import intervals_of_ends, required_rank
 from looms.estimators._base import ScoredMachine, ScoredRegressor, checked_sample_weight
+from looms.estimators._callbacks import CallbackSupportMixin
 from looms.estimators._candidates import Candidates, CandidatesClassifier, CandidatesRegressor
 from looms.estimators._certificate import Certificate
 from looms.estimators._folds import (
@@ -54,7 +55,7 @@ from looms.units import Units
 _NUMBERS = 1 << 20  # in the outputs of a block of rows
 
 
-class Tabular(ScoredMachine):
+class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
     """Base class of the models of tables: the columns, and the machine that is fitted to them."""
 
     candidates: Any
@@ -73,6 +74,8 @@ class Tabular(ScoredMachine):
     #: Of a model without a fold: distances of targets from outputs, for the rows of the fold.
     _distances: Array | None = None
     _made_again = (*ScoredMachine._made_again, "_table")
+    #: Class of the machine of the prepared columns.
+    _of_columns: ClassVar[type[Candidates]]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -281,8 +284,12 @@ class Tabular(ScoredMachine):
         return self.machine_._outputs(self.machine_._checked_new_data(self._prepared(X)))
 
     def _machine(self) -> Candidates:
-        """Unfitted machine for the prepared columns, with the parameters of this model."""
-        raise NotImplementedError
+        """Unfitted machine for the prepared columns, with parameters and callbacks of this model."""
+        names = self._of_columns._get_param_names()
+        machine = self._of_columns(**{name: getattr(self, name) for name in names})
+        if callbacks := getattr(self, "_skl_callbacks", ()):
+            machine.set_callbacks(*callbacks)
+        return machine
 
     def _of(self, machine: Any) -> Self:
         """This model with another machine, fitted to columns prepared in the same way."""
@@ -421,6 +428,7 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
     """
 
     machine_: CandidatesClassifier
+    _of_columns = CandidatesClassifier
 
     def __init__(
         self,
@@ -680,10 +688,6 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
             for one, out in zip(models, outer.tested_by, strict=True)
         ]
 
-    def _machine(self) -> CandidatesClassifier:
-        names = CandidatesClassifier._get_param_names()
-        return CandidatesClassifier(**{name: getattr(self, name) for name in names})
-
 
 class TabularRegressor(ScoredRegressor, Tabular):
     """Regressor of tables with exact held-out predictions: kernels, stacked or compared.
@@ -747,6 +751,7 @@ feature_names_in_
     """
 
     machine_: CandidatesRegressor
+    _of_columns = CandidatesRegressor
     transform_: str
     transforms_: dict[str, float]
     loo_: HeldOut
@@ -813,6 +818,7 @@ feature_names_in_
         names, errors = self._admitted(targets, weight), dict[str, float]()
         if len(names) > 1:
             one = clone(machine).set_params(candidates=machine._of_kernels[:1] or ["rbf"])
+            vars(one).pop("_skl_callbacks", None)  # which are told of the candidates
             with kept_warnings():
                 errors = {name: self._error(name, one, matrix, targets, options) for name in names}
         name = min(errors, key=errors.__getitem__) if errors else names[0]
@@ -959,10 +965,6 @@ feature_names_in_
     @property
     def _transform(self) -> TargetTransform:
         return TARGET_TRANSFORMS[self.transform_]
-
-    def _machine(self) -> CandidatesRegressor:
-        names = CandidatesRegressor._get_param_names()
-        return CandidatesRegressor(**{name: getattr(self, name) for name in names})
 
     def _admitted(self, y: Array, weight: Array) -> list[str]:
         """Transforms to compare; ValueError for one that does not admit all targets."""
