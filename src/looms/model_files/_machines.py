@@ -152,7 +152,9 @@ def tabular(model: Any) -> None:
     before = model.preprocessor_
     n_features = model.n_features_in_ if before is None else len(before.get_feature_names_out())
     require(n_features == inner.n_features_in_, "machine_ is of other features")
-    models = [] if model._is_plain else _machines_of_folds(model, weight)
+    nested = None if model._nested_scores is None else model._nested_scores._nested
+    _machines_of_folds(model, weight)
+    models = () if nested is None else nested.machines  # the machine has those that it compared
     whole = [one for one in models if type(one) is type(model)]
     require(len(whole) in (0, len(models)), "folds are not of such models")
     if is_regressor(model):
