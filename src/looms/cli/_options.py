@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
-from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, get_origin, get_type_hints
 
@@ -83,7 +83,9 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         if name not in groups:
             parameters.append(_option(name, hints[name], parameter.default, own))
             continue
-        kinds, texts = get_type_hints(groups[name], include_extras=True), _help(groups[name])[1]
+        kinds, texts = get_type_hints(groups[name], include_extras=True), dict[str, str]()
+        for kind in reversed(groups[name].__mro__):
+            texts |= _help(kind)[1]
         parameters += [
             _option(f.name, kinds[f.name], f.default, texts | own) for f in fields(groups[name])
         ]
@@ -138,13 +140,11 @@ IntervalMethod: TypeAlias = Literal["plus", "minmax", "scaled"]
 
 
 @dataclass(frozen=True)
-class Source:
-    """A file, and options for reading it; None means that the file tells.
+class Reading:
+    """Options for reading a file; None means that the file tells.
 
     Parameters
     ----------
-    file
-        The table to learn from.
     format
         Format of the file, if its suffix does not tell.
     sep
@@ -157,7 +157,6 @@ class Source:
         Sheet of a spreadsheet: its name, or its number from 1.
     """
 
-    file: Path
     format: Format | None = None
     sep: str | None = None
     decimal: Literal[".", ","] | None = None
@@ -168,9 +167,24 @@ class Source:
     def options(self) -> dict[str, Any]:
         """The options by the names of Python."""
         tab = {"sep": "\t"} if self.sep in ("tab", r"\t") else {}
-        options = asdict(self) | tab
-        del options["file"]
-        return options
+        return {f.name: getattr(self, f.name) for f in fields(Reading)} | tab
+
+    def of(self, file: Path) -> Source:
+        """A file to be read so."""
+        return Source(file=file, **{f.name: getattr(self, f.name) for f in fields(Reading)})
+
+
+@dataclass(frozen=True)
+class Source(Reading):
+    """A file, and options for reading it.
+
+    Parameters
+    ----------
+    file
+        The table to learn from.
+    """
+
+    file: Path = field(kw_only=True)
 
 
 @dataclass(frozen=True)

@@ -153,7 +153,7 @@ def weights_of_rows(path: Path, table: Table, name: str) -> AnyArray:
             f"{path}: --sample-weight {name} holds {str(column.iloc[0])!r} in data row 1: weights "
             "are numbers"
         )
-    return column.to_numpy(dtype=float)
+    return np.asarray(column, dtype=float)
 
 
 def _whole_column(
@@ -196,7 +196,7 @@ class Prepared:
     @property
     def sparse(self) -> bool:
         """True for a sparse table."""
-        return issparse(self.X)
+        return bool(issparse(self.X))
 
     @property
     def fit_options(self) -> dict[str, AnyArray]:
@@ -240,10 +240,10 @@ def prepare_file(source: Source, columns: Columns, request: ModelRequest) -> Pre
 
 def tell_columns(preprocessor: TablePreprocessor, target: Target) -> None:
     """Notes on columns and labels that may be other than they look."""
-    for topic, text in column_notes(preprocessor):
-        (warning if topic == "words" else note)(text)
-    for text in target.notes:
-        note(text)
+    for topic, remark in column_notes(preprocessor):
+        (warning if topic == "words" else note)(remark)
+    for remark in target.notes:
+        note(remark)
 
 
 def column_notes(preprocessor: TablePreprocessor) -> list[tuple[str, str]]:
@@ -305,7 +305,7 @@ def prepare_large(
         return prepared
     size = _SPARSE_SIZE if issparse(sample) else None
     with as_messages():
-        blocks: RowBlocks = TableBlocks(reader, before, first, size)
+        blocks = TableBlocks(reader, before, first, size)
     n_classes = 1 if known.task == "regression" else len(np.unique(known.y))
     n_outputs = 1 if n_classes == 2 else n_classes
     given = request.n_landmarks or "auto"
@@ -314,7 +314,9 @@ def prepare_large(
     needed = bytes_needed(blocks.shape, n_outputs, rank)
     if most is not None and needed > most:
         fits = [m for m in range(1, rank) if bytes_needed(blocks.shape, n_outputs, m) <= most]
-        cure = f"--n-landmarks {fits[-1]} fits" if fits else "no number fits: allow more by --memory"
+        cure = (
+            f"--n-landmarks {fits[-1]} fits" if fits else "no number fits: allow more by --memory"
+        )
         raise InputError(
             f"{path}: {count(first.n_rows, 'row')} and --n-landmarks {given} take about "
             f"{needed / 1e9:.2g} GB of memory, and {most / 1e9:.2g} may be used; {cure}"
@@ -332,7 +334,7 @@ def prepare_large(
     if on_disk:
         with writing(beside, "--output"), as_messages():
             folder = stack.enter_context(TemporaryDirectory(prefix=".looms-", dir=beside))
-            blocks = blocks.stored(Path(folder) / "X.npy", _SIZE)
+            return replace(prepared, blocks=blocks.stored(Path(folder) / "X.npy", _SIZE))
     return replace(prepared, blocks=blocks)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from dataclasses import asdict, dataclass
-from functools import partial
 from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
@@ -242,15 +241,14 @@ class ModelRequest:
         """Candidates with the expert options, one for each kernel and criterion."""
         given = {name: getattr(self, name) for name in OF_SEARCH}
         options = {OF_SEARCH[name]: value for name, value in given.items() if value is not None}
-        search = partial(Search, prior=self.prior, **options)
-        kind = partial(KernelClassifier if classes else KernelRegressor)
-        if self.n_landmarks is not None:
-            kind = partial(kind, n_landmarks=value_of("n_landmarks", self.n_landmarks))
+        kind = KernelClassifier if classes else KernelRegressor
+        m = value_of("n_landmarks", self.n_landmarks or "auto")
         kernels = self.candidates or ["auto"]
         if kernels == ["auto"]:
             kernels = [k for k in AUTO_KERNELS if not (sparse and isinstance(as_kernel(k), Ranked))]
         criteria = self.criterion or ["press"]
-        return [kind(kernel, search=search(one)) for kernel in kernels for one in criteria]
+        searches = [Search(one, prior=self.prior, **options) for one in criteria]
+        return [kind(k, n_landmarks=m, search=search) for k in kernels for search in searches]
 
     def _other(self, classes: bool) -> Pipeline:
         """A machine of matrices, after the preparation of the columns."""
@@ -263,9 +261,7 @@ class ModelRequest:
         known = {"task", "machine", "seed", "jobs", "gap", "duplicates", *parameters, *fit_options}
         for name, value in asdict(self).items():
             if value not in (None, False) and name not in known:
-                raise InputError(
-                    f"{_option(name)} is for --machine kernel, not for {self.machine}"
-                )
+                raise InputError(f"{_option(name)} is for --machine kernel, not for {self.machine}")
         if self.duplicates == "together" and not fit_options:
             raise InputError(f"--duplicates is not for --machine {self.machine}")
         values = self._values(parameters)

@@ -19,7 +19,6 @@ from looms.cli._output import (
     as_messages,
     check_can_write,
     csv_text,
-    note,
     show_cautions,
     show_json,
     to_stdout,
@@ -118,7 +117,7 @@ def assess(
     check_can_write(report, force, file, option="--report", holds=PAGE)
     prepared = understood(prepared)
     model = request.model_for(prepared, again=True)
-    y, about = prepared.target.y, {"target": columns.target, "file": file.name}
+    y, names = prepared.target.y, (columns.target, file.name)
     options = outer_splits.options(request, prepared)
     try:
         with as_messages(), Meter("Splits") as meter:
@@ -133,7 +132,7 @@ def assess(
         if output is not None:
             write_or_print(output, csv_text(result.table), "a row for each split is in")
         if report is not None:
-            fitted = train(prepared, request, tell=False, **about)
+            fitted = train(prepared, request, True, False, *names)
             facts = facts_of(fitted, prepared, result)
             assert facts is not None  # by `check_report`
             write_report(report, facts)

@@ -46,15 +46,24 @@ from looms.cli._output import (
     writing,
 )
 from looms.cli._predictions import Predictions
-from looms.cli._prepare import Prepared, memory_of, prepare_file, prepare_large, tell_columns
+from looms.cli._prepare import (
+    Prepared,
+    memory_of,
+    no_target,
+    prepare_file,
+    prepare_large,
+    read,
+    tell_columns,
+)
 from looms.cli._progress import USUAL_EVALUATIONS, Meter, duration
 from looms.cli._request import ModelRequest, tell_cost
 from looms.cli._target import target_of
-from looms.cli.predict import rows_for
-from looms.datasets._table import table_name
+from looms.cli.predict import fitting
+from looms.datasets._table import Table, table_name
 from looms.estimators import Certificate
 from looms.estimators._base import ScoredMachine, scores_of
 from looms.estimators._folds import CHOICE_FOLDS, OUTER_FOLDS
+from looms.estimators._metrics import as_scorers
 from looms.estimators._tabular import Tabular
 from looms.model_files import save_model
 from looms.model_files._files import SavedModel
@@ -122,6 +131,7 @@ def fit(
     file = source.file
     output = output or Path(f"{table_name(file)}.looms.skops")
     check_report(report, request, output, "the model", json, certify)
+    check_metrics(metric)
     whole = _is_whole(request, columns, memory)
 
     def check_paths() -> None:
@@ -140,9 +150,13 @@ def fit(
             check_paths()
             most = memory_of(memory)
             prepared = prepare_large(source, columns, request, most, output.parent, stack)
-        about = {"target": columns.target, "file": file.name}
-        saved = train(prepared, request, evaluate=not no_evaluate, **about)
-        tested = None if test is None else tested_on(saved, test, source)
+        new = None
+        if test is not None:
+            drop = columns.drop_missing_targets
+            new = read(replace(source, file=test), columns.target, drop_missing=drop)
+        names = columns.target, file.name
+        saved = train(prepared, request, not no_evaluate, True, *names)
+        tested = None if new is None or test is None else tested_on(saved, new, test)
         try:
             certificate = certified(saved.model, prepared.blocks, certify)
         except (KeyboardInterrupt, MemoryError):
@@ -249,17 +263,16 @@ def demo(
 def train(
     prepared: Prepared,
     request: ModelRequest,
-    *,
     evaluate: bool = True,
     tell: bool = True,
-    **about: Any,
+    target: str | None = None,
+    file: str = "",
 ) -> SavedModel:
     """The model that was asked for, fitted to a table; progress goes to stderr.
 
-    ``tell`` tells what is surprising about the columns. ``about`` is more metadata: the target, and
-    the name of the file.
+    ``tell`` tells what is surprising about the columns; ``target`` and ``file`` are names.
     """
-    model, y = request.model_for(prepared), prepared.target.y
+    model = request.model_for(prepared)
     machine = last_of(model)
     rows = prepared.X if prepared.blocks is None else prepared.blocks
     n_targets = 3 if prepared.target.task == "regression" else 0  # fits that compare transforms
@@ -301,7 +314,8 @@ def train(
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "looms_version": __version__,
         "sklearn_version": sklearn_version,
-        **about,
+        "target": target,
+        "file": file,
     }
     return SavedModel(model, metadata)
 
@@ -331,13 +345,19 @@ def _evaluate(machine: ScoredMachine, seconds: float) -> None:
     if n_fits * seconds > _TOLD:
         note(
             f"now the fit is repeated without the rows of each of up to {n_fits} folds, about "
-            f"{duration(n_fits * seconds)} with one job; --no-evaluate skips it, --jobs speeds it up"
+            f"{duration(n_fits * seconds)} with one job; --no-evaluate skips it, --jobs hastens it"
         )
     warnings.filterwarnings("ignore", "To repeat the whole choice")
     try:
         machine.evaluate()
     except ValueError as error:
         warning(f"the scores are those of the fit, because it cannot be repeated: {error}")
+
+
+def check_metrics(metrics: list[str] | None) -> None:
+    """Refuse names of scorers that there are not."""
+    with refused("--metric: "):
+        as_scorers(metrics or [])
 
 
 def scores_by(saved: SavedModel, metrics: list[str] | None) -> dict[str, float]:
@@ -350,12 +370,12 @@ def scores_by(saved: SavedModel, metrics: list[str] | None) -> dict[str, float]:
         return dict(machine.evaluate(nested=nested, metrics=metrics))
 
 
-def tested_on(saved: SavedModel, file: Path, source: Source) -> dict[str, Any]:
-    """Number of rows and scores of a file that the model was not fitted to."""
-    known = SavedModel(saved.model, saved.metadata | {"by_fit": True})
-    table = rows_for(known, replace(source, file=file))
+def tested_on(saved: SavedModel, table: Table, file: Path) -> dict[str, Any]:
+    """Number of rows and scores of a table that the model was not fitted to."""
+    if table.y is None:
+        raise no_target(file, table.X)
     with as_messages():
-        predictions = Predictions(known, table.X)
+        predictions = Predictions(saved, fitting(saved, table, file).X)
     for remark in predictions.trained_on():
         note(f"{file.name}: {remark}")
     return {"n_rows": table.X.shape[0], "figures": predictions.figures(table.y)}

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from json import dumps as json_text
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 from scipy import sparse
 from scipy.sparse import issparse
 from sklearn.base import is_classifier
@@ -16,7 +18,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.validation import check_is_fitted
 
-from looms import PrevalenceClassifier
+from looms import PrevalenceClassifier, machine_of
 from looms._optional import require
 from looms._words import count, listed
 from looms.cli._errors import InputError
@@ -28,7 +30,7 @@ from looms.cli._figures import (
     show_figures,
     show_request,
 )
-from looms.cli._model import last_of, of_prepared
+from looms.cli._model import before_of, last_of, of_prepared
 from looms.cli._options import Bounds, Source, command
 from looms.cli._output import (
     as_messages,
@@ -38,6 +40,7 @@ from looms.cli._output import (
     output_in_parts,
     show_json,
     without_formulas,
+    write_output,
 )
 from looms.cli._predictions import CoverageRequest, Predictions, unlike_of
 from looms.cli._prepare import open_file, read, tell
@@ -46,6 +49,7 @@ from looms.datasets._table import Table, no_rows
 from looms.estimators._tabular import Tabular
 from looms.model_files import load_model
 from looms.model_files._files import SavedModel
+from looms.onnx import register_converters
 from looms.report.text import plain
 from looms.tables import TablePreprocessor
 
@@ -236,14 +240,14 @@ def show(
 def export(
     model: Path,
     *,
-    onnx: Path,
+    onnx: Path | None = None,
     max_bytes: Annotated[int, Bounds(1)] = Source.max_bytes,
     force: bool = False,
 ) -> None:
     """Write a model as an ONNX graph, which runs without Python.
 
-    The graph takes the columns as `looms` prepares them: numbers without gaps, scaled, and a column
-    for each category.
+    The graph takes the prepared columns: numbers without gaps, scaled, and a column for each
+    category. It has their names, in order, in its metadata.
 
     Parameters
     ----------
@@ -252,8 +256,33 @@ def export(
 
     Examples
     --------
-    looms export clinic.looms.skops clinic.onnx
+    looms export clinic.looms.skops --onnx clinic.onnx
     """
+    if onnx is None:
+        raise InputError("name the file to write by --onnx, such as --onnx model.onnx")
+    check_can_write(onnx, force, model, option="--onnx", holds=r"[\s\S]*skl2onnx")
+    to_onnx = require("skl2onnx", "looms export", "onnx").to_onnx
+    saved = load(model, max_bytes)
+    last, before = last_of(saved.model), before_of(saved.model)
+    if getattr(last, "transform_", "none") != "none":
+        raise InputError(
+            f"{model}: a graph has no mean of a target that is fitted by its {last.transform_}; "
+            "fit with --target-transform none"
+        )
+    with as_messages(prefix=f"{model}: "):
+        machine = machine_of(saved.model)
+        register_converters()
+        options = {"zipmap": False} if is_classifier(machine) else {}
+        rows = np.zeros((1, machine.n_features_in_))
+        graph = to_onnx(machine, rows, options={id(machine): options})
+    named = getattr(before, "get_feature_names_out", None)
+    if named is not None:
+        entry = graph.metadata_props.add()
+        entry.key, entry.value = "columns", json_text(list(map(str, named())))
+    write_output(onnx, graph.SerializeToString())
+    note(f"the graph is in {onnx}, of {count(machine.n_features_in_, 'prepared column')}")
+
+
 def load(path: Path, max_bytes: int) -> SavedModel:
     """The model of a file of looms fit or `save_model`, with warnings about versions as notes.
 
@@ -415,9 +444,9 @@ def _preparation(steps: list[Any]) -> tuple[Any, dict[str, str]]:
     name, empty if none.
     """
     first = steps[0]
-    if isinstance(first, Tabular) and isinstance(first.preprocessor_, TablePreprocessor):
-        if hasattr(first.preprocessor_, "feature_names_in_"):
-            return None, dict.fromkeys(first.preprocessor_.kinds_, "")
+    own = first.preprocessor_ if isinstance(first, Tabular) else None
+    if isinstance(own, TablePreprocessor) and hasattr(own, "feature_names_in_"):
+        return None, dict.fromkeys(own.kinds_, "")
     named = getattr(first, "feature_names_in_", None)
     if len(steps) == 2 and isinstance(first, TablePreprocessor) and named is not None:
         return first, dict.fromkeys(first.kinds_, "")

@@ -6,7 +6,7 @@ from the data to set a hyper-parameter is learned once, from all samples.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
@@ -24,10 +24,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from looms._checks import check_known
 from looms._typing import AnyArray, Array
-from looms.estimators import SVCCV, KernelClassifier
+from looms.blocks import as_blocks
+from looms.estimators import SVCCV, CandidatesClassifier, KernelClassifier, TabularClassifier
+from looms.estimators._folds import RowsOfFit
 from looms.estimators._in_pipelines import parts_of
-from looms.kernels import Kernel
-from looms.lssvm.fit import Member
+from looms.estimators._selection import Selection
+from looms.held_out import HeldOut
+from looms.kernels._samples import training_rows
+from looms.lssvm.fit import LandmarkMember, Member
+from looms.selection._candidates import Tried, choose
+from looms.selection._given import GivenCriterion
+from looms.selection._scan import scan
 
 PREPROCESSING = ("auto", "held", "refitted")
 
@@ -95,13 +102,14 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
     except NotFittedError:
         estimator = clone(estimator).fit(X, y)
     steps, fitted = parts_of(estimator)
+    fitted = fitted.machine_ if isinstance(fitted, TabularClassifier) else fitted
     if isinstance(fitted, BaseSearchCV):
         raise ValueError(
             f"{type(fitted).__name__} has no best_estimator_: use refit=True, or pass the "
             "estimator with the parameters that it chose."
         )
     machine = frozen(fitted)
-    apart = isinstance(fitted, SVCCV | KernelClassifier | KernelClassifier)
+    apart = isinstance(fitted, SVCCV | KernelClassifier | CandidatesClassifier)
     threshold = fitted.threshold_ if apart else 0.0
     if not steps:
         return Problem(machine, X, y, labels, classes, names, "none", threshold)
@@ -195,17 +203,42 @@ class GivenMembers(KernelClassifier):
         machine.members = self.members
         return machine
 
-    def _given_members(self, kernel: Kernel, mu: float) -> Sequence[Member]:
-        return self.members
+    def _selection_on(self, rows: RowsOfFit, watcher: Any) -> Selection:
+        """The members, solved anew with the values and weights that they have."""
+        rows = self._checked_rows(rows)
+        X = training_rows(rows.X, rows.train, self.members[0].pairwise)
+        y, zeta, units = rows.own(rows.targets), rows.own(rows.fit_weight), rows.units(self.cv)
+        options: dict[str, Any] = {
+            "criterion": "press",
+            "sample_weight": zeta * (len(zeta) / zeta.sum()),
+            "selection_weight": rows.own(rows.selection_weight),
+            "fit_intercept": self.fit_intercept,
+            "units": units,
+        }
+
+        def criterion_of(one: Member) -> Callable[[Any], GivenCriterion]:
+            data = as_blocks(X) if isinstance(one, LandmarkMember) else X
+            return lambda _: GivenCriterion(data, y, member=one.weighing(1.0), **options)
+
+        tried = [Tried(one.kernel, "press", criterion_of(one), scan) for one in self.members]
+        watcher.begins(len(tried))
+        choice = choose(tried, scorer=rows.score, watcher=watcher, random_state=rows.seed)
+        if len(tried) > 1:
+            weights = np.array([one.weight for one in self.members])
+            fits = [fit for _, fit in choice.machines if fit is not None]
+            outputs = sum(w * f.mean_held_out.outputs for w, f in zip(weights, fits, strict=True))
+            score = rows.score(HeldOut(y, np.asarray(outputs)))
+            choice = choice.combined(weights, np.zeros(len(tried)), score)
+        return Selection(rows, units, choice, self.fit_intercept, searched=False)
 
 
 @frozen.register
-def _(fitted: KernelClassifier | KernelClassifier) -> Any:
+def _(fitted: KernelClassifier | CandidatesClassifier) -> Any:
     machine = GivenMembers(
         getattr(fitted, "kernel_", "rbf"),
+        mu=getattr(fitted, "mu_", 1.0),  # given, as all is: `Problem.threshold` has the threshold
         fit_intercept=fitted.fit_intercept,
         class_weight=fitted.class_weight,
-        threshold=0.0,  # `Problem.threshold` has it
         # The sigmoid of T11 serves two classes. The machine's own probabilities are for new
         # samples: calibrated on leave-one-out outputs, they are no likelihood of those it has seen.
         calibration=fitted.calibration if len(fitted.classes_) > 2 else None,
@@ -227,5 +260,5 @@ def _(fitted: SVCCV) -> Any:
     several = len(fitted.classes_) > 2
     # Two classes have the sigmoid of T11.
     return machine.set_params(
-        criterion="press", probability="single" if several else None, threshold=None
+        criterion="press", probability="single" if several else None, threshold=0.5
     )

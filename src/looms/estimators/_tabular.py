@@ -284,7 +284,7 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
         return self.machine_._outputs(self.machine_._checked_new_data(self._prepared(X)))
 
     def _machine(self) -> Candidates:
-        """Unfitted machine for the prepared columns, with parameters and callbacks of this model."""
+        """Unfitted machine for the prepared columns, with the parameters and callbacks of this."""
         names = self._of_columns._get_param_names()
         machine = self._of_columns(**{name: getattr(self, name) for name in names})
         if callbacks := getattr(self, "_skl_callbacks", ()):
