@@ -18,7 +18,7 @@ from looms.tables import TablePreprocessor
 
 @pytest.mark.slow
 def test_summary_and_table(looms, pets):
-    result = looms("assess", pets, "-t", "kind", "-n", 5, "-k", "linear", "-o", "table.csv")
+    result = looms("assess", pets, "-t", "kind", "-n", 5, "-c", "linear", "-o", "table.csv")
     assert result.exit_code == 0, result.stderr
     table = pd.read_csv("table.csv", index_col="split")
     frame = pd.read_csv(pets)
@@ -94,7 +94,7 @@ def test_methods(looms, pets, method):
 @pytest.mark.slow
 def test_report(looms, data_folder, tmp_path, monkeypatch):
     file = data_folder / "haberman.csv"
-    given = ("-t", "target", "-n", 3, "-k", "linear", "--test-size", 0.3)
+    given = ("-t", "target", "-n", 3, "-c", "linear", "--test-size", 0.3)
     result = looms("assess", file, *given, "--report", "nested.html")
     assert result.exit_code == 0, result.stderr
     page = (tmp_path / "nested.html").read_text(encoding="utf-8")
@@ -126,7 +126,7 @@ def test_report(looms, data_folder, tmp_path, monkeypatch):
         (["--method", "kfold", "-n", 7], "not a multiple of the 10 folds"),
         (["--test-size", 1.5], "--test-size must be a share between 0 and 1"),
         (["--jobs", 0], "--jobs 0 would run nothing"),
-        (["-k", "cosine"], "Unknown --kernel 'cosine'"),
+        (["-c", "cosine"], "Unknown --kernel 'cosine'"),
         (["--store", "."], "the folder is no store and holds other files, such as 'pets.csv'"),
         (["-o", "nowhere/table.csv"], "there is no folder nowhere"),
         (["--report", "nowhere/r.html"], "there is no folder nowhere"),
@@ -253,13 +253,13 @@ def test_copies_together_are_on_one_side_of_every_split(looms):
         "3",
         "--test-size",
         "0.3",
-        "--kernel",
+        "--candidates",
         "rbf",
     )
     result = looms(*command)
     assert "80 of 120 rows are copies" in " ".join(result.stderr.split())
     assert "rows are copies" not in result.stdout  # of the splits, which is the same news
-    looms(*command, "--copies", "together", "-o", "splits.csv")
+    looms(*command, "--duplicates", "together", "-o", "splits.csv")
     assert pd.read_csv("splits.csv")["ber"].mean() > 0.3
 
 
@@ -275,7 +275,7 @@ def test_the_bar_counts_splits_from_those_in_the_store(looms, pets, monkeypatch)
 @pytest.mark.slow
 def test_the_bar_counts_candidates_and_shows_the_search(looms, pets, monkeypatch):
     pytest.importorskip("sklearn.callback")
-    arguments = ("fit", pets, "-t", "kind", "-k", "linear", "-k", "rbf", "--nested", "none")
+    arguments = ("fit", pets, "-t", "kind", "-c", "linear", "-c", "rbf", "--no-evaluate")
     shown, _ = shown_on_a_terminal(looms, monkeypatch, *arguments)
     assert shown[0] == (0, 2, "linear, press")
     assert (2, 2) in [each[:2] for each in shown]

@@ -19,7 +19,7 @@ from looms.model_files import load_model
 
 @pytest.mark.slow
 def test_fit_classification(looms, fit, pets, figures):
-    result = fit(pets, "--target", "kind", "-k", "linear", "-k", "rbf", "-c", "press")
+    result = fit(pets, "--target", "kind", "-c", "linear", "-c", "rbf", "--criterion", "press")
     assert result.exit_code == 0, result.stderr
     assert sorted(os.listdir()) == ["pets.csv", "pets.looms.skops"]
     assert "classification: the target has 2 different labels; choose with --task" in result.stderr
@@ -28,7 +28,7 @@ def test_fit_classification(looms, fit, pets, figures):
     assert [name for _, name, _ in rows] == ["linear", "rbf"]
     assert [mark for mark, _, _ in rows].count("→") == 1
     saved = load_model("pets.looms.skops")
-    machine = saved.model[-1]
+    machine = saved.model
     assert [float(score) for _, _, score in rows] == pytest.approx(
         [c.score for c in machine.candidates_], rel=1e-3
     )
@@ -47,12 +47,12 @@ def test_fit_classification(looms, fit, pets, figures):
 
 @pytest.mark.slow
 def test_fit_and_score_regression(looms, fit, data_folder, figures):
-    result = fit(data_folder / "yacht.csv", "-t", "target", "-k", "rbf")
+    result = fit(data_folder / "yacht.csv", "-t", "target", "-c", "rbf")
     assert result.exit_code == 0, result.stderr
     assert "regression: the target has" in result.stderr
     assert "LOO RMSE" in result.stdout
     rmse, _, r2 = figures(result.stdout)
-    machine = load_model("yacht.looms.skops").model[-1]
+    machine = load_model("yacht.looms.skops").model
     assert rmse == pytest.approx(np.sqrt(np.mean(machine.loo_.residuals**2)), abs=1e-4)
     assert 0.9 < r2 < 1
     (shown,) = re.findall(r"→ +rbf +press +[\d.e-]+ ± [\d.e-]+ +([\d.]+)", result.stdout)
@@ -132,7 +132,7 @@ def test_score_with_labels_read_as_numbers(looms, fit, pets, figures):
 
 @pytest.mark.slow
 def test_show(looms, pets):
-    fitted = looms("fit", pets, "-t", "kind", "-k", "ard", "--weight", "balanced")
+    fitted = looms("fit", pets, "-t", "kind", "-c", "ard", "--class-weight", "balanced")
     result = looms("show", "pets.looms.skops")
     assert result.exit_code == 0, result.stderr
     assert "Classification of 'kind', pets.csv: 40 rows, 3 features" in result.stdout
@@ -148,7 +148,7 @@ def test_show(looms, pets):
 
 @pytest.mark.slow
 def test_demo_needs_no_file_and_writes_none(looms, figures):
-    result = looms("demo", "--random-state", 5)
+    result = looms("demo", "--seed", 5)
     assert result.exit_code == 0, result.stderr
     assert os.listdir() == []
     assert "nested cross-validation, 284 rows  " in result.stdout
@@ -200,7 +200,7 @@ def test_format_and_output_name(looms, fit, pets, tmp_path):
 
 @pytest.mark.slow
 def test_force_replaces_the_model(looms, fit, pets, one_line):
-    fit(pets, "-t", "kind", "-k", "linear")
+    fit(pets, "-t", "kind", "-c", "linear")
     one_line(fit(pets, "-t", "kind"), 2, "pets.looms.skops exists; use --force")
     one_line(fit(pets, "-t", "sort"), 2, "there is no column 'sort' to be the target")
     assert load_model("pets.looms.skops").metadata["options"]["kernel"] == ["linear"]
@@ -211,8 +211,8 @@ def test_force_replaces_the_model(looms, fit, pets, one_line):
 @pytest.mark.slow
 def test_warnings_of_the_estimator_are_told(looms, data_folder):
     result = looms(
-        *("fit", data_folder / "haberman.csv", "-t", "target", "-c", "wmw"),
-        *("--optimizer", "scg", "--max-iter", 1, "--nested", "none"),
+        *("fit", data_folder / "haberman.csv", "-t", "target", "--criterion", "wmw"),
+        *("--optimizer", "scg", "--max-iter", 1, "--no-evaluate"),
     )
     assert result.exit_code == 0, result.stderr
     assert "Warning: Stopped at --max-iter" in result.stderr
@@ -221,7 +221,7 @@ def test_warnings_of_the_estimator_are_told(looms, data_folder):
 @pytest.mark.slow
 def test_one_candidate_is_marked_of_equal_ones(fit, pets):
     """The same candidate twice: the first is the one that was chosen."""
-    result = fit(pets, "-t", "kind", "-k", "linear", "-c", "press", "-c", "press")
+    result = fit(pets, "-t", "kind", "-c", "linear", "--criterion", "press", "--criterion", "press")
     assert result.exit_code == 0, result.stderr
     rows = re.findall(r"^ *(→?) +linear +press", result.stdout, re.MULTILINE)
     assert rows == ["→", ""]

@@ -37,12 +37,12 @@ def test_intervals(looms, fit, heights, method):
     )
     assert list(found) == ["row", "prediction", "lower", "upper"]
     model = load_model("m.skops").model
-    matrix = model[:-1].transform(pd.read_csv(heights))
-    expected = evaluated(model[-1]).predict_interval(matrix, 0.8, method or "plus")
+    matrix = model.preprocessor_.transform(pd.read_csv(heights))
+    expected = evaluated(model).predict_interval(matrix, 0.8, method or "plus")
     np.testing.assert_allclose(found[["lower", "upper"]], expected)
     others = [m for m in ("plus", "minmax", "scaled") if m != (method or "plus")]
     assert not any(
-        np.allclose(expected, evaluated(model[-1]).predict_interval(matrix, 0.8, m)) for m in others
+        np.allclose(expected, evaluated(model).predict_interval(matrix, 0.8, m)) for m in others
     )
 
 
@@ -50,20 +50,20 @@ def test_intervals(looms, fit, heights, method):
 @pytest.mark.parametrize("conditional", [False, True])
 def test_sets(looms, fit, data_folder, conditional):
     file = data_folder / "haberman.csv"
-    fit(file, "-t", "target", "-k", "linear", "-o", "m.skops")
+    fit(file, "-t", "target", "-c", "linear", "-o", "m.skops")
     options = ("--class-conditional",) if conditional else ()
     found = predictions(
         looms("predict", "m.skops", file, "--coverage", 0.9, *options, "--digits", 17)
     )
     assert list(found)[-1] == "set"
     model = load_model("m.skops").model
-    matrix = model[:-1].transform(pd.read_csv(file))
-    members = evaluated(model[-1]).predict_set(matrix, 0.9, conditional)
-    one, other = map(str, model[-1].classes_)
+    matrix = model.preprocessor_.transform(pd.read_csv(file))
+    members = evaluated(model).predict_set(matrix, 0.9, conditional)
+    one, other = map(str, model.classes_)
     names = {(0, 0): "", (1, 0): one, (0, 1): other, (1, 1): f"{one}|{other}"}
     assert found["set"].astype(str).tolist() == [names[tuple(row)] for row in members.tolist()]
     assert not np.array_equal(
-        members, evaluated(model[-1]).predict_set(matrix, 0.9, not conditional)
+        members, evaluated(model).predict_set(matrix, 0.9, not conditional)
     )
 
 
@@ -102,7 +102,7 @@ def test_refusals(looms, fit, pets, one_line, model, options, text):
 
 @pytest.mark.slow
 def test_empty_sets_are_counted(looms, fit, pets):
-    fit(pets, "-t", "kind", "-k", "linear", "-o", "m.skops")
+    fit(pets, "-t", "kind", "-c", "linear", "-o", "m.skops")
     result = looms("predict", "m.skops", pets, "--coverage", 0.3)
     n = int((predictions(result).set == "").sum())
     assert n > 1

@@ -56,7 +56,7 @@ def row(output, name):
 
 @pytest.mark.slow
 def test_figures(looms, catches):
-    given = ("-k", "linear", "--C", 0.5, "--bootstrap", 39, "--alpha", 0.1, "--random-state", 3)
+    given = ("-c", "linear", "--C", 0.5, "--bootstrap", 39, "--alpha", 0.1, "--seed", 3)
     result = looms("diagnose", catches, "-t", "found", *given)
     assert result.exit_code == 0, result.stderr
     assert result.stdout.startswith("Support vector machine, linear kernel, C = 0.5; catches.csv")
@@ -87,7 +87,7 @@ SVM = re.compile(
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
 def test_the_machine_is_tuned_and_can_be_given(looms, catches, kernel):
     """What was chosen, given, is the same machine; for rbf it is that of SVCCV."""
-    options = ("diagnose", catches, "-t", "found", "--bootstrap", 0, "-k", kernel)
+    options = ("diagnose", catches, "-t", "found", "--bootstrap", 0, "-c", kernel)
     result = looms(*options)
     assert result.exit_code == 0, result.stderr
     assert "Goodness of fit" not in result.stdout
@@ -126,8 +126,8 @@ def test_what_is_given_is_held(looms, catches, given, name):
 @pytest.mark.parametrize(
     ("options", "machine"),
     [
-        (("-k", "quadratic", "--gamma", 0.2), SVC(kernel="poly", degree=2, coef0=1, gamma=0.2)),
-        (("-k", "cubic", "--gamma", 0.1), SVC(kernel="poly", degree=3, coef0=1, gamma=0.1)),
+        (("-c", "quadratic", "--gamma", 0.2), SVC(kernel="poly", degree=2, coef0=1, gamma=0.2)),
+        (("-c", "cubic", "--gamma", 0.1), SVC(kernel="poly", degree=3, coef0=1, gamma=0.1)),
         (("--gamma", 2), SVC(gamma=2.0)),
     ],
 )
@@ -257,7 +257,7 @@ def test_bounds_of_the_search_are_told_in_options(looms, fit):
 @pytest.mark.slow
 @pytest.mark.parametrize("threshold", [(), ("--threshold", "recall=0.95")])
 def test_a_support_vector_machine_of_looms_fit(looms, catches, threshold):
-    fit = ("fit", catches, "-t", "found", "-m", "svm", "-k", "linear", "-o", "s.skops", *threshold)
+    fit = ("fit", catches, "-t", "found", "-m", "svm", "-c", "linear", "-o", "s.skops", *threshold)
     assert looms(*fit).exit_code == 0
     result = looms("diagnose", catches, "--model", "s.skops", "--bootstrap", 0)
     assert result.exit_code == 0, result.stderr
@@ -273,10 +273,10 @@ def test_a_support_vector_machine_of_looms_fit(looms, catches, threshold):
         (("catches.csv", "-t", "found", "--C", "0"), "--C must be a positive number, not 0"),
         (("catches.csv", "-t", "found", "--gamma", "nan"), "--gamma must be a positive number"),
         (
-            ("catches.csv", "-t", "found", "-k", "linear", "--gamma", "1"),
+            ("catches.csv", "-t", "found", "-c", "linear", "--gamma", "1"),
             "not for the linear kernel",
         ),
-        (("catches.csv", "-t", "found", "-k", "cubic", "--C", "1"), "goes with --gamma"),
+        (("catches.csv", "-t", "found", "-c", "cubic", "--C", "1"), "goes with --gamma"),
         (
             ("catches.csv", "-t", "found", "--alpha", "1"),
             "--alpha must be a number between 0 and 1",
@@ -331,7 +331,7 @@ def test_refusals(looms, fit, catches, arguments, text, one_line):
 def test_copies_are_noted(looms, fit, catches):
     frame = pd.read_csv(catches)
     pd.concat([frame, frame[:20]]).to_csv(catches, index=False)
-    assert fit(catches, "-t", "found", "-o", "m.skops", "--copies", "together").exit_code == 0
+    assert fit(catches, "-t", "found", "-o", "m.skops", "--duplicates", "together").exit_code == 0
     stderr = looms("diagnose", catches, "-t", "found", "--model", "m.skops", "-b", 0).stderr
     assert "20 of 70 rows are copies of other rows" in stderr
     assert "held out together are left out one at a time here" in stderr

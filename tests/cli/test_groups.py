@@ -36,7 +36,7 @@ def test_a_fit_with_groups_is_that_of_the_estimator(looms, fit, visits, figures)
     saved = load_model("m.skops")
     assert list(saved.metadata["columns"]) == list("abcd")
     table = pd.read_csv(visits)
-    X = saved.model[:-1].transform(table[list("abcd")])
+    X = saved.model.preprocessor_.transform(table[list("abcd")])
     machine = KernelClassifier().fit(X, table["ill"], groups=table["patient"])
     assert figures(result.stdout) == pytest.approx(list(machine.evaluate().values()), abs=1e-3)
     assert machine.evaluate()["ber"] > 0.4
@@ -56,13 +56,13 @@ def test_prediction_takes_no_notice_of_the_groups(looms, fit, visits):
 
 @pytest.mark.slow
 def test_the_grid_repeats_the_choice(looms, visits, figures):
-    options = ("--groups", "patient", "--cv", "5", "--search", "grid", "-k", "linear")
+    options = ("--groups", "patient", "--cv", "5", "--search", "grid", "-c", "linear")
     result = looms("fit", visits, "-t", "ill", *options, "-o", "m.skops", "--report", "r.html")
     assert result.exit_code == 0, result.stderr
     assert "the choice was repeated without each of" in result.stderr
     assert "flatter" not in result.stderr
     assert "nested cross-validation" in result.stdout
-    machine = load_model("m.skops").model[-1]
+    machine = load_model("m.skops").model
     assert (machine.cv, machine.search) == (5, "grid")
     assert figures(result.stdout) == pytest.approx(list(machine.evaluate().values()), abs=1e-4)
     with open("r.html", encoding="utf-8") as page:
@@ -118,7 +118,7 @@ def test_a_file_without_columns_has_no_groups(fit, tmp_path, one_line):
 @pytest.mark.filterwarnings("ignore::looms.OneClassWarning")
 @pytest.mark.slow
 def test_a_diagnosis_leaves_out_the_groups_of_the_fit(looms, fit, visits):
-    options = ("--groups", "patient", "-k", "linear", "-o", "m.skops")
+    options = ("--groups", "patient", "-c", "linear", "-o", "m.skops")
     assert fit(visits, "-t", "ill", *options).exit_code == 0
     result = looms("diagnose", visits, "--model", "m.skops", "-b", 0, "-o", "d.csv")
     assert result.exit_code == 0, result.stderr
@@ -146,14 +146,14 @@ def test_a_diagnosis_leaves_out_the_groups_of_the_fit(looms, fit, visits):
 @pytest.mark.filterwarnings("ignore::looms.BoundWarning", "ignore::looms.OneClassWarning")
 @pytest.mark.slow
 def test_the_search_is_repeated_in_folds(looms, visits, figures):
-    options = ("-k", "linear", "--groups", "patient", "--nested", "folds", "--report", "r.html")
+    options = ("-c", "linear", "--groups", "patient", "--nested", "folds", "--report", "r.html")
     result = looms("fit", visits, "-t", "ill", *options, "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
     assert "the choice was repeated without each of" in result.stderr
     assert "flatter" not in result.stderr
     saved = load_model("m.skops")
     table = pd.read_csv(visits)
-    X = saved.model[:-1].transform(table[list("abcd")])
+    X = saved.model.preprocessor_.transform(table[list("abcd")])
     machine = KernelClassifier("linear")
     machine.fit(X, table["ill"], groups=table["patient"])
     assert figures(result.stdout) == pytest.approx(list(machine.evaluate().values()), abs=1e-3)

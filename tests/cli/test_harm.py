@@ -32,13 +32,13 @@ def evil(tmp_path):
 
 
 COMMANDS = [
-    ("fit", "evil.csv", "-t", "t\x1b[2J", "-k", "ard", "--nested", "none", "-o", "\x1b[2Jm.skops"),
+    ("fit", "evil.csv", "-t", "t\x1b[2J", "-c", "ard", "--no-evaluate", "-o", "\x1b[2Jm.skops"),
     ("fit", "evil.csv", "-t", "\x1b]0;TITLE\x07"),
     ("show", "\x1b[2Jm.skops"),
     ("score", "\x1b[2Jm.skops", "evil.csv"),
     ("predict", "\x1b[2Jm.skops", "evil.csv"),
     ("predict", "\x1b[2Jm.skops", "other.csv"),
-    ("assess", "evil.csv", "-t", "t\x1b[2J", "-k", "linear", "-n", "2"),
+    ("assess", "evil.csv", "-t", "t\x1b[2J", "-c", "linear", "-n", "2"),
     ("diagnose", "evil.csv", "--model", "\x1b[2Jm.skops", "-b", "0"),
 ]
 
@@ -55,7 +55,7 @@ def on_a_terminal(commands):
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "200"}
     environment["PYTHONPATH"] = str(Path(looms_package.__file__).parents[1])
-    arguments = [sys.executable, "-c", code, json.dumps(commands)]
+    arguments = [sys.executable, "--criterion", code, json.dumps(commands)]
     written = b""
     with subprocess.Popen(arguments, stdout=theirs, stderr=theirs, env=environment):
         os.close(theirs)

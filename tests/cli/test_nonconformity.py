@@ -26,7 +26,7 @@ def test_fit_show_predict_score(looms, pets, figures):
     assert predicted.exit_code == 0, predicted.stderr
     table, rows = pd.read_csv("p.csv"), pd.read_csv(pets)
     assert list(table) == ["row", "prediction", "p_value_cat", "p_value_dog", "set"]
-    X = model[:-1].transform(rows)
+    X = model.preprocessor_.transform(rows)
     np.testing.assert_array_equal(table["prediction"], model.predict(rows))
     np.testing.assert_allclose(
         table[["p_value_cat", "p_value_dog"]], machine.p_values(X), rtol=1e-5

@@ -14,7 +14,7 @@ from looms.model_files import load_model
 def fitted(looms, data_folder):
     """A model of haberman.csv, classes 1 and 2."""
     file = data_folder / "haberman.csv"
-    result = looms("fit", file, "-t", "target", "-k", "linear", "--nested", "none", "-o", "m.skops")
+    result = looms("fit", file, "-t", "target", "-c", "linear", "--no-evaluate", "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
     return file
 
@@ -57,7 +57,7 @@ def test_prevalences_that_are_none_are_refused(looms, fitted, one_line):
 
 @pytest.mark.slow
 def test_it_is_for_models_with_probabilities(looms, data_folder, one_line):
-    common = ("-t", "target", "-k", "linear", "--nested", "none")
+    common = ("-t", "target", "-c", "linear", "--no-evaluate")
     haberman, yacht = data_folder / "haberman.csv", data_folder / "yacht.csv"
     looms("fit", haberman, *common, "--calibration", "none", "-o", "classes.skops")
     looms("fit", yacht, *common, "-o", "numbers.skops")

@@ -50,7 +50,7 @@ def bad_files(tmp_path_factory, pets_fitted):
         (("fit", "one.csv", "-t", "kind"), "the target has only one value, 'cat': name another"),
         (("fit", "flat.csv", "-t", "y"), "no column of the table has two different values"),
         (
-            ("fit", "number.csv", "-t", "y", "--weight", "balanced"),
+            ("fit", "number.csv", "-t", "y", "--class-weight", "balanced"),
             "--weight is for classification",
         ),
         (("fit", "number.csv", "-t", "y", "--threshold", "0"), "--threshold is for classification"),
@@ -59,7 +59,7 @@ def bad_files(tmp_path_factory, pets_fitted):
             "--threshold ber needs two classes, but y has 3",
         ),
         (
-            ("fit", "number.csv", "-t", "y", "-c", "wmw"),
+            ("fit", "number.csv", "-t", "y", "--criterion", "wmw"),
             "judges classes; for regression use 'press'",
         ),
         (("show", "pets.csv"), "it is not a model file"),
@@ -144,7 +144,7 @@ def test_failures_of_the_algebra_are_not_bad_input(fit, pets, monkeypatch, one_l
 @pytest.mark.slow
 def test_predicting_too(looms, fit, pets, monkeypatch, one_line, tmp_path):
     monkeypatch.chdir(tmp_path)
-    assert fit(pets, "-t", "kind", "-k", "linear").exit_code == 0
+    assert fit(pets, "-t", "kind", "-c", "linear").exit_code == 0
 
     def fail(self, *arguments):
         raise np.linalg.LinAlgError("no convergence")
@@ -174,8 +174,8 @@ def test_limits_of_a_file(looms, fit, monkeypatch, one_line):
     for command in (fit, partial(looms, "assess"), partial(looms, "diagnose")):
         result = command("t.csv", *options)
         one_line(result, 2, text)
-        assert "GB are free. Use --rank auto, a machine on landmarks, or a" in result.stderr
-    small = ("--rank", "20", "--splits", "2")
+        assert "GB are free. Use --n-landmarks auto, a machine on landmarks, or a" in result.stderr
+    small = ("--n-landmarks", "20", "--splits", "2")
     assert looms("assess", "t.csv", "-t", "y", *small).exit_code == 0
 
 
@@ -190,13 +190,13 @@ def test_a_linear_machine_takes_a_kernel_matrix_of_many_features_only(
         )
         table.to_csv(name, index=False)
     monkeypatch.setattr(_memory, "free_memory", lambda: bytes_needed(200) - 1)
-    linear = ("-t", "y", "--kernel", "linear")
+    linear = ("-t", "y", "--candidates", "linear")
     assert fit("few.csv", *linear, "--search", "grid").exit_code == 0
     for options in ((), ("--cv", "5x2"), ("--time", "day", "--gap", "3")):
         assert fit("few.csv", *linear, *options, "--force").exit_code == 0
     others = [
         ("wide.csv", *linear),
-        ("few.csv", *linear, "--kernel", "rbf", "--force"),
+        ("few.csv", *linear, "--candidates", "rbf", "--force"),
         ("few.csv", *linear, "--certify", "--force"),
     ]
     for arguments in others:

@@ -10,7 +10,7 @@ from looms import TransformedTargetRegressorCV
 from looms.model_files import load_model
 
 RNG = np.random.default_rng(0)
-FIT = ("fit", "t.csv", "-t", "y", "-k", "linear", "--nested", "none", "-o", "m.skops")
+FIT = ("fit", "t.csv", "-t", "y", "-c", "linear", "--no-evaluate", "-o", "m.skops")
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def test_fit_show_predict_score(looms, table, figures):
     assert fitted.exit_code == 0, fitted.stderr
     model = load_model("m.skops").model
     assert isinstance(model[-1], TransformedTargetRegressorCV)
-    assert f"transform of the target = {model[-1].transform_}" in looms("show", "m.skops").stdout
+    assert f"transform of the target = {model.transform_}" in looms("show", "m.skops").stdout
     looms("predict", "m.skops", "t.csv", "--coverage", "0.8", "--digits", "17", "-o", "p.csv")
     predicted = pd.read_csv("p.csv")
     np.testing.assert_array_equal(predicted["prediction"], model.predict(table))
@@ -41,7 +41,7 @@ def test_fit_show_predict_score(looms, table, figures):
 
 @pytest.mark.slow
 def test_assess(looms, table):
-    options = ("-t", "y", "--drop", "kind", "-k", "linear", "--target-transform", "log", "-n", "2")
+    options = ("-t", "y", "--drop", "kind", "-c", "linear", "--target-transform", "log", "-n", "2")
     result = looms("assess", "t.csv", *options, "--json")
     assert result.exit_code == 0, result.stderr
     told = json.loads(result.stdout)
@@ -57,7 +57,7 @@ def test_assess(looms, table):
         (("-t", "a", "--target-transform", "log"), "leave it out, or use --target-transform auto"),
         (("-t", "y", "--target-transform", "cube"), "Unknown transform 'cube'; known are none"),
         (
-            ("-t", "y", "--target-transform", "log", "--rank", "8", "--memory", "1GB"),
+            ("-t", "y", "--target-transform", "log", "--n-landmarks", "8", "--memory", "1GB"),
             "--memory is for rows in blocks, but --groups, --time, --target-transform and",
         ),
     ],

@@ -83,17 +83,17 @@ def test_candidates_are_compared_by_the_loss_of_the_rule(rule, capsys):
 @pytest.mark.parametrize(
     ("machine", "text"),
     [
-        ("lssvm", "f1"),
+        ("kernel", "f1"),
         ("svm", "cost=1:5"),
     ],
 )
 @pytest.mark.filterwarnings("ignore::looms.BoundWarning")
 def test_rules_reach_the_estimator_and_its_file(looms, fit, data_folder, text, machine):
     file = data_folder / "haberman.csv"
-    options = ("-t", "target", "-m", machine, "-k", "linear", "--threshold", text)
+    options = ("-t", "target", "-m", machine, "-c", "linear", "--threshold", text)
     result = fit(file, *options, "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
-    fitted = load_model("m.skops").model[-1]
+    fitted = load_model("m.skops").model
     assert fitted.threshold == threshold_of(text)
     assert f"threshold = {fitted.threshold_:.4g}" in result.stdout
     assert fitted.threshold_ != 0
@@ -106,7 +106,7 @@ def test_rules_reach_the_estimator_and_its_file(looms, fit, data_folder, text, m
         f"at threshold {text} (positive: {fitted.classes_[1]}): {first.get(text, '')}"
         f"recall {recall:.4f}, precision {precision:.4f}" in result.stdout
     )
-    if machine == "lssvm":
+    if machine == "kernel":
         assert f"LOO {LOSSES[fitted.threshold]} " in result.stdout
 
 
@@ -130,7 +130,7 @@ def test_figures_of_a_rule_from_python(looms, rule):
 
 @pytest.mark.slow
 def test_a_precision_out_of_reach_is_a_note(fit, data_folder):
-    options = ("-t", "target", "-k", "linear", "--threshold", "precision=1")
+    options = ("-t", "target", "-c", "linear", "--threshold", "precision=1")
     result = fit(data_folder / "haberman.csv", *options, "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
     assert "No threshold reaches a leave-one-out precision of 1" in result.stderr
@@ -152,7 +152,7 @@ def test_a_positive_class_of_most_rows_is_warned_of(fit, pets):
     frame["healthy"] = ["no" if k % 4 else "yes" for k in range(len(frame))]
     frame.to_csv(pets, index=False)
     for rule in ("recall=0.9", "f1"):
-        options = ("--threshold", rule, "-k", "linear", "-o", "m.skops", "--force")
+        options = ("--threshold", rule, "-c", "linear", "-o", "m.skops", "--force")
         result = fit(pets, "-t", "ill", *options)
         assert result.exit_code == 0, result.stderr
         assert f"Warning: --threshold {rule} treats nein as the positive class" in result.stderr

@@ -7,7 +7,7 @@ import pytest
 from looms import KernelRegressor
 from looms.cli._options import Columns, Source
 from looms.cli._prepare import prepare_file
-from looms.cli._request import MachineRequest
+from looms.cli._request import ModelRequest
 from looms.folds import GapKFold
 from looms.model_files import load_model
 
@@ -44,13 +44,13 @@ def test_a_fit_in_time_is_that_of_the_estimator_on_sorted_rows(looms, demand):
     assert list(saved.metadata["columns"]) == ["wind", "price"]
     assert "time=day, gap=5" in looms("show", "m.skops").stdout
     table = pd.read_csv(demand).sort_values("day")
-    X = saved.model[:-1].transform(table[["wind", "price"]])
+    X = saved.model.preprocessor_.transform(table[["wind", "price"]])
     machine = KernelRegressor(cv=GapKFold(10, gap=5)).fit(X, table["demand"])
-    np.testing.assert_array_equal(saved.model[-1].units_.codes, machine.units_.codes)
-    assert saved.model[-1].evaluate() == pytest.approx(machine.evaluate())
+    np.testing.assert_array_equal(saved.model.units_.codes, machine.units_.codes)
+    assert saved.model.evaluate() == pytest.approx(machine.evaluate())
     assert f"{machine.evaluate()['rmse']:.4f}" in result.stdout
     # There is no relation.
-    assert machine.evaluate()["r2"] < 0 < 0.3 < load_model("p.skops").model[-1].evaluate()["r2"]
+    assert machine.evaluate()["r2"] < 0 < 0.3 < load_model("p.skops").model.evaluate()["r2"]
     assert looms("predict", "m.skops", demand).stderr == ""
     covered = looms("predict", "m.skops", demand, "--coverage", 0.9)
     assert "--coverage comes from single held-out rows" in covered.stderr
@@ -65,13 +65,13 @@ def test_times_are_dates_or_numbers_however_they_are_written(looms, demand, writ
     table.to_csv(demand, index=False)
     result = looms("fit", demand, "-t", "demand", "--time", "day", "--cv", 4, "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
-    machine = load_model("m.skops").model[-1]
+    machine = load_model("m.skops").model
     assert machine.cv.n_splits == 4
     assert machine.loo_.y.tolist() == in_order
 
 
 def test_rows_keep_their_numbers_in_the_file(demand):
-    request = MachineRequest(groups="price", time="day")
+    request = ModelRequest(groups="price", time="day")
     prepared = prepare_file(Source(demand), Columns("demand"), request)
     table = pd.read_csv(demand)
     assert (np.diff(prepared.rows) < 0).any()
@@ -90,7 +90,7 @@ def test_rows_of_one_time_are_held_out_together(looms, demand):
     result = looms("fit", demand, "-t", "demand", "--time", "day", "--cv", 3, "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
     assert "--time day: rows of one time are held out together" in result.stderr
-    machine = load_model("m.skops").model[-1]
+    machine = load_model("m.skops").model
     assert np.bincount(machine.units_.clusters).tolist() == [31, 30, 29]
 
 
@@ -150,11 +150,11 @@ def test_what_cannot_be_is_refused_by_its_option(looms, demand, one_line, comman
 
 @pytest.mark.slow
 def test_the_choice_is_repeated_without_each_window(looms, demand):
-    options = ("--time", "day", "--gap", 2, "--cv", 4, "-k", "linear", "-o", "m.skops")
+    options = ("--time", "day", "--gap", 2, "--cv", 4, "-c", "linear", "-o", "m.skops")
     result = looms("fit", demand, "-t", "demand", *options, "--nested", "folds")
     assert result.exit_code == 0, result.stderr
     assert "the choice was repeated without each of 4 folds; what" in result.stderr
-    machine = load_model("m.skops").model[-1]
+    machine = load_model("m.skops").model
     np.testing.assert_array_equal(machine.evaluate()._nested.units.codes, machine.units_.codes)
     assert f"{machine.evaluate()['rmse']:.4f}" in result.stdout
 
