@@ -298,16 +298,18 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
         one._table = None
         return one
 
-    def _preprocessor_on(self, X: Any, weight: Array) -> Any:
-        """Transformer of the columns, fitted to the rows of positive weight."""
+    def _prepared_on(self, X: Any, weight: Array) -> tuple[Any, Any]:
+        """Transformer of the columns, fitted to the rows of positive weight, and all rows by it."""
         if self.preprocess is None:
-            return None
+            return None, X
         automatic = isinstance(self.preprocess, str)
         if automatic:
             check_known(self.preprocess, "preprocess", ("auto",))
         one = TablePreprocessor() if automatic else clone(self.preprocess)
         rows = np.flatnonzero(weight)
-        return one.fit(X if len(rows) == len(weight) else _safe_indexing(X, rows))
+        if len(rows) == len(weight):
+            return one, one.fit_transform(X)
+        return one, one.fit(_safe_indexing(X, rows)).transform(X)
 
     def _fit_columns(
         self, X: Any, y: Any, sample_weight: Any, groups: Any
@@ -316,8 +318,7 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
         self._check_parameters()
         check_consistent_length(X, y, sample_weight, groups)
         weight = checked_sample_weight(sample_weight, _num_samples(y))
-        preprocessor = self._preprocessor_on(X, weight)
-        matrix = X if preprocessor is None else preprocessor.transform(X)
+        preprocessor, matrix = self._prepared_on(X, weight)
         return preprocessor, matrix, {"sample_weight": sample_weight, "groups": groups}
 
     def _prepared(self, X: Any) -> Any:
