@@ -108,7 +108,7 @@ def test_the_message_has_the_numbers_and_the_remedy(little):
         "the kernel matrix of 100 rows, and arrays of its size beside it, take about 0.00028 GB"
     )
     with pytest.raises(
-        MemoryError, match=rf"^{re.escape(expected)} of memory, but .* are free\. Use rank='auto'"
+        MemoryError, match=rf"^{re.escape(expected)} of memory, but .* are free\. Use n_landmarks=1000"
     ):
         check_memory(100)
 
@@ -137,7 +137,7 @@ REFUSED = [
 def test_fits_are_refused_before_anything_is_allocated(little, machine, y, n):
     tracemalloc.start()
     try:
-        with pytest.raises(MemoryError, match=r"kernel matrix of .*rank='auto'"):
+        with pytest.raises(MemoryError, match=r"kernel matrix of .*n_landmarks=1000"):
             machine.fit(X[:n], y[:n])
         assert tracemalloc.get_traced_memory()[1] < 8 * n**2
     finally:

@@ -33,7 +33,7 @@ def gigabytes(n_bytes: float) -> str:
 
 
 def check_memory(
-    n_rows: int, n_arrays: float = SEARCH, remedy: str = "rank='auto', a machine on landmarks"
+    n_rows: int, n_arrays: float = SEARCH, remedy: str = "n_landmarks=1000, a machine on landmarks"
 ) -> None:
     """MemoryError if arrays of n_rows × n_rows numbers take more memory than is free.
 

@@ -10,6 +10,7 @@ import pytest
 from sklearn.datasets import dump_svmlight_file
 
 from looms.cli import _prepare, _request
+from looms.cli import fit as fit_module
 from looms.datasets import _rows
 from looms.datasets._large import first_pass
 from looms.model_files import load_model
@@ -76,15 +77,15 @@ def test_a_bad_cell_in_a_later_block_leaves_no_output(
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
 @pytest.mark.slow
-def test_a_machine_on_landmarks_of_a_table_in_blocks(looms, large, tmp_path, name):
+def test_a_machine_on_landmarks_of_a_table_in_blocks(looms, fit, large, tmp_path, name):
     options = "--n-landmarks", 20, "-o", "m.skops", "--report", "r.html"
-    result = looms("fit", name, "-t", "y", *options)
+    result = fit(name, "-t", "y", *options)
     assert result.exit_code == 0, result.stderr
     assert (
         f"{name}: 300 rows in blocks; columns are prepared by a sample of 100 rows" in result.stderr
     )
     assert (
-        "Note: rows in blocks are not saved, so looms predict will have no --coverage"
+        "Note: rows in blocks are not saved, so looms predict may have no --coverage"
         in result.stderr
     )
     assert "20 landmarks" in result.stdout
@@ -92,7 +93,7 @@ def test_a_machine_on_landmarks_of_a_table_in_blocks(looms, large, tmp_path, nam
     written = {path.name for path in tmp_path.iterdir()}
     assert written == {"m.skops", "r.html", "t.csv", "t.parquet"}
     saved = load_model(tmp_path / "m.skops")
-    machine = saved.model
+    machine = saved.model.machine_
     assert machine.landmarks_.shape == (20, machine.n_features_in_)
     assert machine.loo_.n_samples == saved.metadata["n_rows"] == N
     assert saved.model.preprocessor_.ranges_["a"] == [large["a"].min(), large["a"].max()]
@@ -118,26 +119,31 @@ def test_a_sparse_table_in_blocks(looms, large, tmp_path):
 
 
 @pytest.mark.slow
-def test_where_the_sample_is_the_table_the_rows_are_kept(looms, large, monkeypatch, tmp_path):
+def test_where_the_sample_is_the_table_the_rows_are_kept(looms, fit, large, monkeypatch, tmp_path):
     monkeypatch.undo()
     monkeypatch.chdir(tmp_path)
-    result = looms("fit", "t.csv", "-t", "y", "--n-landmarks", 20, "-o", "m.skops")
+    result = fit("t.csv", "-t", "y", "--n-landmarks", 20, "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
     assert "in blocks" not in result.stderr
     assert "--coverage" not in result.stderr
-    assert load_model(tmp_path / "m.skops").model.X_fit_.shape[0] == N
+    assert load_model(tmp_path / "m.skops").model.machine_.X_fit_.shape[0] == N
     assert looms("predict", "m.skops", "t.csv", "--coverage", 0.9).exit_code == 0
 
 
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        (("--n-landmarks", 20, "--memory", "1MB"), "no rank fits: allow more by --memory"),
-        (("--n-landmarks", 3000, "--memory", "1GB"), "GB of memory, and 1 may be used; --n-landmarks 1"),
+        (("--n-landmarks", 20, "--memory", "1MB"), "none fits: allow more by --memory"),
+        (
+            ("--n-landmarks", 3000, "--memory", "1GB"),
+            "GB of memory, and 1 may be used; --n-landmarks 1",
+        ),
         (("--n-landmarks", 20, "--memory", "much"), "not an amount of memory, such as 2GB"),
-        (("--memory", "1GB"), "--memory goes with --n-landmarks"),
-        (("--n-landmarks", 301), "--n-landmarks 301 asks for more landmarks than there are rows, 300"),
-        (("--n-landmarks", 9, "--groups", "c", "--memory", "1GB"), "--memory is for rows in blocks"),
+        (("--memory", "1MB"), "none fits: allow more by --memory"),
+        (
+            ("--n-landmarks", 9, "--groups", "c", "--memory", "1GB"),
+            "--memory is for rows in blocks",
+        ),
     ],
 )
 def test_what_is_refused_before_the_work(looms, large, one_line, tmp_path, options, text):
@@ -156,23 +162,32 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(looms, large, one_line, tmp_
 
 
 @pytest.mark.slow
-def test_memory_and_time_are_told_before_many_rows_are_fitted(looms, tmp_path, monkeypatch):
-    monkeypatch.setattr(_request, "FULL_ROWS", 250)
+def test_memory_and_time_are_told_before_a_long_fit(looms, fit, tmp_path, monkeypatch):
+    monkeypatch.setattr(_request, "LONG", 0.0)
+    monkeypatch.setattr(_request, "_TIMED", 200)
     monkeypatch.setattr(_request, "free_memory", lambda: 8 * 10**9)
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(N, 2)), columns=["a", "y"]).round(3)
     frame.to_csv(tmp_path / "t.csv", index=False)
-    quick = ("fit", "t.csv", "-t", "y", "--max-iter", 1, "--no-evaluate", "--force")
+    quick = ("t.csv", "-t", "y", "--max-iter", 1, "--force")
     told = r"Note: 300 rows: about 0\.0025 GB of memory \(of 8 GB free\) and, very roughly, \d+ s; "
-    result = looms(*quick)
+    result = fit(*quick)
     assert result.exit_code == 0, result.stderr
     assert re.search(told, result.stderr)
     assert result.stderr.index("very roughly") < result.stderr.index("Candidate 1")
-    assert "very roughly" not in looms(*quick, "-c", "linear").stderr
-    assert "very roughly" not in looms(*quick, "--n-landmarks", 20).stderr
-    grid = looms(
-        *quick[:4], "-c", "linear", "-c", "rbf", "--search", "grid", "--no-evaluate", "-f"
-    )
-    assert "of memory (of 8 GB free); --n-landmarks auto" in grid.stderr
-    assess = looms("assess", "t.csv", "-t", "y", "--max-iter", 1, "--splits", 2)
+    assert "very roughly" not in fit(*quick, "-c", "linear").stderr
+    assert "very roughly" not in fit(*quick, "--n-landmarks", 20).stderr
+    assess = looms("assess", "t.csv", "-t", "y", "-c", "rbf", "--max-iter", 1, "--splits", 2)
     assert "Note: 270 rows: about 0.002 GB of memory" in assess.stderr
+    monkeypatch.setattr(_request, "LONG", 30.0)
+    assert "very roughly" not in fit(*quick).stderr
+
+
+@pytest.mark.slow
+def test_an_evaluation_is_told_before_it_starts(looms, pets, monkeypatch):
+    monkeypatch.setattr(fit_module, "_TOLD", 0.0)
+    result = looms("fit", pets, "-t", "kind", "-c", "linear")
+    assert result.exit_code == 0, result.stderr
+    told = re.search(r"without the rows of each of up to 10 folds, about \d+ s with", result.stderr)
+    assert told
+    assert told.start() < result.stderr.index("Tuned 10 machines again")

@@ -22,7 +22,7 @@ def fitted(looms, data_folder):
 @pytest.mark.slow
 def test_probabilities_and_predictions_are_those_of_the_prevalence(looms, fitted):
     machine = load_model("m.skops").model
-    rare = str(machine[-1].classes_[1])
+    rare = str(machine.classes_[1])
     result = looms(
         "predict",
         "m.skops",
@@ -37,7 +37,7 @@ def test_probabilities_and_predictions_are_those_of_the_prevalence(looms, fitted
     assert result.exit_code == 0, result.stderr
     assert "--coverage holds for the shares of the fit" in result.stderr
     written = pd.read_csv(io.StringIO(result.stdout))
-    model = PrevalenceClassifier(machine, {machine[-1].classes_[1]: 0.02})
+    model = PrevalenceClassifier(machine, {machine.classes_[1]: 0.02})
     X = pd.read_csv(fitted)
     np.testing.assert_allclose(written[f"probability_{rare}"], model.predict_proba(X)[:, 1])
     np.testing.assert_allclose(written[f"decision_{rare}"], model.decision_function(X))

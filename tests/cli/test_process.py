@@ -42,7 +42,17 @@ def run(*arguments, code=RUN, **options):
 def test_help_and_version():
     result = run("--help")
     assert result.returncode == 0
-    for name in ("fit", "predict", "score", "assess", "show", "demo"):
+    for name in (
+        "fit",
+        "predict",
+        "score",
+        "assess",
+        "compare",
+        "diagnose",
+        "show",
+        "export",
+        "demo",
+    ):
         assert f" {name} " in result.stdout
     assert "Usage: looms" in result.stdout
     result = run("--version")

@@ -42,7 +42,7 @@ def test_other_writings_give_the_same_predictions(looms, fit, euro):
     [
         ("fit", "tilde.csv", "-t", "Ort", "-c", "linear", "-o", "n.skops"),
         ("assess", "tilde.csv", "-t", "Ort", "-c", "linear", "-n", 2),
-        ("diagnose", "tilde.csv", "-t", "Ort", "-b", 0, "--C", 1, "--gamma", 1),
+        ("diagnose", "m.skops", "--data", "tilde.csv", "-b", 0),
         ("predict", "m.skops", "tilde.csv"),
         ("score", "m.skops", "tilde.csv"),
     ],

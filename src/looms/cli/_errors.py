@@ -43,7 +43,6 @@ _WORDS = {
     "Unknown search method": "Unknown --search",
     "Unknown transform of the target": "Unknown --target-transform",
     "method='grid'": "--search grid",
-    "rank='auto', a machine on landmarks": "--n-landmarks 1000",
     "KernelClassifier and KernelRegressor": "--machine kernel",
     "KernelClassifier(n_landmarks='auto')": "--machine kernel",
     "KernelClassifier, which": "--machine kernel, which",

@@ -200,5 +200,5 @@ def make_models(machine: ScoredMachine, method: str | None) -> None:
         machine.evaluate()  # kept, but for numbers that follow from it
     elif machine._in_folds is None:
         closed = True
-    if closed and keeps_rows(machine):
+    if closed:
         machine.evaluate(nested=False)

@@ -337,6 +337,12 @@ def _option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
+def takes_matrix(request: ModelRequest, n_rows: int) -> bool:
+    """True if a fit to so many rows has their kernel matrix, not landmarks."""
+    few = n_rows <= FULL_ROWS and request.n_landmarks in (None, "auto")
+    return few or request.n_landmarks == "none" or request.machine != "kernel"
+
+
 def tell_cost(
     request: ModelRequest, n_rows: int, n_targets: int, n_fits: float = 1.0, at_once: int = 1
 ) -> None:
@@ -345,10 +351,8 @@ def tell_cost(
     ``n_fits`` fits follow, ``at_once`` of them at a time. Nothing is told of landmarks, which take
     far less, and of linear kernels.
     """
-    few = n_rows <= FULL_ROWS and request.n_landmarks in (None, "auto")
-    whole = few or request.n_landmarks == "none" or request.machine != "kernel"
     kernels = request.candidates or ["auto"]
-    if not whole or kernels == ["linear"]:
+    if not takes_matrix(request, n_rows) or kernels == ["linear"]:
         return
     n_arrays = at_once * (GRID if request.search == "grid" else SEARCH)
     with refused(faults=(MemoryError,)):

@@ -22,6 +22,7 @@ from looms import (
     __version__,
     machine_of,
 )
+from looms._memory import CERTIFICATE, check_memory
 from looms._optional import require
 from looms.cli._errors import InputError
 from looms.cli._figures import (
@@ -56,7 +57,7 @@ from looms.cli._prepare import (
     tell_columns,
 )
 from looms.cli._progress import USUAL_EVALUATIONS, Meter, duration
-from looms.cli._request import ModelRequest, tell_cost
+from looms.cli._request import ModelRequest, takes_matrix, tell_cost
 from looms.cli._target import target_of
 from looms.cli.predict import fitting
 from looms.datasets._table import Table, table_name
@@ -146,6 +147,9 @@ def fit(
         if whole:  # a wrong --target is told first
             prepared = prepare_file(source, columns, request)
             check_paths()
+            if certify and takes_matrix(request, len(prepared.rows)):
+                with refused(f"{file}: ", (MemoryError,)):
+                    check_memory(len(prepared.rows), CERTIFICATE)
         else:  # reading may take long
             check_paths()
             most = memory_of(memory)

@@ -161,8 +161,10 @@ def tabular(model: Any) -> None:
         require(model.transform_ in TARGET_TRANSFORMS, "transform_ is not known")
         for name in ("loo_", "held_out_"):
             _held_out(model, name, inner.loo_.y.shape)
-        shape = model.held_out_.y.shape[1:]
-        numbers(model, "_repeated", None, int(np.count_nonzero(weight)), *shape)
+        shape = (int(np.count_nonzero(weight)), *model.held_out_.y.shape[1:])
+        repeated = model._repeated  # NaN where a row is not tested
+        proper = repeated.dtype == np.float64 and repeated.shape[1:] == shape
+        require(proper and not np.isinf(repeated).any(), "_repeated is not of the rows fitted")
 
 
 def certificate(certificate: Any) -> None:
