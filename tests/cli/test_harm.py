@@ -55,7 +55,7 @@ def on_a_terminal(commands):
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "200"}
     environment["PYTHONPATH"] = str(Path(looms_package.__file__).parents[1])
-    arguments = [sys.executable, "--criterion", code, json.dumps(commands)]
+    arguments = [sys.executable, "-c", code, json.dumps(commands)]
     written = b""
     with subprocess.Popen(arguments, stdout=theirs, stderr=theirs, env=environment):
         os.close(theirs)

@@ -133,13 +133,13 @@ def test_where_the_sample_is_the_table_the_rows_are_kept(looms, fit, large, monk
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        (("--n-landmarks", 20, "--memory", "1MB"), "none fits: allow more by --memory"),
+        (("--n-landmarks", 20, "--memory", "1MB"), "no number fits: allow more by --memory"),
         (
             ("--n-landmarks", 3000, "--memory", "1GB"),
             "GB of memory, and 1 may be used; --n-landmarks 1",
         ),
         (("--n-landmarks", 20, "--memory", "much"), "not an amount of memory, such as 2GB"),
-        (("--memory", "1MB"), "none fits: allow more by --memory"),
+        (("--memory", "1MB"), "no number fits: allow more by --memory"),
         (
             ("--n-landmarks", 9, "--groups", "c", "--memory", "1GB"),
             "--memory is for rows in blocks",

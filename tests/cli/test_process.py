@@ -25,7 +25,7 @@ RUN = "from looms.cli import main; main()"
 
 
 def command(*arguments, code=RUN):
-    return [sys.executable, "--criterion", code, *map(str, arguments)]
+    return [sys.executable, "-c", code, *map(str, arguments)]
 
 
 def run(*arguments, code=RUN, **options):

@@ -16,6 +16,7 @@ from looms.cli._model import before_of, keeps_rows, last_of
 from looms.cli._output import NARROW, console, figure, show_table
 from looms.cli._prepare import Prepared, column_notes
 from looms.criteria import mean_class_error
+from looms.estimators._encoding import is_positive_first
 from looms.estimators._tabular import Tabular
 from looms.held_out import HeldOut
 from looms.model_files._files import SavedModel
@@ -274,11 +275,14 @@ def show_choice(saved: SavedModel, facts: Facts | None) -> None:
         show_confusion(confusion["counts"], confusion["labels"], f"Confusion, {method}")
     rule = getattr(facts.model.machine, "threshold", 0.5)
     if rule != 0.5:
-        values = threshold_figures(confusion["counts"], facts.model.rule)
+        machine, labels, counts = facts.model.machine, confusion["labels"], confusion["counts"]
+        if is_positive_first(getattr(machine, "pos_label", None), machine.classes_):
+            labels, counts = labels[::-1], [row[::-1] for row in counts[::-1]]
+        values = threshold_figures(counts, facts.model.rule)
         shown = ", ".join(f"{name} {figure(value)}" for name, value in values.items())
         console().print(
             f"{sentence(method)}, at threshold {saved.metadata['options'].get('threshold', rule)} "
-            f"(positive: {confusion['labels'][1]}): {shown}"
+            f"(positive: {labels[1]}): {shown}"
         )
 
 

@@ -159,7 +159,7 @@ def fit(
             drop = columns.drop_missing_targets
             new = read(replace(source, file=test), columns.target, drop_missing=drop)
         names = columns.target, file.name
-        saved = train(prepared, request, not no_evaluate, True, *names)
+        saved = train(prepared, request, not no_evaluate, False, *names)
         tested = None if new is None or test is None else tested_on(saved, new, test)
         try:
             certificate = certified(saved.model, prepared.blocks, certify)
@@ -268,15 +268,16 @@ def train(
     prepared: Prepared,
     request: ModelRequest,
     evaluate: bool = True,
-    tell: bool = True,
+    again: bool = False,
     target: str | None = None,
     file: str = "",
 ) -> SavedModel:
     """The model that was asked for, fitted to a table; progress goes to stderr.
 
-    ``tell`` tells what is surprising about the columns; ``target`` and ``file`` are names.
+    ``again`` is for a table whose columns were understood before, and for the model that splits
+    fitted; ``target`` and ``file`` are names.
     """
-    model = request.model_for(prepared)
+    model = request.model_for(prepared, again)
     machine = last_of(model)
     rows = prepared.X if prepared.blocks is None else prepared.blocks
     n_targets = 3 if prepared.target.task == "regression" else 0  # fits that compare transforms
@@ -303,7 +304,7 @@ def train(
             scores_of(machine)
     if prepared.blocks is not None:
         model.set_params(preprocess="auto").preprocessor_ = prepared.preprocessor
-    if tell:
+    if not again:
         tell_columns(before_of(model), prepared.target)
     types = None
     if not prepared.sparse:
