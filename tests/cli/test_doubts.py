@@ -25,17 +25,18 @@ def said(result):
 @pytest.mark.slow
 def test_a_rare_class_is_warned_of_with_the_remedy_and_shown(looms, fit, rare):
     rare.assign(a=rare.a * 0.3, b=0.0).to_csv("rare.csv", index=False)
-    result = fit("rare.csv", "-t", "event", "-c", "linear", "--threshold", 0)
+    result = fit("rare.csv", "-t", "event", "-c", "linear", "--calibration", "none")
     warnings = [line for line in said(result) if line.startswith("Warning: ")]
     assert len(warnings) == 1
     assert "are predicted to be 'yes', but 36 are" in warnings[0]
     assert (
-        "Consider --threshold ber, --weight balanced or another kernel (--kernel)." in warnings[0]
+        "Consider --threshold balanced, --class-weight balanced or another kernel (--candidates)."
+        in warnings[0]
     )
     assert "Confusion, leave-one-out" in result.stdout
     assert " 94.0%" in result.stdout
     assert "Confusion, leave-one-out" in looms("show", "rare.looms.skops").stdout
-    result = fit("rare.csv", "-t", "event", "-c", "linear", "--threshold", "ber", "-f")
+    result = fit("rare.csv", "-t", "event", "-c", "linear", "--threshold", "balanced", "-f")
     assert not [line for line in said(result) if line.startswith("Warning: ")]
 
 

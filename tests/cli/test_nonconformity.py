@@ -15,7 +15,7 @@ def test_fit_show_predict_score(looms, fit, pets, figures):
     fitted = looms("fit", pets, *OURS, "-o", "m.skops")
     assert fitted.exit_code == 0, fitted.stderr
     assert "choice, made for each row by the others" in fitted.stderr
-    model = load_model("m.skops").model[-1]
+    model = load_model("m.skops").model
     machine = model[-1]
     assert isinstance(machine, NonconformityClassifier)
     shown = looms("show", "m.skops").stdout

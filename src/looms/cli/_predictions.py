@@ -126,11 +126,12 @@ class Predictions:
         """Columns ``lower`` and ``upper``, or ``set``; none if no coverage was asked for."""
         if request.coverage is None:
             return {}
-        machine, rows = last_of(self.saved.model), self.rows
+        machine, rows = self.own, self.matrix
+        whole = last_of(self.saved.model)
+        if isinstance(whole, Tabular) and keeps_rows(whole) and whole._nested_scores is not None:
+            machine, rows = whole, self.rows  # models without each fold prepare the rows anew
         if isinstance(machine, ScoredMachine):
             make_models(machine, request.method)
-        if not (isinstance(machine, Tabular) and keeps_rows(machine)):
-            machine, rows = self.own, self.matrix
         # ValueError: more coverage than the rows of the model can give.
         with refused(f"--coverage {request.coverage:g}: "):
             if self.saved.metadata["task"] == "regression":

@@ -222,10 +222,10 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
         return self.machine_._in_folds
 
     def _keep_models(self, scores: Scores) -> None:
-        if self._is_plain:
-            self.machine_._keep_models(scores)
-        elif scores._nested is None or not scores._nested.whole:
+        if scores._nested is None or not scores._nested.whole:
             self.machine_.evaluate(nested=False)
+        elif self._is_plain:
+            self.machine_._keep_models(scores)
 
     def _nested_anew(self) -> Scores:
         if not self._is_plain:
