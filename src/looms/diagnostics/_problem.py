@@ -35,6 +35,7 @@ from looms.lssvm.fit import LandmarkMember, Member
 from looms.selection._candidates import Tried, choose
 from looms.selection._given import GivenCriterion
 from looms.selection._scan import scan
+from looms.tables import TablePreprocessor
 
 PREPROCESSING = ("auto", "held", "refitted")
 
@@ -114,6 +115,9 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
     if not steps:
         return Problem(machine, X, y, labels, classes, names, "none", threshold)
     before = clone(Pipeline(steps))
+    for (_, one), (_, new) in zip(steps, before.steps, strict=True):
+        if isinstance(one, TablePreprocessor) and one.kinds_:  # X may have other columns, too
+            new.set_params(kinds=dict(one.kinds_))
     Z = before.fit_transform(X, y)
     if preprocessing == "auto":
         preprocessing = "refitted" if _learns_from_targets(before, X, Z) else "held"
