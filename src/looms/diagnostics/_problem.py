@@ -23,13 +23,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from looms._checks import check_known
 from looms._typing import AnyArray, Array
-from looms.estimators import SVCCV, CandidatesClassifier, KernelClassifier
+from looms.estimators import SVCCV, CandidatesClassifier, KernelClassifier, TabularClassifier
 from looms.estimators._encoding import class_weights
 from looms.estimators._in_pipelines import parts_of
 from looms.estimators._least_squares import fitted_machine
 from looms.folds import group_numbers
 from looms.kernels._samples import training_rows
 from looms.lssvm.fit import Member
+from looms.tables import TablePreprocessor
 from looms.units import Units
 
 PREPROCESSING = ("auto", "held", "refitted")
@@ -98,17 +99,21 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
     except NotFittedError:
         estimator = clone(estimator).fit(X, y)
     steps, fitted = parts_of(estimator)
+    fitted = fitted.machine_ if isinstance(fitted, TabularClassifier) else fitted
     if isinstance(fitted, BaseSearchCV):
         raise ValueError(
             f"{type(fitted).__name__} has no best_estimator_: use refit=True, or pass the "
             "estimator with the parameters that it chose."
         )
     machine = frozen(fitted)
-    apart = isinstance(fitted, SVCCV | KernelClassifier | KernelClassifier)
+    apart = isinstance(fitted, SVCCV | KernelClassifier | CandidatesClassifier)
     threshold = fitted.threshold_ if apart else 0.0
     if not steps:
         return Problem(machine, X, y, labels, classes, names, "none", threshold)
     before = clone(Pipeline(steps))
+    for (_, one), (_, new) in zip(steps, before.steps, strict=True):
+        if isinstance(one, TablePreprocessor) and one.kinds_:  # X may have other columns, too
+            new.set_params(kinds=dict(one.kinds_))
     Z = before.fit_transform(X, y)
     if preprocessing == "auto":
         preprocessing = "refitted" if _learns_from_targets(before, X, Z) else "held"

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone, is_classifier
@@ -21,6 +21,7 @@ from looms._typing import AnyArray, Array
 from looms.calibration._calibrators import Calibrator
 from looms.conformal._jackknife import intervals_of_ends, required_rank
 from looms.estimators._base import checked_sample_weight
+from looms.estimators._callbacks import CallbackSupportMixin
 from looms.estimators._candidates import Candidates, CandidatesClassifier, CandidatesRegressor
 from looms.estimators._certificate import Certificate
 from looms.estimators._folds import (
@@ -55,7 +56,7 @@ from looms.units import Units
 _NUMBERS = 1 << 20  # in the outputs of a block of rows
 
 
-class Tabular(ScoredMachine):
+class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
     """Base class of the models of tables: the columns, and the machine that is fitted to them."""
 
     candidates: Any
@@ -74,6 +75,8 @@ class Tabular(ScoredMachine):
     #: Of a model without a fold: distances of targets from outputs, for the rows of the fold.
     _distances: Array | None = None
     _made_again = (*ScoredMachine._made_again, "_table")
+    #: Class of the machine of the prepared columns.
+    _of_columns: ClassVar[type[Candidates]]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -224,6 +227,8 @@ class Tabular(ScoredMachine):
             self.machine_._keep_models(scores)
         elif scores is self._own_scores:
             self.machine_.evaluate(nested=False)
+        elif self._is_plain:
+            self.machine_._keep_models(scores)
 
     def _anew(self, method: str) -> Nested | None:
         """Models that were fitted anew without each fold; None if the machine has the models."""
@@ -295,8 +300,12 @@ class Tabular(ScoredMachine):
         return self.machine_
 
     def _machine(self) -> Candidates:
-        """Unfitted machine for the prepared columns, with the parameters of this model."""
-        raise NotImplementedError
+        """Unfitted machine for the prepared columns, with the parameters and callbacks of this."""
+        names = self._of_columns._get_param_names()
+        machine = self._of_columns(**{name: getattr(self, name) for name in names})
+        if callbacks := getattr(self, "_skl_callbacks", ()):
+            machine.set_callbacks(*callbacks)
+        return machine
 
     def _of(self, machine: Any) -> Self:
         """This model with another machine, fitted to columns prepared in the same way."""
@@ -305,16 +314,18 @@ class Tabular(ScoredMachine):
         one._table = None
         return one
 
-    def _preprocessor_on(self, X: Any, weight: Array) -> Any:
-        """Transformer of the columns, fitted to the rows of positive weight."""
+    def _prepared_on(self, X: Any, weight: Array) -> tuple[Any, Any]:
+        """Transformer of the columns, fitted to the rows of positive weight, and all rows by it."""
         if self.preprocess is None:
-            return None
+            return None, X
         automatic = isinstance(self.preprocess, str)
         if automatic:
             check_known(self.preprocess, "preprocess", ("auto",))
         one = TablePreprocessor() if automatic else clone(self.preprocess)
         rows = np.flatnonzero(weight)
-        return one.fit(X if len(rows) == len(weight) else _safe_indexing(X, rows))
+        if len(rows) == len(weight):
+            return one, one.fit_transform(X)
+        return one, one.fit(_safe_indexing(X, rows)).transform(X)
 
     def _fit_columns(
         self, X: Any, y: Any, sample_weight: Any, groups: Any
@@ -327,8 +338,7 @@ class Tabular(ScoredMachine):
             )
         check_consistent_length(X, y, sample_weight, groups)
         weight = checked_sample_weight(sample_weight, _num_samples(y))
-        preprocessor = self._preprocessor_on(X, weight)
-        matrix = X if preprocessor is None else preprocessor.transform(X)
+        preprocessor, matrix = self._prepared_on(X, weight)
         return preprocessor, matrix, {"sample_weight": sample_weight, "groups": groups}
 
     def _prepared(self, X: Any) -> Any:
@@ -425,21 +435,24 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
 
     Examples
     --------
+    >>> import numpy as np
     >>> import pandas as pd
     >>> from looms import TabularClassifier
+    >>> rng = np.random.default_rng(0)
     >>> table = pd.DataFrame(
-    ...     {
-    ...         "size": [1.0, 2.0, None, 4.0, 5.0, 6.0] * 5,
-    ...         "color": ["red", "blue", "red", "red", "blue", "blue"] * 5,
-    ...     }
+    ...     {"size": rng.normal(size=80), "color": rng.choice(["red", "blue"], 80)}
     ... )
-    >>> large = ["no", "no", "no", "yes", "yes", "yes"] * 5
-    >>> model = TabularClassifier(["linear", "rbf"]).fit(table, large)
-    >>> model.predict(pd.DataFrame({"color": ["red", "green"], "size": [1.5, 5.5]})).tolist()
-    ['no', 'yes']
+    >>> signal = table["size"] + (table["color"] == "red") + 0.5 * rng.normal(size=80)
+    >>> table.loc[::10, "size"] = None                                          # gaps
+    >>> model = TabularClassifier(["linear", "rbf"]).fit(table, np.where(signal > 0, "yes", "no"))
+    >>> model.predict(pd.DataFrame({"color": ["red", "green"], "size": [1.5, -2.0]})).tolist()
+    ['yes', 'no']
+    >>> model.evaluate()["error"] < 0.25
+    True
     """
 
     machine_: CandidatesClassifier
+    _of_columns = CandidatesClassifier
 
     def __init__(
         self,
@@ -699,10 +712,6 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
             for one, out in zip(models, outer.tested_by, strict=True)
         ]
 
-    def _machine(self) -> CandidatesClassifier:
-        names = CandidatesClassifier._get_param_names()
-        return CandidatesClassifier(**{name: getattr(self, name) for name in names})
-
 
 class TabularRegressor(ScoredRegressor, Tabular):
     """Regressor of tables with exact held-out predictions: kernels, stacked or compared.
@@ -758,7 +767,7 @@ feature_names_in_
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(size=(100, 1))
     >>> y = np.exp(3 * X[:, 0] + 0.4 * rng.normal(size=100))
-    >>> model = TabularRegressor(["rbf"]).fit(X, y)
+    >>> model = TabularRegressor(["linear"]).fit(X, y)
     >>> model.transform_
     'log'
     >>> bool((model.predict(X) > 0).all())
@@ -766,6 +775,7 @@ feature_names_in_
     """
 
     machine_: CandidatesRegressor
+    _of_columns = CandidatesRegressor
     transform_: str
     transforms_: dict[str, float]
     loo_: HeldOut
@@ -833,6 +843,7 @@ feature_names_in_
         if len(names) > 1:
             first = [] if machine._is_auto else machine._of_kernels[:1]
             one = clone(machine).set_params(candidates=first or ["rbf"])
+            vars(one).pop("_skl_callbacks", None)  # which are told of the candidates
             with kept_warnings():
                 errors = {name: self._error(name, one, matrix, targets, options) for name in names}
         name = min(errors, key=errors.__getitem__) if errors else names[0]
@@ -983,10 +994,6 @@ feature_names_in_
     @property
     def _transform(self) -> TargetTransform:
         return TARGET_TRANSFORMS[self.transform_]
-
-    def _machine(self) -> CandidatesRegressor:
-        names = CandidatesRegressor._get_param_names()
-        return CandidatesRegressor(**{name: getattr(self, name) for name in names})
 
     def _admitted(self, y: Array, weight: Array) -> list[str]:
         """Transforms to compare; ValueError for one that does not admit all targets."""

@@ -64,7 +64,7 @@ class BoundWarning(UserWarning):
 class CopiesWarning(UserWarning):
     """Many rows are copies of others, so leaving one out leaves its copies in.
 
-    ``groups=looms.copies.copy_groups(X)`` holds out equal rows together.
+    `fit` with ``groups=looms.copies.copy_groups(X)`` holds out equal rows together.
 
     Examples
     --------
@@ -77,8 +77,9 @@ class CopiesWarning(UserWarning):
     ...     KernelClassifier().fit(X, y)
     Traceback (most recent call last):
     looms.estimators._warnings.CopiesWarning: 60 of 120 rows are copies of other rows...
+    >>> from looms.copies import copy_groups
     >>> with warnings.catch_warnings(action="error", category=CopiesWarning):
-    ...     model = KernelClassifier().fit(X, y)
+    ...     model = KernelClassifier().fit(X, y, groups=copy_groups(X))
     """
 
 

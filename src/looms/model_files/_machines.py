@@ -152,15 +152,19 @@ def tabular(model: Any) -> None:
     before = model.preprocessor_
     n_features = model.n_features_in_ if before is None else len(before.get_feature_names_out())
     require(n_features == inner.n_features_in_, "machine_ is of other features")
-    models = [] if model._is_plain else _machines_of_folds(model, weight)
-    same = {type(one) for one in models} <= {type(model), tuple}  # of members: of machine_
-    require(same, "folds are not of such models")
+    nested = None if model._nested_scores is None else model._nested_scores._nested
+    _machines_of_folds(model, weight)
+    models = () if nested is None else nested.machines  # the machine has those that it compared
+    whole = [one for one in models if type(one) is type(model)]
+    require(len(whole) in (0, len(models)), "folds are not of such models")
     if is_regressor(model):
         require(model.transform_ in TARGET_TRANSFORMS, "transform_ is not known")
         for name in ("loo_", "held_out_"):
             _held_out(model, name, inner.loo_.y.shape)
-        shape = model.held_out_.y.shape[1:]
-        numbers(model, "_repeated", None, int(np.count_nonzero(weight)), *shape)
+        shape = (int(np.count_nonzero(weight)), *model.held_out_.y.shape[1:])
+        repeated = model._repeated  # NaN where a row is not tested
+        proper = repeated.dtype == np.float64 and repeated.shape[1:] == shape
+        require(proper and not np.isinf(repeated).any(), "_repeated is not of the rows fitted")
 
 
 def certificate(certificate: Any) -> None:
