@@ -31,7 +31,7 @@ class ReducedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
 
     Attributes
     ----------
-    machine_ : the machine, fitted to the other rows, with threshold 0.
+    machine_ : the machine, fitted to the other rows, whose signs decide.
     settling_ : ndarray of int
         Indices of the features that settle.
     floor_ : float

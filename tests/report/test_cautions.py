@@ -22,7 +22,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from looms import SVCCV, KernelClassifier, KernelRegressor, Search, assess
+from looms import SVCCV, KernelClassifier, KernelRegressor, Search, TabularRegressor, assess
 from looms.assessment._experiment import estimator_text
 from looms.assessment._result import Assessment
 from looms.assessment._split_run import SplitResult
@@ -130,8 +130,11 @@ def test_many_hyperparameters():
     found = titles(quietly(KernelRegressor("ard", search=Search(max_iter=5)), X, y))
     assert found["Many hyper-parameters"][0] == "serious"
     assert "9 hyper-parameters were tuned on 60 samples" in found["Many hyper-parameters"][1]
-    held = titles(quietly(KernelRegressor("ard", search=Search(max_iter=5, prior=True)), X, y))
-    assert held["Many hyper-parameters"][0] == "note"
+    with_prior = KernelRegressor("ard", search=Search(max_iter=5, prior=True))
+    for machine in (with_prior, TabularRegressor([with_prior], target="none")):
+        assert titles(quietly(machine, X, y))["Many hyper-parameters"][0] == "note"
+    without = TabularRegressor([KernelRegressor("ard", search=Search(max_iter=5))], target="none")
+    assert titles(quietly(without, X, y))["Many hyper-parameters"][0] == "serious"
 
 
 @pytest.mark.slow

@@ -225,7 +225,7 @@ def case_deletion(
         Criterion of ``criterion_change``. By default that of the selection, for a machine that
         chose its hyper-parameters along gradients or on a grid, the loss of a support vector
         machine, else "press". Samples count by their `sample_weight`, without
-        the `selection_weight` that the selection gave the classes.
+        the weights that the search gave the classes.
 
     Returns
     -------

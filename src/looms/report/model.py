@@ -240,7 +240,7 @@ class Model:
 def model_of(estimator: Any) -> Model:
     """The machine of looms in a fitted estimator; TypeError or NotFittedError without one.
 
-    The estimator is the machine, a regressor of a transformed target around it, a pipeline that
+    The estimator is the machine, a model of tables around it, a pipeline that
     ends in one of them, or a search with such a ``best_estimator_``.
     """
     machine, parts = machine_of(estimator), parts_of(estimator)
