@@ -208,8 +208,8 @@ def _quoted(model: Model) -> str:
     """The figure to quote as the beginning of a sentence."""
     key = _key(model)
     value, error = model.scores.with_errors[key]
-    name = FIGURES[key].name
-    return f"The {name} to quote is {figure(value, key, 3)} {plus_minus(error, key)}"
+    of = "to quote" if model.scale is None else f"on the scale of the {model.scale}"
+    return f"The {FIGURES[key].name} {of} is {figure(value, key, 3)} {plus_minus(error, key)}"
 
 
 def _few_groups(model: Model) -> str:

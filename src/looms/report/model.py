@@ -93,6 +93,9 @@ class Model:
     ranked : places of the candidates, the best first.
     """
 
+    #: Transform of the target that its scores are on the scale of; None for that of the target.
+    scale: str | None = None
+
     def __init__(self, machine: Any, whole: Any, features: Features) -> None:
         def own(name: str, default: Any = None) -> Any:
             return getattr(machine, name, default)
@@ -145,7 +148,9 @@ class Model:
         """The machine by itself if the target is transformed, with outputs on that scale."""
         if self.transform in (None, "none"):
             return self
-        return Model(self.machine, self.machine, self._features)
+        model = Model(self.machine, self.machine, self._features)
+        model.scale = self.transform
+        return model
 
     @cached_property
     def scores(self) -> Scores:
