@@ -162,8 +162,8 @@ def tabular(model: Any) -> None:
         if type(one) is not type(model):
             _chosen_in_fold(inner, one, int(np.count_nonzero(weight)))
     models = () if nested is None else nested.machines  # the machine has those that it compared
-    whole = [one for one in models if type(one) is type(model)]
-    require(len(whole) in (0, len(models)), "folds are not of such models")
+    proper = {tuple, Setting} if model._is_plain else {type(model)}
+    require({type(one) for one in models} <= proper, "folds are not of such models")
     if is_regressor(model):
         require(model.transform_ in TARGET_TRANSFORMS, "transform_ is not known")
         for name in ("loo_", "held_out_"):

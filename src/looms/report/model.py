@@ -142,7 +142,9 @@ class Model:
 
     @property
     def on_scale(self) -> Model:
-        """The machine by itself, with targets and outputs on the scale of the transform."""
+        """The machine by itself if the target is transformed, with outputs on that scale."""
+        if self.transform in (None, "none"):
+            return self
         return Model(self.machine, self.machine, self._features)
 
     @cached_property
