@@ -108,6 +108,15 @@ def _members(machine: Any, members: Any, n: int) -> None:
     require(abs(sum(one.weight for one in members) - 1) < 1e-6, "the weights do not sum to one")
 
 
+def _chosen_in_fold(machine: Any, one: Any, n: int) -> None:
+    """Check what was chosen without a fold of ``n`` samples: members, or a point of a grid."""
+    if isinstance(one, Setting):
+        _kernel_of(one.kernel, machine.X_fit_)
+        positive(one, "mu")
+    else:
+        _members(machine, one, n)
+
+
 def _kernel_member(machine: Any, one: KernelMember, n: int) -> None:
     shape, on_landmarks = machine.loo_.y.shape[1:], isinstance(one, LandmarkMember)
     require(not (on_landmarks and one.pairwise), "landmarks are of a kernel matrix")
@@ -130,11 +139,7 @@ def least_squares(machine: Any) -> None:
     _together(machine, n)
     m = int(np.count_nonzero(machine.fit_weight_))
     for one in _machines_of_folds(machine, machine.fit_weight_):
-        if isinstance(one, Setting):
-            _kernel_of(one.kernel, machine.X_fit_)
-            positive(one, "mu")
-        else:
-            _members(machine, one, m)
+        _chosen_in_fold(machine, one, m)
     if machine._scored_in is not None:
         (units, outputs), shape = machine._scored_in, (m, *machine.loo_.y.shape[1:])
         proper = len(units.clusters) == m and outputs.shape == shape
@@ -153,7 +158,9 @@ def tabular(model: Any) -> None:
     n_features = model.n_features_in_ if before is None else len(before.get_feature_names_out())
     require(n_features == inner.n_features_in_, "machine_ is of other features")
     nested = None if model._nested_scores is None else model._nested_scores._nested
-    _machines_of_folds(model, weight)
+    for one in _machines_of_folds(model, weight):
+        if type(one) is not type(model):
+            _chosen_in_fold(inner, one, int(np.count_nonzero(weight)))
     models = () if nested is None else nested.machines  # the machine has those that it compared
     proper = {tuple, Setting} if model._is_plain else {type(model)}
     require({type(one) for one in models} <= proper, "folds are not of such models")

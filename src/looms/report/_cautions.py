@@ -146,7 +146,7 @@ def remarks_on_fit(model: Model) -> Iterator[Caution]:
                 f"{n} of {model.held_out.n_samples} samples are copies of others, equal in every "
                 "feature. Leaving one out leaves its copies in, so leave-one-out flatters and "
                 "drifts to a nearest neighbor. Drop the copies, or hold them out together: "
-                "fit(X, y, groups=looms.copies.copy_groups(X)).",
+                "groups=looms.copies.copy_groups(X).",
             )
     if model.results and X is not None:
         names = [isolated(name) for name in model.features]
