@@ -193,13 +193,8 @@ def make_models(machine: ScoredMachine, method: str | None) -> None:
 
     Nothing is tuned: they are the closed forms of the machine that there is.
     """
-    nested = machine._nested_scores is not None
-    closed = method == "scaled" or (method == "minmax" and hasattr(machine, "machine_"))
-    if isinstance(machine, Tabular):
-        closed = closed or not nested
-    elif nested:
+    repeated = bool(machine._nested_scores)
+    if repeated and not isinstance(machine, Tabular):
         machine.evaluate()  # kept, but for numbers that follow from it
-    elif machine._in_folds is None:
-        closed = True
-    if closed:
+    if not repeated or method == "scaled" or (method == "minmax" and hasattr(machine, "machine_")):
         machine.evaluate(nested=False)

@@ -966,7 +966,11 @@ feature_names_in_
             if in_folds is not None:  # of candidates: predictions in units of the target
                 held_out = HeldOut(*(each[in_folds.rows] for each in y))
                 in_folds = replace(in_folds, held_out=held_out)
-            self._own_scores = self._scored(in_folds)
+            scores = self._scored(in_folds)
+            if in_folds is not None and self.transforms_:
+                kind = f"{scores.kind}; the transform was chosen on all rows: optimistic"
+                scores = replace(scores, kind=kind, optimistic=True)
+            self._own_scores = scores
         return self._own_scores
 
     def _labels_of_rows(self) -> AnyArray:
