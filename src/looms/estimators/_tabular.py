@@ -223,10 +223,10 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
         return self.machine_._in_folds
 
     def _keep_models(self, scores: Scores) -> None:
-        if self._is_plain:
-            self.machine_._keep_models(scores)
-        elif scores is self._own_scores:
+        if scores is self._own_scores:
             self.machine_.evaluate(nested=False)
+        elif self._is_plain:
+            self.machine_._keep_models(scores)
         elif self._is_plain:
             self.machine_._keep_models(scores)
 
