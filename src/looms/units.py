@@ -47,13 +47,13 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """Rows that are left out together, and those of them that are tested.
+    """Rows that are held out together, and those of them that are tested.
 
     Attributes
     ----------
     number : (n_repetitions, n) unit that each row leaves with in each repetition, counted over the
         repetitions; -1 for a row that stays.
-    tested : (n_repetitions, n) true for rows that the machine without their unit is tested on;
+    tested : (n_repetitions, n) true for rows that the model without their unit is tested on;
         false for rows that stay, and for those in a gap.
     clusters : (n,) integers from 0, equal for rows that count as one draw in a standard error.
 

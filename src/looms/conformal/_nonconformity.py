@@ -209,7 +209,7 @@ def p_values(counts: Counts, n_validation: int) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class NonconformityChoice:
-    """Model and label chosen for every sample.
+    """Model and label selected for every sample.
 
     Attributes
     ----------
@@ -327,7 +327,7 @@ def labels_by_others(
 
 
 def joint_p_values(calibration: Array, scores: Array, labels: AnyArray | None = None) -> Array:
-    r"""P-values of labels that stay valid when a model is chosen for every sample.
+    r"""P-values of labels that stay valid when a model is selected for every sample.
 
     The score of a label, also of each validation sample, is a minimum over the models:
 

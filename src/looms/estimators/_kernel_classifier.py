@@ -9,15 +9,15 @@ from looms.estimators._one_kernel import OneKernel
 
 
 class KernelClassifier(Classifier, OneKernel):
-    """Kernel classifier with exact leave-one-out predictions, by which it is tuned.
+    """Kernel classifier that is tuned on its exact leave-one-out predictions.
 
-    The least-squares support vector machine: it minimizes
+    This is the least-squares support vector machine. It minimizes
     ½‖w‖² + 1/(2 mu n) Σ_i ζ_i (t_i − w·φ(x_i) − b)² for targets t = ±1 and weights ζ of mean one.
     One factorization also gives the exact prediction of each sample by the model without it, and
     the gradient of a loss of these predictions in all hyper-parameters at once. The search
     minimizes that loss.
 
-    Features should be of one scale: put ``StandardScaler`` before it, or use `TabularClassifier`,
+    Put ``StandardScaler`` before it if features differ in scale, or use `TabularClassifier`,
     which also takes data frames and compares several kernels.
 
     Parameters
@@ -42,15 +42,15 @@ class KernelClassifier(Classifier, OneKernel):
         predictions and gradients stay exact; memory does not grow with n², and time grows with
         n · n_landmarks². With None every sample is a landmark, and the n × n kernel matrix is
         factorized. "auto" takes the whole matrix for up to 5000 samples, or for a linear kernel of
-        few features; beyond that as many landmarks as pay: starting at 64, the number is doubled,
-        up to 2048 or a quarter of the samples, while one doubling or two lower the criterion, tuned
-        anew, by 1 % and by the standard error of the gain (1024 if `mu` is given). Rows in blocks
-        are not saved with the model; what needs them all reads them into memory.
+        few features; beyond that it adds landmarks while they help: from 64 on the number is
+        doubled, up to 2048 or a quarter of the samples, while one doubling or two lower the tuned
+        criterion by 1 % and by the standard error of the gain (1024 if `mu` is given). Rows in
+        blocks are not saved with the model; what needs them all reads them into memory.
     fit_intercept : bool, default=True
         Whether to fit an (unregularized) intercept.
     threshold : float, str, looms.threshold.ThresholdRule or callable, default=0.5
         Probability of the positive class above which it is predicted. For two classes it may also
-        be a rule that sets the threshold by the held-out predictions: "balanced" for the smallest
+        be a rule that sets the threshold on the held-out predictions: "balanced" for the smallest
         balanced error rate, "f1", ``looms.threshold.FBeta(beta)``,
         ``Cost(false_positive, false_negative)``, ``Precision(least)``, ``Recall(least)``, or a
         metric of ``(y_true, y_pred[, sample_weight])``, coded ±1, where larger is better. With more
@@ -93,7 +93,7 @@ class KernelClassifier(Classifier, OneKernel):
         The classes, sorted.
     kernel_, mu_ : the kernel with its values, and the regularization.
     members_ : tuple of one member
-        The fitted machine: its ``kernel``, ``mu``, ``dual_coef``, ``intercept``.
+        The fitted model: its ``kernel``, ``mu``, ``dual_coef``, ``intercept``.
     dual_coef_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
         Coefficients of the kernel expansion; on landmarks one for each of these.
     intercept_ : float or ndarray of shape (n_classes,)
@@ -104,8 +104,8 @@ class KernelClassifier(Classifier, OneKernel):
         Landmarks; fewer than `n_landmarks` if these span all samples. None without.
     loo_ : HeldOut
         Exact leave-one-out outputs, before the threshold; targets ±1, one column per class
-        for more than two. A sample of weight zero has its ordinary output. Tuned hyper-parameters
-        were chosen on them, so errors counted on them are optimistic: see `evaluate`.
+        for more than two. A sample of weight zero has its ordinary output. If the
+        hyper-parameters were tuned on them, scores of these outputs are optimistic: see `evaluate`.
     held_out_ : HeldOut
         Exact outputs of models without the sample's fold or group, on which the criterion was
         evaluated; means over repetitions. Without `cv` and groups they are ``loo_``. Threshold and
@@ -115,11 +115,11 @@ class KernelClassifier(Classifier, OneKernel):
         ``clusters`` are numbers of the groups. Samples of weight zero stay.
     threshold_ : float or ndarray of shape (n_classes,)
         Threshold of the outputs, which `decision_function` subtracts; for several classes with a
-        softmax one per class, −constant / slope. If no output has a probability on its other
-        side, as with a flat sigmoid or softmax, it lies beyond all outputs, and all samples get one
-        class.
+        softmax one per class, −constant / slope. With a flat sigmoid or softmax no
+        output has a probability on the other side of it: the threshold is then beyond all outputs,
+        and every sample gets the same class.
     calibrator_ : looms.calibration.Calibrator or None
-        Turns outputs into probabilities.
+        Map from outputs to probabilities.
     selection_ : looms.selection.Tuning
         How the hyper-parameters were found: the criterion with its standard error, the history, the
         reason for stopping.
@@ -154,9 +154,9 @@ class KernelClassifier(Classifier, OneKernel):
     BoundWarning
         If a tuned hyper-parameter is at the edge of the range that was searched.
     OneClassWarning
-        If a tuned model predicts one class for all of its samples when they are held out.
+        If a tuned model predicts the same class for every held-out sample.
     ConvergenceWarning
-        If the search stopped at ``max_iter`` or found no way down.
+        If the search stopped at ``max_iter``, or before it reached a minimum.
 
     Notes
     -----

@@ -37,7 +37,7 @@ _OF_SEARCH, _ON_LANDMARKS = 8.0, 135.0
 
 
 class OneKernel(SelectingMachine):
-    """Base class of the machines with one kernel, whose values are tuned or given."""
+    """Base class of the models with one kernel, whose values are tuned or given."""
 
     kernel: Any
     mu: float | None

@@ -56,7 +56,7 @@ _NUMBERS = 1 << 20  # in the outputs of a block of rows
 
 
 class Tabular(ScoredMachine):
-    """Base class of the models of tables: the columns, and the machine that is fitted to them."""
+    """Base class of the models of tables: the columns, and the model that is fitted to them."""
 
     candidates: Any
     combine: str
@@ -120,7 +120,7 @@ class Tabular(ScoredMachine):
 
     @property
     def best_index_(self) -> int:
-        """Candidate that was chosen, or has the largest weight."""
+        """Candidate that was selected, or has the largest weight."""
         return self.machine_.best_index_
 
     @property
@@ -168,7 +168,7 @@ class Tabular(ScoredMachine):
         return super().evaluate(nested=nested, metrics=metrics)
 
     def certify(self, n_rows: int = 3) -> Certificate:
-        """Comparison of the machine of the prepared columns with refits.
+        """Comparison of the model of the prepared columns with refits.
 
         Parameters
         ----------
@@ -242,8 +242,8 @@ class Tabular(ScoredMachine):
         """By models that are fitted anew without each fold, their columns prepared anew."""
         if self._table is None:
             raise ValueError(
-                "evaluate() repeats the fit without some rows, but neither copies nor files hold "
-                "the rows: call it before the model is saved, or use evaluate(nested=False)."
+                "Nested evaluation repeats the fit, but a copied or saved model does not hold the "
+                "training rows: call evaluate() before saving, or use evaluate(nested=False)."
             )
         machine, y = self.machine_, self._labels_of_rows()
         weights = machine.loo_.sample_weight, machine.fit_weight_, machine.selection_weight_
@@ -359,7 +359,7 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
 
     It takes data frames with numbers, text, categories, booleans, dates and gaps, tunes each
     candidate by the exact held-out predictions of its training rows, and stacks them. `evaluate`
-    tells how good it is: it repeats everything, the preparation of the columns too, without the
+    gives nested scores: the whole fit, with the preparation of the columns, is repeated without the
     rows that are scored.
 
     Parameters
@@ -371,7 +371,7 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
         "linear", "rbf", "ranked_laplacian" (not for sparse rows) and "weighted_matern12", with
         landmarks from 5000 rows on; beyond 20,000 rows for the first two.
     combine : {"stack", "best"}, default="stack"
-        Candidates are tuned anew without each of five folds and combined by the rows of these
+        Candidates are tuned anew without each of five folds and combined on the rows of these
         folds. "stack" weights the outputs of all, with the nonnegative weights of the smallest log
         loss; "best" takes the one with the smallest loss of the threshold.
     threshold : float, str, looms.threshold.ThresholdRule or callable, default=0.5
@@ -412,7 +412,7 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
         The model of the prepared columns.
     loo_, held_out_ : HeldOut
         Exact leave-one-out outputs, and those without each unit of `cv`, or the folds that compared
-        the candidates. Hyper-parameters were chosen on them, so errors counted on them are
+        the candidates. Hyper-parameters were tuned on them, so errors counted on them are
         optimistic: use `evaluate`.
     candidates_, cv_results_, best_index_, candidate_weights_, threshold_, calibrator_, units_
         As for `looms.estimators.CandidatesClassifier`.
@@ -421,7 +421,7 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
 
     See Also
     --------
-    KernelClassifier : One kernel machine, on numbers.
+    KernelClassifier : One kernel model, on numbers.
 
     Examples
     --------
@@ -709,8 +709,8 @@ class TabularRegressor(ScoredRegressor, Tabular):
 
     It takes data frames with numbers, text, categories, booleans, dates and gaps, tunes each
     candidate by the exact held-out predictions of its training rows, and stacks them. `evaluate`
-    tells how good it is: it repeats everything, the preparation of the columns and the choice of a
-    transform too, without the rows that are scored.
+    gives nested scores: the whole fit, with the preparation of the columns and the selection of a
+    transform, is repeated without the rows that are scored.
 
     Parameters
     ----------
@@ -799,7 +799,7 @@ feature_names_in_
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Prepare the columns, choose a transform of the target, tune and combine the candidates.
+        """Prepare the columns, select a transform of the target, tune and combine the candidates.
 
         Parameters
         ----------
@@ -901,9 +901,9 @@ feature_names_in_
         return self._of(self.machine_.with_rows(X, z, sample_weight, certify))
 
     def predict_interval(self, X: Any, coverage: float = 0.9, method: str = "plus") -> Array:
-        """Prediction interval for each row, from models that leave out training rows.
+        """Prediction interval for each row, from models that were trained without some rows.
 
-        The models are those of `evaluate`, which has to be called first. The ends are those of
+        The models are those of `evaluate`; call it first. The ends are those of
         intervals on the transformed scale, transformed back.
 
         Parameters
@@ -931,7 +931,7 @@ feature_names_in_
 
         Notes
         -----
-        The promise of `KernelRegressor.predict_interval` holds here too, since an increasing
+        The guarantee of `KernelRegressor.predict_interval` holds here too, since an increasing
         transform moves no target into or out of an interval. After nested scores, residuals of
         different transforms are each compared under their own model, as in [RSC20].
         """

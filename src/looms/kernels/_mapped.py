@@ -260,8 +260,8 @@ def _moments(values: Array, mass: Array) -> tuple[float, float]:
 class Weighted(Mapped):
     """Kernel of weighted features, k(√w ∘ x, √w ∘ x').
 
-    If the weights are None, machines with ``search="gradient"`` learn them, for kernels of
-    distances: they tune ``kernel`` by itself, take the gradients of that machine f,
+    If the weights are None, models with ``search="gradient"`` learn them, for kernels of
+    distances: they tune ``kernel`` by itself, take the gradients of that model f,
 
         w_k = c (Σ_i ζ_i (∂f(x_i)/∂x_k)²)^½, with c such that their mean is one,
 
@@ -318,7 +318,7 @@ class Weighted(Mapped):
         return super(Weighted, self._with_arguments(weights=weights)).started(samples)
 
     def learned(self, tuned: Kernel, samples: Samples, alpha: Array) -> Self:
-        """This kernel with weights from the gradients of the machine f(x) = Σ_j α_j k(x_j, x).
+        """This kernel with weights from the gradients of the model f(x) = Σ_j α_j k(x_j, x).
 
         ∂f(x)/∂x = 2 gamma Σ_j α_j d(s_j) (x_j − x) with the decay d of the profile and the scaled
         squared distances s. Gradients of several outputs are pooled. If all gradients vanish,
@@ -327,7 +327,7 @@ class Weighted(Mapped):
         Parameters
         ----------
         tuned : k, which is ``kernel`` with other values.
-        samples : (n, n_features) samples of the machine, with weights ζ.
+        samples : (n, n_features) samples of the model, with weights ζ.
         alpha : (n,) or (n, t) dual coefficients.
 
         Raises

@@ -31,7 +31,7 @@ from looms.onnx._kernels import Pairs, expansion
 
 
 def register_converters() -> None:
-    """Teach skl2onnx the machines of looms.
+    """Teach skl2onnx the models of looms.
 
     ``skl2onnx.to_onnx`` then converts `KernelClassifier` and `KernelRegressor`, models of
     candidates (also stacks), and `SVCCV`, alone and in
@@ -52,7 +52,7 @@ def register_converters() -> None:
     Notes
     -----
     Conversion refuses kernels of categories, precomputed kernels and functions, by name. The graph
-    holds the training rows; for a linear machine, only one vector per output.
+    holds the training rows; for a linear model, only one vector per output.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def _check(operator: Any) -> None:
     if len(operator.inputs) > 1:
         raise ValueError(
             f"{name} takes one tensor of its {n} features, got {len(operator.inputs)} inputs: "
-            "give the row as an array, or put a transformer of scikit-learn before the machine."
+            "give the row as an array, or put a transformer of scikit-learn before the model."
         )
     width = operator.inputs[0].type.shape[1]
     if width not in (None, n):

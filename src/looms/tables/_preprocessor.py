@@ -38,8 +38,8 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Numbers and dates (as days) are scaled by `PairScaler`; a gap becomes the median, and is marked
     in a feature of its own. Text, categories and booleans become one feature of zeros and ones per
-    value. Columns without two different values are left out. A sparse matrix stays sparse: columns
-    of zeros are left out, and the others divided by their largest absolute value.
+    value. Columns without two different values are dropped. A sparse matrix stays sparse: columns
+    of zeros are dropped, and the others divided by their largest absolute value.
 
     What each column is, is found in `fit`. A column of text holds dates if every cell is a date,
     and only one order of day and month is possible.
@@ -66,7 +66,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     columns_ : ndarray of str
         For each feature, the name of the column that it was made from.
     remarks_ : tuple of str
-        Sentences on columns that may be other than they look: left out, with words among numbers,
+        Sentences on columns that may be other than they look: dropped, with words among numbers,
         dates, identifiers.
     feature_names_in_ : ndarray of str
         Names of all columns of the table; absent if they have no names.

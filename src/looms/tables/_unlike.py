@@ -138,7 +138,7 @@ class Unlike:
         remarks = sorted(self._counted(), key=lambda each: -each[0])
         notes += [remark for _, remark in remarks[:MOST_NOTES]]
         if len(remarks) > MOST_NOTES:
-            notes.append(f"{len(remarks) - MOST_NOTES} more such notes are left out")
+            notes.append(f"{len(remarks) - MOST_NOTES} more such notes are not shown")
         return tuple(notes)
 
     def _counted(self) -> Iterator[tuple[int, str]]:
