@@ -90,9 +90,9 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         the error rate is the same over wide regions of C and kernel. Its sigmoids are those of
         ``probability``, so it scores the probabilities that the model will give. Sigmoids of
         "single" may be decreasing, as in [1]_. "error" and "ber" are the rates of ``held_out_``
-        at the threshold; "press", "hinge", "squared_hinge", "smoothed_error", "wmw" and "cross_entropy",
-        or an object, score the outputs; for several classes, by the mean over the pairs, weighted
-        by their samples.
+        at the threshold. "press", "hinge", "squared_hinge", "smoothed_error", "wmw" and
+        "cross_entropy", or an object, score the outputs; for several classes, by the mean over the
+        pairs, weighted by their samples.
     loss : {"hinge", "squared_hinge"}, default="hinge"
         "squared_hinge" squares the losses, C Σ max(0, 1 − y f)²: the 2-norm model, whose
         outputs are smoother in C and the kernel, and in which most samples are support vectors.
@@ -195,7 +195,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
     References
     ----------
     .. [1] Tsujitani and Tanaka (2011), Cross-validation, bootstrap, and support vector
-       models, Advances in Artificial Neural Systems.
+       machines, Advances in Artificial Neural Systems.
 
     Examples
     --------
