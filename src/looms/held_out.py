@@ -111,7 +111,7 @@ class HeldOut:
 
     @property
     def n_samples(self) -> int:
-        """Number of samples, each left out once."""
+        """Number of samples, each held out once."""
         return len(self.y)
 
     @property

@@ -65,7 +65,7 @@ class Experiment:
     copies : one of `COPIES`.
     groups : (n_samples,) labels of groups as they were given, for the fit, or None.
     units : (n_samples,) number of the unit that each row belongs to. A unit is on one side of
-        every split: it joins groups, and copies.
+        every split: it joins groups, and duplicates.
     """
 
     estimator: Any
@@ -149,7 +149,7 @@ class Experiment:
 
     @property
     def repeats_rows(self) -> bool:
-        """True if resamples of the bootstrap hold copies, for an estimator without weights."""
+        """True if resamples of the bootstrap hold duplicates, for an estimator without weights."""
         return self.splits[0].method == "bootstrap" and not takes_in_fit(
             self.estimator, "sample_weight"
         )

@@ -93,7 +93,7 @@ def loo_scores(
 
     If rows were held out together, by group or fold, those held-out outputs are scored. Each
     output is from a model that was not trained on the row. For classes, outputs of a
-    least-squares model with given hyper-parameters are means over pairs of rows left out, as for
+    least-squares model with given hyper-parameters are means over pairs of held-out rows, as for
     ``evaluate``: those of single rows lean away from their class. The area under the ROC curve of
     two classes compares rows under one model that has seen neither. Both take n³ flops. Scores
     are weighted by the (n_train,) ``weight``, if given.

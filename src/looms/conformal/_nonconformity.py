@@ -299,11 +299,11 @@ def choose(counts: Counts, seed: int, *, vote: bool = False) -> NonconformityCho
 def labels_by_others(
     scores: Array, labels: AnyArray, width: float | None, seed: int, *, vote: bool = False
 ) -> Counts:
-    """Label of each validation sample as the other validation samples choose it.
+    """Label of each validation sample, by models selected on the other validation samples.
 
-    Their errors determine which models decide, and their margins how strange a label is. So no
-    choice depends on the sample's own label, and the share of wrong labels is an error rate of
-    the choice.
+    Their errors determine which models decide, and their margins how strange a label is. The
+    selected model does not depend on the sample's own label, so the share of wrong labels is an
+    error rate of the classifier.
 
     Parameters
     ----------

@@ -235,8 +235,8 @@ def case_deletion(
     Raises
     ------
     TypeError
-        If ``model`` is none of these. `influence` takes other classifiers. Of a
-        `TransformedTargetRegressorCV` all is on the scale of the transform.
+        If ``model`` is none of these. `influence` takes other classifiers. For a
+        `TabularRegressor` all values are on the scale of the transform.
     ValueError
         If the number of names or groups is not the number of samples; if there are fewer than three
         samples or groups; if the criterion is one of classes for a regressor; or if a saved model

@@ -209,8 +209,8 @@ class KernelMachine(CertifiedMachine, ScoredMachine):
         if left_out is None:
             self._check_closed_forms()
             raise NotFittedError(
-                "Models in closed form, n² numbers, are neither copied nor saved with a model: "
-                f"call {again} to make them, which keeps the scores that there are."
+                "A copied or saved model does not hold its models without each row, n² numbers: "
+                f"call {again} to make them again; the scores stay the same."
             )
         return left_out
 

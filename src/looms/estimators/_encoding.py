@@ -96,7 +96,7 @@ class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[mis
 
         A class is in the set unless the margin of the sample, if it belonged to that class, is
         below the leave-one-out margins of almost all training samples, each compared under the
-        model trained without that sample. No samples need to be held out by the user.
+        model trained without that sample. No other samples are needed.
 
         Parameters
         ----------

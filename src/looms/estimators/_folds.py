@@ -141,8 +141,8 @@ def outer_folds(
     if n_folds < LEAST_OUTER_FOLDS:
         what = "Some class has" if classes else "There are"
         raise ValueError(
-            f"{what} fewer than {LEAST_OUTER_FOLDS} {unit}s, but as many outer folds are needed: "
-            "give more."
+            f"{what} fewer than {LEAST_OUTER_FOLDS} {unit}s, but nested evaluation needs as many "
+            "outer folds: give more."
         )
     n_folds = min(most, n_folds)
     (numbers,) = fold_numbers(f"1x{n_folds}", y, groups, classes=classes, random_state=seed)
@@ -155,8 +155,8 @@ def outer_folds(
         least = 2 if grouped or cv is not None else 1
         if rest.sum() < 3 or n_units < inner or min(of_classes) < least:
             raise ValueError(
-                f"Without an outer fold there are {n_units} {unit}s, "
-                f"{min(of_classes)} of some class: too few to hold out some of them again."
+                f"Without an outer fold {n_units} {unit}s are left, {min(of_classes)} of some "
+                "class: too few to tune on."
             )
     return np.asarray(numbers)
 
@@ -209,7 +209,7 @@ def tuned_without(
     ----------
     estimator : its callbacks with a method ``on_outer_fold`` are told the estimator, the number of
         models tuned, and their total.
-    models : from `unfitted`.
+    machines : from `unfitted`.
     outer : units of the rows that take part.
     rows : of the fit.
     cv : of the models; folds that it makes for these rows are kept inside of each outer one.

@@ -218,7 +218,7 @@ class LeastSquaresMachine(KernelMachine):
         whole, expanded = np.zeros((2, len(places), *y.shape[1:])), np.zeros(())
         closed = [one for one in self.members_ if one.closed]
         if not closed:
-            raise ValueError("certify compares closed forms with refits, and this has none.")
+            raise ValueError("certify compares closed forms with refits, but this model has none.")
         rows, condition = self._rows_to_refit(X), 0.0
         with blas_threads(len(train)):
             for one, system in self._refits(self.members_, rows, train):

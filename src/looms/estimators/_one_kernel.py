@@ -145,7 +145,7 @@ class OneKernel(SelectingMachine):
             task = "Classifier" if classes else "Regressor"
             raise ValueError(
                 f"kernel must be one kernel, got a list of {len(self.kernel)}: "
-                f"Tabular{task}(candidates=...) chooses among several, or stacks them."
+                f"Tabular{task}(candidates=...) compares several kernels, or stacks them."
             )
         if is_estimator(self.kernel):
             raise TypeError(

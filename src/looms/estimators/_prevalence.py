@@ -35,9 +35,9 @@ class PrevalenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         Share of each class, or of some: the others have the rest, in their training proportions.
         Equal shares minimize the balanced error rate.
     training_prevalence : dict or None, default=None
-        Shares at which the classifier's probabilities are right. A looms model knows them: the
-        shares of the samples, by ``sample_weight``, that its probabilities were fitted to. For
-        other classifiers they must be given.
+        Shares that the classifier's probabilities refer to. A looms model records them: the shares
+        of the samples, by ``sample_weight``, that its probabilities were fitted to. For other
+        classifiers they must be given.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class PrevalenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         if own is None:
             raise ValueError(
                 f"training_prevalence must be given: {type(self.classifier).__name__} does not "
-                "know at which shares of the classes its probabilities are right."
+                "record the shares of the classes that its probabilities refer to."
             )
         machine = own()
         totals = np.bincount(class_indices(machine.loo_.y), weights=machine.loo_.sample_weight)

@@ -174,7 +174,7 @@ class Regressor(ScoredRegressor, SelectingMachine):
         required_rank(coverage, n)  # an error before any work
         n_units = self._units.draws.n_units
         if method == "scaled" and not self._kernel_members:
-            raise ValueError("method='scaled' needs a kernel, which tells the rows that are near.")
+            raise ValueError("method='scaled' needs a kernel, to find the nearest rows.")
         if method == "scaled" and n_units < 3:
             word = "groups" if self._units.grouped else "samples"
             raise ValueError(

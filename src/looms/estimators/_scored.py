@@ -95,7 +95,7 @@ class MadeOnGrid(MadeAnew):
 
 
 def source_of(nested: Nested | None) -> OfFit:
-    """Where held-out predictions come from: choices made anew, or for None the fit."""
+    """Where held-out predictions come from: model selection repeated, or for None the fit."""
     if nested is None:
         return OfFit()
     return MadeOnGrid(nested) if nested.in_closed_form else MadeAnew(nested)
@@ -185,7 +185,7 @@ class ScoredMachine(BaseEstimator):  # type: ignore[misc]
                 )
             if self._unfitted is None:
                 raise ValueError(
-                    "The fit has used up cv, an iterator of folds: give a list of them, or use "
+                    "cv was an iterator of folds, and the fit has used it up: give a list, or use "
                     "evaluate(nested=False)."
                 )
             self._nested_scores = self._scored(self._chosen_anew())
@@ -202,7 +202,7 @@ class ScoredMachine(BaseEstimator):  # type: ignore[misc]
         scores = self._nested_scores or self._own_scores
         if scores is None:
             raise NotFittedError(
-                f"{method} takes the models of evaluate(): call that first, or "
+                f"{method} uses the models of evaluate(): call that first, or "
                 "evaluate(nested=False)."
             )
         return scores

@@ -102,7 +102,7 @@ class OneClassWarning(UserWarning):
 
 
 class ScalesWarning(UserWarning):
-    """Columns differ so much in scale that distances between rows are those of a few of them.
+    """Columns differ so much in scale that a few of them determine the distances between rows.
 
     Standard deviations and ranges differ a hundredfold. ``StandardScaler`` before the model
     makes them equal; kernels that weight or rank the columns do not need it.
@@ -299,7 +299,7 @@ def warn_of_long_fit(operations: float, n_rows: int, n_arrays: float) -> None:
         warn(
             f"A fit to {n_rows:,} rows will take some {seconds / 60:.0f} minutes{memory}. Fewer "
             "candidates, fewer landmarks (n_landmarks=...) or a sample of the rows take less; "
-            "verbose=1 tells its progress.",
+            "verbose=1 shows the progress.",
             UserWarning,
         )
 

@@ -137,7 +137,7 @@ class Projection(LeftOut):
 
     @property
     def loo_residuals(self) -> Array:
-        """α_i / p_i, residuals of each row left out by itself, (n, t)."""
+        """α_i / p_i, residuals of each row held out by itself, (n, t)."""
         return np.asarray(self.alpha / self.diagonal()[:, None])
 
     @property

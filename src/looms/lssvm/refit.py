@@ -121,7 +121,7 @@ class WholeSystem:
 
 
 class SystemOnLandmarks:
-    """Refits of a model on landmarks, by sums over all rows that are not left out.
+    """Refits of a model on landmarks, by sums over all rows that are not held out.
 
     Parameters
     ----------

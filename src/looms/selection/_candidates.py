@@ -168,8 +168,8 @@ class Choice:
     candidates : candidates in the order in which they were tried.
     best, tuning, fit : the candidate with the smallest score, or the largest weight in a stack, its
         tuning and its model.
-    score : score, threshold and calibrator of the choice.
-    models : tuning of each candidate, and its model or None.
+    score : score, threshold and calibrator of the selected candidate.
+    machines : tuning of each candidate, and its model or None.
     weights : (n_candidates,) weights of their outputs in a stack; None for the best alone.
     """
 

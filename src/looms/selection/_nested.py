@@ -54,12 +54,12 @@ class Nested:
     held_out : output of each row by the model that was selected without its fold; of a transformed
         target, its prediction.
     decisions : classes and probabilities by the threshold and the calibrator that were set without
-        the row; None for numbers. Each round of a grid also leaves out a row of another class, if
+        the row; None for numbers. Each round of a grid also holds out a row of another class, if
         there are enough folds.
-    auc : area under the ROC curve over pairs of rows that one model, and its choice, has not
-        seen, and what each row adds to it. A grid compares rows of two folds left out; models
-        that were tuned anew compare rows of one fold. None for numbers.
-    models : models that were selected without some fold: a `Setting` for each point of a grid
+    auc : area under the ROC curve over pairs of rows that one model was neither tuned nor trained
+        on, and what each row adds to it. A grid compares rows of two held-out folds; models that
+        were tuned anew compare rows of one fold. None for numbers.
+    machines : models that were selected without some fold: a `Setting` for each point of a grid
         that was selected; otherwise the model that was tuned anew without each fold, as its
         estimator keeps it.
     machine : (n_folds,) number of the model of each fold.
@@ -68,9 +68,9 @@ class Nested:
 
     Notes
     -----
-    The choice that is repeated covers kernel, its width, regularization, landmarks, threshold and
-    calibration, but not earlier steps on the features, such as scaling; steps that ignore the
-    targets do little harm.
+    The repeated selection covers the kernel, its width, regularization, landmarks, threshold and
+    calibration. It does not cover earlier steps on the features, such as scaling; steps that ignore
+    the targets bias scores little.
     """
 
     rows: AnyArray
@@ -122,7 +122,7 @@ class Nested:
 
 
 class Rounds:
-    """Choice among fixed candidates by the rows outside of some units: of every unit, and of pairs.
+    """Selection among fixed candidates on the rows outside some units: every unit, and pairs.
 
     A candidate competes in all rounds when it is evaluated, and the next may follow.
 

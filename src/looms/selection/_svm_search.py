@@ -46,7 +46,7 @@ _DIGITS = 10  # of log₂: what rounding leaves of a power of two is that power
 
 
 def held_out_deviance(fitted_to: FittedTo, machines: Machines, weight: Array) -> float:
-    r"""Held-out deviance; with samples left out one by one, the "CV score" of [T11 section 2.2.1].
+    r"""Held-out deviance; with samples held out one by one, the "CV score" of [T11 section 2.2.1].
 
     .. math:: -2 \sum_i w_i \log {\hat p}_{(i)}(y_i)
 

@@ -64,7 +64,7 @@ class Machines:
 
     Attributes
     ----------
-    models : model of each pair.
+    machines : model of each pair.
     K : (n, n) kernel matrix of all samples.
     labels : (n,) classes 0 to k - 1.
     sample_weight : (n,) weights of the samples in sigmoids.

@@ -29,7 +29,7 @@ class Paths(LeftOut):
 
     Parameters
     ----------
-    models : solved models of all pairs of classes.
+    machines : solved models of all pairs of classes.
     C, loss : of the models, for samples of weight one.
     fitted_to : outputs that the sigmoids of several classes are fitted to.
     cross : function of new rows that gives their kernel values with those of the fit, (b, n).
