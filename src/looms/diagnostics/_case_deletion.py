@@ -53,16 +53,16 @@ class CaseDeletion:
     surprise : (m,) standardized residual, √(e_Gᵀ P_GG e_G / |G|) divided by its root mean square:
         about 1 for an ordinary sample or group. P_GG⁻¹ is the covariance that a Gaussian process
         expects of the residuals e_G [SK01], which is larger where samples are few. The root mean
-        square over several targets. P is ζ (1 − H) for the smoother H, but for a factor; of a stack
-        it is the sum of those of its members, by their weights.
+        square over several targets. P is ζ (1 − H) for the smoother H, but for a factor; for a
+        stack it is the weighted sum over its members.
     largest_change : (m,) largest |f⁽⁻ᴳ⁾(x_j) − f(x_j)| over the other samples j.
     rms_change : (m,) root mean square of f⁽⁻ᴳ⁾(x_j) − f(x_j) over the other samples j.
     criterion_change : (m,) criterion on held-out outputs of the model trained on the others,
         minus that of the model trained on all, with each sample, or group, held out by itself.
         It is negative if the criterion would be better without the sample or group, and NaN if
         undefined, such as "wmw" without the only member of a class.
-    criterion : name of the criterion. None for more than 5000 samples, of which the largest
-        change and the change of criterion are NaN, because they take every pair of samples.
+    criterion : name of the criterion. None for more than 5000 samples: the largest change and the
+        change of criterion take every pair of samples, so they are NaN.
     margin : (n,) held-out margin, the output for the sample's own class minus the largest of
         the others (t (f − threshold) for two classes); None for regression.
     label, predicted : (n,) class given, and class predicted by the model without the sample,
@@ -210,9 +210,9 @@ def case_deletion(
 
     Parameters
     ----------
-    model : KernelClassifier, KernelClassifier, KernelRegressor, KernelRegressor or SVCCV
+    model : KernelClassifier, KernelRegressor or SVCCV
         Fitted model; also a pipeline whose last step is one, or a search, whose
-        ``best_estimator_`` is used. Of a support vector machine ``leverage`` and ``surprise`` are
+        ``best_estimator_`` is used. For a support vector machine ``leverage`` and ``surprise`` are
         NaN, since it is not linear in its targets.
     names : array-like of shape (n_samples,), or a DataFrame or Series, default=None
         Names of the training samples, or a table with them as its index. By default positions

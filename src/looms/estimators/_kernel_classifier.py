@@ -32,8 +32,8 @@ class KernelClassifier(Classifier, OneKernel):
         `looms.kernels.Weighted`. A search starts at the values given in a kernel object;
         ``gamma_bounds="fixed"`` and the like hold them fixed.
     mu : float or None, default=None
-        Regularization, positive; the ridge added to the kernel matrix is
-        ``n_samples * mu / weight``, so that the ``alpha`` of scikit-learn's ``KernelRidge`` is
+        Regularization, positive. The ridge added to the kernel matrix is
+        ``n_samples * mu / weight``, so the ``alpha`` of scikit-learn's ``KernelRidge`` is
         ``n_samples * mu``. None tunes it together with the kernel. With a number nothing is
         tuned: the kernel has the values it was given, and others from the data.
     n_landmarks : int, "auto" or None, default="auto"
@@ -54,28 +54,28 @@ class KernelClassifier(Classifier, OneKernel):
         balanced error rate, "f1", ``looms.threshold.FBeta(beta)``,
         ``Cost(false_positive, false_negative)``, ``Precision(least)``, ``Recall(least)``, or a
         metric of ``(y_true, y_pred[, sample_weight])``, coded ±1, where larger is better. With more
-        than two classes the most probable one is predicted, and only 0.5 is admitted; so it is with
-        ``calibration=None``, where the sign of the output decides.
+        than two classes only 0.5 is admitted, and the most probable class is predicted. With
+        ``calibration=None`` only 0.5 or a rule is admitted, and 0.5 means the sign of the output.
     calibration : {"sigmoid", "isotonic", "beta"} or None, default="sigmoid"
-        How probabilities are fitted to the held-out outputs: Platt's sigmoid (with more than
-        two classes a softmax with one slope and a constant per class), isotonic regression
+        Calibration of probabilities, fitted to the held-out outputs: Platt's sigmoid (with more
+        than two classes a softmax with one slope and a constant per class), isotonic regression
         (for thousands of samples) or beta calibration. With None there is no `predict_proba`.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes in the fit and in the threshold; they multiply
-        ``sample_weight``. Probabilities are those of the classes as they are, without them; but
-        isotonic regression and beta calibration, of which one serves several classes, cannot
-        allow for their weights.
+        ``sample_weight``. Probabilities are for the classes as they are, without these weights.
+        With several classes, isotonic regression and beta calibration cannot correct for the
+        weights.
     pos_label : label or None, default=None
-        The positive one of two classes, to which `threshold` refers; None for the later one in
-        order. ``classes_`` stay in order, and scores refer to ``classes_[1]``.
+        The positive class of two, which `threshold` refers to; None for the later one in order.
+        ``classes_`` stay in order, and scores refer to ``classes_[1]``.
     cv : int, str, splitter, iterable, ndarray or None, default=None
         Which samples are held out together: None for each by itself, or each group; a number of
         folds, stratified by class; "5x2" for five repetitions of two folds; a scikit-learn
         splitter, or its splits, that tests every sample; `looms.folds.GapKFold` for samples in
         order of time; or the number of the fold of each sample, (n_samples,) or (n_repetitions,
         n_samples). A number of folds divides the samples of non-zero weight; all other forms
-        refer to all samples. The criterion is the mean over repetitions. Holding out more helps
-        against over-fitting with kernels of many hyper-parameters. A model file holds numbers,
+        refer to all samples. The criterion is the mean over repetitions. Holding out more rows
+        reduces overfitting with kernels of many hyper-parameters. A model file holds numbers,
         splits and `GapKFold`, but no other splitter.
     search : looms.Search or None, default=None
         Options of the search: its criterion, a grid instead of gradients, iterations, restarts.

@@ -379,13 +379,12 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
         `KernelClassifier`: "balanced", "f1", ``Cost(...)``, ``Recall(0.9)``. More than two classes
         admit only 0.5.
     calibration : {"sigmoid", "isotonic", "beta"} or None, default="sigmoid"
-        How probabilities are fitted to the held-out outputs.
+        Calibration of probabilities, fitted to the held-out outputs.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes in the fit and in the threshold; they multiply
         ``sample_weight``.
     pos_label : label or None, default=None
-        The positive one of two classes, to which `threshold` refers; None for the later one in
-        order.
+        The positive class of two, which `threshold` refers to; None for the later one in order.
     cv : int, str, splitter, iterable, ndarray or None, default=None
         Which rows are held out together, as for `KernelClassifier`: None for each by itself, or
         each group; `looms.folds.GapKFold` for rows in order of time.
@@ -407,7 +406,7 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
         Members of the stack, or the only one: ``weight``, ``kernel`` with its values, ``mu``,
         ``landmarks``; or ``weight`` and ``estimator``.
     preprocessor_ : transformer or None
-        Fitted to the rows: its ``kinds_`` and ``remarks_`` tell how the columns were understood.
+        The fitted preparation: its ``kinds_`` and ``remarks_`` say how the columns were read.
     machine_ : CandidatesClassifier
         The model of the prepared columns.
     loo_, held_out_ : HeldOut
@@ -722,12 +721,12 @@ class TabularRegressor(ScoredRegressor, Tabular):
         As for `TabularClassifier`, by squared errors.
     target : str or list of str, default="auto"
         Transform of the target that is fitted, for numbers that are skewed or counts: "none",
-        "sqrt", "log" (positive targets), "log1p" (log(1 + y)). Of several, the one whose held-out
-        predictions with the first kernel of the candidates ("rbf" for "auto") have the smallest
-        squared error on the scale of the target. "auto" compares those that the range of the
-        targets admits: none; for positive targets also sqrt and log, for other nonnegative ones
-        sqrt and log1p. Means are predicted, by Duan's smearing estimate [D83] with held-out
-        residuals; by all but "none" they are never negative.
+        "sqrt", "log" (positive targets), "log1p" (log(1 + y)). A list selects the transform
+        whose held-out predictions with the first kernel of the candidates ("rbf" for "auto") have
+        the smallest squared error on the scale of the target. "auto" compares those that the range
+        of the targets admits: none; for positive targets also sqrt and log, for other nonnegative
+        ones sqrt and log1p. Predictions are means, by Duan's smearing estimate [D83] with held-out
+        residuals; with all transforms but "none" they are never negative.
     cv, preprocess, n_jobs, verbose, random_state
         As for `TabularClassifier`.
 

@@ -38,8 +38,8 @@ def register_converters() -> None:
     pipelines. Classifiers have the options of scikit-learn's classifiers: ``zipmap``,
     ``output_class_labels``, ``nocl`` and
     ``raw_scores`` (`decision_function`; for two classes one column each, the first negated).
-    Rows in float64 need ``zipmap=False``: the dicts that skl2onnx makes by default, also for
-    scikit-learn's classifiers, hold only float32, and a runtime refuses the graph. Without
+    Rows in float64 need ``zipmap=False``. By default skl2onnx makes dicts that hold only float32,
+    also for scikit-learn's classifiers, and a runtime then refuses the graph. Without
     calibration, scores replace the probabilities. Rows in float32 are computed in float64, and
     the results are float32; with the option ``float64=False`` all arithmetic is in single
     precision, for devices that have no other.

@@ -46,7 +46,7 @@ class Unlike:
     Notes
     -----
     A value counts if it lies outside ``ranges_`` by more than a quarter of their width, a category
-    if `TablePreprocessor.fit` did not meet it. Nothing is counted in sparse matrices but the rows.
+    if `TablePreprocessor.fit` did not meet it. In sparse matrices only the rows are counted.
 
     Examples
     --------
