@@ -158,7 +158,7 @@ def test_estimators_without_weights_get_the_copies_and_a_warning(two_classes, mo
     with pytest.warns(UserWarning, match=f"{type(model).__name__} cannot be given sample_weight"):
         result = assess(model, X, y, 3, scoring="ber", method="bootstrap", random_state=0)
     assert [split.n_train for split in result.splits] == [60, 60, 60]
-    assert "held copies of rows" in repr(result)
+    assert "contained duplicate rows" in repr(result)
 
 
 @pytest.mark.slow

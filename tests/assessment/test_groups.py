@@ -184,7 +184,7 @@ def test_copies_within_a_group_are_no_reason_to_warn():
     with warnings.catch_warnings():
         warnings.simplefilter("error", CopiesWarning)
         assess(NEAREST, X, y, groups=np.arange(300) // 3, **options)
-    with pytest.warns(CopiesWarning, match="of 300 rows are copies of other rows"):
+    with pytest.warns(CopiesWarning, match="of 300 rows are duplicates of other rows"):
         assess(NEAREST, X, y, groups=np.arange(300) % 150, **options)
 
 

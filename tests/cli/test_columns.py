@@ -57,7 +57,7 @@ def test_a_word_among_numbers_with_commas(said):
 
 def test_constant_and_empty_columns(said):
     found = said(a=ROWS / 7, same=ROWS * 0, empty=[None] * 30)
-    assert "left out, because they have the same value in every row: 'same', 'empty'" in found
+    assert "dropped, because they have the same value in every row: 'same', 'empty'" in found
     many = said(a=ROWS / 7, **{f"c{k}": ROWS * 0 for k in range(7)})
     assert "'c4' and 2 more" in many
 

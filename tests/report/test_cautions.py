@@ -479,7 +479,7 @@ def test_cautions_of_a_fit_are_those_of_its_report(points):
     of_fit = cautions(model)
     assert [each["title"] for each in of_fit] == ["A feature gives the target"]
     assert all(each in summary(model)["cautions"] for each in of_fit)
-    with pytest.raises(TypeError, match="StandardScaler is not a looms machine"):
+    with pytest.raises(TypeError, match="StandardScaler is not a looms model"):
         cautions(StandardScaler())
 
 

@@ -121,7 +121,7 @@ def test_rows_leave_and_join(classes, options):
     assert ours.certificate_.holds
     again = ours.with_rows(X[gone], y[gone], sample_weight=weight[gone])
     assert_allclose(again.decision_function(NEW), whole.decision_function(NEW), atol=1e-6)
-    with pytest.raises(ValueError, match="not classes of this machine"):
+    with pytest.raises(ValueError, match="not classes of this model"):
         whole.with_rows(NEW, ["z"] * 4)
     with pytest.raises(ValueError, match="rows must be from 0 to 23"):
         whole.without([24])

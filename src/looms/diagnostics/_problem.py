@@ -41,7 +41,7 @@ _TOLERANCE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A machine and the samples it is diagnosed on.
+    """A model and the samples it is diagnosed on.
 
     Attributes
     ----------
@@ -51,10 +51,10 @@ class Problem:
     labels : (n_samples,) index of each label in `classes`.
     classes : (n_classes,) sorted labels.
     names : (n_samples,) the index of a data frame, else 0 to n − 1.
-    preprocessing : "none"; "held", if the steps before the machine were fitted once to all
-        samples; "refitted", if they are refitted with the machine.
-    threshold : for a machine of looms, the output above which a sample belongs to the second of two
-        classes, or what is subtracted from the output of each of several; zero for machines that
+    preprocessing : "none"; "held", if the steps before the model were fitted once to all
+        samples; "refitted", if they are refitted with the model.
+    threshold : for a model of looms, the output above which a sample belongs to the second of two
+        classes, or what is subtracted from the output of each of several; zero for models that
         decide by themselves.
     """
 
@@ -103,7 +103,7 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
     if isinstance(fitted, BaseSearchCV):
         raise ValueError(
             f"{type(fitted).__name__} has no best_estimator_: use refit=True, or pass the "
-            "estimator with the parameters that it chose."
+            "estimator with the parameters that it selected."
         )
     machine = frozen(fitted)
     apart = isinstance(fitted, SVCCV | KernelClassifier | CandidatesClassifier)
@@ -124,12 +124,12 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
 
 
 def machine_without_rows(model: Any, what: str) -> Any:
-    """The fitted machine of looms in a model that has its machines without any rows."""
+    """The fitted looms estimator inside ``model``, which has its models without any rows."""
     parts = parts_of(model)
     machine = getattr(parts.last, "machine_", parts.last)
     if not hasattr(machine, "left_out"):
         raise TypeError(
-            f"{what} needs a fitted machine of looms, such as KernelClassifier or SVCCV, or a "
+            f"{what} needs a fitted looms model, such as KernelClassifier or SVCCV, or a "
             f"pipeline or search that ends in one; got {type(model).__name__}. "
             "looms.diagnostics.influence takes other classifiers."
         )
@@ -153,7 +153,7 @@ def classes_and_labels(y: AnyArray) -> tuple[AnyArray, AnyArray]:
 
 
 def last_step(machine: Any) -> Any:
-    """The last step of a pipeline; other machines as they are."""
+    """The last step of a pipeline; other models as they are."""
     return machine[-1] if isinstance(machine, Pipeline) else machine
 
 
@@ -172,10 +172,10 @@ def _learns_from_targets(before: Pipeline, X: Any, Z: Any) -> bool:
 
 @singledispatch
 def frozen(fitted: Any) -> Any:
-    """Unfitted copy whose parameters are the hyper-parameters that the estimator chose.
+    """Unfitted copy whose parameters are the tuned hyper-parameters of the estimator.
 
-    Estimators of other types are cloned: those that choose while they are fitted, such
-    as `LogisticRegressionCV`, choose again in every refit.
+    Estimators of other types are cloned: those that tune while they are fitted, such
+    as `LogisticRegressionCV`, tune again in every refit.
     """
     return clone(fitted)
 
@@ -194,7 +194,7 @@ def _(fitted: SVC | NuSVC) -> Any:
 
 
 class GivenMembers(KernelClassifier):
-    """Stack, or machine on landmarks, with given members: kernels, μ, weights and landmarks."""
+    """Stack, or model on landmarks, with given members: kernels, μ, weights and landmarks."""
 
     members: tuple[Member, ...] = ()
 

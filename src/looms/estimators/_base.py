@@ -43,7 +43,7 @@ _NEGLIGIBLE = 1e-10
 
 
 class KernelMachine(CertifiedMachine, ScoredMachine):
-    """Base class of the kernel machines: kernels, validation of samples, fitted attributes."""
+    """Base class of the kernel models: kernels, validation of samples, fitted attributes."""
 
     kernel: Any
     kernel_: Kernel
@@ -198,7 +198,7 @@ class KernelMachine(CertifiedMachine, ScoredMachine):
         return residuals, outputs()
 
     def _kept(self, name: str, again: str) -> LeftOut:
-        """Machines in closed form that `evaluate` has made; NotFittedError if they are lost.
+        """Models in closed form that `evaluate` has made; NotFittedError if they are lost.
 
         Parameters
         ----------
@@ -209,8 +209,8 @@ class KernelMachine(CertifiedMachine, ScoredMachine):
         if left_out is None:
             self._check_closed_forms()
             raise NotFittedError(
-                "Models in closed form, n² numbers, are neither copied nor saved with a machine: "
-                f"call {again} to make them, which keeps the scores that there are."
+                "A copied or saved model does not hold its models without each row, n² numbers: "
+                f"call {again} to make them again; the scores stay the same."
             )
         return left_out
 
@@ -229,14 +229,14 @@ class KernelMachine(CertifiedMachine, ScoredMachine):
 
     @abstractmethod
     def left_out(self) -> LeftOut:
-        """The machine without any of the rows of its fit."""
+        """The model without any of the rows of its fit."""
 
     @abstractmethod
     def _refits_of(self, nested: Nested) -> LeftOut:
-        """Machines that were tuned anew without each fold of ``nested``."""
+        """Models that were tuned anew without each fold of ``nested``."""
 
     def _settings_of(self, nested: Nested) -> LeftOut:
-        """Machines of the points of a grid that were chosen without each unit."""
+        """Models of the points of a grid that were chosen without each unit."""
         raise NotImplementedError
 
 

@@ -37,7 +37,7 @@ _OF_SEARCH, _ON_LANDMARKS = 8.0, 135.0
 
 
 class OneKernel(SelectingMachine):
-    """Base class of the machines with one kernel, whose values are tuned or given."""
+    """Base class of the models with one kernel, whose values are tuned or given."""
 
     kernel: Any
     mu: float | None
@@ -145,7 +145,7 @@ class OneKernel(SelectingMachine):
             task = "Classifier" if classes else "Regressor"
             raise ValueError(
                 f"kernel must be one kernel, got a list of {len(self.kernel)}: "
-                f"Tabular{task}(candidates=...) chooses among several, or stacks them."
+                f"Tabular{task}(candidates=...) compares several kernels, or stacks them."
             )
         if is_estimator(self.kernel):
             raise TypeError(

@@ -1,4 +1,4 @@
-"""Machines that are scored by held-out predictions: `evaluate`, and what it keeps."""
+"""Models that are scored by held-out predictions: `evaluate`, and what it keeps."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class OfFit:
             machine.left_out()
 
     def optimistic(self, machine: Any) -> bool:
-        """True if the machine was tuned on the rows that are scored."""
+        """True if the model was tuned on the rows that are scored."""
         return bool(machine._was_tuned)
 
     def kind(self, machine: Any, optimistic: bool) -> str:
@@ -58,7 +58,7 @@ class OfFit:
 
 
 class MadeAnew(OfFit):
-    """Held-out predictions by models that were chosen without each fold."""
+    """Held-out predictions by models that were selected without each fold."""
 
     def __init__(self, nested: Nested) -> None:
         self.nested = nested
@@ -82,7 +82,7 @@ class MadeAnew(OfFit):
 
 
 class MadeOnGrid(MadeAnew):
-    """Held-out predictions by points of a grid that were chosen without each unit."""
+    """Held-out predictions by points of a grid that were selected without each unit."""
 
     def models(self, machine: Any) -> tuple[LeftOut, Units, Array]:
         nested = self.nested
@@ -95,14 +95,14 @@ class MadeOnGrid(MadeAnew):
 
 
 def source_of(nested: Nested | None) -> OfFit:
-    """Where held-out predictions come from: choices made anew, or for None the fit."""
+    """Where held-out predictions come from: model selection repeated, or for None the fit."""
     if nested is None:
         return OfFit()
     return MadeOnGrid(nested) if nested.in_closed_form else MadeAnew(nested)
 
 
 class ScoredMachine(BaseEstimator):  # type: ignore[misc]
-    """Base class of the machines with scores from held-out predictions."""
+    """Base class of the models with scores from held-out predictions."""
 
     #: Attributes that are made from others when they are needed; neither pickled nor saved.
     _made_again: ClassVar[tuple[str, ...]] = ()
@@ -125,31 +125,32 @@ class ScoredMachine(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         nested : bool, default=True
-            Whether the whole choice is repeated without the rows that are scored: without each of
-            ten folds (five after several candidates in folds), or of as many as the rarest class
-            has samples, or groups, or of three to ten folds of a splitter `cv`. That takes as many
-            fits, which `joblib.parallel_config` runs in parallel. A grid on all samples, each of
-            them in one of three folds or more, repeats the choice in closed form without every
-            sample, group or fold, for four times the time of the grid and 3 n² numbers in memory
-            for each class of several. With given hyper-parameters there is no choice, and
-            leave-one-out is as honest. With False the held-out predictions of the fit are scored,
-            by which the machine may have been tuned: ``optimistic`` tells.
+            Whether model selection is repeated without the rows that are scored. It is repeated
+            without each of ten folds (five if candidates were compared in folds; fewer if the
+            rarest class has fewer samples or groups), or without each of the three to ten folds of
+            a splitter `cv`. That takes as many fits, which `joblib.parallel_config` runs in
+            parallel. For a grid on all samples, each of them in one of three folds or more, it is
+            repeated in closed form without every sample, group or fold; that takes four times the
+            time of the grid, and 3 n² numbers in memory for each class of several. With given
+            hyper-parameters nothing was selected, and leave-one-out scores are unbiased. False
+            scores the held-out predictions of the fit. If the model was tuned on them, these scores
+            are optimistic, and ``optimistic`` is True.
         metrics : str, callable or list of these, default=None
-            Names of scorers of scikit-learn, or metrics of ``(y_true, y_pred)``, in the place of
-            the scores above. They judge the held-out predictions, all together, and of scorers
-            greater is better. They have no standard errors.
+            Names of scorers of scikit-learn, or metrics of ``(y_true, y_pred)``, instead of the
+            scores above. They are computed once on all held-out predictions and have no standard
+            errors. For scorers, greater is better.
 
         Returns
         -------
         scores : looms.scores.Scores
-            A mapping from names to values. It is kept with the machine, also in its files, until
-            the next fit, and so are the models of nested scores, which intervals and sets take.
+            A mapping from names to values. The model keeps it until the next fit, also in its
+            files. It also keeps the models of nested scores, for intervals and sets.
 
         Raises
         ------
         ValueError
-            If there are too few rows, or groups, for outer folds, or the machine cannot repeat its
-            choice, as after `without`.
+            If there are too few rows or groups for outer folds, or model selection cannot be
+            repeated, as after `without`.
 
         Warns
         -----
@@ -158,13 +159,13 @@ class ScoredMachine(BaseEstimator):  # type: ignore[misc]
 
         Notes
         -----
-        "auc" compares two rows under one machine that has seen neither: leave-pair-out. `SVCCV`,
-        machines that were tuned in folds, and those that were fitted to rows in blocks compare rows
-        within the folds, or within ten folds made for this, whose outputs the other scores of the
-        latter are of as well; "auc" is then NaN if some class has fewer than three rows, or groups.
-        Without refits, a least-squares machine takes n³ flops, and keeps the n² numbers that
-        intervals need, though not in copies and files; a grid keeps as many for each of its points
-        that was chosen without some unit.
+        "auc" compares two rows under one model that was trained on neither: leave-pair-out.
+        `SVCCV`, models tuned in folds, and models fitted to rows in blocks compare rows within the
+        folds. Without folds of their own, the last use ten folds for this, and for
+        their other scores. "auc" is then NaN if some class has fewer than three rows or groups.
+        Without refits, a least-squares model takes n³ flops. It keeps the n² numbers that intervals
+        need, but not in copies and files; a grid keeps as many for each of its points that was
+        selected without some unit.
         """
         check_is_fitted(self)
         check_flag("nested", nested)
@@ -178,13 +179,13 @@ class ScoredMachine(BaseEstimator):  # type: ignore[misc]
         if self._nested_scores is None:
             if self._tuned_before:
                 raise ValueError(
-                    "The hyper-parameters were chosen before rows were removed or added, and that "
-                    "choice cannot be repeated: fit the self-tuning machine anew to these rows, or "
+                    "The hyper-parameters were tuned before rows were removed or added, and that "
+                    "tuning cannot be repeated: fit the self-tuning model anew to these rows, or "
                     "use evaluate(nested=False), whose scores are optimistic."
                 )
             if self._unfitted is None:
                 raise ValueError(
-                    "The fit has used up cv, an iterator of folds: give a list of them, or use "
+                    "cv was an iterator of folds, and the fit has used it up: give a list, or use "
                     "evaluate(nested=False)."
                 )
             self._nested_scores = self._scored(self._chosen_anew())
@@ -201,7 +202,7 @@ class ScoredMachine(BaseEstimator):  # type: ignore[misc]
         scores = self._nested_scores or self._own_scores
         if scores is None:
             raise NotFittedError(
-                f"{method} takes the models of evaluate(): call that first, or "
+                f"{method} uses the models of evaluate(): call that first, or "
                 "evaluate(nested=False)."
             )
         return scores

@@ -52,7 +52,7 @@ _ROUNDS = 4.0
 
 
 class SelectingMachine(CallbackSupportMixin, UpdatableMachine):  # type: ignore[misc]
-    """Base class of the least-squares machines, each the best of some candidates or their stack."""
+    """Base class of the least-squares models, each the best of some candidates or their stack."""
 
     random_state: Any
     cv: Any
@@ -69,7 +69,7 @@ class SelectingMachine(CallbackSupportMixin, UpdatableMachine):  # type: ignore[
     @property
     @abstractmethod
     def _candidates(self) -> list[Any]:
-        """Machines with one kernel, and estimators of scikit-learn, to choose from."""
+        """Models with one kernel, and estimators of scikit-learn, to choose from."""
 
     def _candidates_for(self, X: Matrix | RowBlocks) -> list[Any]:
         """The candidates for rows."""
@@ -222,7 +222,7 @@ class SelectingMachine(CallbackSupportMixin, UpdatableMachine):  # type: ignore[
             remedy = "Drop them, or hold them out together: groups=looms.copies.copy_groups(X)."
             warn_of_copies(X[rows.train], copies[rows.train], remedy)
         if n < least:
-            words = {2: "Leave-one-out needs two", 3: "Choosing by leave-one-out needs three"}
+            words = {2: "Leave-one-out needs two", 3: "Tuning with leave-one-out needs three"}
             raise ValueError(
                 f"{words[least]} samples of non-zero weight or more, got {n} sample"
                 f"{'s' * (n != 1)}."
@@ -245,7 +245,7 @@ class SelectingMachine(CallbackSupportMixin, UpdatableMachine):  # type: ignore[
 
 
 def chosen_criterion(machine: Any) -> Any:
-    """Criterion of the chosen candidate; of given values "press", or the loss of an SVM."""
+    """Criterion of the selected candidate; of given values "press", or the loss of an SVM."""
     candidates: list[Candidate] | None = getattr(machine, "candidates_", None)
     given = getattr(machine, "loss", "press")
     return given if candidates is None else candidates[machine.best_index_].criterion

@@ -57,7 +57,7 @@ _NUMBERS = 1 << 20  # in the outputs of a block of rows
 
 
 class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
-    """Base class of the models of tables: the columns, and the machine that is fitted to them."""
+    """Base class of the models of tables: the columns, and the model that is fitted to them."""
 
     candidates: Any
     combine: str
@@ -123,7 +123,7 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
 
     @property
     def best_index_(self) -> int:
-        """Candidate that was chosen, or has the largest weight."""
+        """Candidate that was selected, or has the largest weight."""
         return self.machine_.best_index_
 
     @property
@@ -171,7 +171,7 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
         return super().evaluate(nested=nested, metrics=metrics)
 
     def certify(self, n_rows: int = 3) -> Certificate:
-        """Comparison of the machine of the prepared columns with refits.
+        """Comparison of the model of the prepared columns with refits.
 
         Parameters
         ----------
@@ -225,9 +225,7 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
     def _keep_models(self, scores: Scores) -> None:
         if scores is self._own_scores:
             self.machine_.evaluate(nested=False)
-        elif self._is_plain:
-            self.machine_._keep_models(scores)
-        elif self._is_plain:
+        elif self._is_plain or self._is_plain:
             self.machine_._keep_models(scores)
 
     def _anew(self, method: str) -> Nested | None:
@@ -247,8 +245,8 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
         """By models that are fitted anew without each fold, their columns prepared anew."""
         if self._table is None:
             raise ValueError(
-                "evaluate() repeats the fit without some rows, but neither copies nor files hold "
-                "the rows: call it before the model is saved, or use evaluate(nested=False)."
+                "Nested evaluation repeats the fit, but a copied or saved model does not hold the "
+                "training rows: call evaluate() before saving, or use evaluate(nested=False)."
             )
         machine, y = self.machine_, self._labels_of_rows()
         weights = machine.loo_.sample_weight, machine.fit_weight_, machine.selection_weight_
@@ -369,7 +367,7 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
 
     It takes data frames with numbers, text, categories, booleans, dates and gaps, tunes each
     candidate by the exact held-out predictions of its training rows, and stacks them. `evaluate`
-    tells how good it is: it repeats everything, the preparation of the columns too, without the
+    gives nested scores: the whole fit, with the preparation of the columns, is repeated without the
     rows that are scored.
 
     Parameters
@@ -381,7 +379,7 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
         "linear", "rbf", "ranked_laplacian" (not for sparse rows) and "weighted_matern12", with
         landmarks from 5000 rows on; beyond 20,000 rows for the first two.
     combine : {"stack", "best"}, default="stack"
-        Candidates are tuned anew without each of five folds and combined by the rows of these
+        Candidates are tuned anew without each of five folds and combined on the rows of these
         folds. "stack" weights the outputs of all, with the nonnegative weights of the smallest log
         loss; "best" takes the one with the smallest loss of the threshold.
     threshold : float, str, looms.threshold.ThresholdRule or callable, default=0.5
@@ -389,13 +387,12 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
         `KernelClassifier`: "balanced", "f1", ``Cost(...)``, ``Recall(0.9)``. More than two classes
         admit only 0.5.
     calibration : {"sigmoid", "isotonic", "beta"} or None, default="sigmoid"
-        How probabilities are fitted to the held-out outputs.
+        Calibration of probabilities, fitted to the held-out outputs.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes in the fit and in the threshold; they multiply
         ``sample_weight``.
     pos_label : label or None, default=None
-        The positive one of two classes, to which `threshold` refers; None for the later one in
-        order.
+        The positive class of two, which `threshold` refers to; None for the later one in order.
     cv : int, str, splitter, iterable, ndarray or None, default=None
         Which rows are held out together, as for `KernelClassifier`: None for each by itself, or
         each group; `looms.folds.GapKFold` for rows in order of time.
@@ -417,12 +414,12 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
         Members of the stack, or the only one: ``weight``, ``kernel`` with its values, ``mu``,
         ``landmarks``; or ``weight`` and ``estimator``.
     preprocessor_ : transformer or None
-        Fitted to the rows: its ``kinds_`` and ``remarks_`` tell how the columns were understood.
+        The fitted preparation: its ``kinds_`` and ``remarks_`` say how the columns were read.
     machine_ : CandidatesClassifier
         The model of the prepared columns.
     loo_, held_out_ : HeldOut
         Exact leave-one-out outputs, and those without each unit of `cv`, or the folds that compared
-        the candidates. Hyper-parameters were chosen on them, so errors counted on them are
+        the candidates. Hyper-parameters were tuned on them, so errors counted on them are
         optimistic: use `evaluate`.
     candidates_, cv_results_, best_index_, candidate_weights_, threshold_, calibrator_, units_
         As for `looms.estimators.CandidatesClassifier`.
@@ -431,7 +428,7 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
 
     See Also
     --------
-    KernelClassifier : One kernel machine, on numbers.
+    KernelClassifier : One kernel model, on numbers.
 
     Examples
     --------
@@ -718,8 +715,8 @@ class TabularRegressor(ScoredRegressor, Tabular):
 
     It takes data frames with numbers, text, categories, booleans, dates and gaps, tunes each
     candidate by the exact held-out predictions of its training rows, and stacks them. `evaluate`
-    tells how good it is: it repeats everything, the preparation of the columns and the choice of a
-    transform too, without the rows that are scored.
+    gives nested scores: the whole fit, with the preparation of the columns and the selection of a
+    transform, is repeated without the rows that are scored.
 
     Parameters
     ----------
@@ -731,12 +728,12 @@ class TabularRegressor(ScoredRegressor, Tabular):
         As for `TabularClassifier`, by squared errors.
     target : str or list of str, default="auto"
         Transform of the target that is fitted, for numbers that are skewed or counts: "none",
-        "sqrt", "log" (positive targets), "log1p" (log(1 + y)). Of several, the one whose held-out
-        predictions with the first kernel of the candidates ("rbf" for "auto") have the smallest
-        squared error on the scale of the target. "auto" compares those that the range of the
-        targets admits: none; for positive targets also sqrt and log, for other nonnegative ones
-        sqrt and log1p. Means are predicted, by Duan's smearing estimate [D83] with held-out
-        residuals; by all but "none" they are never negative.
+        "sqrt", "log" (positive targets), "log1p" (log(1 + y)). A list selects the transform
+        whose held-out predictions with the first kernel of the candidates ("rbf" for "auto") have
+        the smallest squared error on the scale of the target. "auto" compares those that the range
+        of the targets admits: none; for positive targets also sqrt and log, for other nonnegative
+        ones sqrt and log1p. Predictions are means, by Duan's smearing estimate [D83] with held-out
+        residuals; with all transforms but "none" they are never negative.
     cv, preprocess, n_jobs, verbose, random_state
         As for `TabularClassifier`.
 
@@ -809,7 +806,7 @@ feature_names_in_
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Prepare the columns, choose a transform of the target, tune and combine the candidates.
+        """Prepare the columns, select a transform of the target, tune and combine the candidates.
 
         Parameters
         ----------
@@ -912,9 +909,9 @@ feature_names_in_
         return self._of(self.machine_.with_rows(X, z, sample_weight, certify))
 
     def predict_interval(self, X: Any, coverage: float = 0.9, method: str = "plus") -> Array:
-        """Prediction interval for each row, from models that leave out training rows.
+        """Prediction interval for each row, from models that were trained without some rows.
 
-        The models are those of `evaluate`, which has to be called first. The ends are those of
+        The models are those of `evaluate`; call it first. The ends are those of
         intervals on the transformed scale, transformed back.
 
         Parameters
@@ -942,7 +939,7 @@ feature_names_in_
 
         Notes
         -----
-        The promise of `KernelRegressor.predict_interval` holds here too, since an increasing
+        The guarantee of `KernelRegressor.predict_interval` holds here too, since an increasing
         transform moves no target into or out of an interval. After nested scores, residuals of
         different transforms are each compared under their own model, as in [RSC20].
         """

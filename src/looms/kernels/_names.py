@@ -167,7 +167,8 @@ def as_kernel(kernel: KernelLike) -> Kernel:
             return Precomputed()
         if kernel == "auto":
             raise ValueError(
-                "'auto' works only with KernelClassifier and KernelRegressor, and not in a list."
+                "'auto' is not a kernel: use TabularClassifier or TabularRegressor with "
+                "candidates='auto', not in a list."
             )
         if not is_kernel_name(kernel):
             near = _ALIKE.get(kernel) or next(iter(get_close_matches(kernel, KERNEL_NAMES, 1)), "")

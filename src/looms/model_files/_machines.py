@@ -78,11 +78,11 @@ def _together(owner: Any, n: int) -> None:
 
 
 def _machines_of_folds(owner: Any, weight: AnyArray) -> tuple[Any, ...]:
-    """Machines chosen without each fold, if any; checks that these, and scores, are of all rows
+    """Models chosen without each fold, if any; checks that these, and scores, are of all rows
     fitted."""
     later, seed = owner._unfitted, {"_outer_seed", "C_", "machine_"} & {*vars(owner)}
     proper = later is None or (type(later) is type(owner) and bool(seed))
-    require(proper, "_unfitted is another machine")
+    require(proper, "_unfitted is another model")
     evaluated = [one for one in (owner._nested_scores, owner._own_scores) if one is not None]
     rows, machines = np.flatnonzero(weight), ()
     for one in (*evaluated, *(one._nested for one in evaluated), owner._in_folds):

@@ -34,7 +34,7 @@ from looms.onnx._tables import check_columns, prepared
 
 
 def register_converters() -> None:
-    """Teach skl2onnx the machines of looms.
+    """Teach skl2onnx the models of looms.
 
     ``skl2onnx.to_onnx`` then converts `KernelClassifier`, `KernelRegressor`, `TabularClassifier`,
     `TabularRegressor` and `SVCCV`, alone and in pipelines. Classifiers have the options of
@@ -97,7 +97,7 @@ def _check(operator: Any) -> None:
     if len(operator.inputs) > 1:
         raise ValueError(
             f"{name} takes one tensor of its {n} features, got {len(operator.inputs)} inputs: "
-            "give the row as an array, or put a transformer of scikit-learn before the machine."
+            "give the row as an array, or put a transformer of scikit-learn before the model."
         )
     width = operator.inputs[0].type.shape[1]
     if width not in (None, n):
