@@ -37,7 +37,9 @@ def mixed(X):
 @pytest.mark.slow
 def test_what_remembers_the_rows_is_no_better_than_a_guess(thrice, method):
     options = {"n_splits": 20, "random_state": 0, "scoring": "error", "method": method}
-    with pytest.warns(CopiesWarning, match="200 of 300 rows are copies .* on one side: copies="):
+    with pytest.warns(
+        CopiesWarning, match="200 of 300 rows are duplicates .* on one side: copies="
+    ):
         apart = assess(NEAREST, *thrice, **options)
     with warnings.catch_warnings():
         warnings.simplefilter("error", CopiesWarning)

@@ -227,7 +227,7 @@ class TestEvaluate:
     def test_needs_the_rows(self):
         model = TabularClassifier(["linear"]).fit(TABLE, LABELS)
         copied = pickle.loads(pickle.dumps(model))
-        with pytest.raises(ValueError, match="before the model is saved"):
+        with pytest.raises(ValueError, match="before saving"):
             copied.evaluate()
         assert copied.evaluate(nested=False)["error"] < 0.5
 

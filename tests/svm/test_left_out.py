@@ -142,7 +142,7 @@ def test_case_deletion_is_of_refits():
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:(These scores|1 of .* rows are copies)")
+@pytest.mark.filterwarnings("ignore:(These scores|1 of .* rows are duplicates)")
 @pytest.mark.parametrize("cv", ["2x3", GapKFold(4, gap=2)], ids=["repeated", "gaps"])
 def test_outputs_are_means_over_repetitions_without_folds_and_gaps(cv):
     y = CLASSES["two"]

@@ -99,7 +99,7 @@ class Search(BaseEstimator):  # type: ignore[misc]
         """
         if as_criterion(self.criterion).needs_labels and not classes:
             raise ValueError(
-                f"Criterion {self.criterion!r} is for classes; for regression use 'press'."
+                f"Criterion {self.criterion!r} judges classes; for regression use 'press'."
             )
         check_known(self.method, "search method", METHODS)
         check_flag("prior", self.prior)
