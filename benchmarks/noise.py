@@ -28,8 +28,9 @@ import numpy as np
 from _report import draws_of, write_table
 
 import looms
-from looms import SVCCV, KernelClassifier, KernelRegressor, NonconformityClassifier
+from looms import SVCCV, KernelClassifier, KernelRegressor, NonconformityClassifier, Search
 from looms.diagnostics import case_deletion, influence, left_out_fits
+from looms.estimators import CandidatesClassifier
 from looms.folds import GapKFold
 from looms.report import cautions, feature_importance
 
@@ -204,10 +205,10 @@ def subjects() -> Iterator[Subject]:
         "KernelClassifier(); nested=False", partial(scores, C(), **optimistic), **flattering
     )
     for name, options in {
-        "search='grid'": {"search": "grid"},
+        "search=Search(method='grid')": {"search": Search(method="grid")},
         "cv=10": {"cv": 10},
         "cv='5x2'": {"cv": "5x2"},
-        "criterion='wmw'": {"criterion": "wmw"},
+        "search=Search('wmw')": {"search": Search("wmw")},
         "calibration='isotonic'": {"calibration": "isotonic"},
         "calibration='beta'": {"calibration": "beta"},
         "kernel='ard'": {"kernel": "ard"},
@@ -221,26 +222,28 @@ def subjects() -> Iterator[Subject]:
         yield Subject(f"KernelClassifier({name}), a fifth positive", partial(rare, C(**options)))
     few: dict[str, Any] = {"share": 0.4}
     for name in ("best", "stack"):
-        machine, title = C(SEVERAL, combine=name), f"KernelClassifier({SEVERAL}, combine={name!r})"
+        machine = CandidatesClassifier(SEVERAL, combine=name)
+        title = f"CandidatesClassifier({SEVERAL}, combine={name!r})"
         yield Subject(title, partial(scores, machine), **few)
         yield Subject(f"{title}, 240 rows", partial(scores, machine, n=240), **few)
-    yield Subject("CandidatesClassifier()", partial(scores, C("auto")), share=0.2)
+    yield Subject("CandidatesClassifier()", partial(scores, CandidatesClassifier()), share=0.2)
     for nested in (True, False):
         more = {} if nested else flattering
         title = f"KernelClassifier().fit(groups=); nested={nested}"
         yield Subject(title, partial(grouped, C(), nested=nested), **more)
-    yield Subject("... search='grid', groups=", partial(grouped, C(search="grid")))
+    grid = Search(method="grid")
+    yield Subject("... search=Search(method='grid'), groups=", partial(grouped, C(search=grid)))
     assessed_instead = flattering | {"instead": "assess"}
     for nested in (True, False):
         more = {} if nested else flattering
-        landmarks = partial(scores, C(rank=30), n=240, nested=nested)
+        landmarks = partial(scores, C(n_landmarks=30), n=240, nested=nested)
         title = f"KernelClassifier(n_landmarks=30), 240 rows; nested={nested}"
         yield Subject(title, landmarks, **few | more)
     many = partial(scores, C(), n=1100, **optimistic)
     yield Subject("KernelClassifier(), 1100 rows; nested=False", many, share=0.2, **flattering)
     for name, machine in {
         "KernelRegressor()": R(),
-        "KernelRegressor(search=Search(method='grid'))": R(search="grid"),
+        "KernelRegressor(search=Search(method='grid'))": R(search=grid),
         "KernelRegressor(cv=10)": R(cv=10),
     }.items():
         yield Subject(name, partial(numbers, machine))

@@ -79,9 +79,9 @@ def several(*candidates: Any, **fixed: Any) -> tuple[Callable[..., Any], ...]:
     """A stack of classifiers, and of regressors; ``fixed`` are options of each kernel."""
 
     def stack(
-        one: type, of: type, own: list[Any], **options: Any
+        one: type, of: type, own: list[Any], search: Search | None = None, **options: Any
     ) -> CandidatesClassifier | CandidatesRegressor:
-        machines = [c if hasattr(c, "fit") else one(c, **fixed) for c in own]
+        machines = [c if hasattr(c, "fit") else one(c, search=search, **fixed) for c in own]
         return of(machines, **options)
 
     kinds = (KernelClassifier, CandidatesClassifier), (KernelRegressor, CandidatesRegressor)
@@ -91,8 +91,9 @@ def several(*candidates: Any, **fixed: Any) -> tuple[Callable[..., Any], ...]:
     )
 
 
-def transformed(**options: Any) -> TabularRegressor:
-    return TabularRegressor(["linear"], target=["none", "log"], **options)
+def transformed(search: Search | None = None, **options: Any) -> TabularRegressor:
+    machine = KernelRegressor("linear", search=search)
+    return TabularRegressor([machine], target=["none", "log"], **options)
 
 
 def dask_blocks(rows: np.ndarray) -> Any:
@@ -113,6 +114,13 @@ def stacked(model: Any) -> bool:
     return model.combine == "stack" and model.choice_units_ is not None  # else the best was taken
 
 
+#: Made once: a search is known by its identity to the cache of fits.
+SEARCHES = {
+    "squared_hinge, along gradients": Search("squared_hinge"),
+    "squared_hinge, on a grid": Search("squared_hinge", method="grid"),
+    "gradient": Search(),
+    "grid": Search(method="grid"),
+}
 STACK = "linear", RBF(0.5, gamma_bounds="fixed")
 WITH_SKLEARN = "stack with an estimator of scikit-learn"
 LANDMARKS = {"n_landmarks": 8}
@@ -186,17 +194,22 @@ def fitted(name: str, kind: str | None = None, groups: bool = False, **options: 
 
 def criterion(name: str) -> None:
     """Of numbers there is one."""
-    options = {"criterion": "squared_hinge"} if kind_of(name) == "classes" else {}
+    grid = "on a grid" if name == "grid" else "along gradients"
+    options: dict[str, Any] = {"search": SEARCHES[f"squared_hinge, {grid}"]}
+    if kind_of(name) == "numbers":
+        options = {}
+    elif name == SVM:
+        options = {"criterion": "squared_hinge"}
     assert np.isfinite(fitted(name, **options).held_out_.outputs).all()
 
 
 def gradient(name: str) -> None:
-    model = fitted(name, search="gradient")
+    model = fitted(name, search=SEARCHES["gradient"])
     assert np.isfinite(getattr(model, "machine_", model).selection_.value)
 
 
 def grid(name: str) -> None:
-    fitted(name, search="grid")
+    fitted(name, search="grid" if name == SVM else SEARCHES["grid"])
 
 
 def units_differ(name: str, **options: Any) -> None:

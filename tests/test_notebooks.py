@@ -9,7 +9,7 @@ from sklearn.datasets import load_diabetes, load_iris
 from sklearn.dummy import DummyClassifier
 
 import looms
-from looms import KernelClassifier, KernelRegressor, Search, TransformedTargetRegressorCV
+from looms import KernelClassifier, KernelRegressor, Search
 from looms.estimators import CandidatesClassifier
 
 X, Y = load_iris(return_X_y=True)
@@ -101,11 +101,3 @@ def test_candidates_are_a_list_and_a_table(tmp_path):
     again = looms.model_files.load_model(tmp_path / "model.skops").model
     assert rows_of(again.candidates_) == rows
     assert np.isfinite([candidate.score for candidate in again.candidates_]).all()
-
-
-def test_transforms_are_a_list_and_a_table():
-    model = TransformedTargetRegressorCV(KernelRegressor("linear", mu=0.1))
-    candidates = model.fit(X[:60], np.exp(X[:60, 0])).candidates_
-    rows = rows_of(candidates)
-    assert [row[0] for row in rows] == ["transform", *(each.name for each in candidates)]
-    assert isinstance(candidates, list)
