@@ -12,7 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from looms import SVCCV, KernelClassifier, KernelRegressor
-from looms.estimators import CandidatesClassifier, machine_of
+from looms.estimators import CandidatesClassifier
+from looms.estimators._in_pipelines import parts_of
 from looms.kernels import (
     ARD,
     RBF,
@@ -122,7 +123,7 @@ def of_onnx(model: Any, rows: Any, **options: Any) -> list[Any]:
         options = {"zipmap": False} | options
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        graph = to_onnx(model, rows[:1], options={id(machine_of(model)): options})
+        graph = to_onnx(model, rows[:1], options={id(parts_of(model).last): options})
     session = InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
     return list(session.run(None, {"X": rows}))
 

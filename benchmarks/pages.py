@@ -46,7 +46,7 @@ class Section:
 
 
 METHODS = {
-    "looms": 'looms, `kernel="auto"`',
+    "looms": 'looms, a stack of four kernels (`candidates="auto"`)',
     "looms_best": "looms, the best of the four instead of a stack",
     "looms_rbf": "looms, `rbf`",
     "looms_ard": "looms, `ard`",
@@ -59,7 +59,7 @@ METHODS = {
     "rate_of_noise": "(share of flipped labels)",
 }
 AGGREGATES = ("less paper", "standard error")
-OURS = {"looms_rbf": '`"rbf"`', "looms": '`"auto"`'}
+OURS = {"looms_rbf": '`"rbf"`', "looms": "the stack of four"}
 PEERS = ("nystroem_ridge", "lightgbm", "catboost", "xrfm", "svc_grid", "linear")
 OF_LARGE = {
     "method": "method",
@@ -153,7 +153,7 @@ SECTIONS = [
     Section(
         "wide_features",
         "Wide features",
-        "Linear machines on synthetic features, such as those of random convolutions: "
+        "Linear models on synthetic features, such as those of random convolutions: "
         '`KernelClassifier("linear")`, `RidgeClassifierCV` with 17 values and '
         "`LogisticRegressionCV`. All times are CPU seconds.",
         {
@@ -253,9 +253,9 @@ SECTIONS = [
     ),
     Section(
         "nonconformity",
-        "Choosing a machine for each row",
+        "Choosing a model for each row",
         "Error rates of `NonconformityClassifier`, compared with a grid search with ten folds "
-        "over the same 110 machines.",
+        "over the same 110 models.",
         {
             "dataset": "data",
             "scaling": "features",
@@ -264,7 +264,7 @@ SECTIONS = [
             "cv": "grid search",
         },
         ours="within_se",
-        peers={"cv": "`GridSearchCV(cv=10)`, the same machines"},
+        peers={"cv": "`GridSearchCV(cv=10)`, the same models"},
         where="dataset",
         rows=lambda row: row["scaling"] == "standard" and row["dataset"] not in AGGREGATES,
     ),
@@ -389,12 +389,12 @@ def page(date_of: Callable[[Path], str] = date_of) -> str:
         + ". Error of looms relative to that of the best peer:",
         "",
     ]
-    lines += markdown(["table", *OURS.values(), "figure", "best peer"], lost)
+    lines += markdown(["table", *OURS.values(), "score", "best peer"], lost)
     lines += [
-        "The other comparisons in which the best peer has the better figure:",
+        "The other comparisons in which the best peer has the better score:",
         "",
     ]
-    lines += markdown(["comparison", "where", "figure", "looms", "better"], list(losses()))
+    lines += markdown(["comparison", "where", "score", "looms", "better"], list(losses()))
     lines += [
         "With the whole kernel matrix, memory grows with the square of the number of rows and "
         "time with the cube. `benchmarks/tables/README.md` lists what was tried on the other half "

@@ -129,7 +129,7 @@ def test_twins_without_rows_nearly_equal_are_copies(name, kind):
     "estimator", [KernelClassifier(), KernelRegressor(), SVCCV(param_grid={"C": [1.0]})]
 )
 def test_fit_warns_of_copies(estimator):
-    with pytest.warns(CopiesWarning, match="30 of 120 rows are copies"):
+    with pytest.warns(CopiesWarning, match="30 of 120 rows are duplicates"):
         estimator.fit(X[AGAIN], Y[AGAIN])
 
 

@@ -28,7 +28,15 @@ from evaluated import evaluated
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from typer.testing import CliRunner
 
-from looms import SVCCV, KernelClassifier, KernelRegressor, Search, TabularRegressor
+from looms import (
+    SVCCV,
+    KernelClassifier,
+    KernelRegressor,
+    Search,
+    TabularClassifier,
+    TabularRegressor,
+    machine_of,
+)
 from looms.blocks import ArrayBlocks
 from looms.cli import _prepare
 from looms.cli._app import app
@@ -37,6 +45,7 @@ from looms.estimators import CandidatesClassifier, CandidatesRegressor
 from looms.folds import GapKFold
 from looms.kernels import RBF
 from looms.model_files import load_model, save_model
+from looms.optimize import Outcome
 from looms.report import cautions, summary
 
 TABLE = Path(__file__).parents[1] / "benchmarks" / "results" / "machines_and_uses.csv"
@@ -64,36 +73,41 @@ class Machine:
     command: tuple[str, ...] | None = ()
 
 
-def least_squares(kernel: Any = "rbf", **fixed: Any) -> tuple[Callable[..., Any], ...]:
-    return tuple(
-        lambda cls=cls, **options: cls(**{"kernel": kernel, **fixed, **options})
-        for cls in (KernelClassifier, KernelRegressor)
-    )
+def least_squares(kernel: Any = "rbf", method: str = "gradient", **fixed: Any) -> list[Any]:
+    """A classifier and a regressor of one kernel; ``criterion``, ``method`` are of the search."""
+
+    def one(cls: Any, criterion: str = "press", method: str = method, **options: Any) -> Any:
+        return cls(kernel, search=Search(criterion, method=method), **fixed, **options)
+
+    return [partial(one, cls) for cls in (KernelClassifier, KernelRegressor)]
 
 
 def svm(**options: Any) -> SVCCV:
     return SVCCV(**{"param_grid": {"C": [1.0, 8.0], "gamma": [0.3]}, **options})
 
 
-def several(*candidates: Any, **fixed: Any) -> tuple[Callable[..., Any], ...]:
-    """A stack of classifiers, and of regressors; ``fixed`` are options of each kernel."""
+def several(
+    *candidates: Any,
+    kinds: Any = (CandidatesClassifier, CandidatesRegressor),
+    given: Any = None,
+    **fixed: Any,
+) -> list[Any]:
+    """A stack of classifiers, and of regressors, the second of a pair; ``fixed`` of each kernel."""
 
-    def stack(
-        one: type, of: type, own: list[Any], search: Search | None = None, **options: Any
-    ) -> CandidatesClassifier | CandidatesRegressor:
-        machines = [c if hasattr(c, "fit") else one(c, search=search, **fixed) for c in own]
-        return of(machines, **options)
+    def stack(k: int, criterion: str = "press", method: str = "gradient", **options: Any) -> Any:
+        one, search = (KernelClassifier, KernelRegressor)[k], Search(criterion, method=method)
+        own = [each[k] if isinstance(each, tuple) else each for each in candidates]
+        own = [each if hasattr(each, "fit") else one(each, search=search, **fixed) for each in own]
+        return kinds[k](own, **(given or {}), **options)
 
-    kinds = (KernelClassifier, CandidatesClassifier), (KernelRegressor, CandidatesRegressor)
-    return tuple(
-        partial(stack, *kind, [c[k] if isinstance(c, tuple) else c for c in candidates])
-        for k, kind in enumerate(kinds)
-    )
+    return [partial(stack, k) for k in range(2)]
 
 
-def transformed(search: Search | None = None, **options: Any) -> TabularRegressor:
-    machine = KernelRegressor("linear", search=search)
-    return TabularRegressor([machine], target=["none", "log"], **options)
+def frame(rows: np.ndarray) -> pd.DataFrame:
+    """Numbers with gaps, and text."""
+    table = pd.DataFrame(rows, columns=["a", "b"])
+    table.loc[table["b"] > 1.2, "b"] = None
+    return table.assign(color=np.where(rows.sum(axis=1) > 0, "red", "blue"))
 
 
 def dask_blocks(rows: np.ndarray) -> Any:
@@ -103,64 +117,64 @@ def dask_blocks(rows: np.ndarray) -> Any:
 
 
 def on_landmarks(model: Any) -> bool:
-    return model.landmarks_ is not None
+    return machine_of(model).landmarks_ is not None
 
 
 def streamed(model: Any) -> bool:
-    return on_landmarks(model) and model.X_fit_ is None
+    return on_landmarks(model) and machine_of(model).X_fit_ is None
+
+
+def on_grid(model: Any) -> bool:
+    return machine_of(model).selection_.outcome is Outcome.GRID
 
 
 def stacked(model: Any) -> bool:
-    return model.combine == "stack" and model.choice_units_ is not None  # else the best was taken
+    machine = machine_of(model)  # without folds the best was taken
+    return machine.combine == "stack" and machine.choice_units_ is not None
 
 
-#: Made once: a search is known by its identity to the cache of fits.
-SEARCHES = {
-    "squared_hinge, along gradients": Search("squared_hinge"),
-    "squared_hinge, on a grid": Search("squared_hinge", method="grid"),
-    "gradient": Search(),
-    "grid": Search(method="grid"),
-}
 STACK = "linear", RBF(0.5, gamma_bounds="fixed")
+OF_BOTH = "-c", "linear", "-c", "rbf"
 WITH_SKLEARN = "stack with an estimator of scikit-learn"
 LANDMARKS = {"n_landmarks": 8}
+ON_LANDMARKS = "-c", "rbf", "--n-landmarks", "8"
+TABULAR = several(*STACK, kinds=(TabularClassifier, TabularRegressor))
+LOG = {"target": ["none", "log"], "preprocess": None}
 MACHINES = {
-    "full kernel": Machine(*least_squares()),
+    "full kernel": Machine(*least_squares(), command=("-c", "rbf")),
     "kernel matrix": Machine(
         *least_squares("precomputed"), rows=lambda rows: RBF(0.5)(rows, X), command=None
     ),
-    "linear, by features": Machine(*least_squares("linear"), command=("-k", "linear")),
+    "linear, by features": Machine(*least_squares("linear"), command=("-c", "linear")),
     "landmarks in memory": Machine(
-        *least_squares(**LANDMARKS), is_it=on_landmarks, command=("--rank", "8")
+        *least_squares(**LANDMARKS), is_it=on_landmarks, command=ON_LANDMARKS
     ),
     "landmarks, rows in blocks": Machine(
-        *least_squares(**LANDMARKS), ArrayBlocks, streamed, ("--rank", "8", "--memory", "1GB")
+        *least_squares(**LANDMARKS), ArrayBlocks, streamed, (*ON_LANDMARKS, "--memory", "1GB")
     ),
     "landmarks, dask": Machine(*least_squares(**LANDMARKS), dask_blocks, streamed, None),
     "grid": Machine(
-        *least_squares(search=Search(method="grid")),
-        is_it=lambda model: model.selection_.outcome.name == "GRID",
-        command=("--search", "grid"),
+        *least_squares(method="grid"), is_it=on_grid, command=("-c", "rbf", "--search", "grid")
     ),
-    "stack": Machine(
-        *several(*STACK),
-        is_it=stacked,
-        command=("-k", "linear", "-k", "rbf", "--combine", "stack"),
-    ),
+    "stack": Machine(*several(*STACK), is_it=stacked, command=OF_BOTH),
     "stack on landmarks": Machine(
         *several(*STACK, **LANDMARKS),
         is_it=lambda model: stacked(model) and on_landmarks(model),
-        command=("-k", "linear", "-k", "rbf", "--combine", "stack", "--rank", "8"),
+        command=(*OF_BOTH, "--n-landmarks", "8"),
     ),
     WITH_SKLEARN: Machine(
         *several("rbf", (LogisticRegression(), LinearRegression())),
         is_it=stacked,
         command=None,
     ),
-    "support vector machine": Machine(svm, None, command=("-m", "svm", "-k", "linear")),
+    "support vector machine": Machine(svm, None, command=("-m", "svm", "-c", "linear")),
     "transformed target": Machine(
-        None, transformed, command=("--task", "regression", "--target-transform", "log")
+        None,
+        several("linear", kinds=(None, TabularRegressor), given=LOG)[1],
+        command=("--task", "regression", "--target-transform", "log"),
     ),
+    "data frame of classes": Machine(TABULAR[0], None, frame, stacked, OF_BOTH),
+    "data frame of numbers": Machine(None, TABULAR[1], frame, stacked, OF_BOTH),
 }
 
 
@@ -194,27 +208,22 @@ def fitted(name: str, kind: str | None = None, groups: bool = False, **options: 
 
 def criterion(name: str) -> None:
     """Of numbers there is one."""
-    grid = "on a grid" if name == "grid" else "along gradients"
-    options: dict[str, Any] = {"search": SEARCHES[f"squared_hinge, {grid}"]}
-    if kind_of(name) == "numbers":
-        options = {}
-    elif name == SVM:
-        options = {"criterion": "squared_hinge"}
+    options = {"criterion": "squared_hinge"} if kind_of(name) == "classes" else {}
     assert np.isfinite(fitted(name, **options).held_out_.outputs).all()
 
 
 def gradient(name: str) -> None:
-    model = fitted(name, search=SEARCHES["gradient"])
-    assert np.isfinite(getattr(model, "machine_", model).selection_.value)
+    model = fitted(name, **({"search": "gradient"} if name == SVM else {"method": "gradient"}))
+    assert np.isfinite(machine_of(model).selection_.value)
 
 
 def grid(name: str) -> None:
-    fitted(name, search="grid" if name == SVM else SEARCHES["grid"])
+    fitted(name, **({"search": "grid"} if name == SVM else {"method": "grid"}))
 
 
 def units_differ(name: str, **options: Any) -> None:
     """Rows are held out as asked: the outputs are others than row by row."""
-    kind = "classes" if name == SVM else "numbers"
+    kind = "classes" if MACHINES[name].regressor is None else "numbers"
     outputs, alone = (fitted(name, kind, **o).held_out_.outputs for o in (options, {}))
     assert np.isfinite(outputs).all()
     assert not np.allclose(outputs, alone)
@@ -286,7 +295,8 @@ def addition(name: str) -> None:
 
 
 def certificate(name: str) -> None:
-    assert fitted(name).certify(X=MACHINES[name].rows(X)).holds
+    streams = machine_of(fitted(name)).X_fit_ is None
+    assert fitted(name).certify(**({"X": MACHINES[name].rows(X)} if streams else {})).holds
 
 
 def doubts(name: str) -> None:
@@ -314,8 +324,9 @@ def onnx(name: str) -> None:
     from looms.onnx import register_converters
 
     register_converters()
-    model = fitted(name, "classes" if name == SVM else "numbers")
-    graph = to_onnx(model, NEW[:1], options=None if name != SVM else {"zipmap": False})
+    classes = MACHINES[name].regressor is None
+    model = fitted(name, "classes" if classes else "numbers")
+    graph = to_onnx(model, NEW[:1], options={"zipmap": False} if classes else None)
     outputs = InferenceSession(graph.SerializeToString()).run(None, {"X": NEW})[0]
     expected = model.predict(NEW)
     assert (outputs.ravel() == expected).all() or np.allclose(outputs.ravel(), expected)
@@ -338,24 +349,26 @@ def command_line(name: str) -> None:
         mock.patch.object(_prepare, "first_pass", few if "blocks" in name else _prepare.first_pass),
     ):
         y = CLASSES if kind_of(name) == "classes" else NUMBERS
-        table = pd.DataFrame(X, columns=["a", "b"]).assign(y=y)
-        table.to_csv("t.csv", index=False)
+        table = MACHINES[name].rows(X) if "frame" in name else pd.DataFrame(X, columns=["a", "b"])
+        table.assign(y=y).to_csv("t.csv", index=False)
         for arguments in (
-            ("fit", "t.csv", "-t", "y", *options, "--nested", "none", "-o", "m.skops"),
+            ("fit", "t.csv", "-t", "y", *options, "--no-evaluate", "-o", "m.skops"),
             ("predict", "m.skops", "t.csv"),
         ):
             result = CliRunner().invoke(app, arguments)
             if result.exit_code:
                 raise RuntimeError(result.stderr.strip().splitlines()[-1])
-        assert MACHINES[name].is_it(load_model("m.skops").model[-1]), "another machine was fitted"
+        assert MACHINES[name].is_it(load_model("m.skops").model), "another machine was fitted"
 
 
-def new_rows(name: str) -> np.ndarray:
+def new_rows(name: str) -> Any:
     """Rows in memory."""
-    return RBF(0.5)(NEW, X) if name == "kernel matrix" else NEW
+    return MACHINES[name].rows(NEW) if name in ("kernel matrix", *FRAMES) else NEW
 
 
-SVM, TRANSFORMED = "support vector machine", "transformed target"
+SVM, FRAMES = "support vector machine", ("data frame of classes", "data frame of numbers")
+FOR_NUMBERS = [name for name, machine in MACHINES.items() if machine.classifier is None]
+FOR_CLASSES = [name for name, machine in MACHINES.items() if machine.regressor is None]
 GAPS = GapKFold(4, gap=2)
 USES = {
     "criterion": criterion,
@@ -417,14 +430,25 @@ SHOWN = {
 OF_CLASSES = dict.fromkeys(["threshold", "probabilities", "AUC", "sets"], "it is for classes")
 OF_NUMBERS = dict.fromkeys(["intervals", "scaled intervals"], "it is for numbers")
 NO_MEANING = {
-    **{(TRANSFORMED, use): f"{why}, and the target is a number" for use, why in OF_CLASSES.items()},
-    **{(SVM, use): f"{why}, and the machine is of classes" for use, why in OF_NUMBERS.items()},
+    **{
+        (name, use): f"{why}, and the target is a number"
+        for name in FOR_NUMBERS
+        for use, why in OF_CLASSES.items()
+    },
+    **{
+        (name, use): f"{why}, and the machine is of classes"
+        for name in FOR_CLASSES
+        for use, why in OF_NUMBERS.items()
+    },
     (SVM, "gradient"): "its outputs are not smooth in C and the kernel",
     ("grid", "gradient"): "it is the other search",
     ("kernel matrix", "addition"): "a new row has a kernel value with every row: fit them all",
     ("kernel matrix", "ONNX"): "a graph takes features, not kernel values",
     ("kernel matrix", "command line"): "a table has features, not kernel values",
     ("landmarks, dask", "command line"): "it reads files in blocks by itself",
+    **dict.fromkeys(
+        [(name, "prediction in blocks") for name in FRAMES], "blocks hold numbers, and no text"
+    ),
     (WITH_SKLEARN, "command line"): "an option names kernels, not objects of Python",
 }
 COST = {(WITH_SKLEARN, "scaled intervals"): "fits without every two rows"}

@@ -20,6 +20,7 @@ FLOORS = [
         "_threads",
         "_recording",
         "_memory",
+        "_speed",
         "_files",
         "_optional",
         "_classes",

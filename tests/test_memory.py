@@ -108,7 +108,8 @@ def test_the_message_has_the_numbers_and_the_remedy(little):
         "the kernel matrix of 100 rows, and arrays of its size beside it, take about 0.00028 GB"
     )
     with pytest.raises(
-        MemoryError, match=rf"^{re.escape(expected)} of memory, but .* are free\. Use n_landmarks="
+        MemoryError,
+        match=rf"^{re.escape(expected)} of memory, but .* are free\. Use n_landmarks=1000",
     ):
         check_memory(100)
 

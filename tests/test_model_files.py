@@ -54,6 +54,7 @@ from looms import (
     KernelRegressor,
     NonconformityClassifier,
     Search,
+    TabularClassifier,
     TabularRegressor,
 )
 from looms.calibration import Softmax
@@ -246,6 +247,33 @@ def test_a_fresh_process_reads_it(tmp_path):
         "import sys; from looms.model_files import load_model; print(load_model(sys.argv[1]).model)"
     )
     assert "KernelRegressor" in in_a_fresh_process(code, tmp_path / "m.skops")
+
+
+@pytest.mark.slow
+def test_a_fresh_process_predicts_the_same(tmp_path):
+    """By each class; nothing but the module of model files is imported there."""
+    numbers, y = MIXED[["n"]].to_numpy(), np.exp(MIXED["n"])
+    models = {
+        "kernel classifier": (KernelClassifier("linear", mu=0.1).fit(numbers, SIGNS), numbers),
+        "kernel regressor": (KernelRegressor(mu=0.1).fit(numbers, y), numbers),
+        "table of classes": (machine("classes of a table"), MIXED),
+        "table of numbers": (machine("numbers of a table"), MIXED),
+    }
+    for name, (model, _) in models.items():
+        save_model(tmp_path / f"{name}.skops", model, {})
+    MIXED.to_pickle(tmp_path / "table.pickle")
+    code = (
+        "import sys, pickle; from looms.model_files import load_model\n"
+        "table = pickle.load(open('table.pickle', 'rb'))\n"
+        "for name in sys.argv[1:]:\n"
+        "    model = load_model(f'{name}.skops').model\n"
+        "    rows = table if 'table' in name else table[['n']].to_numpy()\n"
+        "    print(*model.predict(rows).tolist())\n"
+    )
+    with contextlib.chdir(tmp_path):
+        told = in_a_fresh_process(code, *models).splitlines()
+    for line, (model, rows) in zip(told, models.values(), strict=True):
+        assert line.split() == [str(each) for each in model.predict(rows).tolist()]
 
 
 def test_what_reading_would_refuse_is_refused_when_saving(tmp_path):
@@ -636,6 +664,10 @@ def test_hostile_sparse_samples_are_found_anywhere(tmp_path, case):
 LABELS = np.array(["a", "b", "c"] * 4)
 POINTS = np.random.default_rng(0).normal(size=(12, 2))
 FRAME = pd.DataFrame({"n": [*range(11), None], "k": [*"abcdefabcde", None]})
+MIXED = pd.DataFrame(
+    {"n": np.random.default_rng(2).normal(size=40), "gaps": [None, 1.0, 2.0, 4.0] * 10}
+).assign(k=[*"abcde"] * 8, day=pd.date_range("2026-01-01", periods=40))
+SIGNS = np.where(MIXED["n"] + 0.3 * (MIXED["k"] < "c") > 0, "yes", "no")
 
 
 MACHINES = {
@@ -655,6 +687,10 @@ MACHINES = {
         TabularRegressor(["linear"], target=["none", "log"]).fit(POINTS, np.exp(POINTS[:, 0])),
         nested=True,
     ),
+    "classes of a table": lambda: evaluated(
+        TabularClassifier(["linear", "rbf"]).fit(MIXED, SIGNS), nested=True
+    ),
+    "numbers of a table": lambda: TabularRegressor(["linear"]).fit(MIXED, np.exp(MIXED["n"])),
     "svm": lambda: SVCCV("linear").fit(POINTS, LABELS),
     "nested svm": lambda: evaluated(
         SVCCV("linear", param_grid={"C": [1.0]}).fit(POINTS, LABELS), nested=True
@@ -803,6 +839,17 @@ TAMPERED = [
     ("transformed", "_repeated", np.ones(3)),
     ("transformed", "_nested_scores", 3),
     ("transformed._nested_scores._nested", "machines", ("transformed",)),
+    ("classes of a table", "machine_", KernelClassifier("linear")),
+    ("classes of a table", "machine_", 3),
+    ("classes of a table", "preprocessor_", StandardScaler()),
+    ("classes of a table", "_unfitted", KernelRegressor()),
+    ("classes of a table", "_nested_scores", 3),
+    ("classes of a table._nested_scores._nested", "machines", ("linear",) * 5),
+    ("classes of a table._nested_scores", "rows", np.arange(3)),
+    ("classes of a table.machine_", "members_", ()),
+    ("numbers of a table", "transform_", "cube"),
+    ("numbers of a table", "held_out_", HeldOut(np.ones(3), np.ones(3))),
+    ("numbers of a table", "_repeated", np.ones(3)),
     ("stack", "_own_scores", 3),
     ("stack", "_in_folds", 3),
     ("svm", "fit_weight_", np.ones(5)),
@@ -844,7 +891,7 @@ def test_what_was_fitted_loads_and_predicts_the_same(tmp_path, name):
     model = machine(name)
     save_model(tmp_path / "m.skops", model, {})
     loaded = load_model(tmp_path / "m.skops").model
-    new = FRAME if name == "table" else np.eye(6) if name == "regression" else POINTS
+    new = {"table": FRAME, "regression": np.eye(6)}.get(name, MIXED if "table" in name else POINTS)
     method = "predict" if hasattr(model, "predict") else "transform"
     np.testing.assert_array_equal(getattr(loaded, method)(new), getattr(model, method)(new))
 

@@ -1,20 +1,23 @@
 """ONNX graphs of the machines give what looms gives, in onnxruntime."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 pytest.importorskip("skl2onnx", reason="skl2onnx is not installed", exc_type=ImportError)
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed", exc_type=ImportError)
 
 from _onnx_cases import CASES, CLASSES, NUMBERS, ROWS, TWO, X, differences, fitted, of_onnx
+from scipy import sparse
 from skl2onnx import to_onnx
 from skl2onnx.common.data_types import FloatTensorType
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV
+from sklearn.preprocessing import StandardScaler
 
-from looms import SVCCV, KernelClassifier, KernelRegressor, TabularRegressor
+from looms import SVCCV, KernelClassifier, KernelRegressor, TabularClassifier, TabularRegressor
 from looms.estimators import CandidatesClassifier
 from looms.kernels import (
     RBF,
@@ -52,13 +55,69 @@ def test_graphs_give_what_machines_give(name):
     assert others == 0
 
 
-@pytest.mark.xfail(reason="models of tables have no ONNX form yet")
 @pytest.mark.parametrize("transform", ["none", "sqrt", "log", "log1p"])
 def test_transformed_targets_are_transformed_back(transform):
     y = np.exp(X[:, 0] + 0.1 * np.sin(9 * X[:, 1]))
-    model = TabularRegressor([KernelRegressor("rbf", mu=1e-2)], target=transform)
+    model = TabularRegressor([KernelRegressor("rbf", mu=1e-2)], target=transform, preprocess=None)
     largest, _ = differences(model.fit(X, y, sample_weight=np.arange(len(y)) % 3), "float64")
+    assert model.transform_ == transform
     assert largest < 1e-9
+
+
+#: Columns of numbers: the second is constant, and is left out; the first and last have gaps.
+TABLE = np.column_stack([X[:, 0], np.ones(len(X)), X[:, 1:]])
+TABLE[::7, 0] = TABLE[3::9, 3] = np.nan
+
+
+def rows_with_gaps():
+    """New rows, with gaps in every column, also in that which had none."""
+    rows = np.column_stack([ROWS[:, 0], np.zeros(len(ROWS)), ROWS[:, 1:]])
+    for k in range(4):
+        rows[k::5, k] = np.nan
+    return rows
+
+
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("candidates", [["rbf"], ["linear", "estimator"]], ids=str)
+@pytest.mark.parametrize("y", [TWO, CLASSES, np.exp(NUMBERS[:, 0])], ids=["two", "three", "log"])
+@pytest.mark.slow
+def test_tables_of_numbers_are_prepared_in_the_graph(y, candidates, named):
+    classes = y.dtype.kind != "f"
+    model = TabularClassifier() if classes else TabularRegressor(target="log")
+    estimator = LogisticRegression() if classes else LinearRegression()
+    model.candidates = [estimator if one == "estimator" else one for one in candidates]
+    names = list("abcd")
+    model.fit(pd.DataFrame(TABLE, columns=names) if named else TABLE, y)
+    assert model.preprocessor_.get_feature_names_out().tolist() == (
+        ["a", "c", "d", "a is missing", "d is missing"]
+        if named
+        else ["x0", "x2", "x3", "x0 is missing", "x3 is missing"]
+    )
+    rows = rows_with_gaps()
+    results = of_onnx(model, rows)
+    table = pd.DataFrame(rows, columns=names) if named else rows
+    expected = model.predict_proba(table) if classes else model.predict(table)[:, None]
+    scale = np.maximum(abs(expected), 1.0)
+    np.testing.assert_allclose(results[-1] / scale, expected / scale, rtol=0, atol=1e-9)
+    if classes:
+        np.testing.assert_array_equal(results[0], model.predict(table))
+
+
+@pytest.mark.parametrize("machine", [TabularClassifier, TabularRegressor])
+def test_columns_of_text_and_dates_are_refused_by_name(machine):
+    table = pd.DataFrame({"size": X[:, 0], "color": np.where(X[:, 1] > 5, "red", "blue")})
+    table["day"] = pd.date_range("2026-01-01", periods=len(X))
+    model = machine(["linear"]).fit(table, X[:, 0] > 5)
+    with pytest.raises(ValueError, match=r"text, categories or dates: 'color', 'day'\. Encode"):
+        to_onnx(model, X[:1])
+    model = machine(["linear"], preprocess=StandardScaler()).fit(X, X[:, 0] > 5)
+    with pytest.raises(
+        ValueError, match=r"StandardScaler\(\) is no step .* put it before the model"
+    ):
+        to_onnx(model, X[:1])
+    model = machine(["linear"]).fit(sparse.csr_array(X), X[:, 0] > 5)
+    with pytest.raises(ValueError, match="A graph takes no sparse rows"):
+        to_onnx(model, X[:1])
 
 
 @pytest.mark.parametrize("y", [TWO, CLASSES], ids=["two", "three"])
@@ -144,7 +203,14 @@ def test_a_constant_kernel_has_an_output_for_each_row(kernel):
 
 
 @pytest.mark.parametrize(
-    "machine", [KernelRegressor(mu=1e-3), KernelRegressor(), KernelClassifier(mu=1e-3)]
+    "machine",
+    [
+        KernelRegressor(mu=1e-3),
+        KernelRegressor(),
+        KernelClassifier(mu=1e-3),
+        TabularClassifier(),
+        TabularRegressor(),
+    ],
 )
 def test_machines_are_to_be_fitted_first(machine):
     options = {"zipmap": False} if is_classifier(machine) else None

@@ -3,7 +3,9 @@
 import re
 from typing import Any
 
+from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 
 #: Text between backquotes, or a mark that reStructuredText takes for a reference.
 MARK = re.compile(r"`[^`]+`|(?<!\\)\||(?<=\w)_(?!\w)")
@@ -39,7 +41,19 @@ def skip_of_others(
     return None if module.split(".")[0] == "looms" else True
 
 
+def of_package(
+    app: Sphinx, env: BuildEnvironment, node: nodes.Element, text: nodes.TextElement
+) -> nodes.Element | None:
+    """The page of a name that `looms` itself has, for a docstring in one of its modules."""
+    if node.get("refdomain") != "py":
+        return None
+    name, domain = f"looms.{node['reftarget']}", env.domains.python_domain
+    found = domain.resolve_any_xref(env, node["refdoc"], app.builder, name, node, text)
+    return found[0][1] if found else None
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("autodoc-process-docstring", keep_formulas, priority=900)
     app.connect("autodoc-skip-member", skip_of_others)
+    app.connect("missing-reference", of_package)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

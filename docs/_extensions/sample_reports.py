@@ -1,4 +1,4 @@
-"""Reports of a real machine, beside the pages that show them.
+"""Reports of a real model, beside the pages that show them.
 
 They are made by the command line when pages have been written:
 
@@ -29,8 +29,8 @@ DATA = (
     "frame.to_csv('tumors.csv', index=False)\n"
 )
 COMMANDS = {
-    "sample_report.html": "fit tumors.csv --target target --kernel linear --kernel rbf",
-    "sample_assessment.html": "assess tumors.csv --target target --kernel rbf --splits 10",
+    "sample_report.html": "fit tumors.csv --target target --candidates linear --candidates rbf",
+    "sample_assessment.html": "assess tumors.csv --target target --candidates rbf --splits 10",
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -24,13 +25,13 @@ class ReducedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
 
     Parameters
     ----------
-    estimator : KernelClassifier or KernelClassifier
-        The machine for the other rows. Its ``threshold`` is the rule, or the number, that sets
-        the threshold of the whole classifier.
+    estimator : KernelClassifier
+        The machine for the other rows. Its ``threshold`` is the rule that sets the threshold of the
+        whole classifier; with 0.5 the sign of the output decides.
 
     Attributes
     ----------
-    machine_ : the machine, fitted to the other rows, with threshold 0.
+    machine_ : the machine, fitted to the other rows, whose signs decide.
     settling_ : ndarray of int
         Indices of the features that settle.
     floor_ : float
@@ -79,14 +80,18 @@ class ReducedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         weight = np.ones(len(positive)) if sample_weight is None else np.asarray(sample_weight)
         settling, settled = settled_rows(X, positive, weight > 0)
         rule = self.estimator.threshold
+        signs = isinstance(rule, Real) and rule == 0.5
+        if isinstance(rule, Real) and not signs:
+            raise ValueError(
+                f"Rows are settled without probabilities: threshold must be a rule, or 0.5 for the "
+                f"sign of the output, got {rule!r}."
+            )
         machine = clone(self.estimator).set_params(threshold=0.5, calibration=None)
         machine.fit(X, y, np.where(settled, 0.0, weight))
         outputs = machine.loo_.outputs
         floor = float(min(outputs[~settled].min(), 0.0)) - 1.0
         loo = HeldOut(machine.loo_.y, np.where(settled, floor, outputs), weight)
-        threshold = 0.0  # the sign of the output, for a probability of one half
-        if not isinstance(rule, float):
-            threshold, _ = find_threshold(loo, rule)
+        threshold = 0.0 if signs else find_threshold(loo, rule)[0]
         self.machine_, self.settling_, self.floor_ = machine, settling, floor
         self.threshold_, self.loo_, self.classes_ = float(threshold), loo, classes
         self.X_fit_, self.n_features_in_ = machine.X_fit_, X.shape[1]

@@ -71,7 +71,7 @@ def ber_train_threshold(model: Any, X: Any, y: AnyArray) -> float:
 
     [G06] calls this threshold ineffective, most of all if it separates those rows.
     """
-    threshold, _ = find_threshold(_of_training_rows(model), "ber")
+    threshold, _ = find_threshold(_of_training_rows(model))
     return balanced_error_rate(y, model.decision_function(X), threshold=threshold)
 
 
@@ -81,7 +81,7 @@ def ber_best_on_test(model: Any, X: Any, y: AnyArray) -> float:
 
     It is optimistic; the printed rates of [C06 Table III] are near it.
     """
-    return max(find_threshold(HeldOut(y, model.decision_function(X)), "ber")[1], 0.0)
+    return max(find_threshold(HeldOut(y, model.decision_function(X)))[1], 0.0)
 
 
 def _machine(model: Any) -> Any:

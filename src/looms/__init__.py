@@ -1,7 +1,7 @@
 """Leave-one-out model selection for kernel machines.
 
-One factorization of a kernel machine already contains every leave-one-out prediction,
-exactly. looms uses it to choose kernels, hyper-parameters and thresholds.
+One factorization of a kernel model gives the exact leave-one-out prediction of every row.
+looms uses these predictions to tune kernels, hyper-parameters and thresholds.
 """
 
 from importlib import import_module

@@ -68,7 +68,7 @@ def n_unexpected_copies(X: Matrix, groups: AnyArray) -> int:
     r"""Number of rows that repeat another one not just by chance; 0 if few do.
 
     If values are so coarse, or depend so much on each other, that rows are equal by accident, then
-    nearly equal rows abound. A copy has no such neighbors. The number is
+    nearly equal rows abound. A duplicate has no such neighbors. The number is
 
     .. math:: \sum_g (n_g - 1) \,[\text{no distinct } h, P: \; g = h \text{ outside } P]
 
@@ -84,9 +84,9 @@ def n_unexpected_copies(X: Matrix, groups: AnyArray) -> int:
 
     Notes
     -----
-    Nothing is counted if copies cannot be recognized: in a single column, and in designed tables
-    whose rows share all but one factor. With 50 columns or fewer, constant columns and those that
-    order the rows as another one does are left out first.
+    Nothing is counted if duplicates cannot be recognized: in a single column, and in designed
+    tables whose rows share all but one factor. With 50 columns or fewer, constant columns and those
+    that order the rows as another one does are dropped first.
 
     O(n n_features + n log n), with the number of stored entries for sparse rows, if a twentieth of
     the rows equal others, and O(n log n) if not.

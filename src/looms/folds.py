@@ -145,7 +145,7 @@ def group_numbers(groups: Any, n: int, cv: Any = None) -> AnyArray:
     if numbers.max() == 0:
         raise ValueError(
             f"All rows are in one group, {labels[0]!s}: holding it out leaves none to train on. "
-            "Leave groups out, or give a finer one."
+            "Drop groups, or give a finer one."
         )
     return np.asarray(numbers)
 
@@ -253,7 +253,7 @@ def _repetitions(splits: Any, n: int) -> AnyArray:
 
 
 def left_out_with(folds: AnyArray) -> AnyArray:
-    """Number of the fold with which each row is left out, tested or not; -1 for none."""
+    """Number of the fold with which each row is held out, tested or not; -1 for none."""
     return np.where(folds < -1, -2 - folds, folds)
 
 
@@ -290,7 +290,7 @@ def check_rest(folds: AnyArray, y: AnyArray, classes: bool, unit: str) -> None:
 class GapKFold:
     """Windows of rows in order of time, with gaps on either side.
 
-    Each window of consecutive rows is tested by the machine of all rows before and after it,
+    Each window of consecutive rows is tested by the model of all rows before and after it,
     except for those in a gap on either side. Neighbors in time resemble each other; with a gap as
     long as this resemblance lasts, they reveal nothing about the window.
 
@@ -307,7 +307,7 @@ class GapKFold:
     Notes
     -----
     With groups, rows of a group in the window are not trained on either. The first windows are
-    tested by machines of later rows, so that all rows count in the choice of hyper-parameters.
+    tested by models of later rows, so that tuning uses all rows.
     ``looms.assess(method="forward")`` trains on earlier rows only.
 
     References
@@ -360,7 +360,7 @@ class GapKFold:
             raise ValueError(
                 f"time must hold a number or a date without time zone for each of {n} rows, got "
                 f"{time.dtype} of shape {time.shape}. If parts of the rows are fitted, sort the "
-                "rows by time and leave time out."
+                "rows by time and omit the argument time."
             )
         if (time != time).any():
             raise ValueError(f"time is missing in row {int(np.argmax(time != time))}.")

@@ -1,8 +1,8 @@
 """Scores of held-out predictions, with standard errors.
 
 Held-out outputs are biased away from the class of their own row, and more so the larger the ridge.
-So on pure noise their error rate and the area under their ROC curve are not those of a guess. These
-scores compare pairs of rows of different classes, each pair under a machine that has seen neither
+So on pure noise their error rate and the area under their ROC curve differ from chance. These
+scores compare pairs of rows of different classes, each pair under a model trained on neither
 row [docs/references.md, Pairs].
 """
 
@@ -36,17 +36,18 @@ _PAIRS = 1024  # that are held out at once
 class Scores(Mapping[str, float]):
     """Scores of held-out predictions: a mapping from their names to their values.
 
-    They come from ``evaluate`` of a machine.
+    A model's ``evaluate`` returns them.
 
     Attributes
     ----------
     with_errors : value and standard error by name.
     kind : how the predictions were held out, in words.
-    optimistic : True if the machine was tuned on the rows that are scored.
-    predictions : held-out predictions of all rows, before the threshold; of a row of weight zero
-        the output of the machine, which never saw it.
+    optimistic : True if the model was tuned on the rows that are scored.
+    predictions : held-out predictions of all rows, before the threshold. A row of weight zero,
+        which the model was not trained on, has its ordinary output.
     rows : (m,) the rows of positive weight, which are scored.
-    decisions : classes and probabilities of these rows, by machines without each; None of numbers.
+    decisions : classes and probabilities of these rows, from models trained without each; None for
+        regression.
 
     Examples
     --------
@@ -83,7 +84,7 @@ class Scores(Mapping[str, float]):
 
     @property
     def standard_errors(self) -> dict[str, float]:
-        """Standard errors over draws of the rows, or groups, for a fixed machine; NaN for none.
+        """Standard errors over draws of the rows, or groups, for a fixed model; NaN for none.
 
         Over draws of the training rows too, the distance from the score on new rows is larger:
         1.0 to 1.4 times (root mean square, error rates and areas of 150 or 200 rows), for log loss
@@ -113,7 +114,7 @@ def kind_of_units(units: Units, *, nested: bool = False, optimistic: bool = Fals
 
 
 def kind_of_nested(nested: Nested, stacked: bool) -> str:
-    """How choices were made without the rows that are scored, in words."""
+    """How model selection was repeated without the rows that are scored, in words."""
     if nested.whole:
         return kind_of_units(nested.units, nested=True)
     verb = "weighted" if stacked else "compared"
@@ -129,15 +130,15 @@ def held_out_decisions(
     shape: tuple[int, ...],
     tie: float | None = None,
 ) -> tuple[Decisions, tuple[float, Array]]:
-    """Decisions of a machine on rows that it has not seen, and the area under its ROC curve.
+    """Decisions of a model on rows that it was not trained on, and the area under its ROC curve.
 
     Parameters
     ----------
-    left_out : machines without any units, of targets ±1.
+    left_out : models without any units, of targets ±1.
     units : rows that are held out. With one repetition, pairs of units with different classes are
         held out, unless units are so large that as many pairs of rows meet within them.
     weight : (n,) weights for the area.
-    threshold, calibrator : those of the machine.
+    threshold, calibrator : those of the model.
     shape : (n,) or (n, t), of the targets as the threshold takes them.
     tie : as for `looms._classes.tie_width`; by default `looms._classes.rounding`.
 

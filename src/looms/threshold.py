@@ -1,4 +1,4 @@
-"""Threshold of a two-class machine for any metric, from its leave-one-out outputs.
+"""Threshold of a two-class model for any metric, from its leave-one-out outputs.
 
 A rule defines a loss of the decisions, and `find_threshold` minimizes it on the leave-one-out
 outputs. The minimum is an optimistic estimate of performance.
@@ -275,21 +275,21 @@ def find_threshold(loo: HeldOut, rule: Any = "balanced") -> tuple[float, float]:
     """Threshold with the smallest loss on leave-one-out outputs, and that loss.
 
     Outputs above the threshold are positive. The threshold lies midway between two neighboring
-    outputs, or beyond all of them by 1 if one class takes everything. Among equally good
-    thresholds it is the one nearest to zero or, if nothing separates better, the one above all
+    outputs, or beyond all of them by 1 if every sample is predicted as one class. Among equally
+    good thresholds it is the one nearest to zero or, if nothing separates better, the one above all
     outputs.
 
     Parameters
     ----------
     loo : (n,) labels ±1, both present with positive weight; samples of weight zero are ignored.
-    rule : "ber", "f1", `FBeta`, `Cost`, `Precision`, `Recall`, `Metric`, or a
+    rule : "balanced", "f1", `FBeta`, `Cost`, `Precision`, `Recall`, `Metric`, or a
         function of ``(y_true, y_pred[, sample_weight])`` for which larger is better.
 
     Returns
     -------
     threshold : in units of the outputs.
-    loss : loss of the rule at the threshold. As it was used to choose the threshold, it is not an
-        honest estimate of performance.
+    loss : loss of the rule at the threshold. It is optimistic, because the threshold
+        was tuned on it.
 
     Raises
     ------
@@ -300,7 +300,7 @@ def find_threshold(loo: HeldOut, rule: Any = "balanced") -> tuple[float, float]:
     Notes
     -----
     O(n log n), or n calls of a function. scikit-learn's TunedThresholdClassifierCV computes a curve
-    for each test split, and so cannot leave out single samples.
+    for each test split, so it cannot hold out single samples.
 
     Examples
     --------

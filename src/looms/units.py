@@ -28,7 +28,7 @@ class Batch(NamedTuple):
     ----------
     ids : (k,) numbers of the units.
     repetition : (k,) repetition of each.
-    rows : (k, s) rows that each leaves out, in increasing order.
+    rows : (k, s) rows that each holds out, in increasing order.
     """
 
     ids: AnyArray
@@ -47,13 +47,13 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """Rows that are left out together, and those of them that are tested.
+    """Rows that are held out together, and those of them that are tested.
 
     Attributes
     ----------
     number : (n_repetitions, n) unit that each row leaves with in each repetition, counted over the
         repetitions; -1 for a row that stays.
-    tested : (n_repetitions, n) true for rows that the machine without their unit is tested on;
+    tested : (n_repetitions, n) true for rows that the model without their unit is tested on;
         false for rows that stay, and for those in a gap.
     clusters : (n,) integers from 0, equal for rows that count as one draw in a standard error.
 
@@ -248,7 +248,7 @@ class Units:
                 yield batch.some(slice(start, start + max(1, most)))
 
     def stays(self, ids: AnyArray) -> AnyArray:
-        """Rows that each of some units does not leave out, (k, n) true."""
+        """Rows that each of some units does not hold out, (k, n) true."""
         return np.asarray(self.number[self.repetition[ids]] != ids[:, None])
 
     @cached_property
@@ -266,7 +266,7 @@ class Units:
         return [(places[places >= 0], np.flatnonzero(places >= 0)) for places in once]
 
     def among(self, rows: AnyArray) -> Units:
-        """The units of some rows, numbered anew; repetitions that leave none out are dropped."""
+        """The units of some rows, numbered anew; repetitions that hold none out are dropped."""
         codes = self.codes[:, rows]
         leaves = (codes >= 0).any(axis=1)
         return Units.of_numbers(codes[leaves] if leaves.any() else codes, self.clusters[rows])

@@ -134,7 +134,7 @@ def test_copies_of_a_row_are_one_row_of_their_weight(two_classes, model, own):
     names = ["error", "accuracy"]
     options = {"method": "bootstrap", "random_state": 0, "scoring": names}
     result = assess(model, X, y, 3, sample_weight=own, **options)
-    argument = {Pipeline: "lssvmclassifiercv__sample_weight"}.get(
+    argument = {Pipeline: "kernelclassifier__sample_weight"}.get(
         type(model), "logisticregression__sample_weight"
     )
     for (train, test), split in zip(resamples(y, 3), result.splits, strict=True):
@@ -158,7 +158,7 @@ def test_estimators_without_weights_get_the_copies_and_a_warning(two_classes, mo
     with pytest.warns(UserWarning, match=f"{type(model).__name__} cannot be given sample_weight"):
         result = assess(model, X, y, 3, scoring="ber", method="bootstrap", random_state=0)
     assert [split.n_train for split in result.splits] == [60, 60, 60]
-    assert "held copies of rows" in repr(result)
+    assert "contained duplicate rows" in repr(result)
 
 
 @pytest.mark.slow

@@ -37,7 +37,9 @@ def mixed(X):
 @pytest.mark.slow
 def test_what_remembers_the_rows_is_no_better_than_a_guess(thrice, method):
     options = {"n_splits": 20, "random_state": 0, "scoring": "error", "method": method}
-    with pytest.warns(CopiesWarning, match="200 of 300 rows are copies .* on one side: copies="):
+    with pytest.warns(
+        CopiesWarning, match="200 of 300 rows are duplicates .* on one side: copies="
+    ):
         apart = assess(NEAREST, *thrice, **options)
     with warnings.catch_warnings():
         warnings.simplefilter("error", CopiesWarning)
@@ -101,6 +103,6 @@ def test_warnings_of_splits_that_differ_in_numbers_are_one(thrice):
 
 def test_other_words_are_refused(thrice):
     with pytest.raises(
-        ValueError, match="Unknown treatment of copies 'dropped'; known are apart, together"
+        ValueError, match="Unknown treatment of duplicates 'dropped'; known are apart, together"
     ):
         assess(NEAREST, *thrice, copies="dropped")

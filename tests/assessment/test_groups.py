@@ -184,7 +184,7 @@ def test_copies_within_a_group_are_no_reason_to_warn():
     with warnings.catch_warnings():
         warnings.simplefilter("error", CopiesWarning)
         assess(NEAREST, X, y, groups=np.arange(300) // 3, **options)
-    with pytest.warns(CopiesWarning, match="of 300 rows are copies of other rows"):
+    with pytest.warns(CopiesWarning, match="of 300 rows are duplicates of other rows"):
         assess(NEAREST, X, y, groups=np.arange(300) % 150, **options)
 
 
@@ -249,7 +249,7 @@ def test_stores_tell_gaps_apart(patients, tmp_path):
     [
         (lambda g: g[:-1], r"one label per row, 320 of them, but has shape \(319,\)"),
         (lambda g: "patient", "one label per row"),
-        (lambda g: np.zeros(320), "All rows are in one group, 0.0.*Leave groups out, or give a"),
+        (lambda g: np.zeros(320), "All rows are in one group, 0.0.*Drop groups, or give a"),
         (lambda g: [None, *g[1:]], "no label for 1 of 320 rows, the first is row 0: give every"),
         (lambda g: [*g[:-1], np.nan], "no label for 1 of 320 rows, the first is row 319"),
         (lambda g: pd.Series(g, dtype="string").mask(g == g[9]), "no label for 8 of 320 rows"),

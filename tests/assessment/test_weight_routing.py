@@ -97,7 +97,7 @@ def test_the_whole_selection_and_leave_one_out_by_hand(two_classes):
     model = make_pipeline(StandardScaler(), looms.KernelClassifier("linear", threshold="balanced"))
     found = weighted(model, X, y, W60, scoring=["error", "auc", "ber"])
     for (train, _), (_, row) in zip(folds(y), found.table.iterrows(), strict=True):
-        fit = {"lssvmclassifiercv__sample_weight": W60[train]}
+        fit = {"kernelclassifier__sample_weight": W60[train]}
         machine = model.fit(X[train], y[train], **fit)[-1]
         outputs, weight = machine.loo_.outputs, W60[train]
         said = np.where(outputs > machine.threshold_, "yes", "no")

@@ -1,5 +1,6 @@
 """looms assess: figures, table, resumption, refusals."""
 
+import json
 import os
 import re
 from types import SimpleNamespace
@@ -7,31 +8,31 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.pipeline import Pipeline
 
 import looms as package
 from looms.assessment._split_run import SplitResult
 from looms.cli import _progress
+from looms.cli import assess as assess_module
 from looms.cli._progress import Meter
-from looms.tables import TablePreprocessor
+from looms.cli.fit import train
 
 
 @pytest.mark.slow
 def test_summary_and_table(looms, pets):
-    result = looms("assess", pets, "-t", "kind", "-n", 5, "-k", "linear", "-o", "table.csv")
+    result = looms("assess", pets, "-t", "kind", "-n", 5, "-c", "linear", "-o", "table.csv")
     assert result.exit_code == 0, result.stderr
     table = pd.read_csv("table.csv", index_col="split")
     frame = pd.read_csv(pets)
     X, y = frame.drop(columns="kind"), frame["kind"].to_numpy(str)
-    machine = package.KernelClassifier("linear")
-    model = Pipeline([("table", TablePreprocessor()), ("machine", machine)])
+    model = package.TabularClassifier(["linear"])
     expected = package.assess(model, X, y, 5, random_state=0)
+    assert np.isfinite(table["loo_auc"]).all()
     assert table["ber"].tolist() == expected.table["ber"].tolist()
     assert table["loo_auc"].tolist() == expected.table["loo_auc"].tolist()
     assert len(re.findall(r"^Split \d: ber [\d.]+, LOO [\d.]+; auc", result.stderr, re.M)) == 5
     assert re.search(r"\(1 of 5, about \d+ s left\)", result.stderr)
     assert "(5 of 5)" in result.stderr
-    assert "TablePreprocessor → KernelClassifier('linear')" in result.stdout
+    assert "TabularClassifier(candidates=['linear']" in result.stdout
     assert f"ber         {expected.mean['ber']:>10.4f}" in result.stdout
     assert expected.optimism_text("ber") in result.stdout
     assert "a row for each split is in table.csv" in result.stderr
@@ -39,21 +40,21 @@ def test_summary_and_table(looms, pets):
 
 @pytest.mark.slow
 def test_regression(looms, data_folder):
-    result = looms("assess", data_folder / "mcycle.csv", "-t", "target", "--splits", 3)
+    result = looms("assess", data_folder / "mcycle.csv", "-t", "target", "-c", "rbf", "--splits", 3)
     assert result.exit_code == 0, result.stderr
     assert re.search(r"^rmse +[\d.]+ +[\d.]+ +[\d.]+ to [\d.]+ +[\d.]+$", result.stdout, re.M)
 
 
 @pytest.mark.slow
 def test_resumes(looms, pets):
-    arguments = ("assess", pets, "-t", "kind", "--store", "kept")
+    arguments = ("assess", pets, "-t", "kind", "-c", "rbf", "--store", "kept")
     first = looms(*arguments, "-n", 3, "-o", "a.csv")
     assert first.exit_code == 0, first.stderr
     assert "were in the store" not in first.stderr
     more = looms(*arguments, "-n", 5, "-o", "b.csv")
     assert "3 of 5 splits were in the store" in more.stderr
     assert more.stderr.count("Split ") == 2
-    looms("assess", pets, "-t", "kind", "-n", 5, "-o", "c.csv")
+    looms("assess", pets, "-t", "kind", "-c", "rbf", "-n", 5, "-o", "c.csv")
     with open("b.csv", "rb") as resumed, open("c.csv", "rb") as whole:
         assert resumed.read() == whole.read()
 
@@ -65,7 +66,7 @@ def test_interrupted_it_prints_the_table_so_far(looms, pets, monkeypatch, given)
         if done == 3:
             raise KeyboardInterrupt
 
-    arguments = ("assess", pets, "-t", "kind", "-n", 5, *given)
+    arguments = ("assess", pets, "-t", "kind", "-c", "rbf", "-n", 5, *given)
     with monkeypatch.context() as patched:
         patched.setattr(Meter, "split", stopping)
         stopped = looms(*arguments, "-o", "t.csv")
@@ -84,7 +85,20 @@ def test_interrupted_it_prints_the_table_so_far(looms, pets, monkeypatch, given)
 @pytest.mark.parametrize("method", ["kfold", "bootstrap"])
 def test_methods(looms, pets, method):
     result = looms(
-        *("assess", pets, "-t", "kind", "--method", method, "-n", 4, "--test-size", 0.25),
+        *(
+            "assess",
+            pets,
+            "-t",
+            "kind",
+            "-c",
+            "rbf",
+            "--method",
+            method,
+            "-n",
+            4,
+            "--test-size",
+            0.25,
+        ),
     )
     assert result.exit_code == 0, result.stderr
     assert {"kfold": "4 folds", "bootstrap": "4 bootstrap resamples"}[method] in result.stdout
@@ -94,7 +108,7 @@ def test_methods(looms, pets, method):
 @pytest.mark.slow
 def test_report(looms, data_folder, tmp_path, monkeypatch):
     file = data_folder / "haberman.csv"
-    given = ("-t", "target", "-n", 3, "-k", "linear", "--test-size", 0.3)
+    given = ("-t", "target", "-n", 3, "-c", "linear", "--test-size", 0.3)
     result = looms("assess", file, *given, "--report", "nested.html")
     assert result.exit_code == 0, result.stderr
     page = (tmp_path / "nested.html").read_text(encoding="utf-8")
@@ -102,7 +116,9 @@ def test_report(looms, data_folder, tmp_path, monkeypatch):
         "figure of the outer splits has a larger standard error" in page
     )  # 3 times 92 of 306 rows
     assert "Nested cross-validation report" in page
-    monkeypatch.setattr("looms.cli._request.MOST_REPEATED", 305)  # of 306 rows
+    monkeypatch.setattr(  # the model of all rows is not evaluated
+        assess_module, "train", lambda *given: train(*given[:2], False, *given[3:])
+    )
     result = looms("assess", file, *given, "--report", "r.html")
     assert result.exit_code == 0, result.stderr
     assert "the report is in r.html" in result.stderr
@@ -126,7 +142,7 @@ def test_report(looms, data_folder, tmp_path, monkeypatch):
         (["--method", "kfold", "-n", 7], "not a multiple of the 10 folds"),
         (["--test-size", 1.5], "--test-size must be a share between 0 and 1"),
         (["--jobs", 0], "--jobs 0 would run nothing"),
-        (["-k", "cosine"], "Unknown --kernel 'cosine'"),
+        (["-c", "cosine"], "Unknown --candidates 'cosine'"),
         (["--store", "."], "the folder is no store and holds other files, such as 'pets.csv'"),
         (["-o", "nowhere/table.csv"], "there is no folder nowhere"),
         (["--report", "nowhere/r.html"], "there is no folder nowhere"),
@@ -253,19 +269,19 @@ def test_copies_together_are_on_one_side_of_every_split(looms):
         "3",
         "--test-size",
         "0.3",
-        "--kernel",
+        "--candidates",
         "rbf",
     )
     result = looms(*command)
-    assert "80 of 120 rows are copies" in " ".join(result.stderr.split())
-    assert "rows are copies" not in result.stdout  # of the splits, which is the same news
-    looms(*command, "--copies", "together", "-o", "splits.csv")
+    assert "80 of 120 rows are duplicates" in " ".join(result.stderr.split())
+    assert "rows are duplicates" not in result.stdout  # of the splits, which is the same news
+    looms(*command, "--duplicates", "together", "-o", "splits.csv")
     assert pd.read_csv("splits.csv")["ber"].mean() > 0.3
 
 
 @pytest.mark.slow
 def test_the_bar_counts_splits_from_those_in_the_store(looms, pets, monkeypatch):
-    arguments = ("assess", pets, "-t", "kind", "-n", 3)
+    arguments = ("assess", pets, "-t", "kind", "-c", "rbf", "-n", 3)
     shown, result = shown_on_a_terminal(looms, monkeypatch, *arguments)
     assert [each[:2] for each in shown] == [(0, 3), (1, 3), (2, 3), (3, 3)]
     assert all("ber" in text for *_, text in shown[1:])
@@ -275,7 +291,7 @@ def test_the_bar_counts_splits_from_those_in_the_store(looms, pets, monkeypatch)
 @pytest.mark.slow
 def test_the_bar_counts_candidates_and_shows_the_search(looms, pets, monkeypatch):
     pytest.importorskip("sklearn.callback")
-    arguments = ("fit", pets, "-t", "kind", "-k", "linear", "-k", "rbf", "--nested", "none")
+    arguments = ("fit", pets, "-t", "kind", "-c", "linear", "-c", "rbf", "--no-evaluate")
     shown, _ = shown_on_a_terminal(looms, monkeypatch, *arguments)
     assert shown[0] == (0, 2, "linear, press")
     assert (2, 2) in [each[:2] for each in shown]
@@ -285,7 +301,34 @@ def test_the_bar_counts_candidates_and_shows_the_search(looms, pets, monkeypatch
 
 
 @pytest.mark.slow
-def test_the_bar_counts_refits(looms, pets, monkeypatch):
-    arguments = ("diagnose", pets, "-t", "kind", "--C", 1, "--gamma", 1, "-b", 19)
+def test_the_bar_counts_refits(looms, pets_model, monkeypatch):
+    arguments = ("diagnose", pets_model, "-b", 19)
     shown, _ = shown_on_a_terminal(looms, monkeypatch, *arguments)
     assert shown[-1][:2] == (19, 19)
+
+
+@pytest.mark.slow
+def test_candidates_are_compared_on_the_same_splits(looms, pets, one_line):
+    given = ("-t", "kind", "-n", 3, "--metric", "accuracy")
+    result = looms("compare", pets, *given, "-c", "linear", "-c", "rbf", "-o", "d.csv")
+    assert result.exit_code == 0, result.stderr
+    frame = pd.read_csv(pets)
+    models = {name: package.TabularClassifier([name]) for name in ("linear", "rbf")}
+    expected = package.compare(
+        models,
+        frame.drop(columns="kind"),
+        frame["kind"],
+        n_splits=3,
+        scoring=["accuracy"],
+        random_state=0,
+    )
+    found = pd.read_csv("d.csv")
+    assert found["first"].tolist() == ["linear"]
+    for name in ("difference", "standard_error"):
+        assert found[name].tolist() == pytest.approx(expected.differences()[name].tolist())
+    assert result.stdout.count("3 random splits, seed 0") == 2
+    assert "accuracy, linear − rbf" in result.stdout
+    told = looms("compare", pets, *given, "-c", "linear", "-c", "rbf", "--json", "--quiet")
+    assert told.stderr == ""
+    assert set(json.loads(told.stdout)["candidates"]) == {"linear", "rbf"}
+    one_line(looms("compare", pets, *given, "-c", "rbf"), 2, "needs two --candidates or more")

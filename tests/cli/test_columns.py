@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from looms.cli._prepare import prepare
+from looms.cli._prepare import column_notes, tell_columns
 from looms.cli._target import Target
+from looms.tables import TablePreprocessor
 
 ROWS = np.arange(30)
 TARGET = Target(np.arange(30), "regression", "as asked")
@@ -17,9 +18,11 @@ def said(capsys):
     """The notes on a frame of these columns."""
 
     def notes(target=TARGET, **columns):
+        before = TablePreprocessor().fit(pd.DataFrame(columns))
+        tell_columns(before, target)
         levels = [
             f"{'Warning' if 'is treated as text, with a feature' in each else 'Note'}: {each}\n"
-            for each in prepare(pd.DataFrame(columns), target).notes
+            for _, each in column_notes(before)
         ]
         notes = "".join(levels)
         assert capsys.readouterr().err == notes
@@ -54,7 +57,7 @@ def test_a_word_among_numbers_with_commas(said):
 
 def test_constant_and_empty_columns(said):
     found = said(a=ROWS / 7, same=ROWS * 0, empty=[None] * 30)
-    assert "left out, because they have the same value in every row: 'same', 'empty'" in found
+    assert "dropped, because they have the same value in every row: 'same', 'empty'" in found
     many = said(a=ROWS / 7, **{f"c{k}": ROWS * 0 for k in range(7)})
     assert "'c4' and 2 more" in many
 
@@ -93,7 +96,7 @@ def test_whole_numbers_whose_rows_follow_one_another_may_say_which_belong_togeth
 
 
 def test_sparse_features_give_no_note(capsys):
-    prepare(sparse.csr_array(np.eye(30)), TARGET)
+    tell_columns(TablePreprocessor().fit(sparse.csr_array(np.eye(30))), TARGET)
     assert capsys.readouterr().err == ""
 
 

@@ -1,6 +1,7 @@
 """The commands with the real estimators: what they say, write and refuse."""
 
 import io
+import json
 import os
 import re
 
@@ -8,10 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_breast_cancer
+from sklearn.metrics import f1_score
 from sklearn.model_selection import train_test_split
-from sklearn.preprocessing import StandardScaler
 
-from looms.estimators import CandidatesClassifier
+from looms import TabularClassifier
 from looms.model_files import load_model
 
 # The main job --------------------------------------------------------------------
@@ -19,7 +20,7 @@ from looms.model_files import load_model
 
 @pytest.mark.slow
 def test_fit_classification(looms, fit, pets, figures):
-    result = fit(pets, "--target", "kind", "-k", "linear", "-k", "rbf", "-c", "press")
+    result = fit(pets, "--target", "kind", "-c", "linear", "-c", "rbf", "--criterion", "press")
     assert result.exit_code == 0, result.stderr
     assert sorted(os.listdir()) == ["pets.csv", "pets.looms.skops"]
     assert "classification: the target has 2 different labels; choose with --task" in result.stderr
@@ -28,7 +29,7 @@ def test_fit_classification(looms, fit, pets, figures):
     assert [name for _, name, _ in rows] == ["linear", "rbf"]
     assert [mark for mark, _, _ in rows].count("→") == 1
     saved = load_model("pets.looms.skops")
-    machine = saved.model[-1]
+    machine = saved.model
     assert [float(score) for _, _, score in rows] == pytest.approx(
         [c.score for c in machine.candidates_], rel=1e-3
     )
@@ -40,19 +41,19 @@ def test_fit_classification(looms, fit, pets, figures):
     assert saved.metadata["file"] == "pets.csv"
     assert list(saved.metadata["columns"]) == ["weight", "color", "indoors"]
     assert saved.metadata["columns"]["weight"] == "float64"
-    assert saved.metadata["options"]["kernel"] == ["linear", "rbf"]
+    assert saved.metadata["options"]["candidates"] == ["linear", "rbf"]
     assert saved.metadata["n_rows"] == 40
     assert {"date", "looms_version", "sklearn_version", "seconds"} <= saved.metadata.keys()
 
 
 @pytest.mark.slow
 def test_fit_and_score_regression(looms, fit, data_folder, figures):
-    result = fit(data_folder / "yacht.csv", "-t", "target", "-k", "rbf")
+    result = fit(data_folder / "yacht.csv", "-t", "target", "-c", "rbf")
     assert result.exit_code == 0, result.stderr
     assert "regression: the target has" in result.stderr
     assert "LOO RMSE" in result.stdout
     rmse, _, r2 = figures(result.stdout)
-    machine = load_model("yacht.looms.skops").model[-1]
+    machine = load_model("yacht.looms.skops").model
     assert rmse == pytest.approx(np.sqrt(np.mean(machine.loo_.residuals**2)), abs=1e-4)
     assert 0.9 < r2 < 1
     (shown,) = re.findall(r"→ +rbf +press +[\d.e-]+ ± [\d.e-]+ +([\d.]+)", result.stdout)
@@ -132,11 +133,11 @@ def test_score_with_labels_read_as_numbers(looms, fit, pets, figures):
 
 @pytest.mark.slow
 def test_show(looms, pets):
-    fitted = looms("fit", pets, "-t", "kind", "-k", "ard", "--weight", "balanced")
+    fitted = looms("fit", pets, "-t", "kind", "-c", "ard", "--class-weight", "balanced")
     result = looms("show", "pets.looms.skops")
     assert result.exit_code == 0, result.stderr
     assert "Classification of 'kind', pets.csv: 40 rows, 3 features" in result.stdout
-    assert "kernel=ard, weight=balanced" in result.stdout
+    assert "candidates=ard, class_weight=balanced" in result.stdout
     assert fitted.stdout in result.stdout
     (scales,) = re.findall(r"Largest of 7 scales: (.*weight [\d.]+.*)", result.stdout)
     sizes = [float(scale.split()[-1]) for scale in scales.split(", ")]
@@ -148,19 +149,16 @@ def test_show(looms, pets):
 
 @pytest.mark.slow
 def test_demo_needs_no_file_and_writes_none(looms, figures):
-    result = looms("demo", "--random-state", 5)
+    result = looms("demo", "--seed", 5)
     assert result.exit_code == 0, result.stderr
     assert os.listdir() == []
-    assert "nested cross-validation, 284 rows  " in result.stdout
+    assert "nested 5-fold, 284 rows  " in result.stdout
     assert "the other half, 285 rows  " in result.stdout
     X, y = load_breast_cancer(return_X_y=True)
     y = np.array(["malignant", "benign"])[y]
     X, X_test, y, y_test = train_test_split(X, y, test_size=0.5, stratify=y, random_state=5)
-    scaler = StandardScaler().fit(X)
-    machine = CandidatesClassifier(["linear", "rbf"], combine="best", random_state=5).fit(
-        scaler.transform(X), y
-    )
-    wrong = 1 - machine.score(scaler.transform(X_test), y_test)
+    model = TabularClassifier(["linear", "rbf"], random_state=5).fit(X, y)
+    wrong = 1 - model.score(X_test, y_test)
     assert figures(result.stdout)[0] == pytest.approx(wrong, abs=1e-4)
 
 
@@ -200,19 +198,19 @@ def test_format_and_output_name(looms, fit, pets, tmp_path):
 
 @pytest.mark.slow
 def test_force_replaces_the_model(looms, fit, pets, one_line):
-    fit(pets, "-t", "kind", "-k", "linear")
+    fit(pets, "-t", "kind", "-c", "linear")
     one_line(fit(pets, "-t", "kind"), 2, "pets.looms.skops exists; use --force")
     one_line(fit(pets, "-t", "sort"), 2, "there is no column 'sort' to be the target")
-    assert load_model("pets.looms.skops").metadata["options"]["kernel"] == ["linear"]
+    assert load_model("pets.looms.skops").metadata["options"]["candidates"] == ["linear"]
     assert fit(pets, "-t", "kind", "--force").exit_code == 0
-    assert load_model("pets.looms.skops").metadata["options"]["kernel"] is None
+    assert load_model("pets.looms.skops").metadata["options"]["candidates"] == ["rbf"]
 
 
 @pytest.mark.slow
 def test_warnings_of_the_estimator_are_told(looms, data_folder):
     result = looms(
-        *("fit", data_folder / "haberman.csv", "-t", "target", "-c", "wmw"),
-        *("--optimizer", "scg", "--max-iter", 1, "--nested", "none"),
+        *("fit", data_folder / "haberman.csv", "-t", "target", "-c", "rbf", "--criterion", "wmw"),
+        *("--optimizer", "scg", "--max-iter", 1, "--no-evaluate"),
     )
     assert result.exit_code == 0, result.stderr
     assert "Warning: Stopped at --max-iter" in result.stderr
@@ -221,7 +219,7 @@ def test_warnings_of_the_estimator_are_told(looms, data_folder):
 @pytest.mark.slow
 def test_one_candidate_is_marked_of_equal_ones(fit, pets):
     """The same candidate twice: the first is the one that was chosen."""
-    result = fit(pets, "-t", "kind", "-k", "linear", "-c", "press", "-c", "press")
+    result = fit(pets, "-t", "kind", "-c", "linear", "--criterion", "press", "--criterion", "press")
     assert result.exit_code == 0, result.stderr
     rows = re.findall(r"^ *(→?) +linear +press", result.stdout, re.MULTILINE)
     assert rows == ["→", ""]
@@ -301,3 +299,82 @@ def test_help_has_no_brackets_for_what_takes_no_value(looms, command):
 def test_m_is_the_machine_in_every_command(looms):
     assert re.search(r"--machine +-m ", looms("fit", "--help").stdout)
     assert "-m " not in looms("diagnose", "--help").stdout
+
+
+@pytest.mark.slow
+def test_a_test_file_metrics_and_quiet(looms, pets):
+    frame = pd.read_csv(pets)
+    frame.assign(weight=frame["weight"] + 0.5).head(12).to_csv("new.csv", index=False)
+    given = ("-t", "kind", "-c", "linear", "--metric", "f1_macro", "--json", "--quiet")
+    result = looms("fit", pets, *given, "--test", "new.csv", "-o", "m.skops")
+    assert result.exit_code == 0, result.stderr
+    assert not [line for line in result.stderr.splitlines() if not line.startswith("Warning")]
+    told, saved = json.loads(result.stdout), load_model("m.skops")
+    new = json.loads(looms("score", "m.skops", "new.csv", "--json", "-q").stdout)
+    assert told["test"] == new
+    decisions = saved.model._nested_scores.decisions
+    truth = (frame["kind"] == "dog").to_numpy()
+    assert told["metrics"]["f1_macro"] == f1_score(truth, decisions.predicted == 1, average="macro")
+    shown = looms("fit", pets, *given[:-2], "--test", "new.csv", "-o", "m.skops", "-f")
+    assert "new.csv, 12 rows" in shown.stdout
+    assert "f1_macro: " in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (("--metric", "f2"), "--metric: 'f2' is not a valid scoring value"),
+        (("--test", "nowhere.csv"), "nowhere.csv: there is no such file"),
+        (("--sample-weight", "color"), "--sample-weight color has no weight in 13 rows of 40"),
+        (("--sample-weight", "size"), "there is no column 'size' for --sample-weight"),
+        (("--positive", "bird"), "--positive bird is not a class of y: ['cat', 'dog']"),
+    ],
+)
+def test_what_they_refuse_is_said_before_the_fit(fit, pets, one_line, options, text):
+    one_line(fit(pets, "-t", "kind", *options), 2, text)
+
+
+@pytest.mark.slow
+def test_weights_are_those_of_python(looms, fit, pets):
+    frame = pd.read_csv(pets)
+    weight = np.arange(40) % 3 + 0.5
+    frame.assign(w=weight).to_csv("weighted.csv", index=False)
+    assert fit("weighted.csv", "-t", "kind", "--sample-weight", "w", "-o", "m.skops").exit_code == 0
+    saved, X = load_model("m.skops"), frame.drop(columns="kind")
+    model = TabularClassifier(["rbf"]).fit(X, frame["kind"], sample_weight=weight)
+    np.testing.assert_array_equal(saved.model.loo_.outputs, model.loo_.outputs)
+    plain = TabularClassifier(["rbf"]).fit(X, frame["kind"])
+    assert not np.allclose(saved.model.loo_.outputs, plain.loo_.outputs)
+    assert list(saved.metadata["columns"]) == list(X)
+    assert "ignored" not in looms("score", "m.skops", "weighted.csv").stderr
+
+
+@pytest.mark.slow
+def test_a_model_is_exported(looms, pets, pets_model, one_line):
+    runtime, onnx = pytest.importorskip("onnxruntime"), pytest.importorskip("onnx")
+    pytest.importorskip("skl2onnx")
+    one_line(looms("export", pets_model), 2, "name the file to write by --onnx")
+    result = looms("export", pets_model, "--onnx", "m.onnx")
+    assert result.exit_code == 0, result.stderr
+    assert looms("export", pets_model, "--onnx", "m.onnx", "--force").exit_code == 0
+    model, frame = load_model(pets_model).model, pd.read_csv(pets)
+    rows = model.preprocessor_.transform(frame)
+    session = runtime.InferenceSession("m.onnx", providers=["CPUExecutionProvider"])
+    label, probabilities = session.run(None, {session.get_inputs()[0].name: rows})
+    assert label.tolist() == model.predict(frame).tolist()
+    np.testing.assert_allclose(probabilities, model.predict_proba(frame), atol=1e-6)
+    props = {each.key: each.value for each in onnx.load("m.onnx").metadata_props}
+    assert json.loads(props["columns"]) == model.preprocessor_.get_feature_names_out().tolist()
+
+
+@pytest.mark.parametrize("command", ["fit", "assess", "compare", "predict", "diagnose", "export"])
+def test_help_has_panels_and_examples(looms, command):
+    text = looms(command, "--help").stdout
+    assert "─ Output ─" in text
+    assert f"looms {command} " in text[text.index("Examples:") :]
+    if command == "fit":
+        titles = re.findall(r"╭─ (\w+) ─", text)
+        assert set(titles) == {
+            *("Arguments", "Options", "Data", "Model", "Validation", "Output", "Expert")
+        }
+        assert text[text.index("Examples:") :].count("looms fit ") == 3

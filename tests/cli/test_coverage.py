@@ -9,6 +9,7 @@ from evaluated import evaluated
 from sklearn.preprocessing import OneHotEncoder
 
 from looms.cli._predictions import joined
+from looms.estimators._selecting import SelectingMachine
 from looms.model_files import load_model
 
 
@@ -37,12 +38,12 @@ def test_intervals(looms, fit, heights, method):
     )
     assert list(found) == ["row", "prediction", "lower", "upper"]
     model = load_model("m.skops").model
-    matrix = model[:-1].transform(pd.read_csv(heights))
-    expected = evaluated(model[-1]).predict_interval(matrix, 0.8, method or "plus")
+    matrix = pd.read_csv(heights)
+    expected = evaluated(model).predict_interval(matrix, 0.8, method or "plus")
     np.testing.assert_allclose(found[["lower", "upper"]], expected)
     others = [m for m in ("plus", "minmax", "scaled") if m != (method or "plus")]
     assert not any(
-        np.allclose(expected, evaluated(model[-1]).predict_interval(matrix, 0.8, m)) for m in others
+        np.allclose(expected, evaluated(model).predict_interval(matrix, 0.8, m)) for m in others
     )
 
 
@@ -50,21 +51,19 @@ def test_intervals(looms, fit, heights, method):
 @pytest.mark.parametrize("conditional", [False, True])
 def test_sets(looms, fit, data_folder, conditional):
     file = data_folder / "haberman.csv"
-    fit(file, "-t", "target", "-k", "linear", "-o", "m.skops")
+    fit(file, "-t", "target", "-c", "linear", "-o", "m.skops")
     options = ("--class-conditional",) if conditional else ()
     found = predictions(
         looms("predict", "m.skops", file, "--coverage", 0.9, *options, "--digits", 17)
     )
     assert list(found)[-1] == "set"
     model = load_model("m.skops").model
-    matrix = model[:-1].transform(pd.read_csv(file))
-    members = evaluated(model[-1]).predict_set(matrix, 0.9, conditional)
-    one, other = map(str, model[-1].classes_)
+    matrix = pd.read_csv(file)
+    members = evaluated(model).predict_set(matrix, 0.9, conditional)
+    one, other = map(str, model.classes_)
     names = {(0, 0): "", (1, 0): one, (0, 1): other, (1, 1): f"{one}|{other}"}
     assert found["set"].astype(str).tolist() == [names[tuple(row)] for row in members.tolist()]
-    assert not np.array_equal(
-        members, evaluated(model[-1]).predict_set(matrix, 0.9, not conditional)
-    )
+    assert not np.array_equal(members, evaluated(model).predict_set(matrix, 0.9, not conditional))
 
 
 def test_sets_of_no_label_are_empty():
@@ -102,7 +101,7 @@ def test_refusals(looms, fit, pets, one_line, model, options, text):
 
 @pytest.mark.slow
 def test_empty_sets_are_counted(looms, fit, pets):
-    fit(pets, "-t", "kind", "-k", "linear", "-o", "m.skops")
+    fit(pets, "-t", "kind", "-c", "linear", "-o", "m.skops")
     result = looms("predict", "m.skops", pets, "--coverage", 0.3)
     n = int((predictions(result).set == "").sum())
     assert n > 1
@@ -122,3 +121,33 @@ def test_rows_are_preprocessed_once(looms, pets, pets_model, monkeypatch):
     assert passes == ["to_numeric", "transform"]  # of one column of numbers
     assert looms("score", pets_model, pets).exit_code == 0
     assert passes == 2 * ["to_numeric", "transform"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", ["height", "tall"])
+def test_intervals_and_sets_are_of_the_evaluation_and_a_loaded_model_never_trains(
+    looms, heights, monkeypatch, target
+):
+    frame = pd.read_csv(heights)
+    frame.assign(tall=np.where(frame["height"] > 0, "yes", "no")).to_csv(heights, index=False)
+    options = ("--drop", "tall" if target == "height" else "height", "-c", "linear", "-c", "rbf")
+    result = looms("fit", heights, "-t", target, *options, "-o", "m.skops")
+    assert result.exit_code == 0, result.stderr
+
+    def trained(*arguments, **options):
+        raise AssertionError("a model was tuned")
+
+    monkeypatch.setattr(SelectingMachine, "_selection_on", trained)
+    result = looms("predict", "m.skops", heights, "--coverage", 0.8, "--digits", 17)
+    found, model = predictions(result), load_model("m.skops").model
+    assert not model._nested_scores.optimistic
+    if target == "height":
+        expected = model.predict_interval(frame, 0.8)
+        np.testing.assert_allclose(found[["lower", "upper"]], expected)
+        assert not np.allclose(
+            expected,
+            evaluated(model).machine_.predict_interval(model.preprocessor_.transform(frame), 0.8),
+        )
+    else:
+        members = model.predict_set(frame, 0.8)
+        assert found["set"].tolist() == joined(members, ["no", "yes"]).tolist()

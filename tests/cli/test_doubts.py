@@ -25,31 +25,32 @@ def said(result):
 @pytest.mark.slow
 def test_a_rare_class_is_warned_of_with_the_remedy_and_shown(looms, fit, rare):
     rare.assign(a=rare.a * 0.3, b=0.0).to_csv("rare.csv", index=False)
-    result = fit("rare.csv", "-t", "event", "-k", "linear", "--threshold", 0)
+    result = fit("rare.csv", "-t", "event", "-c", "linear", "--calibration", "none")
     warnings = [line for line in said(result) if line.startswith("Warning: ")]
     assert len(warnings) == 1
     assert "are predicted to be 'yes', but 36 are" in warnings[0]
     assert (
-        "Consider --threshold ber, --weight balanced or another kernel (--kernel)." in warnings[0]
+        "Consider --threshold balanced, --class-weight balanced or another kernel (--candidates)."
+        in warnings[0]
     )
     assert "Confusion, leave-one-out" in result.stdout
     assert " 94.0%" in result.stdout
     assert "Confusion, leave-one-out" in looms("show", "rare.looms.skops").stdout
-    result = fit("rare.csv", "-t", "event", "-k", "linear", "--threshold", "ber", "-f")
+    result = fit("rare.csv", "-t", "event", "-c", "linear", "--threshold", "balanced", "-f")
     assert not [line for line in said(result) if line.startswith("Warning: ")]
 
 
 @pytest.mark.slow
 def test_an_option_of_the_search_that_met_a_bound_is_said_once(fit, rare):
     rare.to_csv("t.csv", index=False)
-    lines = said(fit("t.csv", "-t", "event", "-k", "rbf", "--max-iter", 1))
+    lines = said(fit("t.csv", "-t", "event", "-c", "rbf", "--max-iter", 1))
     assert sum("max_iter" in line for line in lines) <= 1
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["predict", "score"])
 def test_rows_unlike_those_of_training_are_counted(looms, fit, rare, command):
-    fit("rare.csv", "-t", "event", "-k", "linear")
+    fit("rare.csv", "-t", "event", "-c", "linear")
     new = rare.head(20).copy()
     new["a"] += 100
     new.loc[:4, "b"] = -99.5
@@ -68,7 +69,7 @@ def test_rows_unlike_those_of_training_are_counted(looms, fit, rare, command):
 
 @pytest.mark.slow
 def test_rows_outside_in_several_columns_have_one_note(looms, fit, rare):
-    fit("rare.csv", "-t", "event", "-k", "linear")
+    fit("rare.csv", "-t", "event", "-c", "linear")
     assert said(looms("predict", "rare.looms.skops", "rare.csv")) == []
     rare.head(1).assign(a=50, c=60).to_csv("new.csv", index=False)
     (line,) = said(looms("predict", "rare.looms.skops", "new.csv"))
@@ -78,18 +79,18 @@ def test_rows_outside_in_several_columns_have_one_note(looms, fit, rare):
 
 @pytest.mark.slow
 def test_a_column_without_a_value_is_named(looms, fit, rare):
-    fit("rare.csv", "-t", "event", "-k", "linear")
+    fit("rare.csv", "-t", "event", "-c", "linear")
     rare.head(9).assign(a=np.nan).to_csv("new.csv", index=False)
     (line,) = said(looms("predict", "rare.looms.skops", "new.csv"))
     assert line == "Note: no row has a value of 'a': typical values are used instead"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("machine", ["lssvm", "svm"])
+@pytest.mark.parametrize("machine", ["kernel", "svm"])
 def test_scoring_rows_of_training_is_said_to_flatter(looms, fit, rare, machine):
     rare = rare[::3]
     rare.to_csv("rare.csv", index=False)
-    fit("rare.csv", "-t", "event", "-k", "linear", "-m", machine)
+    fit("rare.csv", "-t", "event", "-c", "linear", "-m", machine)
     other = rare.head(20).copy()
     other["c"] += 1e-3 * np.arange(20)  # the first row stays as it is
     other.to_csv("other.csv", index=False)
@@ -102,7 +103,7 @@ def test_scoring_rows_of_training_is_said_to_flatter(looms, fit, rare, machine):
 def test_dates_out_of_range_are_shown_as_dates(looms, fit, rare):
     rare["day"] = pd.date_range("2020-01-01", periods=600).strftime("%d.%m.%Y")
     rare.to_csv("t.csv", index=False)
-    fit("t.csv", "-t", "event", "-k", "linear")
+    fit("t.csv", "-t", "event", "-c", "linear")
     rare.assign(day="06.05.2031").to_csv("later.csv", index=False)
     read, line = said(looms("predict", "t.looms.skops", "later.csv"))
     assert "'day': read as a date, the day before the month," in read

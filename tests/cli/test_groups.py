@@ -1,7 +1,5 @@
 """Rows held out together, in groups and folds, and the grid: from the options to the figures."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -31,17 +29,18 @@ def test_a_fit_with_groups_is_that_of_the_estimator(looms, fit, visits, figures)
     result = fit(visits, "-t", "ill", "--groups", "patient", "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
     assert "leave-one-group-out chose this machine" in result.stderr
-    assert "--nested folds and looms assess give honest ones" in result.stderr
+    assert "looms fit without --no-evaluate and looms assess give honest ones" in result.stderr
     assert "--groups" not in result.stderr
     saved = load_model("m.skops")
     assert list(saved.metadata["columns"]) == list("abcd")
     table = pd.read_csv(visits)
-    X = saved.model[:-1].transform(table[list("abcd")])
+    X = saved.model.preprocessor_.transform(table[list("abcd")])
     machine = KernelClassifier().fit(X, table["ill"], groups=table["patient"])
-    assert figures(result.stdout) == pytest.approx(
-        list(machine.evaluate(nested=False).values()), abs=1e-3
-    )
-    assert machine.evaluate(nested=False)["ber"] > 0.4
+    scores = machine.evaluate(nested=False)
+    assert figures(result.stdout) == pytest.approx(list(scores.values()), abs=1e-3)
+    assert scores.optimistic
+    assert scores.kind in result.stdout
+    assert scores["ber"] > 0.4
     assert "groups=patient" in looms("show", "m.skops").stdout
 
 
@@ -56,23 +55,29 @@ def test_prediction_takes_no_notice_of_the_groups(looms, fit, visits):
     assert "column" not in looms("score", "m.skops", visits).stderr
 
 
+@pytest.mark.filterwarnings("ignore::looms.BoundWarning", "ignore::looms.OneClassWarning")
 @pytest.mark.slow
-def test_the_grid_repeats_the_choice(looms, visits, figures):
-    options = ("--groups", "patient", "--cv", "5", "--search", "grid", "-k", "linear")
-    result = looms("fit", visits, "-t", "ill", *options, "-o", "m.skops", "--report", "r.html")
+@pytest.mark.parametrize("more", [(), ("--cv", "5", "--search", "grid")], ids=["search", "grid"])
+def test_everything_is_repeated_without_the_folds(looms, visits, figures, more):
+    options = ("--groups", "patient", "-c", "linear", "--report", "r.html", *more)
+    result = looms("fit", visits, "-t", "ill", *options, "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
-    assert "the choice was repeated without each of" in result.stderr
+    assert "everything was repeated without each of" in result.stderr
     assert "flatter" not in result.stderr
-    assert "nested cross-validation" in result.stdout
-    machine = load_model("m.skops").model[-1]
-    assert (machine.cv, machine.search) == (5, "grid")
-    assert figures(result.stdout) == pytest.approx(list(machine.evaluate().values()), abs=1e-4)
+    model = load_model("m.skops").model
+    scores = model._nested_scores
+    assert f"{scores.kind} " in result.stdout
+    assert figures(result.stdout) == pytest.approx(list(scores.values()), abs=1e-4)
+    assert scores["ber"] != pytest.approx(model.evaluate(nested=False)["ber"], abs=1e-3)
+    assert model.cv == (5 if more else None)
+    if more:
+        assert model.candidates[0].search.method == "grid"
     with open("r.html", encoding="utf-8") as page:
         text = page.read()
-    assert "the choice was repeated without each fold of whole groups" in text
+    assert "without each fold of whole groups" in text
+    assert f"{scores['ber']:.3f}" in text or f"{100 * scores['ber']:.1f}" in text
     asked = text[text.index('<dl class="asked">') :]
     assert "<dt>groups</dt>" in asked
-    assert "outputs of machines chosen without the fold" in text
     assert "flatter" not in text
 
 
@@ -120,9 +125,9 @@ def test_a_file_without_columns_has_no_groups(fit, tmp_path, one_line):
 @pytest.mark.filterwarnings("ignore::looms.OneClassWarning")
 @pytest.mark.slow
 def test_a_diagnosis_leaves_out_the_groups_of_the_fit(looms, fit, visits):
-    options = ("--groups", "patient", "-k", "linear", "-o", "m.skops")
+    options = ("--groups", "patient", "-c", "linear", "-o", "m.skops")
     assert fit(visits, "-t", "ill", *options).exit_code == 0
-    result = looms("diagnose", visits, "--model", "m.skops", "-b", 0, "-o", "d.csv")
+    result = looms("diagnose", "m.skops", "--data", visits, "-b", 0, "-o", "d.csv")
     assert result.exit_code == 0, result.stderr
     assert "320 rows in 40 groups" in result.stdout
     assert "leave-one-group-out" in result.stdout
@@ -135,46 +140,23 @@ def test_a_diagnosis_leaves_out_the_groups_of_the_fit(looms, fit, visits):
         found.values.tolist()
     )
     assert (rows["influence"].groupby(rows["group"]).nunique() == 1).all()
+    of_fit = looms("diagnose", "m.skops", "-b", 0)
+    assert "320 rows in 40 groups" in of_fit.stdout
     table.rename(columns={"patient": "person"}).to_csv("other.csv", index=False)
-    result = looms("diagnose", "other.csv", "--model", "m.skops", "-b", 0)
+    result = looms("diagnose", "m.skops", "--data", "other.csv", "-b", 0)
     assert "left out one at a time here; see --groups" in result.stderr
-    result = looms("diagnose", "other.csv", "--model", "m.skops", "-b", 0, "--groups", "person")
+    result = looms("diagnose", "m.skops", "--data", "other.csv", "-b", 0, "--groups", "person")
     assert "320 rows in 40 groups" in result.stdout
     assert "ignored" not in result.stderr
-    result = looms("diagnose", "other.csv", "--model", "m.skops", "--groups", "ward")
+    result = looms("diagnose", "m.skops", "--data", "other.csv", "--groups", "ward")
     assert "there is no column 'ward'" in result.stderr
-
-
-@pytest.mark.filterwarnings("ignore::looms.BoundWarning", "ignore::looms.OneClassWarning")
-@pytest.mark.slow
-def test_the_search_is_repeated_in_folds(looms, visits, figures):
-    options = ("-k", "linear", "--groups", "patient", "--nested", "folds", "--report", "r.html")
-    result = looms("fit", visits, "-t", "ill", *options, "-o", "m.skops")
-    assert result.exit_code == 0, result.stderr
-    assert "the choice was repeated without each of" in result.stderr
-    assert "flatter" not in result.stderr
-    saved = load_model("m.skops")
-    table = pd.read_csv(visits)
-    X = saved.model[:-1].transform(table[list("abcd")])
-    machine = KernelClassifier("linear")
-    machine.fit(X, table["ill"], groups=table["patient"])
-    assert figures(result.stdout) == pytest.approx(list(machine.evaluate().values()), abs=1e-3)
-    plain = machine.evaluate(nested=False)
-    assert machine.evaluate()["ber"] != pytest.approx(plain["ber"], abs=1e-3)
-    page = Path("r.html").read_text()
-    assert "the choice was repeated without each fold" in page
-    assert (
-        f"{machine.evaluate()['ber']:.3f}" in page
-        or f"{100 * machine.evaluate()['ber']:.1f}" in page
-    )
-    assert "nested=folds" in looms("show", "m.skops").stdout
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["kfold", "bootstrap"])
 @pytest.mark.filterwarnings("ignore")
 def test_an_assessment_keeps_groups_together_in_its_store(looms, visits, method):
-    options = ["assess", visits, "-t", "ill", "--method", method, "--store", "s"]
+    options = ["assess", visits, "-t", "ill", "-c", "rbf", "--method", method, "--store", "s"]
     folds = ["-n", 5, "--test-size", 0.2] if method == "kfold" else ["-n", 3]
     options += [*folds, "-o", "table.csv", "--force"]
     tables = []
@@ -186,8 +168,3 @@ def test_an_assessment_keeps_groups_together_in_its_store(looms, visits, method)
     assert again.equals(together)
     assert apart["ber"].mean() < 0.2 < 0.3 < together["ber"].mean()
     assert apart["loo_ber"].mean() < 0.2 < 0.3 < together["loo_ber"].mean()
-
-
-def test_an_assessment_tunes_anew_in_its_own_splits(looms, visits, one_line):
-    result = looms("assess", visits, "-t", "ill", "--nested", "folds")
-    one_line(result, 2, "--nested is for looms fit: looms assess tunes anew in splits of its own")

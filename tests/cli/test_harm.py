@@ -32,14 +32,14 @@ def evil(tmp_path):
 
 
 COMMANDS = [
-    ("fit", "evil.csv", "-t", "t\x1b[2J", "-k", "ard", "--nested", "none", "-o", "\x1b[2Jm.skops"),
+    ("fit", "evil.csv", "-t", "t\x1b[2J", "-c", "ard", "--no-evaluate", "-o", "\x1b[2Jm.skops"),
     ("fit", "evil.csv", "-t", "\x1b]0;TITLE\x07"),
     ("show", "\x1b[2Jm.skops"),
     ("score", "\x1b[2Jm.skops", "evil.csv"),
     ("predict", "\x1b[2Jm.skops", "evil.csv"),
     ("predict", "\x1b[2Jm.skops", "other.csv"),
-    ("assess", "evil.csv", "-t", "t\x1b[2J", "-k", "linear", "-n", "2"),
-    ("diagnose", "evil.csv", "--model", "\x1b[2Jm.skops", "-b", "0"),
+    ("assess", "evil.csv", "-t", "t\x1b[2J", "-c", "linear", "-n", "2"),
+    ("diagnose", "\x1b[2Jm.skops", "--data", "evil.csv", "-b", "0"),
 ]
 
 
@@ -138,7 +138,7 @@ def test_force_overwrites_only_what_the_command_writes(looms, fit, pets, pets_mo
         ("fit", pets, "-t", "kind", "-f", "-o", pets_model, "--report", "wine.html"),
         ("predict", pets_model, pets, "-f", "-o", "wine.csv"),
         ("assess", pets, "-t", "kind", "-f", "-o", "wine.csv"),
-        ("diagnose", pets, "-t", "kind", "-f", "-o", "wine.csv"),
+        ("diagnose", pets_model, "-f", "-o", "wine.csv"),
         ("assess", pets, "-t", "kind", "-f", "-o", "p.csv"),
     ]
     for command in refused:
@@ -187,7 +187,7 @@ def test_a_folder_that_takes_no_file_is_refused_before_any_work(
     Path("locked").mkdir()
     access = os.access
     monkeypatch.setattr(os, "access", lambda p, mode: Path(p).name != "locked" and access(p, mode))
-    monkeypatch.setattr(looms_package.KernelClassifier, "fit", None)
+    monkeypatch.setattr(looms_package.TabularClassifier, "fit", None)
     name = "locked/m.skops" if option == "--output" else "locked/page.html"
     result = fit(pets, "-t", "kind", option, name)
     one_line(result, 2, f"change its permissions, or name another {option}")

@@ -15,7 +15,7 @@ PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 @pytest.fixture
 def summaries(fit, looms, pets):
     """What fit and show print of one machine."""
-    fitted = fit(pets, "-t", "kind", "-k", "linear", "-o", "pets.skops", "--json")
+    fitted = fit(pets, "-t", "kind", "-c", "linear", "-o", "pets.skops", "--json")
     assert fitted.exit_code == 0, fitted.stderr
     return json.loads(fitted.stdout), json.loads(looms("show", "pets.skops", "--json").stdout)
 
@@ -42,7 +42,7 @@ def test_score_prints_figures_by_key(summaries, looms, pets):
 
 @pytest.mark.slow
 def test_assess_prints_outer_figures(looms, pets):
-    result = looms("assess", pets, "-t", "kind", "-k", "linear", "--splits", 3, "--json")
+    result = looms("assess", pets, "-t", "kind", "-c", "linear", "--splits", 3, "--json")
     values = json.loads(result.stdout)
     assert values["n_splits"] == 3
     assert [score["key"] for score in values["scores"]] == ["ber", "auc"]

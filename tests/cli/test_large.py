@@ -10,6 +10,7 @@ import pytest
 from sklearn.datasets import dump_svmlight_file
 
 from looms.cli import _prepare, _request
+from looms.cli import fit as fit_module
 from looms.datasets import _rows
 from looms.datasets._large import first_pass
 from looms.model_files import load_model
@@ -76,15 +77,15 @@ def test_a_bad_cell_in_a_later_block_leaves_no_output(
 
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
 @pytest.mark.slow
-def test_a_machine_on_landmarks_of_a_table_in_blocks(looms, large, tmp_path, name):
-    options = "--rank", 20, "-o", "m.skops", "--report", "r.html"
-    result = looms("fit", name, "-t", "y", *options)
+def test_a_machine_on_landmarks_of_a_table_in_blocks(looms, fit, large, tmp_path, name):
+    options = "--n-landmarks", 20, "-o", "m.skops", "--report", "r.html"
+    result = fit(name, "-t", "y", *options)
     assert result.exit_code == 0, result.stderr
     assert (
         f"{name}: 300 rows in blocks; columns are prepared by a sample of 100 rows" in result.stderr
     )
     assert (
-        "Note: rows in blocks are not saved, so looms predict will have no --coverage"
+        "Note: rows in blocks are not saved, so looms predict may have no --coverage"
         in result.stderr
     )
     assert "20 landmarks" in result.stdout
@@ -92,10 +93,10 @@ def test_a_machine_on_landmarks_of_a_table_in_blocks(looms, large, tmp_path, nam
     written = {path.name for path in tmp_path.iterdir()}
     assert written == {"m.skops", "r.html", "t.csv", "t.parquet"}
     saved = load_model(tmp_path / "m.skops")
-    machine = saved.model[-1]
+    machine = saved.model.machine_
     assert machine.landmarks_.shape == (20, machine.n_features_in_)
     assert machine.loo_.n_samples == saved.metadata["n_rows"] == N
-    assert saved.model[0].ranges_["a"] == [large["a"].min(), large["a"].max()]
+    assert saved.model.preprocessor_.ranges_["a"] == [large["a"].min(), large["a"].max()]
     predicted = looms("predict", "m.skops", name)
     assert predicted.exit_code == 0, predicted.stderr
     assert "far outside" not in predicted.stderr
@@ -111,33 +112,38 @@ def test_a_machine_on_landmarks_of_a_table_in_blocks(looms, large, tmp_path, nam
 def test_a_sparse_table_in_blocks(looms, large, tmp_path):
     X = (np.random.default_rng(0).random((N, 30)) < 0.2).astype(float)
     dump_svmlight_file(X, np.where(X[:, :3].sum(axis=1) > 0, 1, -1), str(tmp_path / "t.svm"))
-    result = looms("fit", "t.svm", "--rank", 30, "-k", "linear", "-o", "m.skops")
+    result = looms("fit", "t.svm", "--n-landmarks", 30, "-c", "linear", "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
     assert "300 rows in blocks" in result.stderr
     assert looms("predict", "m.skops", "t.svm").exit_code == 0
 
 
 @pytest.mark.slow
-def test_where_the_sample_is_the_table_the_rows_are_kept(looms, large, monkeypatch, tmp_path):
+def test_where_the_sample_is_the_table_the_rows_are_kept(looms, fit, large, monkeypatch, tmp_path):
     monkeypatch.undo()
     monkeypatch.chdir(tmp_path)
-    result = looms("fit", "t.csv", "-t", "y", "--rank", 20, "-o", "m.skops")
+    result = fit("t.csv", "-t", "y", "--n-landmarks", 20, "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
     assert "in blocks" not in result.stderr
     assert "--coverage" not in result.stderr
-    assert load_model(tmp_path / "m.skops").model[-1].X_fit_.shape[0] == N
+    assert load_model(tmp_path / "m.skops").model.machine_.X_fit_.shape[0] == N
     assert looms("predict", "m.skops", "t.csv", "--coverage", 0.9).exit_code == 0
 
 
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        (("--rank", 20, "--memory", "1MB"), "no rank fits: allow more by --memory"),
-        (("--rank", 3000, "--memory", "1GB"), "GB of memory, and 1 may be used; --rank 1"),
-        (("--rank", 20, "--memory", "much"), "not an amount of memory, such as 2GB"),
-        (("--memory", "1GB"), "--memory goes with --rank"),
-        (("--rank", 301), "--rank 301 asks for more landmarks than there are rows, 300"),
-        (("--rank", 9, "--groups", "c", "--memory", "1GB"), "--memory is for rows in blocks"),
+        (("--n-landmarks", 20, "--memory", "1MB"), "no number fits: allow more by --memory"),
+        (
+            ("--n-landmarks", 3000, "--memory", "1GB"),
+            "GB of memory, and 1 may be used; --n-landmarks 1",
+        ),
+        (("--n-landmarks", 20, "--memory", "much"), "not an amount of memory, such as 2GB"),
+        (("--memory", "1MB"), "no number fits: allow more by --memory"),
+        (
+            ("--n-landmarks", 9, "--groups", "c", "--memory", "1GB"),
+            "--memory is for rows in blocks",
+        ),
     ],
 )
 def test_what_is_refused_before_the_work(looms, large, one_line, tmp_path, options, text):
@@ -150,29 +156,38 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(looms, large, one_line, tmp_
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(_prepare.TableBlocks, "stored", full)
-    result = looms("fit", "t.csv", "-t", "y", "--rank", 20)
+    result = looms("fit", "t.csv", "-t", "y", "--n-landmarks", 20)
     one_line(result, 2, "cannot be written (No space left on device); make room on the disk")
     assert {path.name for path in tmp_path.iterdir()} == {"t.csv", "t.parquet"}
 
 
 @pytest.mark.slow
-def test_memory_and_time_are_told_before_many_rows_are_fitted(looms, tmp_path, monkeypatch):
-    monkeypatch.setattr(_request, "FULL_ROWS", 250)
+def test_memory_and_time_are_told_before_a_long_fit(looms, fit, tmp_path, monkeypatch):
+    monkeypatch.setattr(_request, "LONG", 0.0)
+    monkeypatch.setattr(_request, "_TIMED", 200)
     monkeypatch.setattr(_request, "free_memory", lambda: 8 * 10**9)
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(N, 2)), columns=["a", "y"]).round(3)
     frame.to_csv(tmp_path / "t.csv", index=False)
-    quick = ("fit", "t.csv", "-t", "y", "--max-iter", 1, "--nested", "none", "--force")
+    quick = ("t.csv", "-t", "y", "--max-iter", 1, "--force")
     told = r"Note: 300 rows: about 0\.0025 GB of memory \(of 8 GB free\) and, very roughly, \d+ s; "
-    result = looms(*quick)
+    result = fit(*quick)
     assert result.exit_code == 0, result.stderr
     assert re.search(told, result.stderr)
     assert result.stderr.index("very roughly") < result.stderr.index("Candidate 1")
-    assert "very roughly" not in looms(*quick, "-k", "linear").stderr
-    assert "very roughly" not in looms(*quick, "--rank", 20).stderr
-    grid = looms(
-        *quick[:4], "-k", "linear", "-k", "rbf", "--search", "grid", "--nested", "none", "-f"
-    )
-    assert "of memory (of 8 GB free); --rank auto" in grid.stderr
-    assess = looms("assess", "t.csv", "-t", "y", "--max-iter", 1, "--splits", 2)
+    assert "very roughly" not in fit(*quick, "-c", "linear").stderr
+    assert "very roughly" not in fit(*quick, "--n-landmarks", 20).stderr
+    assess = looms("assess", "t.csv", "-t", "y", "-c", "rbf", "--max-iter", 1, "--splits", 2)
     assert "Note: 270 rows: about 0.002 GB of memory" in assess.stderr
+    monkeypatch.setattr(_request, "LONG", 30.0)
+    assert "very roughly" not in fit(*quick).stderr
+
+
+@pytest.mark.slow
+def test_an_evaluation_is_told_before_it_starts(looms, pets, monkeypatch):
+    monkeypatch.setattr(fit_module, "_TOLD", 0.0)
+    result = looms("fit", pets, "-t", "kind", "-c", "linear")
+    assert result.exit_code == 0, result.stderr
+    told = re.search(r"without the rows of each of up to 10 folds, about \d+ s with", result.stderr)
+    assert told
+    assert told.start() < result.stderr.index("Tuned 10 machines again")

@@ -24,7 +24,7 @@ def gaps(tmp_path):
     return frame
 
 
-@pytest.mark.parametrize("options", [(), ("--rank", 9)])
+@pytest.mark.parametrize("options", [(), ("--n-landmarks", 9)])
 @pytest.mark.parametrize("command", ["fit", "assess"])
 def test_the_error_names_the_option(looms, gaps, one_line, command, options):
     result = looms(command, "t.csv", "-t", "y", *options)
@@ -33,14 +33,14 @@ def test_the_error_names_the_option(looms, gaps, one_line, command, options):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [(), ("--rank", 9)])
+@pytest.mark.parametrize("options", [(), ("--n-landmarks", 9)])
 def test_a_fit_and_a_score_without_them(looms, fit, gaps, one_line, options):
-    fitted = fit("t.csv", "-t", "y", OPTION, "-k", "linear", "-o", "m.skops", *options)
+    fitted = fit("t.csv", "-t", "y", OPTION, "-c", "linear", "-o", "m.skops", *options)
     assert fitted.exit_code == 0, fitted.stderr
     assert "Note: t.csv: 3 rows of 60 left out, because the target 'y' is missing" in fitted.stderr
-    expected = fit("whole.csv", "-t", "y", "-k", "linear", "-o", "w.skops", *options)
+    expected = fit("whole.csv", "-t", "y", "-c", "linear", "-o", "w.skops", *options)
     assert "left out" not in expected.stderr
-    one, other = (load_model(name).model[-1] for name in ("m.skops", "w.skops"))
+    one, other = (load_model(name).model for name in ("m.skops", "w.skops"))
     np.testing.assert_array_equal(one.held_out_.outputs, other.held_out_.outputs)
     one_line(looms("score", "m.skops", "t.csv"), 2, f"Or leave them out by {OPTION}.")
     scored = looms("score", "m.skops", "t.csv", OPTION, "--json")
@@ -53,7 +53,7 @@ def test_a_fit_and_a_score_without_them(looms, fit, gaps, one_line, options):
 
 @pytest.mark.slow
 def test_rows_keep_their_numbers(looms, fit, gaps, tmp_path, one_line):
-    result = fit("t.csv", "-t", "y", OPTION, "--json", "-k", "linear")
+    result = fit("t.csv", "-t", "y", OPTION, "--json", "-c", "linear")
     names = {int(row["name"]) for row in json.loads(result.stdout)["samples"]["rows"]}
     assert not names & {3, 17, 18}
     assert max(names) > 57 or len(names) < 57

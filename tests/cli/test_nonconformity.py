@@ -11,7 +11,7 @@ OURS = ("--target", "kind", "--machine", "nonconformity")
 
 
 @pytest.mark.slow
-def test_fit_show_predict_score(looms, pets, figures):
+def test_fit_show_predict_score(looms, fit, pets, figures):
     fitted = looms("fit", pets, *OURS, "-o", "m.skops")
     assert fitted.exit_code == 0, fitted.stderr
     assert "choice, made for each row by the others" in fitted.stderr
@@ -48,18 +48,18 @@ def test_fit_show_predict_score(looms, pets, figures):
         (("--certify",), "--certify is not for --machine nonconformity"),
     ],
 )
-def test_what_does_not_apply_is_refused_by_name(looms, pets, one_line, options, text):
+def test_what_does_not_apply_is_refused_by_name(looms, fit, pets, one_line, options, text):
     one_line(looms("fit", pets, *OURS, *options), 2, text)
 
 
 @pytest.mark.slow
-def test_other_tables_are_refused_by_name(looms, pets, one_line, tmp_path):
+def test_other_tables_are_refused_by_name(looms, fit, pets, one_line, tmp_path):
     (tmp_path / "s.svm").write_text("1 1:1 3:2\n-1 2:1\n" * 6)
     one_line(looms("fit", "s.svm", *OURS[2:]), 2, "--machine nonconformity is for dense tables")
     (tmp_path / "n.csv").write_text("a,b\n" + "".join(f"{k % 5},{k / 7}\n" for k in range(30)))
     one_line(looms("fit", "n.csv", "-t", "b", *OURS[2:]), 2, "is for classification")
     assert looms("fit", pets, *OURS, "-o", "m.skops").exit_code == 0
-    result = looms("diagnose", pets, "--model", "m.skops")
+    result = looms("diagnose", "m.skops", "--data", pets)
     one_line(result, 2, "has neither decision_function nor predict_proba, so it has no")
     one_line(looms("predict", "m.skops", pets, "--coverage", 2), 2, "between 0 and 1")
     one_line(looms("predict", "m.skops", "s.svm"), 2, "fitted to tables with named columns")

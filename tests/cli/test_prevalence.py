@@ -14,7 +14,7 @@ from looms.model_files import load_model
 def fitted(looms, data_folder):
     """A model of haberman.csv, classes 1 and 2."""
     file = data_folder / "haberman.csv"
-    result = looms("fit", file, "-t", "target", "-k", "linear", "--nested", "none", "-o", "m.skops")
+    result = looms("fit", file, "-t", "target", "-c", "linear", "--no-evaluate", "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
     return file
 
@@ -22,7 +22,7 @@ def fitted(looms, data_folder):
 @pytest.mark.slow
 def test_probabilities_and_predictions_are_those_of_the_prevalence(looms, fitted):
     machine = load_model("m.skops").model
-    rare = str(machine[-1].classes_[1])
+    rare = str(machine.classes_[1])
     result = looms(
         "predict",
         "m.skops",
@@ -37,7 +37,7 @@ def test_probabilities_and_predictions_are_those_of_the_prevalence(looms, fitted
     assert result.exit_code == 0, result.stderr
     assert "--coverage holds for the shares of the fit" in result.stderr
     written = pd.read_csv(io.StringIO(result.stdout))
-    model = PrevalenceClassifier(machine, {machine[-1].classes_[1]: 0.02})
+    model = PrevalenceClassifier(machine, {machine.classes_[1]: 0.02})
     X = pd.read_csv(fitted)
     np.testing.assert_allclose(written[f"probability_{rare}"], model.predict_proba(X)[:, 1])
     np.testing.assert_allclose(written[f"decision_{rare}"], model.decision_function(X))
@@ -57,7 +57,7 @@ def test_prevalences_that_are_none_are_refused(looms, fitted, one_line):
 
 @pytest.mark.slow
 def test_it_is_for_models_with_probabilities(looms, data_folder, one_line):
-    common = ("-t", "target", "-k", "linear", "--nested", "none")
+    common = ("-t", "target", "-c", "linear", "--no-evaluate")
     haberman, yacht = data_folder / "haberman.csv", data_folder / "yacht.csv"
     looms("fit", haberman, *common, "--calibration", "none", "-o", "classes.skops")
     looms("fit", yacht, *common, "-o", "numbers.skops")

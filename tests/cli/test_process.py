@@ -42,7 +42,17 @@ def run(*arguments, code=RUN, **options):
 def test_help_and_version():
     result = run("--help")
     assert result.returncode == 0
-    for name in ("fit", "predict", "score", "assess", "show", "demo"):
+    for name in (
+        "fit",
+        "predict",
+        "score",
+        "assess",
+        "compare",
+        "diagnose",
+        "show",
+        "export",
+        "demo",
+    ):
         assert f" {name} " in result.stdout
     assert "Usage: looms" in result.stdout
     result = run("--version")
@@ -105,7 +115,7 @@ def test_interrupt(tmp_path):
     table = np.column_stack([rng.normal(size=(1500, 20)), rng.integers(2, size=1500)])
     header = ",".join([*(f"x{j}" for j in range(20)), "y"])
     np.savetxt(tmp_path / "t.csv", table, delimiter=",", header=header, comments="")
-    arguments = command("fit", "t.csv", "-t", "y", "-k", "ard", "-k", "ard", "-k", "ard")
+    arguments = command("fit", "t.csv", "-t", "y", "-c", "ard", "-c", "ard", "-c", "ard")
     with subprocess.Popen(
         arguments,
         cwd=tmp_path,
@@ -131,7 +141,7 @@ def test_interrupt_of_an_assessment(tmp_path):
     rng = np.random.default_rng(0)
     table = np.column_stack([rng.normal(size=(60, 3)), rng.integers(2, size=60)])
     np.savetxt(tmp_path / "t.csv", table, delimiter=",", header="a,b,c,y", comments="")
-    arguments = ("assess", "t.csv", "-t", "y", "-k", "linear", "-n", 2000, "--jobs", 2)
+    arguments = ("assess", "t.csv", "-t", "y", "-c", "linear", "-n", 2000, "--jobs", 2)
     with subprocess.Popen(
         command(*arguments, "--store", "kept"),
         cwd=tmp_path,
@@ -159,7 +169,7 @@ def test_interrupt_of_an_assessment(tmp_path):
 def model(fit, tmp_path):
     """A model of looms fit, made in this process."""
     (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{i / 7},{i % 2}\n" for i in range(30)))
-    assert fit("t.csv", "-t", "y", "-k", "linear").exit_code == 0
+    assert fit("t.csv", "-t", "y", "-c", "linear").exit_code == 0
     return "t.looms.skops"
 
 
@@ -197,8 +207,8 @@ def code_here(monkeypatch, output, *arguments):
 def test_files_are_written_though_the_reader_had_enough(tmp_path, monkeypatch, command_of_files):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{i / 7},{i % 2}\n" for i in range(60)))
-    arguments = ["t.csv", "-t", "y", "-k", "linear", "--report", "page.html", "--json"]
-    arguments += {"fit": ["--nested", "none"], "assess": ["--splits", "2", "-o", "splits.csv"]}[
+    arguments = ["t.csv", "-t", "y", "-c", "linear", "--report", "page.html", "--json"]
+    arguments += {"fit": ["--no-evaluate"], "assess": ["--splits", "2", "-o", "splits.csv"]}[
         command_of_files
     ]
     reader, writer = os.pipe()

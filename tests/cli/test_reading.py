@@ -23,7 +23,7 @@ def euro(tmp_path):
 
 @pytest.mark.slow
 def test_other_writings_give_the_same_predictions(looms, fit, euro):
-    result = fit("euro.csv", "-t", "Blutdruck", "-k", "linear", "-o", "m.skops")
+    result = fit("euro.csv", "-t", "Blutdruck", "-c", "linear", "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
     assert (
         'Note: euro.csv: read with separator ";", decimal ",", encoding cp1252\n' in result.stderr
@@ -40,15 +40,15 @@ def test_other_writings_give_the_same_predictions(looms, fit, euro):
 @pytest.mark.parametrize(
     "command",
     [
-        ("fit", "tilde.csv", "-t", "Ort", "-k", "linear", "-o", "n.skops"),
-        ("assess", "tilde.csv", "-t", "Ort", "-k", "linear", "-n", 2),
-        ("diagnose", "tilde.csv", "-t", "Ort", "-b", 0, "--C", 1, "--gamma", 1),
+        ("fit", "tilde.csv", "-t", "Ort", "-c", "linear", "-o", "n.skops"),
+        ("assess", "tilde.csv", "-t", "Ort", "-c", "linear", "-n", 2),
+        ("diagnose", "m.skops", "--data", "tilde.csv", "-b", 0),
         ("predict", "m.skops", "tilde.csv"),
         ("score", "m.skops", "tilde.csv"),
     ],
 )
 def test_every_command_takes_the_options(looms, fit, euro, command):
-    fit("plain.csv", "-t", "Ort", "-k", "linear", "-o", "m.skops")
+    fit("plain.csv", "-t", "Ort", "-c", "linear", "-o", "m.skops")
     options = ("--sep", "~", "--decimal", ",", "--encoding", "cp1252")
     assert looms(*command).exit_code == 2
     result = looms(*command, *options)
@@ -62,7 +62,7 @@ def test_a_sheet_by_name_and_by_number(looms, euro):
     with pd.ExcelWriter("book.xlsx") as book:
         euro.to_excel(book, sheet_name="patients", index=False)
         pd.DataFrame({"a": [1]}).to_excel(book, sheet_name="legend", index=False)
-    arguments = ("fit", "book.xlsx", "-t", "Blutdruck", "-k", "linear", "-f")
+    arguments = ("fit", "book.xlsx", "-t", "Blutdruck", "-c", "linear", "-f")
     result = looms(*arguments)
     assert result.exit_code == 2
     assert "2 sheets have data: 'patients', 'legend'. Choose one by --sheet" in result.stderr
@@ -73,7 +73,7 @@ def test_a_sheet_by_name_and_by_number(looms, euro):
 @pytest.mark.slow
 def test_a_separator_is_one_character(looms, euro, one_line):
     euro.to_csv("tabs.txt", sep="\t", index=False)
-    arguments = ("fit", "tabs.txt", "--format", "csv", "-t", "Blutdruck", "-k", "linear")
+    arguments = ("fit", "tabs.txt", "--format", "csv", "-t", "Blutdruck", "-c", "linear")
     one_line(looms(*arguments, "--sep", "::"), 2, "--sep :: is not one character")
     assert looms(*arguments, "--sep", "tab").exit_code == 0
 
@@ -82,7 +82,7 @@ def test_a_separator_is_one_character(looms, euro, one_line):
 def test_numbers_that_stay_text_are_no_classes(looms, euro, one_line):
     thousands = (euro["Blutdruck"] * 1000).map("{:,.0f}".format)
     euro.assign(Blutdruck=thousands).to_csv("thousands.csv", index=False)
-    arguments = ("fit", "thousands.csv", "-t", "Blutdruck", "-k", "linear")
+    arguments = ("fit", "thousands.csv", "-t", "Blutdruck", "-c", "linear")
     result = looms(*arguments)
     one_line(result, 2, f"not clear: {thousands[0]!r} in data row 1; choose the mark by --decimal")
     assert "column 'Blutdruck' is read as text" in result.stderr

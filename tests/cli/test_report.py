@@ -81,7 +81,7 @@ def test_the_page_has_the_notes_on_columns_that_the_fit_prints(fit, tmp_path):
     frame["when"] = pd.date_range("2020-01-01", periods=40).strftime("%Y-%m-%d")
     frame["kind"] = np.where(frame.a + rng.normal(size=40) > 0, "x", "y")
     frame.to_csv(tmp_path / "t.csv", index=False)
-    result = fit("t.csv", "-t", "kind", "-k", "linear", "-o", "m.skops", "--report", "r.html")
+    result = fit("t.csv", "-t", "kind", "-c", "linear", "-o", "m.skops", "--report", "r.html")
     assert result.exit_code == 0, result.stderr
     page = html.unescape((tmp_path / "r.html").read_text(encoding="utf-8"))
     notes = [line.removeprefix("Note: ") for line in result.stderr.splitlines()]

@@ -1,7 +1,10 @@
-"""From options to the estimator, without a fit; what is refused before any file is read."""
+"""From options to the model: one table of names, and what is refused before any file is read."""
 
 from dataclasses import fields
+from inspect import signature
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from looms import (
@@ -10,134 +13,185 @@ from looms import (
     KernelRegressor,
     NonconformityClassifier,
     Search,
-    TransformedTargetRegressorCV,
+    TabularClassifier,
+    TabularRegressor,
 )
 from looms.cli._errors import InputError, in_options
-from looms.cli._request import MachineRequest
-from looms.estimators import CandidatesClassifier
+from looms.cli._names import OF_MODEL, PANEL_OF, PARAMETERS
+from looms.cli._request import ModelRequest
+from looms.datasets import read_table
 from looms.folds import GapKFold
+from looms.model_files import load_model
 from looms.threshold import Cost, Recall
 
+NUMBERS = {"task": "regression"}
 CASES = [
-    ({}, KernelClassifier()),
-    ({"task": "regression"}, KernelRegressor()),
-    ({"machine": "svm"}, SVCCV()),
-    ({"machine": "nonconformity"}, NonconformityClassifier(random_state=0)),
-    ({"random_state": 3}, KernelClassifier(random_state=3)),
-    ({"kernel": ["ard"]}, KernelClassifier("ard")),
-    ({"kernel": ["linear", "rbf"]}, CandidatesClassifier(["linear", "rbf"], combine="best")),
+    ({}, TabularClassifier()),
+    (NUMBERS, TabularRegressor()),
+    ({"seed": 3}, TabularClassifier(random_state=3)),
+    ({"jobs": 2}, TabularClassifier(n_jobs=2)),
+    ({"candidates": ["ard", "rbf"]}, TabularClassifier(["ard", "rbf"])),
+    ({"candidates": ["auto"]}, TabularClassifier()),
+    ({"combine": "best"}, TabularClassifier(combine="best")),
+    ({"threshold": "0.3"}, TabularClassifier(threshold=0.3)),
+    ({"threshold": "recall=0.9"}, TabularClassifier(threshold=Recall(0.9))),
+    ({"calibration": "beta"}, TabularClassifier(calibration="beta")),
+    ({"calibration": "none"}, TabularClassifier(calibration=None)),
+    ({"class_weight": "balanced"}, TabularClassifier(class_weight="balanced")),
+    ({"class_weight": "none"}, TabularClassifier()),
+    ({"positive": "ill"}, TabularClassifier(pos_label="ill")),
+    ({"cv": "10"}, TabularClassifier(cv=10)),
+    (NUMBERS | {"cv": "5x2"}, TabularRegressor(cv="5x2")),
+    ({"target_transform": ["auto"]}, TabularRegressor()),
+    ({"target_transform": ["sqrt", "log"]}, TabularRegressor(target=["sqrt", "log"])),
+    ({"time": "day"}, TabularClassifier(cv=GapKFold(10))),
+    ({"time": "day", "gap": 3, "cv": "4"}, TabularClassifier(cv=GapKFold(4, 3))),
+    ({"groups": "patient", "duplicates": "together", "sample_weight": "w"}, TabularClassifier()),
     (
-        {"criterion": ["hinge", "wmw"]},
-        CandidatesClassifier(
-            [KernelClassifier(k, search=Search(c)) for k in ["rbf"] for c in ["hinge", "wmw"]],
-            combine="best",
+        {"candidates": ["ard"], "criterion": ["hinge", "wmw"], "n_landmarks": "20"},
+        TabularClassifier(
+            [KernelClassifier("ard", n_landmarks=20, search=Search(c)) for c in ("hinge", "wmw")]
         ),
     ),
-    ({"criterion": ["ber"], "machine": "svm"}, SVCCV(criterion="ber")),
-    ({"optimizer": "scg"}, KernelClassifier(search=Search(optimizer="scg"))),
-    ({"threshold": "0"}, KernelClassifier(calibration=None)),
-    ({"threshold": "recall=0.9"}, KernelClassifier(threshold=Recall(0.9))),
-    ({"threshold": "cost=1:5", "machine": "svm"}, SVCCV(threshold=Cost(1.0, 5.0))),
-    ({"calibration": "beta"}, KernelClassifier(calibration="beta")),
-    ({"calibration": "none"}, KernelClassifier(calibration=None)),
-    ({"calibration": "none", "machine": "svm"}, SVCCV(probability=None)),
-    ({"calibration": "sigmoid", "machine": "svm"}, SVCCV(probability="loo")),
-    ({"weight": "balanced"}, KernelClassifier(class_weight="balanced")),
-    ({"weight": "balanced", "machine": "svm"}, SVCCV(class_weight="balanced")),
-    ({"weight": "none"}, KernelClassifier()),
-    ({"max_iter": 7}, KernelClassifier(search=Search(max_iter=7))),
-    ({"prior": True}, KernelClassifier(search=Search(prior=True))),
-    ({"copies": "together"}, KernelClassifier()),
-    ({"cv": "10"}, KernelClassifier(cv=10)),
-    ({"cv": "5x2", "task": "regression"}, KernelRegressor(cv="5x2")),
-    ({"cv": "4", "machine": "svm"}, SVCCV(cv=4)),
-    ({"cv": "5x2", "machine": "nonconformity"}, NonconformityClassifier(validation="5x2")),
-    ({"combine": "stack"}, CandidatesClassifier(["rbf"])),
-    ({"search": "grid"}, KernelClassifier(search=Search(method="grid"))),
-    ({"search": "grid", "machine": "svm"}, SVCCV(search="grid")),
-    ({"nested": "folds"}, KernelClassifier()),
-    ({"nested": "none", "machine": "svm"}, SVCCV()),
-    ({"rank": "20"}, KernelClassifier(n_landmarks=20)),
-    ({"rank": "auto"}, KernelClassifier(n_landmarks="auto")),
-    ({"rank": "20", "kernel": ["auto"]}, CandidatesClassifier()),
     (
-        {"rank": "20", "search": "grid"},
-        KernelClassifier(n_landmarks=20, search=Search(method="grid")),
-    ),
-    ({"rank": "20", "nested": "folds"}, KernelClassifier(n_landmarks=20)),
-    ({"rank": "20", "cv": "5x2"}, KernelClassifier(n_landmarks=20, cv="5x2")),
-    ({"rank": "20", "copies": "together"}, KernelClassifier(n_landmarks=20)),
-    (
-        {"task": "regression", "target_transform": ["auto"], "nested": "none", "cv": "5"},
-        TransformedTargetRegressorCV(KernelRegressor(cv=5)),
+        {"candidates": ["rbf"], "optimizer": "scg", "max_iter": 7, "prior": True},
+        TabularClassifier(
+            [KernelClassifier(search=Search(optimizer="scg", max_iter=7, prior=True))]
+        ),
     ),
     (
-        {"task": "regression", "target_transform": ["sqrt", "log"]},
-        TransformedTargetRegressorCV(KernelRegressor(), ["sqrt", "log"]),
+        NUMBERS | {"candidates": ["rbf"], "search": "grid", "n_landmarks": "none"},
+        TabularRegressor([KernelRegressor(n_landmarks=None, search=Search(method="grid"))]),
     ),
-    ({"time": "day"}, KernelClassifier(cv=GapKFold(10))),
-    ({"time": "day", "machine": "svm"}, SVCCV(cv=GapKFold(10))),
-    ({"time": "day", "gap": 3, "cv": "4"}, KernelClassifier(cv=GapKFold(4, 3))),
-    ({"time": "day", "nested": "folds"}, KernelClassifier(cv=GapKFold(10))),
-    ({"time": "day", "kernel": ["auto"]}, CandidatesClassifier(cv=GapKFold(10))),
-    ({"time": "day", "combine": "stack"}, CandidatesClassifier(["rbf"], cv=GapKFold(10))),
+]
+SVM = {"machine": "svm"}
+OTHERS = [
+    (SVM, SVCCV()),
+    (SVM | {"candidates": ["linear"], "criterion": ["ber"]}, SVCCV("linear", "ber")),
+    (SVM | {"threshold": "cost=1:5"}, SVCCV(threshold=Cost(1.0, 5.0))),
+    (SVM | {"calibration": "none"}, SVCCV(probability=None)),
+    (SVM | {"calibration": "sigmoid"}, SVCCV(probability="loo")),
+    (SVM | {"class_weight": "balanced", "jobs": 2}, SVCCV(class_weight="balanced", n_jobs=2)),
+    (SVM | {"cv": "4", "search": "grid"}, SVCCV(cv=4, search="grid")),
+    (SVM | {"time": "day"}, SVCCV(cv=GapKFold(10))),
+    ({"machine": "nonconformity"}, NonconformityClassifier(random_state=0)),
+    (
+        {"machine": "nonconformity", "cv": "5x2"},
+        NonconformityClassifier(validation="5x2", random_state=0),
+    ),
 ]
 
 
-@pytest.mark.parametrize(("options", "expected"), CASES)
-def test_options_make_the_estimator(options, expected):
-    estimator = MachineRequest(**options).estimator(options.get("task") != "regression")
-    assert type(estimator) is type(expected)
-    wanted = expected.get_params(deep=False)
-    if "random_state" in wanted:
-        wanted["random_state"] = options.get("random_state", 0)
-    assert repr(estimator.get_params(deep=False)) == repr(wanted)  # splitters have no equality
+def model_of(options):
+    numbers = options.get("task") == "regression" or "target_transform" in options
+    return ModelRequest(**options).model(not numbers)
 
 
-def test_every_option_is_among_the_cases():
-    options = {field.name for field in fields(MachineRequest)}
-    assert {name for case, _ in CASES for name in case} == options - {"groups"}
+@pytest.mark.parametrize(("options", "expected"), CASES + OTHERS)
+def test_options_make_the_model(options, expected):
+    model = model_of(options)
+    model = model[-1] if "machine" in options else model
+    assert type(model) is type(expected)
+    assert repr(model.get_params()) == repr(expected.get_params())  # splitters have no equality
+
+
+def test_every_option_is_among_the_cases_and_in_a_part_of_the_help():
+    options = {field.name for field in fields(ModelRequest)}
+    assert {name for case, _ in CASES + OTHERS for name in case} == options
+    assert options <= PANEL_OF.keys()
+
+
+def test_every_parameter_of_the_models_has_its_option():
+    parameters = signature(TabularClassifier).parameters.keys()
+    parameters |= signature(TabularRegressor).parameters.keys()
+    of_python = {"preprocess", "verbose"}
+    assert parameters - of_python == {PARAMETERS.get(name, name) for name in OF_MODEL}
 
 
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"kernel": ["rfb"]}, "Unknown --kernel 'rfb'; known are linear"),
-        ({"kernel": ["precomputed"]}, "--kernel precomputed is for Python"),
-        ({"kernel": ["auto", "rbf"]}, "'auto' works only with --machine lssvm, and not in a list"),
-        ({"kernel": ["auto"], "machine": "svm"}, "'auto' works only with --machine lssvm"),
+        ({"candidates": ["rfb"]}, "Unknown --candidates 'rfb'; known are linear"),
+        ({"candidates": ["precomputed"]}, "--candidates precomputed is for Python"),
         ({"criterion": ["loss"]}, "Unknown --criterion 'loss'; known are press"),
-        ({"criterion": ["loss"], "machine": "svm"}, "'loss'; known are log_likelihood, error, ber"),
-        ({"criterion": ["wmw"], "task": "regression"}, "judges classes; for regression use"),
-        ({"criterion": ["ber", "error"], "machine": "svm"}, "svm takes only one --criterion"),
-        ({"criterion": ["press", "wmw"], "search": "grid"}, "--search grid compares its candidat"),
-        ({"prior": True, "search": "grid"}, "give one criterion and no --prior"),
-        ({"search": "gradient", "machine": "svm"}, "--search must be 'pattern' or 'grid'"),
+        (SVM | {"criterion": ["loss"]}, "'loss'; known are log_likelihood, error, ber"),
+        (NUMBERS | {"criterion": ["wmw"]}, "judges classes; for regression use"),
+        (SVM | {"criterion": ["ber", "error"]}, "svm takes only one --criterion"),
+        (SVM | {"candidates": ["rbf", "linear"]}, "svm takes only one --candidates"),
+        ({"prior": True, "search": "grid"}, "--search grid compares its points without a prior"),
+        (SVM | {"search": "gradient"}, "--search must be 'pattern' or 'grid'"),
         ({"search": "pattern"}, "Unknown --search 'pattern'; known are gradient, grid"),
-        ({"machine": "svm", "task": "regression"}, "--machine svm is for classification"),
-        ({"threshold": "0", "task": "regression"}, "--threshold is for classification, but this"),
-        ({"weight": "none", "task": "regression"}, "--weight is for classification, but this"),
-        ({"optimizer": "scg", "machine": "svm"}, "--optimizer is for --machine lssvm, not for svm"),
-        ({"max_iter": 3, "machine": "svm"}, "--max-iter is for --machine lssvm, not for svm"),
-        ({"copies": "together", "machine": "svm"}, "--copies is for --machine lssvm, not for svm"),
-        ({"combine": "best", "machine": "svm"}, "--combine is for --machine lssvm, not for svm"),
-        ({"rank": "9", "machine": "svm"}, "--rank is for --machine lssvm, not for svm"),
-        ({"calibration": "beta", "machine": "svm"}, "svm has sigmoid or none"),
-        ({"weight": "none", "machine": "nonconformity"}, "is for --machine lssvm or svm, not for"),
-        ({"groups": "a", "machine": "nonconformity"}, "--groups is for --machine lssvm or svm"),
-        ({"time": "a", "machine": "nonconformity"}, "--time is for --machine lssvm or svm"),
-        ({"rank": "0"}, "--rank must be a positive integer, 'auto' or None, got 0"),
-        ({"rank": "many"}, "--rank must be a positive integer, 'auto' or None, got 'many'"),
+        (SVM | NUMBERS, "--machine svm is for classification"),
+        (NUMBERS | {"threshold": "0.3"}, "--threshold is for classification, but this"),
+        (NUMBERS | {"class_weight": "none"}, "--class-weight is for classification, but this"),
+        (NUMBERS | {"positive": "a"}, "--positive is for classification, but this"),
+        (
+            {"task": "classification", "target_transform": ["log"]},
+            "--target-transform is for regression, but this",
+        ),
+        (SVM | {"optimizer": "scg"}, "--optimizer is for --machine kernel, not for svm"),
+        (SVM | {"max_iter": 3}, "--max-iter is for --machine kernel, not for svm"),
+        (SVM | {"combine": "best"}, "--combine is for --machine kernel, not for svm"),
+        (SVM | {"n_landmarks": "9"}, "--n-landmarks is for --machine kernel, not for svm"),
+        (SVM | {"calibration": "beta"}, "--calibration beta is not for svm"),
+        ({"class_weight": "none", "machine": "nonconformity"}, "is for --machine kernel"),
+        ({"groups": "a", "machine": "nonconformity"}, "--groups is for --machine kernel"),
+        ({"time": "a", "machine": "nonconformity"}, "--time is for --machine kernel"),
+        ({"duplicates": "together", "machine": "nonconformity"}, "--duplicates is not for"),
+        ({"n_landmarks": "0"}, "--n-landmarks must be a positive integer"),
+        ({"n_landmarks": "many"}, "--n-landmarks must be a positive integer"),
         ({"gap": 3}, "--gap goes with --time"),
         ({"time": "day", "groups": "day"}, "--groups and --time are both day"),
     ],
 )
 def test_what_no_rows_could_mend_is_refused_by_its_option(options, text):
     with pytest.raises(InputError) as refused:
-        MachineRequest(**options)
+        ModelRequest(**options)
     assert text in in_options(f"Error: {refused.value}")
 
 
-@pytest.mark.parametrize("command", ["fit", "assess"])
+@pytest.mark.parametrize("command", ["fit", "assess", "compare"])
 def test_it_is_refused_before_the_file_is_read(looms, command, one_line):
-    one_line(looms(command, "nowhere.csv", "-k", "rfb"), 2, "Unknown --kernel 'rfb'")
+    one_line(looms(command, "nowhere.csv", "-c", "rfb"), 2, "Unknown --candidates 'rfb'")
+
+
+@pytest.fixture
+def clinic(tmp_path):
+    """A table with numbers, text, gaps and dates, classes and numbers to predict, and groups."""
+    rng = np.random.default_rng(0)
+    n = 90
+    frame = pd.DataFrame(
+        {
+            "crp": np.where(rng.random(n) < 0.1, np.nan, rng.gamma(2.0, size=n)).round(2),
+            "ward": rng.choice(["north", "south", "west"], n),
+            "when": pd.Timestamp("2021-03-01") + pd.to_timedelta(rng.integers(0, 300, n), unit="D"),
+            "patient": [f"p{k}" for k in rng.permutation(np.arange(n) // 2)],
+        }
+    )
+    days = np.exp(0.4 * frame["crp"].fillna(1.0) + 0.5 * rng.normal(size=n)).round(3)
+    ill = np.where(days + (frame["ward"] == "north") > 2.5, "yes", "no")
+    frame.assign(days=days, ill=ill).to_csv(tmp_path / "clinic.csv", index=False)
+    return tmp_path / "clinic.csv"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize(
+    ("target", "other", "kind"),
+    [("ill", "days", TabularClassifier), ("days", "ill", TabularRegressor)],
+)
+def test_the_command_line_has_the_scores_of_python(looms, clinic, target, other, kind, grouped):
+    options = ("--groups", "patient") if grouped else ()
+    result = looms("fit", clinic, "-t", target, "--drop", other, *options, "-o", "m.skops")
+    assert result.exit_code == 0, result.stderr
+    table = read_table(clinic, target)
+    X, groups = table.X.drop(columns=other), table.X["patient"]
+    X = X.drop(columns="patient") if grouped else X
+    model = kind().fit(X, table.y, groups=groups if grouped else None)
+    expected, saved = model.evaluate(), load_model("m.skops").model
+    assert type(saved) is kind
+    assert saved.get_params() == model.get_params()
+    assert not expected.optimistic
+    assert dict(saved._nested_scores) == pytest.approx(dict(expected), rel=0, abs=1e-12)
+    assert expected.kind in result.stdout
+    np.testing.assert_array_equal(saved.predict(X), model.predict(X))

@@ -129,9 +129,3 @@ def test_columns_without_names_must_be_as_many(looms, one_line):
     one_line(
         looms("predict", "m.skops", "t.csv"), 2, "fitted to 2 columns without names, and there"
     )
-
-
-def test_diagnose_refits_models_of_looms_fit_only(looms, one_line):
-    save_model("m.skops", fitted("scaler")[0], TARGET)
-    FRAME.assign(y=LABELS).to_csv("t.csv", index=False)
-    one_line(looms("diagnose", "t.csv", "--model", "m.skops"), 2, "take files of looms fit")

@@ -18,7 +18,7 @@ def test_svmlight_end_to_end(looms, fit, figures, one_line):
     y = np.where(X[:, [3]].toarray().ravel() + X[:, [7]].toarray().ravel() > 0.05, 1, -1)
     dump_svmlight_file(X, y, "t.svm")
     dump_svmlight_file(X[:, :20], y, "narrow.svm")
-    assert fit("t.svm", "-k", "linear").exit_code == 0
+    assert fit("t.svm", "-c", "linear").exit_code == 0
     assert load_model("t.looms.skops").metadata["columns"] is None
     result = looms("score", "t.looms.skops", "t.svm")
     assert figures(result.stdout.partition("Confusion")[0])[0] < 0.3
@@ -64,7 +64,7 @@ def test_a_large_index_costs_no_memory(looms, fit):
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + 2**30, hard))
     try:
-        result = fit("t.svm", "-k", "linear", "-o", "m")
+        result = fit("t.svm", "-c", "linear", "-o", "m")
         assert result.exit_code == 0, result.stderr
         result = looms("predict", "m", "t.svm")
         assert result.exit_code == 0, result.stderr

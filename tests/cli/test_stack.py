@@ -24,14 +24,14 @@ def table(tmp_path_factory):
     return path
 
 
-STACK = ("-k", "linear", "-k", "rbf", "--combine", "stack", "-o", "m.skops")
+STACK = ("-c", "linear", "-c", "rbf", "--target-transform", "none", "-o", "m.skops")
 
 
 @pytest.mark.slow
 def test_a_stack_is_shown_with_its_weights_and_predicts(looms, fit, table):
     result = fit(table, "-t", "y", "--drop", "high", *STACK, "--report", "r.html")
     assert result.exit_code == 0, result.stderr
-    machine = load_model("m.skops").model[-1]
+    machine = load_model("m.skops").model
     assert len(machine.members_) == 2
     for each in (result, looms("show", "m.skops")):
         assert re.search(r"5-fold RMSE +weight", each.stdout)
@@ -44,7 +44,7 @@ def test_a_stack_is_shown_with_its_weights_and_predicts(looms, fit, table):
     if find_spec("sklearn.callback"):  # what tells of progress came with scikit-learn 1.9
         assert "Tuned 10 machines again, each without an outer fold" in result.stderr  # 2 × 5
     assert looms("score", "m.skops", table).exit_code == 0
-    X = load_model("m.skops").model[:-1].transform(pd.read_csv(table))
+    X = pd.read_csv(table)
     for method in ("plus", "scaled"):
         options = ("--coverage", "0.8", "--method", method, "--digits", 17)
         predicted = looms("predict", "m.skops", table, *options)

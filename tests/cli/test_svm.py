@@ -14,8 +14,8 @@ SVM = ("--target", "kind", "--machine", "svm")
 
 
 @pytest.mark.slow
-def test_fit_show_predict_score(looms, pets, figures):
-    fitted = looms("fit", pets, *SVM, "-o", "m.skops")
+def test_fit_show_predict_score(looms, fit, pets, figures):
+    fitted = fit(pets, *SVM, "-o", "m.skops")
     assert fitted.exit_code == 0, fitted.stderr
     assert "leave-one-out chose this machine" in fitted.stderr
     machine = load_model("m.skops").model[-1]
@@ -34,12 +34,12 @@ def test_fit_show_predict_score(looms, pets, figures):
 
 
 @pytest.mark.slow
-def test_groups_and_folds_reach_the_figures(looms, pets, figures, tmp_path):
+def test_groups_and_folds_reach_the_figures(looms, fit, pets, figures, tmp_path):
     table = pd.read_csv(pets)
     table["litter"] = [f"l{k // 3}" for k in range(len(table))]
     table.to_csv(tmp_path / "litters.csv", index=False)
-    options = ("-k", "linear", "--groups", "litter", "--cv", "4")
-    result = looms("fit", "litters.csv", *SVM, *options, "-o", "m.skops")
+    options = ("-c", "linear", "--groups", "litter", "--cv", "4")
+    result = fit("litters.csv", *SVM, *options, "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
     saved = load_model("m.skops")
     machine = saved.model[-1]
@@ -54,14 +54,14 @@ def test_groups_and_folds_reach_the_figures(looms, pets, figures, tmp_path):
     )
 
 
-def test_a_kernel_of_many_scales_is_refused_by_the_estimator(looms, pets, one_line):
-    text = "without gradient takes 2 at most: hold some by bounds='fixed', or use --machine lssvm"
-    one_line(looms("fit", pets, *SVM, "-k", "ard"), 2, text)
+def test_a_kernel_of_many_scales_is_refused_by_the_estimator(looms, fit, pets, one_line):
+    text = "without gradient takes 2 at most: hold some by bounds='fixed', or use --machine kernel"
+    one_line(fit(pets, *SVM, "-c", "ard"), 2, text)
 
 
 @pytest.mark.slow
-def test_page_and_json_show_the_machine(looms, pets):
-    result = looms("fit", pets, *SVM, "-o", "m.skops", "--report", "page.html", "--json")
+def test_page_and_json_show_the_machine(looms, fit, pets):
+    result = fit(pets, *SVM, "-o", "m.skops", "--report", "page.html", "--json")
     assert result.exit_code == 0, result.stderr
     told, machine = json.loads(result.stdout), load_model("m.skops").model[-1]
     assert told["chosen"]["C"] == machine.C_
@@ -74,7 +74,7 @@ def test_page_and_json_show_the_machine(looms, pets):
 
 
 @pytest.mark.slow
-def test_the_log_likelihood_is_shown_as_the_deviance_that_is_minimized(looms, pets):
-    result = looms("fit", pets, "-t", "kind", "-m", "svm", "-k", "linear")
+def test_the_log_likelihood_is_shown_as_the_deviance_that_is_minimized(looms, fit, pets):
+    result = fit(pets, "-t", "kind", "-m", "svm", "-c", "linear")
     assert "deviance" in result.stdout
     assert "log_likelihood" not in result.stdout

@@ -8,6 +8,7 @@ from sklearn.metrics import f1_score, fbeta_score, matthews_corrcoef
 from looms import KernelClassifier
 from looms.cli._errors import InputError
 from looms.cli._figures import show_tried
+from looms.cli._model import last_of
 from looms.cli._request import FORMS, threshold_of
 from looms.estimators import CandidatesClassifier
 from looms.model_files import load_model, save_model
@@ -18,9 +19,9 @@ from looms.threshold import Cost, FBeta, Precision, Recall
 @pytest.mark.parametrize(
     ("text", "rule"),
     [
-        (None, None),
-        ("0", 0.0),
-        ("ber", "ber"),
+        ("0.3", 0.3),
+        (".5", 0.5),
+        ("balanced", "balanced"),
         ("f1", "f1"),
         ("recall=0.9", Recall(0.9)),
         ("recall=1", Recall(1.0)),
@@ -36,9 +37,20 @@ def test_forms(text, rule):
 @pytest.mark.parametrize(
     "text",
     [
-        *("", "1", "F1", "0.0", "recall", "recall=", "recall=90%", "recall=0.9 ", "recall = 0.9"),
+        *(
+            "",
+            "1",
+            "0",
+            "F1",
+            "0.0",
+            "recall",
+            "recall=",
+            "recall=90%",
+            "recall=0.9 ",
+            "recall = 0.9",
+        ),
         *("recall=nan", "recall=1e-1", "cost=1", "cost=1:", "cost=1/5", "cost=-1:5", "cost=1:5:2"),
-        *("accuracy=0.9", "f1=2", "ber=0", "recall=0.9\n", "recall=\u0669"),
+        *("accuracy=0.9", "f1=2", "balanced=0", "recall=0.9\n", "recall=\u0669"),
     ],
 )
 def test_other_forms_are_refused_with_those_there_are(text):
@@ -61,7 +73,7 @@ def test_numbers_out_of_range(text, said):
 
 
 LOSSES = {
-    **{None: "BER", 0.0: "BER", "ber": "BER", "f1": "1 - F1", FBeta(2.0): "1 - F2"},
+    **{0.5: "BER", "balanced": "BER", "f1": "1 - F1", FBeta(2.0): "1 - F2"},
     **{Recall(0.95): "1 - precision", Precision(0.6): "1 - recall"},
     **{Cost(1.0, 5.0): "cost", matthews_corrcoef: "loss"},
 }
@@ -83,17 +95,18 @@ def test_candidates_are_compared_by_the_loss_of_the_rule(rule, capsys):
 @pytest.mark.parametrize(
     ("machine", "text"),
     [
-        ("lssvm", "f1"),
+        ("kernel", "f1"),
         ("svm", "cost=1:5"),
     ],
 )
 @pytest.mark.filterwarnings("ignore::looms.BoundWarning")
 def test_rules_reach_the_estimator_and_its_file(looms, fit, data_folder, text, machine):
     file = data_folder / "haberman.csv"
-    options = ("-t", "target", "-m", machine, "-k", "linear", "--threshold", text)
+    options = ("-t", "target", "-m", machine, "-c", "linear", "--threshold", text)
     result = fit(file, *options, "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
-    fitted = load_model("m.skops").model[-1]
+    saved = load_model("m.skops").model
+    fitted = last_of(saved)
     assert fitted.threshold == threshold_of(text)
     assert f"threshold = {fitted.threshold_:.4g}" in result.stdout
     assert fitted.threshold_ != 0
@@ -106,11 +119,11 @@ def test_rules_reach_the_estimator_and_its_file(looms, fit, data_folder, text, m
         f"at threshold {text} (positive: {fitted.classes_[1]}): {first.get(text, '')}"
         f"recall {recall:.4f}, precision {precision:.4f}" in result.stdout
     )
-    if machine == "lssvm":
+    if machine == "kernel":
         assert f"LOO {LOSSES[fitted.threshold]} " in result.stdout
 
 
-@pytest.mark.parametrize("rule", [Cost(1.0, 5.0, -2.0, 0.5), FBeta(2.0), "f1", -0.5], ids=str)
+@pytest.mark.parametrize("rule", [Cost(1.0, 5.0, -2.0, 0.5), FBeta(2.0), "f1", 0.3], ids=str)
 def test_figures_of_a_rule_from_python(looms, rule):
     rng = np.random.default_rng(0)
     y = np.arange(40) % 3 > 0
@@ -123,14 +136,14 @@ def test_figures_of_a_rule_from_python(looms, rule):
     cost = np.mean(np.where(y, np.where(taken, -2.0, 5.0), np.where(taken, 1.0, 0.5)))
     beta = 2.0 if isinstance(rule, FBeta) else 1.0
     score = f"F{beta:g} {fbeta_score(y, taken, beta=beta):.4f}, "
-    first = f"cost {cost:.4f}, " if isinstance(rule, Cost) else "" if rule == -0.5 else score
+    first = f"cost {cost:.4f}, " if isinstance(rule, Cost) else "" if rule == 0.3 else score
     recall = f"recall {taken[y].mean():.4f}"
     assert f"(positive: True): {first}{recall}" in " ".join(found.stdout.split())
 
 
 @pytest.mark.slow
 def test_a_precision_out_of_reach_is_a_note(fit, data_folder):
-    options = ("-t", "target", "-k", "linear", "--threshold", "precision=1")
+    options = ("-t", "target", "-c", "linear", "--threshold", "precision=1")
     result = fit(data_folder / "haberman.csv", *options, "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
     assert "No threshold reaches a leave-one-out precision of 1" in result.stderr
@@ -140,7 +153,9 @@ def test_what_is_refused_is_refused_before_any_work(looms, fit, pets, one_line, 
     for command in ("fit", "assess"):
         for text in ("recall", "cost=1"):
             result = looms(command, pets, "-t", "kind", "--threshold", text)
-            one_line(result, 2, f"--threshold {text} is none of 0, ber, f1, recall=0.9,")
+            one_line(
+                result, 2, f"--threshold {text} is none of a probability such as 0.3, balanced,"
+            )
     result = fit(data_folder / "liver.csv", "-t", "target", "--threshold", "f1")
     one_line(result, 2, "--threshold f1 needs two classes, but y has 4")
 
@@ -152,11 +167,14 @@ def test_a_positive_class_of_most_rows_is_warned_of(fit, pets):
     frame["healthy"] = ["no" if k % 4 else "yes" for k in range(len(frame))]
     frame.to_csv(pets, index=False)
     for rule in ("recall=0.9", "f1"):
-        options = ("--threshold", rule, "-k", "linear", "-o", "m.skops", "--force")
+        options = ("--threshold", rule, "-c", "linear", "-o", "m.skops", "--force")
         result = fit(pets, "-t", "ill", *options)
         assert result.exit_code == 0, result.stderr
         assert f"Warning: --threshold {rule} treats nein as the positive class" in result.stderr
-    for options in (("ill", "--threshold", "ber"), ("healthy", "--threshold", "f1")):
+        result = fit(pets, "-t", "ill", *options, "--positive", "ja")
+        assert "as the positive class" not in result.stderr
+        assert "(positive: ja): " in result.stdout
+    for options in (("ill", "--threshold", "balanced"), ("healthy", "--threshold", "f1")):
         result = fit(pets, "--drop", "indoors", "-t", *options, "-o", "m.skops", "--force")
         assert result.exit_code == 0, result.stderr
         assert "positive class" not in result.stderr

@@ -7,7 +7,7 @@ import pytest
 from looms import KernelRegressor
 from looms.cli._options import Columns, Source
 from looms.cli._prepare import prepare_file
-from looms.cli._request import MachineRequest
+from looms.cli._request import ModelRequest
 from looms.folds import GapKFold
 from looms.model_files import load_model
 
@@ -34,24 +34,25 @@ def demand(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_fit_in_time_is_that_of_the_estimator_on_sorted_rows(looms, demand):
-    assert looms("fit", demand, "-t", "demand", "--drop", "day", "-o", "p.skops").exit_code == 0
+def test_a_fit_in_time_is_that_of_the_estimator_on_sorted_rows(looms, fit, demand):
+    assert fit(demand, "-t", "demand", "--drop", "day", "-o", "p.skops").exit_code == 0
     options = ("--time", "day", "--gap", 5, "-o", "m.skops", "--report", "r.html")
-    result = looms("fit", demand, "-t", "demand", *options)
+    result = fit(demand, "-t", "demand", *options)
     assert result.exit_code == 0, result.stderr
     assert "looms assess --time gives honest ones" in result.stderr
     saved = load_model("m.skops")
     assert list(saved.metadata["columns"]) == ["wind", "price"]
     assert "time=day, gap=5" in looms("show", "m.skops").stdout
     table = pd.read_csv(demand).sort_values("day")
-    X = saved.model[:-1].transform(table[["wind", "price"]])
+    X = saved.model.preprocessor_.transform(table[["wind", "price"]])
     machine = KernelRegressor(cv=GapKFold(10, gap=5)).fit(X, table["demand"])
-    np.testing.assert_array_equal(saved.model[-1].units_.codes, machine.units_.codes)
+    np.testing.assert_array_equal(saved.model.units_.codes, machine.units_.codes)
     scores = machine.evaluate(nested=False)
-    assert saved.model[-1].evaluate(nested=False) == pytest.approx(scores)
+    assert dict(saved.model.evaluate(nested=False)) == pytest.approx(dict(scores))
     assert f"{scores['rmse']:.4f}" in result.stdout
     # There is no relation.
-    assert scores["r2"] < 0 < 0.3 < load_model("p.skops").model[-1].evaluate()["r2"]
+    apart = load_model("p.skops").model.evaluate(nested=False)
+    assert scores["r2"] < 0 < 0.3 < apart["r2"]
     assert looms("predict", "m.skops", demand).stderr == ""
     covered = looms("predict", "m.skops", demand, "--coverage", 0.9)
     assert "--coverage comes from single held-out rows" in covered.stderr
@@ -59,21 +60,21 @@ def test_a_fit_in_time_is_that_of_the_estimator_on_sorted_rows(looms, demand):
 
 @pytest.mark.parametrize("written", ["%Y-%m-%d %H:%M", "%d.%m.%Y", "%j"])
 @pytest.mark.slow
-def test_times_are_dates_or_numbers_however_they_are_written(looms, demand, written):
+def test_times_are_dates_or_numbers_however_they_are_written(looms, fit, demand, written):
     table = pd.read_csv(demand)
     in_order = table.sort_values("day").demand.tolist()
     table["day"] = pd.to_datetime(table["day"]).dt.strftime(written)
     table.to_csv(demand, index=False)
-    result = looms("fit", demand, "-t", "demand", "--time", "day", "--cv", 4, "-o", "m.skops")
+    result = fit(demand, "-t", "demand", "--time", "day", "--cv", 4, "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
-    machine = load_model("m.skops").model[-1]
+    machine = load_model("m.skops").model
     assert machine.cv.n_splits == 4
     assert machine.loo_.y.tolist() == in_order
 
 
 def test_rows_keep_their_numbers_in_the_file(demand):
-    request = MachineRequest(groups="price", time="day")
-    prepared = prepare_file(Source(demand), Columns("demand"), request)
+    request = ModelRequest(groups="price", time="day")
+    prepared = prepare_file(Source(file=demand), Columns("demand"), request)
     table = pd.read_csv(demand)
     assert (np.diff(prepared.rows) < 0).any()
     assert table["day"][prepared.rows - 1].is_monotonic_increasing
@@ -83,20 +84,20 @@ def test_rows_keep_their_numbers_in_the_file(demand):
 
 
 @pytest.mark.slow
-def test_rows_of_one_time_are_held_out_together(looms, demand):
+def test_rows_of_one_time_are_held_out_together(looms, fit, demand):
     table = pd.read_csv(demand)
     table["day"] = table["day"].str[:7]
     table["day"] = table["day"].map({"2021-03": 1, "2021-04": 2.5, "2021-05": 3})
     table.to_csv(demand, index=False)
-    result = looms("fit", demand, "-t", "demand", "--time", "day", "--cv", 3, "-o", "m.skops")
+    result = fit(demand, "-t", "demand", "--time", "day", "--cv", 3, "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
     assert "--time day: rows of one time are held out together" in result.stderr
-    machine = load_model("m.skops").model[-1]
+    machine = load_model("m.skops").model
     assert np.bincount(machine.units_.clusters).tolist() == [31, 30, 29]
 
 
 @pytest.mark.slow
-def test_an_assessment_in_time_tests_later_rows(looms, demand):
+def test_an_assessment_in_time_tests_later_rows(looms, fit, demand):
     options = ("--time", "day", "--gap", 3, "-o", "s.csv")
     result = looms("assess", demand, "-t", "demand", *options)
     assert result.exit_code == 0, result.stderr
@@ -151,13 +152,14 @@ def test_what_cannot_be_is_refused_by_its_option(looms, demand, one_line, comman
 
 @pytest.mark.slow
 def test_the_choice_is_repeated_without_each_window(looms, demand):
-    options = ("--time", "day", "--gap", 2, "--cv", 4, "-k", "linear", "-o", "m.skops")
-    result = looms("fit", demand, "-t", "demand", *options, "--nested", "folds")
+    options = ("--time", "day", "--gap", 2, "--cv", 4, "-c", "linear", "-o", "m.skops")
+    result = looms("fit", demand, "-t", "demand", *options)
     assert result.exit_code == 0, result.stderr
-    assert "the choice was repeated without each of 4 folds; what" in result.stderr
-    machine = load_model("m.skops").model[-1]
-    np.testing.assert_array_equal(machine.evaluate()._nested.units.codes, machine.units_.codes)
-    assert f"{machine.evaluate()['rmse']:.4f}" in result.stdout
+    assert "everything was repeated without each of 4 folds" in result.stderr
+    model = load_model("m.skops").model
+    scores = model._nested_scores
+    np.testing.assert_array_equal(scores._nested.units.codes, model.units_.codes)
+    assert f"{scores['rmse']:.4f}" in result.stdout
 
 
 def test_an_assessment_in_time_has_its_own_method(looms, demand, one_line):

@@ -457,7 +457,7 @@ def test_folds_are_left_out_together():
     assert "4-fold" in repr(excess_error(fits))
     assert len(influence(fits).values) == 4
     assert left_out_fits(SVC(), X, y, cv=5, groups=WARD).method == "5-fold"
-    with pytest.raises(ValueError, match=r"left out once, and cv='2x5' repeats it"):
+    with pytest.raises(ValueError, match=r"held out once, but cv='2x5' repeats it"):
         left_out_fits(model, X, y, cv="2x5")
 
 

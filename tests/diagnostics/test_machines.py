@@ -5,14 +5,15 @@ from functools import partial
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.linear_model import LogisticRegression
 
-from looms import KernelClassifier, KernelRegressor, TransformedTargetRegressorCV
+from looms import KernelClassifier, KernelRegressor, Search, TabularRegressor
 from looms.criteria import as_criterion
 from looms.diagnostics import _case_deletion, case_deletion, deviance, influence, left_out_fits
 from looms.diagnostics._left_out import likelihood_of_outputs
 from looms.diagnostics._problem import pose
+from looms.estimators import CandidatesClassifier, CandidatesRegressor
 from looms.lssvm import landmarks, left_out
 
 RNG = np.random.default_rng(0)
@@ -23,17 +24,24 @@ CLASSES = np.digitize(NUMBERS, [-0.3, 0.5])
 WEIGHT = np.where(np.arange(N) % 7 == 0, 0.0, np.random.default_rng(1).uniform(0.3, 3.0, N))
 GROUPS = {"apart": np.arange(N), "groups": np.array([f"ward {k}" for k in np.arange(N) // 3 % 6])}
 
-tuned, classes = partial(KernelRegressor), partial(KernelClassifier)
-stacked = {"kernel": ["linear", "rbf"], "combine": "stack"}
+tuned, classes = KernelRegressor, KernelClassifier
+
+
+def stacked(task, **options):
+    """A stack of two kernels, with these options of each."""
+    stack = CandidatesClassifier if task is KernelClassifier else CandidatesRegressor
+    return stack([task(kernel, **options) for kernel in ("linear", "rbf")])
+
+
 MACHINES = {
-    "grid": classes("rbf", search="grid"),
-    "landmarks": tuned("matern12", rank=M),
-    "landmarks without intercept": tuned("matern12", rank=M, fit_intercept=False),
-    "landmarks of classes": classes("matern12", rank=M, class_weight="balanced"),
-    "stack": tuned(**stacked),
-    "stack of classes": classes(**stacked),
-    "stack on landmarks": tuned(**stacked, rank=M),
-    "stack of classes on landmarks": classes(**stacked, rank=M),
+    "grid": lambda: classes("rbf", search=Search(method="grid")),
+    "landmarks": lambda: tuned("matern12", n_landmarks=M),
+    "landmarks without intercept": lambda: tuned("matern12", n_landmarks=M, fit_intercept=False),
+    "landmarks of classes": lambda: classes("matern12", n_landmarks=M, class_weight="balanced"),
+    "stack": lambda: stacked(tuned),
+    "stack of classes": lambda: stacked(classes),
+    "stack on landmarks": lambda: stacked(tuned, n_landmarks=M),
+    "stack of classes on landmarks": lambda: stacked(classes, n_landmarks=M),
 }
 
 
@@ -92,8 +100,8 @@ def criterion_of_refits(model, criterion, group, rows):
 def test_case_deletion_equals_refits(machine, groups, monkeypatch):
     monkeypatch.setattr(landmarks, "_NUMBERS", 9 * M)  # some units at a time
     monkeypatch.setattr(left_out, "_NUMBERS", 5 * N)
-    numeric = not hasattr(MACHINES[machine], "class_weight")
-    model = MACHINES[machine].fit(X, NUMBERS if numeric else CLASSES, sample_weight=WEIGHT)
+    model = MACHINES[machine]()
+    model.fit(X, CLASSES if is_classifier(model) else NUMBERS, sample_weight=WEIGHT)
     assert len(model.members_) == 1 + ("stack" in machine)
     result = case_deletion(model, groups=None if groups == "apart" else GROUPS[groups])
     near = {"rtol": 1e-6, "atol": 1e-9} if "landmarks" in machine else {"rtol": 1e-7}
@@ -132,7 +140,7 @@ def test_case_deletion_equals_refits(machine, groups, monkeypatch):
 
 
 def test_surprise_with_landmarks_at_all_rows_is_that_of_the_whole_kernel():
-    low = tuned("matern12", rank=N).fit(X, NUMBERS)
+    low = tuned("matern12", n_landmarks=N).fit(X, NUMBERS)
     whole = KernelRegressor(low.kernel_, mu=low.mu_).fit(X, NUMBERS)
     for groups in (None, np.arange(N) // 7):
         of_low, of_whole = (case_deletion(model, groups=groups) for model in (low, whole))
@@ -141,7 +149,7 @@ def test_surprise_with_landmarks_at_all_rows_is_that_of_the_whole_kernel():
 
 
 def test_more_samples_than_can_be_paired_have_no_change_of_criterion(monkeypatch):
-    model = tuned("matern12", rank=M).fit(X, NUMBERS)
+    model = tuned("matern12", n_landmarks=M).fit(X, NUMBERS)
     few = case_deletion(model)
     monkeypatch.setattr(_case_deletion, "MOST_PAIRED", N - 1)
     many = case_deletion(model)
@@ -153,7 +161,7 @@ def test_more_samples_than_can_be_paired_have_no_change_of_criterion(monkeypatch
 
 def test_a_transformed_target_is_on_the_scale_of_the_transform():
     y = np.exp(NUMBERS)
-    model = TransformedTargetRegressorCV(tuned("rbf"), "log").fit(X, y)
+    model = TabularRegressor(["rbf"], target="log", preprocess=None).fit(X, y)
     ours, theirs = case_deletion(model), case_deletion(tuned("rbf").fit(X, NUMBERS))
     assert_allclose(ours.rms_change, theirs.rms_change, rtol=1e-7)
     assert_allclose(ours.residual, theirs.residual, rtol=1e-7, atol=1e-9)
@@ -166,16 +174,17 @@ def test_machines_that_cannot_be_left_out_name_what_to_use():
 
 @pytest.mark.parametrize("groups", GROUPS)
 @pytest.mark.parametrize(
-    "options", [{"kernel": "matern12", "rank": M}, stacked, {**stacked, "rank": M}]
+    "machine", ["landmarks of two classes", "stack of classes", "stack of classes on landmarks"]
 )
 @pytest.mark.slow
-def test_deviance_and_influence_are_those_of_refits_with_the_members_held(options, groups):
+def test_deviance_and_influence_are_those_of_refits_with_the_members_held(machine, groups):
     y, group = (CLASSES > 0).astype(int), np.unique(GROUPS[groups], return_inverse=True)[1]
-    model = classes(**options).fit(X, y)
-    machine = clone(pose(model, X, y, "auto").machine).fit(X, y)
-    assert_allclose(machine._outputs(X), model._outputs(X), atol=1e-8)
+    made = MACHINES | {"landmarks of two classes": lambda: classes("matern12", n_landmarks=M)}
+    model = made[machine]().fit(X, y)
+    posed = clone(pose(model, X, y, "auto").machine).fit(X, y)
+    assert_allclose(posed._outputs(X), model._outputs(X), atol=1e-8)
     rows = np.array(
-        [refitted(machine, np.flatnonzero(group != k))[:, 0] for k in range(group.max() + 1)]
+        [refitted(posed, np.flatnonzero(group != k))[:, 0] for k in range(group.max() + 1)]
     )
     fits = left_out_fits(model, X, y, groups=None if groups == "apart" else GROUPS[groups])
     terms = likelihood_of_outputs(model._outputs(X), rows, y, group)

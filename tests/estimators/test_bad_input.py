@@ -231,7 +231,9 @@ class TestKernels:
             model.predict(K[:, :-1])
 
     def test_unknown_names(self, Estimator):
-        with pytest.raises(ValueError, match="Unknown kernel 'gauss'; known are linear, quadratic"):
+        with pytest.raises(
+            ValueError, match=r"Unknown kernel 'gauss' \(did you mean 'rbf'\?\); known are linear"
+        ):
             Estimator("gauss").fit(X, target(Estimator))
 
     @pytest.mark.parametrize("kernel", [None, 3, RBF], ids=str)

@@ -68,7 +68,7 @@ def test_a_support_vector_machine_of_one_sign_still_decides():
     model = SVCCV(param_grid=grid).fit(X, y)
     assert (model.loo_.outputs < 0).all()
     assert set(model.predict(X)) == {"no", "yes"}
-    with pytest.warns(OneClassWarning, match="is taken for class 'no'.* Try threshold='balanced'"):
+    with pytest.warns(OneClassWarning, match="predicts class 'no' .* Try threshold='balanced'"):
         at_zero = SVCCV(param_grid=grid, probability=None).fit(X, y)
     assert set(at_zero.predict(X)) == {"no"}
     assert model.score(X, y) > at_zero.score(X, y)
@@ -273,7 +273,7 @@ def test_a_rule_or_a_number_decides_otherwise(model):
 def test_a_machine_of_one_class_is_warned_of():
     few = np.arange(N) < 5
     noise = np.random.default_rng(5).normal(size=(N, 2))
-    with pytest.warns(OneClassWarning, match="taken for class False"):
+    with pytest.warns(OneClassWarning, match="predicts class False"):
         KernelClassifier("linear", calibration=None).fit(noise, few)
 
 

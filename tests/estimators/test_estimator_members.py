@@ -153,7 +153,7 @@ def test_options_of_a_kernel_leave_estimators_as_they_are(options, cv):
     candidates = [KernelRegressor("linear", **options), TREE]
     model = CandidatesRegressor(candidates, cv=cv).fit(X, Y)
     assert model.candidates_[1].outcome.name == "GIVEN"
-    assert "of its kernel machines" in str(model.certify())
+    assert "of its kernel models" in str(model.certify())
     assert model.certificate_.holds
     both = CandidatesRegressor(candidates, combine="best", cv=cv).fit(X, Y)
     assert both.best_index_ == 1

@@ -85,7 +85,7 @@ def test_rows_in_blocks_give_what_a_matrix_gives(tmp_path):
         assert_allclose(again.predict(new), other.predict(X[N:]), rtol=1e-12)
     with pytest.raises(ValueError, match="X has 3 features, but KernelRegressor is expecting 4"):
         again.predict(ArrayBlocks(X[N:, :3]))
-    with pytest.raises(ValueError, match="a saved machine does not hold those that were in blocks"):
+    with pytest.raises(ValueError, match="a saved model does not hold those that were in blocks"):
         evaluated(again).predict_interval(X[N:])
     single = ArrayBlocks(X[:N].astype(np.float32))
     assert_allclose(

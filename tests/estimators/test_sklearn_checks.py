@@ -3,7 +3,14 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from looms import SVCCV, KernelClassifier, KernelRegressor, Search
+from looms import (
+    SVCCV,
+    KernelClassifier,
+    KernelRegressor,
+    Search,
+    TabularClassifier,
+    TabularRegressor,
+)
 from looms.estimators import CandidatesClassifier, CandidatesRegressor
 
 #: Expected failures are strict (see pyproject.toml): one that passes fails the run.
@@ -24,6 +31,8 @@ ESTIMATORS = [
     KernelRegressor(),
     CandidatesClassifier(["linear", "rbf"]),
     CandidatesRegressor(["linear", "rbf"]),
+    TabularClassifier(["linear", "rbf"]),
+    TabularRegressor(["linear", "rbf"]),
 ]
 
 #: What runs other code, or takes long.
@@ -42,8 +51,9 @@ VARIANTS = [
 ]
 
 # Some checks fit random labels and constant features: the search then ends at a bound, and the
-# machine may predict one class.
+# machine may predict one class; or too few rows for the folds of a stack.
 pytestmark = [
+    pytest.mark.filterwarnings("ignore:The candidates are not stacked"),
     pytest.mark.filterwarnings("ignore::looms.BoundWarning"),
     pytest.mark.filterwarnings("ignore::looms.OneClassWarning"),
 ]
@@ -52,13 +62,13 @@ pytestmark = [
 def expected_failures(estimator):
     if isinstance(estimator, KernelRegressor) and estimator.mu is not None:
         return {}
-    classifiers = KernelClassifier | CandidatesClassifier
+    classifiers = KernelClassifier | CandidatesClassifier | TabularClassifier
     if isinstance(estimator, classifiers) and estimator.calibration is not None:
         return {
             "check_sample_weight_equivalence_on_dense_data": PROBABILITIES_ARE_OF_LEFT_OUT_SAMPLES,
             "check_sample_weight_equivalence_on_sparse_data": PROBABILITIES_ARE_OF_LEFT_OUT_SAMPLES,
         }
-    choosing = KernelRegressor | CandidatesRegressor | SVCCV
+    choosing = KernelRegressor | CandidatesRegressor | TabularRegressor | SVCCV
     if not isinstance(estimator, choosing):
         return {}
     return {

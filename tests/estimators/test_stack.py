@@ -151,7 +151,7 @@ def test_a_row_of_weight_two_counts_in_a_stack_as_two_rows(labeled):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:Every training sample")
+@pytest.mark.filterwarnings("ignore:The model predicts class")
 def test_a_machine_that_only_fits_its_criterion_is_not_chosen():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 30)), rng.integers(0, 2, 60)
@@ -193,13 +193,13 @@ def test_auto_is_a_stack_of_named_kernels():
     assert len(model.members_) == 1
 
 
-@pytest.mark.filterwarnings("ignore:Class|Every training|mu ended at its upper")
+@pytest.mark.filterwarnings("ignore:Class|The model predicts class|mu ended at its upper")
 @pytest.mark.parametrize("splits", [False, True])
 def test_without_folds_the_best_is_taken_with_a_warning(splits):
     y = np.where(np.arange(len(X)) < (30 if splits else 2), 0, 1)
     cv = KFold(2, shuffle=True, random_state=0) if splits else None
     model = CandidatesClassifier(["linear", "rbf"], cv=cv)
-    with pytest.warns(UserWarning, match="are not stacked, since .* (fewer than 3|cv has 2 folds)"):
+    with pytest.warns(UserWarning, match="are not stacked, since .*(fewer than 3|cv has 2 folds)"):
         model.fit(X, y)
     assert len(model.members_) == 1
     assert model.choice_units_ is None

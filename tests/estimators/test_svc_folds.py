@@ -192,7 +192,7 @@ def test_what_cannot_be_held_out_is_refused(options, groups, text):
 
 
 def test_folds_that_are_too_many_for_an_evaluation():
-    with pytest.raises(ValueError, match="cv has 12 folds, and choices are made anew"):
+    with pytest.raises(ValueError, match="cv has 12 folds, but nested evaluation needs"):
         SVCCV(**HELD, cv=KFold(12)).fit(X, TWO).evaluate()
 
 

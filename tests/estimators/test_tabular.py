@@ -140,6 +140,12 @@ class TestFit:
             assert np.mean((NUMBERS - stacked) ** 2) <= np.mean((NUMBERS - other) ** 2) + 1e-12
         assert "optimistic" in model.evaluate(nested=False).kind
 
+    def test_a_long_fit_is_announced_with_time_and_memory(self, monkeypatch):
+        monkeypatch.setattr("looms.estimators._warnings._LEAST_OPERATIONS", 0.0)
+        monkeypatch.setattr("looms.estimators._warnings.operations_per_second", lambda: 1e3)
+        with pytest.warns(UserWarning, match="90 rows will take some .* minutes and .* GB"):
+            TabularClassifier(["rbf"]).fit(TABLE, LABELS)
+
     @pytest.mark.parametrize(
         ("parameters", "words"),
         [
@@ -221,7 +227,7 @@ class TestEvaluate:
     def test_needs_the_rows(self):
         model = TabularClassifier(["linear"]).fit(TABLE, LABELS)
         copied = pickle.loads(pickle.dumps(model))
-        with pytest.raises(ValueError, match="before the model is saved"):
+        with pytest.raises(ValueError, match="before saving"):
             copied.evaluate()
         assert copied.evaluate(nested=False)["error"] < 0.5
 

@@ -311,7 +311,7 @@ def test_scores_of_a_tuned_machine_are_called_optimistic_after_a_change(change, 
     for one in (ours, pickle.loads(pickle.dumps(ours)), load_model(tmp_path / "m.skops").model):
         assert one.evaluate(nested=False).optimistic
         assert one.evaluate(nested=False) == pytest.approx(own)
-        with pytest.raises(ValueError, match="fit the self-tuning machine anew"):
+        with pytest.raises(ValueError, match="fit the self-tuning model anew"):
             one.evaluate()
     assert not ours.fit(X, Y).evaluate().optimistic  # at values that are given now
 

@@ -86,16 +86,21 @@ def test_a_model_file_holds_the_weights(tmp_path):
     assert_array_equal(loaded.predict(X), machine.predict(X))
 
 
+def test_a_machine_of_given_mu_learns_weights_by_its_gradients():
+    plain, machine = (KernelRegressor(k, mu=1e-3).fit(X, Y) for k in ("rbf", "weighted_rbf"))
+    expected = Weighted(RBF()).learned(plain.kernel_, Samples(X), plain.dual_coef_).weights
+    assert_allclose(machine.kernel_.weights, expected, rtol=1e-10)
+
+
 @pytest.mark.parametrize(
     "machine",
     [
-        KernelRegressor("weighted_rbf", mu=1e-3),
         KernelRegressor("weighted_rbf", search=Search(method="grid")),
         KernelRegressor(Weighted(RBF()) + Linear()),
     ],
 )
 def test_weights_that_nothing_learns(machine):
-    with pytest.raises(ValueError, match=r"weights are None\. LSSVMClass"):
+    with pytest.raises(ValueError, match=r"weights are None\. KernelClass"):
         machine.fit(X, Y)
 
 

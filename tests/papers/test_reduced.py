@@ -47,10 +47,10 @@ def test_is_a_fit_to_the_other_rows(kernel, form):
     np.testing.assert_array_equal(machine.dual_coef_[settled], 0)
     np.testing.assert_allclose(model.loo_.outputs[~settled], plain.loo_.outputs, atol=1e-6)
     # All settled rows count as right, in the rate and in the threshold.
-    threshold, rate = find_threshold(model.loo_, "ber")
+    threshold, rate = find_threshold(model.loo_)
     assert model.threshold_ == threshold
     assert rate == balanced_error_rate(*model.loo_, threshold=threshold)
-    assert rate < find_threshold(plain.loo_, "ber")[1]
+    assert rate < find_threshold(plain.loo_)[1]
 
 
 def test_settled_rows_are_negative():
@@ -78,16 +78,17 @@ def test_one_class_left_alone_leaves_all():
     assert len(reduced().fit(X, y).settling_) == 0
 
 
-def test_given_threshold_and_weights():
+def test_signs_decide_at_one_half_and_weights_count():
     X, y, settled = made()
     weight = np.linspace(1, 2, len(y))
     model = reduced().fit(X, y, weight)
     plain = looms.KernelClassifier("linear").fit(X[~settled], y[~settled], weight[~settled])
-    assert model.threshold_ == -0.25
+    assert model.threshold_ == 0.0
+    np.testing.assert_array_equal(model.predict(X), np.where(model.decision_function(X) > 0, 1, -1))
     assert model.machine_.mu_ == pytest.approx(plain.mu_, rel=1e-6)
 
 
-RULES = ["ber", BalancedError(), "f1", FBeta(2.0), Cost(1, 5), Precision(0.6)]
+RULES = ["balanced", BalancedError(), "f1", FBeta(2.0), Cost(1, 5), Precision(0.6)]
 
 
 @pytest.mark.parametrize("rule", RULES, ids=str)
@@ -101,13 +102,20 @@ def test_every_rule_counts_the_settled_rows(rule):
 
 
 @pytest.mark.filterwarnings("ignore::looms.OneClassWarning")
-@pytest.mark.parametrize("threshold", [-100.0, "ber", 100.0])
+@pytest.mark.parametrize("threshold", [0.5, "balanced", Cost(100, 1)])
 def test_settled_rows_are_just_below_all_others(threshold):
     X, y, settled = made()
     model = reduced(threshold=threshold).fit(X, y)
     assert (model.loo_.outputs[settled] == model.floor_).all()
     assert model.floor_ == min(model.loo_.outputs[~settled].min(), model.threshold_) - 1
     assert (model.decision_function(X[settled]) < 0).all()
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.3, 1])
+def test_other_probabilities_are_refused(threshold):
+    X, y, _ = made()
+    with pytest.raises(ValueError, match=r"a rule, or 0\.5 for the sign of the output"):
+        reduced(threshold=threshold).fit(X, y)
 
 
 def test_three_classes_are_refused():

@@ -8,6 +8,7 @@ from sklearn.pipeline import Pipeline
 
 import looms
 from looms import KernelClassifier, Search
+from looms.estimators import CandidatesClassifier
 from looms.held_out import HeldOut
 from looms.threshold import find_threshold
 from papers import challenge
@@ -83,7 +84,7 @@ def test_rates_of_the_rows_that_trained(data, kind):
     rates = {name: SCORING[name](model, X[50:], data.y[50:]) for name in SCORING if "train" in name}
     wrong = [np.mean((outputs[data.y[:50] == t] > 0) != (t > 0)) for t in (-1, 1)]
     assert rates["ber_train"] == pytest.approx(np.mean(wrong))
-    threshold, _ = find_threshold(HeldOut(data.y[:50], outputs), "ber")
+    threshold, _ = find_threshold(HeldOut(data.y[:50], outputs))
     predicted = model.decision_function(X[50:]) > threshold
     wrong = [np.mean(predicted[data.y[50:] == t] != (t > 0)) for t in (-1, 1)]
     assert rates["ber_train_threshold"] == pytest.approx(np.mean(wrong))
@@ -93,7 +94,7 @@ def test_rates_of_the_rows_that_trained(data, kind):
 def test_optimizers_are_of_the_estimator_and_kept_apart(data, tmp_path):
     runs = Runs(data, tmp_path / "store", optimizer="nelder-mead")
     estimator = estimator_of(data, PART[0], "nelder-mead")
-    assert estimator[-1].optimizer == "nelder-mead"
+    assert estimator[-1].search.optimizer == "nelder-mead"
     result = runs.run(PART[0], 2)
     assert result.mean["ber"] < 0.5
     assert stored_plan(runs, PART, 2).keys() == {PART[0]}
@@ -112,7 +113,7 @@ def test_random_rows_keep_the_classes(data):
 @pytest.mark.slow
 def test_the_choice_is_that_of_one_estimator_with_all_candidates(data, results):
     """The whole selection repeated in every split, by the estimator that selects by itself."""
-    machine = looms.CandidatesClassifier(
+    machine = CandidatesClassifier(
         [
             KernelClassifier(k, search=Search(c))
             for k in ["linear", "rbf"]
@@ -250,7 +251,7 @@ def one_fails(monkeypatch):
     fit = looms.KernelClassifier.fit
 
     def not_that(self, X, y, sample_weight=None):
-        if (self.kernel, self.criterion) == ("rbf", "press"):
+        if (self.kernel, self.search.criterion) == ("rbf", "press"):
             raise FloatingPointError("no luck")
         return fit(self, X, y, sample_weight)
 

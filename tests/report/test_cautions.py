@@ -22,10 +22,11 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from looms import SVCCV, KernelClassifier, KernelRegressor, Search, assess
+from looms import SVCCV, KernelClassifier, KernelRegressor, Search, TabularRegressor, assess
 from looms.assessment._experiment import estimator_text
 from looms.assessment._result import Assessment
 from looms.assessment._split_run import SplitResult
+from looms.copies import copy_groups
 from looms.diagnostics import _row_order, row_order
 from looms.estimators import CandidatesClassifier
 from looms.held_out import HeldOut
@@ -129,8 +130,11 @@ def test_many_hyperparameters():
     found = titles(quietly(KernelRegressor("ard", search=Search(max_iter=5)), X, y))
     assert found["Many hyper-parameters"][0] == "serious"
     assert "9 hyper-parameters were tuned on 60 samples" in found["Many hyper-parameters"][1]
-    held = titles(quietly(KernelRegressor("ard", search=Search(max_iter=5, prior=True)), X, y))
-    assert held["Many hyper-parameters"][0] == "note"
+    with_prior = KernelRegressor("ard", search=Search(max_iter=5, prior=True))
+    for machine in (with_prior, TabularRegressor([with_prior], target="none")):
+        assert titles(quietly(machine, X, y))["Many hyper-parameters"][0] == "note"
+    without = TabularRegressor([KernelRegressor("ard", search=Search(max_iter=5))], target="none")
+    assert titles(quietly(without, X, y))["Many hyper-parameters"][0] == "serious"
 
 
 @pytest.mark.slow
@@ -173,7 +177,8 @@ def test_replicates(points):
     assert level == "serious"
     assert text.startswith("20 of 180 samples are copies")
     assert "Copies of samples" not in titles(KernelClassifier(mu=1e-3).fit(X[:162], y[:162]))
-    together = KernelClassifier().fit(X, y)
+    assert "groups=looms.copies.copy_groups(X)" in text
+    together = KernelClassifier().fit(X, y, groups=copy_groups(X))
     assert "Copies of samples" not in titles(together)
 
 
@@ -274,7 +279,10 @@ def test_an_assessment_of_something_else(points):
     other = assess(KernelClassifier("linear", mu=1e-3), X[:100], y[:100], 2, random_state=0)
     found = titles(model, assessment=other)
     assert found["Another estimator was assessed"][0] == "serious"
-    assert "kernel='linear'), but this is LSSVM" in found["Another estimator was assessed"][1]
+    assert (
+        "of KernelClassifier(kernel='linear', mu=0.001), but this is "
+        "KernelClassifier(kernel='linear'), about" in found["Another estimator was assessed"][1]
+    )
     assert (
         "of 100 samples, but the machine was fitted to 160"
         in found["Other samples were assessed"][1]
@@ -370,7 +378,7 @@ def test_a_class_that_is_seldom_predicted_is_counted():
         f"Of 600 samples, {predicted} are predicted to be \u2068True\u2069, but 36 are. Consider "
         "threshold='balanced'"
     )
-    for remedy in ({"threshold": -0.7}, {"class_weight": "balanced", "threshold": 0.0}):
+    for remedy in ({"threshold": 0.2}, {"class_weight": "balanced", "calibration": None}):
         given = KernelClassifier("linear", mu=1e-3, **remedy).fit(X, y)
         assert "A class is seldom predicted" not in titles(given)
 
@@ -471,7 +479,7 @@ def test_cautions_of_a_fit_are_those_of_its_report(points):
     of_fit = cautions(model)
     assert [each["title"] for each in of_fit] == ["A feature gives the target"]
     assert all(each in summary(model)["cautions"] for each in of_fit)
-    with pytest.raises(TypeError, match="StandardScaler is not a looms machine"):
+    with pytest.raises(TypeError, match="StandardScaler is not a looms model"):
         cautions(StandardScaler())
 
 
@@ -488,11 +496,11 @@ def test_cautions_of_a_support_vector_machine(points):
 
 
 @pytest.mark.slow
-def test_a_support_vector_machine_is_not_told_to_hold_copies_out_together(points):
+def test_copies_that_a_support_vector_machine_holds_out_together_are_no_doubt(points):
     X, y = (np.concatenate([each, each[:40]]) for each in points)
-    model = quietly(SVCCV("linear", "error", resolution=4.0), X, y)
-    (text,) = (each["text"] for each in cautions(model) if each["title"] == "Copies of samples")
-    assert text.endswith("drifts to a nearest neighbor. Drop the copies.")
+    machine = SVCCV("linear", "error", resolution=4.0)
+    assert "groups=looms.copies" in titles(quietly(machine, X, y))["Copies of samples"][1]
+    assert "Copies of samples" not in titles(quietly(machine, X, y, groups=copy_groups(X)))
 
 
 def test_a_few_values_that_do_not_part_the_classes_are_no_leak(points):

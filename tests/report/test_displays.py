@@ -106,9 +106,9 @@ def test_optimism_needs_a_machine_of_looms(regression):
 def test_unfitted_and_foreign(display):
     with pytest.raises(NotFittedError):
         display.from_estimator(KernelClassifier())
-    with pytest.raises(TypeError, match="Ridge is not a looms machine"):
+    with pytest.raises(TypeError, match="Ridge is not a looms model"):
         display.from_estimator(Ridge())
-    with pytest.raises(TypeError, match="not a looms machine"):
+    with pytest.raises(TypeError, match="not a looms model"):
         display.from_estimator(make_pipeline(Ridge()))
 
 

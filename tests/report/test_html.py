@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from pairwise import pairwise
 
-from looms import KernelClassifier, KernelRegressor, report
+from looms import KernelClassifier, KernelRegressor, Search, report
 from looms.report.facts import Facts
 from looms.report.page import _text, render
 from looms.report.text import count, figure, number, plus_minus, thousands
@@ -274,7 +274,7 @@ def test_a_page_names_how_samples_were_held_out(search, numbers, held_out):
     y = X[:, 0] + rng.normal(size=60)
     options = dict(options)
     Estimator = KernelRegressor if numbers else KernelClassifier
-    estimator = Estimator(cv=options.pop("cv", None), search=search)
+    estimator = Estimator(cv=options.pop("cv", None), search=Search(method=search))
     model = estimator.fit(X, y if numbers else y > 0, **options)
     model.evaluate(nested=search == "grid")
     page = render(Facts(model))

@@ -7,7 +7,7 @@ import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from looms import SVCCV, KernelRegressor, TransformedTargetRegressorCV, machine_of
+from looms import SVCCV, KernelRegressor, TabularClassifier, TabularRegressor, machine_of
 from looms.estimators import BoundWarning
 from looms.report import RocDisplay, card, cautions, summary, summary_schema
 from looms.report.facts import Facts
@@ -16,16 +16,22 @@ from looms.report.page import render
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 3))
 SIGNAL = X[:, 0] + np.sin(2 * X[:, 1]) + 0.3 * RNG.normal(size=60)
+
+
+def on_numbers(candidates, **options):
+    """A regressor that prepares no columns."""
+    return TabularRegressor(candidates, preprocess=None, **options)
+
+
 MACHINES = {
     "svm": (lambda: SVCCV(resolution=2.0), SIGNAL > 0),
     "three classes": (lambda: SVCCV("linear"), np.digitize(SIGNAL, [-0.5, 0.5])),
     "nested svm": (lambda: SVCCV("linear"), SIGNAL > 0),
     "svm without probabilities": (lambda: SVCCV("linear", "ber", probability=None), SIGNAL > 0),
-    "log": (
-        lambda: TransformedTargetRegressorCV(KernelRegressor("linear"), "log"),
-        np.exp(SIGNAL),
-    ),
-    "of several": (lambda: TransformedTargetRegressorCV(KernelRegressor("rbf")), np.exp(SIGNAL)),
+    "log": (lambda: on_numbers(["linear"], target="log"), np.exp(SIGNAL)),
+    "of several": (lambda: on_numbers(["rbf"]), np.exp(SIGNAL)),
+    "stack of a log": (lambda: on_numbers(["linear", "rbf"], target="log"), np.exp(SIGNAL)),
+    "table": (lambda: TabularClassifier(["linear"]), SIGNAL > 0),
 }
 
 
@@ -46,15 +52,15 @@ def test_scores_are_those_of_what_predicts(fitted):
     told, machine = summary(fitted), fitted[-1]
     jsonschema.validate(told, summary_schema())
     figures = {each["key"]: each for each in told["loo"]["figures"] if each["key"] != "brier"}
-    scores = machine.evaluate(nested=told["loo"]["nested"])
+    evaluated = machine._nested_scores is not None
+    scores = machine.evaluate(nested=evaluated)
     assert {key: each["value"] for key, each in figures.items()} == scores
     assert {key: each["standard_error"] for key, each in figures.items()} == scores.standard_errors
-    assert (
-        told["loo"]["nested"] == told["headline"]["honest"] == (machine._nested_scores is not None)
-    )
+    without = evaluated or machine._in_folds is not None  # the choice, or the weights of the stack
+    assert told["loo"]["nested"] == told["headline"]["honest"] == without
     assert told["certificate"]["holds"]
     titles = {each["title"] for each in told["cautions"]}
-    assert ("No outer estimate" in titles) == (machine._nested_scores is None)
+    assert ("No outer estimate" in titles) == (not without)
     assert {each["title"] for each in cautions(fitted)} <= titles
     sizes = np.abs(machine.held_out_.residuals)
     if told["task"] == "regression":  # on the scale of the target
@@ -67,10 +73,10 @@ def test_what_was_chosen(fitted):
     assert told["kernel"] == machine.cv_results_["kernel"][machine.best_index_]
     assert (told["mu"], told["C"]) == (getattr(machine, "mu_", None), getattr(machine, "C_", None))
     assert told["transform"] == getattr(fitted[-1], "transform_", None)
-    names = [each.name for each in getattr(fitted[-1], "candidates_", ()) if told["transform"]]
-    assert [each["name"] for each in told["transforms"]] == names
+    errors = getattr(fitted[-1], "transforms_", {})
+    assert {each["name"]: each["error"] for each in told["transforms"]} == errors
     assert [each["name"] for each in told["transforms"] if each["chosen"]] == (
-        [told["transform"]] if names else []
+        [told["transform"]] if errors else []
     )
 
 
@@ -105,8 +111,8 @@ def test_curves_of_a_support_vector_machine_have_the_area_of_its_outputs():
 
 def test_a_transform_that_was_chosen_counts_as_a_choice():
     """Also if the machine has given hyper-parameters."""
-    for transforms, chosen in (("auto", True), ("log", False)):
-        machine = TransformedTargetRegressorCV(KernelRegressor("linear", mu=1e-3), transforms)
+    for target, chosen in (("auto", True), ("log", False)):
+        machine = on_numbers([KernelRegressor("linear", mu=1e-3)], target=target)
         told = summary(machine.fit(X, np.exp(SIGNAL)))
         texts = [c["text"] for c in told["cautions"] if c["title"] == "No outer estimate"]
         assert [text.partition(", so")[0] for text in texts] == (

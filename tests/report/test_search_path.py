@@ -41,7 +41,7 @@ def test_weights_of_classes_count(binary):
     assert shown.surface[1, 1] == pytest.approx(expected, rel=1e-6)
     plain = value_at(model, KernelClassifier(kernel, mu=mu), X, y)
     assert shown.surface[1, 1] != pytest.approx(plain, rel=1e-3)
-    model.set_params(selection_weight=None)  # takes no effect before the next fit
+    model.set_params(search__class_weight=None)  # takes no effect before the next fit
     again = SearchPathDisplay.from_estimator(model, resolution=3)
     assert again.surface[1, 1] == shown.surface[1, 1]
 

@@ -24,7 +24,7 @@ def stack():
 
 @pytest.fixture(scope="module")
 def best():
-    return KernelRegressor(KERNELS).fit(X, Y)
+    return CandidatesRegressor(KERNELS, combine="best").fit(X, Y)
 
 
 @pytest.mark.slow
@@ -109,4 +109,4 @@ def test_an_assessment_records_the_members_of_each_split():
     assert set(table["kernel"]) <= {"linear, press + rbf, press", "linear", "rbf"}
     fitted = model.fit(X, Y)
     text = " ".join(c["text"] for c in summary(fitted, assessment=assessment)["cautions"])
-    assert "Leave-one-out flatters" not in text
+    assert "Leave-one-out is optimistic" not in text

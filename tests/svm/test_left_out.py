@@ -121,7 +121,7 @@ def test_rows_leave_and_join(classes, options):
     assert ours.certificate_.holds
     again = ours.with_rows(X[gone], y[gone], sample_weight=weight[gone])
     assert_allclose(again.decision_function(NEW), whole.decision_function(NEW), atol=1e-6)
-    with pytest.raises(ValueError, match="not classes of this machine"):
+    with pytest.raises(ValueError, match="not classes of this model"):
         whole.with_rows(NEW, ["z"] * 4)
     with pytest.raises(ValueError, match="rows must be from 0 to 23"):
         whole.without([24])
@@ -142,7 +142,7 @@ def test_case_deletion_is_of_refits():
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:(These scores|1 of .* rows are copies)")
+@pytest.mark.filterwarnings("ignore:(These scores|1 of .* rows are duplicates)")
 @pytest.mark.parametrize("cv", ["2x3", GapKFold(4, gap=2)], ids=["repeated", "gaps"])
 def test_outputs_are_means_over_repetitions_without_folds_and_gaps(cv):
     y = CLASSES["two"]

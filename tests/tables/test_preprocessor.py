@@ -423,7 +423,7 @@ def test_attributes_are_of_all_columns_or_of_those_that_are_kept():
     assert transformer.n_features_in_ == 7
     assert transformer.feature_names_in_.tolist() == list(FRAME)
     assert transformer.ranges_ == {"age": [30, 60], "income": [1, 6], "seen": [1, 3]}
-    assert transformer.remarks_[0].startswith("left out, because they have the same value in")
+    assert transformer.remarks_[0].startswith("dropped, because they have the same value in")
     assert transformer.remarks_[1].startswith("'seen': read as a date and used as a number of d")
     with pytest.raises(NotFittedError):
         TablePreprocessor().transform(FRAME)
@@ -630,5 +630,5 @@ def test_only_the_notes_on_most_rows_are_shown(n_more):
     unlike = Unlike(TablePreprocessor().fit(frame))
     unlike.add(new)
     assert unlike.notes()[0].startswith(f"in {n_more} of 9 rows 'c{n_more - 1}' is far outside")
-    assert ("1 more such notes are left out" in unlike.notes()) == (n_more == 6)
+    assert ("1 more such notes are not shown" in unlike.notes()) == (n_more == 6)
     assert len(unlike.notes()) == n_more

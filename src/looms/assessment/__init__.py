@@ -1,4 +1,4 @@
-"""Assessment by outer splits that repeat the whole selection, stored as they finish."""
+"""Assessment by outer splits that repeat model selection, stored as they finish."""
 
 from looms.assessment._assess import assess, stored
 from looms.assessment._compare import Comparison, compare

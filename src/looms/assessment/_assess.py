@@ -45,10 +45,10 @@ def assess(
 ) -> Assessment:
     """Performance of an estimator on data that no part of its selection used.
 
-    Every split fits the whole estimator to its training part, including the selection
+    Every split fits the whole estimator to its training part, including model selection
     (preprocessing, kernel, hyper-parameters, threshold), and scores it on its test part. For
-    machines of looms, also as the last step of a pipeline, it computes the same scores from the
-    leave-one-out outputs (held out by group or fold where the machine does so). The difference
+    models of looms, also as the last step of a pipeline, it computes the same scores from the
+    leave-one-out outputs (held out by group or fold where the model does so). The difference
     is the optimism of the selection.
 
     Parameters
@@ -106,12 +106,13 @@ def assess(
         split, and the bootstrap draws whole groups. A "forward" split does not train on groups
         that occur in its window. `fit` receives the labels of the training part as ``groups`` if
         it takes them, by the rules of ``sample_weight``; a search of scikit-learn passes them to
-        its splitter. Other estimators are fitted without them: this may mislead what they choose
-        by leaving out rows, but not the scores reported here.
+        its splitter. Other estimators are fitted without them. Their own
+        cross-validation may then be optimistic, but not the scores reported here.
     copies : {"apart", "together"}, default="apart"
         What to do with rows that are equal in every feature of ``X``. "together" keeps them on
-        one side of every split, and the bootstrap draws them as one. With "apart", a model that
-        remembers its training rows predicts their copies in the test part. With ``groups``,
+        one side of every split, and the bootstrap draws them as one. With "apart", scores are
+        optimistic for a model that memorizes its training rows, because their duplicates are in
+        the test part. With ``groups``,
         groups that share equal rows are joined.
     gap : int, default=0
         Number of rows between the training part and the window of "forward" that are in neither,
@@ -124,7 +125,7 @@ def assess(
     -------
     result : Assessment
         Printing it shows a summary. ``table`` has a row per split; ``mean``,
-        ``standard_error``, ``interval()`` and ``optimism`` have the figures.
+        ``standard_error``, ``interval()`` and ``optimism`` have the estimates.
 
     Raises
     ------
@@ -145,9 +146,9 @@ def assess(
     Warns
     -----
     CopiesWarning
-        If more rows than chance explains are copies of others, and are not kept together.
+        If more rows than chance explains are duplicates of others, and are not kept together.
     UserWarning
-        If the bootstrap has to give copies of rows to an estimator that takes no weights.
+        If the bootstrap has to give duplicate rows to an estimator that takes no weights.
 
     See Also
     --------
@@ -156,24 +157,25 @@ def assess(
     Notes
     -----
     The bootstrap passes a row that was drawn k times to the estimator once, with k times its
-    weight. Otherwise a held-out copy would be predicted from its other copies, and leave-one-out
-    or cross-validation would tend to choose what reproduces single rows, such as a nearest
-    neighbor. These weights go where ``sample_weight`` goes. In a pipeline that is the last step,
-    and the steps before it are fitted to the distinct rows; with metadata routing it is every
-    step that requests them. An estimator that takes no weights gets the copies, with a warning.
+    weight. Otherwise a held-out row would be predicted from its duplicates, and tuning with
+    leave-one-out or cross-validation would favor models that reproduce single rows, such as a
+    nearest neighbor. These weights go where ``sample_weight`` goes. In a pipeline that is the last
+    step, and the steps before it are fitted to the distinct rows; with metadata routing it is every
+    step that requests them. An estimator that takes no weights gets the duplicates, with a warning.
 
     The out-of-bag error of .632+ averages, over the rows, each row's mean loss in the resamples
-    that left it out [1]_. For "ber" and "balanced_accuracy" this average is taken within each
+    without it [1]_. For "ber" and "balanced_accuracy" this average is taken within each
     class and then over the classes; "rmse" and "r2" are computed from the mean squared error. An
     area under a curve is not a mean over rows, so it is averaged over the resamples. Unlike in
     [1]_, resamples of classifiers are drawn within each class, so that no class is missing.
     Standard errors come from the delta method of [1]_, and need 20 resamples.
 
-    The scores of a test part belong to one machine, which saw none of its rows. Scores are
-    averaged over splits; outputs of different machines are never ranked together. The same holds
+    The scores of a test part belong to one model, which was trained on none of its rows. Scores are
+    averaged over splits; outputs of different models are never ranked together. The same holds
     for leave-one-out outputs, which are biased away from the class of their row: "loo_auc"
-    compares two rows under one machine that has seen neither, as ``evaluate`` does, error rates of
-    given machines are of means over such pairs, and "loo_average_precision" is missing.
+    compares two rows under one model trained on neither, as ``evaluate`` does. Error rates of
+    models with given hyper-parameters use means over such pairs, and "loo_average_precision" is
+    missing.
 
     Groups are drawn so that the share of rows, in total and in each class, is as near to its
     goal as whole groups allow; a group with several classes counts for the one that the fewest
@@ -297,9 +299,9 @@ def finished(
     if experiment.repeats_rows:
         warnings.warn(
             f"{type(experiment.estimator).__name__} cannot be given sample_weight in fit, so "
-            "resamples hold copies of rows. They mislead what it chooses by leaving rows out, as "
-            "by cross-validation, and so the estimate; "
-            'method="shuffle" has no copies.',
+            "resamples contain duplicate rows. Cross-validation inside the estimator is then "
+            "optimistic, which biases its tuning and this estimate; "
+            'method="shuffle" has no duplicates.',
             stacklevel=level_of_user(),
         )
     by_index = {split.index: split for split in splits}

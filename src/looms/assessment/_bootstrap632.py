@@ -153,7 +153,7 @@ def out_of_bag(
     from training on i. The sum is reduced by the average contribution of a limited number of
     resamples, :math:`\sum_i \mathrm{var}_b((N_i^b - 1) t_b)`, but not below the first term.
 
-    Source: Efron & Tibshirani (1997), sections 3 and 5; samples that no resample left out do
+    Source: Efron & Tibshirani (1997), sections 3 and 5; samples that are in every resample do
     not count. Correction for the number of resamples: Wager, Hastie & Efron (2014), Confidence
     intervals for random forests, JMLR 15. For the area under a curve the standard error is the
     standard deviation over resamples, which tends to be large.
@@ -163,7 +163,7 @@ def out_of_bag(
     scorers : scorers by name; those that take weights are weighted.
     y : (n_samples,) targets.
     weight : (n_samples,) weights of the outer mean, or None.
-    resamples : for each, the rows that were drawn, those left out, and the result.
+    resamples : for each, the rows that were drawn, the other rows, and the result.
     groups : (n_samples,) group of each row, if whole groups were drawn; the groups, not the rows,
         are then independent.
 
@@ -244,7 +244,7 @@ def plus_632(name: str, apparent: float, out_of_bag: S, none: float) -> Array:
     ----------
     name : name of the score; accuracies, AUC and R² enter as one minus the score.
     apparent : score of a fit to all rows on those rows.
-    out_of_bag : score or scores of the rows that a resample left out.
+    out_of_bag : score or scores of the rows outside a resample.
     none : score of predictions without information.
 
     Returns

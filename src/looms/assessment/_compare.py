@@ -95,7 +95,7 @@ class Comparison:
         }
 
     def summary(self) -> str:
-        """Every estimator's figures, then every difference."""
+        """Every estimator's scores, then every difference."""
         parts = [f"{name}: {result.summary()}" for name, result in self.results.items()]
         lines = [f"{'difference':<36}{'mean':>10}{'s.e.':>9}{'95 % interval':>22}{'p':>9}"]
         for (first, second, name), row in self._tests().items():

@@ -11,7 +11,7 @@ class AllSplitsRaisedError(ValueError):
     Attributes
     ----------
     result : Assessment
-        Has the reason for every split in ``failures``, and no figures.
+        Has the reason for every split in ``failures``, and no scores.
 
     Examples
     --------
@@ -40,7 +40,7 @@ class AssessmentInterrupted(KeyboardInterrupt):
     Attributes
     ----------
     result : Assessment or None
-        Result of the finished splits; None if they give no figures.
+        Result of the finished splits; None if they give no scores.
 
     Examples
     --------

@@ -65,7 +65,7 @@ class Experiment:
     copies : one of `COPIES`.
     groups : (n_samples,) labels of groups as they were given, for the fit, or None.
     units : (n_samples,) number of the unit that each row belongs to. A unit is on one side of
-        every split: it joins groups, and copies.
+        every split: it joins groups, and duplicates.
     """
 
     estimator: Any
@@ -105,7 +105,7 @@ class Experiment:
         check_consistent_length(X, y)
         if _num_samples(X) < 2:
             raise ValueError("An assessment needs more than one sample.")
-        check_known(copies, "treatment of copies", COPIES)
+        check_known(copies, "treatment of duplicates", COPIES)
         weight = checked_weights(sample_weight, estimator, len(y))
         scorers = scorers_of(scoring, estimator, y)
         if method == "bootstrap":
@@ -139,17 +139,17 @@ class Experiment:
         rows = rows[np.unique(pairs, axis=0, return_index=True)[1]]
         if n_copies := n_unexpected_copies(X[rows], copies[rows]):
             warnings.warn(
-                f"{n_copies} of {len(self.y)} rows are copies of other rows, equal in every "
-                "feature. Splits put some in both parts, so a model that remembers its training "
-                "rows knows the answers in the test part: scores are too good. Drop the copies, or "
-                'keep them on one side: copies="together".',
+                f"{n_copies} of {len(self.y)} rows are duplicates of other rows, equal in every "
+                "feature. A split can put one in the training part and another in the test part, "
+                "so the scores are optimistic. Drop the duplicates, or keep them on one side: "
+                'copies="together".',
                 CopiesWarning,
                 stacklevel=level_of_user(),
             )
 
     @property
     def repeats_rows(self) -> bool:
-        """True if resamples of the bootstrap hold copies, for an estimator without weights."""
+        """True if resamples of the bootstrap hold duplicates, for an estimator without weights."""
         return self.splits[0].method == "bootstrap" and not takes_in_fit(
             self.estimator, "sample_weight"
         )
@@ -322,7 +322,7 @@ def checked_seed(random_state: Any, store: str | os.PathLike[str] | None) -> int
 def estimator_text(estimator: Any) -> str:
     """Estimator as one line of text; for a pipeline the step names, and the last step in full.
 
-    Parameters that do not change its predictions are left out.
+    Parameters that do not change its predictions are ignored.
     """
     if isinstance(estimator, Pipeline):
         *before, (_, last) = estimator.steps

@@ -46,7 +46,7 @@ def fit_arguments(
 ) -> dict[str, AnyArray]:
     """Arguments of `fit`, by metadata routing if it is enabled, else by name.
 
-    Groups are left out if nothing takes them.
+    Groups are ignored if nothing takes them.
 
     Raises
     ------

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ScoreFigures:
-    """Figures of one score of an assessment.
+    """Estimates of one score of an assessment.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class Assessment:
     classification : bool or None
         Whether the estimator is a classifier; None if that is not known.
     out_of_bag : mapping of str to OutOfBag, or None
-        For the bootstrap, ``score`` and ``standard_error`` on the rows that resamples left out,
+        For the bootstrap, ``score`` and ``standard_error`` on the rows outside each resample,
         averaged over each row's mean loss; see `looms.assess`.
     n_samples : int or None
         Number of rows that were split; None if that is not known.
@@ -122,9 +122,9 @@ class Assessment:
         """Table with a row for each split, in split order.
 
         The index is "split". The columns are "n_train" and "n_test"; every score of the test
-        part under its name; for machines of looms the same score of their leave-one-out outputs,
-        which come from many machines (see the notes of `looms.assess`), under "loo_" and the
-        name; what was chosen; and "failure", the reason why a split raised, whose other values
+        part under its name; for models of looms the same score of their leave-one-out outputs,
+        which come from many models (see the notes of `looms.assess`), under "loo_" and the
+        name; what was selected; and "failure", the reason why a split raised, whose other values
         are missing. Times are in `seconds` instead, so that the same splits give the same table
         to the last digit.
         """
@@ -151,7 +151,7 @@ class Assessment:
     @property
     def seconds(self) -> pd.Series:
         """Seconds that each split took to fit and score; for stored ones, when they were run."""
-        pandas = require("pandas", "The figures of an assessment")
+        pandas = require("pandas", "The table of an assessment")
         index = pandas.Index([split.index for split in self.splits], name="split")
         return pandas.Series([split.seconds for split in self.splits], index, name="seconds")
 
@@ -175,7 +175,7 @@ class Assessment:
         error. For areas under a curve, the standard deviation over the resamples, which tends to
         be large, replaces the former. NaN for fewer than two splits or 20 resamples.
 
-        The correction ignores that machines trained on nearly the same rows make similar errors:
+        The correction ignores that models trained on nearly the same rows make similar errors:
         with 60 rows and 100 splits, 9 to 14 of 100 intervals of 95 % miss the truth
         (benchmarks/assess_intervals.py).
 
@@ -201,7 +201,7 @@ class Assessment:
 
     @property
     def optimism(self) -> pd.Series:
-        """Mean of leave-one-out score − test score, for machines of looms; else NaN.
+        """Mean of leave-one-out score − test score, for models of looms; else NaN.
 
         Leave-one-out is optimistic if this is positive and larger scores are better, or if it is
         negative and smaller scores are better, as for "ber", "error" and "rmse". `figures` has
@@ -239,7 +239,7 @@ class Assessment:
         return pandas.DataFrame(rows, index=list(self.scores), columns=["low", "high"])
 
     def figures(self, score: str, level: float = 0.95) -> ScoreFigures:
-        """Figures of one score as plain numbers, without pandas.
+        """Estimates of one score as plain numbers, without pandas.
 
         Parameters
         ----------
@@ -326,7 +326,7 @@ class Assessment:
         score : str
             One of ``scores``.
         method : str, default="leave-one-out"
-            Name of the way in which the machines held samples out.
+            Name of the way in which the models held samples out.
         """
         figures = self.figures(score)
         difference, flattered = figures.optimism, figures.flattered_by
@@ -336,7 +336,7 @@ class Assessment:
             if flattered is None:
                 word = "is higher" if difference > 0 else "is lower"
             else:
-                word = "flatters" if flattered > 0 else "is harder on it"
+                word = "is optimistic" if flattered > 0 else "is pessimistic"
             by = f"{abs(difference):.2g} ± {figures.optimism_error:.2g}"
             return f"{method[0].upper()}{method[1:]} {word} by {by} ({score})."
         what, size = ("difference", difference) if flattered is None else ("optimism", flattered)
@@ -363,7 +363,8 @@ class Assessment:
         n_splits, n = len(self.splits), 0 if self.whole is None else self.whole.n_train
         if any(split.n_train + split.n_test > n for split in self._done() if n):
             remarks.append(
-                "Resamples held copies of rows, which mislead any choice made by leaving rows out."
+                "Resamples contained duplicate rows: cross-validation inside the estimator is "
+                "optimistic."
             )
         if self.whole is not None and len(self._done()) < LEAST:
             remarks.append(f"An interval needs {LEAST} resamples.")
@@ -392,7 +393,7 @@ class Assessment:
         return plus_632(name, self.whole.scores[name], values, none)
 
     def _series(self, values: list[float], name: str) -> pd.Series:
-        pandas = require("pandas", "The figures of an assessment")
+        pandas = require("pandas", "The table of an assessment")
         return pandas.Series(values, list(self.scores), name=name)
 
 

@@ -17,6 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array
 from looms.assessment._scoring import Scorer, all_scores, is_area, judges_order, takes_weights
+from looms.estimators import TabularClassifier
 from looms.estimators._classifier import Classifier
 from looms.held_out import HeldOut
 from looms.kernels._names import kernel_name
@@ -38,11 +39,11 @@ class SplitResult:
     n_train, n_test : number of rows in each part. A row that the bootstrap drew several times
         counts once if `fit` takes weights, else as often as it was drawn.
     scores : scores of the test part, by name.
-    loo_scores : scores of the leave-one-out outputs of the fitted machine, if it has them. The
-        area under the ROC curve compares rows under one machine that has seen neither; other
+    loo_scores : scores of the leave-one-out outputs of the fitted model, if it has them. The
+        area under the ROC curve compares rows under one model that has seen neither; other
         scores that rank rows are NaN.
-    chosen : kernel, hyper-parameters and threshold chosen; for a stack, the weight and the
-        hyper-parameters "of" each machine.
+    chosen : kernel, hyper-parameters and threshold selected; for a stack, the weight and the
+        hyper-parameters "of" each model.
     no_information : scores expected for these predictions if the targets had nothing to do
         with them; only for the fit to all rows.
     predictions : predictions for the test part, in its order; only for a bootstrap resample.
@@ -92,16 +93,18 @@ def loo_scores(
     """Scores of the leave-one-out outputs, by the scorers of the test part.
 
     If rows were held out together, by group or fold, those held-out outputs are scored. Each
-    output is from a machine that was not trained on the row. For classes, outputs of a
-    least-squares machine with given hyper-parameters are means over pairs of rows left out, as for
+    output is from a model that was not trained on the row. For classes, outputs of a
+    least-squares model with given hyper-parameters are means over pairs of held-out rows, as for
     ``evaluate``: those of single rows lean away from their class. The area under the ROC curve of
-    two classes compares rows under one machine that has seen neither. Both take n³ flops. Scores
+    two classes compares rows under one model that has seen neither. Both take n³ flops. Scores
     are weighted by the (n_train,) ``weight``, if given.
 
     NaN for scores that cannot be computed from these outputs: those of probabilities, and those
-    that would rank outputs of different machines (one per row, group or fold), which are biased
+    that would rank outputs of different models (one per row, group or fold), which are biased
     away from the class of the row, such as the average precision.
     """
+    if isinstance(machine, TabularClassifier):
+        machine = machine.machine_
     loo: HeldOut = getattr(machine, "held_out_", machine.loo_)
     classes, threshold = getattr(machine, "classes_", None), getattr(machine, "threshold_", 0.0)
     y, outputs, rows = loo.y, loo.outputs, np.arange(loo.n_samples)[:, None]

@@ -193,7 +193,7 @@ def loo_probabilities(loo: HeldOut, calibration: str = "sigmoid") -> Array:
     other samples. Unlike scores of ``class_probabilities(fit_calibrator(loo), loo.outputs)``,
     scores of these probabilities are not biased by the calibration. But the other leave-one-out
     outputs come from models trained with sample i, and scores are optimistic if hyper-parameters
-    were chosen on the same outputs.
+    were selected on the same outputs.
 
     Parameters
     ----------

@@ -103,7 +103,7 @@ def fit_sigmoids(
     outputs : (m, n) with a row for each sigmoid; ``np.broadcast_to`` repeats one vector.
     labels : (n,) -1 and +1, the same for all rows.
     sample_weight : (n,) for all rows, or (m, n); ones by default. Samples of weight zero are
-        left out of their row, including its counts and so its targets.
+        held out of their row, including its counts and so its targets.
 
     Returns
     -------

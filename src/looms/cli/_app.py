@@ -14,16 +14,21 @@ from looms.cli._errors import reported
 
 #: Commands, and the first line of each one's help.
 COMMANDS = {
-    "fit": "Fit a kernel machine to a table, chosen by exact leave-one-out, and save it.",
+    "fit": "Fit a model to a table, tuned by exact held-out predictions, and save it.",
     "predict": "Predict rows: write a CSV with predictions, decision values and probabilities.",
     "score": "Score the model on rows whose target is known.",
     "assess": "Assess the whole selection on outer splits, whose test rows it never sees.",
+    "compare": "Compare candidates on the same outer splits, with their differences.",
     "diagnose": "Diagnose a classifier: excess error, deviance, goodness of fit, influential rows.",
-    "show": "Show the options, the choice, the candidates and the leave-one-out figures.",
-    "demo": "Fit half of a real data set, and compare leave-one-out with the other half.",
+    "show": "Show the options, the choice, the candidates and the held-out scores.",
+    "export": "Write a model as an ONNX graph, which runs without Python.",
+    "demo": "Fit half of a real data set, and compare held-out scores with the other half.",
 }
 #: Modules of commands, if their names differ from the command.
-_MODULES = {"demo": "fit", "score": "predict", "show": "predict"}
+_MODULES = {
+    **{"compare": "assess", "demo": "fit"},
+    **dict.fromkeys(("export", "score", "show"), "predict"),
+}
 
 
 class PlainFlags:
@@ -66,7 +71,7 @@ class LazyGroup(PlainFlags, TyperGroup):
         with reported():
             function = getattr(import_module(f"looms.cli.{_MODULES.get(name, name)}"), name)
         app = typer.Typer(add_completion=False)
-        app.command(name, cls=Command)(function)
+        app.command(name, cls=Command, epilog=function.epilog)(function)
         return name, typer.main.get_command(app), rest
 
 

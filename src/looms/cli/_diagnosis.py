@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
 from looms._optional import require
 from looms._typing import AnyArray
@@ -34,14 +33,14 @@ class Subject:
 
     Attributes
     ----------
-    model : pipeline of a preprocessor and a machine.
+    model : a model of tables, a pipeline that ends in a machine, or the machine.
     X, y : rows and their classes.
     groups : (n_rows,) labels, the same for rows left out together; None for each row by itself.
     description : the machine in words.
     name : name of the file.
     """
 
-    model: Pipeline
+    model: Any
     X: Any
     y: AnyArray
     groups: AnyArray | None

@@ -9,52 +9,48 @@ import sys
 import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 import typer
 
 from looms._files import FileError
+from looms.cli._names import OPTIONS
 
 BAD_INPUT = 2
 OTHER = 1
 INTERRUPTED = 130
-#: Options that are called otherwise than the parameter of Python.
-OTHERWISE = {
-    **{"class_weight": "weight", "probability": "calibration", "validation": "cv"},
-    "transforms": "target_transform",
-}
-#: Parameters that messages name, and options of the same name, up to the hyphens.
-_PARAMETERS = (
-    *("sep", "decimal", "encoding", "sheet", "format", "max_bytes", "store", "test_size"),
-    *("kernel", "criterion", "optimizer", "threshold", "calibration", "max_iter", "random_state"),
-    *("prior", "copies", "groups", "cv", "combine", "search", "rank", *OTHERWISE),
-    *("coverage", "alpha", "method"),
-)
 _VALUE = (
     r"None\b|True\b|False\b|\.\.\.|(?P<quote>['\"])(?P<text>[^'\"]*)(?P=quote)|\d\w*|\w+\([^()]*\)"
 )
+_NAMES = "|".join(sorted(OPTIONS, key=len, reverse=True))
 _PARAMETER = re.compile(
-    rf"\b(?P<set>{'|'.join(_PARAMETERS)})=(?P<value>{_VALUE})"
-    rf"|\b(?P<long>{'|'.join(name for name in _PARAMETERS if '_' in name)})\b"
-    rf"|(?:^|(?<=: ))(?P<named>{'|'.join(_PARAMETERS)})(?= must\b)"
-    rf"|(?<=Unknown )(?P<unknown>{'|'.join(_PARAMETERS)})(?= ['\"])"
+    rf"\b(?P<set>{_NAMES})=(?P<value>{_VALUE})"
+    rf"|\b(?P<long>{'|'.join(name for name in OPTIONS if '_' in name)})\b"
+    rf"|(?:^|(?<=: ))(?P<named>{_NAMES})(?= must\b)"
+    rf"|(?<=Unknown )(?P<unknown>{_NAMES})(?= ['\"])"
 )
 #: What Python calls otherwise than the command line.
 _WORDS = {
-    "another kernel": "another kernel (--kernel)",
+    "another kernel": "another kernel (--candidates)",
     "leave it out.": "leave it out (--drop).",
     "fit without them": "fit without them (looms fit --drop)",
     "cv=GapKFold()": "--time",
     " with criterion='error' does not admit": " does not admit",
+    "groups=looms.copies.copy_groups(X)": "--duplicates together",
     "looms.assess": "looms assess",
-    "evaluate(nested=False)": "--nested none",
-    "evaluate()": "--nested folds",
-    "KernelClassifier and KernelRegressor": "--machine lssvm",
-    "KernelClassifier(n_landmarks='auto')": "--machine lssvm --rank auto",
-    "KernelClassifier, which": "--machine lssvm, which",
+    "evaluate(nested=False)": "--no-evaluate",
+    "evaluate()": "looms fit without --no-evaluate",
+    "Unknown search method": "Unknown --search",
+    "Unknown transform of the target": "Unknown --target-transform",
+    "method='grid'": "--search grid",
+    "KernelClassifier and KernelRegressor": "--machine kernel",
+    "KernelClassifier(n_landmarks='auto')": "--machine kernel",
+    "KernelClassifier, which": "--machine kernel, which",
     "precomputed, one of these": "one of these",
 }
 #: Format characters that only join letters.
 _JOINERS = "\u200c\u200d"
+_QUIET = ContextVar("quiet", default=False)
 
 
 class InputError(ValueError):
@@ -109,6 +105,21 @@ def _drop_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+@contextmanager
+def quietly(quiet: bool) -> Iterator[None]:
+    """Without notes and progress, if ``quiet``."""
+    before = _QUIET.set(quiet)
+    try:
+        yield
+    finally:
+        _QUIET.reset(before)
+
+
+def is_quiet() -> bool:
+    """True if there are to be no notes and no progress."""
+    return _QUIET.get()
+
+
 def say(message: str) -> None:
     """Write a line to stderr, in the words of the command line."""
     typer.echo(visible(in_options(" ".join(message.split()))), err=True)
@@ -119,10 +130,10 @@ def in_options(text: str) -> str:
 
     Examples
     --------
-    >>> in_options("rank=90 asks for more landmarks than rows: use rank=None and evaluate().")
-    '--rank 90 asks for more landmarks than rows: use no --rank and --nested folds.'
     >>> in_options("Error: max_iter must be an integer, give class_weight='balanced'")
-    'Error: --max-iter must be an integer, give --weight balanced'
+    'Error: --max-iter must be an integer, give --class-weight balanced'
+    >>> in_options("Unknown kernel 'rfb'; use n_landmarks=None and target='auto'")
+    "Unknown --candidates 'rfb'; use no --n-landmarks and --target-transform auto"
     """
     for word, option in _WORDS.items():
         text = text.replace(word, option)
@@ -131,7 +142,7 @@ def in_options(text: str) -> str:
 
 def _option(parameter: re.Match[str]) -> str:
     name = next(filter(None, map(parameter.group, ("set", "long", "named", "unknown"))))
-    option = f"--{OTHERWISE.get(name, name).replace('_', '-')}"
+    option = f"--{OPTIONS[name].replace('_', '-')}"
     value = parameter["value"]
     if value in ("None", "False"):
         return f"no {option}"

@@ -12,9 +12,12 @@ from looms._typing import AnyArray
 from looms._words import count
 from looms.assessment._result import Assessment
 from looms.calibration import brier_score, log_loss
+from looms.cli._model import before_of, keeps_rows, last_of
 from looms.cli._output import NARROW, console, figure, show_table
-from looms.cli._prepare import Prepared
+from looms.cli._prepare import Prepared, column_notes
 from looms.criteria import mean_class_error
+from looms.estimators._encoding import is_positive_first
+from looms.estimators._tabular import Tabular
 from looms.held_out import HeldOut
 from looms.model_files._files import SavedModel
 from looms.report._chosen import candidates, chosen
@@ -56,7 +59,7 @@ def facts_of(
     saved: SavedModel, prepared: Prepared | None = None, assessment: Assessment | None = None
 ) -> Facts | None:
     """Facts of a model, with what is known of its rows after a fit; None for a pool of machines."""
-    if not hasattr(saved.model[-1], "held_out_"):
+    if not hasattr(last_of(saved.model), "held_out_"):
         return None
     pandas, about = require("pandas", "A report"), dict[str, Any]()
     target, file = saved.metadata["target"], saved.metadata["file"]
@@ -64,7 +67,9 @@ def facts_of(
     if prepared is not None:
         # People count the rows of a file from 1; only the names of the samples matter here.
         rows = pandas.Index(prepared.rows, name="row in the file, counted from 1 after any header")
-        y, about = prepared.target.y, {"X": pandas.DataFrame(index=rows), "notes": prepared.notes}
+        y, about = prepared.target.y, {"X": pandas.DataFrame(index=rows)}
+        columns = [text for _, text in column_notes(before_of(saved.model))]
+        about["notes"] = (*columns, *prepared.target.notes)
         about["groups"] = prepared.groups
     return Facts(
         saved.model,
@@ -77,9 +82,9 @@ def facts_of(
 
 def held_out_figures(facts: Facts) -> dict[str, dict[str, float]]:
     """Scores to quote for a machine on its training rows by key, and their standard errors."""
-    nested, figures = "nested " * facts.loo["nested"], facts.loo["figures"]
+    figures = facts.loo["figures"]
     return {
-        f"{nested}{facts.loo['method']}": {each["key"]: each["value"] for each in figures},
+        facts.model.scores.kind: {each["key"]: each["value"] for each in figures},
         "± s.e.": {each["key"]: each["standard_error"] for each in figures},
     }
 
@@ -95,9 +100,12 @@ def choice_of(saved: SavedModel, facts: Facts | None) -> str:
     if model.nested:
         of_folds = f"of {model.nested.units.n_units} folds"
         each = {"sample": "row", "group": "group", "fold": of_folds}[model.unit]
-        more = "" if model.nested.whole else "; --nested folds repeats the whole choice"
+        if isinstance(saved.model, Tabular) and model.nested.whole and keeps_rows(saved.model):
+            each += " of whole groups" * (model.unit == "fold" and model.units.grouped)
+            return f"for these scores everything was repeated without each {each}: columns, search"
+        more = "" if model.nested.whole else "; without --no-evaluate the whole choice is"
         return (
-            f"for these figures {model.repeated_without(each)}; what was done to the columns "
+            f"for these scores {model.repeated_without(each)}; what was done to the columns "
             f"before, such as scaling, was not repeated{more}"
         )
     in_time = saved.metadata["options"].get("time")
@@ -256,7 +264,7 @@ def show_tried(facts: Facts) -> None:
 def show_choice(saved: SavedModel, facts: Facts | None) -> None:
     """Print what was tried, the hyper-parameters of the best one, and its held-out figures."""
     if facts is None:
-        show_pool(saved.model[-1])
+        show_pool(last_of(saved.model))
         return
     show_tried(facts)
     _show_chosen(facts)
@@ -267,11 +275,14 @@ def show_choice(saved: SavedModel, facts: Facts | None) -> None:
         show_confusion(confusion["counts"], confusion["labels"], f"Confusion, {method}")
     rule = getattr(facts.model.machine, "threshold", 0.5)
     if rule != 0.5:
-        values = threshold_figures(confusion["counts"], facts.model.rule)
+        machine, labels, counts = facts.model.machine, confusion["labels"], confusion["counts"]
+        if is_positive_first(getattr(machine, "pos_label", None), machine.classes_):
+            labels, counts = labels[::-1], [row[::-1] for row in counts[::-1]]
+        values = threshold_figures(counts, facts.model.rule)
         shown = ", ".join(f"{name} {figure(value)}" for name, value in values.items())
         console().print(
-            f"{sentence(method)} at threshold {saved.metadata['options'].get('threshold', rule)} "
-            f"(positive: {confusion['labels'][1]}): {shown}"
+            f"{sentence(method)}, at threshold {saved.metadata['options'].get('threshold', rule)} "
+            f"(positive: {labels[1]}): {shown}"
         )
 
 

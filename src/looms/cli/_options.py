@@ -5,14 +5,15 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
-from dataclasses import MISSING, asdict, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, get_origin, get_type_hints
 
 import typer
 from typer.models import ParameterInfo
 
-from looms.cli._errors import InputError, reported
+from looms.cli._errors import InputError, quietly, reported
+from looms.cli._names import PANEL_OF
 from looms.datasets._read import Format
 
 
@@ -26,23 +27,26 @@ class Bounds(NamedTuple):
 #: Other names of options.
 NAMES = {
     "bootstrap": ["-b"],
-    "criterion": ["-c"],
+    "candidates": ["-c"],
     "force": ["-f"],
     "jobs": ["-j"],
-    "kernel": ["-k"],
     "machine": ["-m"],
     "output": ["--out", "-o"],
+    "quiet": ["-q"],
     "splits": ["-n"],
     "target": ["-t"],
 }
 #: What a value is called, if its type does not tell.
 VALUES = {
+    "candidates": "KERNEL",
     "cv": "FOLDS",
-    "estimator": "CLASSIFIER",
     "groups": "COLUMN",
     "max_bytes": "BYTES",
+    "metric": "SCORER",
+    "n_landmarks": "NUMBER",
+    "positive": "CLASS",
     "prevalence": "CLASS=SHARE",
-    "rank": "NUMBER",
+    "sample_weight": "COLUMN",
     "sep": "CHARACTER",
     "target_transform": "NAME",
     "threshold": "RULE",
@@ -55,7 +59,9 @@ HELP = {
     "force": "Overwrite existing output files.",
     "json": "Print figures as JSON, and nothing else, on standard output.",
     "max_bytes": "Largest unpacked size of a file.",
+    "metric": "Scorer of scikit-learn, such as f1 or neg_mean_absolute_error; may be repeated.",
     "model": "A model file of looms fit.",
+    "quiet": "No notes and no progress on standard error, only warnings and errors.",
     "store": "Folder that keeps finished splits; the same command runs the rest.",
     "target": "Column to predict; not for svmlight and npz files.",
 }
@@ -65,41 +71,48 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
     """Function for Typer, which reports an error in one line instead of a traceback.
 
     A parameter is an option of its name; without a default it is an argument. Its help is in the
-    docstring, under "Parameters", or in `HELP`. A parameter that is a dataclass of options is
-    replaced by its fields. One called ``jobs`` must not be zero.
+    docstring, under "Parameters", or in `HELP`, with the lines under "Examples" at the end. A
+    parameter that is a dataclass of options is replaced by its fields. One called ``jobs`` must not
+    be zero. All commands have ``quiet``.
     """
     hints = get_type_hints(function, include_extras=True)
     groups: dict[str, Any] = {n: kind for n, kind in hints.items() if is_dataclass(kind)}
-    about, own = _help(function)
+    about, own, examples = _help(function)
     parameters = []
     for name, parameter in inspect.signature(function).parameters.items():
         if name not in groups:
             parameters.append(_option(name, hints[name], parameter.default, own))
             continue
-        kinds, texts = get_type_hints(groups[name], include_extras=True), _help(groups[name])[1]
+        kinds, texts = get_type_hints(groups[name], include_extras=True), dict[str, str]()
+        for kind in reversed(groups[name].__mro__):
+            texts |= _help(kind)[1]
         parameters += [
             _option(f.name, kinds[f.name], f.default, texts | own) for f in fields(groups[name])
         ]
 
     def run(**values: Any) -> None:
-        with reported():
+        with reported(), quietly(values.pop("quiet")):
             if values.get("jobs") == 0:
                 raise InputError("--jobs 0 would run nothing; use 1, or -1 for one per core")
             for name, kind in groups.items():
                 values[name] = kind(**{f.name: values.pop(f.name) for f in fields(kind)})
             function(**values)
 
+    parameters.append(_option("quiet", bool, False, {}))
     run.__doc__ = about
+    run.epilog = examples  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in parameters}
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return run
 
 
-def _help(of: Any) -> tuple[str, dict[str, str]]:
-    """The docstring up to its parameters, and the text of each of these."""
-    about, _, section = (inspect.getdoc(of) or "").partition("\n\nParameters\n----------\n")
+def _help(of: Any) -> tuple[str, dict[str, str], str]:
+    """The docstring up to its parameters, the text of each of these, and the examples."""
+    text, _, examples = (inspect.getdoc(of) or "").partition("\n\nExamples\n--------\n")
+    about, _, section = text.partition("\n\nParameters\n----------\n")
     texts = re.findall(r"(?m)^(\w+)\n((?: +.+\n?)+)", section)
-    return about, {name: " ".join(text.split()) for name, text in texts}
+    lines = ["Examples:", *examples.splitlines()] if examples else []
+    return about, {name: " ".join(text.split()) for name, text in texts}, "\n\n".join(lines)
 
 
 def _option(name: str, kind: Any, default: Any, texts: dict[str, str]) -> inspect.Parameter:
@@ -108,6 +121,7 @@ def _option(name: str, kind: Any, default: Any, texts: dict[str, str]) -> inspec
     if get_origin(kind) is Annotated:
         kind, (bounds, *_) = kind.__origin__, kind.__metadata__
     about: dict[str, Any] = {"help": texts.get(name, HELP.get(name)), "metavar": VALUES.get(name)}
+    about["rich_help_panel"] = PANEL_OF.get(name)
     made: Any = bounds  # of Typer itself
     if not isinstance(bounds, ParameterInfo):
         if default in (inspect.Parameter.empty, MISSING):
@@ -126,13 +140,11 @@ IntervalMethod: TypeAlias = Literal["plus", "minmax", "scaled"]
 
 
 @dataclass(frozen=True)
-class Source:
-    """A file, and options for reading it; None means that the file tells.
+class Reading:
+    """Options for reading a file; None means that the file tells.
 
     Parameters
     ----------
-    file
-        The table to learn from.
     format
         Format of the file, if its suffix does not tell.
     sep
@@ -145,7 +157,6 @@ class Source:
         Sheet of a spreadsheet: its name, or its number from 1.
     """
 
-    file: Path
     format: Format | None = None
     sep: str | None = None
     decimal: Literal[".", ","] | None = None
@@ -156,9 +167,24 @@ class Source:
     def options(self) -> dict[str, Any]:
         """The options by the names of Python."""
         tab = {"sep": "\t"} if self.sep in ("tab", r"\t") else {}
-        options = asdict(self) | tab
-        del options["file"]
-        return options
+        return {f.name: getattr(self, f.name) for f in fields(Reading)} | tab
+
+    def of(self, file: Path) -> Source:
+        """A file to be read so."""
+        return Source(file=file, **{f.name: getattr(self, f.name) for f in fields(Reading)})
+
+
+@dataclass(frozen=True)
+class Source(Reading):
+    """A file, and options for reading it.
+
+    Parameters
+    ----------
+    file
+        The table to learn from.
+    """
+
+    file: Path = field(kw_only=True)
 
 
 @dataclass(frozen=True)

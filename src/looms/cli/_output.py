@@ -19,7 +19,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from looms._files import advice_on, whole_file, write_whole
-from looms.cli._errors import InputError, say, visible
+from looms.cli._errors import InputError, is_quiet, say, visible
 from looms.model_files._files import is_model_file
 
 if TYPE_CHECKING:
@@ -37,7 +37,8 @@ _FORMULA = re.compile(r"'*(?:[=@\t\r\n]|[+-](?=.)).*", re.DOTALL)
 
 def note(message: str) -> None:
     """Write a remark to stderr, so that stdout can be piped."""
-    say(f"Note: {message}")
+    if not is_quiet():
+        say(f"Note: {message}")
 
 
 def warning(message: str) -> None:

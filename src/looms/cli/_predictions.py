@@ -17,11 +17,13 @@ from looms._typing import AnyArray, Matrix
 from looms._words import count
 from looms.cli._errors import InputError
 from looms.cli._figures import class_figures
+from looms.cli._model import before_of, keeps_rows, last_of, of_prepared
 from looms.cli._options import IntervalMethod
 from looms.cli._output import refused
 from looms.cli._target import Column, Features, numbers, text
 from looms.copies import copy_groups
 from looms.estimators._scored import ScoredMachine
+from looms.estimators._tabular import Tabular
 from looms.model_files._files import SavedModel
 from looms.tables import TablePreprocessor, Unlike
 
@@ -90,8 +92,9 @@ class Predictions:
         machine: Any = None,
         unlike: Unlike | None = None,
     ) -> None:
-        self.saved, (before, own) = saved, saved.model
-        machine = own if machine is None else machine
+        self.saved, self.rows, before = saved, X, before_of(saved.model)
+        self.own = of_prepared(saved.model)
+        machine = self.own if machine is None else machine
         with refused("the model cannot take these rows: ", (ValueError, TypeError)):
             self.matrix: Matrix = before.transform(X) if unlike is None else unlike.add(X)
             self.predicted: AnyArray = machine.predict(self.matrix)
@@ -107,7 +110,7 @@ class Predictions:
         """Columns of predictions, decision values and probabilities, if the model has them."""
         columns = {"prediction": self.predicted}
         if self.saved.metadata["task"] == "classification":
-            machine = self.saved.model[-1]
+            machine = self.own
             classes = machine.classes_
             decided = classes[1:] if self.decision.ndim == 1 else classes
             values = self.decision.reshape(len(self.predicted), -1)
@@ -123,16 +126,19 @@ class Predictions:
         """Columns ``lower`` and ``upper``, or ``set``; none if no coverage was asked for."""
         if request.coverage is None:
             return {}
-        machine = self.saved.model[-1]
+        machine, rows = self.own, self.matrix
+        whole = last_of(self.saved.model)
+        if isinstance(whole, Tabular) and keeps_rows(whole) and whole._nested_scores is not None:
+            machine, rows = whole, self.rows  # models without each fold prepare the rows anew
         if isinstance(machine, ScoredMachine):
             make_models(machine, request.method)
         # ValueError: more coverage than the rows of the model can give.
         with refused(f"--coverage {request.coverage:g}: "):
             if self.saved.metadata["task"] == "regression":
                 method = request.method or "plus"
-                lower, upper = machine.predict_interval(self.matrix, request.coverage, method).T
+                lower, upper = machine.predict_interval(rows, request.coverage, method).T
                 return {"lower": lower, "upper": upper}
-            sets = machine.predict_set(self.matrix, request.coverage, request.class_conditional)
+            sets = machine.predict_set(rows, request.coverage, request.class_conditional)
         return {"set": joined(sets, [str(label) for label in machine.classes_])}
 
     def figures(self, y: Column) -> dict[str, float]:
@@ -140,7 +146,7 @@ class Predictions:
         if self.saved.metadata["task"] == "regression":
             scores = number_scores(numbers(y), self.predicted[None], np.ones(len(self.predicted)))
             return {key: value for key, (value, _) in scores.items()}
-        classes, truth, predicted = map(text, (self.saved.model[-1].classes_, y, self.predicted))
+        classes, truth, predicted = map(text, (self.own.classes_, y, self.predicted))
         decision = self.decision
         if decision.ndim == 2 and len(classes) == 2:
             decision = decision[:, 1] - decision[:, 0]
@@ -148,10 +154,9 @@ class Predictions:
 
     def trained_on(self) -> Iterator[str]:
         """A note on rows equal to training rows."""
-        machine = self.saved.model[-1]
-        known, new = getattr(machine, "machine_", machine).X_fit_, self.matrix
-        if known is None:  # of a table in blocks, which is not kept
+        if not keeps_rows(self.saved.model):  # of a table in blocks
             return
+        known, new = getattr(self.own, "machine_", self.own).X_fit_, self.matrix
         if sparse.issparse(new):
             groups = copy_groups(sparse.csr_array(sparse.vstack([known, new])))
         else:
@@ -167,7 +172,7 @@ class Predictions:
 
 def unlike_of(saved: SavedModel) -> Unlike | None:
     """Counts of rows unlike those of the fit; None for a model without a table's preprocessor."""
-    before = saved.model[0]
+    before = before_of(saved.model)
     return Unlike(before) if isinstance(before, TablePreprocessor) else None
 
 
@@ -184,11 +189,12 @@ def joined(members: AnyArray, labels: list[str]) -> AnyArray:
 
 
 def make_models(machine: ScoredMachine, method: str | None) -> None:
-    """Make the models of intervals and sets that the file of a machine does not hold."""
-    closed = method == "scaled" or (method == "minmax" and hasattr(machine, "machine_"))
-    if machine._nested_scores is not None:
-        machine.evaluate()
-    elif machine._in_folds is None:
-        closed = True
-    if closed:
+    """Make the models of intervals and sets that the file of a machine does not hold.
+
+    Nothing is tuned: they are the closed forms of the machine that there is.
+    """
+    repeated = bool(machine._nested_scores)
+    if repeated and not isinstance(machine, Tabular):
+        machine.evaluate()  # kept, but for numbers that follow from it
+    if not repeated or method == "scaled" or (method == "minmax" and hasattr(machine, "machine_")):
         machine.evaluate(nested=False)

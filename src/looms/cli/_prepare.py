@@ -1,10 +1,10 @@
-"""Turns a file into what the machines take: a table or blocks of it, columns and target."""
+"""Turns a file into what the models take: a table or blocks of it, columns and target."""
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,23 +12,24 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import sparse
 from scipy.sparse import issparse
 
 from looms._checks import some_of
-from looms._memory import SEARCH, check_memory, free_memory
+from looms._memory import free_memory
 from looms._threads import available_threads
-from looms._typing import AnyArray, Matrix
+from looms._typing import AnyArray
 from looms._words import count, listed
 from looms.blocks import RowBlocks
 from looms.cli._errors import InputError
 from looms.cli._options import Columns, Source
-from looms.cli._output import as_messages, note, refused, warning, writing
-from looms.cli._target import Features, Target, target_of, text
+from looms.cli._output import as_messages, note, warning, writing
+from looms.cli._target import Features, Target, is_number, target_of, text
+from looms.copies import copy_groups
 from looms.datasets import open_table, read_table
 from looms.datasets._large import SAMPLE, TableBlocks, first_pass
 from looms.datasets._rows import RowReader
 from looms.datasets._table import MissingTargetError, Table
+from looms.folds import group_numbers, joined_groups
 from looms.selection._low_rank import LARGEST_RANK
 from looms.tables import TablePreprocessor
 from looms.tables._kinds import read_column
@@ -38,7 +39,7 @@ from looms.tables._remarks import sentence
 if TYPE_CHECKING:
     import pandas as pd
 
-    from looms.cli._request import MachineRequest
+    from looms.cli._request import ModelRequest
 
 #: Rows in a working block of a dense table, and of a sparse one, which every sweep reads again.
 _SIZE, _SPARSE_SIZE = 512, 2048
@@ -102,12 +103,6 @@ def read_training(
     return table, labels
 
 
-def check_kernel_matrix(path: Path, n_rows: int, n_arrays: float = SEARCH) -> None:
-    """Refuse a table of which ``n_arrays`` as large as a kernel matrix take more than is free."""
-    with refused(f"{path}: ", (MemoryError,)):
-        check_memory(n_rows, n_arrays)
-
-
 def without(X: Features, names: Sequence[str], path: Path) -> Features:
     """Rows of a table without the columns to leave out."""
     for name in names:
@@ -149,6 +144,18 @@ def times_of_rows(path: Path, table: Table, name: str) -> AnyArray:
     return values
 
 
+def weights_of_rows(path: Path, table: Table, name: str) -> AnyArray:
+    """(n_rows,) weights of a column; refuses gaps and text."""
+    advice = "no weight", "give every row a weight, 0 to leave it out"
+    column = _whole_column(path, table, "--sample-weight", name, *advice)
+    if not is_number(column):
+        raise InputError(
+            f"{path}: --sample-weight {name} holds {str(column.iloc[0])!r} in data row 1: weights "
+            "are numbers"
+        )
+    return np.asarray(column, dtype=float)
+
+
 def _whole_column(
     path: Path, table: Table, option: str, name: str, nothing: str, advice: str
 ) -> pd.Series:
@@ -170,60 +177,79 @@ def _whole_column(
 
 @dataclass(frozen=True)
 class Prepared:
-    """Table as it was read (``X``), and as the machines take it (``matrix``).
+    """Rows to fit, as they were read.
 
-    The preprocessor, from `looms.tables`, is fitted to it, and refitted to the columns and kinds
-    that it has here. A sparse table is sparse in both.
-    Rows of one label in ``groups`` are held out together. ``rows`` are the numbers
-    of the rows in the file, from 1. For a table larger than memory, ``X`` is a
-    sample of the rows, and the matrix is all rows in blocks.
+    Rows of one label in ``groups`` are held out together; ``weight`` are their weights. ``rows``
+    are the numbers of the rows in the file, from 1. For a table larger than memory, ``X`` is a
+    sample of the rows, and ``blocks`` are all rows, prepared by ``preprocessor``; it is None if it
+    has yet to be fitted.
     """
 
     X: Features
     target: Target
-    preprocessor: TablePreprocessor
-    matrix: Matrix | RowBlocks
-    notes: tuple[str, ...]
     rows: AnyArray
     groups: AnyArray | None = None
+    weight: AnyArray | None = None
+    preprocessor: TablePreprocessor | None = None
+    blocks: RowBlocks | None = None
+
+    @property
+    def sparse(self) -> bool:
+        """True for a sparse table."""
+        return bool(issparse(self.X))
+
+    @property
+    def fit_options(self) -> dict[str, AnyArray]:
+        """Groups and weights as options of ``fit``, if there are any."""
+        given = {"groups": self.groups, "sample_weight": self.weight}
+        return {name: value for name, value in given.items() if value is not None}
+
+    def prepared_columns(self) -> TablePreprocessor:
+        """A preprocessor that is fitted to the rows."""
+        if self.preprocessor is not None:
+            return self.preprocessor
+        with as_messages():
+            return TablePreprocessor().fit(self.X)
 
 
-def prepare_file(source: Source, columns: Columns, request: MachineRequest) -> Prepared:
-    """The table of a file, prepared; notes on how it is understood go to stderr."""
+def prepare_file(source: Source, columns: Columns, request: ModelRequest) -> Prepared:
+    """The rows of a file; notes on how it is understood go to stderr."""
     table, groups = read_training(source, columns, request.groups)
-    known, X = target_of(table.y, request.task), table.X
+    known, X, weight, path = target_of(table.y, request.task), table.X, None, source.file
     note(f"{known.task}: {known.reason}")
+    if request.sample_weight is not None:
+        weight = weights_of_rows(path, replace(table, X=X), request.sample_weight)
+        X = X.drop(columns=request.sample_weight)
+    rows = np.arange(X.shape[0]) if issparse(X) else X.index.to_numpy()
     if request.time is not None:
-        times = times_of_rows(source.file, table, request.time)
+        times = times_of_rows(path, table, request.time)
         order = np.argsort(times, kind="stable")
         X, known = X.drop(columns=request.time).iloc[order], replace(known, y=known.y[order])
         if not request.groups and len(np.unique(times)) < len(times):
             note(f"--time {request.time}: rows of one time are held out together")
             groups = times
-        groups = some_of(groups, order)
-    return replace(prepare(X, known), groups=groups)
+        rows, groups, weight = rows[order], some_of(groups, order), some_of(weight, order)
+    prepared = Prepared(X, known, rows + 1, groups, weight)
+    if request.duplicates == "apart":
+        return prepared
+    before = prepared.prepared_columns()
+    labels = group_numbers(groups, len(rows))
+    together = joined_groups(labels, copy_groups(before.transform(X)))
+    return replace(prepared, groups=together, preprocessor=before)
 
 
-def prepare(
-    X: Features, target: Target, ranges: Mapping[str, list[float]] | None = None
-) -> Prepared:
-    """Prepares a table that was read, with its target, as a matrix; surprises go to stderr.
+def tell_columns(preprocessor: TablePreprocessor, target: Target) -> None:
+    """Notes on columns and labels that may be other than they look."""
+    for topic, remark in column_notes(preprocessor):
+        (warning if topic == "words" else note)(remark)
+    for remark in target.notes:
+        note(remark)
 
-    ``ranges`` are those of columns in more rows than these.
-    """
-    preprocessor = TablePreprocessor()
-    with as_messages():
-        matrix = preprocessor.fit_transform(X, ranges=ranges)
-    if preprocessor.kinds_:  # refits to some of the rows take the same columns
-        preprocessor.set_params(kinds=dict(preprocessor.kinds_))
-    notes = []
-    for remark in remarks_in(preprocessor):
-        notes.append(sentence(remark, _advice(remark.columns)))
-        (warning if remark.topic == "words" else note)(notes[-1])
-    for known in target.notes:
-        note(known)
-    rows = np.arange(1, X.shape[0] + 1) if sparse.issparse(X) else X.index.to_numpy() + 1
-    return Prepared(X, target, preprocessor, matrix, (*notes, *target.notes), rows)
+
+def column_notes(preprocessor: TablePreprocessor) -> list[tuple[str, str]]:
+    """Topic and text of the remarks on columns, with advice in terms of options."""
+    remarks = remarks_in(preprocessor)
+    return [(each.topic, sentence(each, _advice(each.columns))) for each in remarks]
 
 
 def _advice(columns: Sequence[str]) -> dict[str, str]:
@@ -251,7 +277,7 @@ def memory_of(option: str | None) -> int | None:
 def prepare_large(
     source: Source,
     columns: Columns,
-    request: MachineRequest,
+    request: ModelRequest,
     memory: int | None,
     beside: Path,
     stack: ExitStack,
@@ -271,42 +297,45 @@ def prepare_large(
     sample = without(first.sample.X, columns.drop or (), path)
     known = target_of(first.y, request.task)
     note(f"{known.task}: {known.reason}")
-    prepared = prepare(sample, known, first.ranges)
+    with as_messages():
+        before = TablePreprocessor().fit(sample, ranges=first.ranges)
+    prepared = Prepared(sample, known, np.arange(1, first.n_rows + 1), preprocessor=before)
     n_sampled = len(first.places)
     if n_sampled == first.n_rows:
         return prepared
     size = _SPARSE_SIZE if issparse(sample) else None
     with as_messages():
-        blocks = TableBlocks(reader, prepared.preprocessor, first, size)
+        blocks = TableBlocks(reader, before, first, size)
     n_classes = 1 if known.task == "regression" else len(np.unique(known.y))
     n_outputs = 1 if n_classes == 2 else n_classes
-    rank = LARGEST_RANK if request.rank == "auto" else int(request.rank or 0)
+    given = request.n_landmarks or "auto"
+    rank = int(given) if given.isdecimal() else LARGEST_RANK
     most = memory or free_memory()
     needed = bytes_needed(blocks.shape, n_outputs, rank)
     if most is not None and needed > most:
         fits = [m for m in range(1, rank) if bytes_needed(blocks.shape, n_outputs, m) <= most]
-        cure = f"--rank {fits[-1]} fits" if fits else "no rank fits: allow more by --memory"
+        cure = (
+            f"--n-landmarks {fits[-1]} fits" if fits else "no number fits: allow more by --memory"
+        )
         raise InputError(
-            f"{path}: {count(first.n_rows, 'row')} and --rank {request.rank} take about "
+            f"{path}: {count(first.n_rows, 'row')} and --n-landmarks {given} take about "
             f"{needed / 1e9:.2g} GB of memory, and {most / 1e9:.2g} may be used; {cure}"
         )
-    on_disk = 0 if issparse(prepared.matrix) else 8 * blocks.shape[0] * blocks.shape[1]
+    on_disk = 0 if issparse(sample) else 8 * blocks.shape[0] * blocks.shape[1]
     note(
         f"{path.name}: {first.n_rows:,} rows in blocks; columns are prepared by a sample of "
         f"{n_sampled:,} rows; about {needed / 1e9:.2g} GB of memory"
         + (f" and, meanwhile, {on_disk / 1e9:.2g} GB next to the model" if on_disk else "")
     )
     note(
-        "rows in blocks are not saved, so looms predict will have no --coverage; for intervals or "
+        "rows in blocks are not saved, so looms predict may have no --coverage; for intervals or "
         f"sets, fit a sample of up to {SAMPLE:,} rows"
     )
-    rows = np.arange(1, first.n_rows + 1)
-    matrix: RowBlocks = blocks
     if on_disk:
         with writing(beside, "--output"), as_messages():
             folder = stack.enter_context(TemporaryDirectory(prefix=".looms-", dir=beside))
-            matrix = blocks.stored(Path(folder) / "X.npy", _SIZE)
-    return replace(prepared, matrix=matrix, rows=rows)
+            return replace(prepared, blocks=blocks.stored(Path(folder) / "X.npy", _SIZE))
+    return replace(prepared, blocks=blocks)
 
 
 def bytes_needed(shape: tuple[int, int], n_outputs: int, rank: int) -> int:

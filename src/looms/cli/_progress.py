@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from looms.assessment._split_run import SplitResult
-from looms.cli._errors import in_options, visible
+from looms.cli._errors import in_options, is_quiet, visible
 
 #: Number of rows from which the time of an evaluation grows with its third power.
 CUBIC_FROM = 800
@@ -45,7 +45,7 @@ class Meter:
         self._bar: Progress | None = None
 
     def __enter__(self) -> Self:
-        if _is_terminal():
+        if _is_terminal() and not is_quiet():
             self._bar = Progress(
                 TextColumn(self._title),
                 BarColumn(bar_width=20),
@@ -67,7 +67,7 @@ class Meter:
         """Set the bar, with a text next to it; if there is no bar, write a line."""
         if self._bar is not None:
             self._bar.update(self._task, completed=done, total=total, description=text)
-        elif line is not None:
+        elif line is not None and not is_quiet():
             self._said = time.monotonic()
             typer.echo(line, err=True)
 

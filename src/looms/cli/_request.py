@@ -1,18 +1,15 @@
-"""The request for a machine: options, the estimator that they make, and what it costs."""
+"""The request for a model: options, the model that they make, and what its fit costs."""
 
 from __future__ import annotations
 
 import re
 import time
 from dataclasses import asdict, dataclass
-from inspect import signature
 from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 from scipy.linalg import blas
-from scipy.sparse import issparse
-from sklearn.base import BaseEstimator
-from sklearn.utils import get_tags
+from sklearn.pipeline import Pipeline
 
 from looms import (
     SVCCV,
@@ -20,28 +17,25 @@ from looms import (
     KernelRegressor,
     NonconformityClassifier,
     Search,
-    TransformedTargetRegressorCV,
+    TabularClassifier,
+    TabularRegressor,
 )
-from looms._checks import one_or_many
-from looms._classes import class_targets
-from looms._memory import GRID, SEARCH, bytes_needed, free_memory, gigabytes
+from looms._memory import GRID, SEARCH, bytes_needed, check_memory, free_memory, gigabytes
 from looms._typing import AnyArray
-from looms.cli._errors import OTHERWISE, InputError
+from looms.cli._errors import InputError
+from looms.cli._names import OF_CANDIDATES, OF_MODEL, OF_OTHERS, OF_SEARCH, PARAMETERS
 from looms.cli._options import Bounds, Task
 from looms.cli._output import as_messages, note, refused, warning
 from looms.cli._prepare import Prepared
 from looms.cli._progress import duration
-from looms.estimators import CandidatesClassifier, CandidatesRegressor
 from looms.estimators._candidates import AUTO_KERNELS
-from looms.estimators._encoding import check_threshold
-from looms.estimators._folds import CHOICE_FOLDS, OUTER_FOLDS
-from looms.estimators._least_squares import LeastSquaresMachine
+from looms.estimators._folds import CHOICE_FOLDS
 from looms.estimators._one_kernel import FULL_ROWS
 from looms.estimators._scored import check_parameters
-from looms.estimators._selecting import SelectingMachine
-from looms.folds import GapKFold, fold_numbers, group_numbers, is_number_of_folds
-from looms.kernels import Linear
-from looms.lssvm.features import has_few_features
+from looms.folds import GapKFold, fold_numbers, group_numbers
+from looms.kernels import Ranked
+from looms.kernels._names import as_kernel
+from looms.tables import TablePreprocessor
 from looms.threshold import RULES, Cost, Precision, Recall
 
 Threshold: TypeAlias = float | str | Precision | Recall | Cost
@@ -54,18 +48,23 @@ _NUMBER = r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
 
 #: Windows of time that are held out.
 WINDOWS = 10
+#: Estimators of other machines, which take matrices.
+OTHERS: dict[str, Any] = {"svm": SVCCV, "nonconformity": NonconformityClassifier}
+#: Options of classes, and of numbers.
+OF_CLASSES = ("threshold", "calibration", "class_weight", "positive")
+OF_NUMBERS = ("target_transform",)
 
 #: Floating-point operations of a fit over n³, at the speed of a matrix product: 3 to 13 in fits to
 #: 2500 and 4000 rows.
 _OPERATIONS = 8.0
 #: Size of the matrix product that is timed, some hundredths of a second.
 _TIMED = 1000
+#: Seconds from which a fit is long, so that its cost is told before.
+LONG = 30.0
 
 
-def threshold_of(text: str | None) -> Threshold:
+def threshold_of(text: str) -> Threshold:
     """The probability, name or rule of `looms.threshold` that an option stands for."""
-    if text is None:
-        return 0.5
     if text in RULES:
         return text
     if re.fullmatch(_NUMBER, text) and 0 < float(text) < 1:
@@ -86,338 +85,293 @@ def threshold_of(text: str | None) -> Threshold:
     raise InputError(f"--threshold {text} is none of {FORMS}")
 
 
-def parameter_of(option: str, value: Any) -> Any:
-    """The value of an option as the estimator takes it."""
+def value_of(option: str, value: Any) -> Any:
+    """The value of an option as Python takes it."""
     if option == "threshold":
         return threshold_of(value)
-    if isinstance(value, list):
-        if "precomputed" in value:
-            raise InputError("--kernel precomputed is for Python; here rows have features")
-        return value[0] if len(value) == 1 else value
-    if option in ("calibration", "weight") and value == "none":
+    if value == ["auto"]:
+        return "auto"
+    if option in ("calibration", "class_weight", "n_landmarks") and value == "none":
         return None
-    return int(value) if option in ("cv", "rank") and value.isdecimal() else value
-
-
-#: Rows up to which a choice is repeated in outer folds by itself: of one candidate, of several.
-MOST_REPEATED, MOST_COMPARED = 1000, 200
-#: Estimators by machine, and by whether the target has classes.
-ESTIMATORS: dict[tuple[str, bool], Any] = {
-    ("lssvm", True): CandidatesClassifier,
-    ("lssvm", False): CandidatesRegressor,
-    ("svm", True): SVCCV,
-    ("nonconformity", True): NonconformityClassifier,
-}
-#: Options of the candidates, not of the model.
-_OF_CANDIDATES = ("kernel", "criterion", "optimizer", "max_iter", "prior", "search", "rank")
-#: Options that are no parameters of these.
-_AROUND = {"task", "machine", "random_state", "gap", "target_transform"}
-
-
-def options_of(kind: Any) -> dict[str, str]:
-    """The options that an estimator has, and its parameters by them."""
-    options = {OTHERWISE.get(name, name): name for name in signature(kind).parameters}
-    if "candidates" in options:
-        options |= dict.fromkeys(_OF_CANDIDATES, "candidates")
-    more = {"groups": "groups", "time": "cv", "nested": "nested"}
-    return options | (more if "cv" in options.values() else {})
+    return int(value) if option in ("cv", "n_landmarks") and value.isdecimal() else value
 
 
 @dataclass(frozen=True)
-class MachineRequest:
-    """Machine to fit; None leaves a choice to the machine.
+class ModelRequest:
+    """Model to fit; None leaves a choice to the model.
 
     Parameters
     ----------
     task
         What to learn.
-    machine
-        Least-squares SVM; for classes also svm, or a grid of them, one for each row.
-    kernel
-        linear, quadratic, cubic, boolean, rbf (default), laplacian, ard, matern12, matern32,
-        matern52, powexp, powexp_ard, polynomial4 and other degrees, or one of these after
-        normalized_, or ranked_ (for columns with long tails), or a kernel of distances after
-        weighted_ (by feature); repeat it to compare several, or give auto for a stack of several.
-    criterion
-        press (default); for classes also hinge, squared_hinge, smoothed_error, wmw or
-        cross_entropy; repeat it to compare several. For svm also log_likelihood (default), error or
-        ber, and only one.
-    optimizer
-        Optimizer of the hyper-parameters, default lbfgs.
+    candidates
+        Kernel to compare or stack; may be repeated: linear, rbf, ard, laplacian, matern12 and
+        others, also after ranked_ (for columns with long tails) or weighted_ (by feature). Default
+        auto: linear, rbf, ranked_laplacian and weighted_matern12.
+    combine
+        Several candidates are stacked (default), or the best is taken, by five folds that each was
+        tuned without.
     threshold
         For two classes a probability, default 0.5, or balanced (least balanced error), f1,
-        recall=0.9, precision=0.8, or cost=1:5, of a false positive to a false negative; positive is
-        the later class in order.
+        recall=0.9, precision=0.8, or cost=1:5, of a false positive to a false negative; see
+        --positive.
     calibration
         How probabilities are learned, default sigmoid; or none.
-    weight
+    class_weight
         Weight of the classes; balanced gives them equal weight.
-    max_iter
-        Largest number of iterations of each search.
-    random_state
-        Seed of subsamples and splits.
-    prior
-        Keep many hyper-parameters near their start; for ard, above all with few rows.
-    copies
-        Hold out rows that are equal in every feature apart (default) or together.
-    groups
-        Column, such as the patient: rows with the same label are held out together.
+    positive
+        The positive one of two classes, by default the later in order.
+    target_transform
+        For numbers that are skewed or never negative: none, sqrt, log or log1p, to fit to this
+        transform of the target and predict its mean; repeat it to compare several. Default auto:
+        all that the targets admit.
     cv
         Folds to hold out: 10 for ten folds, 5x2 for five repetitions of two. By default each row,
         or group, by itself; with --time 10 windows; for nonconformity a validation part.
+    groups
+        Column, such as the patient: rows with the same label are held out together.
     time
         Column of dates or numbers that orders the rows; windows of time are held out.
     gap
         Rows on either side of a window of --time to leave out of its training.
-    combine
-        For several candidates, compared on five folds that each was tuned without: the best
-        (default), or a weighted sum (default of --kernel auto).
+    duplicates
+        Hold out rows that are equal in every feature apart (default) or together.
+    sample_weight
+        Column of weights of the rows.
+    jobs
+        Fits to run in parallel; -1 for one per core.
+    seed
+        Seed of subsamples, landmarks, folds and splits.
+    machine
+        Kernel machine; for classes also svm, or nonconformity, a grid of SVMs, one for each row.
+    criterion
+        What the search minimizes: press (default); for classes also hinge, squared_hinge,
+        smoothed_error, wmw or cross_entropy; repeat it to compare several. For svm log_likelihood
+        (default), error or ber.
     search
-        Search by gradients (default), or on a grid, whose choice is repeated without each row,
-        group or fold: honest figures. For svm by a pattern (default), or a grid.
-    rank
-        Number of landmarks (rows that the machine is made of), such as 1000, or auto: for more rows
-        than a kernel matrix can have, or than fit in memory.
-    nested
-        folds repeats the search without each of up to ten folds: honest figures, at up to ten times
-        the cost. Default of lssvm for up to 1000 rows, or 200 with several candidates; none turns
-        it off.
-    target_transform
-        For numbers that are skewed or never negative: none, sqrt, log or log1p, to fit to this
-        transform of the target and predict its mean; repeat it to compare several, or give auto for
-        all that the targets admit.
+        Search by gradients (default), or on a grid. For svm by a pattern (default), or a grid.
+    optimizer
+        Optimizer of the search by gradients, default lbfgs.
+    max_iter
+        Largest number of iterations of each search.
+    prior
+        Keep many hyper-parameters near their start; for ard, above all with few rows.
+    n_landmarks
+        Number of landmarks (rows that the model is made of), such as 1000; none for the whole
+        kernel matrix; default auto: landmarks for more than 5000 rows.
     """
 
     task: Task = "auto"
-    machine: Literal["lssvm", "svm", "nonconformity"] = "lssvm"
-    kernel: list[str] | None = None
-    criterion: list[str] | None = None
-    optimizer: Literal["lbfgs", "scg", "nelder-mead"] | None = None
+    candidates: list[str] | None = None
+    combine: Literal["stack", "best"] | None = None
     threshold: str | None = None
     calibration: Literal["sigmoid", "isotonic", "beta", "none"] | None = None
-    weight: Literal["none", "balanced"] | None = None
-    max_iter: Annotated[int | None, Bounds(1)] = None
-    random_state: Annotated[int, Bounds(0)] = 0
-    prior: bool = False
-    copies: Literal["apart", "together"] | None = None
-    groups: str | None = None
+    class_weight: Literal["none", "balanced"] | None = None
+    positive: str | None = None
+    target_transform: list[str] | None = None
     cv: str | None = None
+    groups: str | None = None
     time: str | None = None
     gap: Annotated[int, Bounds(0)] = 0
-    combine: Literal["best", "stack"] | None = None
+    duplicates: Literal["apart", "together"] = "apart"
+    sample_weight: str | None = None
+    jobs: int | None = None
+    seed: Annotated[int, Bounds(0)] = 0
+    machine: Literal["kernel", "svm", "nonconformity"] = "kernel"
+    criterion: list[str] | None = None
     search: Literal["gradient", "grid", "pattern"] | None = None
-    rank: str | None = None
-    nested: Literal["folds", "none"] | None = None
-    target_transform: list[str] | None = None
+    optimizer: Literal["lbfgs", "scg", "nelder-mead"] | None = None
+    max_iter: Annotated[int | None, Bounds(1)] = None
+    prior: bool = False
+    n_landmarks: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse, before any file is read, what no rows could mend."""
-        numbers = self.task == "regression" or (self.task == "auto" and self.target_transform)
-        self._checked(not numbers)
-        self._check_time()
-
-    def _checked(self, classes: bool) -> Any:
-        """The unfitted estimator; refuses what it refuses whatever the rows."""
-        estimator = self.estimator(classes)
-        with refused(faults=(ValueError, TypeError)):
-            check_parameters(estimator)
-        return estimator
-
-    @property
-    def folds(self) -> Any:
-        """Folds to hold out, or windows of time; None for single rows and groups."""
-        given = self.cv and parameter_of("cv", self.cv)
-        return given if self.time is None else GapKFold(given or WINDOWS, self.gap)
-
-    def _check_time(self) -> None:
-        if self.time is None:
-            if self.gap:
-                raise InputError("--gap goes with --time, the column that orders the rows")
-        elif self.time == self.groups:
+        if self.time is None and self.gap:
+            raise InputError("--gap goes with --time, the column that orders the rows")
+        if self.time is not None and self.time == self.groups:
             raise InputError(
                 f"--groups and --time are both {self.time}: rows of one time are held out together "
                 "without --groups"
             )
+        if "precomputed" in (self.candidates or ()):
+            raise InputError("--candidates precomputed is for Python; here rows have features")
+        numbers = self.task == "regression" or (self.task == "auto" and self.target_transform)
+        model = self.model(not numbers)
+        with refused(faults=(ValueError, TypeError)):
+            check_parameters(model[-1] if isinstance(model, Pipeline) else model)
 
-    def estimator(self, classes: bool) -> BaseEstimator:
-        """The unfitted estimator; refuses options that it has no parameter for."""
-        kind = ESTIMATORS.get((self.machine, classes))
-        if kind is None:
+    @property
+    def folds(self) -> Any:
+        """Folds to hold out, or windows of time; None for single rows and groups."""
+        given = None if self.cv is None else value_of("cv", self.cv)
+        return given if self.time is None else GapKFold(given or WINDOWS, self.gap)
+
+    def model(self, classes: bool, sparse: bool = False) -> Any:
+        """The unfitted model, of classes or of numbers; refuses options of the other.
+
+        A machine other than the kernel machine is the last step of a pipeline.
+        """
+        for option in OF_NUMBERS if classes else OF_CLASSES:
+            if getattr(self, option) is not None:
+                one, other = "regression", "a classification"
+                if not classes:
+                    one, other = "classification", "a regression"
+                raise InputError(f"{_option(option)} is for {one}, but this is {other}; see --task")
+        if self.machine != "kernel":
+            return self._other(classes)
+        values = self._values({name: PARAMETERS.get(name, name) for name in OF_MODEL})
+        if any(getattr(self, name) for name in OF_CANDIDATES):
+            values["candidates"] = self._kernels(classes, sparse)
+        kind = TabularClassifier if classes else TabularRegressor
+        return kind(**values)
+
+    def _values(self, parameters: dict[str, str]) -> dict[str, Any]:
+        """Values of the options that were given, by the parameters that they stand for."""
+        given = {name: getattr(self, name) for name in parameters}
+        values = {
+            parameters[name]: value_of(name, value)
+            for name, value in given.items()
+            if value is not None
+        }
+        own = parameters.get("cv")
+        return values | ({own: self.folds} if own and self.time is not None else {})
+
+    def _kernels(self, classes: bool, sparse: bool) -> list[Any]:
+        """Candidates with the expert options, one for each kernel and criterion."""
+        given = {name: getattr(self, name) for name in OF_SEARCH}
+        options = {OF_SEARCH[name]: value for name, value in given.items() if value is not None}
+        kind = KernelClassifier if classes else KernelRegressor
+        m = value_of("n_landmarks", self.n_landmarks or "auto")
+        kernels = self.candidates or ["auto"]
+        if kernels == ["auto"]:
+            kernels = [k for k in AUTO_KERNELS if not (sparse and isinstance(as_kernel(k), Ranked))]
+        criteria = self.criterion or ["press"]
+        searches = [Search(one, prior=self.prior, **options) for one in criteria]
+        return [kind(k, n_landmarks=m, search=search) for k in kernels for search in searches]
+
+    def _other(self, classes: bool) -> Pipeline:
+        """A machine of matrices, after the preparation of the columns."""
+        if not classes:
             raise InputError(
                 f"--machine {self.machine} is for classification, but this is a regression"
             )
-        known, values = options_of(kind), dict[str, Any]()
+        parameters = OF_OTHERS[self.machine]
+        fit_options = ("groups", "time", "sample_weight") if self.machine == "svm" else ()
+        known = {"task", "machine", "seed", "jobs", "gap", "duplicates", *parameters, *fit_options}
         for name, value in asdict(self).items():
-            if value is None or value is False or name in _AROUND:
-                continue
-            if name not in known:
-                raise self._not_for(name, classes)
-            own = name not in _OF_CANDIDATES or self.machine != "lssvm"
-            if own and name not in ("groups", "time", "nested"):
-                values[known[name]] = parameter_of(name, value)
-        if self.machine == "svm":
-            if self.calibration not in (None, "sigmoid", "none"):
-                raise InputError(
-                    f"--calibration {self.calibration} is for --machine lssvm; svm has sigmoid or "
-                    "none"
-                )
-            if len(self.criterion or ()) > 1:
-                raise InputError("--machine svm takes only one --criterion, by which it compares")
-            if self.calibration == "sigmoid":
-                values["probability"] = "loo"
-        if self.time is not None:
-            values["cv"] = self.folds
-        if "random_state" in known:
-            values["random_state"] = self.random_state
-        if self.machine == "lssvm":
-            values |= self._candidates(KernelClassifier if classes else KernelRegressor)
-            if len(values["candidates"]) == 1:
-                (one,) = values.pop("candidates")
-                values.pop("combine")
-                kind, values = type(one), one.get_params(deep=False) | values
-        estimator: BaseEstimator = kind(**values)
-        if self.target_transform is None:
-            return estimator
-        if classes:
-            raise InputError(
-                "--target-transform is for regression, but this is a classification; see --task"
-            )
-        transforms = parameter_of("target_transform", self.target_transform)
-        return TransformedTargetRegressorCV(estimator, transforms)
+            if value not in (None, False) and name not in known:
+                raise InputError(f"{_option(name)} is for --machine kernel, not for {self.machine}")
+        if self.duplicates == "together" and not fit_options:
+            raise InputError(f"--duplicates is not for --machine {self.machine}")
+        values = self._values(parameters)
+        for name in ("kernel", "criterion"):
+            if len(values.get(name, ())) > 1 and isinstance(values[name], list):
+                raise InputError(f"--machine svm takes only one {_option(OF_ONE[name])}")
+            if isinstance(values.get(name), list):
+                (values[name],) = values[name]
+        if self.calibration is not None:
+            if self.calibration not in ("sigmoid", "none"):
+                raise InputError(f"--calibration {self.calibration} is not for svm: use sigmoid")
+            values["probability"] = "loo" if self.calibration == "sigmoid" else None
+        machine = OTHERS[self.machine](**values)
+        return Pipeline([("table", TablePreprocessor()), ("machine", machine)])
 
-    def _candidates(self, kind: Any) -> dict[str, Any]:
-        """Candidates of the options, and how they are combined."""
-        names = {"optimizer": "optimizer", "max_iter": "max_iter", "search": "method"}
-        given = {name: getattr(self, option) for option, name in names.items()}
-        options = {name: value for name, value in given.items() if value is not None}
-        rank = None if self.rank is None else parameter_of("rank", self.rank)
-        searches = [
-            Search(criterion, prior=self.prior, **options)
-            for criterion in self.criterion or ["press"]
-        ]
-        auto = self.kernel == ["auto"]
-        kernels = (
-            AUTO_KERNELS if auto else one_or_many(parameter_of("kernel", self.kernel or ["rbf"]))
-        )
-        candidates = [
-            kind(kernel, n_landmarks=rank, search=search)
-            for kernel in kernels
-            for search in searches
-        ]
-        combine = self.combine or ("stack" if auto else "best")
-        return {"candidates": candidates, "combine": combine}
+    def model_for(self, prepared: Prepared, again: bool = False) -> Any:
+        """The unfitted model for a table; refuses what it would refuse for these rows.
 
-    def _not_for(self, option: str, classes: bool) -> InputError:
-        """Error for an option that the estimator does not have."""
-        having = [
-            machine for (machine, _), kind in ESTIMATORS.items() if option in options_of(kind)
-        ]
-        name = f"--{option.replace('_', '-')}"
-        if not classes and self.machine in having:
-            return InputError(f"{name} is for classification, but this is a regression")
-        names = " or ".join(dict.fromkeys(having))
-        return InputError(f"{name} is for --machine {names}, not for {self.machine}")
-
-    def estimator_for(self, prepared: Prepared) -> Any:
-        """The unfitted estimator for a table; refuses what it would refuse for these rows."""
-        classes = prepared.target.task == "classification"
-        estimator = self._checked(classes)
-        if issparse(prepared.matrix) and not get_tags(estimator).input_tags.sparse:
-            raise InputError(f"--machine {self.machine} is for dense tables; use lssvm")
-        self._check_folds(prepared)
+        Splits fit it ``again`` to some of the rows, with the columns and kinds of the whole table.
+        """
+        classes, y = prepared.target.task == "classification", prepared.target.y
+        model = self.model(classes, prepared.sparse)
+        if prepared.sparse and self.machine == "nonconformity":
+            raise InputError("--machine nonconformity is for dense tables")
+        self._check_folds(prepared, classes)
         if classes and self.machine != "nonconformity":
-            self._check_classes(prepared.target.y)
-        return estimator
+            positive = self._check_classes(y)
+            if positive is not None:
+                model.set_params(pos_label=positive)
+        if again:
+            kinds = prepared.prepared_columns().kinds_
+            before = TablePreprocessor(kinds=dict(kinds) or None)
+            name = "table" if isinstance(model, Pipeline) else "preprocess"
+            model.set_params(**{name: before})
+        return model
 
-    def _check_folds(self, prepared: Prepared) -> None:
+    def _check_folds(self, prepared: Prepared, classes: bool) -> None:
         """Refuse folds that cannot be made, naming the options that ask for them."""
         y = prepared.target.y
         given = {"--groups": self.groups, "--time": self.time, "--gap": self.gap, "--cv": self.cv}
         prefix = " ".join(f"{name} {value}" for name, value in given.items() if value)
         with as_messages(prefix=f"{prefix}: "):
             groups = group_numbers(prepared.groups, len(y))
-            classes = prepared.target.task == "classification"
             fold_numbers(self.folds, y, groups, classes=classes)
 
-    def _check_classes(self, y: AnyArray) -> None:
-        labels, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
-        rule = threshold_of(self.threshold)
-        try:
-            check_threshold(rule, class_targets(codes, len(labels)))
-        except ValueError as error:
-            given = f"--threshold {self.threshold}"
-            raise InputError(str(error).replace(f"threshold={rule!r}", given)) from error
+    def _check_classes(self, y: AnyArray) -> Any:
+        """The positive class, if one was named; refuses a class of one row."""
+        labels, counts = np.unique(y, return_counts=True)
         if len(labels) == 2 and counts.min() == 1:
             raise InputError(
                 f"the class {labels[counts.argmin()]} has only one row, and without that row there "
                 "is no second class to learn; add rows of it, or name another --target"
             )
-        if rule not in (0.5, "balanced") and counts[1] > counts[0]:
+        if self.positive is not None:
+            named = {str(label): label for label in labels.tolist()}
+            return named.get(self.positive, self.positive)
+        rule = 0.5 if self.threshold is None else threshold_of(self.threshold)
+        if rule not in (0.5, "balanced") and len(labels) == 2 and counts[1] > counts[0]:
             other, positive = labels
             warning(
                 f"--threshold {self.threshold} treats {positive} as the positive class, because it "
-                f"is later in order, but most rows have it. If {other} is to be detected, "
-                "write the labels so that it is later, such as 1, and 0 for the other"
+                f"is later in order, but most rows have it. If {other} is to be detected, give "
+                f"--positive {other}"
             )
-
-
-def repeats_by_itself(machine: Any) -> bool:
-    """True if the choice of a fitted machine is repeated without being asked for.
-
-    That is so for few rows in memory that folds of some number hold out, and for a grid.
-    """
-    inner = getattr(machine, "machine_", machine)
-    if not isinstance(inner, LeastSquaresMachine) or inner.X_fit_ is None:
-        return False
-    if isinstance(machine, SelectingMachine) and machine._repeats_in_closed_form:
-        return True
-    few = MOST_REPEATED if machine._in_folds is None else MOST_COMPARED
-    n = int(np.count_nonzero(inner.fit_weight_))
-    return is_number_of_folds(inner.cv) and n <= few
-
-
-def arrays_of(request: MachineRequest, X: Any) -> float:
-    """Arrays of the size of a kernel matrix in memory at once, for a fit to samples ``X``.
-
-    None on landmarks, or for a linear machine of few features, unless a grid repeats the choice
-    without each row.
-    """
-    linear = request.machine == "lssvm" and set(request.kernel or ()) == {"linear"}
-    once = request.search != "grid" or request.nested == "none"
-    if request.rank or (linear and once and has_few_features(Linear(), X)):
-        return 0.0
-    return GRID if request.search == "grid" else SEARCH
-
-
-def searches_of(request: MachineRequest) -> float | None:
-    """Searches of all rows that take as long as the fit; None if that is not known."""
-    if request.machine != "lssvm" or request.search == "grid":
         return None
-    kernels = AUTO_KERNELS if request.kernel == ["auto"] else request.kernel or ["rbf"]
-    n_candidates = len(kernels) * len(request.criterion or ["press"])
-    transforms = len(request.target_transform or ["none"])
-    of_choice = CHOICE_FOLDS * (1 - 1 / CHOICE_FOLDS) ** 3 if n_candidates > 1 else 0.0
-    outer = OUTER_FOLDS * (1 - 1 / OUTER_FOLDS) ** 3 if request.nested == "folds" else 0.0
-    return transforms * n_candidates * (1.0 + of_choice) * (1.0 + outer)
 
 
-def tell_cost(request: MachineRequest, n_rows: int, n_arrays: float, n_fits: float = 1.0) -> None:
-    """Note memory and time before fits to many rows start.
+#: Options of parameters that a support vector machine has one of.
+OF_ONE = {"kernel": "candidates", "criterion": "criterion"}
 
-    ``n_arrays`` of the size of a kernel matrix are in memory at once; nothing is noted if there
-    are none.
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def takes_matrix(request: ModelRequest, n_rows: int) -> bool:
+    """True if a fit to so many rows has their kernel matrix, not landmarks."""
+    few = n_rows <= FULL_ROWS and request.n_landmarks in (None, "auto")
+    return few or request.n_landmarks == "none" or request.machine != "kernel"
+
+
+def tell_cost(
+    request: ModelRequest, n_rows: int, n_targets: int, n_fits: float = 1.0, at_once: int = 1
+) -> None:
+    """Note memory and time before long fits; refuses those that take more memory than is free.
+
+    ``n_fits`` fits follow, ``at_once`` of them at a time. Nothing is told of landmarks, which take
+    far less, and of linear kernels.
     """
-    if n_rows <= FULL_ROWS or not n_arrays:
+    kernels = request.candidates or ["auto"]
+    if not takes_matrix(request, n_rows) or kernels == ["linear"]:
         return
-    free, searches = free_memory(), searches_of(request)
+    n_arrays = at_once * (GRID if request.search == "grid" else SEARCH)
+    with refused(faults=(MemoryError,)):
+        check_memory(n_rows, n_arrays)
+    if request.machine != "kernel" or request.search == "grid" or n_rows < _TIMED:
+        return
+    n_candidates = (len(AUTO_KERNELS) if kernels == ["auto"] else len(kernels)) * len(
+        request.criterion or ["press"]
+    )
+    of_choice = CHOICE_FOLDS * (1 - 1 / CHOICE_FOLDS) ** 3 if n_candidates > 1 else 0.0
+    searches = n_fits / at_once * (n_targets + n_candidates * (1.0 + of_choice))
+    seconds = searches * _OPERATIONS * n_rows**3 / _operations_per_second()
+    if seconds < LONG:
+        return
+    free = free_memory()
     of_free = "" if free is None else f" (of {gigabytes(free)} free)"
-    of_time = ""
-    if searches is not None:
-        seconds = n_fits * searches * _OPERATIONS * n_rows**3 / _operations_per_second()
-        of_time = f" and, very roughly, {duration(seconds)}"
     note(
-        f"{n_rows:,} rows: about {gigabytes(bytes_needed(n_rows, n_arrays))} of memory{of_free}"
-        f"{of_time}; --rank auto, a machine on landmarks, takes far less"
+        f"{n_rows:,} rows: about {gigabytes(bytes_needed(n_rows, n_arrays))} of memory{of_free} "
+        f"and, very roughly, {duration(seconds)}; --n-landmarks 1000 takes far less"
     )
 
 

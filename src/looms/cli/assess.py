@@ -1,15 +1,16 @@
-"""looms assess: honest performance of a kernel machine on a table."""
+"""looms assess and compare: models of a table on outer splits, which they never see."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from joblib import effective_n_jobs
-from sklearn.pipeline import Pipeline
 
 from looms.assessment import AssessmentInterrupted
 from looms.assessment import assess as assess_splits
+from looms.assessment import compare as compare_splits
 from looms.assessment._result import Assessment
 from looms.cli._errors import InputError
 from looms.cli._figures import facts_of
@@ -18,38 +19,23 @@ from looms.cli._output import (
     as_messages,
     check_can_write,
     csv_text,
-    note,
     show_cautions,
     show_json,
     to_stdout,
     write_or_print,
 )
-from looms.cli._prepare import check_kernel_matrix, prepare_file
+from looms.cli._prepare import Prepared, prepare_file, tell_columns
 from looms.cli._progress import Meter
-from looms.cli._request import MachineRequest, arrays_of, tell_cost
+from looms.cli._request import ModelRequest, tell_cost
 from looms.cli.fit import PAGE, check_report, train, write_report
 from looms.report._choice import near_guess
 from looms.report.figures import outer
 from looms.report.text import plain
 
 
-@command
-def assess(
-    *,
-    columns: Columns,
-    splits: Annotated[int | None, Bounds(2)] = None,
-    test_size: float = 0.1,
-    method: Literal["shuffle", "kfold", "bootstrap"] | None = None,
-    store: Path | None = None,
-    jobs: int = 1,
-    request: MachineRequest,
-    output: Path | None = None,
-    report: Path | None = None,
-    source: Source,
-    json: bool = False,
-    force: bool = False,
-) -> None:
-    """Assess the whole selection on outer splits, whose test rows it never sees.
+@dataclass(frozen=True)
+class SplitRequest:
+    """Outer splits, and the scores of their test rows.
 
     Parameters
     ----------
@@ -60,48 +46,83 @@ def assess(
     method
         Random splits (default), repeated k-fold, or .632+ bootstrap. With --time, windows of rows,
         each tested after training on the rows before it.
-    jobs
-        Splits to run in parallel; -1 for one per core.
+    """
+
+    splits: Annotated[int | None, Bounds(2)] = None
+    test_size: float = 0.1
+    method: Literal["shuffle", "kfold", "bootstrap"] | None = None
+    metric: list[str] | None = None
+    store: Path | None = None
+
+    def options(self, request: ModelRequest, prepared: Prepared) -> dict[str, Any]:
+        """Options of `looms.assess`; notes what the splits will cost."""
+        forward = request.time is not None
+        n_splits, at_once = self.splits or (5 if forward else 100), effective_n_jobs(request.jobs)
+        n_train = round((1.0 - self.test_size) * len(prepared.target.y))
+        n_targets = 3 if prepared.target.task == "regression" else 0
+        tell_cost(request, n_train, n_targets, n_splits, at_once)
+        return {
+            "n_splits": n_splits,
+            "test_size": self.test_size,
+            "method": self.method or ("forward" if forward else "shuffle"),
+            "scoring": self.metric,
+            "store": self.store,
+            "n_jobs": request.jobs,
+            "random_state": request.seed,
+            "groups": prepared.groups,
+            "sample_weight": prepared.weight,
+        }
+
+    def check(self, request: ModelRequest) -> None:
+        """Refuse, before any work, splits that mix what --time orders."""
+        if request.time is not None and self.method is not None:
+            raise InputError(
+                f"--time tests rows after the training rows, which --method {self.method} mixes; "
+                "leave one of these options out"
+            )
+
+
+@command
+def assess(
+    *,
+    columns: Columns,
+    request: ModelRequest,
+    outer_splits: SplitRequest,
+    output: Path | None = None,
+    report: Path | None = None,
+    source: Source,
+    json: bool = False,
+    force: bool = False,
+) -> None:
+    """Assess the whole selection on outer splits, whose test rows it never sees.
+
+    Parameters
+    ----------
     output
         CSV file with a row per split.
     report
-        HTML page on the machine of all rows, and how good it is.
+        HTML page on the model of all rows, and how good it is.
+
+    Examples
+    --------
+    looms assess clinic.csv --target relapse --splits 20
+    looms assess clinic.csv -t relapse --method kfold --splits 10 --store runs --jobs -1
+    looms assess days.csv -t sales --time day --gap 7
     """
     file = source.file
-    if request.nested:
-        raise InputError("--nested is for looms fit: looms assess tunes anew in splits of its own")
     check_report(report, request, output, "the row a split")
-    if request.time is not None and method is not None:
-        raise InputError(
-            f"--time tests rows after the training rows, which --method {method} mixes; leave one "
-            "of these options out"
-        )
-    n_splits, at_once = splits or (100 if request.time is None else 5), effective_n_jobs(jobs)
+    outer_splits.check(request)
     prepared = prepare_file(source, columns, request)
-    n_arrays = arrays_of(request, prepared.matrix) * at_once
-    check_kernel_matrix(file, len(prepared.rows), n_arrays)
     check_can_write(output, force, file, holds="split,n_train,n_test,")
     check_can_write(report, force, file, option="--report", holds=PAGE)
-    machine, y = request.estimator_for(prepared), prepared.target.y
-    if getattr(machine, "threshold", 0.5) != 0.5:
-        note(f"--threshold {request.threshold}: positive is {max(y)}")
-    tell_cost(request, round((1.0 - test_size) * len(y)), n_arrays, n_splits / at_once)
+    prepared = understood(prepared)
+    model = request.model_for(prepared, again=True)
+    y, names = prepared.target.y, (columns.target, file.name)
+    options = outer_splits.options(request, prepared)
     try:
         with as_messages(), Meter("Splits") as meter:
             result = assess_splits(
-                Pipeline([("table", prepared.preprocessor), ("machine", machine)]),
-                prepared.X,
-                y,
-                n_splits=n_splits,
-                test_size=test_size,
-                method=method or ("shuffle" if request.time is None else "forward"),
-                gap=request.gap,
-                store=store,
-                n_jobs=jobs,
-                random_state=request.random_state,
-                groups=prepared.groups,
-                copies=request.copies or "apart",
-                progress=meter.split,
+                model, prepared.X, y, gap=request.gap, progress=meter.split, **options
             )
     except AssessmentInterrupted as interrupt:
         if interrupt.result is not None:
@@ -111,7 +132,7 @@ def assess(
         if output is not None:
             write_or_print(output, csv_text(result.table), "a row for each split is in")
         if report is not None:
-            fitted = train(prepared, request, target=columns.target, file=file.name)
+            fitted = train(prepared, request, True, True, *names)
             facts = facts_of(fitted, prepared, result)
             assert facts is not None  # by `check_report`
             write_report(report, facts)
@@ -119,6 +140,66 @@ def assess(
         show_result(result, json)
     if result.classification:
         show_cautions(list(near_guess(result, len(set(y)))))
+
+
+@command
+def compare(
+    *,
+    columns: Columns,
+    request: ModelRequest,
+    outer_splits: SplitRequest,
+    output: Path | None = None,
+    source: Source,
+    json: bool = False,
+    force: bool = False,
+) -> None:
+    """Compare candidates on the same outer splits, with their differences.
+
+    Each candidate is a model of its own, with the other options. Differences have corrected
+    standard errors, and intervals and p-values for each pair by itself.
+
+    Parameters
+    ----------
+    output
+        CSV file with a row per candidate, pair and score.
+
+    Examples
+    --------
+    looms compare clinic.csv --target relapse --candidates linear --candidates rbf
+    looms compare clinic.csv -t relapse -c auto -c rbf --splits 20 --groups patient
+    looms compare homes.csv -t price -c rbf -c ard --metric neg_mean_absolute_error
+    """
+    named = request.candidates or []
+    if len(set(named)) < 2:
+        raise InputError("a comparison needs two --candidates or more, such as -c linear -c rbf")
+    if request.time is not None:
+        raise InputError("--time is not for looms compare: assess each candidate by looms assess")
+    prepared = prepare_file(source, columns, request)
+    check_can_write(output, force, source.file, holds="first,second,score,")
+    prepared = understood(prepared)
+    each = {name: replace(request, candidates=[name]) for name in named}
+    models = {name: one.model_for(prepared, again=True) for name, one in each.items()}
+    options = outer_splits.options(request, prepared)
+    with as_messages(), Meter("Splits") as meter:
+        result = compare_splits(
+            models, prepared.X, prepared.target.y, progress=meter.split, **options
+        )
+    table = result.differences()
+    if output is not None:
+        write_or_print(output, csv_text(table.reset_index(), index=False), "the differences are in")
+    if json:
+        assessed = {name: outer(each) for name, each in result.results.items()}
+        rows = table.reset_index().to_dict("records")
+        show_json(plain({"candidates": assessed, "differences": rows}))
+    else:
+        to_stdout(f"{result.summary()}\n")
+
+
+def understood(prepared: Prepared) -> Prepared:
+    """The table with its columns understood; surprises go to stderr."""
+    before = prepared.prepared_columns()
+    tell_columns(before, prepared.target)
+    return replace(prepared, preprocessor=before)
 
 
 def show_result(result: Assessment, json: bool) -> None:

@@ -1,19 +1,18 @@
-"""looms fit and demo: tune a kernel machine on a table."""
+"""looms fit and demo: a model of a table, how good it is, and its file."""
 
 from __future__ import annotations
 
 import time
 import warnings
-from contextlib import ExitStack, suppress
-from dataclasses import asdict
+from contextlib import ExitStack
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
-from scipy.sparse import issparse
+import numpy as np
 from sklearn import __version__ as sklearn_version
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.pipeline import Pipeline
 
 from looms import (
     BoundWarning,
@@ -23,7 +22,7 @@ from looms import (
     __version__,
     machine_of,
 )
-from looms._memory import CERTIFICATE
+from looms._memory import CERTIFICATE, check_memory
 from looms._optional import require
 from looms.cli._errors import InputError
 from looms.cli._figures import (
@@ -34,41 +33,52 @@ from looms.cli._figures import (
     show_figures,
     show_tried,
 )
+from looms.cli._model import before_of, last_of
 from looms.cli._options import Bounds, Columns, Source, command
 from looms.cli._output import (
     as_messages,
     check_can_write,
     console,
     note,
+    refused,
     show_cautions,
     show_json,
+    warning,
     writing,
 )
 from looms.cli._predictions import Predictions
 from looms.cli._prepare import (
     Prepared,
-    check_kernel_matrix,
     memory_of,
-    prepare,
+    no_target,
     prepare_file,
     prepare_large,
+    read,
+    tell_columns,
 )
-from looms.cli._progress import USUAL_EVALUATIONS, Meter
-from looms.cli._request import MachineRequest, arrays_of, repeats_by_itself, tell_cost
+from looms.cli._progress import USUAL_EVALUATIONS, Meter, duration
+from looms.cli._request import ModelRequest, takes_matrix, tell_cost
 from looms.cli._target import target_of
-from looms.datasets._table import table_name
+from looms.cli.predict import fitting
+from looms.datasets._table import Table, table_name
 from looms.estimators import Certificate
+from looms.estimators._folds import CHOICE_FOLDS, OUTER_FOLDS
+from looms.estimators._metrics import as_scorers
 from looms.estimators._scored import ScoredMachine, scores_of
+from looms.estimators._tabular import Tabular
 from looms.model_files import save_model
 from looms.model_files._files import SavedModel
 from looms.report._cautions import cautions_of_fit
 from looms.report.facts import Facts
 from looms.report.page import write_page
+from looms.report.text import plain
 
 #: Beginning of a page of `looms.report`.
 PAGE = r'<!doctype html>[\s\S]*<meta name="generator" content="looms '
 #: Number of rows up to which the refits take about a second; on m landmarks n m² counts, not n³.
 _CHEAP = 2000
+#: Seconds of an evaluation that is told before it starts.
+_TOLD = 5.0
 #: No option sets the values to search.
 _IN_PYTHON = {"in param_grid": "as param_grid of looms.SVCCV in Python"}
 
@@ -77,7 +87,10 @@ _IN_PYTHON = {"in param_grid": "as param_grid of looms.SVCCV in Python"}
 def fit(
     *,
     columns: Columns,
-    request: MachineRequest,
+    request: ModelRequest,
+    no_evaluate: bool = False,
+    test: Path | None = None,
+    metric: list[str] | None = None,
     output: Path | None = None,
     report: Path | None = None,
     source: Source,
@@ -86,36 +99,41 @@ def fit(
     certify: bool = False,
     force: bool = False,
 ) -> None:
-    """Fit a kernel machine to a table, chosen by exact leave-one-out, and save it.
+    """Fit a model to a table, tuned by exact held-out predictions, and save it.
 
-    With --rank the table may be larger than memory, except with --groups, --time,
-    --target-transform or --drop-missing-targets. It is read in blocks, and its columns are prepared
-    according to a sample of 20,000 rows.
+    Then everything, the preparation of the columns too, is repeated without the rows of each of
+    some folds, to tell how good the model is.
+
+    With --n-landmarks or --memory the table may be larger than memory, except with --groups,
+    --time, --duplicates, --sample-weight, --target-transform or --drop-missing-targets. It is read
+    in blocks, and its columns are prepared according to a sample of 20,000 rows.
 
     Parameters
     ----------
+    no_evaluate
+        Repeat nothing: the scores are those of the fit, by which the model was tuned.
+    test
+        File with the same columns, none of whose rows are in FILE, to score as well.
     output
         Model file, by default the name of FILE + .looms.skops.
     report
         HTML page on the choice, how good it is, and what to distrust.
     memory
-        Most memory to use with --rank, such as 2GB; by default all there is.
+        Most memory to use for rows in blocks, such as 2GB; by default all there is.
     certify
         Compare three held-out outputs with refits; done anyway if that is cheap.
+
+    Examples
+    --------
+    looms fit clinic.csv --target relapse
+    looms fit clinic.csv -t relapse --groups patient --threshold recall=0.9 --report page.html
+    looms fit homes.parquet -t price --candidates rbf --candidates linear --test new.parquet
     """
     file = source.file
     output = output or Path(f"{table_name(file)}.looms.skops")
     check_report(report, request, output, "the model", json, certify)
-    if memory and not request.rank:
-        raise InputError("--memory goes with --rank, the number of landmarks")
-    together = request.groups or request.time or request.target_transform
-    whole = bool(not request.rank or together or columns.drop_missing_targets)
-    if memory and whole:
-        raise InputError(
-            "--memory is for rows in blocks, but --groups, --time, --target-transform and "
-            "--drop-missing-targets read the whole table"
-        )
-    most = memory_of(memory)
+    check_metrics(metric)
+    whole = _is_whole(request, columns, memory)
 
     def check_paths() -> None:
         check_can_write(output, force, file, holds="model")
@@ -128,18 +146,23 @@ def fit(
     with ExitStack() as stack:
         if whole:  # a wrong --target is told first
             prepared = prepare_file(source, columns, request)
-            n_rows, n_arrays = len(prepared.rows), arrays_of(request, prepared.matrix)
-            n_arrays = max(n_arrays, CERTIFICATE * certify * (not request.rank))
-            check_kernel_matrix(file, n_rows, n_arrays)
             check_paths()
-            tell_cost(request, n_rows, n_arrays)
+            if certify and takes_matrix(request, len(prepared.rows)):
+                with refused(f"{file}: ", (MemoryError,)):
+                    check_memory(len(prepared.rows), CERTIFICATE)
         else:  # reading may take long
             check_paths()
-            beside = output.parent
-            prepared = prepare_large(source, columns, request, most, beside, stack)
-        saved = train(prepared, request, target=columns.target, file=file.name)
+            most = memory_of(memory)
+            prepared = prepare_large(source, columns, request, most, output.parent, stack)
+        new = None
+        if test is not None:
+            drop = columns.drop_missing_targets
+            new = read(replace(source, file=test), columns.target, drop_missing=drop)
+        names = columns.target, file.name
+        saved = train(prepared, request, not no_evaluate, False, *names)
+        tested = None if new is None or test is None else tested_on(saved, new, test)
         try:
-            certificate = certified(saved.model[-1], prepared.matrix, certify)
+            certificate = certified(saved.model, prepared.blocks, certify)
         except (KeyboardInterrupt, MemoryError):
             save_model(output, saved.model, saved.metadata)
             note(f"the model is in {output}, without a certificate")
@@ -150,26 +173,61 @@ def fit(
     facts = facts_of(saved, prepared)
     if report is not None and facts is not None:  # before printing, to a pipe that may close
         write_report(report, facts)
+    by_metric = scores_by(saved, metric)
     if json and facts is not None:
-        show_json(facts.summary)
+        more: dict[str, Any] = {} if test is None else {"test": tested}
+        more |= {"metrics": by_metric} if metric else {}
+        show_json(facts.summary | plain(more))
     else:
         show_choice(saved, facts)
+        if tested is not None and test is not None:
+            rows = {f"{test.name}, {tested['n_rows']} rows": tested["figures"]}
+            show_figures(rows, len(getattr(last_of(saved.model), "classes_", ())))
+        for name, value in by_metric.items():
+            console().print(f"{name}: {value:.4g}")
     if facts is not None:
         show_cautions(cautions_of_fit(facts.model, facts.remarks))
     note(choice_of(saved, facts))
     note(f"the model is in {output}")
 
 
+def _is_whole(request: ModelRequest, columns: Columns, memory: str | None) -> bool:
+    """True if the whole table is read at once, False if in blocks."""
+    blocks = request.n_landmarks not in (None, "none") or memory is not None
+    needs = {
+        "--groups": request.groups,
+        "--time": request.time,
+        "--duplicates": request.duplicates == "together",
+        "--sample-weight": request.sample_weight,
+        "--target-transform": request.target_transform,
+        "--drop-missing-targets": columns.drop_missing_targets,
+        "--machine": request.machine != "kernel",
+        "--n-landmarks none": request.n_landmarks == "none",
+    }
+    given = [name for name, value in needs.items() if value]
+    if memory is not None and given:
+        raise InputError(
+            f"--memory is for rows in blocks, but {given[0]} reads the whole table; leave one out"
+        )
+    return not blocks or bool(given)
+
+
 @command
 def demo(
-    random_state: Annotated[int, Bounds(0)] = 0,
+    seed: Annotated[int, Bounds(0)] = 0,
 ) -> None:
-    """Fit half of a real data set, and compare leave-one-out with the other half.
+    """Fit half of a real data set, and compare held-out scores with the other half.
 
     Parameters
     ----------
-    random_state
-        Seed of the split and the subsamples.
+    seed
+        Seed of the split, the folds and the subsamples.
+
+    Examples
+    --------
+    looms demo
+    looms demo --seed 1
+    looms demo --quiet
     """
     from sklearn.datasets import load_breast_cancer
     from sklearn.model_selection import train_test_split
@@ -183,92 +241,162 @@ def demo(
     X, y = load_breast_cancer(as_frame=True, return_X_y=True)
     y = y.map({0: "malignant", 1: "benign"})
     X_train, X_test, y_train, y_test = train_test_split(
-        X, y, test_size=0.5, stratify=y, random_state=random_state
+        X, y, test_size=0.5, stratify=y, random_state=seed
     )
-    request = MachineRequest("classification", kernel=["linear", "rbf"], random_state=random_state)
-    fitted = train(prepare(X_train, target_of(y_train, request.task)), request)
+    request = ModelRequest("classification", candidates=["linear", "rbf"], seed=seed)
+    prepared = Prepared(X_train, target_of(y_train, request.task), np.arange(len(y_train)))
+    fitted = train(prepared, request)
     facts = Facts(fitted.model)
     show_tried(facts)
     with as_messages():
         predictions = Predictions(fitted, X_test)
-    (method, figures), _ = held_out_figures(facts).items()
+    (kind, figures), _ = held_out_figures(facts).items()
     show_figures(
         {
-            f"{method}, {len(y_train)} rows": figures,
+            f"{kind}, {len(y_train)} rows": figures,
             f"the other half, {len(y_test)} rows": predictions.figures(y_test),
         }
     )
     out.print(
-        "Each figure is of rows that neither the machine nor its choice has seen. Your own table:",
-        "looms fit FILE --target COL; and looms assess, which also repeats the preparation",
+        "Each score is of rows that neither the model nor its choice has seen. Your own table:",
+        "looms fit FILE --target COLUMN",
         sep="\n",
     )
 
 
-def train(prepared: Prepared, request: MachineRequest, **about: Any) -> SavedModel:
+def train(
+    prepared: Prepared,
+    request: ModelRequest,
+    evaluate: bool = True,
+    again: bool = False,
+    target: str | None = None,
+    file: str = "",
+) -> SavedModel:
     """The model that was asked for, fitted to a table; progress goes to stderr.
 
-    ``about`` is more metadata: the target, and the name of the file.
+    ``again`` is for a table whose columns were understood before, and for the model that splits
+    fitted; ``target`` and ``file`` are names.
     """
-    machine = request.estimator_for(prepared)
+    model = request.model_for(prepared, again)
+    machine = last_of(model)
+    rows = prepared.X if prepared.blocks is None else prepared.blocks
+    n_targets = 3 if prepared.target.task == "regression" else 0  # fits that compare transforms
+    tell_cost(request, rows.shape[0], n_targets)
     start = time.perf_counter()
     with ExitStack() as stack:
         stack.enter_context(as_messages(_IN_PYTHON))
+        stack.enter_context(refused(faults=(MemoryError,)))
         # The cautions of the fit say these; and columns are scaled.
         in_notes = [CopiesWarning, OneClassWarning, ScalesWarning]
-        if request.machine == "lssvm":
+        if isinstance(model, Tabular):
             in_notes += [BoundWarning, ConvergenceWarning]
         for category in in_notes:
             warnings.simplefilter("ignore", category)
         if hasattr(machine, "set_callbacks"):  # of scikit-learn since 1.9
             usual = None if request.machine == "svm" else USUAL_EVALUATIONS
-            power = 3 if arrays_of(request, prepared.matrix) else 1
-            meter = Meter("", prepared.matrix.shape[0], usual, power)
+            meter = Meter("", rows.shape[0], usual, 3 if prepared.blocks is None else 1)
             machine.set_callbacks(stack.enter_context(meter))
-            stack.callback(machine.set_callbacks)
-        together = {} if prepared.groups is None else {"groups": prepared.groups}
-        machine.fit(prepared.matrix, prepared.target.y, **together)
+            stack.callback(_without_callbacks, model)
+        _fit(model, prepared)
         if isinstance(machine, ScoredMachine):
-            evaluate(machine, request)
+            if evaluate:
+                _evaluate(machine, time.perf_counter() - start)
+            scores_of(machine)
+    if prepared.blocks is not None:
+        model.set_params(preprocess="auto").preprocessor_ = prepared.preprocessor
+    if not again:
+        tell_columns(before_of(model), prepared.target)
     types = None
-    if not issparse(prepared.X):
+    if not prepared.sparse:
         types = {str(n): str(t) for n, t in prepared.X.dtypes.items()}
     metadata = {
         "task": str(prepared.target.task),
         "columns": types,
-        "n_rows": prepared.matrix.shape[0],
+        "n_rows": rows.shape[0],
         "n_features": prepared.X.shape[1],
         "options": asdict(request),
         "seconds": time.perf_counter() - start,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "looms_version": __version__,
         "sklearn_version": sklearn_version,
-        **about,
+        "target": target,
+        "file": file,
     }
-    return SavedModel(Pipeline([("table", prepared.preprocessor), ("machine", machine)]), metadata)
+    return SavedModel(model, metadata)
 
 
-def evaluate(machine: ScoredMachine, request: MachineRequest) -> None:
-    """Scores of a fitted machine, which its file holds: nested if asked for, or of few rows."""
-    if request.nested == "folds":
+def _fit(model: Any, prepared: Prepared) -> None:
+    """Fit a model to rows, to rows in blocks, or a machine of matrices to prepared columns."""
+    y, options = prepared.target.y, prepared.fit_options
+    if isinstance(model, Tabular) and prepared.blocks is None:
+        model.fit(prepared.X, y, **options)
+    elif isinstance(model, Tabular):
+        model.set_params(preprocess=None).fit(prepared.blocks, y, **options)
+    else:
+        model[-1].fit(model[0].fit_transform(prepared.X), y, **options)
+
+
+def _without_callbacks(model: Any) -> None:
+    """Take the callbacks from a model that may be fitted."""
+    for one in (last_of(model), getattr(last_of(model), "machine_", None)):
+        if one is not None:
+            one.set_callbacks()
+
+
+def _evaluate(machine: ScoredMachine, seconds: float) -> None:
+    """Evaluate a machine, telling before how long it will take; a note says if it cannot be."""
+    choice = getattr(getattr(machine, "machine_", machine), "choice_units_", None)
+    n_fits = OUTER_FOLDS if choice is None else CHOICE_FOLDS
+    if n_fits * seconds > _TOLD:
+        note(
+            f"now the fit is repeated without the rows of each of up to {n_fits} folds, about "
+            f"{duration(n_fits * seconds)} with one job; --no-evaluate skips it, --jobs hastens it"
+        )
+    warnings.filterwarnings("ignore", "To repeat the whole choice")
+    try:
         machine.evaluate()
-    elif request.nested is None and repeats_by_itself(machine):
-        with suppress(ValueError):  # too few rows for outer folds
-            machine.evaluate()
-    scores_of(machine)
+    except ValueError as error:
+        warning(f"the scores are those of the fit, because it cannot be repeated: {error}")
 
 
-def certified(machine: Any, X: Any, always: bool) -> Certificate | None:
-    """Certificate of a machine, if asked for or cheap compared with the fit; else None."""
-    if not hasattr(machine, "certify"):
+def check_metrics(metrics: list[str] | None) -> None:
+    """Refuse names of scorers that there are not."""
+    with refused("--metric: "):
+        as_scorers(metrics or [])
+
+
+def scores_by(saved: SavedModel, metrics: list[str] | None) -> dict[str, float]:
+    """Scores of the held-out predictions by scorers of scikit-learn."""
+    machine = last_of(saved.model)
+    if not metrics:
+        return {}
+    nested = machine._nested_scores is not None
+    with as_messages():
+        return dict(machine.evaluate(nested=nested, metrics=metrics))
+
+
+def tested_on(saved: SavedModel, table: Table, file: Path) -> dict[str, Any]:
+    """Number of rows and scores of a table that the model was not fitted to."""
+    if table.y is None:
+        raise no_target(file, table.X)
+    with as_messages():
+        predictions = Predictions(saved, fitting(saved, table, file).X)
+    for remark in predictions.trained_on():
+        note(f"{file.name}: {remark}")
+    return {"n_rows": table.X.shape[0], "figures": predictions.figures(table.y)}
+
+
+def certified(model: Any, blocks: Any, always: bool) -> Certificate | None:
+    """Certificate of a model, if asked for or cheap compared with the fit; else None."""
+    if not hasattr(last_of(model), "certify"):
         return None
-    machine = machine_of(machine)
-    basis = getattr(machine, "landmarks_", None)
-    m = (X if basis is None else basis).shape[0]
-    if not always and X.shape[0] * m**2 > _CHEAP**3:
+    machine = machine_of(model)
+    basis, n = getattr(machine, "landmarks_", None), len(machine.fit_weight_)
+    m = n if basis is None else basis.shape[0]
+    if not always and n * m**2 > _CHEAP**3:
         return None
     try:
-        certificate: Certificate = machine.certify(X=X if machine.X_fit_ is None else None)
+        certificate: Certificate = machine.certify(X=blocks)
         return certificate
     except MemoryError:
         if always:
@@ -278,7 +406,7 @@ def certified(machine: Any, X: Any, always: bool) -> Certificate | None:
 
 def check_report(
     report: Path | None,
-    request: MachineRequest,
+    request: ModelRequest,
     other: Path | None,
     holds: str,
     json: bool = False,

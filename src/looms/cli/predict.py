@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from json import dumps as json_text
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 from scipy import sparse
 from scipy.sparse import issparse
 from sklearn.base import is_classifier
@@ -16,7 +18,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.validation import check_is_fitted
 
-from looms import PrevalenceClassifier
+from looms import PrevalenceClassifier, machine_of
 from looms._optional import require
 from looms._words import count, listed
 from looms.cli._errors import InputError
@@ -28,6 +30,7 @@ from looms.cli._figures import (
     show_figures,
     show_request,
 )
+from looms.cli._model import before_of, last_of, of_prepared
 from looms.cli._options import Bounds, Source, command
 from looms.cli._output import (
     as_messages,
@@ -37,13 +40,16 @@ from looms.cli._output import (
     output_in_parts,
     show_json,
     without_formulas,
+    write_output,
 )
 from looms.cli._predictions import CoverageRequest, Predictions, unlike_of
 from looms.cli._prepare import open_file, read, tell
 from looms.cli._target import Features, text
 from looms.datasets._table import Table, no_rows
+from looms.estimators._tabular import Tabular
 from looms.model_files import load_model
 from looms.model_files._files import SavedModel
+from looms.onnx import register_converters
 from looms.report.text import plain
 from looms.tables import TablePreprocessor
 
@@ -103,6 +109,12 @@ def predict(
         are not named share the rest.
     digits
         Significant digits; 17 for all.
+
+    Examples
+    --------
+    looms predict clinic.looms.skops new.csv
+    looms predict clinic.looms.skops new.csv --id patient --coverage 0.9 --output predicted.csv
+    looms predict clinic.looms.skops new.csv --prevalence yes=0.01
     """
     check_can_write(output, force, source.file, model, holds=_HEADER)
     saved = load(model, source.max_bytes)
@@ -163,6 +175,12 @@ def score(
     ----------
     file
         Rows with the target.
+
+    Examples
+    --------
+    looms score clinic.looms.skops new.csv
+    looms score clinic.looms.skops new.csv --json
+    looms score clinic.looms.skops new.csv --drop-missing-targets
     """
     saved = load(model, source.max_bytes)
     table = rows_for(saved, source, drop_missing=drop_missing_targets)
@@ -172,7 +190,7 @@ def score(
     figures = predictions.figures(table.y)
     labels: list[str] = []
     if saved.metadata["task"] == "classification":
-        classes, truth = text(saved.model[-1].classes_), text(table.y)
+        classes, truth = text(last_of(saved.model).classes_), text(table.y)
         unknown = sorted(set(truth) - set(classes))
         if unknown:
             note(f"labels that the model does not know count as errors: {', '.join(unknown)}")
@@ -184,7 +202,7 @@ def score(
         show_json(plain({"n_rows": table.X.shape[0], "figures": figures}))
         return
     rows = f"{count(table.X.shape[0], 'row')} of {source.file.name}"
-    show_figures({rows: figures}, len(getattr(saved.model[-1], "classes_", ())))
+    show_figures({rows: figures}, len(getattr(last_of(saved.model), "classes_", ())))
     if labels:
         counts = confusion_matrix(truth, text(predictions.predicted), labels=labels)
         show_confusion(counts, labels)
@@ -197,7 +215,14 @@ def show(
     json: bool = False,
     max_bytes: Annotated[int, Bounds(1)] = Source.max_bytes,
 ) -> None:
-    """Show the options, the choice, the candidates and the leave-one-out figures."""
+    """Show the options, the choice, the candidates and the held-out scores.
+
+    Examples
+    --------
+    looms show clinic.looms.skops
+    looms show clinic.looms.skops --json
+    looms show clinic.looms.skops --max-bytes 4000000000
+    """
     saved = load(model, max_bytes)
     facts = facts_of(saved)
     if json:
@@ -209,6 +234,53 @@ def show(
     show_choice(saved, facts)
     if saved.metadata["by_fit"] or (facts is not None and facts.model.results):
         note(choice_of(saved, facts))
+
+
+@command
+def export(
+    model: Path,
+    *,
+    onnx: Path | None = None,
+    max_bytes: Annotated[int, Bounds(1)] = Source.max_bytes,
+    force: bool = False,
+) -> None:
+    """Write a model as an ONNX graph, which runs without Python.
+
+    The graph takes the prepared columns: numbers without gaps, scaled, and a column for each
+    category. It has their names, in order, in its metadata.
+
+    Parameters
+    ----------
+    onnx
+        File to write.
+
+    Examples
+    --------
+    looms export clinic.looms.skops --onnx clinic.onnx
+    """
+    if onnx is None:
+        raise InputError("name the file to write by --onnx, such as --onnx model.onnx")
+    check_can_write(onnx, force, model, option="--onnx", holds=r"[\s\S]*skl2onnx")
+    to_onnx = require("skl2onnx", "looms export", "onnx").to_onnx
+    saved = load(model, max_bytes)
+    last, before = last_of(saved.model), before_of(saved.model)
+    if getattr(last, "transform_", "none") != "none":
+        raise InputError(
+            f"{model}: a graph has no mean of a target that is fitted by its {last.transform_}; "
+            "fit with --target-transform none"
+        )
+    with as_messages(prefix=f"{model}: "):
+        machine = machine_of(saved.model)
+        register_converters()
+        options = {"zipmap": False} if is_classifier(machine) else {}
+        rows = np.zeros((1, machine.n_features_in_))
+        graph = to_onnx(machine, rows, options={id(machine): options})
+    named = getattr(before, "get_feature_names_out", None)
+    if named is not None:
+        entry = graph.metadata_props.add()
+        entry.key, entry.value = "columns", json_text(list(map(str, named())))
+    write_output(onnx, graph.SerializeToString())
+    note(f"the graph is in {onnx}, of {count(machine.n_features_in_, 'prepared column')}")
 
 
 def load(path: Path, max_bytes: int) -> SavedModel:
@@ -227,7 +299,7 @@ def load(path: Path, max_bytes: int) -> SavedModel:
 
 def at_prevalence(saved: SavedModel, path: Path, prevalence: Sequence[str]) -> PrevalenceClassifier:
     """The machine of a model at the class shares that options give."""
-    machine = saved.model[-1]
+    machine = of_prepared(saved.model)
     if saved.metadata["task"] == "regression":
         raise InputError(f"--prevalence is for classification, but {path} is for regression")
     if not hasattr(machine, "predict_proba"):
@@ -255,7 +327,7 @@ def rows_for(
     """The rows of a file in the form that the model takes, with the target.
 
     A note lists the columns that the model does not know, except those ``kept`` and those of the
-    groups and times of its fit.
+    groups, times and weights of its fit.
     """
     table, path = read(source, saved.metadata["target"], kept, drop_missing), source.file
     if table.y is None and not saved.metadata["by_fit"]:
@@ -316,7 +388,7 @@ def note_ignored(saved: SavedModel, table: Table, kept: Sequence[str]) -> None:
     if metadata["columns"] == {}:  # without names all are taken
         return
     known = {*(metadata["columns"] or ()), *kept, metadata["target"]}
-    known |= {options.get("groups"), options.get("time")}
+    known |= {options.get(name) for name in ("groups", "time", "sample_weight")}
     ignored = [str(name) for name in getattr(table.X, "columns", ()) if name not in known]
     if ignored:
         note(
@@ -350,6 +422,7 @@ def completed(saved: SavedModel, path: Path) -> SavedModel:
             f"{path}: the model takes kernel values, and the command line takes rows of features"
         )
     before, columns = _preparation(steps)
+    ends = before is not None  # else the model prepares its columns itself
     target = saved.metadata.get("target")
     metadata = {
         "task": "classification" if is_classifier(machine) else "regression",
@@ -362,12 +435,18 @@ def completed(saved: SavedModel, path: Path) -> SavedModel:
         "by_fit": False,
         "looms_version": saved.metadata["looms_version"],
     }
-    return SavedModel(Pipeline([("table", before), ("machine", machine)]), metadata)
+    whole = Pipeline([("table", before), ("machine", machine)]) if ends else machine
+    return SavedModel(whole, metadata)
 
 
 def _preparation(steps: list[Any]) -> tuple[Any, dict[str, str]]:
-    """What comes before the machine, and types of columns by name; empty if none."""
+    """What comes before the machine, None if it prepares the columns itself; types of columns by
+    name, empty if none.
+    """
     first = steps[0]
+    own = first.preprocessor_ if isinstance(first, Tabular) else None
+    if isinstance(own, TablePreprocessor) and hasattr(own, "feature_names_in_"):
+        return None, dict.fromkeys(own.kinds_, "")
     named = getattr(first, "feature_names_in_", None)
     if len(steps) == 2 and isinstance(first, TablePreprocessor) and named is not None:
         return first, dict.fromkeys(first.kinds_, "")

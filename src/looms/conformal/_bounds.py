@@ -12,7 +12,7 @@ from looms._typing import Array
 def vc_bound(
     epsilon_crit: npt.ArrayLike, n_validation: int, n_models: int, delta: float = 0.05
 ) -> Array:
-    r"""Bound on the error of a chosen prediction, by the Vapnik-Chervonenkis inequality.
+    r"""Bound on the error of a selected prediction, by the Vapnik-Chervonenkis inequality.
 
     .. math:: \epsilon_\mathrm{crit} + 5.66 \sqrt{
               \frac{\ln(e\,n_\mathrm{validation}) + \ln(8\,n_\mathrm{models} / \delta)}
@@ -23,7 +23,7 @@ def vc_bound(
     Parameters
     ----------
     epsilon_crit : array-like
-        Share of the validation samples that conform to the chosen model no better than the
+        Share of the validation samples that conform to the selected model no better than the
         rejected label does, from 0 to 1.
     n_validation : int
         Number of validation samples, which no model was trained on.
@@ -57,7 +57,7 @@ def vc_bound(
 def dkw_bound(
     epsilon_crit: npt.ArrayLike, n_validation: int, n_models: int, delta: float = 0.05
 ) -> Array:
-    r"""Bound on the error of a chosen prediction, by the Dvoretzky-Kiefer-Wolfowitz inequality.
+    r"""Bound on the error of a selected prediction, by the Dvoretzky-Kiefer-Wolfowitz inequality.
 
     .. math:: \epsilon_\mathrm{crit} + \sqrt{
               \frac{\ln(n_\mathrm{models} / \delta)}{2\,n_\mathrm{validation}}}
@@ -70,7 +70,7 @@ def dkw_bound(
 
     Notes
     -----
-    The bound is on the probability that the true label of a new sample conforms to the chosen
+    The bound is on the probability that the true label of a new sample conforms to the selected
     model no better than the rejected label does here. It is over all new samples, not those at
     the same point. The constant 1 in the inequality requires n_models / delta to be at least 2;
     below that, ln 2 replaces the logarithm.

@@ -209,7 +209,7 @@ def p_values(counts: Counts, n_validation: int) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class NonconformityChoice:
-    """Model and label chosen for every sample.
+    """Model and label selected for every sample.
 
     Attributes
     ----------
@@ -299,11 +299,11 @@ def choose(counts: Counts, seed: int, *, vote: bool = False) -> NonconformityCho
 def labels_by_others(
     scores: Array, labels: AnyArray, width: float | None, seed: int, *, vote: bool = False
 ) -> Counts:
-    """Label of each validation sample as the other validation samples choose it.
+    """Label of each validation sample, by models selected on the other validation samples.
 
-    Their errors determine which models decide, and their margins how strange a label is. So no
-    choice depends on the sample's own label, and the share of wrong labels is an error rate of
-    the choice.
+    Their errors determine which models decide, and their margins how strange a label is. The
+    selected model does not depend on the sample's own label, so the share of wrong labels is an
+    error rate of the classifier.
 
     Parameters
     ----------
@@ -327,7 +327,7 @@ def labels_by_others(
 
 
 def joint_p_values(calibration: Array, scores: Array, labels: AnyArray | None = None) -> Array:
-    r"""P-values of labels that stay valid when a model is chosen for every sample.
+    r"""P-values of labels that stay valid when a model is selected for every sample.
 
     The score of a label, also of each validation sample, is a minimum over the models:
 

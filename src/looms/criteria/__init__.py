@@ -5,7 +5,7 @@ several (the one-against-rest columns of a multi-class problem). Smaller is bett
 t = ±1 and outputs f, the leave-one-out margin is t f, and t r = 1 − t f.
 
 The criteria in ``DIFFERENTIABLE`` have a gradient and guide the search. The error rates are step
-functions; they serve the choice among tuned candidates, and reports.
+functions; they serve to compare tuned candidates, and for reports.
 
 Sources are cited by the keys of docs/references.md.
 """

@@ -33,11 +33,11 @@ def predict(machine: Any, X: Any, method: str = "predict") -> Any:
     Parameters
     ----------
     machine : fitted estimator
-        A machine, or a pipeline that ends with one.
+        A model, or a pipeline that ends with one.
     X : dask.array.Array or dask.dataframe.DataFrame of shape (n_samples, n_features)
-        Partitions may be empty; the machine receives those of a table as tables.
+        Partitions may be empty; the model receives those of a table as tables.
     method : str, default="predict"
-        Method of the machine: "predict", "predict_proba", "decision_function" or any other that
+        Method of the model: "predict", "predict_proba", "decision_function" or any other that
         returns an array with a row for each row of X.
 
     Returns

@@ -1,12 +1,12 @@
-"""Diagnostics of fitted machines: goodness of fit, held-out errors, influence of each sample.
+"""Diagnostics of fitted models: goodness of fit, held-out errors, influence of each sample.
 
 `case_deletion` computes the effect of every sample, or group of samples, on a least-squares
-machine, and `row_order` tests that its rows are in no order, both in closed form. The resampling
+model, and `row_order` tests that its rows are in no order, both in closed form. The resampling
 statistics (excess error, deviance, goodness of fit, influence) were developed for support vector
 machines by Tsujitani & Tanaka [T11]. Here they work for any classifier with decision values or
 probabilities, at fixed hyper-parameters. `left_out_fits` computes what three of them share.
-Leave-one-out figures are optimistic if the hyper-parameters were chosen on the same samples;
-`looms.assess` repeats the choice.
+Leave-one-out scores are optimistic if the hyper-parameters were tuned on the same samples;
+`looms.assess` repeats the tuning in every split.
 """
 
 from looms.diagnostics._case_deletion import CaseDeletion, case_deletion, loo_margins

@@ -33,39 +33,39 @@ MOST_PAIRED = 5000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CaseDeletion:
-    """Effect of every training sample, or group, on a machine: the result of `case_deletion`.
+    """Effect of every training sample, or group, on a model: the result of `case_deletion`.
 
-    Changes are exact. They compare the machine trained on all samples with the one trained without
+    Changes are exact. They compare the model trained on all samples with the one trained without
     a sample, or a group of samples, at the same hyper-parameters. A sample of weight zero takes no
     part in training: it has a residual and a margin, and NaN elsewhere.
 
     Attributes
     ----------
     names : (n,) names of the samples.
-    unit : what is left out at a time, "sample" or "group".
-    labels : (m,) names of the samples, or labels of the groups, that are left out.
+    unit : what is held out at a time, "sample" or "group".
+    labels : (m,) names of the samples, or labels of the groups, that are held out.
     group : (n,) place of each sample's unit in ``labels``.
-    residual : (n,) or (n, t) residual of the machine without the sample, or its group, in units of
-        the targets; ±1 for classes. For a machine that holds out folds but no groups, the residual
+    residual : (n,) or (n, t) residual of the model without the sample, or its group, in units of
+        the targets; ±1 for classes. For a model that holds out folds but no groups, the residual
         and the margin are those without the fold.
     leverage : (n,) ∂f(x_i) / ∂y_i, from 0 to 1.
     own_change : (n,) or (n, t) f⁽⁻ᴳ⁾(x_i) − f(x_i), where G is the group of sample i, or i itself.
     surprise : (m,) standardized residual, √(e_Gᵀ P_GG e_G / |G|) divided by its root mean square:
         about 1 for an ordinary sample or group. P_GG⁻¹ is the covariance that a Gaussian process
         expects of the residuals e_G [SK01], which is larger where samples are few. The root mean
-        square over several targets. P is ζ (1 − H) for the smoother H, but for a factor; of a stack
-        it is the sum of those of its members, by their weights.
+        square over several targets. P is ζ (1 − H) for the smoother H, but for a factor; for a
+        stack it is the weighted sum over its members.
     largest_change : (m,) largest |f⁽⁻ᴳ⁾(x_j) − f(x_j)| over the other samples j.
     rms_change : (m,) root mean square of f⁽⁻ᴳ⁾(x_j) − f(x_j) over the other samples j.
-    criterion_change : (m,) criterion on held-out outputs of the machine trained on the others,
-        minus that of the machine trained on all, with each sample, or group, held out by itself.
+    criterion_change : (m,) criterion on held-out outputs of the model trained on the others,
+        minus that of the model trained on all, with each sample, or group, held out by itself.
         It is negative if the criterion would be better without the sample or group, and NaN if
         undefined, such as "wmw" without the only member of a class.
-    criterion : name of the criterion. None for more than 5000 samples, of which the largest
-        change and the change of criterion are NaN, because they take every pair of samples.
+    criterion : name of the criterion. None for more than 5000 samples: the largest change and the
+        change of criterion take every pair of samples, so they are NaN.
     margin : (n,) held-out margin, the output for the sample's own class minus the largest of
         the others (t (f − threshold) for two classes); None for regression.
-    label, predicted : (n,) class given, and class predicted by the machine without the sample,
+    label, predicted : (n,) class given, and class predicted by the model without the sample,
         which differs where the margin is negative; None for regression.
 
     Examples
@@ -150,10 +150,10 @@ class CaseDeletion:
         return self.table.iloc[_order(-self.surprise)[:n]]
 
     def mislabeled(self, n: int | None = None) -> pd.DataFrame:
-        """Samples whose label contradicts the machine trained without them, the clearest first.
+        """Samples whose label contradicts the model trained without them, the clearest first.
 
         They have a negative ``margin``, and are sorted by it. If classes overlap, most of these
-        labels are not wrong; look at the first ones. If groups are left out, the table has the
+        labels are not wrong; look at the first ones. If groups are held out, the table has the
         group of each sample.
 
         Parameters
@@ -197,35 +197,35 @@ def case_deletion(
     groups: Any = None,
     criterion: str | Criterion | None = None,
 ) -> CaseDeletion:
-    """Effect of every training sample, or group, on a fitted least-squares machine, without refits.
+    """Effect of every training sample, or group, on a fitted least-squares model, without refits.
 
-    With α, P and λ as in docs/references.md, and the residuals e_G = P_GG⁻¹ α_G of the machine
+    With α, P and λ as in docs/references.md, and the residuals e_G = P_GG⁻¹ α_G of the model
     without the samples G,
 
         f⁽⁻ᴳ⁾(x_j) − f(x_j) = λ_j P_jG e_G for j not in G, and λ_j α_j − e_j for j in G.
 
-    The criterion without G depends on the held-out outputs of the machine without G, which follow
+    The criterion without G depends on the held-out outputs of the model without G, which follow
     from P⁽⁻ᴳ⁾ = P − P_:G P_GG⁻¹ P_G: and α⁽⁻ᴳ⁾ = α − P_:G e_G. A stack
-    is a weighted sum of such machines.
+    is a weighted sum of such models.
 
     Parameters
     ----------
-    model : KernelClassifier, KernelClassifier, KernelRegressor, KernelRegressor or SVCCV
-        Fitted machine; also a pipeline whose last step is one, or a search, whose
-        ``best_estimator_`` is used. Of a support vector machine ``leverage`` and ``surprise`` are
+    model : KernelClassifier, KernelRegressor or SVCCV
+        Fitted model; also a pipeline whose last step is one, or a search, whose
+        ``best_estimator_`` is used. For a support vector machine ``leverage`` and ``surprise`` are
         NaN, since it is not linear in its targets.
     names : array-like of shape (n_samples,), or a DataFrame or Series, default=None
         Names of the training samples, or a table with them as its index. By default positions
         from 0.
     groups : array-like of shape (n_samples,), default=None
-        Labels of the training samples; samples with the same label are left out together. By
-        default the groups that the machine was fitted with, by their numbers, or each sample by
+        Labels of the training samples; samples with the same label are held out together. By
+        default the groups that the model was fitted with, by their numbers, or each sample by
         itself.
     criterion : str or looms.criteria.Criterion, default=None
-        Criterion of ``criterion_change``. By default that of the selection, for a machine that
-        chose its hyper-parameters along gradients or on a grid, the loss of a support vector
+        Criterion of ``criterion_change``. By default that of the selection, for a model that
+        tuned its hyper-parameters along gradients or on a grid, the loss of a support vector
         machine, else "press". Samples count by their `sample_weight`, without
-        the `selection_weight` that the selection gave the classes.
+        the weights that the search gave the classes.
 
     Returns
     -------
@@ -235,18 +235,18 @@ def case_deletion(
     Raises
     ------
     TypeError
-        If the model is none of these machines. `influence` takes other classifiers. Of a
-        `TransformedTargetRegressorCV` all is on the scale of the transform.
+        If ``model`` is none of these. `influence` takes other classifiers. For a
+        `TabularRegressor` all values are on the scale of the transform.
     ValueError
         If the number of names or groups is not the number of samples; if there are fewer than three
-        samples or groups; if the criterion is one of classes for a regressor; or if a saved machine
+        samples or groups; if the criterion is one of classes for a regressor; or if a saved model
         was fitted to rows in blocks, which are not saved with it.
     sklearn.exceptions.NotFittedError
         If the model is not fitted.
 
     Notes
     -----
-    The cost is n³ flops and one n×n array, once for a machine; then O(n²) per target, or 3 n² s
+    The cost is n³ flops and one n×n array, once for a model; then O(n²) per target, or 3 n² s
     with groups of s samples, in blocks of bounded memory; and m times the cost of the criterion,
     which for "wmw" is O(n₊ n₋). With m landmarks about 8 n m² flops, plus n s (m + s) with groups.
 
@@ -381,7 +381,7 @@ def loo_margins(machine: Any) -> Array:
     """Leave-one-out margin of every class, (n_samples, n_classes), from ``held_out_``.
 
     For two classes the margins are ∓(f − threshold). For more classes a margin is the output minus
-    its threshold, minus the largest such difference of the other classes. The machine without the
+    its threshold, minus the largest such difference of the other classes. The model without the
     sample predicts the class with the largest margin, the first one if several are equal.
 
     Parameters

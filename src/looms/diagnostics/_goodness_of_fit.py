@@ -59,7 +59,7 @@ def goodness_of_fit(
     .. math:: D^*_{(j)}, \quad j = \lceil (1 - \alpha)(B + 1) \rceil, \qquad
               p = \frac{1 + \#\{b : D^*_b \ge D\}}{B + 1}
 
-    Machine and sigmoid are fitted to every bootstrap sample, and :math:`D^*` is their deviance
+    Model and sigmoid are fitted to every bootstrap sample, and :math:`D^*` is their deviance
     on that same sample [T11 section 2.3], or with "held-out" their leave-one-out deviance. A
     deviance D above the order statistic, that is p ≤ alpha, indicates a poor fit, provided that p
     is farther from alpha than its Monte Carlo error. The same replicates give the extended
@@ -76,7 +76,7 @@ def goodness_of_fit(
     resampling : {"labels", "held-out", "pairs"}, default="labels"
         "labels" keeps the samples and draws labels from the fitted probabilities. "held-out" draws
         them from the leave-one-out probabilities and compares leave-one-out deviances: the only
-        one of the three that finds what a flexible machine misses and keeps its level. "pairs"
+        one of the three that finds what a flexible model misses and keeps its level. "pairs"
         draws samples with replacement, as in T11.
     random_state : int, RandomState instance or None, default=None
         The same int gives the same replicates for any `n_jobs`; a larger number of replicates
@@ -95,13 +95,13 @@ def goodness_of_fit(
     Notes
     -----
     The cost is B refits; for "held-out" those of `left_out_fits`, B + 1 times. The kernel matrix of
-    an SVC is computed once; repeated rows become sample weights if that gives the same machine.
+    an SVC is computed once; repeated rows become sample weights if that gives the same model.
     Bootstrap samples that lack a class are drawn again.
 
-    With samples of 80 that come from a flexible machine itself, at the level 0.05, "pairs" rejected
+    With samples of 80 that come from a flexible model itself, at the level 0.05, "pairs" rejected
     17 % (standard error 3), "labels" 9 % (2) and "held-out" none of 150; where the truth is waves
-    that the machine does not follow, 45 %, 7 % and 45 % (4). So "labels" says little about a
-    flexible machine, and a rejection by "pairs" nothing. From a stiff machine none of the three
+    that the model does not follow, 45 %, 7 % and 45 % (4). So "labels" says little about a
+    flexible model, and a rejection by "pairs" nothing. From a stiff model none of the three
     ever rejects, and waves are rejected in 20 %, 14 % and 9 % (3): there "labels" is to be
     preferred (``benchmarks/goodness_of_fit_level.py``).
 
@@ -150,7 +150,7 @@ def goodness_of_fit(
 
 
 def left_out_likelihood(problem: Problem) -> Likelihood:
-    """Likelihood of machines without each sample; ValueError if a class has probability zero."""
+    """Likelihood of models without each sample; ValueError if a class has probability zero."""
     _, _, likelihood = machines_without(problem, np.arange(problem.n_samples), True)
     assert likelihood is not None
     check_possible(likelihood.left_out)
@@ -169,15 +169,15 @@ class GoodnessOfFit:
     Attributes
     ----------
     deviance : float
-        Deviance D of the machine on its own sample, with "held-out" its leave-one-out deviance.
+        Deviance D of the model on its own sample, with "held-out" its leave-one-out deviance.
     apparent : float
-        Deviance of the machine on its own sample.
+        Deviance of the model on its own sample.
     bootstrapped : ndarray of shape (n_bootstrap,)
         Deviance D* of every replicate, in the order drawn.
     optimism : ndarray of shape (n_bootstrap,)
-        For every replicate, the deviance of its machine on what replicates are drawn from (the
+        For every replicate, the deviance of its model on what replicates are drawn from (the
         sample, or its rows with the probabilities of "labels" or "held-out" as weights of the
-        classes) minus that on the replicate, each relative to the deviance of the machine of the
+        classes) minus that on the replicate, each relative to the deviance of the model of the
         sample.
     alpha : float
         Level of the test.

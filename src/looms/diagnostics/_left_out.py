@@ -1,4 +1,4 @@
-"""Machines without each sample, or group: from one factorization, from paths, or by refits."""
+"""Models without each sample, or group: from one factorization, from paths, or by refits."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class FitOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LeftOutFits:
-    """Predictions by the machine of all samples, and by those without each sample or its group.
+    """Predictions by the model of all samples, and by those without each sample or its group.
 
     The result of `left_out_fits`. `deviance`, `excess_error` and `influence` take it instead of an
     estimator.
@@ -58,17 +58,17 @@ class LeftOutFits:
     Attributes
     ----------
     predicted, predicted_without : ndarray of shape (n_samples,)
-        Class of each sample by the machine of all samples, and by the one without it or its group.
+        Class of each sample by the model of all samples, and by the one without it or its group.
     y, names : ndarray of shape (n_samples,)
         True classes and names of the samples.
     preprocessing : str
         "none", "held" or "refitted".
     method : str
-        Name of the way in which samples are left out, such as "leave-one-group-out" or "10-fold".
+        Name of the way in which samples are held out, such as "leave-one-group-out" or "10-fold".
     unit : str
-        What is left out at a time: "sample", or "group", which may be a fold.
+        What is held out at a time: "sample", or "group", which may be a fold.
     labels : ndarray of shape (n_units,)
-        Names of the samples, labels of the groups or numbers of the folds that are left out.
+        Names of the samples, labels of the groups or numbers of the folds that are held out.
     group : ndarray of shape (n_samples,)
         Place of each sample's unit in ``labels``.
 
@@ -143,17 +143,17 @@ def left_out_fits(
     ----------
     estimator : classifier
         Fitted or unfitted; it is not changed. An estimator with predict_proba gives the
-        probabilities itself. For a `sklearn.svm.SVC`, a least-squares machine of looms on two
+        probabilities itself. For a `sklearn.svm.SVC`, a least-squares model of looms on two
         classes, and any other estimator with only decision values, Platt's sigmoid is fitted to
-        the decision values of the one machine on its training samples; for several classes, one
+        the decision values of the one model on its training samples; for several classes, one
         sigmoid for each pair of an SVC, and these are coupled.
         Hyper-parameters are held fixed: ``gamma="scale"``, the "balanced" weights of an SVC, and
-        the choice of a search, an `KernelClassifier` or an `SVCCV` (which is replaced by the SVC
-        that it chose) are taken from the fitted estimator or from a fit to all samples, also at
-        the end of a pipeline; a stack keeps its weights, and a machine on landmarks the landmarks.
-        Other estimators that choose while they are fitted, such as
-        `LogisticRegressionCV`, choose again in every refit. Every sample counts once, because an
-        estimator does not keep the sample weights that it was fitted with.
+        the values tuned by a search, a `KernelClassifier` or an `SVCCV` (which is replaced by the
+        SVC that it selected) are taken from the fitted estimator or from a fit to all samples, also
+        at the end of a pipeline; a stack keeps its weights, and a model on landmarks the landmarks.
+        Other estimators that tune while they are fitted, such as `LogisticRegressionCV`, tune again
+        in every refit. Every sample counts once, because an estimator does not keep the sample
+        weights that it was fitted with.
     X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
         Samples, named by the index of a data frame, else by position from 0.
     y : array-like of shape (n_samples,)
@@ -162,12 +162,12 @@ def left_out_fits(
         False skips the likelihood, which `excess_error` does not need: any classifier is then
         allowed, and it is faster if prediction is slow.
     cv : int, splitter, iterable or ndarray, default=None
-        Folds that are left out instead of single samples or groups, with one refit per fold, if n
+        Folds that are held out instead of single samples or groups, with one refit per fold, if n
         refits would take too long. Each fold then counts as a group; groups stay within one fold.
     groups : array-like of shape (n_samples,), default=None
-        Labels; samples with the same label, such as those of one patient, are left out together.
+        Labels; samples with the same label, such as those of one patient, are held out together.
     preprocessing : {"auto", "held", "refitted"}, default="auto"
-        For a pipeline: "held" fits the steps before the machine once to all samples, "refitted"
+        For a pipeline: "held" fits the steps before the model once to all samples, "refitted"
         fits them again without each sample. "auto" refits them if they learn from `y`.
     n_jobs : int, default=None
         Number of refits to run in parallel, as in joblib.
@@ -177,7 +177,7 @@ def left_out_fits(
     Returns
     -------
     fits : LeftOutFits
-        Classes and log likelihoods by the machine of all samples and by those without each.
+        Classes and log likelihoods by the model of all samples and by those without each.
 
     Raises
     ------
@@ -193,7 +193,7 @@ def left_out_fits(
 
     Notes
     -----
-    The cost is one factorization for least-squares machines of looms (n refits for the likelihood
+    The cost is one factorization for least-squares models of looms (n refits for the likelihood
     of several classes), one decremental path per support vector for a `sklearn.svm.SVC` of two
     classes, and n refits for other estimators. The first two keep an n×n array of outputs. With
     groups, an SVC and other estimators take one refit per group.
@@ -219,7 +219,7 @@ def left_out_fits(
     if cv is not None:
         folds = np.asarray(fold_numbers(cv, problem.labels, numbers, classes=True))
         if len(folds) > 1:
-            raise ValueError(f"Each sample is left out once, and cv={cv!r} repeats it.")
+            raise ValueError(f"Each sample must be held out once, but cv={cv!r} repeats it.")
         labels, group = np.unique(folds[0], return_inverse=True)
         unit, method = "group", f"{len(labels)}-fold"
     elif groups is not None:
@@ -250,7 +250,7 @@ def machines_without(
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> tuple[AnyArray, AnyArray, Likelihood | None]:
-    """Classes by the machine of all samples and by those without each group; their likelihood."""
+    """Classes by the model of all samples and by those without each group; their likelihood."""
     classes, terms = problem.classes, None
     rows: Array | None = None  # outputs of the machine without group k for sample j, (m, n)
     if isinstance(problem.machine, GivenMembers):
@@ -296,7 +296,7 @@ def fits_of(estimator: Any, X: Any, y: Any, likelihood: bool, options: FitOption
 
 
 def exact_solution(problem: Problem) -> DualSolution | None:
-    """The solution of an SVC of two classes to machine precision; None for other machines.
+    """The solution of an SVC of two classes to machine precision; None for other models.
 
     Also None, with a warning, if there is no solution to that precision, and for kernels that
     are not positive semi-definite.
@@ -313,9 +313,9 @@ def exact_solution(problem: Problem) -> DualSolution | None:
 def likelihood_of_outputs(
     outputs: Array, rows: Array, labels: AnyArray, group: AnyArray
 ) -> Likelihood:
-    """Likelihood from outputs of the machine of all samples, (n,), and without groups, (m, n).
+    """Likelihood from outputs of the model of all samples, (n,), and without groups, (m, n).
 
-    Row k is from the machine without group k, whose sigmoid is fitted to the others.
+    Row k is from the model without group k, whose sigmoid is fitted to the others.
     """
     n = len(labels)
     y = np.where(labels == 1, 1.0, -1.0)

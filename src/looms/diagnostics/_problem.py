@@ -23,13 +23,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from looms._checks import check_known
 from looms._typing import AnyArray, Array
-from looms.estimators import SVCCV, CandidatesClassifier, KernelClassifier
+from looms.estimators import SVCCV, CandidatesClassifier, KernelClassifier, TabularClassifier
 from looms.estimators._encoding import class_weights
 from looms.estimators._in_pipelines import parts_of
 from looms.estimators._least_squares import fitted_machine
 from looms.folds import group_numbers
 from looms.kernels._samples import training_rows
 from looms.lssvm.fit import Member
+from looms.tables import TablePreprocessor
 from looms.units import Units
 
 PREPROCESSING = ("auto", "held", "refitted")
@@ -40,7 +41,7 @@ _TOLERANCE = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A machine and the samples it is diagnosed on.
+    """A model and the samples it is diagnosed on.
 
     Attributes
     ----------
@@ -50,10 +51,10 @@ class Problem:
     labels : (n_samples,) index of each label in `classes`.
     classes : (n_classes,) sorted labels.
     names : (n_samples,) the index of a data frame, else 0 to n − 1.
-    preprocessing : "none"; "held", if the steps before the machine were fitted once to all
-        samples; "refitted", if they are refitted with the machine.
-    threshold : for a machine of looms, the output above which a sample belongs to the second of two
-        classes, or what is subtracted from the output of each of several; zero for machines that
+    preprocessing : "none"; "held", if the steps before the model were fitted once to all
+        samples; "refitted", if they are refitted with the model.
+    threshold : for a model of looms, the output above which a sample belongs to the second of two
+        classes, or what is subtracted from the output of each of several; zero for models that
         decide by themselves.
     """
 
@@ -98,17 +99,21 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
     except NotFittedError:
         estimator = clone(estimator).fit(X, y)
     steps, fitted = parts_of(estimator)
+    fitted = fitted.machine_ if isinstance(fitted, TabularClassifier) else fitted
     if isinstance(fitted, BaseSearchCV):
         raise ValueError(
             f"{type(fitted).__name__} has no best_estimator_: use refit=True, or pass the "
-            "estimator with the parameters that it chose."
+            "estimator with the parameters that it selected."
         )
     machine = frozen(fitted)
-    apart = isinstance(fitted, SVCCV | KernelClassifier | KernelClassifier)
+    apart = isinstance(fitted, SVCCV | KernelClassifier | CandidatesClassifier)
     threshold = fitted.threshold_ if apart else 0.0
     if not steps:
         return Problem(machine, X, y, labels, classes, names, "none", threshold)
     before = clone(Pipeline(steps))
+    for (_, one), (_, new) in zip(steps, before.steps, strict=True):
+        if isinstance(one, TablePreprocessor) and one.kinds_:  # X may have other columns, too
+            new.set_params(kinds=dict(one.kinds_))
     Z = before.fit_transform(X, y)
     if preprocessing == "auto":
         preprocessing = "refitted" if _learns_from_targets(before, X, Z) else "held"
@@ -119,12 +124,12 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
 
 
 def machine_without_rows(model: Any, what: str) -> Any:
-    """The fitted machine of looms in a model that has its machines without any rows."""
+    """The fitted looms estimator inside ``model``, which has its models without any rows."""
     parts = parts_of(model)
     machine = getattr(parts.last, "machine_", parts.last)
     if not hasattr(machine, "left_out"):
         raise TypeError(
-            f"{what} needs a fitted machine of looms, such as KernelClassifier or SVCCV, or a "
+            f"{what} needs a fitted looms model, such as KernelClassifier or SVCCV, or a "
             f"pipeline or search that ends in one; got {type(model).__name__}. "
             "looms.diagnostics.influence takes other classifiers."
         )
@@ -148,7 +153,7 @@ def classes_and_labels(y: AnyArray) -> tuple[AnyArray, AnyArray]:
 
 
 def last_step(machine: Any) -> Any:
-    """The last step of a pipeline; other machines as they are."""
+    """The last step of a pipeline; other models as they are."""
     return machine[-1] if isinstance(machine, Pipeline) else machine
 
 
@@ -167,10 +172,10 @@ def _learns_from_targets(before: Pipeline, X: Any, Z: Any) -> bool:
 
 @singledispatch
 def frozen(fitted: Any) -> Any:
-    """Unfitted copy whose parameters are the hyper-parameters that the estimator chose.
+    """Unfitted copy whose parameters are the tuned hyper-parameters of the estimator.
 
-    Estimators of other types are cloned: those that choose while they are fitted, such
-    as `LogisticRegressionCV`, choose again in every refit.
+    Estimators of other types are cloned: those that tune while they are fitted, such
+    as `LogisticRegressionCV`, tune again in every refit.
     """
     return clone(fitted)
 
@@ -189,7 +194,7 @@ def _(fitted: SVC | NuSVC) -> Any:
 
 
 class GivenMembers(KernelClassifier):
-    """Stack, or machine on landmarks, with given members: kernels, μ, weights and landmarks."""
+    """Stack, or model on landmarks, with given members: kernels, μ, weights and landmarks."""
 
     members: tuple[Member, ...] = ()
 

@@ -47,18 +47,18 @@ _WEIGHT_IS_REPETITION = (SVC, LogisticRegression)
 
 @dataclass(frozen=True, eq=False)
 class Likelihood:
-    """Log likelihoods of the machine of all samples and of those without each.
+    """Log likelihoods of the model of all samples and of those without each.
 
-    Every machine has the sigmoid fitted to its own training samples, unless it gives
+    Every model has the sigmoid fitted to its own training samples, unless it gives
     probabilities itself.
 
     Attributes
     ----------
-    fitted : (n_samples,) log p̂ of each sample's class by the machine of all samples.
-    held_out : (n_samples, n_classes) log p̂ of every class by the machine without the sample.
-    left_out : (n_samples,) log p̂ of each sample's class by the machine without it.
-    rest : (n_samples,) sum of log p̂ over the n − 1 other samples by the machine without sample i;
-        with groups (n_groups,), over the samples of other groups by the machine without the group.
+    fitted : (n_samples,) log p̂ of each sample's class by the model of all samples.
+    held_out : (n_samples, n_classes) log p̂ of every class by the model without the sample.
+    left_out : (n_samples,) log p̂ of each sample's class by the model without it.
+    rest : (n_samples,) sum of log p̂ over the n − 1 other samples by the model without sample i;
+        with groups (n_groups,), over the samples of other groups by the model without the group.
     """
 
     fitted: Array
@@ -68,17 +68,17 @@ class Likelihood:
 
 
 def refit(problem: Problem, weight: Array) -> tuple[Any, Any]:
-    """The machine fitted to the samples by weight, and its input for all samples.
+    """The model fitted to the samples by weight, and its input for all samples.
 
     Parameters
     ----------
-    problem : machine and samples.
+    problem : model and samples.
     weight : (n_samples,) whole numbers, the multiplicity of each sample in the training set.
-        It becomes a sample weight if that gives the same machine, else repeated rows.
+        It becomes a sample weight if that gives the same model, else repeated rows.
 
     Returns
     -------
-    machine : fitted machine.
+    machine : fitted model.
     X : all samples; a kernel matrix has the columns of the training rows.
     """
     machine, y = clone(problem.machine), problem.y
@@ -97,7 +97,7 @@ def refit(problem: Problem, weight: Array) -> tuple[Any, Any]:
 def with_kernel_matrix(problem: Problem) -> Problem:
     """The problem of an SVC on its kernel matrix, computed once for many refits.
 
-    Other machines are unchanged, and so is an SVC in a pipeline that is refitted, because its
+    Other models are unchanged, and so is an SVC in a pipeline that is refitted, because its
     kernel matrix differs in every refit.
     """
     machine = problem.machine
@@ -150,7 +150,7 @@ def by_refits(
     n_jobs: int | None,
     progress: Progress | None,
 ) -> tuple[AnyArray, AnyArray, Likelihood | None]:
-    """Classes by the machine of all samples and by those without each group; their likelihood."""
+    """Classes by the model of all samples and by those without each group; their likelihood."""
     n = problem.n_samples
     everything = np.ones(n)
     machine, X = refit(problem, everything)
@@ -186,7 +186,7 @@ def _refit_without(
 
 
 def predict(problem: Problem, machine: Any, X: Any) -> AnyArray:
-    """Classes of samples by a refitted machine and the threshold of the problem."""
+    """Classes of samples by a refitted model and the threshold of the problem."""
     if not np.any(problem.threshold):
         return np.asarray(machine.predict(X))
     above = class_indices(machine.decision_function(X), problem.threshold)
@@ -194,7 +194,7 @@ def predict(problem: Problem, machine: Any, X: Any) -> AnyArray:
 
 
 def check_likelihood(problem: Problem) -> None:
-    """ValueError unless the machine has probabilities, or decision values to make them of."""
+    """ValueError unless the model has probabilities, or decision values to make them of."""
     machine = problem.machine
     name = type(last_step(machine)).__name__
     if not (hasattr(machine, "decision_function") or hasattr(machine, "predict_proba")):
@@ -214,13 +214,13 @@ def log_probabilities(machine: Any, X: Any, labels: AnyArray, weight: Array) -> 
     """Log probability of every class for every sample, (n_samples, n_classes).
 
     A support vector classifier gets Platt's sigmoid, fitted to its decision values, whatever its
-    ``probability``, because its own predict_proba comes from other machines, on folds
-    [T11 section 2.4]. So do machines without predict_proba. Others give the probabilities
+    ``probability``, because its own predict_proba comes from other models, on folds
+    [T11 section 2.4]. So do models without predict_proba. Others give the probabilities
     themselves.
 
     Parameters
     ----------
-    machine : machine fitted to the samples of positive `weight`.
+    machine : model fitted to the samples of positive `weight`.
     X : (n_samples, n_features) all samples.
     labels : (n_samples,) index of each sample's class.
     weight : (n_samples,) how often each sample counts for the sigmoid.

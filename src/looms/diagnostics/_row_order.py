@@ -43,10 +43,10 @@ class RowOrder:
     statistic : PRESS with blocks of consecutive rows held out, in squared units of the targets.
     random : (199,) PRESS with random partitions held out.
     p_value : (1 + #{random ≥ statistic}) / 200.
-    folds : (n,) block of each row; -1 for a row of weight zero. ``cv=order.folds`` chooses by
+    folds : (n,) block of each row; -1 for a row of weight zero. ``cv=order.folds`` tunes on
         these blocks.
-    scores : scores of the machine without the block of each row, named as by its ``evaluate``. The
-        hyper-parameters, threshold and calibration are those that all rows chose. "auc" compares
+    scores : scores of the model without the block of each row, named as by its ``evaluate``. The
+        hyper-parameters, threshold and calibration were tuned on all rows. "auc" compares
         rows of one block.
 
     Examples
@@ -82,17 +82,17 @@ def row_order(model: Any) -> RowOrder | None:
     :math:`\pi_0` holds out ten blocks of consecutive rows; :math:`\pi_1 \ldots \pi_{199}` are the
     same with rows exchanged at random among those of one class, or of tied or adjacent targets
     [docs/references.md, Row order]. If such rows are exchangeable, so are the 200 partitions, since
-    a machine tuned by leave-one-out does not mind the order of its rows: the test is exact, also
+    tuning with leave-one-out does not depend on the order of the rows. The test is exact, also
     after tuning.
 
-    It asks if rows near one another in the table tell of one another more than others do. So a
-    table merely sorted by its target is not rejected. One that was sorted by a feature is, as is
-    one along a track, in time or in batches.
+    The question is whether neighboring rows of the table are more alike than other rows. A table
+    that is only sorted by its target is not rejected. A table sorted by a feature is, as is one
+    along a track, in time or in batches.
 
     Parameters
     ----------
-    model : KernelClassifier, KernelClassifier, KernelRegressor or KernelRegressor
-        Fitted machine; also a pipeline whose last step is one, or a search, whose
+    model : KernelClassifier or KernelRegressor
+        Fitted model; also a pipeline whose last step is one, or a search, whose
         ``best_estimator_`` is used.
 
     Returns
@@ -100,13 +100,13 @@ def row_order(model: Any) -> RowOrder | None:
     row_order : RowOrder or None
         None if there is nothing to test or no such test: rows held out in windows of time or other
         blocks of consecutive rows, whose order is known; fewer than 20 rows, or groups; more than
-        5000 rows, or rows in blocks, which are not kept; several numeric targets; a machine
+        5000 rows, or rows in blocks, which are not kept; several numeric targets; a model
         that is singular without some block.
 
     Raises
     ------
     TypeError
-        If the model is none of these machines.
+        If ``model`` is none of these.
     sklearn.exceptions.NotFittedError
         If the model is not fitted.
 

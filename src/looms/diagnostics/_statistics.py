@@ -27,7 +27,7 @@ def deviance(
     .. math:: D = -2 \sum_i \log {\hat p}_{y_i}(x_i), \qquad
               \mathrm{CV} = -2 \sum_i \log {\hat p}^{(-i)}_{y_i}(x_i)
 
-    where :math:`\hat p^{(-i)}` comes from the machine *and* the sigmoid fitted without sample i,
+    where :math:`\hat p^{(-i)}` comes from the model *and* the sigmoid fitted without sample i,
     or its group [T11 section 2.2.1 and eq. 15]. T11 calls CV an average; its values are this sum.
 
     Parameters
@@ -38,7 +38,7 @@ def deviance(
     Returns
     -------
     deviance : Deviance
-        Both figures, and the contribution of each sample to them.
+        Both scores, and the contribution of each sample to them.
 
     Raises
     ------
@@ -80,17 +80,17 @@ class Deviance:
 
     @property
     def contributions(self) -> Array:
-        """−2 log p̂ of each sample's class by the machine of all samples, (n_samples,)."""
+        """−2 log p̂ of each sample's class by the model of all samples, (n_samples,)."""
         return -2.0 * self.fits.likelihood.fitted
 
     @property
     def cv_contributions(self) -> Array:
-        """−2 log p̂ of each sample's class by the machine without it, (n_samples,)."""
+        """−2 log p̂ of each sample's class by the model without it, (n_samples,)."""
         return -2.0 * self.fits.likelihood.left_out
 
     @property
     def deviance(self) -> float:
-        """Deviance D of the machine on its own training samples."""
+        """Deviance D of the model on its own training samples."""
         return deviance_of(self.fits.likelihood.fitted)
 
     @property
@@ -114,7 +114,7 @@ class Deviance:
         fitted, left_out = self.contributions, self.cv_contributions
         ax.vlines(position, fitted, left_out, color="0.7", linewidth=0.7)
         ax.scatter(position, fitted, s=8, label=f"Fitted: {self.deviance:.2f}")
-        ax.scatter(position, left_out, s=8, label=f"Left out: {self.cv_score:.2f}")
+        ax.scatter(position, left_out, s=8, label=f"Held out: {self.cv_score:.2f}")
         ax.set(xlabel="Sample", ylabel="−2 log probability of its class")
         ax.legend()
         return ax
@@ -126,7 +126,7 @@ class Deviance:
             f"CV score ({self.fits.method}) {self.cv_score:.2f}, {self.cv_score / n:.3f} a sample",
         ]
         if self.n_impossible:
-            lines.append(f"Left out, {self.n_impossible} have probability 0 of their class")
+            lines.append(f"Held out, {self.n_impossible} have probability 0 of their class")
         return "\n".join(lines)
 
 
@@ -137,8 +137,8 @@ def excess_error(
 
     .. math:: \mathrm{excess} = \mathrm{err}_{cv} - \mathrm{err}_{app}
 
-    The leave-one-out error is the share of samples misclassified by the machine without them; the
-    apparent error is the share misclassified by the machine of all samples [T11 section 2.2.2].
+    The leave-one-out error is the share of samples misclassified by the model without them; the
+    apparent error is the share misclassified by the model of all samples [T11 section 2.2.2].
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ class ExcessError:
 
     @property
     def apparent(self) -> float:
-        """Error rate of the machine on its own training samples."""
+        """Error rate of the model on its own training samples."""
         return float((self.fits.predicted != self.fits.y).mean())
 
     @property
@@ -249,7 +249,7 @@ def influence(
     .. math:: \mathrm{values}_i = D - D_{(-i)} = -2 \Bigl(\sum_j \log {\hat p}_{y_j}(x_j)
               - \sum_{j \ne i} \log {\hat p}^{(-i)}_{y_j}(x_j)\Bigr)
 
-    where :math:`D_{(-i)}` is the deviance over the n − 1 other samples of the machine and sigmoid
+    where :math:`D_{(-i)}` is the deviance over the n − 1 other samples of the model and sigmoid
     fitted to them [T11 section 2.4]. If the model were true, the change would approximately follow
     χ² with one degree of freedom; for a group of independent samples, with one degree per sample.
 

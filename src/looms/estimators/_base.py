@@ -20,7 +20,7 @@ from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import ArrayBlocks, RowBlocks, as_blocks, rows_in_memory
 from looms.dask._blocks import in_blocks
 from looms.estimators._certificate import CertifiedMachine
-from looms.estimators._scored import ScoredMachine
+from looms.estimators._scored import OfFit, ScoredMachine, source_of
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._names import as_kernel
@@ -43,7 +43,7 @@ _NEGLIGIBLE = 1e-10
 
 
 class KernelMachine(CertifiedMachine, ScoredMachine):
-    """Base class of the kernel machines: kernels, validation of samples, fitted attributes."""
+    """Base class of the kernel models: kernels, validation of samples, fitted attributes."""
 
     kernel: Any
     kernel_: Kernel
@@ -183,14 +183,10 @@ class KernelMachine(CertifiedMachine, ScoredMachine):
         n_targets) numbers. After nested scores the models were chosen without the row, unless
         ``chosen`` is false. ``method`` asks for them.
         """
-        nested, shape = self._evaluation(method)._nested, (-1, *self.loo_.y.shape[1:])
-        if nested is not None and chosen:
-            left_out, units = self._kept(nested), nested.units
-            residuals = nested.held_out.residuals
-        else:
-            left_out, units = self._kept(None), self._units.draws
-            with blas_threads(len(left_out.y)):
-                residuals = (left_out.y - left_out.outputs(units)[0]).reshape(shape)
+        evaluated, shape = self._evaluation(method), (-1, *self.loo_.y.shape[1:])
+        source = source_of(evaluated._nested) if chosen else OfFit()
+        left_out, units, residuals = source.models(self)
+        residuals = residuals.reshape(shape)
         new = as_blocks(X[:, np.flatnonzero(self.fit_weight_)] if self._pairwise else X)
 
         def outputs() -> Iterator[tuple[slice, Array]]:
@@ -201,20 +197,20 @@ class KernelMachine(CertifiedMachine, ScoredMachine):
 
         return residuals, outputs()
 
-    def _kept(self, nested: Nested | None) -> LeftOut:
-        """Machines without each unit, which `evaluate` has made; NotFittedError if they are lost.
+    def _kept(self, name: str, again: str) -> LeftOut:
+        """Models in closed form that `evaluate` has made; NotFittedError if they are lost.
 
-        They are those of ``nested``, or for None the closed forms.
+        Parameters
+        ----------
+        name : "_left_out" for those of the fit, "_chosen" for points of a grid chosen anew.
+        again : call that makes them.
         """
-        if nested is not None and not nested.in_closed_form:
-            return self._refits_of(nested)
-        left_out: LeftOut | None = vars(self).get("_left_out" if nested is None else "_chosen")
+        left_out: LeftOut | None = vars(self).get(name)
         if left_out is None:
             self._check_closed_forms()
-            again = f"evaluate({'nested=False' * (nested is None)})"
             raise NotFittedError(
-                "Models in closed form, n² numbers, are neither copied nor saved with a machine: "
-                f"call {again} to make them, which keeps the scores that there are."
+                "A copied or saved model does not hold its models without each row, n² numbers: "
+                f"call {again} to make them again; the scores stay the same."
             )
         return left_out
 
@@ -227,22 +223,20 @@ class KernelMachine(CertifiedMachine, ScoredMachine):
         """ValueError or NotFittedError if there are none."""
 
     def _keep_models(self, scores: Scores) -> None:
-        nested = scores._nested
-        if scores is self._own_scores and self._has_closed_forms:
-            self.left_out()
-        if nested is not None and nested.in_closed_form and "_chosen" not in vars(self):
-            self._chosen = self._settings_of(nested)
+        if scores is self._own_scores:
+            OfFit().keep(self)
+        source_of(scores._nested).keep(self)
 
     @abstractmethod
     def left_out(self) -> LeftOut:
-        """The machine without any of the rows of its fit."""
+        """The model without any of the rows of its fit."""
 
     @abstractmethod
     def _refits_of(self, nested: Nested) -> LeftOut:
-        """Machines that were tuned anew without each fold of ``nested``."""
+        """Models that were tuned anew without each fold of ``nested``."""
 
     def _settings_of(self, nested: Nested) -> LeftOut:
-        """Machines of the points of a grid that were chosen without each unit."""
+        """Models of the points of a grid that were chosen without each unit."""
         raise NotImplementedError
 
 

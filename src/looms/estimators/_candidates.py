@@ -21,6 +21,8 @@ from looms.kernels._names import as_kernel, is_estimator
 #: Kernels that "auto" stands for. On 23 tables of 500 rows a stack of them has 0.95 × the error of
 #: "rbf", and on 20 others 0.95; "ard" as a fifth gains 0.4 % [benchmarks/tables/README.md].
 AUTO_KERNELS = ("linear", "rbf", "ranked_laplacian", "weighted_matern12")
+#: Rows beyond which "auto" stands for the first two: a search takes minutes.
+MANY_ROWS = 20_000
 COMBINE = ("stack", "best")
 
 
@@ -40,10 +42,12 @@ class Candidates(SelectingMachine):
         return [one if is_estimator(one) else self._machine(one) for one in given]
 
     def _candidates_for(self, X: Matrix | RowBlocks) -> list[Any]:
-        """The candidates; "auto" goes without ranked kernels for sparse rows."""
+        """The candidates; "auto" goes without ranked kernels for sparse rows, and for many rows."""
         tried = self._candidates
-        if not (self._is_auto and sp.issparse(X)):
+        if not (self._is_auto and (sp.issparse(X) or X.shape[0] > MANY_ROWS)):
             return tried
+        if X.shape[0] > MANY_ROWS:
+            return tried[:2]
         return [one for one in tried if not isinstance(as_kernel(one.kernel), Ranked)]
 
     @property
@@ -59,7 +63,7 @@ class Candidates(SelectingMachine):
             not isinstance(self.candidates, (list, tuple)) or not self.candidates
         ):
             raise ValueError(
-                "candidates must be 'auto' or a list of kernels, kernel machines and estimators "
+                "candidates must be 'auto' or a list of kernels, kernel models and estimators "
                 f"of scikit-learn, got {self.candidates!r}."
             )
         check_known(self.combine, "combine", COMBINE)
@@ -80,7 +84,7 @@ class Candidates(SelectingMachine):
 
 
 class CandidatesClassifier(Candidates, Classifier):
-    """Classifier chosen among candidates, or stacked of them, on a matrix of numbers.
+    """The best of several classifiers, or their stack, on a matrix of numbers.
 
     `TabularClassifier` prepares the columns of a table and fits it to these.
 
@@ -90,9 +94,9 @@ class CandidatesClassifier(Candidates, Classifier):
         Kernels, `KernelClassifier` and classifiers of scikit-learn, which are refitted in folds
         where kernels have closed forms. Of a `KernelClassifier` the kernel, its values, its
         landmarks and its search count. "auto" stands for "linear", "rbf", "ranked_laplacian" (dense
-        samples only) and "weighted_matern12".
+        samples only) and "weighted_matern12"; beyond 20,000 samples for the first two.
     combine : {"stack", "best"}, default="stack"
-        Candidates are tuned anew without each of five folds and combined by the rows of these
+        Candidates are tuned anew without each of five folds and combined on the rows of these
         folds. "stack" weights the outputs of all, with the nonnegative weights of the smallest log
         loss; "best" takes the one with the smallest loss of the threshold, and among equal ones the
         one with the fewest hyper-parameters. A splitter, splits or fold numbers for `cv` of three
@@ -105,22 +109,22 @@ class CandidatesClassifier(Candidates, Classifier):
     ----------
     members_ : tuple
         Members of the stack, or the only one: ``weight``, ``kernel``, ``mu``, ``dual_coef`` and
-        ``intercept`` of a kernel machine; ``weight`` and the fitted ``estimator`` of another.
+        ``intercept`` of a kernel model; ``weight`` and the fitted ``estimator`` of another.
     candidates_ : list of looms.selection.Candidate
         All candidates in the order in which they were tried; ``pandas.DataFrame(candidates_)``
         makes a table of them.
     cv_results_ : dict of lists and arrays
         A row for each candidate.
     best_index_ : int
-        Candidate that was chosen, or has the largest weight. ``kernel_``, ``mu_``, ``dual_coef_``
-        and ``intercept_`` are its, if it has a kernel.
+        Candidate that was selected, or has the largest weight. If it has a kernel, ``kernel_``,
+        ``mu_``, ``dual_coef_`` and ``intercept_`` are its values.
     candidate_weights_ : ndarray of shape (n_candidates,) or None
         Weights of the candidates in a stack; None for a single one.
     choice_units_ : looms.units.Units or None
         Folds without which the candidates were tuned anew, to be compared or stacked. None if they
         were compared by ``held_out_``, or there is one.
     held_out_ : HeldOut
-        Outputs of the machines without each of these folds, combined by the rows of the other
+        Outputs of the models without each of these folds, combined by the rows of the other
         folds; of one candidate as for `KernelClassifier`.
     kernel_, mu_, loo_, units_, threshold_, calibrator_, classes_, n_features_in_
         As for `KernelClassifier`.
@@ -166,7 +170,7 @@ class CandidatesClassifier(Candidates, Classifier):
 
 
 class CandidatesRegressor(Candidates, Regressor):
-    """Regressor chosen among candidates, or stacked of them, on a matrix of numbers.
+    """The best of several regressors, or their stack, on a matrix of numbers.
 
     `TabularRegressor` prepares the columns of a table and fits it to these.
 

@@ -28,7 +28,7 @@ Verdict = Literal["agrees", "cannot tell", "differs"]
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """Comparison of a fitted machine's outputs, held-out and ordinary, with refits.
+    """Comparison of a fitted model's outputs, held-out and ordinary, with refits.
 
     Attributes
     ----------
@@ -36,8 +36,8 @@ class Certificate:
         Rows that were held out in refits.
     difference : float
         Largest absolute difference from the refits, in units of the outputs: between held-out
-        outputs and machines without the rows, and between the machine's ordinary outputs and a
-        refit to all rows.
+        outputs and refits without the rows, and between the model's ordinary outputs and a refit
+        to all rows.
     relative : float
         The same in standard deviations of the targets.
     condition : float or None
@@ -52,7 +52,7 @@ class Certificate:
         that is m ε (1 + Σ_l |w_l|) Σ_j |k(x, z_j)| |c_j|, where w are the weights of the targets
         in the output, and 4 ε ``condition`` once more. On all rows, if the values that fit and
         refits compute differ by up to δ √(M_jj M_kk), M the kernel matrix plus ridge, it is
-        δ (√M_ii + Σ_j |w_j| √M_jj) Σ_k √M_kk |α_k|, where α are the coefficients of its machine.
+        δ (√M_ii + Σ_j |w_j| √M_jj) Σ_k √M_kk |α_k|, where α are the coefficients of its model.
         For a support vector machine, what the tolerance of its KKT conditions allows.
     solver : str
         Solver of the refits.
@@ -131,12 +131,12 @@ class Certificate:
 
 
 def milder(machine: CertifiedMachine) -> str:
-    """What makes the machine less sensitive to rounding, in words."""
+    """What makes the model less sensitive to rounding, in words."""
     return machine._milder
 
 
 class CertifiedMachine(BaseEstimator):  # type: ignore[misc]
-    """Base class of the machines that compare their held-out outputs with refits."""
+    """Base class of the models that compare their held-out outputs with refits."""
 
     fit_weight_: Array
     loo_: HeldOut
@@ -146,12 +146,12 @@ class CertifiedMachine(BaseEstimator):  # type: ignore[misc]
     _milder: ClassVar[str] = "larger mu"
 
     def certify(self, n_rows: int = 3, X: Any = None) -> Certificate:
-        """Compare outputs of some rows, held-out and ordinary, with refits.
+        """Largest difference between some outputs, held-out and ordinary, and refits.
 
-        Held-out outputs are compared with machines refitted without the row, or its group or
-        fold. The machine's ordinary outputs, as ``predict`` computes them and by the dual
-        coefficients, are compared with a machine refitted to all rows. The hyper-parameters stay
-        the same. The refits share only the kernel with the fit: a least-squares machine is solved
+        Held-out outputs are compared with models refitted without the row, or its group or
+        fold. The model's ordinary outputs, as ``predict`` computes them and by the dual
+        coefficients, are compared with a model refitted to all rows. The hyper-parameters stay
+        the same. The refits share only the kernel with the fit: a least-squares model is solved
         anew by LU with partial pivoting, a support vector machine by scikit-learn's ``SVC``.
 
         Parameters
@@ -160,15 +160,15 @@ class CertifiedMachine(BaseEstimator):  # type: ignore[misc]
             Number of rows to hold out, at most all: the one with the largest residual, and others
             drawn at random, the same at every call.
         X : array-like, sparse matrix, dask collection or RowBlocks, default=None
-            The training samples, needed only for a saved machine that was fitted to rows in
+            The training samples, needed only for a saved model that was fitted to rows in
             blocks, which are not saved with it.
 
         Returns
         -------
         certificate : Certificate
             Also stored as ``certificate_``. It covers ``loo_``, and ``held_out_`` if rows are held
-            out in groups or folds, but not outputs of machines that were tuned anew, as by
-            `evaluate`. If a machine without the rows cannot be fitted, the difference is infinite.
+            out in groups or folds, but not outputs of models that were tuned anew, as by
+            `evaluate`. If a model without the rows cannot be fitted, the difference is infinite.
 
         Raises
         ------
@@ -177,13 +177,13 @@ class CertifiedMachine(BaseEstimator):  # type: ignore[misc]
         MemoryError
             If the refits would take more memory than is free.
         sklearn.exceptions.NotFittedError
-            If the machine is not fitted.
+            If the model is not fitted.
 
         Notes
         -----
-        Each row, or fold, and the machine of all rows cost 2n³/3 flops, and the condition number
+        Each row, or fold, and the model of all rows cost 2n³/3 flops, and the condition number
         n³/3; on landmarks each costs a sweep over the rows. At n = 1000, three rows cost a quarter
-        of the fit of a machine that chooses its hyper-parameters, and five times the fit with given
+        of the fit of a model that tunes its hyper-parameters, and five times the fit with given
         ones; at n = 2000, 0.8 s, as much as the fit. Memory: six n×n arrays.
 
         Examples
@@ -201,7 +201,7 @@ class CertifiedMachine(BaseEstimator):  # type: ignore[misc]
         try:
             certificate = self._compared(places, train, X)
         except (np.linalg.LinAlgError, NotConvergedError) as error:
-            solver = f"a machine that could not be fitted ({type(error).__name__})"
+            solver = f"a model that could not be fitted ({type(error).__name__})"
             certificate = Certificate(train[places], np.inf, np.inf, None, np.inf, solver)
         self.certificate_ = certificate
         return certificate

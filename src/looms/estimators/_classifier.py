@@ -205,8 +205,8 @@ class Classifier(ThresholdedClassifier, SelectingMachine):
         unknown = sorted({label for label in y.tolist() if label not in number}, key=str)
         if unknown:
             raise ValueError(
-                f"y has {unknown}, which are not classes of this machine: {list(number)}. Fit a "
-                "machine to all rows."
+                f"y has {unknown}, which are not classes of this model: {list(number)}. Fit a "
+                "model to all rows."
             )
         return class_targets(np.array([number[label] for label in y.tolist()]), len(number))
 

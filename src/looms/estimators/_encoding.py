@@ -52,7 +52,7 @@ class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[mis
 
     @lazy_for_dask
     def decision_function(self, X: Any) -> Array:
-        """Outputs of the machine less the threshold, so that 0 is the boundary.
+        """Outputs of the model less the threshold, so that 0 is the boundary.
 
         Parameters
         ----------
@@ -96,7 +96,7 @@ class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[mis
 
         A class is in the set unless the margin of the sample, if it belonged to that class, is
         below the leave-one-out margins of almost all training samples, each compared under the
-        model that did not see the training sample. No samples need to be set aside.
+        model trained without that sample. No other samples are needed.
 
         Parameters
         ----------
@@ -125,16 +125,15 @@ class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[mis
 
         Notes
         -----
-        Models are those of `evaluate`, which has to be called first. They leave out a sample, its
-        group, or, if it was nested, the fold that they were chosen without. The margin of a class
-        is its output less the largest of the others, whatever the threshold. If training and new
-        samples are exchangeable, and everything but the coefficients (kernel and its values,
+        The models are those of `evaluate`; call it first. Each was trained without a sample, its
+        group, or, if scores are nested, the fold that it was selected without. The margin of a
+        class is its output less the largest of the others, whatever the threshold. If training and
+        new samples are exchangeable, and everything but the coefficients (kernel and its values,
         regularization, weights) was fixed beforehand, the class of a new sample is in its set with
-        a probability of at least
-        2 coverage − 1, mostly about `coverage`; with `class_conditional`, within each class
-        [B21, RSC20]. The same holds for the models of nested scores, each of which was chosen
-        without the sample, group or fold that it leaves out. After any other search, or if a
-        kernel took its width from the samples, nothing is guaranteed.
+        a probability of at least 2 coverage − 1, mostly about `coverage`; with `class_conditional`,
+        within each class [B21, RSC20]. The same holds for the models of nested scores, each of
+        which was selected without the sample, group or fold that it holds out. After any other
+        search, or if a kernel took its width from the samples, nothing is guaranteed.
 
         Samples of weight zero take no part. The cost is that of
         `KernelRegressor.predict_interval`.
@@ -296,7 +295,7 @@ def class_weights(
 def selection_weights(
     machine: Any, labels: AnyArray, classes: AnyArray, sample_weight: Array
 ) -> Array:
-    """(n,) weight of each sample's class in the criterion of a machine, as of `class_weights`."""
+    """(n,) weight of each sample's class in the criterion of a model, as of `class_weights`."""
     given, same = machine.selection_weight, "class_weight"
     if isinstance(given, str) and given == same:
         given = machine.class_weight

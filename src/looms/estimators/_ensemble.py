@@ -45,7 +45,7 @@ class Pool(Protocol):
 
     @property
     def members(self) -> list[Any]:
-        """Parameters of each machine of a grid, or the fitted estimators."""
+        """Parameters of each model of a grid, or the fitted estimators."""
 
     def outputs(self, X: Any) -> list[Array]:
         """For every member (n_samples,) for two classes, otherwise (n_samples, n_outputs)."""
@@ -117,7 +117,7 @@ def _checked_grid(grid: Mapping[str, Any]) -> dict[str, Array]:
     if set(grid) != {"C", "gamma"}:
         raise ValueError(
             f"A grid of SVMs needs values of 'C' and 'gamma', got {sorted(map(str, grid))}; "
-            "for other machines give a list of classifiers."
+            "for other models give a list of classifiers."
         )
     return {name: positive_values(f"The values of {name}", grid[name]) for name in ("C", "gamma")}
 
@@ -238,7 +238,7 @@ def _fitted_loo(estimator: Any, X: Any, y: AnyArray) -> tuple[Any, Any]:
 
 
 class PooledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Base class of the classifiers that keep a pool and choose a member for every sample."""
+    """Base class of the classifiers that select a member of a pool for every sample."""
 
     pool: Any
     classes_: Any
@@ -255,7 +255,7 @@ class PooledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def X_fit_(self) -> Array:
-        """Training samples of a grid of machines; a list of classifiers keeps none."""
+        """Training samples of a grid of models; a list of classifiers keeps none."""
         check_is_fitted(self, "pool_")
         if not isinstance(self._pool, SVMGrid):
             raise AttributeError("Only grids have X_fit_; a list of classifiers keeps no samples.")
@@ -266,7 +266,7 @@ class PooledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """(n_samples,) indices of the member chosen for each sample, and the class it predicts."""
 
     def predict(self, X: Any) -> AnyArray:
-        """Class of each sample, by the member chosen for it.
+        """Class of each sample, predicted by the member selected for it.
 
         Parameters
         ----------

@@ -31,7 +31,7 @@ FOLDS = 5
 
 
 def check_estimators(estimators: list[Any], classes: bool, kernels: list[Kernel]) -> None:
-    """ValueError for an estimator that cannot stand among the kernels of a machine."""
+    """ValueError for an estimator that cannot stand among the kernels of a model."""
     for estimator in estimators:
         if not (is_classifier if classes else is_regressor)(estimator):
             wanted = "classifier" if classes else "regressor"

@@ -46,7 +46,7 @@ LEAST_OUTER_FOLDS = 3
 
 @dataclass(frozen=True, eq=False)
 class RowsOfFit:
-    """Rows that a machine is chosen on.
+    """Rows that a model is selected on.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ def checked_outer(units: Units) -> Units:
     """The units, each once; ValueError if they are too few or too many for outer folds."""
     if not LEAST_OUTER_FOLDS <= units.n_units <= OUTER_FOLDS:
         raise ValueError(
-            f"cv has {units.n_units} folds, and choices are made anew without each of "
+            f"cv has {units.n_units} folds, but nested evaluation needs "
             f"{LEAST_OUTER_FOLDS} to {OUTER_FOLDS}."
         )
     return units
@@ -141,8 +141,8 @@ def outer_folds(
     if n_folds < LEAST_OUTER_FOLDS:
         what = "Some class has" if classes else "There are"
         raise ValueError(
-            f"{what} fewer than {LEAST_OUTER_FOLDS} {unit}s, but as many outer folds are needed: "
-            "give more."
+            f"{what} fewer than {LEAST_OUTER_FOLDS} {unit}s, but nested evaluation needs as many "
+            "outer folds: give more."
         )
     n_folds = min(most, n_folds)
     (numbers,) = fold_numbers(f"1x{n_folds}", y, groups, classes=classes, random_state=seed)
@@ -155,8 +155,8 @@ def outer_folds(
         least = 2 if grouped or cv is not None else 1
         if rest.sum() < 3 or n_units < inner or min(of_classes) < least:
             raise ValueError(
-                f"Without an outer fold there are {n_units} {unit}s, "
-                f"{min(of_classes)} of some class: too few to hold out some of them again."
+                f"Without an outer fold {n_units} {unit}s are left, {min(of_classes)} of some "
+                "class: too few to tune on."
             )
     return np.asarray(numbers)
 
@@ -184,7 +184,7 @@ def folds_of_area(labels: AnyArray, units: Units) -> Units:
 
 
 def unfitted(machine: Any, **parameters: Any) -> Any:
-    """Unfitted copy of the machine, for a fit beside others; None if its folds are used up."""
+    """Unfitted copy of the model, for a fit beside others; None if its folds are used up."""
     if isinstance(getattr(machine, "cv", None), Iterator):
         return None
     alone = {
@@ -203,17 +203,17 @@ def tuned_without(
     cv: Any,
     n_jobs: int | None = None,
 ) -> list[list[Any]]:
-    """Each of some machines, tuned anew without each of the outer units.
+    """Each of some models, tuned anew without each of the outer units.
 
     Parameters
     ----------
     estimator : its callbacks with a method ``on_outer_fold`` are told the estimator, the number of
-        machines tuned, and their total.
+        models tuned, and their total.
     machines : from `unfitted`.
     outer : units of the rows that take part.
     rows : of the fit.
-    cv : of the machines; folds that it makes for these rows are kept inside of each outer one.
-    n_jobs : number of machines tuned at once.
+    cv : of the models; folds that it makes for these rows are kept inside of each outer one.
+    n_jobs : number of models tuned at once.
     """
     n_folds, inner = outer.n_units, rows.inner_units(cv)
     n_machines = n_folds * len(machines)
@@ -273,7 +273,7 @@ def rows_at(X: Any, rows: AnyArray, pairwise: bool = False) -> Any:
 
 
 def as_rest_of(machine: Any, X: Matrix, rest: AnyArray) -> Matrix:
-    """Samples as a machine of the rows ``rest`` takes them: kernel values at these columns."""
+    """Samples as a model of the rows ``rest`` takes them: kernel values at these columns."""
     return X[:, rest] if get_tags(machine).input_tags.pairwise else X
 
 
@@ -283,7 +283,7 @@ def predicted_without(
     rows: RowsOfFit,
     outputs: Callable[[Any, Matrix], Array],
 ) -> Array:
-    """Outputs of the m rows that take part, each by the machine tuned without its unit."""
+    """Outputs of the m rows that take part, each by the model tuned without its unit."""
     parts, train = outer.tested_by, rows.train
 
     def some(places: AnyArray) -> Any:
@@ -299,13 +299,13 @@ def predicted_without(
 def refits_of(
     nested: Nested, X: Matrix, outputs: Callable[[Any, AnyArray, Matrix], Array]
 ) -> Refits:
-    """Machines that were tuned anew without each fold.
+    """Models that were tuned anew without each fold.
 
     Parameters
     ----------
-    nested : with the machines.
+    nested : with the models.
     X : (m, n_features) rows of the fit.
-    outputs : of a machine, the rows it was tuned on and new samples, (b, t).
+    outputs : of a model, the rows it was tuned on and new samples, (b, t).
     """
     y, _, weight = nested.held_out
     every = np.arange(len(y))
@@ -325,7 +325,7 @@ def takes_sample_weight(estimator: Any) -> bool:
 
 
 def takes_weight(machine: Any) -> bool:
-    """False for a machine with a metric, for its threshold, or an estimator without weights."""
+    """False for a model with a metric, for its threshold, or an estimator without weights."""
     rule, candidates = getattr(machine, "threshold", 0.5), getattr(machine, "candidates", "auto")
     estimators = [] if isinstance(candidates, str) else filter(is_estimator, candidates)
     if not all(map(takes_sample_weight, estimators)):
@@ -335,15 +335,15 @@ def takes_weight(machine: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class TunedInFolds:
-    """Machines that were tuned anew without each of some folds.
+    """Models that were tuned anew without each of some folds.
 
     Attributes
     ----------
     outer : units of the m rows, each of which is tested once.
-    outputs : (m,) or (m, t) output of each row by the machine that was tuned without its fold.
-    own : for each of these machines, held-out outputs of the rows outside its fold; ties are equal.
-    members : for each of these machines, its members, with coefficients of all rows.
-    ties : for each of these machines, the difference up to which outputs for labels are equal.
+    outputs : (m,) or (m, t) output of each row by the model that was tuned without its fold.
+    own : for each of these models, held-out outputs of the rows outside its fold; ties are equal.
+    members : for each of these models, its members, with coefficients of all rows.
+    ties : for each of these models, the difference up to which outputs for labels are equal.
     """
 
     outer: Units
@@ -354,7 +354,7 @@ class TunedInFolds:
 
     @classmethod
     def of(cls, machines: Sequence[Any], outer: Units, rows: RowsOfFit) -> TunedInFolds:
-        """From machines in the order of the folds."""
+        """From models in the order of the folds."""
         outputs = predicted_without(
             machines, outer, rows, lambda one, X: with_ties(one._outputs(X), one._tie)
         )
@@ -389,9 +389,9 @@ class TunedInFolds:
         return cls(outer, (of_rows * outputs).sum(axis=0), tuple(own), tuple(members), ties)
 
     def rules(self, y: Array, rows: RowsOfFit) -> list[tuple[float | Array, Calibrator | None]]:
-        """Threshold and calibrator of each fold, by the machine's own held-out outputs.
+        """Threshold and calibrator of each fold, by the model's own held-out outputs.
 
-        Outputs of the other folds' machines may be on another scale, a hundred times as large. The
+        Outputs of the other folds' models may be on another scale, a hundred times as large. The
         rules use the class proportions of all rows.
         """
         rules = []
@@ -410,7 +410,7 @@ class TunedInFolds:
         *,
         whole: bool,
     ) -> Nested:
-        """Predictions, and the machines, as a value of `looms.selection`.
+        """Predictions, and the models, as a value of `looms.selection`.
 
         Parameters
         ----------

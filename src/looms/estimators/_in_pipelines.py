@@ -60,10 +60,10 @@ def parts_of(model: Any) -> Parts:
 
 
 def machine_of(model: Any) -> KernelMachine:
-    """The looms machine inside a model, which has leave-one-out outputs.
+    """The looms estimator inside a pipeline or search, with its leave-one-out outputs.
 
-    It has what pipelines and searches do not pass on: ``loo_``, ``evaluate``, ``selection_``,
-    ``without``.
+    It has attributes that pipelines and searches do not pass on: ``loo_``, ``evaluate``,
+    ``selection_``, ``without``.
 
     Parameters
     ----------
@@ -74,12 +74,12 @@ def machine_of(model: Any) -> KernelMachine:
     Returns
     -------
     machine : estimator
-        A least-squares machine or `looms.SVCCV`, fitted if the model is; not a copy.
+        A kernel model or `looms.SVCCV`, fitted if ``model`` is; not a copy.
 
     Raises
     ------
     TypeError
-        If the model contains no such machine.
+        If ``model`` contains no such estimator.
     NotFittedError
         If a search has no ``best_estimator_``, or there is no ``machine_`` yet.
 
@@ -97,17 +97,17 @@ def machine_of(model: Any) -> KernelMachine:
     parts = parts_of(model)
     if parts.machine is None:
         raise TypeError(
-            f"{_ending(model, parts.last)} is not a looms machine with leave-one-out outputs: "
-            "only least-squares machines and SVCCV are."
+            f"{_ending(model, parts.last)} is not a looms model with leave-one-out outputs: "
+            "only kernel models and SVCCV are."
         )
     return parts.machine
 
 
 def predict_interval(model: Any, X: Any, coverage: float = 0.9, **options: Any) -> Array:
-    """Prediction interval for each sample, by the machine at the end of a model.
+    """Prediction interval for each sample, from the regressor at the end of a pipeline.
 
-    ``X`` passes through the steps before the machine, as in ``predict``. The models are those of
-    ``evaluate`` of the machine, which has to be called first: ``model[-1].evaluate()``.
+    ``X`` passes through the steps before the regressor, as in ``predict``. The models are those of
+    its ``evaluate``; call it first: ``model[-1].evaluate()``.
 
     Parameters
     ----------
@@ -133,13 +133,13 @@ def predict_interval(model: Any, X: Any, coverage: float = 0.9, **options: Any) 
     ValueError
         If there are too few training samples for the coverage, or it is not between 0 and 1.
     sklearn.exceptions.NotFittedError
-        If the model, or a search in it, is not fitted, or its machine was not evaluated.
+        If the model, or a search in it, is not fitted, or its regressor was not evaluated.
 
     Notes
     -----
     See `looms.KernelRegressor.predict_interval` for guarantees and cost. The steps before the
-    machine have seen all training samples; steps that look at the targets, such as feature
-    selection, make intervals too small.
+    regressor were fitted to all training samples. If they use the targets, such as feature
+    selection, the intervals are too small.
 
     Examples
     --------
@@ -160,15 +160,16 @@ def predict_interval(model: Any, X: Any, coverage: float = 0.9, **options: Any) 
 
 
 def predict_set(model: Any, X: Any, coverage: float = 0.9, **options: Any) -> AnyArray:
-    """Prediction set for each sample, by the machine at the end of a model.
+    """Prediction set for each sample, from the classifier at the end of a pipeline.
 
-    This is `looms.predict_interval` for classes: what it says about steps, about those that look at
-    the targets, and about errors holds here too.
+    This is `looms.predict_interval` for classes. The same holds for the steps before the
+    classifier, for steps that use the targets, and for errors.
 
     Parameters
     ----------
     model : fitted estimator
-        A model that ends in a looms classifier, or the classifier itself.
+        A pipeline that ends in a looms classifier, a search with such a ``best_estimator_``, or
+        the classifier itself.
     X : array-like, sparse matrix or DataFrame
         New samples, as ``model.predict`` takes them.
     coverage : float, default=0.9

@@ -9,15 +9,15 @@ from looms.estimators._one_kernel import OneKernel
 
 
 class KernelClassifier(Classifier, OneKernel):
-    """Kernel classifier with exact leave-one-out predictions, by which it is tuned.
+    """Kernel classifier that is tuned on its exact leave-one-out predictions.
 
-    The least-squares support vector machine: it minimizes
+    This is the least-squares support vector machine. It minimizes
     ½‖w‖² + 1/(2 mu n) Σ_i ζ_i (t_i − w·φ(x_i) − b)² for targets t = ±1 and weights ζ of mean one.
     One factorization also gives the exact prediction of each sample by the model without it, and
     the gradient of a loss of these predictions in all hyper-parameters at once. The search
     minimizes that loss.
 
-    Features should be of one scale: put ``StandardScaler`` before it, or use `TabularClassifier`,
+    Put ``StandardScaler`` before it if features differ in scale, or use `TabularClassifier`,
     which also takes data frames and compares several kernels.
 
     Parameters
@@ -32,8 +32,8 @@ class KernelClassifier(Classifier, OneKernel):
         `looms.kernels.Weighted`. A search starts at the values given in a kernel object;
         ``gamma_bounds="fixed"`` and the like hold them fixed.
     mu : float or None, default=None
-        Regularization, positive; the ridge added to the kernel matrix is
-        ``n_samples * mu / weight``, so that the ``alpha`` of scikit-learn's ``KernelRidge`` is
+        Regularization, positive. The ridge added to the kernel matrix is
+        ``n_samples * mu / weight``, so the ``alpha`` of scikit-learn's ``KernelRidge`` is
         ``n_samples * mu``. None tunes it together with the kernel. With a number nothing is
         tuned: the kernel has the values it was given, and others from the data.
     n_landmarks : int, "auto" or None, default="auto"
@@ -42,40 +42,40 @@ class KernelClassifier(Classifier, OneKernel):
         predictions and gradients stay exact; memory does not grow with n², and time grows with
         n · n_landmarks². With None every sample is a landmark, and the n × n kernel matrix is
         factorized. "auto" takes the whole matrix for up to 5000 samples, or for a linear kernel of
-        few features; beyond that as many landmarks as pay: starting at 64, the number is doubled,
-        up to 2048 or a quarter of the samples, while one doubling or two lower the criterion, tuned
-        anew, by 1 % and by the standard error of the gain (1024 if `mu` is given). Rows in blocks
-        are not saved with the model; what needs them all reads them into memory.
+        few features; beyond that it adds landmarks while they help: from 64 on the number is
+        doubled, up to 2048 or a quarter of the samples, while one doubling or two lower the tuned
+        criterion by 1 % and by the standard error of the gain (1024 if `mu` is given). Rows in
+        blocks are not saved with the model; what needs them all reads them into memory.
     fit_intercept : bool, default=True
         Whether to fit an (unregularized) intercept.
     threshold : float, str, looms.threshold.ThresholdRule or callable, default=0.5
         Probability of the positive class above which it is predicted. For two classes it may also
-        be a rule that sets the threshold by the held-out predictions: "balanced" for the smallest
+        be a rule that sets the threshold on the held-out predictions: "balanced" for the smallest
         balanced error rate, "f1", ``looms.threshold.FBeta(beta)``,
         ``Cost(false_positive, false_negative)``, ``Precision(least)``, ``Recall(least)``, or a
         metric of ``(y_true, y_pred[, sample_weight])``, coded ±1, where larger is better. With more
-        than two classes the most probable one is predicted, and only 0.5 is admitted; so it is with
-        ``calibration=None``, where the sign of the output decides.
+        than two classes only 0.5 is admitted, and the most probable class is predicted. With
+        ``calibration=None`` only 0.5 or a rule is admitted, and 0.5 means the sign of the output.
     calibration : {"sigmoid", "isotonic", "beta"} or None, default="sigmoid"
-        How probabilities are fitted to the held-out outputs: Platt's sigmoid (with more than
-        two classes a softmax with one slope and a constant per class), isotonic regression
+        Calibration of probabilities, fitted to the held-out outputs: Platt's sigmoid (with more
+        than two classes a softmax with one slope and a constant per class), isotonic regression
         (for thousands of samples) or beta calibration. With None there is no `predict_proba`.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes in the fit and in the threshold; they multiply
-        ``sample_weight``. Probabilities are those of the classes as they are, without them; but
-        isotonic regression and beta calibration, of which one serves several classes, cannot
-        allow for their weights.
+        ``sample_weight``. Probabilities are for the classes as they are, without these weights.
+        With several classes, isotonic regression and beta calibration cannot correct for the
+        weights.
     pos_label : label or None, default=None
-        The positive one of two classes, to which `threshold` refers; None for the later one in
-        order. ``classes_`` stay in order, and scores refer to ``classes_[1]``.
+        The positive class of two, which `threshold` refers to; None for the later one in order.
+        ``classes_`` stay in order, and scores refer to ``classes_[1]``.
     cv : int, str, splitter, iterable, ndarray or None, default=None
         Which samples are held out together: None for each by itself, or each group; a number of
         folds, stratified by class; "5x2" for five repetitions of two folds; a scikit-learn
         splitter, or its splits, that tests every sample; `looms.folds.GapKFold` for samples in
         order of time; or the number of the fold of each sample, (n_samples,) or (n_repetitions,
         n_samples). A number of folds divides the samples of non-zero weight; all other forms
-        refer to all samples. The criterion is the mean over repetitions. Holding out more helps
-        against over-fitting with kernels of many hyper-parameters. A model file holds numbers,
+        refer to all samples. The criterion is the mean over repetitions. Holding out more rows
+        reduces overfitting with kernels of many hyper-parameters. A model file holds numbers,
         splits and `GapKFold`, but no other splitter.
     search : looms.Search or None, default=None
         Options of the search: its criterion, a grid instead of gradients, iterations, restarts.
@@ -93,7 +93,7 @@ class KernelClassifier(Classifier, OneKernel):
         The classes, sorted.
     kernel_, mu_ : the kernel with its values, and the regularization.
     members_ : tuple of one member
-        The fitted machine: its ``kernel``, ``mu``, ``dual_coef``, ``intercept``.
+        The fitted model: its ``kernel``, ``mu``, ``dual_coef``, ``intercept``.
     dual_coef_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
         Coefficients of the kernel expansion; on landmarks one for each of these.
     intercept_ : float or ndarray of shape (n_classes,)
@@ -104,8 +104,8 @@ class KernelClassifier(Classifier, OneKernel):
         Landmarks; fewer than `n_landmarks` if these span all samples. None without.
     loo_ : HeldOut
         Exact leave-one-out outputs, before the threshold; targets ±1, one column per class
-        for more than two. A sample of weight zero has its ordinary output. Tuned hyper-parameters
-        were chosen on them, so errors counted on them are optimistic: see `evaluate`.
+        for more than two. A sample of weight zero has its ordinary output. If the
+        hyper-parameters were tuned on them, scores of these outputs are optimistic: see `evaluate`.
     held_out_ : HeldOut
         Exact outputs of models without the sample's fold or group, on which the criterion was
         evaluated; means over repetitions. Without `cv` and groups they are ``loo_``. Threshold and
@@ -115,11 +115,11 @@ class KernelClassifier(Classifier, OneKernel):
         ``clusters`` are numbers of the groups. Samples of weight zero stay.
     threshold_ : float or ndarray of shape (n_classes,)
         Threshold of the outputs, which `decision_function` subtracts; for several classes with a
-        softmax one per class, −constant / slope. If no output has a probability on its other
-        side, as with a flat sigmoid or softmax, it lies beyond all outputs, and all samples get one
-        class.
+        softmax one per class, −constant / slope. With a flat sigmoid or softmax no
+        output has a probability on the other side of it: the threshold is then beyond all outputs,
+        and every sample gets the same class.
     calibrator_ : looms.calibration.Calibrator or None
-        Turns outputs into probabilities.
+        Map from outputs to probabilities.
     selection_ : looms.selection.Tuning
         How the hyper-parameters were found: the criterion with its standard error, the history, the
         reason for stopping.
@@ -154,9 +154,9 @@ class KernelClassifier(Classifier, OneKernel):
     BoundWarning
         If a tuned hyper-parameter is at the edge of the range that was searched.
     OneClassWarning
-        If a tuned model predicts one class for all of its samples when they are held out.
+        If a tuned model predicts the same class for every held-out sample.
     ConvergenceWarning
-        If the search stopped at ``max_iter`` or found no way down.
+        If the search stopped at ``max_iter``, or before it reached a minimum.
 
     Notes
     -----

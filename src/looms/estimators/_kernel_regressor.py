@@ -9,14 +9,14 @@ from looms.estimators._regressor import Regressor
 
 
 class KernelRegressor(Regressor, OneKernel):
-    """Kernel regressor with exact leave-one-out predictions, by which it is tuned.
+    """Kernel regressor that is tuned on its exact leave-one-out predictions.
 
     This is kernel ridge regression with an unregularized intercept and weights: it minimizes
     ½‖w‖² + 1/(2 mu n) Σ_i ζ_i (y_i − w·φ(x_i) − b)² for weights ζ of mean one. One factorization
     also gives the exact prediction of each sample by the model without it, and the gradient of
     their mean squared error, PRESS, in all hyper-parameters at once. The search minimizes PRESS.
 
-    Features should be of one scale: put ``StandardScaler`` before it, or use `TabularRegressor`,
+    Put ``StandardScaler`` before it if features differ in scale, or use `TabularRegressor`,
     which also takes data frames and compares several kernels.
 
     Parameters
@@ -36,7 +36,8 @@ class KernelRegressor(Regressor, OneKernel):
         ``n_samples * mu``. None tunes it together with the kernel. With a number nothing is
         tuned: the kernel has the values it was given, and others from the data.
     n_landmarks : int, "auto" or None, default="auto"
-        Number of samples that the model is a sum of kernel functions of; None for all. "auto" takes
+        Number of landmarks, the samples whose kernel functions the model sums; None takes all
+        samples. "auto" takes
         the whole kernel matrix for up to 5000 samples, or for a linear kernel of few features;
         beyond that as many landmarks as lower the criterion by 1 %, up to 2048 (1024 if `mu` is
         given). Held-out predictions and gradients stay exact. Time grows with n · n_landmarks².
@@ -61,7 +62,7 @@ class KernelRegressor(Regressor, OneKernel):
     ----------
     kernel_, mu_ : the kernel with its values, and the regularization.
     members_ : tuple of one member
-        The fitted machine: its ``kernel``, ``mu``, ``dual_coef``, ``intercept``.
+        The fitted model: its ``kernel``, ``mu``, ``dual_coef``, ``intercept``.
     dual_coef_ : ndarray of shape (n_samples,) or (n_samples, n_targets)
         Coefficients of the kernel expansion; on landmarks one for each of these.
     intercept_ : float or ndarray of shape (n_targets,)
@@ -71,8 +72,8 @@ class KernelRegressor(Regressor, OneKernel):
     landmarks_ : ndarray or sparse matrix of shape (n_landmarks, n_features), or None
         Landmarks; fewer than `n_landmarks` if these span all samples. None without.
     loo_ : HeldOut
-        Exact leave-one-out predictions. A sample of weight zero has its ordinary prediction. Tuned
-        hyper-parameters were chosen on them, so errors counted on them are optimistic: see
+        Exact leave-one-out predictions. A sample of weight zero has its ordinary prediction. If the
+        hyper-parameters were tuned on them, scores of these predictions are optimistic: see
         `evaluate`.
     held_out_, units_, selection_, candidates_, cv_results_, best_index_, n_iter_, X_fit_, \
 fit_weight_, selection_weight_, fit_intercept_, certificate_, n_features_in_, feature_names_in_

@@ -30,10 +30,10 @@ from looms.units import Units
 def fitted_machine(
     X: Matrix | RowBlocks, weight: Array, y: Array, shares: Sequence[float], fits: Sequence[Fit]
 ) -> dict[str, Any]:
-    """Fitted attributes of a machine, the sum of fits to the samples of positive weight.
+    """Fitted attributes of a model, the sum of fits to the samples of positive weight.
 
     The other samples get coefficient zero and, as leave-one-out output, the output of the
-    machine, which never saw them. ``shares`` are the weights of the fits.
+    model, which never saw them. ``shares`` are the weights of the fits.
     """
     train, others, n = np.flatnonzero(weight), np.flatnonzero(weight == 0), len(y)
     members = tuple(
@@ -66,12 +66,12 @@ def sum_of(weights: Sequence[float], members: Sequence[LeftOut]) -> LeftOut:
 
 
 def output_of(members: Sequence[Member], X: Matrix, X_fit: Matrix) -> Array:
-    """Output of a machine, the sum of its members, for validated samples."""
+    """Output of a model, the sum of its members, for validated samples."""
     return reduce(np.add, (one.outputs(X, X_fit) for one in members))
 
 
 class LeastSquaresMachine(KernelMachine):
-    """Base class of the least-squares machines: the fitted machine and its outputs."""
+    """Base class of the least-squares models: the fitted model and its outputs."""
 
     #: Machines whose weighted outputs are summed; of a single machine only this.
     members_: tuple[Member, ...]
@@ -99,7 +99,7 @@ class LeastSquaresMachine(KernelMachine):
     def _leading(self) -> KernelMember:
         """The kernel machine with the largest weight."""
         if not self._kernel_members:
-            raise AttributeError(f"This {type(self).__name__} has no kernel machine.")
+            raise AttributeError(f"This {type(self).__name__} has no kernel model.")
         return max(self._kernel_members, key=lambda one: one.weight)
 
     @property
@@ -122,7 +122,7 @@ class LeastSquaresMachine(KernelMachine):
     def coef_(self) -> Array:
         coef = self._leading.coef
         if coef is None:
-            raise AttributeError("Only machines solved for their feature weights have coef_.")
+            raise AttributeError("Only models solved for their feature weights have coef_.")
         return coef
 
     @property
@@ -138,12 +138,12 @@ class LeastSquaresMachine(KernelMachine):
         super()._set_fitted(fit_intercept_=bool(self.fit_intercept), **attributes)
 
     def left_out(self) -> LeftOut:
-        """The machine, or stack, without any of the rows of its fit.
+        """The model, or stack, without any of the rows of its fit.
 
-        A fit keeps coefficients only: the system that these machines need has up to n² numbers,
+        A fit keeps coefficients only: the system that these models need has up to n² numbers,
         too many to keep in memory after every fit and in every model file. The first call solves
-        it from the training rows, for n³ flops, or n q² for a machine of q landmarks or features.
-        It is cached with the machine, but not pickled or saved, until the machine is fitted again.
+        it from the training rows, for n³ flops, or n q² for a model of q landmarks or features.
+        It is cached with the model, but not pickled or saved, until the model is fitted again.
 
         Returns
         -------
@@ -161,8 +161,8 @@ class LeastSquaresMachine(KernelMachine):
         rows = self._blocks if self.X_fit_ is None else self.X_fit_
         if rows is None:
             raise ValueError(
-                "This needs the training rows, but a saved machine does not hold those that were "
-                "in blocks: use the machine before it is saved, or fit it to rows in memory; to "
+                "This needs the training rows, but a saved model does not hold those that were "
+                "in blocks: use the model before it is saved, or fit it to rows in memory; to "
                 "certify it, pass them as X."
             )
         return rows
@@ -172,7 +172,7 @@ class LeastSquaresMachine(KernelMachine):
         return rows_in_memory(self._rows_of_fit())
 
     def _solved(self, member: Member) -> LeftOut:
-        """Machines of a member without any of the rows of the fit."""
+        """Models of a member without any of the rows of the fit."""
         train = np.flatnonzero(self.fit_weight_)
         X = training_rows(self._rows_of_fit(), train, member.pairwise)
         return member.left_out(X, self.loo_.y[train], self.fit_weight_[train], self.fit_intercept_)
@@ -218,7 +218,7 @@ class LeastSquaresMachine(KernelMachine):
         whole, expanded = np.zeros((2, len(places), *y.shape[1:])), np.zeros(())
         closed = [one for one in self.members_ if one.closed]
         if not closed:
-            raise ValueError("certify compares closed forms with refits, and this has none.")
+            raise ValueError("certify compares closed forms with refits, but this model has none.")
         rows, condition = self._rows_to_refit(X), 0.0
         with blas_threads(len(train)):
             for one, system in self._refits(self.members_, rows, train):
@@ -238,7 +238,7 @@ class LeastSquaresMachine(KernelMachine):
         bound = self._bound(condition, train, np.concatenate([moved for *_, moved in compared]))
         solver = "LU with partial pivoting"
         if len(closed) < len(self.members_):
-            solver += " (of its kernel machines; others are refitted anyway)"
+            solver += " (of its kernel models; others are refitted anyway)"
         options = {"condition": condition, "bound": bound}
         return Certificate.of(train[places], differences, y, solver=solver, **options)
 

@@ -36,7 +36,7 @@ from looms.selection._decisions import Decisions
 
 
 class NonconformityClassifier(PooledClassifier):
-    r"""Classifier that picks for each sample the model of a pool that is surest of its label.
+    r"""Classifier that predicts each sample with the most confident model of a pool.
 
     All models of the pool are trained once, and held-out samples show how usual a margin is.
     For a new sample x, model k and label y
@@ -45,9 +45,9 @@ class NonconformityClassifier(PooledClassifier):
 
     over the m validation samples, with the conformity A = y f(x), or for more than two classes
     f_y(x) less the largest f_{y'}(x). For each sample, the model that rejects all labels but one
-    at the smallest epsilon is chosen, and predicts that label. Only models with nearly the
-    smallest validation error take part, and equally sure models vote. This errs less than the
-    rule of the paper, which is ``within_se=None, ties="random"``.
+    at the smallest epsilon is selected, and predicts that label. Only models with nearly the
+    smallest validation error take part, and equally confident models vote. This is more accurate
+    than the rule of the paper, ``within_se=None, ties="random"``.
 
     Parameters
     ----------
@@ -76,11 +76,11 @@ class NonconformityClassifier(PooledClassifier):
         Only models whose validation error is within this many standard errors of the smallest
         take part in predictions; None, as in the paper, for all models.
     ties : {"vote", "random"}, default="vote"
-        Whether equally sure models vote on the label, or one of them is drawn at random.
+        Whether equally confident models vote on the label, or one of them is drawn at random.
     tol : float, default=1e-2
         Tolerance of the solver for a grid, `sklearn.svm.SVC`'s ``tol``. It is ten times the
-        default of ``SVC``, since margins are only compared: the hardest machines of a grid take
-        half the time. With "loo" machines are solved to machine precision.
+        default of ``SVC``, since margins are only compared: the hardest models of a grid take
+        half the time. With "loo" models are solved to machine precision.
     n_jobs : int, default=None
         Number of members trained at a time, as joblib understands it.
     random_state : int, RandomState instance or None, default=None
@@ -114,10 +114,10 @@ class NonconformityClassifier(PooledClassifier):
 
     - ``predict_set(X, coverage)`` contains the true label with a probability of at least
       ``coverage``, and at most 1 / (n_validation + 1) more than that up to ties, whatever the
-      number of models: the strangest model is chosen for the validation samples too, as part of
+      number of models: the strangest model is selected for the validation samples too, as part of
       the comparison.
     - The set of labels with ``model_p_values(X, k) > 1 − coverage`` does so for one model k named
-      in advance. For the model chosen at each sample it does not: there only
+      in advance. For the model selected at each sample it does not: there only
       1 − n_models (1 − coverage) is certain, which for 110 models is nothing.
     - The label of `predict` has no coverage of its own; `error_bound` holds for the event it
       describes, with the models paid for by ln(n_models).
@@ -127,13 +127,13 @@ class NonconformityClassifier(PooledClassifier):
     Coverage is close to nominal if that hardly changes a model, and there is no `error_bound`.
 
     P-values count the sample itself, (m ε_{k,y} + 1) / (m + 1). The paper uses ε_{k,y}, so its
-    coverage is up to 1 / (m + 1) too small; the choice of model and label is the same.
+    coverage is up to 1 / (m + 1) too small; the selected model and label are the same.
 
     There are no decision values or probabilities: each sample may have another model, so samples
     have no common order. Scorers that rank, such as "roc_auc", do not apply;
     ``p_values(X)[:, 1] - p_values(X)[:, 0]`` orders samples of two classes.
 
-    Cost: each member is trained once. In a grid, no machine with a larger C is trained once no
+    Cost: each member is trained once. In a grid, no model with a larger C is trained once no
     coefficient is at its bound.
 
     References
@@ -255,10 +255,10 @@ class NonconformityClassifier(PooledClassifier):
         return np.asarray((self.validation_scores_ <= 0).mean(axis=1))
 
     def evaluate(self, *, metrics: Any = None) -> Scores:
-        """Scores of the choice: "error", and "ber", the mean over classes of the error rate.
+        """Scores of the predictions: "error", and "ber", the mean error rate of the classes.
 
-        Each validation sample is predicted as the other validation samples choose, by models
-        trained without it. The smallest of the many ``validation_errors_`` would flatter.
+        Each validation sample is predicted with models trained without it, selected on the other
+        validation samples. The smallest of ``validation_errors_`` would be optimistic.
 
         Parameters
         ----------
@@ -279,7 +279,7 @@ class NonconformityClassifier(PooledClassifier):
         held_out = HeldOut(class_targets(labels, k), class_targets(taken, k))
         scores = Scores(
             {name: pairs[name] for name in ("error", "ber")},
-            "validation samples, predicted as the others choose",
+            "validation samples, each by models selected on the others",
             False,
             held_out,
             np.arange(n),
@@ -326,7 +326,7 @@ class NonconformityClassifier(PooledClassifier):
 
         With probability 1 − delta over the draw of the validation samples, for all samples
         and models at once, it bounds the probability that the true label of a new sample
-        conforms to the chosen model no better than the rejected label does here. This is an
+        conforms to the selected model no better than the rejected label does here. This is an
         average over all samples, not a probability given this sample.
 
         Parameters
@@ -359,7 +359,7 @@ class NonconformityClassifier(PooledClassifier):
         return bounds[method](self.epsilon_crit(X), len(self.validation_), len(self.pool_), delta)
 
     def p_values(self, X: Any) -> Array:
-        """P-values of the labels, valid although the model is chosen for every sample.
+        """P-values of the labels, valid although the model is selected for every sample.
 
         Parameters
         ----------
@@ -386,7 +386,7 @@ class NonconformityClassifier(PooledClassifier):
         Returns
         -------
         p : ndarray of shape (n_models, n_samples, n_classes), or (n_samples, n_classes)
-            Valid for a model named in advance, not for one chosen by looking at them.
+            Valid for a model named in advance, not for one selected by these p-values.
         """
         check_is_fitted(self, "pool_")
         validation = self.validation_scores_

@@ -15,7 +15,6 @@ from looms._classes import class_indices
 from looms._typing import AnyArray, Array
 from looms.calibration import at_prevalence
 from looms.estimators._in_pipelines import parts_of
-from looms.estimators._scored import ScoredMachine
 
 _ROUNDING = 1e-6  # of prevalences that are to sum to one
 
@@ -23,8 +22,8 @@ _ROUNDING = 1e-6  # of prevalences that are to sum to one
 class PrevalenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Fitted classifier with probabilities and decisions moved to stated prevalences.
 
-    Use it if the classes are rarer, or more common, than among the training samples, while
-    samples within a class look the same: for example a test that was developed on as many patients
+    Use it if classes are rarer, or more common, than in the training samples, and samples within a
+    class look the same: for example a test that was developed on as many patients
     as healthy people, and is applied to everyone. Nothing is refitted: Bayes' rule moves the log
     odds, and so the threshold [G06].
 
@@ -36,9 +35,9 @@ class PrevalenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         Share of each class, or of some: the others have the rest, in their training proportions.
         Equal shares minimize the balanced error rate.
     training_prevalence : dict or None, default=None
-        Shares at which the classifier's probabilities are right. A looms machine knows them: the
-        shares of the samples, by ``sample_weight``, that its probabilities were fitted to. For
-        other classifiers they must be given.
+        Shares that the classifier's probabilities refer to. A looms model records them: the shares
+        of the samples, by ``sample_weight``, that its probabilities were fitted to. For other
+        classifiers they must be given.
 
     Attributes
     ----------
@@ -50,7 +49,7 @@ class PrevalenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     Notes
     -----
     There is no `fit`. The predicted class is the most probable one, whatever the threshold of the
-    classifier. What ``evaluate`` of a machine gives remains at its training prevalences.
+    classifier. Scores of the model's ``evaluate`` are still for its training prevalences.
 
     References
     ----------
@@ -93,14 +92,13 @@ class PrevalenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         given = self.training_prevalence
         if given is not None:
             return _shares("training_prevalence", given, self.classes_, None)
-        parts = parts_of(self.classifier)
-        machine = parts.machine
-        if machine is None or not isinstance(parts.last, ScoredMachine):
+        own = getattr(parts_of(self.classifier).last, "_kernel_machine", None)
+        if own is None:
             raise ValueError(
                 f"training_prevalence must be given: {type(self.classifier).__name__} does not "
-                "know at which shares of the classes its probabilities are right."
+                "record the shares of the classes that its probabilities refer to."
             )
-        check_is_fitted(machine)
+        machine = own()
         totals = np.bincount(class_indices(machine.loo_.y), weights=machine.loo_.sample_weight)
         return np.asarray(totals / totals.sum())
 
@@ -182,6 +180,6 @@ def _shares(name: str, given: Any, classes: AnyArray, training: Array | None) ->
         shares[unnamed] = rest * training[unnamed] / training[unnamed].sum()
     elif unnamed.any() or abs(rest) > _ROUNDING:
         raise ValueError(
-            f"{name} must sum to 1, got {shares.sum():.6g}: a class left out gets the rest."
+            f"{name} must sum to 1, got {shares.sum():.6g}: a class without a share gets the rest."
         )
     return shares

@@ -18,7 +18,7 @@ from looms.dask._blocks import in_blocks
 from looms.dask._predict import lazy_for_dask
 from looms.estimators._callbacks import CallbackWatcher, with_callbacks
 from looms.estimators._folds import RowsOfFit, unfitted
-from looms.estimators._scored import ScoredRegressor
+from looms.estimators._scored import OfFit, ScoredRegressor
 from looms.estimators._selecting import SelectingMachine
 from looms.estimators._warnings import warn_of_search
 from looms.held_out import HeldOut
@@ -96,11 +96,11 @@ class Regressor(ScoredRegressor, SelectingMachine):
         return self._outputs(self._checked_new_data(X))
 
     def predict_interval(self, X: Any, coverage: float = 0.9, method: str = "plus") -> Array:
-        """Prediction interval for each sample, from models that leave out training samples.
+        """Prediction interval for each sample, from models trained without some samples.
 
-        The models are those of `evaluate`, which has to be called first: if it was nested, those
-        that were chosen without each fold, or sample; otherwise the n leave-one-out models, whose
-        predictions equal those of n refits and take one matrix product.
+        The models are those of `evaluate`; call it first. If it was nested, they are the models
+        that were selected without each fold, or sample. Otherwise they are the n leave-one-out
+        models, whose predictions equal those of n refits and take one matrix product.
 
         Parameters
         ----------
@@ -132,22 +132,21 @@ class Regressor(ScoredRegressor, SelectingMachine):
         (kernel and its values, regularization, weights) was fixed beforehand, a new target is
         inside with a probability of at least 2 coverage − 1 for "plus" and "scaled", mostly
         about `coverage`, and of at least `coverage` for "minmax" [B21]. This is an average over
-        training sets and new samples, not a promise for each x.
+        training sets and new samples, not a guarantee for each x.
 
-        After nested scores each model of "plus" and "minmax" was chosen without the samples that it
-        leaves out. The promise then holds for the tuned machine, except for steps that used all
+        After nested scores each model of "plus" and "minmax" was selected without the samples that
+        it holds out. The guarantee then holds for the tuned model, except for steps that used all
         samples: the place of a grid, which depends on the features alone, and any scaling before
-        the machine. "scaled" uses leave-one-out models with the chosen hyper-parameters, of
-        ``evaluate(nested=False)``. With these, single samples, or groups, are left out, but the
-        choice is not repeated: leave-one-out residuals are too small, the more so the more
-        hyper-parameters there are for few samples. With folds the promise is weaker by a term that
-        depends on their number [B21], and with groups it is for a sample of a new group, if groups
-        are of one size.
+        the model. "scaled" uses the leave-one-out models of ``evaluate(nested=False)``, with the
+        selected hyper-parameters. These models hold out single samples, or groups, but tuning is
+        not repeated. Their residuals are too small, above all with many hyper-parameters and few
+        samples. With folds the guarantee is weaker by a term that depends on their number [B21].
+        With groups it is for a sample of a new group, if groups are of one size.
 
-        Samples of weight zero take no part. Closed forms are n² numbers with the machine, but not
+        Samples of weight zero take no part. Closed forms are n² numbers with the model, but not
         in its copies and files ("scaled" keeps another n² per target); m samples cost 2 m n² flops,
         in blocks of rows that need some ten arrays of 8 MB at most. The closed forms of a linear
-        machine of p features, up to half of n, are n p numbers, and m samples cost 2 m n p flops,
+        model of p features, up to half of n, are n p numbers, and m samples cost 2 m n p flops,
         except for "scaled".
 
         References
@@ -175,7 +174,7 @@ class Regressor(ScoredRegressor, SelectingMachine):
         required_rank(coverage, n)  # an error before any work
         n_units = self._units.draws.n_units
         if method == "scaled" and not self._kernel_members:
-            raise ValueError("method='scaled' needs a kernel, which tells the rows that are near.")
+            raise ValueError("method='scaled' needs a kernel, to find the nearest rows.")
         if method == "scaled" and n_units < 3:
             word = "groups" if self._units.grouped else "samples"
             raise ValueError(
@@ -214,7 +213,7 @@ class Regressor(ScoredRegressor, SelectingMachine):
         cross = cross_of(self.kernel_, X_fit)
         cached: list[LocalScale] | None = vars(self).get("_local_scales")
         if cached is None:
-            left_out = self._kept(None)
+            left_out = OfFit().closed_forms(self)
             R = np.empty((units.n_units, *left_out.y.shape))
             with blas_threads(len(train)):
                 for ids, F in left_out.everywhere(units, inner=units):

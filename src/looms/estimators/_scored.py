@@ -1,4 +1,4 @@
-"""Machines that are scored by held-out predictions: `evaluate`, and what it keeps."""
+"""Models that are scored by held-out predictions: `evaluate`, and what it keeps."""
 
 from __future__ import annotations
 
@@ -12,19 +12,97 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from looms._checks import check_flag
 from looms._scores import ValuesAndErrors, number_scores
+from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks
 from looms.estimators._metrics import as_scorers, judged
 from looms.held_out import HeldOut
 from looms.kernels._samples import as_matrix
+from looms.lssvm.left_out import LeftOut
 from looms.scores import Scores, kind_of_nested, kind_of_units
 from looms.selection._decisions import Decisions
 from looms.selection._nested import Nested
 from looms.units import Units
 
 
+class OfFit:
+    """Held-out predictions of a fit itself, by its models without each unit in closed form."""
+
+    def closed_forms(self, machine: Any) -> LeftOut:
+        """Models that `evaluate` has kept; NotFittedError if they are lost."""
+        kept: LeftOut = machine._kept("_left_out", "evaluate(nested=False)")
+        return kept
+
+    def models(self, machine: Any) -> tuple[LeftOut, Units, Array]:
+        """Models without each unit, the units, and the residuals of their rows."""
+        left_out, units = self.closed_forms(machine), machine._units.draws
+        with blas_threads(len(left_out.y)):
+            return left_out, units, left_out.y - left_out.outputs(units)[0]
+
+    def keep(self, machine: Any) -> None:
+        """Make the models that neither pickles nor files hold."""
+        if machine._has_closed_forms:
+            machine.left_out()
+
+    def optimistic(self, machine: Any) -> bool:
+        """True if the model was tuned on the rows that are scored."""
+        return bool(machine._was_tuned)
+
+    def kind(self, machine: Any, optimistic: bool) -> str:
+        """How rows were held out, in words."""
+        return kind_of_units(machine._scored_units, optimistic=optimistic)
+
+    def outputs(self, of_fit: Array) -> Array:
+        """Outputs of the rows that are scored."""
+        return of_fit
+
+
+class MadeAnew(OfFit):
+    """Held-out predictions by models that were selected without each fold."""
+
+    def __init__(self, nested: Nested) -> None:
+        self.nested = nested
+
+    def models(self, machine: Any) -> tuple[LeftOut, Units, Array]:
+        nested = self.nested
+        return machine._refits_of(nested), nested.units, nested.held_out.residuals
+
+    def keep(self, machine: Any) -> None:
+        pass
+
+    def optimistic(self, machine: Any) -> bool:
+        return False
+
+    def kind(self, machine: Any, optimistic: bool) -> str:
+        stacked = getattr(machine, "candidate_weights_", None) is not None
+        return kind_of_nested(self.nested, stacked)
+
+    def outputs(self, of_fit: Array) -> Array:
+        return self.nested.held_out.outputs
+
+
+class MadeOnGrid(MadeAnew):
+    """Held-out predictions by points of a grid that were selected without each unit."""
+
+    def models(self, machine: Any) -> tuple[LeftOut, Units, Array]:
+        nested = self.nested
+        kept = machine._kept("_chosen", "evaluate()")
+        return kept, nested.units, nested.held_out.residuals
+
+    def keep(self, machine: Any) -> None:
+        if "_chosen" not in vars(machine):
+            machine._chosen = machine._settings_of(self.nested)
+
+
+def source_of(nested: Nested | None) -> OfFit:
+    """Where held-out predictions come from: model selection repeated, or for None the fit."""
+    if nested is None:
+        return OfFit()
+    return MadeOnGrid(nested) if nested.in_closed_form else MadeAnew(nested)
+
+
 class ScoredMachine(BaseEstimator):  # type: ignore[misc]
-    """Base class of the machines with scores from held-out predictions."""
+    """Base class of the models with scores from held-out predictions."""
 
     #: Attributes that are made from others when they are needed; neither pickled nor saved.
     _made_again: ClassVar[tuple[str, ...]] = ()
@@ -47,31 +125,32 @@ class ScoredMachine(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         nested : bool, default=True
-            Whether the whole choice is repeated without the rows that are scored: without each of
-            ten folds (five after several candidates in folds), or of as many as the rarest class
-            has samples, or groups, or of three to ten folds of a splitter `cv`. That takes as many
-            fits, which `joblib.parallel_config` runs in parallel. A grid on all samples, each of
-            them in one of three folds or more, repeats the choice in closed form without every
-            sample, group or fold, for four times the time of the grid and 3 n² numbers in memory
-            for each class of several. With given hyper-parameters there is no choice, and
-            leave-one-out is as honest. With False the held-out predictions of the fit are scored,
-            by which the machine may have been tuned: ``optimistic`` tells.
+            Whether model selection is repeated without the rows that are scored. It is repeated
+            without each of ten folds (five if candidates were compared in folds; fewer if the
+            rarest class has fewer samples or groups), or without each of the three to ten folds of
+            a splitter `cv`. That takes as many fits, which `joblib.parallel_config` runs in
+            parallel. For a grid on all samples, each of them in one of three folds or more, it is
+            repeated in closed form without every sample, group or fold; that takes four times the
+            time of the grid, and 3 n² numbers in memory for each class of several. With given
+            hyper-parameters nothing was selected, and leave-one-out scores are unbiased. False
+            scores the held-out predictions of the fit. If the model was tuned on them, these scores
+            are optimistic, and ``optimistic`` is True.
         metrics : str, callable or list of these, default=None
-            Names of scorers of scikit-learn, or metrics of ``(y_true, y_pred)``, in the place of
-            the scores above. They judge the held-out predictions, all together, and of scorers
-            greater is better. They have no standard errors.
+            Names of scorers of scikit-learn, or metrics of ``(y_true, y_pred)``, instead of the
+            scores above. They are computed once on all held-out predictions and have no standard
+            errors. For scorers, greater is better.
 
         Returns
         -------
         scores : looms.scores.Scores
-            A mapping from names to values. It is kept with the machine, also in its files, until
-            the next fit, and so are the models of nested scores, which intervals and sets take.
+            A mapping from names to values. The model keeps it until the next fit, also in its
+            files. It also keeps the models of nested scores, for intervals and sets.
 
         Raises
         ------
         ValueError
-            If there are too few rows, or groups, for outer folds, or the machine cannot repeat its
-            choice, as after `without`.
+            If there are too few rows or groups for outer folds, or model selection cannot be
+            repeated, as after `without`.
 
         Warns
         -----
@@ -80,13 +159,13 @@ class ScoredMachine(BaseEstimator):  # type: ignore[misc]
 
         Notes
         -----
-        "auc" compares two rows under one machine that has seen neither: leave-pair-out. `SVCCV`,
-        machines that were tuned in folds, and those that were fitted to rows in blocks compare rows
-        within the folds, or within ten folds made for this, whose outputs the other scores of the
-        latter are of as well; "auc" is then NaN if some class has fewer than three rows, or groups.
-        Without refits, a least-squares machine takes n³ flops, and keeps the n² numbers that
-        intervals need, though not in copies and files; a grid keeps as many for each of its points
-        that was chosen without some unit.
+        "auc" compares two rows under one model that was trained on neither: leave-pair-out.
+        `SVCCV`, models tuned in folds, and models fitted to rows in blocks compare rows within the
+        folds. Without folds of their own, the last use ten folds for this, and for
+        their other scores. "auc" is then NaN if some class has fewer than three rows or groups.
+        Without refits, a least-squares model takes n³ flops. It keeps the n² numbers that intervals
+        need, but not in copies and files; a grid keeps as many for each of its points that was
+        selected without some unit.
         """
         check_is_fitted(self)
         check_flag("nested", nested)
@@ -100,13 +179,13 @@ class ScoredMachine(BaseEstimator):  # type: ignore[misc]
         if self._nested_scores is None:
             if self._tuned_before:
                 raise ValueError(
-                    "The hyper-parameters were chosen before rows were removed or added, and that "
-                    "choice cannot be repeated: fit the self-tuning machine anew to these rows, or "
+                    "The hyper-parameters were tuned before rows were removed or added, and that "
+                    "tuning cannot be repeated: fit the self-tuning model anew to these rows, or "
                     "use evaluate(nested=False), whose scores are optimistic."
                 )
             if self._unfitted is None:
                 raise ValueError(
-                    "The fit has used up cv, an iterator of folds: give a list of them, or use "
+                    "cv was an iterator of folds, and the fit has used it up: give a list, or use "
                     "evaluate(nested=False)."
                 )
             self._nested_scores = self._scored(self._chosen_anew())
@@ -120,10 +199,10 @@ class ScoredMachine(BaseEstimator):  # type: ignore[misc]
 
     def _evaluation(self, method: str) -> Scores:
         """What `evaluate` returned, nested if it was; NotFittedError before that."""
-        scores = self._own_scores if self._nested_scores is None else self._nested_scores
+        scores = self._nested_scores or self._own_scores
         if scores is None:
             raise NotFittedError(
-                f"{method} takes the models of evaluate(): call that first, or "
+                f"{method} uses the models of evaluate(): call that first, or "
                 "evaluate(nested=False)."
             )
         return scores
@@ -133,18 +212,15 @@ class ScoredMachine(BaseEstimator):  # type: ignore[misc]
     ) -> Scores:
         """Scores by name, with what they are of."""
         machine, (y, outputs, weight) = self._kernel_machine(), self.held_out_
-        rows, outputs = np.flatnonzero(machine.fit_weight_), outputs.copy()
-        if decisions is not None:
-            outputs[rows] = decisions.outputs
-        elif nested is not None:
-            outputs[rows] = nested.held_out.outputs
-        optimistic = nested is None and self._was_tuned
-        if nested is None:
-            kind = kind_of_units(machine._scored_units, optimistic=optimistic)
-        else:
-            kind = kind_of_nested(nested, getattr(machine, "candidate_weights_", None) is not None)
-        held_out = HeldOut(y, outputs, weight)
-        return Scores(pairs, kind, optimistic, held_out, rows, decisions, nested)
+        rows, outputs, source = (
+            np.flatnonzero(machine.fit_weight_),
+            outputs.copy(),
+            source_of(nested),
+        )
+        outputs[rows] = source.outputs(outputs[rows]) if decisions is None else decisions.outputs
+        optimistic = source.optimistic(self)
+        told = source.kind(machine, optimistic), optimistic
+        return Scores(pairs, *told, HeldOut(y, outputs, weight), rows, decisions, nested)
 
     def _checked_new_data(self, X: Any) -> Matrix:
         check_is_fitted(self)
@@ -242,5 +318,4 @@ def scores_of(machine: ScoredMachine) -> Scores:
 
     Models for intervals are not made.
     """
-    nested = machine._nested_scores
-    return machine._scores_of_fit() if nested is None else nested
+    return machine._nested_scores or machine._scores_of_fit()

@@ -22,9 +22,9 @@ METHODS = ("gradient", "grid")
 
 
 class Search(BaseEstimator):  # type: ignore[misc]
-    """Options of the search for the hyper-parameters of a kernel machine.
+    """Options of the search for the hyper-parameters of a kernel model.
 
-    The defaults suit most tables; they are for those who study the search itself.
+    The defaults suit most tables. The options are for studies of the search itself.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Search(BaseEstimator):  # type: ignore[misc]
     n_restarts : int, default=0
         Number of starts beside the first. All starts are the best points of a scan of the
         hyper-parameters on a subsample, one for each of five kernels between a narrow and a
-        wide one: more than four restarts add nothing.
+        wide one, so more than four restarts change nothing.
     tol : float, default=0.1
         A search ends when an iteration gains less than this fraction of the standard error of
         the criterion, and less than the standard error of the gain itself, from the differences
@@ -57,7 +57,7 @@ class Search(BaseEstimator):  # type: ignore[misc]
     class_weight : "same", dict, "balanced" or None, default="same"
         Weights of the classes in the criterion, by default the ``class_weight`` of the model; they
         multiply ``sample_weight``. With None the criterion ignores class weights, even if the fit
-        has some, and prefers models that give up a rare class.
+        has some, so the selected model may neglect a rare class.
 
     Examples
     --------

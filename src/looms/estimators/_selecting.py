@@ -32,7 +32,12 @@ from looms.estimators._folds import (
 )
 from looms.estimators._selection import Selection, combined
 from looms.estimators._updates import UpdatableMachine
-from looms.estimators._warnings import warn_of_copies, warn_of_scales, warn_of_time
+from looms.estimators._warnings import (
+    warn_of_copies,
+    warn_of_long_fit,
+    warn_of_scales,
+    warn_of_time,
+)
 from looms.folds import group_numbers, is_grouped
 from looms.kernels._names import as_kernel
 from looms.kernels._samples import training_rows
@@ -47,7 +52,7 @@ _ROUNDS = 4.0
 
 
 class SelectingMachine(CallbackSupportMixin, UpdatableMachine):  # type: ignore[misc]
-    """Base class of the least-squares machines, each the best of some candidates or their stack."""
+    """Base class of the least-squares models, each the best of some candidates or their stack."""
 
     random_state: Any
     cv: Any
@@ -64,7 +69,7 @@ class SelectingMachine(CallbackSupportMixin, UpdatableMachine):  # type: ignore[
     @property
     @abstractmethod
     def _candidates(self) -> list[Any]:
-        """Machines with one kernel, and estimators of scikit-learn, to choose from."""
+        """Models with one kernel, and estimators of scikit-learn, to choose from."""
 
     def _candidates_for(self, X: Matrix | RowBlocks) -> list[Any]:
         """The candidates for rows."""
@@ -102,6 +107,7 @@ class SelectingMachine(CallbackSupportMixin, UpdatableMachine):  # type: ignore[
         n_arrays = max((one.arrays_for(X) for one in kernels), default=0.0)
         if n_arrays:
             check_memory(len(rows.train), n_arrays)
+        warn_of_long_fit(sum(one.operations_for(X) for one in kernels), len(rows.train), n_arrays)
         if self._tunes:
             warn_of_scales(X, self._kernels(), getattr(self, "feature_names_in_", None))
         options: dict[str, Any] = {
@@ -216,7 +222,7 @@ class SelectingMachine(CallbackSupportMixin, UpdatableMachine):  # type: ignore[
             remedy = "Drop them, or hold them out together: groups=looms.copies.copy_groups(X)."
             warn_of_copies(X[rows.train], copies[rows.train], remedy)
         if n < least:
-            words = {2: "Leave-one-out needs two", 3: "Choosing by leave-one-out needs three"}
+            words = {2: "Leave-one-out needs two", 3: "Tuning with leave-one-out needs three"}
             raise ValueError(
                 f"{words[least]} samples of non-zero weight or more, got {n} sample"
                 f"{'s' * (n != 1)}."
@@ -239,7 +245,7 @@ class SelectingMachine(CallbackSupportMixin, UpdatableMachine):  # type: ignore[
 
 
 def chosen_criterion(machine: Any) -> Any:
-    """Criterion of the chosen candidate; of given values "press", or the loss of an SVM."""
+    """Criterion of the selected candidate; of given values "press", or the loss of an SVM."""
     candidates: list[Candidate] | None = getattr(machine, "candidates_", None)
     given = getattr(machine, "loss", "press")
     return given if candidates is None else candidates[machine.best_index_].criterion

@@ -45,14 +45,14 @@ class Selection:
     ----------
     rows : of the fit.
     units : rows that the criterion held out together, of those that take part.
-    choice : candidates and their machines.
-    fit_intercept : of the machines.
-    searched : whether something was tuned or chosen; all values were given if not.
+    choice : candidates and their models.
+    fit_intercept : of the models.
+    searched : whether something was tuned or selected; all values were given if not.
     in_folds : predictions by candidates that were tuned without the row, compared or stacked by
         the others; None if no folds compared them.
-    tuned : machines that were tuned without each fold, if these compared the candidates; held-out
+    tuned : models that were tuned without each fold, if these compared the candidates; held-out
         outputs are theirs.
-    seconds : that the choice took.
+    seconds : that model selection took.
     """
 
     rows: RowsOfFit
@@ -65,7 +65,7 @@ class Selection:
     seconds: float = 0.0
 
     def attributes(self) -> dict[str, Any]:
-        """Fitted attributes of the machine on the samples of positive weight."""
+        """Fitted attributes of the model on the samples of positive weight."""
         rows, choice, tuned = self.rows, self.choice, self.tuned
         train, by_folds = rows.train, None
         shares, fits = zip(*self._summed, strict=True)
@@ -137,7 +137,7 @@ class Selection:
 def combined(machine: Any, selection: Selection, candidates: Sequence[Any]) -> Selection:
     """The best candidate, or a stack, by rows that each candidate was tuned without.
 
-    These are rows of folds, and machines without each fold are combined in the same way by the rows
+    These are rows of folds, and models without each fold are combined in the same way by the rows
     of the other folds. Of many rows, on which tuning hardly leaves a trace, the held-out outputs of
     the fit are taken. The selection stays as it is if there is one candidate, or if three folds
     cannot be made.

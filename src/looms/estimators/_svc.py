@@ -71,7 +71,7 @@ def mean_of_passes(values: Sequence[Array], rows: Sequence[AnyArray]) -> Array:
 
 
 def nested_machines(estimator: Any, machine: Any, rows: RowsOfFit, outer: Units) -> Nested:
-    """Machines chosen without each fold by an unfitted ``machine``, and their predictions."""
+    """Models tuned without each fold, from an unfitted ``machine``, and their predictions."""
     cv, n_jobs = machine.cv, machine.n_jobs
     alone = unfitted(machine)
     (machines,) = tuned_without(estimator, [alone], outer, rows, cv, n_jobs)
@@ -319,13 +319,13 @@ class SupportVectorClassifier(ThresholdedClassifier):
         )
 
     def left_out(self) -> Paths:
-        """The machine without any of the rows of its fit, by exact paths.
+        """The model without any of the rows of its fit, by exact paths.
 
         Returns
         -------
         left_out : looms.lssvm.left_out.LeftOut
             Of the rows with positive weight, in their order; targets and outputs in columns. It is
-            cached with the machine, but not pickled or saved.
+            cached with the model, but not pickled or saved.
         """
         check_is_fitted(self)
         cached: Paths | None = vars(self).get("_left_out")

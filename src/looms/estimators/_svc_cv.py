@@ -70,31 +70,31 @@ def _rate(
 
 
 class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc]
-    r"""Support vector classifier that chooses C and the kernel by exact leave-one-out.
+    r"""Support vector classifier with C and the kernel tuned by exact leave-one-out.
 
-    This is the machine of ``sklearn.svm.SVC``, or its 2-norm variant, solved to machine precision.
-    Each setting of the hyper-parameters is scored by the leave-one-out outputs, which take no
-    refit, or by the outputs without the group or fold of each sample; the setting with the
-    smallest score is kept. Several classes are handled one against one.
+    This is the model of ``sklearn.svm.SVC``, or its 2-norm variant, solved to machine precision.
+    Each setting of the hyper-parameters is scored on exact leave-one-out outputs, without refits,
+    or on outputs without the group or fold of each sample. The setting with the smallest score is
+    kept. Several classes are handled one against one.
 
     Parameters
     ----------
     kernel : str, looms.kernels.Kernel, callable or list of these, default="rbf"
-        As for `KernelClassifier`; of several, the one with the smallest score is taken.
+        As for `KernelClassifier`; from a list, the kernel with the smallest score is kept.
         Hyper-parameters that an object fixes with ``gamma_bounds="fixed"`` and the like are
         not searched; at most two can be searched.
     criterion : str or looms.criteria.Criterion, default="log_likelihood"
         What is minimized. "log_likelihood" is the held-out deviance
-        :math:`-2 \sum_i w_i \log {\hat p}_{(i)}`, for which machine and sigmoid are both
-        fitted without sample i, or its fold [1]_: it measures how sure a machine is, even where
+        :math:`-2 \sum_i w_i \log {\hat p}_{(i)}`, for which model and sigmoid are both
+        fitted without sample i, or its fold [1]_: it measures how sure a model is, even where
         the error rate is the same over wide regions of C and kernel. Its sigmoids are those of
-        ``probability``, so that it scores the probabilities that the machine will give; those of
-        "single" may decrease, as in [1]_. "error" and "ber" are the rates of ``held_out_`` at the
-        threshold; "press", "hinge", "squared_hinge", "smoothed_error", "wmw" and "cross_entropy",
-        or an object, score the outputs; for several classes, by the mean over the pairs, weighted
-        by their samples.
+        ``probability``, so it scores the probabilities that the model will give. Sigmoids of
+        "single" may be decreasing, as in [1]_. "error" and "ber" are the rates of ``held_out_``
+        at the threshold. "press", "hinge", "squared_hinge", "smoothed_error", "wmw" and
+        "cross_entropy", or an object, score the outputs; for several classes, by the mean over the
+        pairs, weighted by their samples.
     loss : {"hinge", "squared_hinge"}, default="hinge"
-        "squared_hinge" squares the losses, C Σ max(0, 1 − y f)²: the 2-norm machine, whose
+        "squared_hinge" squares the losses, C Σ max(0, 1 − y f)²: the 2-norm model, whose
         outputs are smoother in C and the kernel, and in which most samples are support vectors.
     param_grid : dict or None, default=None
         Values to search, by name: "C", and the hyper-parameters of the kernel, such as "gamma" for
@@ -108,16 +108,16 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
     resolution : float, default=0.5
         Step in log₂ of the hyper-parameters at which the pattern search stops.
     probability : {"loo", "single", None}, default="loo"
-        What the sigmoids of `predict_proba` are fitted to: the held-out outputs, which are
-        like those of new samples, or the outputs for the training samples, as in [1]_, which lie
-        at the margin and beyond, so that their sigmoid is too steep. With None there is no
-        `predict_proba`. Several classes, between which the coupled probabilities decide, have
-        sigmoids all the same.
+        What the sigmoids of `predict_proba` are fitted to. "loo" takes the held-out outputs, which
+        are like those of new samples. "single" takes the outputs for the training samples, as in
+        [1]_; these lie at the margin and beyond, so the sigmoid is too steep. With None there is no
+        `predict_proba`; with several classes the sigmoids are fitted anyway, because the coupled
+        probabilities decide between classes.
     threshold : float, str or looms.threshold rule, default=0.5
         As for `KernelClassifier`; with ``probability=None`` the sign of the output decides.
     class_weight : dict, "balanced" or None, default=None
         Factors of C for the samples of each class; "balanced" ones, computed from all samples,
-        stay the same while a sample is left out. They also weight the sigmoids, which decide;
+        stay the same while a sample is held out. They also weight the sigmoids, which decide;
         probabilities are those of the classes as they are in the samples.
     selection_weight : "class_weight", dict, "balanced" or None, default="class_weight"
         Weights of the classes in the criterion, by default those of `class_weight`; they multiply
@@ -126,21 +126,21 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         Which samples are held out together: None for each by itself, or each group; otherwise as
         for `KernelClassifier`. The criterion is the mean over repetitions.
     n_jobs : int or None, default=None
-        Number of kernel parameters computed at once, and of choices without a fold in `evaluate`,
+        Number of kernel parameters computed at once, and of folds tuned at once in `evaluate`,
         as for joblib.
 
     Attributes
     ----------
     C_ : float
-        The chosen regularization.
+        The selected regularization.
     kernel_ : Kernel
-        The chosen kernel, with its values.
+        The selected kernel, with its values.
     loo_score_ : float
-        The criterion of the choice: the smallest, and therefore optimistic.
+        The smallest criterion of the search. It is optimistic, because it was selected.
     loo_ : HeldOut
         Leave-one-out values of `decision_function` before the threshold; targets ±1, one
         column per class for more than two. They are exact, except for ``probability="loo"`` with
-        several classes, whose sigmoids are fitted to outputs of machines trained with the sample.
+        several classes, whose sigmoids are fitted to outputs of models trained with the sample.
         A sample of weight zero has its ordinary value.
     held_out_ : HeldOut
         The same without the fold of each sample, or its group: the criterion scored them, and
@@ -153,7 +153,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         "rank_loo_score", "n_support", "seconds", and "failure", the solver's message if there
         is no score, otherwise None. ``pandas.DataFrame`` makes a table of it.
     best_index_ : int
-        The chosen row. Among equal scores it is the one with the smallest C.
+        The selected row. Among equal scores it is the one with the smallest C.
     calibrators_ : tuple of looms.calibration.Sigmoid or None
         One for each pair of classes.
     support_, support_vectors_ : ndarray of shape (n_support,), matrix (n_support, n_features)
@@ -164,7 +164,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
     intercept_ : float or ndarray of shape (n_pairs,)
         The intercept.
     fit_weight_, selection_weight_ : ndarray of shape (n_samples,)
-        Weights of the samples, with those of their classes, in the machine and its sigmoids, and
+        Weights of the samples, with those of their classes, in the model and its sigmoids, and
         in the criterion.
     classes_, threshold_, X_fit_, n_features_in_, feature_names_in_
         As for `KernelClassifier`.
@@ -176,15 +176,15 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
     ScalesWarning
         As for `KernelClassifier`.
     BoundWarning
-        If a chosen hyper-parameter is at the edge of the range that was searched.
+        If a selected hyper-parameter is at the edge of the range that was searched.
     OneClassWarning
-        If the machine predicts one class for all of its samples when they are left out.
+        If the model predicts the same class for every held-out sample.
     ConvergenceWarning
-        If the solver failed at some points, which are passed over.
+        If the solver failed at some points, which are skipped.
     UserWarning
         If a class has only one sample.
 
-    As for `KernelClassifier`, no warning is given if the figures are no better than a guess.
+    As for `KernelClassifier`, no warning is given if the scores are no better than chance.
 
     Notes
     -----
@@ -246,7 +246,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Choose C and the kernel, and fit the machine.
+        """Tune C and the kernel, and fit the model.
 
         Parameters
         ----------
@@ -264,7 +264,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         Returns
         -------
         self : SVCCV
-            The fitted machine.
+            The fitted model.
 
         Raises
         ------
@@ -334,9 +334,9 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         return nested_machines(self, machine, rows, outer)
 
     def with_given_values(self) -> SVCCV:
-        """Unfitted machine with the values of this one, which searches nothing.
+        """Unfitted model with the values of this one, which searches nothing.
 
-        Each row is held out by itself; class weights are the factors that this machine had.
+        Each row is held out by itself; class weights are the factors that this model had.
         """
         check_is_fitted(self)
         factors, (codes, _, weight) = None, self.loo_
@@ -352,7 +352,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         return machine
 
     def without(self, rows: Any, certify: bool = True) -> SVCCV:
-        """The machine without some rows, with the same kernel and C.
+        """The model without some rows, with the same kernel and C.
 
         Parameters
         ----------
@@ -396,14 +396,14 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         return self._refitted(X, self._labels[rest], self.loo_.sample_weight[rest], groups, certify)
 
     def with_rows(self, X: Any, y: Any, sample_weight: Any = None, certify: bool = True) -> SVCCV:
-        """The machine with rows added after its own, with the same kernel and C.
+        """The model with rows added after its own, with the same kernel and C.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
             Samples to add.
         y : array-like of shape (n_rows,)
-            Classes that the machine knows.
+            Classes that the model knows.
         sample_weight : array-like of shape (n_rows,), default=None
             Weights, in the same units as in the fit; default ones.
         certify : bool, default=True
@@ -417,23 +417,23 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         Raises
         ------
         ValueError
-            If there is a class that the machine does not know, if its kernel is precomputed, or if
+            If there is a class that the model does not know, if its kernel is precomputed, or if
             it holds out groups, since it does not keep their labels.
         """
         check_is_fitted(self)
         check_flag("certify", certify)
         if self._pairwise or self.units_.grouped:
-            what = "this kernel is precomputed" if self._pairwise else "this machine has groups"
+            what = "this kernel is precomputed" if self._pairwise else "this model has groups"
             raise ValueError(
-                f"with_rows adds single rows with features, but {what}: fit the machine of "
+                f"with_rows adds single rows with features, but {what}: fit the model of "
                 "with_given_values() to all rows."
             )
         X, y, weight = self._validated(X, y, sample_weight, reset=False, ensure_min_samples=1)
         unknown = sorted(set(y.tolist()) - set(self.classes_.tolist()), key=str)
         if unknown:
             raise ValueError(
-                f"y has {unknown}, which are not classes of this machine: "
-                f"{self.classes_.tolist()}. Fit a machine to all rows."
+                f"y has {unknown}, which are not classes of this model: "
+                f"{self.classes_.tolist()}. Fit a model to all rows."
             )
         stack = sp.vstack if sp.issparse(self.X_fit_) else np.vstack
         both = [self.X_fit_, X.toarray() if sp.issparse(X) and stack is np.vstack else X]

@@ -32,7 +32,7 @@ def positive_values(name: str, values: Any) -> Array:
 
 @dataclass(frozen=True)
 class SVMGridPlan:
-    """The machines to be trained."""
+    """The models to be trained."""
 
     gammas: Array
     Cs: Array
@@ -105,7 +105,7 @@ class SVMGridPlan:
 
 @dataclass(frozen=True)
 class SVMGrid:
-    """Trained machines.
+    """Trained models.
 
     Attributes
     ----------

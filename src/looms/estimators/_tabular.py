@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone, is_classifier
@@ -21,6 +21,7 @@ from looms._typing import AnyArray, Array
 from looms.calibration._calibrators import Calibrator
 from looms.conformal._jackknife import intervals_of_ends, required_rank
 from looms.estimators._base import checked_sample_weight
+from looms.estimators._callbacks import CallbackSupportMixin
 from looms.estimators._candidates import Candidates, CandidatesClassifier, CandidatesRegressor
 from looms.estimators._certificate import Certificate
 from looms.estimators._folds import (
@@ -55,8 +56,8 @@ from looms.units import Units
 _NUMBERS = 1 << 20  # in the outputs of a block of rows
 
 
-class Tabular(ScoredMachine):
-    """Base class of the models of tables: the columns, and the machine that is fitted to them."""
+class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
+    """Base class of the models of tables: the columns, and the model that is fitted to them."""
 
     candidates: Any
     combine: str
@@ -74,6 +75,8 @@ class Tabular(ScoredMachine):
     #: Of a model without a fold: distances of targets from outputs, for the rows of the fold.
     _distances: Array | None = None
     _made_again = (*ScoredMachine._made_again, "_table")
+    #: Class of the machine of the prepared columns.
+    _of_columns: ClassVar[type[Candidates]]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -120,7 +123,7 @@ class Tabular(ScoredMachine):
 
     @property
     def best_index_(self) -> int:
-        """Candidate that was chosen, or has the largest weight."""
+        """Candidate that was selected, or has the largest weight."""
         return self.machine_.best_index_
 
     @property
@@ -168,7 +171,7 @@ class Tabular(ScoredMachine):
         return super().evaluate(nested=nested, metrics=metrics)
 
     def certify(self, n_rows: int = 3) -> Certificate:
-        """Comparison of the machine of the prepared columns with refits.
+        """Comparison of the model of the prepared columns with refits.
 
         Parameters
         ----------
@@ -220,10 +223,17 @@ class Tabular(ScoredMachine):
         return self.machine_._in_folds
 
     def _keep_models(self, scores: Scores) -> None:
-        if self._is_plain:
-            self.machine_._keep_models(scores)
-        elif scores._nested is None or not scores._nested.whole:
+        if scores is self._own_scores:
             self.machine_.evaluate(nested=False)
+        elif self._is_plain or self._is_plain:
+            self.machine_._keep_models(scores)
+
+    def _anew(self, method: str) -> Nested | None:
+        """Models that were fitted anew without each fold; None if the machine has the models."""
+        if self._is_plain:
+            return None
+        scores = self._evaluation(method)
+        return scores._nested if scores is self._nested_scores else None
 
     def _nested_anew(self) -> Scores:
         if not self._is_plain:
@@ -235,8 +245,8 @@ class Tabular(ScoredMachine):
         """By models that are fitted anew without each fold, their columns prepared anew."""
         if self._table is None:
             raise ValueError(
-                "evaluate() repeats the fit without some rows, but neither copies nor files hold "
-                "the rows: call it before the model is saved, or use evaluate(nested=False)."
+                "Nested evaluation repeats the fit, but a copied or saved model does not hold the "
+                "training rows: call evaluate() before saving, or use evaluate(nested=False)."
             )
         machine, y = self.machine_, self._labels_of_rows()
         weights = machine.loo_.sample_weight, machine.fit_weight_, machine.selection_weight_
@@ -288,8 +298,12 @@ class Tabular(ScoredMachine):
         return self.machine_
 
     def _machine(self) -> Candidates:
-        """Unfitted machine for the prepared columns, with the parameters of this model."""
-        raise NotImplementedError
+        """Unfitted machine for the prepared columns, with the parameters and callbacks of this."""
+        names = self._of_columns._get_param_names()
+        machine = self._of_columns(**{name: getattr(self, name) for name in names})
+        if callbacks := getattr(self, "_skl_callbacks", ()):
+            machine.set_callbacks(*callbacks)
+        return machine
 
     def _of(self, machine: Any) -> Self:
         """This model with another machine, fitted to columns prepared in the same way."""
@@ -298,16 +312,18 @@ class Tabular(ScoredMachine):
         one._table = None
         return one
 
-    def _preprocessor_on(self, X: Any, weight: Array) -> Any:
-        """Transformer of the columns, fitted to the rows of positive weight."""
+    def _prepared_on(self, X: Any, weight: Array) -> tuple[Any, Any]:
+        """Transformer of the columns, fitted to the rows of positive weight, and all rows by it."""
         if self.preprocess is None:
-            return None
+            return None, X
         automatic = isinstance(self.preprocess, str)
         if automatic:
             check_known(self.preprocess, "preprocess", ("auto",))
         one = TablePreprocessor() if automatic else clone(self.preprocess)
         rows = np.flatnonzero(weight)
-        return one.fit(X if len(rows) == len(weight) else _safe_indexing(X, rows))
+        if len(rows) == len(weight):
+            return one, one.fit_transform(X)
+        return one, one.fit(_safe_indexing(X, rows)).transform(X)
 
     def _fit_columns(
         self, X: Any, y: Any, sample_weight: Any, groups: Any
@@ -320,8 +336,7 @@ class Tabular(ScoredMachine):
             )
         check_consistent_length(X, y, sample_weight, groups)
         weight = checked_sample_weight(sample_weight, _num_samples(y))
-        preprocessor = self._preprocessor_on(X, weight)
-        matrix = X if preprocessor is None else preprocessor.transform(X)
+        preprocessor, matrix = self._prepared_on(X, weight)
         return preprocessor, matrix, {"sample_weight": sample_weight, "groups": groups}
 
     def _prepared(self, X: Any) -> Any:
@@ -352,7 +367,7 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
 
     It takes data frames with numbers, text, categories, booleans, dates and gaps, tunes each
     candidate by the exact held-out predictions of its training rows, and stacks them. `evaluate`
-    tells how good it is: it repeats everything, the preparation of the columns too, without the
+    gives nested scores: the whole fit, with the preparation of the columns, is repeated without the
     rows that are scored.
 
     Parameters
@@ -362,9 +377,9 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
         which the kernel, its values, its landmarks and its search count); any classifier of
         scikit-learn, which is refitted in folds where kernels have closed forms. "auto" stands for
         "linear", "rbf", "ranked_laplacian" (not for sparse rows) and "weighted_matern12", with
-        landmarks from 5000 rows on.
+        landmarks from 5000 rows on; beyond 20,000 rows for the first two.
     combine : {"stack", "best"}, default="stack"
-        Candidates are tuned anew without each of five folds and combined by the rows of these
+        Candidates are tuned anew without each of five folds and combined on the rows of these
         folds. "stack" weights the outputs of all, with the nonnegative weights of the smallest log
         loss; "best" takes the one with the smallest loss of the threshold.
     threshold : float, str, looms.threshold.ThresholdRule or callable, default=0.5
@@ -372,13 +387,12 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
         `KernelClassifier`: "balanced", "f1", ``Cost(...)``, ``Recall(0.9)``. More than two classes
         admit only 0.5.
     calibration : {"sigmoid", "isotonic", "beta"} or None, default="sigmoid"
-        How probabilities are fitted to the held-out outputs.
+        Calibration of probabilities, fitted to the held-out outputs.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes in the fit and in the threshold; they multiply
         ``sample_weight``.
     pos_label : label or None, default=None
-        The positive one of two classes, to which `threshold` refers; None for the later one in
-        order.
+        The positive class of two, which `threshold` refers to; None for the later one in order.
     cv : int, str, splitter, iterable, ndarray or None, default=None
         Which rows are held out together, as for `KernelClassifier`: None for each by itself, or
         each group; `looms.folds.GapKFold` for rows in order of time.
@@ -400,12 +414,12 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
         Members of the stack, or the only one: ``weight``, ``kernel`` with its values, ``mu``,
         ``landmarks``; or ``weight`` and ``estimator``.
     preprocessor_ : transformer or None
-        Fitted to the rows: its ``kinds_`` and ``remarks_`` tell how the columns were understood.
+        The fitted preparation: its ``kinds_`` and ``remarks_`` say how the columns were read.
     machine_ : CandidatesClassifier
         The model of the prepared columns.
     loo_, held_out_ : HeldOut
         Exact leave-one-out outputs, and those without each unit of `cv`, or the folds that compared
-        the candidates. Hyper-parameters were chosen on them, so errors counted on them are
+        the candidates. Hyper-parameters were tuned on them, so errors counted on them are
         optimistic: use `evaluate`.
     candidates_, cv_results_, best_index_, candidate_weights_, threshold_, calibrator_, units_
         As for `looms.estimators.CandidatesClassifier`.
@@ -414,25 +428,28 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
 
     See Also
     --------
-    KernelClassifier : One kernel machine, on numbers.
+    KernelClassifier : One kernel model, on numbers.
 
     Examples
     --------
+    >>> import numpy as np
     >>> import pandas as pd
     >>> from looms import TabularClassifier
+    >>> rng = np.random.default_rng(0)
     >>> table = pd.DataFrame(
-    ...     {
-    ...         "size": [1.0, 2.0, None, 4.0, 5.0, 6.0] * 5,
-    ...         "color": ["red", "blue", "red", "red", "blue", "blue"] * 5,
-    ...     }
+    ...     {"size": rng.normal(size=80), "color": rng.choice(["red", "blue"], 80)}
     ... )
-    >>> large = ["no", "no", "no", "yes", "yes", "yes"] * 5
-    >>> model = TabularClassifier(["linear", "rbf"]).fit(table, large)
-    >>> model.predict(pd.DataFrame({"color": ["red", "green"], "size": [1.5, 5.5]})).tolist()
-    ['no', 'yes']
+    >>> signal = table["size"] + (table["color"] == "red") + 0.5 * rng.normal(size=80)
+    >>> table.loc[::10, "size"] = None                                          # gaps
+    >>> model = TabularClassifier(["linear", "rbf"]).fit(table, np.where(signal > 0, "yes", "no"))
+    >>> model.predict(pd.DataFrame({"color": ["red", "green"], "size": [1.5, -2.0]})).tolist()
+    ['yes', 'no']
+    >>> model.evaluate()["error"] < 0.25
+    True
     """
 
     machine_: CandidatesClassifier
+    _of_columns = CandidatesClassifier
 
     def __init__(
         self,
@@ -616,8 +633,8 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
             As of `KernelClassifier.predict_set`.
         """
         check_is_fitted(self)
-        nested = None if self._is_plain else self._evaluation("predict_set")._nested
-        if nested is None or not nested.whole:
+        nested = self._anew("predict_set")
+        if not nested:
             return self.machine_.predict_set(self._prepared(X), coverage, class_conditional)
         self.machine_._check_coverage(coverage, class_conditional)
         F = np.stack([one._outputs_on(X) for one in nested.machines], axis=1)
@@ -692,18 +709,14 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
             for one, out in zip(models, outer.tested_by, strict=True)
         ]
 
-    def _machine(self) -> CandidatesClassifier:
-        names = CandidatesClassifier._get_param_names()
-        return CandidatesClassifier(**{name: getattr(self, name) for name in names})
-
 
 class TabularRegressor(ScoredRegressor, Tabular):
     """Regressor of tables with exact held-out predictions: kernels, stacked or compared.
 
     It takes data frames with numbers, text, categories, booleans, dates and gaps, tunes each
     candidate by the exact held-out predictions of its training rows, and stacks them. `evaluate`
-    tells how good it is: it repeats everything, the preparation of the columns and the choice of a
-    transform too, without the rows that are scored.
+    gives nested scores: the whole fit, with the preparation of the columns and the selection of a
+    transform, is repeated without the rows that are scored.
 
     Parameters
     ----------
@@ -715,12 +728,12 @@ class TabularRegressor(ScoredRegressor, Tabular):
         As for `TabularClassifier`, by squared errors.
     target : str or list of str, default="auto"
         Transform of the target that is fitted, for numbers that are skewed or counts: "none",
-        "sqrt", "log" (positive targets), "log1p" (log(1 + y)). Of several, the one whose held-out
-        predictions with the first kernel have the smallest squared error on the scale of the
-        target. "auto" compares those that the range of the targets admits: none; for positive
-        targets also sqrt and log, for other nonnegative ones sqrt and log1p. Means are predicted,
-        by Duan's smearing estimate [D83] with held-out residuals; by all but "none" they are never
-        negative.
+        "sqrt", "log" (positive targets), "log1p" (log(1 + y)). A list selects the transform
+        whose held-out predictions with the first kernel of the candidates ("rbf" for "auto") have
+        the smallest squared error on the scale of the target. "auto" compares those that the range
+        of the targets admits: none; for positive targets also sqrt and log, for other nonnegative
+        ones sqrt and log1p. Predictions are means, by Duan's smearing estimate [D83] with held-out
+        residuals; with all transforms but "none" they are never negative.
     cv, preprocess, n_jobs, verbose, random_state
         As for `TabularClassifier`.
 
@@ -751,7 +764,7 @@ feature_names_in_
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(size=(100, 1))
     >>> y = np.exp(3 * X[:, 0] + 0.4 * rng.normal(size=100))
-    >>> model = TabularRegressor(["rbf"]).fit(X, y)
+    >>> model = TabularRegressor(["linear"]).fit(X, y)
     >>> model.transform_
     'log'
     >>> bool((model.predict(X) > 0).all())
@@ -759,6 +772,7 @@ feature_names_in_
     """
 
     machine_: CandidatesRegressor
+    _of_columns = CandidatesRegressor
     transform_: str
     transforms_: dict[str, float]
     loo_: HeldOut
@@ -792,7 +806,7 @@ feature_names_in_
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Prepare the columns, choose a transform of the target, tune and combine the candidates.
+        """Prepare the columns, select a transform of the target, tune and combine the candidates.
 
         Parameters
         ----------
@@ -824,7 +838,9 @@ feature_names_in_
         weight = checked_sample_weight(sample_weight, len(targets))
         names, errors = self._admitted(targets, weight), dict[str, float]()
         if len(names) > 1:
-            one = clone(machine).set_params(candidates=machine._of_kernels[:1] or ["rbf"])
+            first = [] if machine._is_auto else machine._of_kernels[:1]
+            one = clone(machine).set_params(candidates=first or ["rbf"])
+            vars(one).pop("_skl_callbacks", None)  # which are told of the candidates
             with kept_warnings():
                 errors = {name: self._error(name, one, matrix, targets, options) for name in names}
         name = min(errors, key=errors.__getitem__) if errors else names[0]
@@ -893,9 +909,9 @@ feature_names_in_
         return self._of(self.machine_.with_rows(X, z, sample_weight, certify))
 
     def predict_interval(self, X: Any, coverage: float = 0.9, method: str = "plus") -> Array:
-        """Prediction interval for each row, from models that leave out training rows.
+        """Prediction interval for each row, from models that were trained without some rows.
 
-        The models are those of `evaluate`, which has to be called first. The ends are those of
+        The models are those of `evaluate`; call it first. The ends are those of
         intervals on the transformed scale, transformed back.
 
         Parameters
@@ -923,14 +939,14 @@ feature_names_in_
 
         Notes
         -----
-        The promise of `KernelRegressor.predict_interval` holds here too, since an increasing
+        The guarantee of `KernelRegressor.predict_interval` holds here too, since an increasing
         transform moves no target into or out of an interval. After nested scores, residuals of
         different transforms are each compared under their own model, as in [RSC20].
         """
         check_is_fitted(self)
         check_known(method, "method", METHODS)
-        nested = None if self._is_plain else self._evaluation("predict_interval")._nested
-        if nested is None or not nested.whole or method != "plus":
+        nested = self._anew("predict_interval")
+        if not nested or method != "plus":
             ends = self.machine_.predict_interval(self._prepared(X), coverage, method)
             return np.asarray(self._transform.inverse(ends))
         required_rank(coverage, len(nested.rows))  # an error before any work
@@ -947,7 +963,11 @@ feature_names_in_
             if in_folds is not None:  # of candidates: predictions in units of the target
                 held_out = HeldOut(*(each[in_folds.rows] for each in y))
                 in_folds = replace(in_folds, held_out=held_out)
-            self._own_scores = self._scored(in_folds)
+            scores = self._scored(in_folds)
+            if in_folds is not None and self.transforms_:
+                kind = f"{scores.kind}; the transform was chosen on all rows: optimistic"
+                scores = replace(scores, kind=kind, optimistic=True)
+            self._own_scores = scores
         return self._own_scores
 
     def _labels_of_rows(self) -> AnyArray:
@@ -958,6 +978,10 @@ feature_names_in_
 
     def _keep_distances(self, X: Any, y: AnyArray) -> None:
         self._distances = np.abs(self._transform.forward(y) - self._outputs_on(X))
+
+    @property
+    def _was_tuned(self) -> bool:
+        return self.machine_._was_tuned or bool(self.transforms_)
 
     @property
     def _is_plain(self) -> bool:
@@ -971,10 +995,6 @@ feature_names_in_
     @property
     def _transform(self) -> TargetTransform:
         return TARGET_TRANSFORMS[self.transform_]
-
-    def _machine(self) -> CandidatesRegressor:
-        names = CandidatesRegressor._get_param_names()
-        return CandidatesRegressor(**{name: getattr(self, name) for name in names})
 
     def _admitted(self, y: Array, weight: Array) -> list[str]:
         """Transforms to compare; ValueError for one that does not admit all targets."""

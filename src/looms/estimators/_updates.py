@@ -1,4 +1,4 @@
-"""Machines with rows removed or added, from the inverse of their system.
+"""Models with rows removed or added, from the inverse of their system.
 
 The hyper-parameters stay, and so does the ridge λ_i = n mu / ζ_i of every remaining row. Weights
 have mean one over the rows of a machine, so that mu' = mu Σζ / Σζ', with sums over the rows before
@@ -37,7 +37,7 @@ _WRONG = 1e-6
 
 
 class UpdatableMachine(LeastSquaresMachine):
-    """Base class of the least-squares machines whose rows can be removed and added."""
+    """Base class of the least-squares models whose rows can be removed and added."""
 
     @abstractmethod
     def _given_as(self, fitted: dict[str, Any], factors: Array) -> UpdatableMachine:
@@ -52,11 +52,11 @@ class UpdatableMachine(LeastSquaresMachine):
         """Targets of new rows, coded as those of the fit."""
 
     def without(self, rows: Any, certify: bool = True) -> Any:
-        """The machine without some rows, with the same hyper-parameters.
+        """The model without some rows, with the same hyper-parameters.
 
-        It equals a fit to the other rows with the parameters of the returned machine, including
-        leave-one-out outputs, threshold and probabilities. Of a stack, ``members_`` has the values
-        of all machines, and the parameters are those of the largest.
+        It equals a fit to the other rows with the parameters of the returned model, including
+        leave-one-out outputs, threshold and probabilities. For a stack, ``members_`` has the values
+        of all members, and the parameters are those of the member with the largest weight.
 
         Parameters
         ----------
@@ -67,13 +67,13 @@ class UpdatableMachine(LeastSquaresMachine):
 
         Returns
         -------
-        machine : machine of the same class
-            A new machine; this one does not change. Its ``mu`` keeps the ridge of the other rows,
+        machine : model of the same class
+            A new model; this one does not change. Its ``mu`` keeps the ridge of the other rows,
             ``n_samples * mu / weight``, as it was, and "balanced" class weights keep their
             values. ``certificate_`` has the largest difference from the refit. With groups
             the rest of a group is held out together; folds of `cv` are dropped, and each row is
-            held out by itself. After a search its hyper-parameters were chosen on these rows too,
-            so it has only ``evaluate(nested=False)``, which is optimistic.
+            held out by itself. After a search the hyper-parameters were tuned on the removed rows
+            too, so only ``evaluate(nested=False)`` is available, which is optimistic.
 
         Raises
         ------
@@ -86,10 +86,10 @@ class UpdatableMachine(LeastSquaresMachine):
         Notes
         -----
         k rows cost k n² flops, after n³ for the inverse at the first call, which
-        `left_out` keeps; the new machine has its own, of n² numbers. The refit
+        `left_out` keeps; the new model has its own, of n² numbers. The refit
         costs 2n³/3 more. On m landmarks, which stay, a pass over the rows costs n m² flops, and the
-        members of a stack cost as much each; their weights stay. The new machine does not contain
-        the removed rows, but it keeps what they helped to choose, such as ``kernel_``.
+        members of a stack cost as much each; their weights stay. The new model does not contain
+        the removed rows, but it keeps what was tuned on them, such as ``kernel_``.
 
         Examples
         --------
@@ -125,14 +125,14 @@ class UpdatableMachine(LeastSquaresMachine):
         )
 
     def with_rows(self, X: Any, y: Any, sample_weight: Any = None, certify: bool = True) -> Any:
-        """The machine with rows added after its own, with the same hyper-parameters.
+        """The model with rows added after its own, with the same hyper-parameters.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_rows, n_features)
             Samples to add.
         y : array-like of shape (n_rows,) or (n_rows, n_targets)
-            Targets, or classes that the machine knows.
+            Targets, or classes that the model knows.
         sample_weight : array-like of shape (n_rows,), default=None
             Weights, in the same units as in the fit; default ones.
         certify : bool, default=True
@@ -140,13 +140,13 @@ class UpdatableMachine(LeastSquaresMachine):
 
         Returns
         -------
-        machine : machine of the same class
+        machine : model of the same class
             As for `without`.
 
         Raises
         ------
         ValueError
-            If there is a class that the machine does not know; if its kernel is precomputed, since
+            If there is a class that the model does not know; if its kernel is precomputed, since
             only a fit can check that the larger kernel matrix is positive semi-definite; or if it
             holds out groups, since it does not keep their labels.
         RuntimeError
@@ -171,12 +171,12 @@ class UpdatableMachine(LeastSquaresMachine):
         if self._pairwise:
             raise ValueError(
                 "with_rows needs samples with features, but this kernel is precomputed: fit a "
-                f"machine to the larger kernel matrix, with mu = {self.mu_:.6g} times the sum of "
+                f"model to the larger kernel matrix, with mu = {self.mu_:.6g} times the sum of "
                 "the weights before over that after, which keeps the ridge."
             )
         if self.units_.grouped:
             raise ValueError(
-                "with_rows does not know the groups of new rows, but this machine holds out groups "
+                "with_rows does not know the groups of new rows, but this model holds out groups "
                 "of rows: fit it anew to all rows with their groups."
             )
         X, y, sample_weight = in_blocks(X, y, sample_weight)
@@ -216,12 +216,12 @@ class UpdatableMachine(LeastSquaresMachine):
         features: AnyArray,
         certify: bool,
     ) -> UpdatableMachine:
-        """Machine of the rows ``X``, with weights ``zeta``: those of the fit, less those at `out`,
+        """Model of the rows ``X``, with weights ``zeta``: those of the fit, less those at `out`,
         and new ones.
         """
         if not self._kernel_members:
             raise ValueError(
-                "This machine has no kernel, whose system rows could leave or join: fit it anew."
+                "This model has no kernel, whose system rows could leave or join: fit it anew."
             )
         train, factors = np.flatnonzero(weight), self._weight_factors()
         rows = training_rows(X, train, self._pairwise), y[train]
@@ -279,7 +279,7 @@ class UpdatableMachine(LeastSquaresMachine):
                 missing = self.classes_[counts == 0].tolist()
                 raise ValueError(
                     f"rows leaves no sample of non-zero weight in class {missing}: keep some, or "
-                    "fit a machine to the other classes."
+                    "fit a model to the other classes."
                 )
 
 
@@ -289,7 +289,7 @@ def checked_rows(rows: Any, n: int) -> AnyArray:
     if rows.dtype == bool:
         if rows.shape != (n,):
             raise ValueError(
-                f"rows is a mask of shape {rows.shape}, but the machine has {n} rows: give one "
+                f"rows is a mask of shape {rows.shape}, but the model has {n} rows: give one "
                 "value for each."
             )
         return np.flatnonzero(rows)
@@ -315,6 +315,6 @@ def _check(certificate: Certificate, mu: float) -> None:
             "Held-out outputs differ from those of a refit by "
             f"{certificate.relative:.2g} standard "
             f"deviations of the targets, above the limit of {_WRONG:g}: at mu = {mu:.3g} the "
-            "inverse has lost too many digits. Fit the machine anew to these rows, or use a "
+            "inverse has lost too many digits. Fit the model anew to these rows, or use a "
             "larger mu."
         )

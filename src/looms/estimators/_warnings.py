@@ -18,6 +18,8 @@ from joblib import effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 
 from looms._classes import class_indices
+from looms._memory import bytes_needed, gigabytes
+from looms._speed import operations_per_second
 from looms._typing import AnyArray, Array, Matrix
 from looms.copies import n_unexpected_copies
 from looms.held_out import HeldOut
@@ -30,6 +32,8 @@ from looms.threshold import Precision
 
 #: Ratio of standard deviations, and of ranges, of two columns, above which one hardly counts.
 _SCALES = 100.0
+#: Operations that take less than a minute anywhere.
+_LEAST_OPERATIONS = 1e11
 _MOST_SECONDS = 60.0  # of an evaluation without a warning
 _ROUNDING = 1e-10  # of targets; a criterion below its square has nothing left to fall
 _PACKAGES = tuple(
@@ -38,7 +42,7 @@ _PACKAGES = tuple(
 
 
 class BoundWarning(UserWarning):
-    """A hyper-parameter of the chosen candidate ended at the edge of the range searched.
+    """A hyper-parameter of the selected candidate ended at the edge of the range searched.
 
     Set wider bounds in a kernel object, such as ``RBF(gamma_bounds=(1e-6, 1e6))``.
 
@@ -58,28 +62,31 @@ class BoundWarning(UserWarning):
 
 
 class CopiesWarning(UserWarning):
-    """Many rows are copies of others, so leaving one out leaves its copies in.
+    """Many rows are duplicates of others, so held-out scores are optimistic.
 
-    ``groups=looms.copies.copy_groups(X)`` holds out equal rows together.
+    The duplicates of a held-out row stay in the training set. Drop them, or hold equal rows out
+    together with ``groups=looms.copies.copy_groups(X)``.
 
     Examples
     --------
     >>> import warnings
     >>> from sklearn.datasets import make_classification
     >>> from looms import CopiesWarning, KernelClassifier
+    >>> from looms.copies import copy_groups
     >>> X, y = make_classification(120, random_state=0)
     >>> X[60:], y[60:] = X[:60], y[:60]  # every row entered twice
     >>> with warnings.catch_warnings(action="error", category=CopiesWarning):
     ...     KernelClassifier().fit(X, y)
     Traceback (most recent call last):
-    looms.estimators._warnings.CopiesWarning: 60 of 120 rows are copies of other rows...
+    looms.estimators._warnings.CopiesWarning: 60 of 120 rows are duplicates of other...
+    >>> from looms.copies import copy_groups
     >>> with warnings.catch_warnings(action="error", category=CopiesWarning):
-    ...     model = KernelClassifier().fit(X, y)
+    ...     model = KernelClassifier().fit(X, y, groups=copy_groups(X))
     """
 
 
 class OneClassWarning(UserWarning):
-    """A machine that chose its hyper-parameters predicts one class for all of its samples.
+    """A tuned model predicts the same class for every held-out row.
 
     Examples
     --------
@@ -91,14 +98,14 @@ class OneClassWarning(UserWarning):
     >>> with warnings.catch_warnings(action="error", category=OneClassWarning):
     ...     KernelClassifier().fit(X, y)
     Traceback (most recent call last):
-    looms.estimators._warnings.OneClassWarning: Every training sample, left out, is taken for ...
+    looms.estimators._warnings.OneClassWarning: The model predicts class False for every...
     """
 
 
 class ScalesWarning(UserWarning):
-    """Columns differ so much in scale that distances between rows are those of a few of them.
+    """Columns differ so much in scale that a few of them determine the distances between rows.
 
-    Standard deviations and ranges differ a hundredfold. ``StandardScaler`` before the machine
+    Standard deviations and ranges differ a hundredfold. ``StandardScaler`` before the model
     makes them equal; kernels that weight or rank the columns do not need it.
 
     Examples
@@ -191,7 +198,7 @@ def warn_of_lone_samples(classes: Sequence[Any]) -> None:
     for label in classes:
         warn(
             f"Class {label!r} has only one sample: without it there is nothing to learn the class "
-            "from, so it counts as an error whatever the machine. Add samples of the class, "
+            "from, so it counts as an error for every model. Add samples of the class, "
             "or leave it out.",
             UserWarning,
         )
@@ -202,8 +209,8 @@ def warn_of_failures(failures: Sequence[str | None]) -> None:
     failed = [failure for failure in failures if failure is not None]
     if failed:
         warn(
-            f"{len(failed)} of {len(failures)} settings have no score and were passed "
-            f"over; the first failed with: {failed[0]}",
+            f"{len(failed)} of {len(failures)} settings have no score and were "
+            f"skipped; the first failed with: {failed[0]}",
             ConvergenceWarning,
         )
 
@@ -213,9 +220,9 @@ def warn_of_copies(X: Matrix, groups: AnyArray, remedy: str) -> None:
     n_copies = n_unexpected_copies(X, groups)
     if n_copies:
         warn(
-            f"{n_copies} of {len(groups)} rows are copies of other rows, equal in every feature. "
-            "Leaving a row out leaves its copies in: leave-one-out flatters, and hyper-parameters "
-            f"chosen by it drift to a nearest neighbor. {remedy}",
+            f"{n_copies} of {len(groups)} rows are duplicates of other rows, equal in every "
+            "feature. A held-out row still has its duplicates in the training set, so held-out "
+            f"scores are optimistic and tuning overfits. {remedy}",
             CopiesWarning,
         )
 
@@ -242,7 +249,7 @@ def remark_on_scales(X: Any, kernels: Sequence[Kernel], names: Sequence[str] | N
     return (
         f"Column {wide} has a standard deviation of {spread[most]:.3g}, and column {narrow} of "
         f"{spread[least]:.3g}: distances between rows hardly count the latter. Put StandardScaler "
-        "before the machine, or use a kernel that weights the columns, such as 'ard' or "
+        "before the model, or use a kernel that weights the columns, such as 'ard' or "
         "'weighted_rbf'."
     )
 
@@ -257,8 +264,8 @@ def warn_of_scales(X: Any, kernels: Sequence[Kernel], names: AnyArray | None) ->
 def warn_of_no_stack(reason: str) -> None:
     """UserWarning that the best candidate is taken instead of a stack."""
     warn(
-        f"The candidates are not stacked, since they cannot be tuned without each of some folds: "
-        f"{reason}. The best is taken, by the held-out outputs that it was tuned by.",
+        f"The candidates are not stacked, since stacking needs folds to tune them without: "
+        f"{reason}. The best candidate on the held-out outputs of its tuning is used instead.",
         UserWarning,
     )
 
@@ -269,15 +276,37 @@ def warn_of_time(seconds: float, n_jobs: int | None = None) -> None:
     if seconds > _MOST_SECONDS:
         minutes = f"{seconds / 60:.0f} minutes" if seconds >= 90 else f"{seconds:.0f} seconds"
         warn(
-            f"To repeat the whole choice without the rows that are scored will take about {minutes}"
-            ". evaluate(nested=False) repeats nothing, and joblib.parallel_config(n_jobs=...) runs "
-            "several at a time.",
+            f"Nested evaluation repeats tuning in every fold, which will take about {minutes}. "
+            "evaluate(nested=False) repeats nothing, and joblib.parallel_config(n_jobs=...) runs "
+            "several fits at a time.",
+            UserWarning,
+        )
+
+
+def warn_of_long_fit(operations: float, n_rows: int, n_arrays: float) -> None:
+    """UserWarning of a fit that will take longer than a minute, with its time and memory.
+
+    Parameters
+    ----------
+    operations : of the fit, very roughly.
+    n_rows : rows that take part.
+    n_arrays : arrays of the size of the kernel matrix in memory at once.
+    """
+    if operations < _LEAST_OPERATIONS:
+        return
+    seconds = operations / operations_per_second()
+    if seconds > _MOST_SECONDS:
+        memory = f" and {gigabytes(bytes_needed(n_rows, n_arrays))}" if n_arrays else ""
+        warn(
+            f"A fit to {n_rows:,} rows will take some {seconds / 60:.0f} minutes{memory}. Fewer "
+            "candidates, fewer landmarks (n_landmarks=...) or a sample of the rows take less; "
+            "verbose=1 shows the progress.",
             UserWarning,
         )
 
 
 def settings_for_rare_classes(machine: Any, n_classes: int) -> list[str]:
-    """Settings that allow for classes of unequal size; none if the machine has one of them."""
+    """Settings that allow for classes of unequal size; none if the model has one of them."""
     adjusted = machine.class_weight is not None or machine.threshold != 0.5
     if adjusted:
         return []
@@ -285,14 +314,14 @@ def settings_for_rare_classes(machine: Any, n_classes: int) -> list[str]:
 
 
 def warn_of_one_class(machine: Any, classes: Any, loo: HeldOut, threshold: float | Array) -> None:
-    """OneClassWarning if one class is predicted for all samples when they are left out."""
+    """OneClassWarning if one class is predicted for all samples when they are held out."""
     taken = np.unique(class_indices(loo.outputs, threshold)[loo.sample_weight > 0])
     if len(taken) == 1:
         settings = settings_for_rare_classes(machine, len(classes))
         remedy = f"{', '.join(settings)} or another kernel" if settings else "another kernel"
         warn(
-            f"Every training sample, left out, is taken for class {classes[taken].tolist()[0]!r}: "
-            f"the machine predicts no other class. Try {remedy}.",
+            f"The model predicts class {classes[taken].tolist()[0]!r} for every held-out row. "
+            f"Try {remedy}.",
             OneClassWarning,
         )
 

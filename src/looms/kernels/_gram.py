@@ -108,7 +108,7 @@ def contract_lower(G: Array, kernel: Kernel, blocks: GramBlocks) -> Array:
 
 
 def finite_values(kernel: Kernel, pairs: Pairs) -> Array:
-    """Kernel values of rows that the machine may not have seen; ValueError if some overflow."""
+    """Kernel values of rows that the model may not have seen; ValueError if some overflow."""
     with np.errstate(over="ignore", invalid="ignore"):
         K = kernel.values(pairs)
     _check_in_range(K, kernel)

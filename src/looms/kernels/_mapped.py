@@ -260,13 +260,13 @@ def _moments(values: Array, mass: Array) -> tuple[float, float]:
 class Weighted(Mapped):
     """Kernel of weighted features, k(√w ∘ x, √w ∘ x').
 
-    If the weights are None, machines with ``search="gradient"`` learn them, for kernels of
-    distances: they tune ``kernel`` by itself, take the gradients of that machine f,
+    If the weights are None, a gradient search learns them, for kernels of distances: it tunes
+    ``kernel`` by itself, takes the gradients of that model f,
 
         w_k = c (Σ_i ζ_i (∂f(x_i)/∂x_k)²)^½, with c such that their mean is one,
 
-    and tune ``kernel`` again on the weighted features. Only few numbers are searched, so the
-    criterion is overfitted less than with a scale for each feature.
+    and tunes ``kernel`` again on the weighted features. The search has only few numbers, so it
+    overfits the criterion less than a scale for each feature.
 
     Source: [RBPB24], whose matrix is the average outer product of the gradients; this is the
     square root of its diagonal, in one round.
@@ -300,9 +300,9 @@ class Weighted(Mapped):
     def started(self, samples: Samples) -> Self:
         if self.weights is None:
             raise ValueError(
-                "Weighted: weights are None. KernelClassifier and KernelRegressor with "
-                "search='gradient' learn them, unless this kernel is part of another; elsewhere "
-                "pass a number for each feature."
+                "Weighted: weights are None. KernelClassifier and KernelRegressor learn them by "
+                "gradient search, unless this kernel is part of another; elsewhere pass a number "
+                "for each feature."
             )
         n_features = samples.X.shape[1]
         try:
@@ -318,7 +318,7 @@ class Weighted(Mapped):
         return super(Weighted, self._with_arguments(weights=weights)).started(samples)
 
     def learned(self, tuned: Kernel, samples: Samples, alpha: Array) -> Self:
-        """This kernel with weights from the gradients of the machine f(x) = Σ_j α_j k(x_j, x).
+        """This kernel with weights from the gradients of the model f(x) = Σ_j α_j k(x_j, x).
 
         ∂f(x)/∂x = 2 gamma Σ_j α_j d(s_j) (x_j − x) with the decay d of the profile and the scaled
         squared distances s. Gradients of several outputs are pooled. If all gradients vanish,
@@ -327,7 +327,7 @@ class Weighted(Mapped):
         Parameters
         ----------
         tuned : k, which is ``kernel`` with other values.
-        samples : (n, n_features) samples of the machine, with weights ζ.
+        samples : (n, n_features) samples of the model, with weights ζ.
         alpha : (n,) or (n, t) dual coefficients.
 
         Raises

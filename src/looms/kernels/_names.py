@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from difflib import get_close_matches
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -121,6 +122,13 @@ _NAME = re.compile(
 )
 
 
+#: What other libraries call some of them.
+_ALIKE = {
+    **dict.fromkeys(("gauss", "gaussian", "squared_exponential"), "rbf"),
+    **{"poly": "polynomial3", "polynomial": "polynomial3", "matern": "matern32"},
+}
+
+
 def is_kernel_name(name: str) -> bool:
     """True for the names that `as_kernel` understands."""
     match = _NAME.fullmatch(name)
@@ -159,11 +167,14 @@ def as_kernel(kernel: KernelLike) -> Kernel:
             return Precomputed()
         if kernel == "auto":
             raise ValueError(
-                "'auto' works only with KernelClassifier and KernelRegressor, and not in a list."
+                "'auto' is not a kernel: use TabularClassifier or TabularRegressor with "
+                "candidates='auto', not in a list."
             )
         if not is_kernel_name(kernel):
+            near = _ALIKE.get(kernel) or next(iter(get_close_matches(kernel, KERNEL_NAMES, 1)), "")
             raise ValueError(
-                f"Unknown kernel {kernel!r}; known are {', '.join(_NAMED)}, precomputed, "
+                f"Unknown kernel {kernel!r}{near and f' (did you mean {near!r}?)'}; known are "
+                f"{', '.join(_NAMED)}, precomputed, "
                 "one of these after normalized_ or ranked_, "
                 f"{', '.join(LEARNED_NAMES)}, and polynomial4 "
                 "and so on, named by degree."

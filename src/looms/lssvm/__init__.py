@@ -1,4 +1,4 @@
-"""Least-squares SVM and its machines without any rows, by several routes.
+"""Least-squares SVM and its models without any rows, by several routes.
 
 `solve` takes a kernel matrix, by a Cholesky factorization; `decompose` one kernel matrix and many
 μ, by an eigendecomposition; ``landmarks.Streamed`` few landmarks, with rows in blocks;

@@ -47,7 +47,7 @@ def tie_of(
     """Difference up to which held-out outputs for labels ±1 are equal up to rounding.
 
     A Cholesky factorization is that of M + ΔM with |ΔM_jk| of the order of ε √(M_jj M_kk), and an
-    output moves by w ΔM α, where its machine has weights w for the targets and coefficients α.
+    output moves by w ΔM α, where its model has weights w for the targets and coefficients α.
     As w is of the order of one, 2 ε (n + 2 m Σ_k √M_kk |α_k|) is an estimate for two outputs, with
     m² the mean of the diagonal. It never exceeds √ε, half of the digits, and is zero for numbers.
 
@@ -55,7 +55,7 @@ def tie_of(
     ----------
     y : (n,) or (n, t) targets.
     diagonal : (n,) of the kernel matrix plus ridge M.
-    alpha : (n, t) coefficients of the machine.
+    alpha : (n, t) coefficients of the model.
     eps : spacing of numbers at one.
 
     Examples

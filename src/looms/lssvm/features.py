@@ -49,7 +49,7 @@ class FeatureSpectrum:
     scores : (n, p) S, the features minus their mean, times U.
     mean : (p,) weighted mean of the features; zero without an intercept.
     sample_weight : (n,) ζ, with mean one.
-    fit_intercept : whether the machine has an intercept.
+    fit_intercept : whether the model has an intercept.
     """
 
     eigenvalues: Array
@@ -60,14 +60,14 @@ class FeatureSpectrum:
     fit_intercept: bool
 
     def solve(self, y: Array, mu: float) -> Features:
-        """Machine at one μ; arguments as for `Thin`.
+        """Model at one μ; arguments as for `Thin`.
 
         Raises
         ------
         RangeError
             If Λ + n μ is out of the range in which it can be squared.
         LeverageError
-            If the machine without some row is singular in double precision.
+            If the model without some row is singular in double precision.
 
         Notes
         -----
@@ -77,7 +77,7 @@ class FeatureSpectrum:
 
 
 class Features(Thin):
-    """P of a linear machine of few features.
+    """P of a linear model of few features.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def decompose_features(X: Matrix, zeta: Array, *, fit_intercept: bool = True) ->
     ----------
     X : (n, p) float64 array or CSR matrix.
     zeta : (n,) positive weights, with mean one.
-    fit_intercept : whether the machine has an intercept.
+    fit_intercept : whether the model has an intercept.
 
     Notes
     -----

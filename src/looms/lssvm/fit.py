@@ -44,13 +44,13 @@ _NUMBERS = 1 << 20  # in an array of a block
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A fitted machine with its held-out outputs.
+    """A fitted model with its held-out outputs.
 
     Attributes
     ----------
-    member : the machine.
+    member : the model.
     loo : targets, leave-one-out outputs of the rows, and their weights ζ.
-    held_out : (n_repetitions, n) or (n_repetitions, n, t) outputs of machines trained without
+    held_out : (n_repetitions, n) or (n_repetitions, n, t) outputs of models trained without
         the fold of the row; NaN if the row is in no fold.
     tie : difference up to which outputs for labels are equal up to rounding.
     units : the units that ``held_out`` is without; of refits in folds, these.
@@ -111,7 +111,7 @@ class Fit:
 
 
 class Member(ABC):
-    """One of the machines whose weighted outputs are summed.
+    """One of the models whose weighted outputs are summed.
 
     Attributes
     ----------
@@ -127,7 +127,7 @@ class Member(ABC):
 
     @abstractmethod
     def left_out(self, X: Matrix, y: Array, zeta: Array, fit_intercept: bool) -> LeftOut:
-        """Its machines without any of the rows ``X``, solved anew with the same values.
+        """Its models without any of the rows ``X``, solved anew with the same values.
 
         ``y``, (n,) or (n, t), are targets; ``zeta``, (n,), are weights of mean one.
         """
@@ -139,7 +139,7 @@ class Member(ABC):
     def changed(
         self, known: Any, out: AnyArray, X: Matrix, y: Array, zeta: Array, fit_intercept: bool
     ) -> LeftOut:
-        """Its machines after the rows ``out`` have left and others have joined at the end.
+        """Its models after the rows ``out`` have left and others have joined at the end.
 
         Parameters
         ----------
@@ -160,12 +160,12 @@ class Member(ABC):
         """f(x) of some rows of its refits, by its coefficients of the rows ``train``."""
 
     def among(self, rest: AnyArray, n: int) -> Member:
-        """The machine of the rows ``rest`` as one of n samples."""
+        """The model of the rows ``rest`` as one of n samples."""
         return self
 
     @abstractmethod
     def weighing(self, weight: float) -> Member:
-        """The same machine with another weight."""
+        """The same model with another weight."""
 
     #: True if its machines without any rows are in closed form.
     closed: ClassVar[bool] = True
@@ -178,7 +178,7 @@ class Member(ABC):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class KernelMember(Member):
-    """A least-squares machine, f(x) = Σ_i α_i k(x_i, x) + b over the training samples.
+    """A least-squares model, f(x) = Σ_i α_i k(x_i, x) + b over the training samples.
 
     Attributes
     ----------
@@ -186,7 +186,7 @@ class KernelMember(Member):
     kernel, mu : kernel with its values, and regularization.
     dual_coef : (n,) or (n, t) coefficients of the training samples; empty before a fit.
     intercept : float or (t,)
-    coef : (n_features,) or (n_features, t) feature weights of a linear machine that was solved for
+    coef : (n_features,) or (n_features, t) feature weights of a linear model that was solved for
         them, otherwise None.
     """
 
@@ -274,7 +274,7 @@ class KernelMember(Member):
         return f
 
     def among(self, rest: AnyArray, n: int) -> KernelMember:
-        """The machine of the rows ``rest`` of n samples, with coefficients of all n."""
+        """The model of the rows ``rest`` of n samples, with coefficients of all n."""
         if len(rest) == n:
             return self
         dual_coef = np.zeros((n, *self.dual_coef.shape[1:]))
@@ -287,7 +287,7 @@ class KernelMember(Member):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LandmarkMember(KernelMember):
-    """A least-squares machine on landmarks, f(x) = Σ_j c_j k(z_j, x) + b.
+    """A least-squares model on landmarks, f(x) = Σ_j c_j k(z_j, x) + b.
 
     Attributes
     ----------

@@ -37,7 +37,7 @@ class _Alike(NamedTuple):
 
 
 class InnerUnits:
-    """Every inner unit held out by machines that are without other rows.
+    """Every inner unit held out by models that are without other rows.
 
     Parameters
     ----------
@@ -76,25 +76,25 @@ class InnerUnits:
         self._alpha = np.where(none, 0.0, alpha.T[:, self._row])
 
     def residuals(self, rows: AnyArray) -> Array:
-        """Held-out residuals of all rows by machines that are without some.
+        """Held-out residuals of all rows by models that are without some.
 
         Parameters
         ----------
-        rows : (k, r) rows that each machine is without; never all.
+        rows : (k, r) rows that each model is without; never all.
 
         Returns
         -------
-        residuals : (k, n, t); a row that the machine has seen gets the residual of the machine
-            that is without its inner unit as well; other rows get that of the machine itself.
+        residuals : (k, n, t); a row that the model has seen gets the residual of the model
+            that is without its inner unit as well; other rows get that of the model itself.
 
         Raises
         ------
         LeverageError
-            If the machine without some of these rows is singular in double precision.
+            If the model without some of these rows is singular in double precision.
 
         Notes
         -----
-        For inner units of s rows, a machine takes about n (2 r² + r s + s²) flops. Units are
+        For inner units of s rows, a model takes about n (2 r² + r s + s²) flops. Units are
         padded to powers of two at most: 4n² numbers.
         """
         widest = max(rows.shape[1], *(alike.size for alike in self._alike))

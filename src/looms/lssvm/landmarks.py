@@ -145,7 +145,7 @@ class Placed:
 
 @dataclass(frozen=True, eq=False)
 class _OfUnits:
-    """Machines without each unit: (1 − M_G)⁻¹ and z_G = T_Gᵀ ζ e_G of large ones, and all e."""
+    """Models without each unit: (1 − M_G)⁻¹ and z_G = T_Gᵀ ζ e_G of large ones, and all e."""
 
     placed: Placed
     inverse: Inverse
@@ -154,10 +154,10 @@ class _OfUnits:
 
 
 class Streamed(Projection):
-    """P of a machine on landmarks, with no more than (m + 1)² and (n, t) numbers in memory.
+    """P of a model on landmarks, with no more than (m + 1)² and (n, t) numbers in memory.
 
     It minimizes ½ n μ cᵀ (K_ZZ + δ) c + ½ Σ_i ζ_i (y_i − k(x_i, Z) c − b)²; landmarks and n μ stay
-    the same while rows are left out.
+    the same while rows are held out.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Machines without each unit of rows: all that criteria, choices, scores and intervals see.
+"""Models without each unit of rows: all that criteria, choices, scores and intervals see.
 
 A `LeftOut` gives the outputs of rows by the machine without their unit, and those of all rows and
 of new rows without each unit. Whatever reads it does not ask what kind of machine it is.
@@ -20,7 +20,7 @@ _MOST_FITS = 50_000  # without every two units
 
 
 class LeftOut(ABC):
-    """Machines without each unit.
+    """Models without each unit.
 
     Attributes
     ----------
@@ -33,51 +33,51 @@ class LeftOut(ABC):
 
     @property
     def members(self) -> Sequence[LeftOut]:
-        """The machines whose weighted outputs are summed; itself, if it is no sum."""
+        """The models whose weighted outputs are summed; itself, if it is no sum."""
         return [self]  # a property, for a machine that held itself would be freed late
 
     @abstractmethod
     def outputs(self, units: Units) -> Array:
-        """Output of each row by the machine without its unit, (n_repetitions, n, t).
+        """Output of each row by the model without its unit, (n_repetitions, n, t).
 
         NaN for rows that are not tested.
         """
 
     @abstractmethod
     def fitted(self) -> Array:
-        """Outputs of the machine of all rows, (n, t)."""
+        """Outputs of the model of all rows, (n, t)."""
 
     @abstractmethod
     def of_own(self, rows: AnyArray) -> Array:
-        """Outputs of the rows of some units, (k, s), by the machine without the unit, (k, s, t).
+        """Outputs of the rows of some units, (k, s), by the model without the unit, (k, s, t).
 
         Units may have rows in common.
         """
 
     @abstractmethod
     def of_rows(self, batch: Batch, units: Units, inner: Units | None = None) -> Array:
-        """Outputs of all rows by the machine without each unit of a batch, (k, n, t).
+        """Outputs of all rows by the model without each unit of a batch, (k, n, t).
 
         Parameters
         ----------
         batch : some of the units.
         units : rows that leave together.
         inner : units of one repetition, in which every row is; a row outside of the unit then gets
-            the output of the machine that is without its inner unit as well.
+            the output of the model that is without its inner unit as well.
         """
 
     @abstractmethod
     def at(self, X: Matrix, units: Units) -> Array:
-        """Outputs of new rows by the machine without each unit, (b, n_units, t)."""
+        """Outputs of new rows by the model without each unit, (b, n_units, t)."""
 
     def leverage(self) -> Array:
-        """∂f(x_i) / ∂y_i, (n,); NaN for a machine that is not linear in the targets."""
+        """∂f(x_i) / ∂y_i, (n,); NaN for a model that is not linear in the targets."""
         return np.full(len(self.y), np.nan)
 
     def energies(self, units: Units) -> Array:
         """e_Gᵀ (ζ (1 − H))_GG e_G of the residuals e without each unit, (n_units, t).
 
-        H is the smoother, f = H y, so that ζ (1 − H) is n μ P for a single machine.
+        H is the smoother, f = H y, so that ζ (1 − H) is n μ P for a single model.
         """
         e, energies = self.y - self.outputs(units), np.empty((units.n_units, self.y.shape[1]))
         for batch in units.parts(_NUMBERS // self.y.size):
@@ -87,7 +87,7 @@ class LeftOut(ABC):
     def quadratic(self, batch: Batch, e: Array) -> Array:
         """e_Gᵀ (ζ (1 − H))_GG e_G for (k, s, t) numbers e, (k, t).
 
-        NaN for a machine that is not linear in the targets.
+        NaN for a model that is not linear in the targets.
         """
         return np.full((len(e), e.shape[2]), np.nan)
 
@@ -119,7 +119,7 @@ class Sum(LeftOut):
     Parameters
     ----------
     weights : of the members.
-    members : machines of the same rows.
+    members : models of the same rows.
     """
 
     def __init__(self, weights: Sequence[float], members: Sequence[LeftOut]) -> None:
@@ -157,13 +157,13 @@ class Sum(LeftOut):
 
 
 class Chosen(LeftOut):
-    """Candidates, of which one was chosen without each unit.
+    """Candidates, of which one was selected without each unit.
 
     Parameters
     ----------
-    candidates : fixed beforehand, machines of the same rows.
-    units : the only units that these machines are without.
-    chosen : (n_units,) number of the candidate that was chosen without each unit.
+    candidates : fixed beforehand, models of the same rows.
+    units : the only units that these models are without.
+    chosen : (n_units,) number of the candidate that was selected without each unit.
     y, weight : as for `LeftOut`.
     """
 
@@ -185,10 +185,10 @@ class Chosen(LeftOut):
         return F
 
     def fitted(self) -> Array:
-        raise ValueError("The machine of all rows was chosen by all of them: choose it.")
+        raise ValueError("The model of all rows was selected on all of them: select it first.")
 
     def of_own(self, rows: AnyArray) -> Array:
-        raise ValueError("The choice was made without other rows: choose anew without these.")
+        raise ValueError("The selection was made without other rows: select anew without these.")
 
     def of_rows(self, batch: Batch, units: Units, inner: Units | None = None) -> Array:
         F = np.empty((len(batch.ids), *self.y.shape))
@@ -221,7 +221,7 @@ class Chosen(LeftOut):
 
 
 class Refits(LeftOut):
-    """Machines of any kind by refits: a fit for each unit, always right.
+    """Models of any kind by refits: a fit for each unit, always right.
 
     Parameters
     ----------
@@ -259,7 +259,7 @@ class Refits(LeftOut):
         n_fits = units.n_units * (inner.n_units if inner else 1)
         if n_fits > _MOST_FITS:
             raise ValueError(
-                f"This takes {n_fits:,} fits, since a machine without a closed form is refitted "
+                f"This takes {n_fits:,} fits, since a model without a closed form is refitted "
                 f"without every two units; up to {_MOST_FITS:,} are made: take fewer rows, larger "
                 "groups, or kernels only."
             )

@@ -39,7 +39,7 @@ class Expansion(NamedTuple):
     coefficients : (n, t) of the rows of the fit, or (m, t) of landmarks.
     intercept : (t,) b; zero without an intercept.
     landmarks : (m, n_features), or None.
-    weights : (p, t) w of a linear machine f(x) = w·x + b that was solved for w, or None.
+    weights : (p, t) w of a linear model f(x) = w·x + b that was solved for w, or None.
     """
 
     coefficients: Array
@@ -49,7 +49,7 @@ class Expansion(NamedTuple):
 
 
 class Projection(LeftOut):
-    """P of a solved system, with its machine, and that without each unit in closed form.
+    """P of a solved system, with its model, and that without each unit in closed form.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Projection(LeftOut):
         Raises
         ------
         LeverageError
-            If the machine without one of them is singular in double precision.
+            If the model without one of them is singular in double precision.
         """
 
     @abstractmethod
@@ -94,7 +94,7 @@ class Projection(LeftOut):
     @property
     @abstractmethod
     def expansion(self) -> Expansion:
-        """Coefficients of the machine of all rows."""
+        """Coefficients of the model of all rows."""
 
     def mean_square_changes(self, units: Units) -> Array:
         """Mean over rows outside of each unit, and targets, of (f⁽⁻ᴳ⁾ − f)², (n_units,)."""
@@ -137,7 +137,7 @@ class Projection(LeftOut):
 
     @property
     def loo_residuals(self) -> Array:
-        """α_i / p_i, residuals of each row left out by itself, (n, t)."""
+        """α_i / p_i, residuals of each row held out by itself, (n, t)."""
         return np.asarray(self.alpha / self.diagonal()[:, None])
 
     @property

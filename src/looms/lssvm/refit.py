@@ -53,7 +53,7 @@ def refit_loo(
 
 @dataclass(frozen=True, eq=False)
 class WholeSystem:
-    """Refits of a machine on all rows, by LU with partial pivoting of the bordered system.
+    """Refits of a model on all rows, by LU with partial pivoting of the bordered system.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class WholeSystem:
         return condition_of(M)
 
     def held_out(self, labels: AnyArray) -> Array:
-        """Outputs, shaped like the targets, by machines without the rows of each number."""
+        """Outputs, shaped like the targets, by models without the rows of each number."""
         return self.refitted(labels)[0]
 
     def refitted(self, labels: AnyArray) -> tuple[Array, Array]:
@@ -89,7 +89,7 @@ class WholeSystem:
         return outputs.reshape(self.y.shape), bounds.reshape(self.y.shape)
 
     def outputs(self, rows: AnyArray) -> tuple[Array, Array]:
-        """Outputs of the machine of all rows at some of them, and the same differences."""
+        """Outputs of the model of all rows at some of them, and the same differences."""
         outputs, bounds = self._solved(np.arange(len(self.y)), rows)
         shape = (len(rows), *self.y.shape[1:])
         return outputs.reshape(shape), bounds.reshape(shape)
@@ -121,7 +121,7 @@ class WholeSystem:
 
 
 class SystemOnLandmarks:
-    """Refits of a machine on landmarks, by sums over all rows that are not left out.
+    """Refits of a model on landmarks, by sums over all rows that are not held out.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ class SystemOnLandmarks:
         self._ridge, self.condition = len(y) * mu, 0.0
 
     def refitted(self, labels: AnyArray) -> tuple[Array, Array]:
-        """Outputs, shaped like the targets, by machines without the rows of each number.
+        """Outputs, shaped like the targets, by models without the rows of each number.
 
         With them come the differences that rounding of kernel values explains.
         """
@@ -162,7 +162,7 @@ class SystemOnLandmarks:
         return outputs.reshape(self._y.shape), bounds.reshape(self._y.shape)
 
     def outputs(self, rows: AnyArray) -> tuple[Array, Array]:
-        """Outputs of the machine of all rows at some of them, and the same differences."""
+        """Outputs of the model of all rows at some of them, and the same differences."""
         outputs, bounds = self._solved(self._zeta, rows)
         shape = (len(rows), *self._y.shape[1:])
         return outputs.reshape(shape), bounds.reshape(shape)

@@ -24,7 +24,7 @@ def solve(
 
         M η = 1,  M ν = y,  b = Σν / Ση,  α = ν − η b,  r_i = α_i / p_i.
 
-    λ stays the same while rows are left out.
+    λ stays the same while rows are held out.
 
     Parameters
     ----------

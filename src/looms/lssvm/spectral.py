@@ -45,7 +45,7 @@ class Spectrum:
     sample_weight: Array
 
     def solve(self, y: npt.ArrayLike, mu: float, *, fit_intercept: bool = True) -> Spectral:
-        """Machine at one μ.
+        """Model at one μ.
 
         Parameters
         ----------
@@ -58,7 +58,7 @@ class Spectrum:
         ValueError
             If the shape is wrong, μ is not positive, or values are not finite.
         NotPositiveDefiniteError
-            If the smallest eigenvalue plus n μ is zero up to rounding, or the machine without
+            If the smallest eigenvalue plus n μ is zero up to rounding, or the model without
             some row is singular.
 
         Notes

@@ -34,7 +34,7 @@ class Thin(Projection):
     Raises
     ------
     LeverageError
-        If the machine without some row is singular in double precision.
+        If the model without some row is singular in double precision.
 
     Notes
     -----

@@ -82,8 +82,8 @@ def save_model(
         scikit-learn; ``ColumnTransformer`` without ``n_jobs`` and ``transformer_weights``; and
         pipelines of them without ``memory``.
     metadata : mapping, optional
-        Values that JSON can hold. ``looms_version`` is added. ``target``, the name of the column to
-        predict, is what ``looms score`` needs.
+        Values that JSON can hold. ``looms_version`` is added. ``looms score`` needs ``target``, the
+        name of the column to predict.
     trusted : collection of types or of their names, default=()
         Further types that the model holds, such as ``sklearn.decomposition.PCA``. `load_model`
         needs them too.
@@ -166,7 +166,7 @@ def load_model(
         scikit-learn can be made to read beyond an array (``SVC``, trees), or to read a file of
         the sender's choice (``CountVectorizer``), when they predict.
     max_bytes : int, default=2**30
-        Largest unpacked size of the file in bytes, where its list of types counts sixteenfold.
+        Largest unpacked size of the file in bytes; its list of types counts sixteenfold.
 
     Returns
     -------

@@ -78,11 +78,11 @@ def _together(owner: Any, n: int) -> None:
 
 
 def _machines_of_folds(owner: Any, weight: AnyArray) -> tuple[Any, ...]:
-    """Machines chosen without each fold, if any; checks that these, and scores, are of all rows
+    """Models chosen without each fold, if any; checks that these, and scores, are of all rows
     fitted."""
     later, seed = owner._unfitted, {"_outer_seed", "C_", "machine_"} & {*vars(owner)}
     proper = later is None or (type(later) is type(owner) and bool(seed))
-    require(proper, "_unfitted is another machine")
+    require(proper, "_unfitted is another model")
     evaluated = [one for one in (owner._nested_scores, owner._own_scores) if one is not None]
     rows, machines = np.flatnonzero(weight), ()
     for one in (*evaluated, *(one._nested for one in evaluated), owner._in_folds):
@@ -108,6 +108,15 @@ def _members(machine: Any, members: Any, n: int) -> None:
     require(abs(sum(one.weight for one in members) - 1) < 1e-6, "the weights do not sum to one")
 
 
+def _chosen_in_fold(machine: Any, one: Any, n: int) -> None:
+    """Check what was chosen without a fold of ``n`` samples: members, or a point of a grid."""
+    if isinstance(one, Setting):
+        _kernel_of(one.kernel, machine.X_fit_)
+        positive(one, "mu")
+    else:
+        _members(machine, one, n)
+
+
 def _kernel_member(machine: Any, one: KernelMember, n: int) -> None:
     shape, on_landmarks = machine.loo_.y.shape[1:], isinstance(one, LandmarkMember)
     require(not (on_landmarks and one.pairwise), "landmarks are of a kernel matrix")
@@ -130,11 +139,7 @@ def least_squares(machine: Any) -> None:
     _together(machine, n)
     m = int(np.count_nonzero(machine.fit_weight_))
     for one in _machines_of_folds(machine, machine.fit_weight_):
-        if isinstance(one, Setting):
-            _kernel_of(one.kernel, machine.X_fit_)
-            positive(one, "mu")
-        else:
-            _members(machine, one, m)
+        _chosen_in_fold(machine, one, m)
     if machine._scored_in is not None:
         (units, outputs), shape = machine._scored_in, (m, *machine.loo_.y.shape[1:])
         proper = len(units.clusters) == m and outputs.shape == shape
@@ -152,15 +157,21 @@ def tabular(model: Any) -> None:
     before = model.preprocessor_
     n_features = model.n_features_in_ if before is None else len(before.get_feature_names_out())
     require(n_features == inner.n_features_in_, "machine_ is of other features")
-    models = [] if model._is_plain else _machines_of_folds(model, weight)
-    same = {type(one) for one in models} <= {type(model), tuple}  # of members: of machine_
-    require(same, "folds are not of such models")
+    nested = None if model._nested_scores is None else model._nested_scores._nested
+    for one in _machines_of_folds(model, weight):
+        if type(one) is not type(model):
+            _chosen_in_fold(inner, one, int(np.count_nonzero(weight)))
+    models = () if nested is None else nested.machines  # the machine has those that it compared
+    proper = {tuple, Setting} if model._is_plain else {type(model)}
+    require({type(one) for one in models} <= proper, "folds are not of such models")
     if is_regressor(model):
         require(model.transform_ in TARGET_TRANSFORMS, "transform_ is not known")
         for name in ("loo_", "held_out_"):
             _held_out(model, name, inner.loo_.y.shape)
-        shape = model.held_out_.y.shape[1:]
-        numbers(model, "_repeated", None, int(np.count_nonzero(weight)), *shape)
+        shape = (int(np.count_nonzero(weight)), *model.held_out_.y.shape[1:])
+        repeated = model._repeated  # NaN where a row is not tested
+        proper = repeated.dtype == np.float64 and repeated.shape[1:] == shape
+        require(proper and not np.isinf(repeated).any(), "_repeated is not of the rows fitted")
 
 
 def certificate(certificate: Any) -> None:

@@ -1,6 +1,6 @@
-"""Fitted machines as ONNX graphs, which run without Python and without looms.
+"""Fitted models as ONNX graphs, which run without Python and without looms.
 
-`register_converters` teaches skl2onnx the machines of looms, also as steps of pipelines. It needs
+`register_converters` teaches skl2onnx the models of looms, also as steps of pipelines. It needs
 the extra ``onnx``.
 """
 

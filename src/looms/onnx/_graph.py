@@ -29,7 +29,7 @@ class Graph:
     def __init__(self, scope: Any, container: Any, dtype: str, source: Any = None) -> None:
         if container.target_opset < LEAST_OPSET:
             raise ValueError(
-                f"Machines of looms need the operators of ONNX {LEAST_OPSET} or later, got "
+                f"Models of looms need the operators of ONNX {LEAST_OPSET} or later, got "
                 f"target_opset={container.target_opset}."
             )
         self.scope, self.source = scope, source

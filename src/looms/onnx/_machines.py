@@ -21,6 +21,8 @@ from looms.estimators import (
     CandidatesRegressor,
     KernelClassifier,
     KernelRegressor,
+    TabularClassifier,
+    TabularRegressor,
 )
 from looms.estimators._estimator_member import EstimatorMember
 from looms.kernels._samples import dense
@@ -28,16 +30,16 @@ from looms.lssvm._system import targets_as_columns
 from looms.lssvm.fit import KernelMember, as_expansion
 from looms.onnx._graph import Graph
 from looms.onnx._kernels import Pairs, expansion
+from looms.onnx._tables import check_columns, prepared
 
 
 def register_converters() -> None:
-    """Teach skl2onnx the machines of looms.
+    """Teach skl2onnx the models of looms.
 
-    ``skl2onnx.to_onnx`` then converts `KernelClassifier` and `KernelRegressor`, models of
-    candidates (also stacks), and `SVCCV`, alone and in
-    pipelines. Classifiers have the options of scikit-learn's classifiers: ``zipmap``,
-    ``output_class_labels``, ``nocl`` and
-    ``raw_scores`` (`decision_function`; for two classes one column each, the first negated).
+    ``skl2onnx.to_onnx`` then converts `KernelClassifier`, `KernelRegressor`, `TabularClassifier`,
+    `TabularRegressor` and `SVCCV`, alone and in pipelines. Classifiers have the options of
+    scikit-learn's classifiers: ``zipmap``, ``output_class_labels``, ``nocl`` and ``raw_scores``
+    (`decision_function`; for two classes one column each, the first negated).
     Rows in float64 need ``zipmap=False``: the dicts that skl2onnx makes by default, also for
     scikit-learn's classifiers, hold only float32, and a runtime refuses the graph. Without
     calibration, scores replace the probabilities. Rows in float32 are computed in float64, and
@@ -52,7 +54,9 @@ def register_converters() -> None:
     Notes
     -----
     Conversion refuses kernels of categories, precomputed kernels and functions, by name. The graph
-    holds the training rows; for a linear machine, only one vector per output.
+    holds the training rows; for a linear machine, only one vector per output. The graph of a model
+    of tables takes one tensor, the columns in the order of the fit, with NaN for gaps: all of them
+    are to be numbers, and columns of text or dates are refused by name.
 
     Examples
     --------
@@ -77,7 +81,8 @@ def register_converters() -> None:
     label = _classifier_shapes, _convert_classifier, of_classes
     for machine, (shapes, convert, options) in {
         **dict.fromkeys((KernelRegressor, CandidatesRegressor), number),
-        **dict.fromkeys((KernelClassifier, CandidatesClassifier, SVCCV), label),
+        TabularRegressor: (_regressor_shapes, _convert_transformed, precision),
+        **dict.fromkeys((KernelClassifier, CandidatesClassifier, TabularClassifier, SVCCV), label),
     }.items():
         name = f"Looms{machine.__name__}"
         skl2onnx.update_registered_converter(machine, name, shapes, convert, options=options)
@@ -88,10 +93,11 @@ def _check(operator: Any) -> None:
     machine = operator.raw_operator
     check_is_fitted(machine)
     name, n = type(machine).__name__, machine.n_features_in_
+    check_columns(getattr(machine, "preprocessor_", None))
     if len(operator.inputs) > 1:
         raise ValueError(
             f"{name} takes one tensor of its {n} features, got {len(operator.inputs)} inputs: "
-            "give the row as an array, or put a transformer of scikit-learn before the machine."
+            "give the row as an array, or put a transformer of scikit-learn before the model."
         )
     width = operator.inputs[0].type.shape[1]
     if width not in (None, n):
@@ -120,24 +126,20 @@ def _convert_regressor(scope: Any, operator: Any, container: Any) -> None:
 
 
 def _convert_transformed(scope: Any, operator: Any, container: Any) -> None:
-    """Median or smeared mean, as `looms.selection._target_transforms.smeared_means`."""
+    """Smeared mean, as `looms.selection._target_transforms.smeared_means`."""
     model = operator.raw_operator
     g, X = _graph_and_rows(scope, operator, container)
     f = _outputs(g, X, model.machine_)
-    if model.statistic == "median":
-        _give(g, _untransformed(g, f, model.transform_), operator.outputs[0])
-        return
-    _, _, weight = held_out = model.machine_.held_out_
-    used = weight > 0
-    spread = g("Add", f, held_out.residuals[used][None])
-    share = (weight[used] / weight[used].sum())[:, None]
-    _give(g, g("MatMul", _untransformed(g, spread, model.transform_), share), operator.outputs[0])
+    if model.transform_ != "none":
+        _, _, weight = held_out = model.machine_.held_out_
+        used = weight > 0
+        spread = _untransformed(g, g("Add", f, held_out.residuals[used][None]), model.transform_)
+        f = g("MatMul", spread, (weight[used] / weight[used].sum())[:, None])
+    _give(g, f, operator.outputs[0])
 
 
 def _untransformed(g: Graph, z: str, transform: str) -> str:
     """Targets of transformed ones."""
-    if transform == "none":
-        return z
     if transform == "sqrt":
         root = g("Max", z, 0.0)
         return g("Mul", root, root)
@@ -146,7 +148,8 @@ def _untransformed(g: Graph, z: str, transform: str) -> str:
 
 
 def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
-    machine = operator.raw_operator
+    model = operator.raw_operator
+    machine = model.machine_ if isinstance(model, TabularClassifier) else model
     g, X = _graph_and_rows(scope, operator, container)
     f, two = _outputs(g, X, machine), len(machine.classes_) == 2
     calibrators, shares = machine._calibrators, machine._shares
@@ -168,21 +171,30 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
     else:
         index = g("ArgMax", decision, axis=1, keepdims=0)
     utilities = require("skl2onnx.common.utils_classifier", "ONNX", extra="onnx")
-    classes = utilities.get_label_classes(scope, machine)
+    classes = utilities.get_label_classes(scope, model)
     classes = classes.astype(object if classes.dtype.kind in "OU" else np.int64)
     labels = g("Gather", classes, index)
     container.add_node("Identity", labels, operator.outputs[0].full_name)
-    raw = container.get_options(machine, {"raw_scores": False})["raw_scores"]
+    raw = container.get_options(model, {"raw_scores": False})["raw_scores"]
     if raw or probabilities is None:
         probabilities = g("Concat", g("Neg", decision), decision, axis=1) if two else decision
     _give(g, probabilities, operator.outputs[1])
 
 
 def _graph_and_rows(scope: Any, operator: Any, container: Any) -> tuple[Graph, str]:
-    machine = operator.raw_operator
-    double = container.get_options(machine, {"float64": True})["float64"]
+    """Graph, and rows as the machine takes them, in the type of the arithmetic."""
+    model = operator.raw_operator
+    double = container.get_options(model, {"float64": True})["float64"]
     g = Graph(scope, container, "float64" if double else "float32", operator.inputs[0])
-    return g, g.cast(operator.inputs[0].full_name, g.dtype)
+    X, before = g.cast(operator.inputs[0].full_name, g.dtype), getattr(model, "preprocessor_", None)
+    if before is None:
+        return g, X
+    X = prepared(g, X, before)
+    kind = type(operator.inputs[0].type)([None, model.machine_.n_features_in_])
+    g.source = scope.declare_local_variable("looms_prepared", kind)
+    g.source.init_status(is_fed=True)
+    _give(g, X, g.source)
+    return g, X
 
 
 def _give(g: Graph, name: str, output: Any) -> None:

@@ -140,14 +140,13 @@ def remarks_on_fit(model: Model) -> Iterator[Caution]:
     n = 0
     if X is not None and not model.units.grouped:
         n = n_unexpected_copies(X, copy_groups(X))
-        together = ", or hold them out together (copies='together')"
         if n:
             yield serious(
                 "Copies of samples",
                 f"{n} of {model.held_out.n_samples} samples are copies of others, equal in every "
                 "feature. Leaving one out leaves its copies in, so leave-one-out flatters and "
-                "drifts to a nearest neighbor. Drop the copies"
-                f"{together if hasattr(model.machine, 'copies') else ''}.",
+                "drifts to a nearest neighbor. Drop the copies, or hold them out together: "
+                "groups=looms.copies.copy_groups(X).",
             )
     if model.results and X is not None:
         names = [isolated(name) for name in model.features]
@@ -209,8 +208,8 @@ def _quoted(model: Model) -> str:
     """The figure to quote as the beginning of a sentence."""
     key = _key(model)
     value, error = model.scores.with_errors[key]
-    name = FIGURES[key].name
-    return f"The {name} to quote is {figure(value, key, 3)} {plus_minus(error, key)}"
+    of = "to quote" if model.scale is None else f"on the scale of the {model.scale}"
+    return f"The {FIGURES[key].name} {of} is {figure(value, key, 3)} {plus_minus(error, key)}"
 
 
 def _few_groups(model: Model) -> str:

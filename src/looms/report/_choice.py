@@ -48,9 +48,9 @@ def search_cautions(model: Model) -> Iterator[Caution]:
     if m is not None and tuning.gain_of_landmarks > 0:
         yield note(
             "More landmarks would help",
-            f"Those that rank='auto' added last, up to {m}, lowered the criterion by "
-            f"{tuning.gain_of_landmarks:.1%}, and it adds no more: rank={2 * m} would probably "
-            "lower it again, at four times the cost.",
+            f"Those that n_landmarks='auto' added last, up to {m}, lowered the criterion by "
+            f"{tuning.gain_of_landmarks:.1%}, and it adds no more: n_landmarks={2 * m} would "
+            "probably lower it again, at four times the cost.",
         )
     never = [
         f"{candidate.kernel_name}, {candidate.criterion}"

@@ -16,6 +16,7 @@ from looms._classes import class_indices
 from looms._typing import AnyArray, Array, Matrix
 from looms.diagnostics import loo_margins
 from looms.estimators._in_pipelines import machine_of, parts_of
+from looms.estimators._one_kernel import OneKernel
 from looms.estimators._scored import scores_of
 from looms.held_out import HeldOut
 from looms.kernels import Kernel, Weighted
@@ -92,6 +93,9 @@ class Model:
     ranked : places of the candidates, the best first.
     """
 
+    #: Transform of the target that its scores are on the scale of; None for that of the target.
+    scale: str | None = None
+
     def __init__(self, machine: Any, whole: Any, features: Features) -> None:
         def own(name: str, default: Any = None) -> Any:
             return getattr(machine, name, default)
@@ -116,7 +120,9 @@ class Model:
         self.candidates: list[Any] = own("candidates_", [])
         self.shares: Array | None = own("candidate_weights_")
         self.tuning: Tuning | None = tuning if tuning and tuning.history else None
-        self.prior: bool | None = own("prior")
+        tried = own("_candidates", ())
+        chosen = tried[own("best_index_", 0)] if tried else None
+        self.prior: bool | None = chosen.options.prior if isinstance(chosen, OneKernel) else None
         self.transform: str | None = getattr(whole, "transform_", None)
         self.transforms: dict[str, float] = getattr(whole, "transforms_", {})
 
@@ -139,8 +145,12 @@ class Model:
 
     @property
     def on_scale(self) -> Model:
-        """The machine by itself, with targets and outputs on the scale of the transform."""
-        return Model(self.machine, self.machine, self._features)
+        """The machine by itself if the target is transformed, with outputs on that scale."""
+        if self.transform in (None, "none"):
+            return self
+        model = Model(self.machine, self.machine, self._features)
+        model.scale = self.transform
+        return model
 
     @cached_property
     def scores(self) -> Scores:
@@ -237,7 +247,7 @@ class Model:
 def model_of(estimator: Any) -> Model:
     """The machine of looms in a fitted estimator; TypeError or NotFittedError without one.
 
-    The estimator is the machine, a regressor of a transformed target around it, a pipeline that
+    The estimator is the machine, a model of tables around it, a pipeline that
     ends in one of them, or a search with such a ``best_estimator_``.
     """
     machine, parts = machine_of(estimator), parts_of(estimator)

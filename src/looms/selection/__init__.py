@@ -1,4 +1,4 @@
-"""Choosing hyper-parameters, kernels and criteria by exact leave-one-out.
+"""Selection of hyper-parameters, kernels and criteria by exact leave-one-out.
 
 `Objective.evaluate` computes a criterion and its gradient; `tune` minimizes it for one kernel.
 """

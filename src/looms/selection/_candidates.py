@@ -161,15 +161,15 @@ Scorer: TypeAlias = Callable[[HeldOut], Score]
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """Candidates, and the machine of the best one.
+    """Candidates, and the model of the best one.
 
     Attributes
     ----------
     candidates : candidates in the order in which they were tried.
     best, tuning, fit : the candidate with the smallest score, or the largest weight in a stack, its
-        tuning and its machine.
-    score : score, threshold and calibrator of the choice.
-    machines : tuning of each candidate, and its machine or None.
+        tuning and its model.
+    score : score, threshold and calibrator of the selected candidate.
+    machines : tuning of each candidate, and its model or None.
     weights : (n_candidates,) weights of their outputs in a stack; None for the best alone.
     """
 
@@ -190,7 +190,7 @@ class Choice:
         k = int(np.argmax(weights))
         tuning, fit = self.machines[k]
         if fit is None:
-            raise ValueError(f"{candidates[k]} has no machine and cannot be the best.")
+            raise ValueError(f"{candidates[k]} has no model and cannot be the best.")
         stack = weights if np.count_nonzero(weights) > 1 else None
         candidates[k] = replace(candidates[k], threshold=score.threshold)
         return Choice(candidates, candidates[k], score, tuning, fit, self.machines, stack)
@@ -238,7 +238,7 @@ def choose(
 ) -> Choice:
     """Candidate with the smallest score, among kernels tuned under criteria, and estimators.
 
-    The first of equally good candidates is chosen. If ``watcher`` stops the selection after a
+    The first of equally good candidates is selected. If ``watcher`` stops the selection after a
     candidate, the rest are skipped, provided that one could be evaluated. Feature weights that
     are to be learned are those of the kernel tuned without them, under the same criterion.
 

@@ -15,7 +15,7 @@ from looms.calibration._calibrators import Calibrator
 
 
 class Decided(NamedTuple):
-    """Rows that were left out in some rounds, with their classes and probabilities.
+    """Rows that were held out in some rounds, with their classes and probabilities.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Decided(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
-    """Decisions on every row, each by machines that have not seen it.
+    """Decisions on every row, each by models that have not seen it.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Decisions:
 
     @classmethod
     def of(cls, rounds: Sequence[Decided], labels: AnyArray) -> Decisions:
-        """Decisions from rounds, in which every row is left out at least once."""
+        """Decisions from rounds, in which every row is held out at least once."""
         rows = np.concatenate([one.rows for one in rounds])
         shares = np.concatenate([one.shares for one in rounds])
         n, n_classes = len(labels), shares.shape[1]

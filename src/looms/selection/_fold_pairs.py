@@ -26,7 +26,7 @@ def fold_pairs(Y: Array, number: AnyArray, seed: int = 0) -> list[tuple[int, int
 
     For every class each fold that has it draws partners among those that have others, each of
     which is drawn about as often; pairs without which a class would be missing are left out. There
-    are none if as many rows meet within the folds, or there are too few folds to choose a machine
+    are none if as many rows meet within the folds, or there are too few folds to choose a model
     without two.
 
     Parameters
@@ -69,10 +69,10 @@ def pair_auc(
     Parameters
     ----------
     Y : (n, t) targets ±1.
-    outputs : (n, t) outputs of the machines without the fold of each row; they compare rows of
+    outputs : (n, t) outputs of the models without the fold of each row; they compare rows of
         one fold. Ties count half.
     folds : rows of each fold.
-    pairs, pair_outputs : numbers of two folds, and (m, t) outputs of their rows by the machine
+    pairs, pair_outputs : numbers of two folds, and (m, t) outputs of their rows by the model
         that has seen neither, those of the first fold first.
     weight : (n,) nonnegative.
     tie : as for `looms._classes.tie_width`; by default `looms._classes.rounding`.

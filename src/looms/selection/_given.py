@@ -26,7 +26,7 @@ class GivenCriterion:
     criterion : name or object.
     sample_weight : (n,) weights of mean one in the fit.
     selection_weight : (n,) weights in the criterion.
-    fit_intercept : whether the machine has an intercept.
+    fit_intercept : whether the model has an intercept.
     units : rows that are held out together.
     samples : rows as the kernel takes them; None of an estimator.
     """
@@ -50,7 +50,7 @@ class GivenCriterion:
         self.fit_intercept = fit_intercept
 
     def tuned(self, search: object) -> tuple[Tuning, Fit]:
-        """The criterion at the given values, and the machine; nothing is searched."""
+        """The criterion at the given values, and the model; nothing is searched."""
         member, data = self.member, (self.X, self.y, self.sample_weight)
         fit = member.fit(member.left_out(*data, self.fit_intercept), self.units, self.y)
         with np.errstate(over="ignore", invalid="ignore"):  # squares of enormous targets

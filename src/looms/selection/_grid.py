@@ -30,7 +30,7 @@ class Searched:
     ----------
     points : all points in the order of evaluation.
     scores : their scores.
-    best : index of the chosen point: the smallest score, and among equal ones the smallest
+    best : index of the selected point: the smallest score, and among equal ones the smallest
         coordinates, the first coordinate counting most.
     """
 

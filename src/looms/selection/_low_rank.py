@@ -38,7 +38,7 @@ _WORTH_IT, _DOUBLINGS, _STEPS, _ROWS_OF_STEPS = 0.01, 2, 2, 5000
 
 
 class LowRankObjective(HeldOutCriterion):
-    """Held-out criterion of a machine on landmarks in the log₂ of its hyper-parameters.
+    """Held-out criterion of a model on landmarks in the log₂ of its hyper-parameters.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ class LowRankObjective(HeldOutCriterion):
 def on_landmarks(
     objective: Objective, theta: Array, sizes: Sequence[int], rng: np.random.RandomState
 ) -> list[LowRankObjective]:
-    """The same criterion for machines on the first landmarks, as many as each of ``sizes``.
+    """The same criterion for models on the first landmarks, as many as each of ``sizes``.
 
     Landmarks are drawn from all samples for the kernel at ``theta``, the most informative first;
     there are fewer if these span all samples.

@@ -45,32 +45,32 @@ class Setting:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Nested:
-    """Held-out predictions by machines that were chosen without the rows they predict.
+    """Held-out predictions by models that were selected without the rows they predict.
 
     Attributes
     ----------
     rows : (m,) the rows of positive weight, in the order of the other attributes.
-    units : folds, each of which is left out with its rows, by their numbers.
-    held_out : output of each row by the machine that was chosen without its fold; of a transformed
+    units : folds, each of which is held out with its rows, by their numbers.
+    held_out : output of each row by the model that was selected without its fold; of a transformed
         target, its prediction.
     decisions : classes and probabilities by the threshold and the calibrator that were set without
-        the row; None for numbers. Each round of a grid also leaves out a row of another class, if
+        the row; None for numbers. Each round of a grid also holds out a row of another class, if
         there are enough folds.
-    auc : area under the ROC curve over pairs of rows that one machine, and its choice, has not
-        seen, and what each row adds to it. A grid compares rows of two folds left out; machines
-        that were tuned anew compare rows of one fold. None for numbers.
-    machines : machines that were chosen without some fold: a `Setting` for each point of a grid
-        that was chosen; otherwise the machine that was tuned anew without each fold, as its
+    auc : area under the ROC curve over pairs of rows that one model was neither tuned nor trained
+        on, and what each row adds to it. A grid compares rows of two held-out folds; models that
+        were tuned anew compare rows of one fold. None for numbers.
+    machines : models that were selected without some fold: a `Setting` for each point of a grid
+        that was selected; otherwise the model that was tuned anew without each fold, as its
         estimator keeps it.
-    machine : (n_folds,) number of the machine of each fold.
+    machine : (n_folds,) number of the model of each fold.
     whole : False if only the last step was repeated without the row: candidates, each tuned without
         it, were compared or stacked by the rows of the other folds.
 
     Notes
     -----
-    The choice that is repeated covers kernel, its width, regularization, landmarks, threshold and
-    calibration, but not earlier steps on the features, such as scaling; steps that ignore the
-    targets do little harm.
+    The repeated selection covers the kernel, its width, regularization, landmarks, threshold and
+    calibration. It does not cover earlier steps on the features, such as scaling; steps that ignore
+    the targets bias scores little.
     """
 
     rows: AnyArray
@@ -93,7 +93,7 @@ class Nested:
         tie: float | None = None,
         whole: bool = True,
     ) -> Self:
-        """Of a machine for each fold, and its decisions on the rows of the fold; None of numbers.
+        """Of a model for each fold, and its decisions on the rows of the fold; None of numbers.
 
         ``tie``: difference up to which outputs up to 1 are equal up to rounding.
         """
@@ -107,12 +107,12 @@ class Nested:
 
     @property
     def in_closed_form(self) -> bool:
-        """True if the machines are points of a grid, whose systems are not kept here."""
+        """True if the models are points of a grid, whose systems are not kept here."""
         return isinstance(self.machines[0], Setting)
 
     @property
     def folds(self) -> AnyArray:
-        """(m,) number of the fold with which each row was left out."""
+        """(m,) number of the fold with which each row was held out."""
         return self.units.own
 
     @property
@@ -122,7 +122,7 @@ class Nested:
 
 
 class Rounds:
-    """Choice among fixed candidates by the rows outside of some units: of every unit, and of pairs.
+    """Selection among fixed candidates on the rows outside some units: every unit, and pairs.
 
     A candidate competes in all rounds when it is evaluated, and the next may follow.
 
@@ -130,17 +130,17 @@ class Rounds:
     ----------
     y : (n,) or (n, t) targets.
     units : three or more, in which every row is once.
-    classes : whether the targets are classes, ±1, so that pairs of units are left out, too.
+    classes : whether the targets are classes, ±1, so that pairs of units are held out, too.
 
     Attributes
     ----------
-    left_out : numbers of the units that are left out in each round: every unit, then pairs of
+    left_out : numbers of the units that are held out in each round: every unit, then pairs of
         units in which classes meet.
     settings : candidates so far.
     chosen : (n_rounds,) candidate of the least criterion on the rows outside the round, the first
         of equal ones; -1 if none could be evaluated.
     outputs : (n_rounds, n, t) by that candidate: of rows outside, held out as well; of the units
-        left out, by the machine that is trained without them.
+        left out, by the model that is trained without them.
     ties : (n_rounds,) difference up to which outputs for labels are equal up to rounding.
 
     Notes

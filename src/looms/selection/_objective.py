@@ -109,7 +109,7 @@ class HyperPrior:
 class HeldOutCriterion(ABC):
     """Held-out criterion of a least-squares SVM in the log₂ of its hyper-parameters.
 
-    Subclasses solve for the machine, by a kernel matrix or on landmarks.
+    Subclasses solve for the model, by a kernel matrix or on landmarks.
 
     Attributes
     ----------
@@ -155,7 +155,7 @@ class HeldOutCriterion(ABC):
     @property
     @abstractmethod
     def samples(self) -> Samples:
-        """Samples that the machine's coefficients belong to, with their weights."""
+        """Samples that the model's coefficients belong to, with their weights."""
 
     @abstractmethod
     def solve(self, theta: Array) -> Projection:
@@ -215,7 +215,7 @@ class HeldOutCriterion(ABC):
         Raises
         ------
         NotPositiveDefiniteError
-            If a machine without some unit is singular in double precision.
+            If a model without some unit is singular in double precision.
         """
         fit = Fit.of(projection, self.units, self.y, self.kernel_at(theta))
         value, standard_error, slope, deviations = self.criterion_of(fit.held_out)
@@ -234,7 +234,7 @@ class HeldOutCriterion(ABC):
         return lambda mu: self.solve(np.append(kernel_theta, np.log2(mu)))
 
     def along_mu(self, kernel_theta: Array, log2_mu: Array) -> list[Point]:
-        """Values, without gradient and machine, at many μ of one kernel.
+        """Values, without gradient and model, at many μ of one kernel.
 
         Parameters
         ----------
@@ -268,7 +268,7 @@ class HeldOutCriterion(ABC):
         return self.prior.penalized(point, self.n_samples)
 
     def fit(self, theta: Array) -> Fit:
-        """Machine at ``theta``, with its leave-one-out outputs.
+        """Model at ``theta``, with its leave-one-out outputs.
 
         Raises
         ------
@@ -314,7 +314,7 @@ class HeldOutCriterion(ABC):
         return Evaluation(float(value), float(error), slope, deviations)
 
     def tuned(self, search: Callable[[Self], Any]) -> Any:
-        """Values that a search finds, and the machine there."""
+        """Values that a search finds, and the model there."""
         return search(self)
 
     def with_criterion(self, criterion: str | Criterion) -> Self:
@@ -449,7 +449,7 @@ class ScannedCriterion(HeldOutCriterion):
 
 
 class Objective(ScannedCriterion):
-    """Held-out criterion of a machine with a whole kernel matrix.
+    """Held-out criterion of a model with a whole kernel matrix.
 
     Calling it returns the value and the gradient in all hyper-parameters at once
     [docs/references.md, Gradient], for about twice the flops of a factorization with inverse,
@@ -465,7 +465,7 @@ class Objective(ScannedCriterion):
     sample_weight : (n,) positive weights ζ of the fit, default ones. They are rescaled
         to mean one, so that λ_i = μ Σζ / ζ_i.
     selection_weight : (n,) nonnegative weights of the criterion; default ``sample_weight``.
-    fit_intercept : whether the machine has an intercept.
+    fit_intercept : whether the model has an intercept.
     units : rows that are held out together; by default each by itself. The criterion is the mean
         over passes over the rows.
     prior : whether to regularize the kernel's hyper-parameters: the value is then
@@ -569,7 +569,7 @@ def feature_space_variance(K: Array, centered: bool) -> float:
 
 
 class FeaturesObjective(ScannedCriterion):
-    """Held-out criterion of a linear machine with fewer features than rows.
+    """Held-out criterion of a linear model with fewer features than rows.
 
     Parameters
     ----------

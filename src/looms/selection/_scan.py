@@ -85,7 +85,7 @@ def scan(
     evaluated: Callable[[HeldOutCriterion, Point], None] | None = None,
     **_: Any,
 ) -> tuple[Tuning, Fit | None]:
-    """Hyper-parameters of the least criterion on a grid, and the machine there.
+    """Hyper-parameters of the least criterion on a grid, and the model there.
 
     The points of a kernel share a decomposition.
 
@@ -121,7 +121,7 @@ def scan(
 
 
 def least_of(objective: HeldOutCriterion, points: Sequence[Point]) -> tuple[Tuning, Fit | None]:
-    """Tuning of a grid whose points are evaluated, and the machine of the least one."""
+    """Tuning of a grid whose points are evaluated, and the model of the least one."""
     best = min(points, key=lambda point: point.value)
     history = tuple(replace(point, model=None) for point in points)
     search = Search(replace(best, model=None), Outcome.GRID, history, len(history))

@@ -31,7 +31,7 @@ def stacking_weights(y: Array, outputs: Array, weight: Array, *, labeled: bool) 
     Parameters
     ----------
     y : (n,) or (n, t) targets; ±1, one column a class of several, if ``labeled``.
-    outputs : (n_machines, n) or (n_machines, n, t), each row by machines that have not seen it.
+    outputs : (n_machines, n) or (n_machines, n, t), each row by models that have not seen it.
     weight : (n,) nonnegative.
     labeled : whether the targets are classes, and what counts is their probabilities.
 

@@ -46,13 +46,13 @@ _DIGITS = 10  # of log₂: what rounding leaves of a power of two is that power
 
 
 def held_out_deviance(fitted_to: FittedTo, machines: Machines, weight: Array) -> float:
-    r"""Held-out deviance; with samples left out one by one, the "CV score" of [T11 section 2.2.1].
+    r"""Held-out deviance; with samples held out one by one, the "CV score" of [T11 section 2.2.1].
 
     .. math:: -2 \sum_i w_i \log {\hat p}_{(i)}(y_i)
 
-    with the probability of the class of sample i by machines and sigmoids fitted without it, or
+    with the probability of the class of sample i by models and sigmoids fitted without it, or
     its fold, coupled over the pairs if there are more than two classes. The sigmoids are of the
-    kind that the machine will have: another kind may give good probabilities for outputs where
+    kind that the model will have: another kind may give good probabilities for outputs where
     these do not. Those of "single" may decrease, as in [T11].
     """
     log_odds = machines.held_out_log_odds(fitted_to, increasing=fitted_to == "loo")
@@ -90,7 +90,7 @@ def score_of(
     rates: Mapping[str, Callable[[HeldOut, tuple[Sigmoid, ...]], float]],
     fitted_to: FittedTo,
 ) -> Scorer:
-    """Score of solved machines by a criterion; an error if it is invalid.
+    """Score of solved models by a criterion; an error if it is invalid.
 
     Parameters
     ----------
@@ -113,12 +113,12 @@ def score_of(
 
 @dataclass(frozen=True)
 class ScoredPoint:
-    """Score of the machines at one C.
+    """Score of the models at one C.
 
     Attributes
     ----------
     score : smaller is better; NaN if there is no solution.
-    n_support : number of samples with a coefficient in any of the machines.
+    n_support : number of samples with a coefficient in any of the models.
     seconds : wall time.
     failure : message of the solver if there is no solution.
     """
@@ -131,7 +131,7 @@ class ScoredPoint:
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """The samples by which hyper-parameters are chosen.
+    """The samples by which hyper-parameters are selected.
 
     Attributes
     ----------
@@ -140,7 +140,7 @@ class Sample:
     weight : (n,) positive factors of C, and weights in sigmoids.
     selection_weight : (n,) positive weights in the score.
     units : samples that are held out together.
-    loss : loss of the machines.
+    loss : loss of the models.
     """
 
     X: Matrix
@@ -237,7 +237,7 @@ class Axis:
         return float(self.values[place[0]] if len(place) else np.exp2(log2))
 
     def at_edge(self, value: float) -> str | None:
-        """Message for a chosen value at an end of several values."""
+        """Message for a selected value at an end of several values."""
         if len(self.values) == 1 or self.values[0] < value < self.values[-1]:
             return None
         lower = value == self.values[0]
@@ -259,7 +259,7 @@ class Space:
         return self.kernel.with_values(list(self.params(point).values())[1:])
 
     def edges(self, point: Sequence[float]) -> list[str]:
-        """Messages for a chosen point at an edge of the space."""
+        """Messages for a selected point at an edge of the space."""
         values = self.params(point).values()
         messages = (axis.at_edge(value) for axis, value in zip(self.axes, values, strict=True))
         return [message for message in messages if message is not None]
@@ -274,7 +274,7 @@ class SpaceSearched:
     space : the space searched.
     points : coordinates of all points, in the order in which they were tried.
     scored : the score of each.
-    best : index of the chosen one.
+    best : index of the selected one.
     """
 
     space: Space
@@ -289,7 +289,7 @@ class SpaceSearched:
 
     @property
     def point(self) -> Place:
-        """Coordinates of the chosen point."""
+        """Coordinates of the selected point."""
         return self.points[self.best]
 
 
@@ -366,7 +366,7 @@ def search_space(
 ) -> SpaceSearched:
     """Search of a space, "grid" or "pattern" as `grid_search` and `pattern_search`.
 
-    ``run`` makes the calls for machines of different kernel parameters, and ``evaluated`` is
+    ``run`` makes the calls for models of different kernel parameters, and ``evaluated`` is
     called with each score. ValueError if the solver fails wherever the search begins.
     """
     known: dict[Place, ScoredPoint] = {}
@@ -399,7 +399,7 @@ def search_space(
 
 
 def ranks(searched: Sequence[SpaceSearched]) -> AnyArray:
-    """Ranks of all points from 1, the chosen one alone first; those without a score come last."""
+    """Ranks of all points from 1, the selected one alone first; those without a score come last."""
     scores = np.array([scored.score for one in searched for scored in one.scored])
     bests, first = [], 0
     for one in searched:

@@ -53,7 +53,7 @@ TARGET_TRANSFORMS = {
 
 
 def smeared_means(transform: TargetTransform, outputs: Array, held_out: HeldOut) -> Array:
-    r"""Mean of the target given the output of a machine of the transformed target.
+    r"""Mean of the target given the output of a model of the transformed target.
 
     .. math:: E[y \mid f] \approx \sum_j w_j\, g^{-1}(f + r_j) / \sum_j w_j
 

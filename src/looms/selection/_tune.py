@@ -57,7 +57,7 @@ def tune(
     evaluated: Callable[[HeldOutCriterion, Point], None] | None = None,
     begun: Callable[[HeldOutCriterion], None] | None = None,
 ) -> tuple[Tuning, Fit | None]:
-    """Hyper-parameters that minimize a leave-one-out criterion, and the machine there.
+    """Hyper-parameters that minimize a leave-one-out criterion, and the model there.
 
     On landmarks the search begins at the objective's own start, without a scan.
 
@@ -77,7 +77,7 @@ def tune(
     Returns
     -------
     tuning : the hyper-parameters, and a record of the searches.
-    fit : the machine at ``tuning.theta``; None if no point could be evaluated.
+    fit : the model at ``tuning.theta``; None if no point could be evaluated.
 
     Examples
     --------

@@ -44,7 +44,7 @@ Labels: TypeAlias = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class Machine:
-    """Solved machine for two classes.
+    """Solved model for two classes.
 
     Attributes
     ----------
@@ -60,11 +60,11 @@ class Machine:
 
 @dataclass(frozen=True, eq=False)
 class Machines:
-    """Solved machines of all pairs, in lexicographic order.
+    """Solved models of all pairs, in lexicographic order.
 
     Attributes
     ----------
-    machines : machine of each pair.
+    machines : model of each pair.
     K : (n, n) kernel matrix of all samples.
     labels : (n,) classes 0 to k - 1.
     sample_weight : (n,) weights of the samples in sigmoids.
@@ -87,7 +87,7 @@ class Machines:
 
     @property
     def coefficients(self) -> Array:
-        """(n, n_pairs) y α of each machine, zero for samples of other classes."""
+        """(n, n_pairs) y α of each model, zero for samples of other classes."""
         coefficients = np.zeros((len(self.K), len(self.machines)))
         for q, machine in enumerate(self.machines):
             coefficients[machine.samples, q] = machine.solution.alpha * machine.y
@@ -99,12 +99,12 @@ class Machines:
         return np.array([machine.solution.intercept for machine in self.machines])
 
     def outputs(self) -> Array:
-        """(n, n_pairs) outputs of all machines for all samples."""
+        """(n, n_pairs) outputs of all models for all samples."""
         return self.K @ self.coefficients + self.intercepts
 
     @cached_property
     def left_out(self) -> tuple[SolutionsWithout, ...]:
-        """Machines of each pair without each sample, or fold, that changes them."""
+        """Models of each pair without each sample, or fold, that changes them."""
         return tuple(m.solution.left_out(self.folds[m.samples]) for m in self.machines)
 
     @cached_property
@@ -125,7 +125,7 @@ class Machines:
         return outputs
 
     def passes(self, units: Units) -> list[tuple[Machines, Labels]]:
-        """The machines with the folds of each pass over the samples, and those that it tests."""
+        """The models with the folds of each pass over the samples, and those that it tests."""
         if units.shape[0] == 1:
             (folds,) = units.number
             same = np.array_equal(folds, self.folds)
@@ -140,11 +140,11 @@ class Machines:
         return passes
 
     def outputs_without(self, K: Array, ids: Labels) -> Array:
-        """Outputs for new samples of the machines without each of some folds.
+        """Outputs for new samples of the models without each of some folds.
 
         Parameters
         ----------
-        K : (m, n) kernel values between the new samples and those of the machines.
+        K : (m, n) kernel values between the new samples and those of the models.
         ids : (k,) numbers of folds.
 
         Returns
@@ -164,7 +164,7 @@ class Machines:
 
         Parameters
         ----------
-        fitted_to : "loo" for the held-out outputs, or "single" for the outputs of each machine
+        fitted_to : "loo" for the held-out outputs, or "single" for the outputs of each model
             for the samples that it was trained on.
         """
         outputs = self.held_out_outputs if fitted_to == "loo" else self.outputs()
@@ -183,18 +183,18 @@ class Machines:
         ----------
         fitted_to : as for `sigmoids`. "single" gives the sigmoids of a refit without the sample,
             as in [T11 section 2.2.1]. "loo" fits the sigmoid to the held-out outputs of the
-            other samples, whose machines were trained with the sample: to exclude it there too
+            other samples, whose models were trained with the sample: to exclude it there too
             would take a path for every two samples.
         increasing : False for sigmoids that may decrease, as in T11.
 
         Raises
         ------
         looms.svm.NotConvergedError
-            If the KKT conditions of a machine without a sample cannot be met.
+            If the KKT conditions of a model without a sample cannot be met.
 
         Notes
         -----
-        All sigmoids of a machine of m samples come from one Newton iteration over an (m, m)
+        All sigmoids of a model of m samples come from one Newton iteration over an (m, m)
         array. Memory: a few such arrays for the largest pair.
         """
         fit = fit_increasing_sigmoids if increasing else fit_sigmoids
@@ -223,7 +223,7 @@ class Machines:
         return slopes, intercepts
 
     def held_out_log_odds(self, fitted_to: FittedTo, *, increasing: bool = True) -> Array:
-        """(n, n_pairs) log-odds of the second class, from machines and sigmoids without the sample.
+        """(n, n_pairs) log-odds of the second class, from models and sigmoids without the sample.
 
         Arguments are as for `held_out_sigmoids`.
         """
@@ -233,8 +233,8 @@ class Machines:
     def held_out(self, fitted_to: FittedTo) -> HeldOut:
         """Decision values of the classes without each sample, or its fold, with unit weights.
 
-        For two classes these are the outputs of the machine. For more classes they are the
-        logarithms of the coupled probabilities, from machines and sigmoids without the sample;
+        For two classes these are the outputs of the model. For more classes they are the
+        logarithms of the coupled probabilities, from models and sigmoids without the sample;
         the largest wins.
 
         Parameters
@@ -265,7 +265,7 @@ def solved_pairs(
     start: Machines | None = None,
     loss: Loss = "hinge",
 ) -> Machines:
-    """Machines of all pairs.
+    """Models of all pairs.
 
     Parameters
     ----------
@@ -274,13 +274,13 @@ def solved_pairs(
     C : factor of the loss for samples of weight one.
     sample_weight : (n,) positive factors of C, and weights in sigmoids.
     folds : (n,) numbers, equal for samples held out together.
-    start : machines of the same samples at another C, from which to start.
+    start : models of the same samples at another C, from which to start.
     loss : as for `solve`.
 
     Raises
     ------
     looms.svm.NotConvergedError
-        If the KKT conditions of a machine cannot be met.
+        If the KKT conditions of a model cannot be met.
     """
     machines = []
     for q, (a, b) in enumerate(combinations(range(int(labels.max()) + 1), 2)):
@@ -297,7 +297,7 @@ def solved_pairs(
 def pairs_of_svc(
     dual_coef: Array, intercept: Array, support: Labels, labels: AnyArray
 ) -> tuple[Array, Array]:
-    """Coefficients (n, n_pairs) and intercepts (n_pairs,) of the machines inside an SVC.
+    """Coefficients (n, n_pairs) and intercepts (n_pairs,) of the models inside an SVC.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ class Tableau:
     n_basic : size of B.
     responses : (r, c + 2) row j is the change of u, which is β of B and F of the others, per unit
         of z_j: column j of A. Row and column c belong to the intercept; c + 1 is zero and pads
-        index sets of different sizes; further rows belong to samples that are only left out.
+        index sets of different sizes; further rows belong to samples that are only held out.
     place : (n,) row of each sample, -1 for none.
     """
 

@@ -64,7 +64,7 @@ class IndefiniteKernelError(ValueError):
 
     def __str__(self) -> str:
         return (
-            "The kernel matrix is not positive semi-definite, so the machine has no unique "
+            "The kernel matrix is not positive semi-definite, so the model has no unique "
             f"solution: among coefficients with sum zero its smallest eigenvalue is "
             f"{self.smallest:.3g}. Clip or flip its negative eigenvalues, or use another kernel."
         )
@@ -112,7 +112,7 @@ class RoundingWarning(UserWarning):
     Attributes
     ----------
     n_samples : number of samples with such an output.
-    exactness : largest violation of a KKT condition in the machines without one of them, or the
+    exactness : largest violation of a KKT condition in the models without one of them, or the
         rounding that may hide it, in units of the outputs.
 
     Examples
@@ -131,7 +131,7 @@ class RoundingWarning(UserWarning):
 
     def __str__(self) -> str:
         return (
-            f"The KKT conditions of the machines without one sample hold to {KKT_TOLERANCE:g}, but "
+            f"The KKT conditions of the models without one sample hold to {KKT_TOLERANCE:g}, but "
             f"for {self.n_samples} of {self.of} only to {self.exactness:.2g}: kernel values times "
             "C are so large that rounding allows no better. Scale the features or lower C."
         )

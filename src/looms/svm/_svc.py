@@ -34,8 +34,8 @@ def leave_one_out(
 ) -> HeldOut:
     """Exact leave-one-out decision values of a two-class ``sklearn.svm.SVC``.
 
-    Entry ``i`` is the decision value for sample ``i`` of the machine trained on the others,
-    positive for ``classes_[1]``. The KKT conditions of each of these machines hold to 1e-9,
+    Entry ``i`` is the decision value for sample ``i`` of the model trained on the others,
+    positive for ``classes_[1]``. The KKT conditions of each of these models hold to 1e-9,
     whereas with ``cross_val_predict`` and ``LeaveOneOut`` they hold to the tolerance of LIBSVM.
 
     Parameters
@@ -50,7 +50,7 @@ def leave_one_out(
     y : (n,) labels of two classes.
     sample_weight : (n,) weights, the factor of C for each sample; ones by default. Samples of
         weight zero are ignored in training, but have an output.
-    loss : "hinge", as in an SVC, or "squared_hinge" for the 2-norm machine with the same kernel, C
+    loss : "hinge", as in an SVC, or "squared_hinge" for the 2-norm model with the same kernel, C
         and weights.
 
     Returns
@@ -84,7 +84,7 @@ def leave_one_out(
     twice the exactness in the warning otherwise.
 
     ``gamma="scale"`` and ``class_weight="balanced"`` keep their full-sample values while a sample
-    is left out.
+    is held out.
 
     Examples
     --------

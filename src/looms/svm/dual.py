@@ -38,14 +38,14 @@ _ROWS = 64  # described at a time: a dozen passes over them stay in the cache
 
 @dataclass(frozen=True, eq=False)
 class SolutionsWithout:
-    """Machines without one sample, or one fold, if they differ from the machine of all samples.
+    """Models without one sample, or one fold, if they differ from the model of all samples.
 
     Attributes
     ----------
     numbers : (m,) indices of the samples, or numbers of the folds.
-    coefficients : (m, n) y α of each machine.
+    coefficients : (m, n) y α of each model.
     intercepts : (m,) b.
-    outputs : (m, n) outputs of each machine at all samples.
+    outputs : (m, n) outputs of each model at all samples.
     exactness : (m,) as `DualSolution.exactness`, without the conditions of the left-out samples.
     """
 
@@ -58,7 +58,7 @@ class SolutionsWithout:
 
 @dataclass(frozen=True, eq=False)
 class DualSolution:
-    """Solved machine for two classes, f(x) = Σ_i y_i α_i k(x_i, x) + b.
+    """Solved model for two classes, f(x) = Σ_i y_i α_i k(x_i, x) + b.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class DualSolution:
     def leave_one_out(self, all_outputs: bool = False) -> HeldOut | tuple[HeldOut, Array]:
         """Exact leave-one-out outputs, f⁽⁻ⁱ⁾(x_i), by the decremental path.
 
-        Leaving out a sample with α_i = 0 does not change the machine, except for the interval of an
+        Leaving out a sample with α_i = 0 does not change the model, except for the interval of an
         intercept that is not unique. For the others, the solution is followed while α_i is driven
         to zero [CP01; docs/references.md, Leave-one-out path]. The KKT conditions are checked at
         the end of each path, which is solved again if they do not hold to 1e-9, or to what `solve`
@@ -102,7 +102,7 @@ class DualSolution:
 
         Parameters
         ----------
-        all_outputs : also return the outputs of each of these machines for all samples.
+        all_outputs : also return the outputs of each of these models for all samples.
 
         Returns
         -------
@@ -112,11 +112,11 @@ class DualSolution:
         Raises
         ------
         NotConvergedError
-            If the KKT conditions of one of the machines cannot be met.
+            If the KKT conditions of one of the models cannot be met.
 
         Notes
         -----
-        C stays the same while a sample is left out. If only one class remains, the output is the
+        C stays the same while a sample is held out. If only one class remains, the output is the
         label of that class. O(n²|S|) for a margin set S, and O(n k) for each set change of a path
         after k changes. Memory: (s, n) outputs for s support vectors, a tableau of the samples
         near the margin, and a dozen blocks of a million numbers.
@@ -132,11 +132,11 @@ class DualSolution:
         return loo, outputs
 
     def left_out(self, folds: Indices) -> SolutionsWithout:
-        """Machines without one sample, or one fold, if they differ from this one.
+        """Models without one sample, or one fold, if they differ from this one.
 
         Parameters
         ----------
-        folds : (n,) numbers, equal for samples that are left out together; below zero for samples
+        folds : (n,) numbers, equal for samples that are held out together; below zero for samples
             that stay. The coefficients of a fold are driven to zero together, in proportion.
 
         Raises
@@ -271,7 +271,7 @@ def solve(
     start : (n,) α to start from, for instance LIBSVM's, or the solution for a neighboring C
         or kernel and the same samples; it need not be feasible. By default an interior-point
         method provides the start.
-    loss : "hinge", or "squared_hinge" for the 2-norm machine, as in ``sklearn.svm.LinearSVC``
+    loss : "hinge", or "squared_hinge" for the 2-norm model, as in ``sklearn.svm.LinearSVC``
         except that the latter also penalizes its bias.
 
     Returns

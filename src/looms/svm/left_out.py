@@ -24,13 +24,13 @@ from looms.units import Batch, Units
 class Paths(LeftOut):
     """Support vector machines without each unit, whose coefficients are driven to zero.
 
-    Outputs are those of the machine for two classes; for more they are logarithms of the coupled
+    Outputs are those of the model for two classes; for more they are logarithms of the coupled
     probabilities, by sigmoids without the unit.
 
     Parameters
     ----------
-    machines : solved machines of all pairs of classes.
-    C, loss : of the machines, for samples of weight one.
+    machines : solved models of all pairs of classes.
+    C, loss : of the models, for samples of weight one.
     fitted_to : outputs that the sigmoids of several classes are fitted to.
     cross : function of new rows that gives their kernel values with those of the fit, (b, n).
     """

@@ -38,23 +38,23 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Numbers and dates (as days) are scaled by `PairScaler`; a gap becomes the median, and is marked
     in a feature of its own. Text, categories and booleans become one feature of zeros and ones per
-    value. Columns without two different values are left out. A sparse matrix stays sparse: columns
-    of zeros are left out, and the others divided by their largest absolute value.
+    value. Columns without two different values are dropped. A sparse matrix stays sparse: columns
+    of zeros are dropped, and the others divided by their largest absolute value.
 
-    What each column is, is found in `fit`. A column of text holds dates if every cell is a date,
-    and only one order of day and month is possible.
+    `fit` detects the kind of each column. A column of text holds dates if every cell is a date and
+    only one order of day and month is possible.
 
     Parameters
     ----------
     max_categories : int, default=40
-        Most features that one column of categories becomes. If it has more values, the rarest
-        share one feature, which is also that of values that `fit` did not meet; otherwise such a
-        value is zero in all features of its column.
+        Largest number of features for one column of categories. If a column has more values, the
+        rarest share one feature, and values that `fit` did not meet belong to it too. Otherwise
+        such a value is zero in all features of its column.
     kinds : dict of str to str, default=None
-        The columns to use, each with its kind, as in ``kinds_``; by default all are used, and their
-        kinds found. For refits to some of the rows of a table, ``kinds_`` of the whole: if the only
-        cell of a column that is no date is not among these rows, it would be a column of dates, and
-        that cell refused.
+        The columns to use, each with its kind, as in ``kinds_``; by default all are used, and
+        their kinds are detected. For refits to some rows of a table, pass ``kinds_`` of the whole
+        table. Otherwise a column with one cell that is no date becomes a column of dates if that
+        row is missing, and `transform` refuses the cell.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     columns_ : ndarray of str
         For each feature, the name of the column that it was made from.
     remarks_ : tuple of str
-        Sentences on columns that may be other than they look: left out, with words among numbers,
+        Sentences on columns that may need attention: dropped, with words among numbers,
         dates, identifiers.
     feature_names_in_ : ndarray of str
         Names of all columns of the table; absent if they have no names.
@@ -80,8 +80,8 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Notes
     -----
     Columns without names, such as those of an array, are called x0, x1, and so on, and are found by
-    their place. A fit sorts each column: O(n log n). A cell of another kind than its column had in
-    `fit`, such as a word among numbers, is a ValueError of `transform` that names its row.
+    their place. A fit sorts each column: O(n log n). `transform` raises a ValueError that names
+    the row if a cell is of another kind than its column in `fit`, such as a word among numbers.
 
     Examples
     --------

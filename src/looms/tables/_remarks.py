@@ -65,7 +65,7 @@ def remarks_on(columns: Mapping[str, Column], read: Mapping[str, Read]) -> Itera
     yield from broken
     constant = [name for name, of in read.items() if not of.kinds]
     if constant:
-        text = "left out, because they have the same value in every row: "
+        text = "dropped, because they have the same value in every row: "
         yield Remark("constant", constant, text + listed(constant))
     unclear = [name for name, of in read.items() if len(of.kinds) > 1]
     if unclear:
@@ -147,8 +147,8 @@ def _on_repeats(read: Mapping[str, Read]) -> Iterator[Remark]:
             "repeated",
             repeated,
             f"many values, and most rows share theirs: {listed(repeated)}; if rows of one value "
-            "belong together, such as those of a patient, leaving out one row keeps the others, "
-            "and the figures flatter: ",
+            "belong together, such as those of a patient, and only one of them is held out, scores "
+            "are optimistic: ",
         )
 
 

@@ -13,7 +13,7 @@ from looms._typing import AnyArray, Array, Matrix
 class SparseColumns(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Columns of a sparse matrix that are nonzero in some row of the training data.
 
-    The others are left out at prediction too, like constant columns of a data frame. Time and
+    The others are dropped at prediction too, like constant columns of a data frame. Time and
     memory grow with the stored values and the rows, not with the largest index.
 
     Attributes

@@ -46,7 +46,7 @@ class Unlike:
     Notes
     -----
     A value counts if it lies outside ``ranges_`` by more than a quarter of their width, a category
-    if `TablePreprocessor.fit` did not meet it. Nothing is counted in sparse matrices but the rows.
+    if `TablePreprocessor.fit` did not meet it. In sparse matrices only the rows are counted.
 
     Examples
     --------
@@ -138,7 +138,7 @@ class Unlike:
         remarks = sorted(self._counted(), key=lambda each: -each[0])
         notes += [remark for _, remark in remarks[:MOST_NOTES]]
         if len(remarks) > MOST_NOTES:
-            notes.append(f"{len(remarks) - MOST_NOTES} more such notes are left out")
+            notes.append(f"{len(remarks) - MOST_NOTES} more such notes are not shown")
         return tuple(notes)
 
     def _counted(self) -> Iterator[tuple[int, str]]:

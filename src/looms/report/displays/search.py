@@ -246,10 +246,10 @@ class CandidatesDisplay(MachineDisplay):
     Examples
     --------
     >>> from sklearn.datasets import load_iris
-    >>> from looms import KernelClassifier
+    >>> from looms import TabularClassifier
     >>> from looms.report import CandidatesDisplay
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = CandidatesClassifier(["linear", "rbf"], combine="best").fit(X, y)
+    >>> model = TabularClassifier(["linear", "rbf"], combine="best").fit(X, y)
     >>> display = CandidatesDisplay.from_estimator(model)
     >>> display.names, display.names[display.chosen]
     (['linear, press', 'rbf, press'], 'rbf, press')

@@ -1,0 +1,63 @@
+"""What options are called, and the parameters of Python that they stand for: the only table."""
+
+from __future__ import annotations
+
+#: Options of `looms fit` whose names differ from the parameters that they give.
+PARAMETERS = {
+    "positive": "pos_label",
+    "target_transform": "target",
+    "jobs": "n_jobs",
+    "seed": "random_state",
+}
+#: Options of the models of tables; those of one kind of target are of one of the two.
+OF_MODEL = (
+    *("candidates", "combine", "threshold", "calibration", "class_weight", "positive"),
+    *("target_transform", "cv", "jobs", "seed"),
+)
+#: Options of every candidate with a kernel, of its search and its landmarks.
+OF_SEARCH = {"optimizer": "optimizer", "max_iter": "max_iter", "search": "method"}
+OF_CANDIDATES = ("criterion", *OF_SEARCH, "prior", "n_landmarks")
+#: Options of other machines, and their parameters.
+OF_OTHERS = {
+    "svm": {
+        "candidates": "kernel",
+        "criterion": "criterion",
+        "search": "search",
+        "threshold": "threshold",
+        "calibration": "probability",
+        "class_weight": "class_weight",
+        "cv": "cv",
+        "jobs": "n_jobs",
+    },
+    "nonconformity": {"cv": "validation", "jobs": "n_jobs", "seed": "random_state"},
+}
+#: Parameters that messages name, and their options.
+OPTIONS = {
+    **{parameter: option for option, parameter in PARAMETERS.items()},
+    **{name: name for name in (*OF_MODEL, *OF_CANDIDATES) if name not in PARAMETERS},
+    **{name: name for name in ("sep", "decimal", "encoding", "sheet", "format", "max_bytes")},
+    **{name: name for name in ("store", "test_size", "groups", "coverage", "alpha", "method")},
+    **{"kernel": "candidates", "probability": "calibration", "validation": "cv"},
+    **{"copies": "duplicates", "metrics": "metric", "scoring": "metric"},
+}
+#: Parts of the help, and the options in each.
+PANELS = {
+    "Data": (
+        *("target", "drop", "drop_missing_targets", "groups", "time", "gap", "duplicates"),
+        *("sample_weight", "task", "data", "format", "sep", "decimal", "encoding", "sheet"),
+        "max_bytes",
+    ),
+    "Model": (
+        *("candidates", "combine", "threshold", "calibration", "class_weight", "positive"),
+        *("target_transform", "prevalence"),
+    ),
+    "Validation": (
+        *("cv", "no_evaluate", "test", "metric", "certify", "splits", "test_size", "method"),
+        *("coverage", "class_conditional", "bootstrap", "resampling", "alpha", "store"),
+    ),
+    "Output": (
+        *("output", "report", "json", "force", "quiet", "id", "keep", "digits", "plot", "onnx"),
+    ),
+    "Expert": ("machine", *OF_CANDIDATES, "memory", "jobs", "seed"),
+}
+PANEL_OF = {option: panel for panel, options in PANELS.items() for option in options}
