@@ -178,7 +178,7 @@ def test_limits_of_a_file(looms, fit, monkeypatch, one_line):
         monkeypatch.setattr(_memory, "free_memory", lambda n=n_rows: bytes_needed(n) - 1)
         result = command("t.csv", *options, "-c", "rbf")
         one_line(result, 2, text)
-        assert "GB are free. Use --n-landmarks 1000, a machine on landmarks, or a" in result.stderr
+        assert "GB are free. Use --n-landmarks 1000, a model on landmarks, or a" in result.stderr
     small = ("-c", "rbf", "--n-landmarks", "20", "--splits", "2")
     assert looms("assess", "t.csv", "-t", "y", *small).exit_code == 0
 
@@ -222,7 +222,7 @@ def test_models_on_landmarks_do_without_rows(looms, fit, pets, pets_model, one_l
         result = looms("predict", pets_model, pets, "--coverage", "0.8")
         assert result.exit_code == covered
         if covered:
-            one_line(result, 2, "--coverage 0.8: This needs the training rows, but a saved machine")
+            one_line(result, 2, "--coverage 0.8: This needs the training rows, but a saved model")
 
 
 @pytest.mark.parametrize("label", ["nein", "yes"])

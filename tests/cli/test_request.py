@@ -111,7 +111,10 @@ def test_every_parameter_of_the_models_has_its_option():
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"candidates": ["rfb"]}, "Unknown --candidates 'rfb'; known are linear"),
+        (
+            {"candidates": ["rfb"]},
+            "Unknown --candidates 'rfb' (did you mean 'rbf'?); known are linear",
+        ),
         ({"candidates": ["precomputed"]}, "--candidates precomputed is for Python"),
         ({"criterion": ["loss"]}, "Unknown --criterion 'loss'; known are press"),
         (SVM | {"criterion": ["loss"]}, "'loss'; known are log_likelihood, error, ber"),

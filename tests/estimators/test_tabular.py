@@ -47,12 +47,12 @@ FEW = ["linear", "rbf"]
 
 @pytest.fixture(scope="module")
 def classifier():
-    return evaluated(TabularClassifier(FEW).fit(TABLE, LABELS))
+    return evaluated(TabularClassifier(FEW).fit(TABLE, LABELS), nested=True)
 
 
 @pytest.fixture(scope="module")
 def regressor():
-    return evaluated(TabularRegressor(FEW).fit(TABLE, NUMBERS))
+    return evaluated(TabularRegressor(FEW).fit(TABLE, NUMBERS), nested=True)
 
 
 class TestFit:

@@ -89,4 +89,4 @@ def test_more_landmarks_that_would_help_are_told(with_rows):
     model.selection_ = replace(model.selection_, gain_of_landmarks=0.123)
     (told,) = (c for c in cautions(model) if c["title"] == "More landmarks would help")
     assert "up to 30, lowered the criterion by 12.3%" in told["text"]
-    assert "rank=60" in told["text"]
+    assert "n_landmarks=60" in told["text"]

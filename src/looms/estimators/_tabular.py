@@ -230,7 +230,7 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
 
     def _anew(self, method: str) -> Nested | None:
         """Models that were fitted anew without each fold; None if the machine has the models."""
-        if self._is_plain:
+        if self._is_plain or self.machine_._nested_scores:
             return None
         scores = self._evaluation(method)
         return scores._nested if scores is self._nested_scores else None

@@ -162,7 +162,8 @@ def tabular(model: Any) -> None:
         if type(one) is not type(model):
             _chosen_in_fold(inner, one, int(np.count_nonzero(weight)))
     models = () if nested is None else nested.machines  # the machine has those that it compared
-    proper = {tuple, Setting} if model._is_plain else {type(model)}
+    by_machine = model._is_plain or bool(inner._nested_scores)
+    proper = {tuple, Setting} if by_machine else {type(model)}
     require({type(one) for one in models} <= proper, "folds are not of such models")
     if is_regressor(model):
         require(model.transform_ in TARGET_TRANSFORMS, "transform_ is not known")
