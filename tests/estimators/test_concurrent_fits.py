@@ -92,14 +92,14 @@ def test_fits_side_by_side_are_those_one_after_the_other():
     ],
 )
 def test_a_fitted_machine_predicts_in_several_threads(kernel, options):
-    """What a prediction caches is made by several at a time here."""
-    machine = KernelRegressor(kernel, **options).fit(X, Y)
+    """Predictions only read what an evaluation has made."""
+    machine = evaluated(KernelRegressor(kernel, **options).fit(X, Y))
     expected = evaluated(clone(machine).fit(X, Y)).predict_interval(X).tobytes()
     ready = threading.Barrier(N_THREADS)
 
     def intervals(_):
         ready.wait(60)
-        return evaluated(machine).predict_interval(X).tobytes()
+        return machine.predict_interval(X).tobytes()
 
     with ThreadPoolExecutor(N_THREADS) as pool:
         assert set(pool.map(intervals, range(N_THREADS))) == {expected}

@@ -227,6 +227,9 @@ class KernelMachine(CertifiedMachine, ScoredMachine):
             OfFit().keep(self)
         source_of(scores._nested).keep(self)
 
+    def _make_ready(self, left_out: LeftOut) -> None:
+        """Compute what the first prediction would, so that predictions only read."""
+
     @abstractmethod
     def left_out(self) -> LeftOut:
         """The model without any of the rows of its fit."""

@@ -190,6 +190,12 @@ class LeastSquaresMachine(KernelMachine):
                 "without each fold give intervals by method='plus' or 'minmax', and sets."
             )
 
+    def _make_ready(self, left_out: LeftOut) -> None:
+        units, row = self._units.draws, as_blocks(self._rows_of_fit()).rows(np.arange(1))
+        with blas_threads(len(left_out.y)):
+            left_out.outputs(units)
+            left_out.at(row[:, np.flatnonzero(self.fit_weight_)] if self._pairwise else row, units)
+
     @property
     def _scored_units(self) -> Units:
         return self._units if self._scored_in is None else self._scored_in[0]

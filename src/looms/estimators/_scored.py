@@ -42,7 +42,7 @@ class OfFit:
     def keep(self, machine: Any) -> None:
         """Make the models that neither pickles nor files hold."""
         if machine._has_closed_forms:
-            machine.left_out()
+            machine._make_ready(machine.left_out())
 
     def optimistic(self, machine: Any) -> bool:
         """True if the model was tuned on the rows that are scored."""
