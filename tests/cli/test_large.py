@@ -164,7 +164,7 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(looms, large, one_line, tmp_
 @pytest.mark.slow
 def test_memory_and_time_are_told_before_a_long_fit(looms, fit, tmp_path, monkeypatch):
     monkeypatch.setattr(_request, "LONG", 0.0)
-    monkeypatch.setattr(_request, "_TIMED", 200)
+    monkeypatch.setattr(_request, "_FEW_ROWS", 200)
     monkeypatch.setattr(_request, "free_memory", lambda: 8 * 10**9)
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(N, 2)), columns=["a", "y"]).round(3)

@@ -1,4 +1,4 @@
-"""What options are called, and the parameters of Python that they stand for: the only table."""
+"""Options of the command line, and the parameters of Python that they stand for."""
 
 from __future__ import annotations
 

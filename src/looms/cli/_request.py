@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-import time
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
-from scipy.linalg import blas
 from sklearn.pipeline import Pipeline
 
 from looms import (
@@ -21,6 +19,7 @@ from looms import (
     TabularRegressor,
 )
 from looms._memory import GRID, SEARCH, bytes_needed, check_memory, free_memory, gigabytes
+from looms._speed import operations_per_second
 from looms._typing import AnyArray
 from looms.cli._errors import InputError
 from looms.cli._names import OF_CANDIDATES, OF_MODEL, OF_OTHERS, OF_SEARCH, PARAMETERS
@@ -30,7 +29,7 @@ from looms.cli._prepare import Prepared
 from looms.cli._progress import duration
 from looms.estimators._candidates import AUTO_KERNELS
 from looms.estimators._folds import CHOICE_FOLDS
-from looms.estimators._one_kernel import FULL_ROWS
+from looms.estimators._one_kernel import FULL_ROWS, OPERATIONS_OF_SEARCH
 from looms.estimators._scored import check_parameters
 from looms.folds import GapKFold, fold_numbers, group_numbers
 from looms.kernels import Ranked
@@ -54,11 +53,8 @@ OTHERS: dict[str, Any] = {"svm": SVCCV, "nonconformity": NonconformityClassifier
 OF_CLASSES = ("threshold", "calibration", "class_weight", "positive")
 OF_NUMBERS = ("target_transform",)
 
-#: Floating-point operations of a fit over n³, at the speed of a matrix product: 3 to 13 in fits to
-#: 2500 and 4000 rows.
-_OPERATIONS = 8.0
-#: Size of the matrix product that is timed, some hundredths of a second.
-_TIMED = 1000
+#: Rows below which a fit is short.
+_FEW_ROWS = 1000
 #: Seconds from which a fit is long, so that its cost is told before.
 LONG = 30.0
 
@@ -357,14 +353,14 @@ def tell_cost(
     n_arrays = at_once * (GRID if request.search == "grid" else SEARCH)
     with refused(faults=(MemoryError,)):
         check_memory(n_rows, n_arrays)
-    if request.machine != "kernel" or request.search == "grid" or n_rows < _TIMED:
+    if request.machine != "kernel" or request.search == "grid" or n_rows < _FEW_ROWS:
         return
     n_candidates = (len(AUTO_KERNELS) if kernels == ["auto"] else len(kernels)) * len(
         request.criterion or ["press"]
     )
     of_choice = CHOICE_FOLDS * (1 - 1 / CHOICE_FOLDS) ** 3 if n_candidates > 1 else 0.0
     searches = n_fits / at_once * (n_targets + n_candidates * (1.0 + of_choice))
-    seconds = searches * _OPERATIONS * n_rows**3 / _operations_per_second()
+    seconds = searches * OPERATIONS_OF_SEARCH * n_rows**3 / operations_per_second()
     if seconds < LONG:
         return
     free = free_memory()
@@ -373,11 +369,3 @@ def tell_cost(
         f"{n_rows:,} rows: about {gigabytes(bytes_needed(n_rows, n_arrays))} of memory{of_free} "
         f"and, very roughly, {duration(seconds)}; --n-landmarks 1000 takes far less"
     )
-
-
-def _operations_per_second() -> float:
-    A = np.ones((_TIMED, _TIMED), order="F")
-    blas.dgemm(1.0, A[:100], A)  # wakes its threads
-    began = time.perf_counter()
-    blas.dgemm(1.0, A, A)
-    return 2.0 * _TIMED**3 / (time.perf_counter() - began)

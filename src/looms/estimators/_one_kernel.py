@@ -33,7 +33,7 @@ FULL_ROWS = 5000
 _GIVEN_LANDMARKS = LARGEST_RANK // 2
 #: Floating-point operations of a search over n³, and on m landmarks over n m²: 3 to 13 in searches
 #: on 2500 and 4000 rows, at the speed of a matrix product; 135 on 6000 rows and 1024 landmarks.
-_OF_SEARCH, _ON_LANDMARKS = 8.0, 135.0
+OPERATIONS_OF_SEARCH, _ON_LANDMARKS = 8.0, 135.0
 
 
 class OneKernel(SelectingMachine):
@@ -83,7 +83,7 @@ class OneKernel(SelectingMachine):
         if has_few_features(as_kernel(self.kernel), X):
             return 0.0
         if m is None:
-            return (1.0 if given else _OF_SEARCH) * n**3
+            return (1.0 if given else OPERATIONS_OF_SEARCH) * n**3
         size = _GIVEN_LANDMARKS if m == "auto" else float(m)
         return (10.0 if given else _ON_LANDMARKS) * n * size**2
 

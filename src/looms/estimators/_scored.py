@@ -219,8 +219,9 @@ class ScoredMachine(BaseEstimator):  # type: ignore[misc]
         )
         outputs[rows] = source.outputs(outputs[rows]) if decisions is None else decisions.outputs
         optimistic = source.optimistic(self)
-        told = source.kind(machine, optimistic), optimistic
-        return Scores(pairs, *told, HeldOut(y, outputs, weight), rows, decisions, nested)
+        held_out = HeldOut(y, outputs, weight)
+        kind = source.kind(machine, optimistic)
+        return Scores(pairs, kind, optimistic, held_out, rows, decisions, nested)
 
     def _checked_new_data(self, X: Any) -> Matrix:
         check_is_fitted(self)

@@ -225,7 +225,7 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
     def _keep_models(self, scores: Scores) -> None:
         if scores is self._own_scores:
             self.machine_.evaluate(nested=False)
-        elif self._is_plain or self._is_plain:
+        elif self._is_plain:
             self.machine_._keep_models(scores)
 
     def _anew(self, method: str) -> Nested | None:
