@@ -149,7 +149,7 @@ def run_features(rng: np.random.Generator, route: str) -> tuple[str, str]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            for category in (looms.BoundWarning, looms.CopiesWarning, ConvergenceWarning):
+            for category in (looms.BoundWarning, looms.DuplicatesWarning, ConvergenceWarning):
                 warnings.simplefilter("ignore", category)
             if route == "SVCCV":  # whose range of C does not follow the features
                 warnings.simplefilter("ignore", looms.OneClassWarning)

@@ -103,9 +103,9 @@ def numbers(model: Any, X: np.ndarray) -> dict[str, np.ndarray]:
         found[f"{kind}outputs"] = scores.predictions.outputs
     if hasattr(model, "predict_proba"):
         found["probabilities"] = model.predict_proba(new)
-        found["sets"] = model.predict_set(new, coverage=0.6)
+        found["sets"] = model.predict_set(new, confidence_level=0.6)
     else:
-        found["intervals"] = model.predict_interval(new, coverage=0.6)
+        found["intervals"] = model.predict_interval(new, confidence_level=0.6)
     return found
 
 

@@ -30,7 +30,7 @@ FLOORS = [
         "_kernel_matrix",
     },
     {"_html"},
-    {"kernels", "copies", "folds", "blocks"},
+    {"kernels", "duplicates", "folds", "blocks"},
     {"units"},
     {"criteria"},
     {"_scores"},

@@ -19,7 +19,7 @@ from looms.units import Units
 pytestmark = [
     pytest.mark.filterwarnings("ignore::looms.BoundWarning"),
     pytest.mark.filterwarnings("ignore::looms.OneClassWarning"),
-    pytest.mark.filterwarnings("ignore::looms.CopiesWarning"),
+    pytest.mark.filterwarnings("ignore::looms.DuplicatesWarning"),
 ]
 
 

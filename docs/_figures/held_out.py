@@ -20,7 +20,7 @@ y = np.sin(x) + 0.25 * rng.normal(size=30)
 model = KernelRegressor().fit(x[:, None], y)
 model.evaluate()
 grid = np.linspace(-0.3, 10.3, 300)
-low, high = model.predict_interval(grid[:, None], coverage=0.9).T
+low, high = model.predict_interval(grid[:, None], confidence_level=0.9).T
 
 matplotlib.rcParams["svg.hashsalt"] = "looms"
 for name, ink in INKS.items():

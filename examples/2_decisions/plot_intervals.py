@@ -25,7 +25,8 @@ machine = KernelRegressor().fit(X, y)
 machine.evaluate(nested=False)  # makes the leave-one-out machines
 grid = np.linspace(0, 1, 200)[:, None]
 ends = {
-    kind: machine.predict_interval(grid, coverage=0.9, method=kind) for kind in ("plus", "scaled")
+    kind: machine.predict_interval(grid, confidence_level=0.9, method=kind)
+    for kind in ("plus", "scaled")
 }
 
 fig, ax = plt.subplots(figsize=(5.4, 3.8), layout="constrained")
@@ -54,7 +55,7 @@ for k in range(20):
     machine = KernelRegressor().fit(X, y)
     machine.evaluate(nested=False)
     for m, kind in enumerate(kinds):
-        low, high = machine.predict_interval(X_new, coverage=0.9, method=kind).T
+        low, high = machine.predict_interval(X_new, confidence_level=0.9, method=kind).T
         within = (low <= y_new) & (y_new <= high)
         inside[k, m], width[k, m] = within.mean(), np.mean(high - low)
         by_place[k, m] = [part.mean() for part in np.array_split(within, 5)]

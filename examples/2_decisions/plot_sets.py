@@ -27,7 +27,7 @@ machine = KernelClassifier().fit(X[:400], y[:400])
 # ``evaluate`` makes the machines without each digit, from which the sets come.
 
 machine.evaluate(nested=False)
-sets = machine.predict_set(X[400:], coverage=0.98)
+sets = machine.predict_set(X[400:], confidence_level=0.98)
 inside = sets[np.arange(800), y[400:]]
 print(f"right class inside: {inside.mean():.1%}; one class in {np.mean(sets.sum(axis=1) == 1):.0%}")
 
@@ -36,7 +36,7 @@ print(f"right class inside: {inside.mean():.1%}; one class in {np.mean(sets.sum(
 
 fig, ax = plt.subplots(figsize=(5.4, 3.4), layout="constrained")
 for k, (coverage, color) in enumerate(((0.9, "C2"), (0.98, "C0"), (0.995, "C1"))):
-    some = machine.predict_set(X[400:], coverage=coverage)
+    some = machine.predict_set(X[400:], confidence_level=coverage)
     share = np.bincount(some.sum(axis=1), minlength=11)[:7] / len(some)
     covered = some[np.arange(800), y[400:]].mean()
     label = f"coverage {coverage}: {covered:.1%} hold the right class"

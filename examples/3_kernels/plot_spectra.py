@@ -53,7 +53,7 @@ plt.show()
 
 machine = KernelRegressor("linear").fit(X, y)
 scores = machine.evaluate()
-low, high = machine.predict_interval(X_new, coverage=0.9).T
+low, high = machine.predict_interval(X_new, confidence_level=0.9).T
 
 fig, ax = plt.subplots(figsize=(5.4, 4.2), layout="constrained")
 predicted = machine.predict(X_new)

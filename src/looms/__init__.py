@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from looms import assessment as assessment
     from looms import calibration as calibration
     from looms import conformal as conformal
-    from looms import copies as copies
     from looms import criteria as criteria
     from looms import datasets as datasets
     from looms import diagnostics as diagnostics
+    from looms import duplicates as duplicates
     from looms import estimators as estimators
     from looms import kernels as kernels
     from looms import lssvm as lssvm
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from looms.estimators import (
         SVCCV,
         BoundWarning,
-        CopiesWarning,
+        DuplicatesWarning,
         KernelClassifier,
         KernelRegressor,
         NonconformityClassifier,
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 __all__ = [
     "SVCCV",
     "BoundWarning",
-    "CopiesWarning",
+    "DuplicatesWarning",
     "HeldOut",
     "KernelClassifier",
     "KernelRegressor",

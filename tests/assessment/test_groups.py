@@ -16,7 +16,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from looms import CopiesWarning, KernelClassifier
+from looms import DuplicatesWarning, KernelClassifier
 from looms.assessment import assess, compare, stored
 from looms.assessment._experiment import Experiment
 from looms.assessment._fit_routing import fit_arguments
@@ -168,13 +168,13 @@ def test_groups_and_copies_are_merged(method):
     X, y = np.random.default_rng(0).normal(size=(100, 2)), np.tile([0, 1], 50)
     X[5] = X[0]
     options = {"method": method, "random_state": 0, "scoring": "error", "groups": groups}
-    for copies in ("apart", "together"):
-        experiment = Experiment.of(Recorder(), X, y, 40, copies=copies, **options)
+    for duplicates in ("ignore", "group"):
+        experiment = Experiment.of(Recorder(), X, y, 40, duplicates=duplicates, **options)
         tested = [
             groups[experiment.rows(split)[1]] for split in experiment.splits if split.index >= 0
         ]
         apart = [("a" in labels) != ("b" in labels) for labels in tested]
-        assert any(apart) == (copies == "apart")
+        assert any(apart) == (duplicates == "ignore")
 
 
 def test_copies_within_a_group_are_no_reason_to_warn():
@@ -182,9 +182,9 @@ def test_copies_within_a_group_are_no_reason_to_warn():
     X, y = rng.normal(size=(100, 3)).repeat(3, axis=0), rng.integers(0, 2, 100).repeat(3)
     options = {"n_splits": 2, "scoring": "error", "random_state": 0}
     with warnings.catch_warnings():
-        warnings.simplefilter("error", CopiesWarning)
+        warnings.simplefilter("error", DuplicatesWarning)
         assess(NEAREST, X, y, groups=np.arange(300) // 3, **options)
-    with pytest.warns(CopiesWarning, match="of 300 rows are duplicates of other rows"):
+    with pytest.warns(DuplicatesWarning, match="of 300 rows are duplicates of other rows"):
         assess(NEAREST, X, y, groups=np.arange(300) % 150, **options)
 
 

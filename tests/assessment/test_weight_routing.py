@@ -34,7 +34,7 @@ def folds(y, n=4, method="shuffle", stratified=True):
     return [split.rows(y) for split in plan(y, method=method, **options)]
 
 
-def scores_of_copies(model, X, y, weight, names, train, test):
+def scores_of_duplicates(model, X, y, weight, names, train, test):
     """Of a fit to, and a test on, rows repeated as often as they weigh."""
     copies = np.repeat(np.arange(len(y)), weight.astype(int))
     model.fit(*(v[copies[np.isin(copies, train)]] for v in (X, y)))
@@ -58,7 +58,7 @@ def test_integer_weights_are_copies(two_classes, model):
     names = SCORES[:6] if isinstance(model, looms.KernelClassifier) else SCORES
     found = weighted(model, X, y, W60, scoring=names)
     for (train, test), split in zip(folds(y), found.splits, strict=True):
-        expected = scores_of_copies(model, X, y, W60, names, train, test)
+        expected = scores_of_duplicates(model, X, y, W60, names, train, test)
         assert split.scores == pytest.approx(expected, rel=1e-5)
     plain = looms.assess(model, X, y, 4, scoring=names, random_state=0)
     assert not np.allclose(found.table[names], plain.table[names])
@@ -77,7 +77,7 @@ def test_integer_weights_are_copies_in_regressions(a_line, model):
     names = ["rmse", "r2", "neg_mean_absolute_error"]
     found = weighted(model, X, y, W50, scoring=names)
     for (train, test), split in zip(folds(y, stratified=False), found.splits, strict=True):
-        expected = scores_of_copies(model, X, y, W50, names, train, test)
+        expected = scores_of_duplicates(model, X, y, W50, names, train, test)
         assert split.scores == pytest.approx(expected)
 
 

@@ -275,7 +275,7 @@ def test_copies_together_are_on_one_side_of_every_split(looms):
     result = looms(*command)
     assert "80 of 120 rows are duplicates" in " ".join(result.stderr.split())
     assert "rows are duplicates" not in result.stdout  # of the splits, which is the same news
-    looms(*command, "--duplicates", "together", "-o", "splits.csv")
+    looms(*command, "--duplicates", "group", "-o", "splits.csv")
     assert pd.read_csv("splits.csv")["ber"].mean() > 0.3
 
 

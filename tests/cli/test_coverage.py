@@ -1,4 +1,4 @@
-"""`looms predict --coverage`: intervals and sets, and what is refused."""
+"""`looms predict --confidence-level`: intervals and sets, and what is refused."""
 
 import io
 
@@ -34,7 +34,7 @@ def test_intervals(looms, fit, heights, method):
     fit(heights, "-t", "height", "-o", "m.skops")
     options = () if method is None else ("--method", method)
     found = predictions(
-        looms("predict", "m.skops", heights, "--coverage", 0.8, *options, "--digits", 17)
+        looms("predict", "m.skops", heights, "--confidence-level", 0.8, *options, "--digits", 17)
     )
     assert list(found) == ["row", "prediction", "lower", "upper"]
     model = load_model("m.skops").model
@@ -54,7 +54,7 @@ def test_sets(looms, fit, data_folder, conditional):
     fit(file, "-t", "target", "-c", "linear", "-o", "m.skops")
     options = ("--class-conditional",) if conditional else ()
     found = predictions(
-        looms("predict", "m.skops", file, "--coverage", 0.9, *options, "--digits", 17)
+        looms("predict", "m.skops", file, "--confidence-level", 0.9, *options, "--digits", 17)
     )
     assert list(found)[-1] == "set"
     model = load_model("m.skops").model
@@ -77,15 +77,35 @@ def test_sets_of_no_label_are_empty():
 @pytest.mark.parametrize(
     ("model", "options", "text"),
     [
-        ("class", ("--coverage", 1), "--coverage must be a number between 0 and 1, got 1.0"),
-        ("class", ("--coverage", "nan"), "--coverage must be a number between 0"),
-        ("class", ("--coverage", 0.999), "--coverage 0.999: "),
-        ("class", ("--coverage", 0.96, "--class-conditional"), "--coverage 0.96: Class 'cat'"),
-        ("class", ("--method", "plus"), "--method goes with --coverage"),
-        ("class", ("--class-conditional",), "--class-conditional goes with --coverage"),
-        ("class", ("--coverage", 0.9, "--method", "plus"), "--method is for regression, but class"),
-        ("number", ("--coverage", 0.9, "--class-conditional"), "is for classification, but number"),
-        ("svm", ("--coverage", 0.9, "--method", "plus"), "--method is for regression, but svm"),
+        (
+            "class",
+            ("--confidence-level", 1),
+            "--confidence-level must be a number between 0 and 1, got 1.0",
+        ),
+        ("class", ("--confidence-level", "nan"), "--confidence-level must be a number between 0"),
+        ("class", ("--confidence-level", 0.999), "--confidence-level 0.999: "),
+        (
+            "class",
+            ("--confidence-level", 0.96, "--class-conditional"),
+            "--confidence-level 0.96: Class 'cat'",
+        ),
+        ("class", ("--method", "plus"), "--method goes with --confidence-level"),
+        ("class", ("--class-conditional",), "--class-conditional goes with --confidence-level"),
+        (
+            "class",
+            ("--confidence-level", 0.9, "--method", "plus"),
+            "--method is for regression, but class",
+        ),
+        (
+            "number",
+            ("--confidence-level", 0.9, "--class-conditional"),
+            "is for classification, but number",
+        ),
+        (
+            "svm",
+            ("--confidence-level", 0.9, "--method", "plus"),
+            "--method is for regression, but svm",
+        ),
     ],
 )
 @pytest.mark.filterwarnings("ignore::looms.BoundWarning")
@@ -102,7 +122,7 @@ def test_refusals(looms, fit, pets, one_line, model, options, text):
 @pytest.mark.slow
 def test_empty_sets_are_counted(looms, fit, pets):
     fit(pets, "-t", "kind", "-c", "linear", "-o", "m.skops")
-    result = looms("predict", "m.skops", pets, "--coverage", 0.3)
+    result = looms("predict", "m.skops", pets, "--confidence-level", 0.3)
     n = int((predictions(result).set == "").sum())
     assert n > 1
     assert f"Note: {n} sets of 40 are empty: at coverage 0.3 such a row is typical" in result.stderr
@@ -117,7 +137,7 @@ def test_rows_are_preprocessed_once(looms, pets, pets_model, monkeypatch):
 
     for owner, name in ((pd, "to_numeric"), (OneHotEncoder, "transform")):
         monkeypatch.setattr(owner, name, counted(name, getattr(owner, name)))
-    predictions(looms("predict", pets_model, pets, "--coverage", 0.8, "--keep", "weight"))
+    predictions(looms("predict", pets_model, pets, "--confidence-level", 0.8, "--keep", "weight"))
     assert passes == ["to_numeric", "transform"]  # of one column of numbers
     assert looms("score", pets_model, pets).exit_code == 0
     assert passes == 2 * ["to_numeric", "transform"]
@@ -138,7 +158,7 @@ def test_intervals_and_sets_are_of_the_evaluation_and_a_loaded_model_never_train
         raise AssertionError("a model was tuned")
 
     monkeypatch.setattr(SelectingMachine, "_selection_on", trained)
-    result = looms("predict", "m.skops", heights, "--coverage", 0.8, "--digits", 17)
+    result = looms("predict", "m.skops", heights, "--confidence-level", 0.8, "--digits", 17)
     found, model = predictions(result), load_model("m.skops").model
     assert not model._nested_scores.optimistic
     if target == "height":

@@ -253,7 +253,7 @@ def test_copies_are_pointed_out(looms, catches):
     frame = pd.read_csv(catches)
     pd.concat([frame, frame.iloc[10:30]]).to_csv("twice.csv", index=False)
     stderr = looms("diagnose", "m.skops", "--data", "twice.csv", "-b", 0).stderr
-    assert "20 of 70 rows are copies of other rows" in stderr
+    assert "20 of 70 rows are duplicates of other rows" in stderr
 
 
 @pytest.mark.slow

@@ -44,8 +44,8 @@ def test_copies_are_pointed_out_where_they_are_no_accident(fit, replicates):
     Path("fine.csv").write_text("\n".join(["a,b,c", *rows, *rows[:9]]) + "\n")
     result = fit("fine.csv", "--target", "c", "-o", "fine.skops")
     assert result.stderr.count("9 of 29") == 1
-    assert "--duplicates together" in result.stderr
-    result = fit("fine.csv", "-t", "c", "--duplicates", "together", "-o", "together.skops")
+    assert "--duplicates group" in result.stderr
+    result = fit("fine.csv", "-t", "c", "--duplicates", "group", "-o", "together.skops")
     assert "of 29" not in result.stderr
     assert load_model("together.skops").model.units_.grouped
 

@@ -38,7 +38,9 @@ def large(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["pets.csv", "pets.parquet"])
-@pytest.mark.parametrize("options", [(), ("--id", "name", "--keep", "color", "--coverage", 0.9)])
+@pytest.mark.parametrize(
+    "options", [(), ("--id", "name", "--keep", "color", "--confidence-level", 0.9)]
+)
 def test_predictions_block_by_block_are_those_of_the_whole_file(
     looms, fit, pets, tmp_path, monkeypatch, name, options
 ):
@@ -85,7 +87,7 @@ def test_a_machine_on_landmarks_of_a_table_in_blocks(looms, fit, large, tmp_path
         f"{name}: 300 rows in blocks; columns are prepared by a sample of 100 rows" in result.stderr
     )
     assert (
-        "Note: rows in blocks are not saved, so looms predict may have no --coverage"
+        "Note: rows in blocks are not saved, so looms predict may have no --confidence-level"
         in result.stderr
     )
     assert "20 landmarks" in result.stdout
@@ -105,7 +107,7 @@ def test_a_machine_on_landmarks_of_a_table_in_blocks(looms, fit, large, tmp_path
     assert looms("score", "m.skops", name).exit_code == 0
     assert "300 rows, 3 features" in looms("show", "m.skops").stdout
     text = "a saved model does not hold those that were in blocks"
-    assert text in looms("predict", "m.skops", name, "--coverage", 0.9).stderr
+    assert text in looms("predict", "m.skops", name, "--confidence-level", 0.9).stderr
 
 
 @pytest.mark.slow
@@ -125,9 +127,9 @@ def test_where_the_sample_is_the_table_the_rows_are_kept(looms, fit, large, monk
     result = fit("t.csv", "-t", "y", "--n-landmarks", 20, "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
     assert "in blocks" not in result.stderr
-    assert "--coverage" not in result.stderr
+    assert "--confidence-level" not in result.stderr
     assert load_model(tmp_path / "m.skops").model.machine_.X_fit_.shape[0] == N
-    assert looms("predict", "m.skops", "t.csv", "--coverage", 0.9).exit_code == 0
+    assert looms("predict", "m.skops", "t.csv", "--confidence-level", 0.9).exit_code == 0
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ def test_fit_show_predict_score(looms, fit, pets, figures):
     assert f"{len(machine.deciding_)} of the machines" in shown
     assert f"{machine.validation_errors_.min():.4f}" in shown
     assert f"the choice, of each row by the others   {machine.evaluate()['error']:.4f}" in shown
-    predicted = looms("predict", "m.skops", pets, "--coverage", 0.8, "-o", "p.csv")
+    predicted = looms("predict", "m.skops", pets, "--confidence-level", 0.8, "-o", "p.csv")
     assert predicted.exit_code == 0, predicted.stderr
     table, rows = pd.read_csv("p.csv"), pd.read_csv(pets)
     assert list(table) == ["row", "prediction", "p_value_cat", "p_value_dog", "set"]
@@ -61,5 +61,5 @@ def test_other_tables_are_refused_by_name(looms, fit, pets, one_line, tmp_path):
     assert looms("fit", pets, *OURS, "-o", "m.skops").exit_code == 0
     result = looms("diagnose", "m.skops", "--data", pets)
     one_line(result, 2, "has neither decision_function nor predict_proba, so it has no")
-    one_line(looms("predict", "m.skops", pets, "--coverage", 2), 2, "between 0 and 1")
+    one_line(looms("predict", "m.skops", pets, "--confidence-level", 2), 2, "between 0 and 1")
     one_line(looms("predict", "m.skops", "s.svm"), 2, "fitted to tables with named columns")

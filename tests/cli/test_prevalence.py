@@ -31,11 +31,11 @@ def test_probabilities_and_predictions_are_those_of_the_prevalence(looms, fitted
         f"{rare}=0.02",
         "--digits",
         17,
-        "--coverage",
+        "--confidence-level",
         0.9,
     )
     assert result.exit_code == 0, result.stderr
-    assert "--coverage holds for the shares of the fit" in result.stderr
+    assert "--confidence-level holds for the shares of the fit" in result.stderr
     written = pd.read_csv(io.StringIO(result.stdout))
     model = PrevalenceClassifier(machine, {machine.classes_[1]: 0.02})
     X = pd.read_csv(fitted)

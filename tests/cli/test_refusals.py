@@ -219,10 +219,12 @@ def test_models_on_landmarks_do_without_rows(looms, fit, pets, pets_model, one_l
         assert looms("show", pets_model).exit_code == 0
         assert looms("score", pets_model, pets).exit_code == 0
         assert looms("predict", pets_model, pets).exit_code == 0
-        result = looms("predict", pets_model, pets, "--coverage", "0.8")
+        result = looms("predict", pets_model, pets, "--confidence-level", "0.8")
         assert result.exit_code == covered
         if covered:
-            one_line(result, 2, "--coverage 0.8: This needs the training rows, but a saved model")
+            one_line(
+                result, 2, "--confidence-level 0.8: This needs the training rows, but a saved model"
+            )
 
 
 @pytest.mark.parametrize("label", ["nein", "yes"])

@@ -46,7 +46,7 @@ CASES = [
     ({"target_transform": ["sqrt", "log"]}, TabularRegressor(target=["sqrt", "log"])),
     ({"time": "day"}, TabularClassifier(cv=GapKFold(10))),
     ({"time": "day", "gap": 3, "cv": "4"}, TabularClassifier(cv=GapKFold(4, 3))),
-    ({"groups": "patient", "duplicates": "together", "sample_weight": "w"}, TabularClassifier()),
+    ({"groups": "patient", "duplicates": "group", "sample_weight": "w"}, TabularClassifier()),
     (
         {"candidates": ["ard"], "criterion": ["hinge", "wmw"], "n_landmarks": "20"},
         TabularClassifier(
@@ -140,7 +140,7 @@ def test_every_parameter_of_the_models_has_its_option():
         ({"class_weight": "none", "machine": "nonconformity"}, "is for --machine kernel"),
         ({"groups": "a", "machine": "nonconformity"}, "--groups is for --machine kernel"),
         ({"time": "a", "machine": "nonconformity"}, "--time is for --machine kernel"),
-        ({"duplicates": "together", "machine": "nonconformity"}, "--duplicates is not for"),
+        ({"duplicates": "group", "machine": "nonconformity"}, "--duplicates is not for"),
         ({"n_landmarks": "0"}, "--n-landmarks must be a positive integer"),
         ({"n_landmarks": "many"}, "--n-landmarks must be a positive integer"),
         ({"gap": 3}, "--gap goes with --time"),

@@ -100,7 +100,9 @@ def test_coverage_of_a_saved_model(looms):
     model, X, _ = fitted("names")
     save_model("m.skops", model)
     X.to_csv("t.csv", index=False)
-    result = looms("predict", "m.skops", "t.csv", "--coverage", 0.8, "-o", "p.csv", "--digits", 17)
+    result = looms(
+        "predict", "m.skops", "t.csv", "--confidence-level", 0.8, "-o", "p.csv", "--digits", 17
+    )
     assert result.exit_code == 0, result.stderr
     found = pd.read_csv("p.csv")[["lower", "upper"]]
     np.testing.assert_allclose(found, evaluated(model).predict_interval(X, 0.8), rtol=1e-9)

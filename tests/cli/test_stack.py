@@ -46,7 +46,7 @@ def test_a_stack_is_shown_with_its_weights_and_predicts(looms, fit, table):
     assert looms("score", "m.skops", table).exit_code == 0
     X = pd.read_csv(table)
     for method in ("plus", "scaled"):
-        options = ("--coverage", "0.8", "--method", method, "--digits", 17)
+        options = ("--confidence-level", "0.8", "--method", method, "--digits", 17)
         predicted = looms("predict", "m.skops", table, *options)
         assert predicted.exit_code == 0, predicted.stderr
         ends = pd.read_csv(StringIO(predicted.stdout))[["lower", "upper"]]

@@ -30,7 +30,9 @@ def test_fit_show_predict_score(looms, fit, table, figures):
     assert model.target == ["log", "sqrt"]
     assert list(model.transforms_) == ["log", "sqrt"]
     assert f"transform of the target = {model.transform_}" in looms("show", "m.skops").stdout
-    looms("predict", "m.skops", "t.csv", "--coverage", "0.8", "--digits", "17", "-o", "p.csv")
+    looms(
+        "predict", "m.skops", "t.csv", "--confidence-level", "0.8", "--digits", "17", "-o", "p.csv"
+    )
     predicted = pd.read_csv("p.csv")
     np.testing.assert_array_equal(predicted["prediction"], model.predict(table))
     assert (predicted["lower"] < predicted["upper"]).all()

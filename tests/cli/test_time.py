@@ -54,8 +54,8 @@ def test_a_fit_in_time_is_that_of_the_estimator_on_sorted_rows(looms, fit, deman
     apart = load_model("p.skops").model.evaluate(nested=False)
     assert scores["r2"] < 0 < 0.3 < apart["r2"]
     assert looms("predict", "m.skops", demand).stderr == ""
-    covered = looms("predict", "m.skops", demand, "--coverage", 0.9)
-    assert "--coverage comes from single held-out rows" in covered.stderr
+    covered = looms("predict", "m.skops", demand, "--confidence-level", 0.9)
+    assert "--confidence-level comes from single held-out rows" in covered.stderr
 
 
 @pytest.mark.parametrize("written", ["%Y-%m-%d %H:%M", "%d.%m.%Y", "%j"])

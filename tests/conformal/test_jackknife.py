@@ -18,11 +18,11 @@ METHODS = {"plus": jackknife_plus, "minmax": jackknife_minmax}
 each_method = pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
 
 
-def by_a_loop(r, F, coverage, scale=None):
-    """The definition, with exact fractions; ``coverage`` is one."""
+def by_a_loop(r, F, level, scale=None):
+    """The definition, with exact fractions; ``level`` is one."""
     n = len(r)
-    lower = math.floor((1 - coverage) * (n + 1))
-    upper = math.ceil(coverage * (n + 1))
+    lower = math.floor((1 - level) * (n + 1))
+    upper = math.ceil(level * (n + 1))
     scale = np.ones_like(F) if scale is None else scale
     return np.array(
         [
@@ -38,13 +38,13 @@ def by_a_loop(r, F, coverage, scale=None):
 @pytest.mark.parametrize("percent", [1, 10, 50, 70, 80, 90, 95])
 @pytest.mark.parametrize("n", [19, 18, 12])
 def test_order_statistics(percent, n):
-    coverage = Fraction(percent, 100)
-    if (n + 1) * (1 - coverage) < 1:
+    level = Fraction(percent, 100)
+    if (n + 1) * (1 - level) < 1:
         with pytest.raises(ValueError, match="needs"):
             jackknife_plus(R[:n], F[:, :n], percent / 100)
         return
     ours = jackknife_plus(R[:n], F[:, :n], percent / 100)
-    assert_allclose(ours, by_a_loop(R[:n], F[:, :n], coverage), rtol=1e-14)
+    assert_allclose(ours, by_a_loop(R[:n], F[:, :n], level), rtol=1e-14)
 
 
 def test_locally_scaled():
@@ -63,8 +63,11 @@ def test_minmax():
 
 
 def test_minmax_contains_plus():
-    for coverage in (0.1, 0.5, 0.9):
-        plus, minmax = jackknife_plus(R, F, coverage), jackknife_minmax(R, F, coverage)
+    for level in (0.1, 0.5, 0.9):
+        plus, minmax = (
+            jackknife_plus(R, F, level),
+            jackknife_minmax(R, F, level),
+        )
         assert (minmax[:, 0] <= plus[:, 0]).all()
         assert (minmax[:, 1] >= plus[:, 1]).all()
 
@@ -110,12 +113,13 @@ def test_rank_is_that_of_the_decimal():
 
 
 @pytest.mark.parametrize(
-    ("coverage", "least"), [(0.5, 1), (0.8, 4), (0.9, 9), (0.95, 19), (0.99, 99), (0.999, 999)]
+    ("level", "least"),
+    [(0.5, 1), (0.8, 4), (0.9, 9), (0.95, 19), (0.99, 99), (0.999, 999)],
 )
-def test_fewest_samples(coverage, least):
-    assert required_rank(coverage, least) == least
+def test_fewest_samples(level, least):
+    assert required_rank(level, least) == least
     with pytest.raises(ValueError, match=rf"needs {least} samples or more, got {least - 1}"):
-        required_rank(coverage, least - 1)
+        required_rank(level, least - 1)
 
 
 @pytest.mark.parametrize("n", [1, 2, 40, 998, 2000])
@@ -127,10 +131,10 @@ def test_what_the_error_offers_is_possible(n):
 
 
 @each_method
-@pytest.mark.parametrize("coverage", [0, 1, -0.1, 1.5, 90, np.nan, np.inf, None, "0.9", [0.9]])
-def test_bad_coverage(method, coverage):
-    with pytest.raises(ValueError, match="coverage must be a number between 0 and 1, got"):
-        method(R, F, coverage)
+@pytest.mark.parametrize("level", [0, 1, -0.1, 1.5, 90, np.nan, np.inf, None, "0.9", [0.9]])
+def test_bad_coverage(method, level):
+    with pytest.raises(ValueError, match="confidence_level must be a number between 0 and 1, got"):
+        method(R, F, level)
 
 
 @each_method

@@ -33,11 +33,11 @@ def test_p_values(within):
 
 
 @pytest.mark.parametrize("within", [False, True])
-@pytest.mark.parametrize("coverage", [0.1, 0.5, 0.8, 0.9])
-def test_sets(within, coverage):
+@pytest.mark.parametrize("level", [0.1, 0.5, 0.8, 0.9])
+def test_sets(within, level):
     labels = LABELS if within else None
-    expected = counted(within) > 1 - coverage + 1e-9
-    assert_array_equal(prediction_sets(LOO, SCORES, coverage, labels), expected)
+    expected = counted(within) > 1 - level + 1e-9
+    assert_array_equal(prediction_sets(LOO, SCORES, level, labels), expected)
 
 
 def test_classes_make_a_difference():
@@ -54,7 +54,7 @@ def test_p_value_equal_to_the_level_is_outside():
 
 
 def test_sets_grow_with_the_coverage():
-    sets = [prediction_sets(LOO, SCORES, coverage) for coverage in (0.3, 0.6, 0.9)]
+    sets = [prediction_sets(LOO, SCORES, level) for level in (0.3, 0.6, 0.9)]
     for smaller, larger in pairwise(sets):
         assert (smaller <= larger).all()
         assert (smaller < larger).any()
@@ -67,20 +67,26 @@ def test_margins():
 
 
 @pytest.mark.parametrize(
-    ("loo", "scores", "labels", "coverage", "message"),
+    ("loo", "scores", "labels", "level", "message"),
     [
         (LOO, SCORES, None, 1.0, "between 0 and 1"),
-        (LOO, SCORES, None, 0.99, "A coverage of 0.99 needs 99 samples or more, got 40"),
-        (LOO, SCORES, LABELS, 0.95, "Class with index 0: A coverage of 0.95 needs 19 samples"),
+        (LOO, SCORES, None, 0.99, "A confidence level of 0.99 needs 99 samples or more, got 40"),
+        (
+            LOO,
+            SCORES,
+            LABELS,
+            0.95,
+            "Class with index 0: A confidence level of 0.95 needs 19 samples",
+        ),
         (LOO[:-1], SCORES, None, 0.9, "loo_scores must have shape"),
         (LOO, SCORES[0], None, 0.9, "loo_scores must have shape"),
         (LOO, SCORES, LABELS[:-1], 0.9, "one class index per sample"),
         (LOO, SCORES, LABELS + 1, 0.9, "class indices from 0 to 2"),
     ],
 )
-def test_bad_input(loo, scores, labels, coverage, message):
+def test_bad_input(loo, scores, labels, level, message):
     with pytest.raises(ValueError, match=message):
-        prediction_sets(loo, scores, coverage, labels)
+        prediction_sets(loo, scores, level, labels)
 
 
 def test_class_indices_as_floats():
@@ -88,8 +94,8 @@ def test_class_indices_as_floats():
     assert_array_equal(ours, prediction_sets(LOO, SCORES, 0.8, LABELS))
 
 
-@pytest.mark.parametrize(("coverage", "labels"), [(1.5, None), (0.999, None), (0.95, LABELS)])
-def test_a_coverage_out_of_reach_is_an_error_before_any_work(monkeypatch, coverage, labels):
+@pytest.mark.parametrize(("level", "labels"), [(1.5, None), (0.999, None), (0.95, LABELS)])
+def test_a_coverage_out_of_reach_is_an_error_before_any_work(monkeypatch, level, labels):
     monkeypatch.setattr(_sets, "_p_values", lambda *arrays: pytest.fail("worked"))
-    with pytest.raises(ValueError, match="coverage"):
-        prediction_sets(LOO, SCORES, coverage, labels)
+    with pytest.raises(ValueError, match="level"):
+        prediction_sets(LOO, SCORES, level, labels)

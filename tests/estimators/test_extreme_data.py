@@ -19,7 +19,7 @@ from looms.selection import Objective
 
 pytestmark = [
     pytest.mark.filterwarnings(f"ignore::looms.{name}")
-    for name in ("BoundWarning", "CopiesWarning", "OneClassWarning")
+    for name in ("BoundWarning", "DuplicatesWarning", "OneClassWarning")
 ]
 
 # Kernels alone meet all data of this kind in tests/kernels: here some of them take turns.

@@ -514,7 +514,7 @@ class TestSets:
 class TestBadInput:
     @pytest.mark.parametrize("coverage", [0.0, 1.0, -1, 90, np.nan, "0.9", None])
     def test_coverage(self, coverage):
-        message = "coverage must be a number between 0 and 1, got"
+        message = "confidence_level must be a number between 0 and 1, got"
         with pytest.raises(ValueError, match=message):
             evaluated(KernelRegressor(mu=1e-3).fit(X, NOISY)).predict_interval(X_NEW, coverage)
         for conditional in (False, True):
@@ -523,7 +523,9 @@ class TestBadInput:
                 evaluated(model).predict_set(X_NEW, coverage, conditional)
 
     def test_too_few_samples(self):
-        with pytest.raises(ValueError, match=r"coverage of 0.99 needs 99 samples or more, got 24"):
+        with pytest.raises(
+            ValueError, match=r"confidence level of 0.99 needs 99 samples or more, got 24"
+        ):
             evaluated(KernelRegressor(mu=1e-3).fit(X, NOISY)).predict_interval(X_NEW, 0.99)
         zeros = KernelRegressor(mu=1e-3).fit(X, NOISY, WEIGHTS["zeros"])
         with pytest.raises(ValueError, match=r"needs 20 samples .* got 19: .* 0.95 at most"):
@@ -536,7 +538,7 @@ class TestBadInput:
     def test_a_class_with_too_few_samples_is_named(self):
         labels = np.where(np.arange(N) == 3, "rare", "common")
         model = KernelClassifier(mu=1e-3).fit(X, labels)
-        message = "Class 'rare': A coverage of 0.9 needs 9 samples or more, got 1"
+        message = "Class 'rare': A confidence level of 0.9 needs 9 samples or more, got 1"
         with pytest.raises(ValueError, match=message):
             evaluated(model).predict_set(X_NEW, 0.9, class_conditional=True)
         assert evaluated(model).predict_set(X_NEW, 0.9).shape == (M, 2)

@@ -8,8 +8,8 @@ from sklearn.base import clone
 
 from looms import KernelClassifier, KernelRegressor
 from looms.blocks import ArrayBlocks
-from looms.copies import copy_groups
 from looms.diagnostics import case_deletion
+from looms.duplicates import duplicate_groups
 from looms.estimators import CandidatesClassifier, CandidatesRegressor, _one_kernel
 from looms.estimators._folds import outer_folds
 from looms.folds import group_numbers
@@ -108,7 +108,7 @@ def test_rows_in_blocks_give_what_a_matrix_gives(tmp_path):
     assert list(regressor().fit(blocks, NUMBERS[:N]).feature_names_in_) == list("abcd")
     for machine, options in (
         (regressor(n_landmarks=None), {}),
-        (regressor(), {"groups": copy_groups(X[:N])}),
+        (regressor(), {"groups": duplicate_groups(X[:N])}),
         (regressor(), {"sample_weight": np.arange(N) % 3}),
         (regressor(mu=0.01), {}),
         (candidates(combine="best"), {}),

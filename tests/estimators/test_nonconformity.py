@@ -467,11 +467,11 @@ def test_bad_options(options, message):
         NonconformityClassifier(GRID, **options).fit(X, Y)
 
 
-@pytest.mark.parametrize("coverage", [0.0, 1.0, -0.1, 90, np.nan, "0.9"])
-def test_bad_coverage(coverage):
+@pytest.mark.parametrize("level", [0.0, 1.0, -0.1, 90, np.nan, "0.9"])
+def test_bad_level(level):
     model = NonconformityClassifier(GRID, random_state=0).fit(X, Y)
-    with pytest.raises(ValueError, match="coverage must lie between 0 and 1"):
-        model.predict_set(X, coverage)
+    with pytest.raises(ValueError, match="confidence_level must lie between 0 and 1"):
+        model.predict_set(X, level)
 
 
 @pytest.mark.parametrize("model", [-1, 9, 0.5])

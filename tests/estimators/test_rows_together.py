@@ -27,7 +27,7 @@ from looms.calibration import fit_calibrator
 from looms.calibration._calibrators import output_at
 from looms.conformal import jackknife_minmax, jackknife_plus, prediction_sets
 from looms.conformal._sets import class_margins
-from looms.copies import copy_groups
+from looms.duplicates import duplicate_groups
 from looms.folds import GapKFold
 from looms.held_out import HeldOut
 from looms.kernels import RBF
@@ -46,7 +46,7 @@ TARGETS = {
     "three classes": np.digitize(SIGNAL, [-0.7, 0.7]),
 }
 WEIGHTS = {"unweighted": None, "some are zero": RNG.choice([0.0, 0.5, 1.0, 2.0], N)}
-TOGETHER = {"rows": None, "groups": GROUPS, "copies": copy_groups(X)}
+TOGETHER = {"rows": None, "groups": GROUPS, "duplicates": duplicate_groups(X)}
 FIFTHS = np.arange(N) % 10 // 2  # keep groups and copies together
 SPLITS = list(PredefinedSplit(FIFTHS).split())
 CVS = {
@@ -61,7 +61,7 @@ CVS = {
 
 # The data have copies on purpose, and are few.
 pytestmark = [
-    pytest.mark.filterwarnings("ignore::looms.CopiesWarning"),
+    pytest.mark.filterwarnings("ignore::looms.DuplicatesWarning"),
     pytest.mark.filterwarnings("ignore::looms.BoundWarning"),
     pytest.mark.filterwarnings("ignore::looms.OneClassWarning"),
 ]
@@ -117,7 +117,7 @@ def test_held_out_outputs_are_those_of_refits(
     linked = np.eye(N, dtype=bool)
     if together == "groups":
         linked |= GROUPS[:, None] == GROUPS
-    if together == "copies":
+    if together == "duplicates":
         linked |= (X[:, None] == X).all(axis=2)
     if groups is None:
         assert not model.units_.grouped
@@ -167,7 +167,7 @@ OPTIONS = [
     ({"cv": 3}, None),
     ({"cv": KFold(4)}, None),
     ({"cv": GapKFold(4)}, None),
-    ({}, copy_groups(X)),
+    ({}, duplicate_groups(X)),
     ({}, GROUPS),
     ({"cv": 4}, GROUPS),
 ]

@@ -67,7 +67,9 @@ def check(ours, theirs):
         assert_array_equal(ours.classes_, theirs.classes_)
         if theirs.calibrator_ is not None:
             assert_allclose(ours.predict_proba(X_new), theirs.predict_proba(X_new), atol=1e-9)
-        sets = [evaluated(model).predict_set(X_new, coverage=0.7) for model in (ours, theirs)]
+        sets = [
+            evaluated(model).predict_set(X_new, confidence_level=0.7) for model in (ours, theirs)
+        ]
         assert_array_equal(*sets)
     else:
         ends = [evaluated(model).predict_interval(X_new) for model in (ours, theirs)]

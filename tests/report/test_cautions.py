@@ -26,8 +26,8 @@ from looms import SVCCV, KernelClassifier, KernelRegressor, Search, TabularRegre
 from looms.assessment._experiment import estimator_text
 from looms.assessment._result import Assessment
 from looms.assessment._split_run import SplitResult
-from looms.copies import copy_groups
 from looms.diagnostics import _row_order, row_order
+from looms.duplicates import duplicate_groups
 from looms.estimators import CandidatesClassifier
 from looms.held_out import HeldOut
 from looms.kernels import RBF, Linear
@@ -173,13 +173,13 @@ def test_held_out_outputs_that_are_not_those_of_refits(points):
 def test_replicates(points):
     X, y = points
     X, y = np.vstack([X, X[:20]]), np.append(y, y[:20])
-    level, text = titles(KernelClassifier(mu=1e-3).fit(X, y))["Copies of samples"]
+    level, text = titles(KernelClassifier(mu=1e-3).fit(X, y))["Duplicates"]
     assert level == "serious"
-    assert text.startswith("20 of 180 samples are copies")
-    assert "Copies of samples" not in titles(KernelClassifier(mu=1e-3).fit(X[:162], y[:162]))
-    assert "groups=looms.copies.copy_groups(X)" in text
-    together = KernelClassifier().fit(X, y, groups=copy_groups(X))
-    assert "Copies of samples" not in titles(together)
+    assert text.startswith("20 of 180 samples are duplicates")
+    assert "Duplicates" not in titles(KernelClassifier(mu=1e-3).fit(X[:162], y[:162]))
+    assert "groups=looms.duplicates.duplicate_groups(X)" in text
+    together = KernelClassifier().fit(X, y, groups=duplicate_groups(X))
+    assert "Duplicates" not in titles(together)
 
 
 @pytest.mark.slow
@@ -499,8 +499,8 @@ def test_cautions_of_a_support_vector_machine(points):
 def test_copies_that_a_support_vector_machine_holds_out_together_are_no_doubt(points):
     X, y = (np.concatenate([each, each[:40]]) for each in points)
     machine = SVCCV("linear", "error", resolution=4.0)
-    assert "groups=looms.copies" in titles(quietly(machine, X, y))["Copies of samples"][1]
-    assert "Copies of samples" not in titles(quietly(machine, X, y, groups=copy_groups(X)))
+    assert "groups=looms.duplicates" in titles(quietly(machine, X, y))["Duplicates"][1]
+    assert "Duplicates" not in titles(quietly(machine, X, y, groups=duplicate_groups(X)))
 
 
 def test_a_few_values_that_do_not_part_the_classes_are_no_leak(points):

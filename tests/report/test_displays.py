@@ -143,8 +143,10 @@ def test_curves_of_predictions():
 
 def test_residuals_of_predictions(regression):
     model, _, y = regression
-    shown = ResidualsDisplay.from_predictions(y, model.loo_.outputs, coverage=0.8, max_points=9)
-    of_estimator = ResidualsDisplay.compute(model, coverage=0.8)
+    shown = ResidualsDisplay.from_predictions(
+        y, model.loo_.outputs, confidence_level=0.8, max_points=9
+    )
+    of_estimator = ResidualsDisplay.compute(model, confidence_level=0.8)
     np.testing.assert_array_equal(shown.interval, of_estimator.interval)
     assert len(shown.ax_.lines[-1].get_xdata()) == 9
 
@@ -206,7 +208,7 @@ def test_reliability_is_of_calibrators_that_did_not_see_the_sample(by_loo):
 
 @pytest.mark.parametrize("coverage", [0.5, 0.9, 0.99])
 def test_interval_holds_its_share(regression, coverage):
-    shown = ResidualsDisplay.from_estimator(regression[0], coverage=coverage)
+    shown = ResidualsDisplay.from_estimator(regression[0], confidence_level=coverage)
     low, high = shown.interval.T
     inside = ((low <= shown.target) & (shown.target <= high)).mean()
     assert coverage <= inside < coverage + 2 / len(low)
@@ -220,8 +222,8 @@ def test_residuals_of_several_targets(regression):
     np.testing.assert_allclose(shown.residual, model.loo_.residuals[:, 1])
     with pytest.raises(ValueError, match="target must be 0 to 1"):
         ResidualsDisplay.from_estimator(model, target=2)
-    with pytest.raises(ValueError, match="coverage must be between 0 and 1"):
-        ResidualsDisplay.from_estimator(model, coverage=1.0)
+    with pytest.raises(ValueError, match="confidence_level must be between 0 and 1"):
+        ResidualsDisplay.from_estimator(model, confidence_level=1.0)
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from sklearn.metrics import (
 )
 
 from looms import HeldOut, KernelClassifier, KernelRegressor
-from looms.copies import copy_groups
+from looms.duplicates import duplicate_groups
 from looms.report import PrecisionRecallDisplay, ResidualsDisplay, RocDisplay, summary
 from looms.report.figures import error_by_class, gain_over_mean, guess_error, guess_rmse
 from looms.report.model import model_of, predicted_labels
@@ -152,7 +152,7 @@ def test_numbers_count_by_their_weight(weighted):
     )
     assert scores["mae"][0] == pytest.approx(mean_absolute_error(y, f, sample_weight=weight))
     assert scores["r2"][0] == pytest.approx(r2_score(y, f, sample_weight=weight))
-    shown = ResidualsDisplay.compute(model, coverage=0.8)
+    shown = ResidualsDisplay.compute(model, confidence_level=0.8)
     assert len(shown.target) == np.count_nonzero(weight)
     low, high = shown.interval.T
     inside = (low <= shown.target) & (shown.target <= high)
@@ -175,7 +175,7 @@ def test_figures_of_samples_entered_three_times_and_held_out_together_are_those_
     weight = rng.uniform(0.5, 2.0, 60) * (np.arange(60) > 3)
     once = Estimator("linear").fit(X, y, weight)
     thrice = [np.repeat(each, 3, axis=0) for each in (X, y, weight)]
-    together = Estimator("linear").fit(*thrice, groups=copy_groups(thrice[0]))
+    together = Estimator("linear").fit(*thrice, groups=duplicate_groups(thrice[0]))
     # The machine that was chosen once; searches agree to their tolerance only.
     together.members_ = (replace(together.members_[0], mu=once.mu_),)
     together.held_out_ = HeldOut(

@@ -39,7 +39,7 @@ def assess(
     method: str = "shuffle",
     sample_weight: Any = None,
     groups: Any = None,
-    copies: str = "apart",
+    duplicates: str = "ignore",
     gap: int = 0,
     progress: Progress | None = None,
 ) -> Assessment:
@@ -108,9 +108,9 @@ def assess(
         it takes them, by the rules of ``sample_weight``; a search of scikit-learn passes them to
         its splitter. Other estimators are fitted without them. Their own
         cross-validation may then be optimistic, but not the scores reported here.
-    copies : {"apart", "together"}, default="apart"
-        What to do with rows that are equal in every feature of ``X``. "together" keeps them on
-        one side of every split, and the bootstrap draws them as one. With "apart", scores are
+    duplicates : {"ignore", "group"}, default="ignore"
+        What to do with rows that are equal in every feature of ``X``. "group" keeps them on
+        one side of every split, and the bootstrap draws them as one. With "ignore", scores are
         optimistic for a model that memorizes its training rows, because their duplicates are in
         the test part. With ``groups``,
         groups that share equal rows are joined.
@@ -145,7 +145,7 @@ def assess(
 
     Warns
     -----
-    CopiesWarning
+    DuplicatesWarning
         If more rows than chance explains are duplicates of others, and are not kept together.
     UserWarning
         If the bootstrap has to give duplicate rows to an estimator that takes no weights.
@@ -230,10 +230,10 @@ def assess(
         random_state=checked_seed(random_state, store),
         sample_weight=sample_weight,
         groups=groups,
-        copies=copies,
+        duplicates=duplicates,
         gap=gap,
     )
-    experiment.warn_of_copies()
+    experiment.warn_of_duplicates()
     return finished(experiment, store, n_jobs, progress)
 
 
@@ -255,7 +255,7 @@ def stored(
         As for `looms.assess`.
     **options
         As for `looms.assess`: ``test_size``, ``scoring``, ``method``, ``sample_weight``,
-        ``groups``, ``copies``, ``gap``.
+        ``groups``, ``duplicates``, ``gap``.
 
     Returns
     -------

@@ -166,7 +166,7 @@ def compare(
     **options
         As for `looms.assess`: ``n_splits``, ``test_size``, ``scoring``, ``method`` ("shuffle" or
         "kfold"), ``sample_weight`` (which every estimator must take), ``groups`` (passed to
-        those that take them) and ``copies``.
+        those that take them) and ``duplicates``.
 
     Returns
     -------
@@ -176,7 +176,7 @@ def compare(
 
     Warns
     -----
-    CopiesWarning
+    DuplicatesWarning
         As in `looms.assess`, but only once.
 
     Examples
@@ -204,7 +204,7 @@ def compare(
         str(name): Experiment.of(estimator, X, y, random_state=seed, **options)
         for name, estimator in estimators.items()
     }
-    next(iter(experiments.values())).warn_of_copies()
+    next(iter(experiments.values())).warn_of_duplicates()
     results = {
         name: finished(experiment, store, n_jobs, progress)
         for name, experiment in experiments.items()

@@ -39,14 +39,14 @@ from looms.assessment._split_run import (
 )
 from looms.assessment._splits import WHOLE, Rows, Split, plan
 from looms.assessment._store import FORMAT, Store, StoreError
-from looms.copies import copy_groups, n_unexpected_copies
-from looms.estimators import CopiesWarning
+from looms.duplicates import duplicate_groups, n_unexpected_duplicates
+from looms.estimators import DuplicatesWarning
 from looms.estimators._in_pipelines import parts_of
 from looms.estimators._warnings import level_of_user
 from looms.folds import group_numbers, joined_groups
 
 #: Treatment of rows that are equal in every feature: on any side of a split, or on the same one.
-COPIES = ("apart", "together")
+DUPLICATES = ("ignore", "group")
 #: Parameters that do not change predictions.
 _NO_MATTER = {"callback", "n_jobs", "verbose"}
 
@@ -62,7 +62,7 @@ class Experiment:
     weight : (n_samples,) weights for the fit and the scores, or None.
     scorers : scorers by name.
     splits : tuple of Split, in order.
-    copies : one of `COPIES`.
+    duplicates : one of `DUPLICATES`.
     groups : (n_samples,) labels of groups as they were given, for the fit, or None.
     units : (n_samples,) number of the unit that each row belongs to. A unit is on one side of
         every split: it joins groups, and duplicates.
@@ -74,7 +74,7 @@ class Experiment:
     weight: Array | None
     scorers: Mapping[str, Scorer]
     splits: tuple[Split, ...]
-    copies: str
+    duplicates: str
     groups: AnyArray | None
     units: AnyArray
 
@@ -91,7 +91,7 @@ class Experiment:
         random_state: int,
         method: str = "shuffle",
         sample_weight: Any = None,
-        copies: str = "apart",
+        duplicates: str = "ignore",
         groups: Any = None,
         gap: int = 0,
     ) -> Self:
@@ -105,7 +105,7 @@ class Experiment:
         check_consistent_length(X, y)
         if _num_samples(X) < 2:
             raise ValueError("An assessment needs more than one sample.")
-        check_known(copies, "treatment of duplicates", COPIES)
+        check_known(duplicates, "treatment of duplicates", DUPLICATES)
         weight = checked_weights(sample_weight, estimator, len(y))
         scorers = scorers_of(scoring, estimator, y)
         if method == "bootstrap":
@@ -113,8 +113,8 @@ class Experiment:
         labels = None if groups is None else np.asarray(groups)
         units = group_numbers(groups, len(y))
         fit_arguments(estimator, groups=labels)  # which raises if routing is undecided
-        if copies == "together":
-            units = joined_groups(units, copy_groups(numbered(X)))
+        if duplicates == "group":
+            units = joined_groups(units, duplicate_groups(numbered(X)))
         splits = plan(
             y,
             method=method,
@@ -125,25 +125,25 @@ class Experiment:
             groups=units,
             gap=gap,
         )
-        return cls(estimator, X, y, weight, scorers, tuple(splits), copies, labels, units)
+        return cls(estimator, X, y, weight, scorers, tuple(splits), duplicates, labels, units)
 
-    def warn_of_copies(self) -> None:
+    def warn_of_duplicates(self) -> None:
         """Warn if splits may separate rows that are equal other than by chance."""
-        if self.copies == "together":
+        if self.duplicates == "group":
             return
         X = numbered(self.X)
-        copies = copy_groups(X)
-        rows = np.arange(len(copies)) if self.weight is None else np.flatnonzero(self.weight > 0)
-        # Copies of one group are on one side: each counts once.
-        pairs = np.column_stack([self.units[rows], copies[rows]])
+        groups = duplicate_groups(X)
+        rows = np.arange(len(groups)) if self.weight is None else np.flatnonzero(self.weight > 0)
+        # Duplicates of one group are on one side: each counts once.
+        pairs = np.column_stack([self.units[rows], groups[rows]])
         rows = rows[np.unique(pairs, axis=0, return_index=True)[1]]
-        if n_copies := n_unexpected_copies(X[rows], copies[rows]):
+        if n_duplicates := n_unexpected_duplicates(X[rows], groups[rows]):
             warnings.warn(
-                f"{n_copies} of {len(self.y)} rows are duplicates of other rows, equal in every "
-                "feature. A split can put one in the training part and another in the test part, "
-                "so the scores are optimistic. Drop the duplicates, or keep them on one side: "
-                'copies="together".',
-                CopiesWarning,
+                f"{n_duplicates} of {len(self.y)} rows are duplicates of other rows, equal in "
+                "every feature. A split can put one in the training part and another in the test "
+                "part, so the scores are optimistic. Drop them, or keep them on one side: "
+                'duplicates="group".',
+                DuplicatesWarning,
                 stacklevel=level_of_user(),
             )
 
@@ -176,7 +176,7 @@ class Experiment:
         train, test = self.rows(split)
         w_train, w_test = (None, None) if (w := self.weight) is None else (w[train], w[test])
         if split.resamples and takes_in_fit(self.estimator, "sample_weight"):
-            # Who leaves a row out then leaves all its copies out.
+            # Who leaves a row out then leaves all its duplicates out.
             train, first, times = np.unique(train, return_index=True, return_counts=True)
             w_train = times.astype(np.float64) if w_train is None else times * w_train[first]
         values: dict[str, Any] = {}
@@ -188,8 +188,12 @@ class Experiment:
                 values = self._measured(split, train, w_train, test, w_test)
             except Exception as error:  # of any estimator; the other splits go on
                 values = {"error": f"{type(error).__name__}: {error}"}
-        # The copies among all rows were counted before.
-        others = [w for w in recorded if not (self.copies == "apart" and type(w) is CopiesWarning)]
+        # The duplicates among all rows were counted before.
+        others = [
+            w
+            for w in recorded
+            if not (self.duplicates == "ignore" and type(w) is DuplicatesWarning)
+        ]
         return SplitResult(
             split.index,
             len(train),
@@ -227,7 +231,11 @@ class Experiment:
     def design(self) -> dict[str, Any]:
         """Design shared by the splits of one store, as plain values."""
         split = self.splits[0]
-        design = {"method": split.method, "stratified": split.stratified, "copies": self.copies}
+        design = {
+            "method": split.method,
+            "stratified": split.stratified,
+            "duplicates": self.duplicates,
+        }
         if split.method == "bootstrap":
             repeats = "rows" if self.repeats_rows else route(self.estimator) or "weights"
             return design | {"repeats": repeats}

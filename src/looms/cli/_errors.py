@@ -36,7 +36,7 @@ _WORDS = {
     "fit without them": "fit without them (looms fit --drop)",
     "cv=GapKFold()": "--time",
     " with criterion='error' does not admit": " does not admit",
-    "groups=looms.copies.copy_groups(X)": "--duplicates together",
+    "groups=looms.duplicates.duplicate_groups(X)": "--duplicates group",
     "looms.assess": "looms assess",
     "evaluate(nested=False)": "--no-evaluate",
     "evaluate()": "looms fit without --no-evaluate",

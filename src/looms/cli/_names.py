@@ -36,9 +36,12 @@ OPTIONS = {
     **{parameter: option for option, parameter in PARAMETERS.items()},
     **{name: name for name in (*OF_MODEL, *OF_CANDIDATES) if name not in PARAMETERS},
     **{name: name for name in ("sep", "decimal", "encoding", "sheet", "format", "max_bytes")},
-    **{name: name for name in ("store", "test_size", "groups", "coverage", "alpha", "method")},
+    **{
+        name: name
+        for name in ("store", "test_size", "groups", "confidence_level", "alpha", "method")
+    },
     **{"kernel": "candidates", "probability": "calibration", "validation": "cv"},
-    **{"copies": "duplicates", "metrics": "metric", "scoring": "metric"},
+    **{"duplicates": "duplicates", "metrics": "metric", "scoring": "metric"},
 }
 #: Parts of the help, and the options in each.
 PANELS = {
@@ -53,7 +56,7 @@ PANELS = {
     ),
     "Validation": (
         *("cv", "no_evaluate", "test", "metric", "certify", "splits", "test_size", "method"),
-        *("coverage", "class_conditional", "bootstrap", "resampling", "alpha", "store"),
+        *("confidence_level", "class_conditional", "bootstrap", "resampling", "alpha", "store"),
     ),
     "Output": (
         *("output", "report", "json", "force", "quiet", "id", "keep", "digits", "plot", "onnx"),

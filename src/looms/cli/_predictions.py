@@ -21,7 +21,7 @@ from looms.cli._model import before_of, keeps_rows, last_of, of_prepared
 from looms.cli._options import IntervalMethod
 from looms.cli._output import refused
 from looms.cli._target import Column, Features, numbers, text
-from looms.copies import copy_groups
+from looms.duplicates import duplicate_groups
 from looms.estimators._scored import ScoredMachine
 from looms.estimators._tabular import Tabular
 from looms.model_files._files import SavedModel
@@ -35,11 +35,11 @@ SEPARATOR = "|"
 
 @dataclass(frozen=True)
 class CoverageRequest:
-    """Intervals or sets to predict; without a coverage, neither.
+    """Intervals or sets to predict; without a confidence level, neither.
 
     Parameters
     ----------
-    coverage
+    confidence_level
         Share of rows to cover, such as 0.9: adds lower and upper, or a set of labels.
     method
         Intervals: jackknife+ (default), minmax, or scaled.
@@ -47,19 +47,19 @@ class CoverageRequest:
         Sets that cover this share of every class.
     """
 
-    coverage: float | None = None
+    confidence_level: float | None = None
     method: IntervalMethod | None = None
     class_conditional: bool = False
 
     def __post_init__(self) -> None:
         """Refuse impossible options."""
         given = {"--method": self.method, "--class-conditional": self.class_conditional}
-        if self.coverage is not None:
+        if self.confidence_level is not None:
             with refused():
-                check_share(self.coverage, "coverage")
+                check_share(self.confidence_level, "confidence_level")
             return
         for name in (name for name, value in given.items() if value):
-            raise InputError(f"{name} goes with --coverage, such as --coverage 0.9")
+            raise InputError(f"{name} goes with --confidence-level, such as --confidence-level 0.9")
 
     def check_model(self, saved: SavedModel, path: Path) -> None:
         """Refuse options of the other task."""
@@ -123,8 +123,8 @@ class Predictions:
         return columns
 
     def covering(self, request: CoverageRequest) -> dict[str, AnyArray]:
-        """Columns ``lower`` and ``upper``, or ``set``; none if no coverage was asked for."""
-        if request.coverage is None:
+        """Columns ``lower`` and ``upper``, or ``set``; none if not asked for."""
+        if request.confidence_level is None:
             return {}
         machine, rows = self.own, self.matrix
         whole = last_of(self.saved.model)
@@ -132,13 +132,13 @@ class Predictions:
             machine, rows = whole, self.rows  # models without each fold prepare the rows anew
         if isinstance(machine, ScoredMachine):
             make_models(machine, request.method)
-        # ValueError: more coverage than the rows of the model can give.
-        with refused(f"--coverage {request.coverage:g}: "):
+        # ValueError: a higher level than the rows of the model can give.
+        with refused(f"--confidence-level {request.confidence_level:g}: "):
             if self.saved.metadata["task"] == "regression":
                 method = request.method or "plus"
-                lower, upper = machine.predict_interval(rows, request.coverage, method).T
+                lower, upper = machine.predict_interval(rows, request.confidence_level, method).T
                 return {"lower": lower, "upper": upper}
-            sets = machine.predict_set(rows, request.coverage, request.class_conditional)
+            sets = machine.predict_set(rows, request.confidence_level, request.class_conditional)
         return {"set": joined(sets, [str(label) for label in machine.classes_])}
 
     def figures(self, y: Column) -> dict[str, float]:
@@ -158,9 +158,9 @@ class Predictions:
             return
         known, new = getattr(self.own, "machine_", self.own).X_fit_, self.matrix
         if sparse.issparse(new):
-            groups = copy_groups(sparse.csr_array(sparse.vstack([known, new])))
+            groups = duplicate_groups(sparse.csr_array(sparse.vstack([known, new])))
         else:
-            groups = copy_groups(np.vstack([known, new]))
+            groups = duplicate_groups(np.vstack([known, new]))
         n = int(np.isin(groups[known.shape[0] :], groups[: known.shape[0]]).sum())
         if n:
             yield (

@@ -24,11 +24,11 @@ from looms.cli._errors import InputError
 from looms.cli._options import Columns, Source
 from looms.cli._output import as_messages, note, warning, writing
 from looms.cli._target import Features, Target, is_number, target_of, text
-from looms.copies import copy_groups
 from looms.datasets import open_table, read_table
 from looms.datasets._large import SAMPLE, TableBlocks, first_pass
 from looms.datasets._rows import RowReader
 from looms.datasets._table import MissingTargetError, Table
+from looms.duplicates import duplicate_groups
 from looms.folds import group_numbers, joined_groups
 from looms.selection._low_rank import LARGEST_RANK
 from looms.tables import TablePreprocessor
@@ -230,11 +230,11 @@ def prepare_file(source: Source, columns: Columns, request: ModelRequest) -> Pre
             groups = times
         rows, groups, weight = rows[order], some_of(groups, order), some_of(weight, order)
     prepared = Prepared(X, known, rows + 1, groups, weight)
-    if request.duplicates == "apart":
+    if request.duplicates == "ignore":
         return prepared
     before = prepared.prepared_columns()
     labels = group_numbers(groups, len(rows))
-    together = joined_groups(labels, copy_groups(before.transform(X)))
+    together = joined_groups(labels, duplicate_groups(before.transform(X)))
     return replace(prepared, groups=together, preprocessor=before)
 
 
@@ -328,8 +328,8 @@ def prepare_large(
         + (f" and, meanwhile, {on_disk / 1e9:.2g} GB next to the model" if on_disk else "")
     )
     note(
-        "rows in blocks are not saved, so looms predict may have no --coverage; for intervals or "
-        f"sets, fit a sample of up to {SAMPLE:,} rows"
+        "rows in blocks are not saved, so looms predict may have no --confidence-level; for "
+        f"intervals or sets, fit a sample of up to {SAMPLE:,} rows"
     )
     if on_disk:
         with writing(beside, "--output"), as_messages():

@@ -131,7 +131,7 @@ class ModelRequest:
     gap
         Rows on either side of a window of --time to leave out of its training.
     duplicates
-        Hold out rows that are equal in every feature apart (default) or together.
+        Rows that are equal in every feature: ignore (default), or group and hold out together.
     sample_weight
         Column of weights of the rows.
     jobs
@@ -169,7 +169,7 @@ class ModelRequest:
     groups: str | None = None
     time: str | None = None
     gap: Annotated[int, Bounds(0)] = 0
-    duplicates: Literal["apart", "together"] = "apart"
+    duplicates: Literal["ignore", "group"] = "ignore"
     sample_weight: str | None = None
     jobs: int | None = None
     seed: Annotated[int, Bounds(0)] = 0
@@ -258,7 +258,7 @@ class ModelRequest:
         for name, value in asdict(self).items():
             if value not in (None, False) and name not in known:
                 raise InputError(f"{_option(name)} is for --machine kernel, not for {self.machine}")
-        if self.duplicates == "together" and not fit_options:
+        if self.duplicates == "group" and not fit_options:
             raise InputError(f"--duplicates is not for --machine {self.machine}")
         values = self._values(parameters)
         for name in ("kernel", "criterion"):

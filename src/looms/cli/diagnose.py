@@ -38,7 +38,6 @@ from looms.cli._prepare import labels_of_groups
 from looms.cli._progress import Meter
 from looms.cli._target import Target, target_of
 from looms.cli.predict import load, rows_for
-from looms.copies import copy_groups, n_unexpected_copies
 from looms.diagnostics import (
     deviance,
     excess_error,
@@ -48,6 +47,7 @@ from looms.diagnostics import (
 )
 from looms.diagnostics._goodness_of_fit import least_replicates
 from looms.diagnostics._problem import classes_and_labels
+from looms.duplicates import duplicate_groups, n_unexpected_duplicates
 from looms.estimators import machine_of
 from looms.model_files._files import SavedModel
 
@@ -141,11 +141,11 @@ def diagnose(
     else:
         subject = _of_data(saved, model, data, reading, groups, drop_missing_targets)
     X = numbered(subject.X)
-    n_copies = n_unexpected_copies(X, copy_groups(X))
-    if n_copies and subject.groups is None:
+    n_duplicates = n_unexpected_duplicates(X, duplicate_groups(X))
+    if n_duplicates and subject.groups is None:
         note(
-            f"{n_copies} of {len(subject.y)} rows are copies of other rows: leaving one out keeps "
-            "its copies, which flatters the leave-one-out figures"
+            f"{n_duplicates} of {len(subject.y)} rows are duplicates of other rows: leaving one "
+            "out keeps its duplicates, so leave-one-out scores are optimistic"
         )
     diagnosis = diagnosed(subject, plan)
     show(diagnosis)

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from looms import (
     BoundWarning,
-    CopiesWarning,
+    DuplicatesWarning,
     OneClassWarning,
     ScalesWarning,
     __version__,
@@ -197,7 +197,7 @@ def _is_whole(request: ModelRequest, columns: Columns, memory: str | None) -> bo
     needs = {
         "--groups": request.groups,
         "--time": request.time,
-        "--duplicates": request.duplicates == "together",
+        "--duplicates": request.duplicates == "group",
         "--sample-weight": request.sample_weight,
         "--target-transform": request.target_transform,
         "--drop-missing-targets": columns.drop_missing_targets,
@@ -287,7 +287,7 @@ def train(
         stack.enter_context(as_messages(_IN_PYTHON))
         stack.enter_context(refused(faults=(MemoryError,)))
         # The cautions of the fit say these; and columns are scaled.
-        in_notes = [CopiesWarning, OneClassWarning, ScalesWarning]
+        in_notes = [DuplicatesWarning, OneClassWarning, ScalesWarning]
         if isinstance(model, Tabular):
             in_notes += [BoundWarning, ConvergenceWarning]
         for category in in_notes:

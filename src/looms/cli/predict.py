@@ -86,8 +86,8 @@ def predict(
     probability_CLASS. With --machine nonconformity, p_value_CLASS is small if the row is not
     typical of the class.
 
-    --coverage adds an interval from lower to upper, or a set: labels with | between them, none
-    for a row that is typical of no class. If the choice was not repeated without each row, as
+    --confidence-level adds an interval from lower to upper, or a set: labels with | between them,
+    none for a row that is typical of no class. If the choice was not repeated without each row, as
     looms fit says, they are a little too small.
 
     --prevalence gives probabilities and predictions for rows among which a class is rarer, or
@@ -113,7 +113,7 @@ def predict(
     Examples
     --------
     looms predict clinic.looms.skops new.csv
-    looms predict clinic.looms.skops new.csv --id patient --coverage 0.9 --output predicted.csv
+    looms predict clinic.looms.skops new.csv --id patient --confidence-level 0.9 --output out.csv
     looms predict clinic.looms.skops new.csv --prevalence yes=0.01
     """
     check_can_write(output, force, source.file, model, holds=_HEADER)
@@ -121,12 +121,15 @@ def predict(
     request.check_model(saved, model)
     machine = at_prevalence(saved, model, prevalence) if prevalence else None
     kept = [*([] if id is None else [id]), *(keep or [])]
-    if prevalence and request.coverage is not None and not request.class_conditional:
-        note("--coverage holds for the shares of the fit; with --class-conditional, for any shares")
-    if request.coverage is not None and saved.metadata["options"].get("time"):
+    if prevalence and request.confidence_level is not None and not request.class_conditional:
         note(
-            "--coverage comes from single held-out rows, which rows near in time help to predict: "
-            "later rows may be covered less often"
+            "--confidence-level holds for the shares of the fit; with --class-conditional, for any "
+            "shares"
+        )
+    if request.confidence_level is not None and saved.metadata["options"].get("time"):
+        note(
+            "--confidence-level comes from single held-out rows, which rows near in time help to "
+            "predict: later rows may be covered less often"
         )
     pandas = require("pandas", "Writing predictions")
     unlike, n_rows, n_empty, n_changed = unlike_of(saved), 0, 0, 0
@@ -152,7 +155,7 @@ def predict(
     if n_empty:
         note(
             f"{count(n_empty, 'set')} of {n_rows} {'is' if n_empty == 1 else 'are'} empty: "
-            f"at coverage {request.coverage:g} such a row is typical of no class of the "
+            f"at coverage {request.confidence_level:g} such a row is typical of no class of the "
             "training rows"
         )
     for remark in unlike.notes() if unlike else ():

@@ -17,14 +17,14 @@ from looms._typing import Array
 def jackknife_plus(
     loo_residuals: npt.ArrayLike,
     loo_predictions: npt.ArrayLike,
-    coverage: float,
+    confidence_level: float,
     *,
     loo_scales: npt.ArrayLike | None = None,
     scales: npt.ArrayLike | None = None,
 ) -> Array:
     r"""Jackknife+ prediction intervals, from exact order statistics.
 
-    With 1 − α = `coverage`, r = `loo_residuals` and F = `loo_predictions`, the interval at
+    With 1 − α = `confidence_level`, r = `loo_residuals` and F = `loo_predictions`, the interval at
     new point t goes
 
     - from the ⌊α (n + 1)⌋-th smallest of F_ti − |r_i| over i
@@ -37,7 +37,7 @@ def jackknife_plus(
     ----------
     loo_residuals : (n,) or (n, t) y_i − f⁽⁻ⁱ⁾(x_i).
     loo_predictions : (m, n) or (m, n, t) f⁽⁻ⁱ⁾(x_t), in units of the residuals.
-    coverage : nominal 1 − α, between 0 and 1.
+    confidence_level : nominal 1 − α, between 0 and 1.
     loo_scales : shaped like the residuals, positive: scale of the noise at x_i, from a model
         trained without sample i.
     scales : shaped like the predictions, positive: scale at x_t, from the same models.
@@ -49,7 +49,7 @@ def jackknife_plus(
     Raises
     ------
     ValueError
-        If the coverage is not between 0 and 1, shapes do not agree, only one of
+        If the confidence level is not between 0 and 1, shapes do not agree, only one of
         `loo_scales` and `scales` is given, or there are fewer than 1 / α − 1 samples, so that
         the interval would be infinite.
 
@@ -64,11 +64,11 @@ def jackknife_plus(
     >>> import numpy as np
     >>> y = np.array([1.0, 2.0, 6.0])             # each model is the mean of the others
     >>> means = (y.sum() - y) / 2
-    >>> jackknife_plus(y - means, means[None], coverage=0.5)
+    >>> jackknife_plus(y - means, means[None], confidence_level=0.5)
     array([[1., 6.]])
     """
     r, F = _checked_arrays(loo_residuals, loo_predictions)
-    required_rank(coverage, len(r))  # an error before others
+    required_rank(confidence_level, len(r))  # an error before others
     half = np.abs(r)
     if loo_scales is not None or scales is not None:
         if loo_scales is None or scales is None:
@@ -83,23 +83,23 @@ def jackknife_plus(
             raise ValueError("loo_scales and scales must be positive.")
         with np.errstate(over="ignore"):
             half = S * (half / s)
-    return intervals_of_ends(F - half, F + half, coverage)
+    return intervals_of_ends(F - half, F + half, confidence_level)
 
 
-def intervals_of_ends(lower: Array, upper: Array, coverage: float) -> Array:
+def intervals_of_ends(lower: Array, upper: Array, confidence_level: float) -> Array:
     """Jackknife+ intervals from the ends that each sample's model and residual give.
 
     ``lower`` and ``upper`` are (m, n) or (m, n, t), with a column for each of the n samples. An
     increasing function applied to all ends transforms the intervals in the same way.
     """
     n = lower.shape[1]
-    rank = required_rank(coverage, n)
+    rank = required_rank(confidence_level, n)
     ends = _order_statistic(lower, n + 1 - rank, 1), _order_statistic(upper, rank, 1)
     return np.stack(ends, axis=-1)
 
 
 def jackknife_minmax(
-    loo_residuals: npt.ArrayLike, loo_predictions: npt.ArrayLike, coverage: float
+    loo_residuals: npt.ArrayLike, loo_predictions: npt.ArrayLike, confidence_level: float
 ) -> Array:
     r"""Jackknife-minmax prediction intervals, from exact order statistics.
 
@@ -118,31 +118,31 @@ def jackknife_minmax(
     >>> import numpy as np
     >>> y = np.array([1.0, 2.0, 6.0])             # each model is the mean of the others
     >>> means = (y.sum() - y) / 2
-    >>> jackknife_minmax(y - means, means[None], coverage=0.5)
+    >>> jackknife_minmax(y - means, means[None], confidence_level=0.5)
     array([[-1.5,  7. ]])
     """
     r, F = _checked_arrays(loo_residuals, loo_predictions)
-    q = _order_statistic(np.abs(r), required_rank(coverage, len(r)), 0)
+    q = _order_statistic(np.abs(r), required_rank(confidence_level, len(r)), 0)
     return np.stack([F.min(axis=1) - q, F.max(axis=1) + q], axis=-1)
 
 
-def required_rank(coverage: float, n: int) -> int:
-    """Rank ⌈coverage (n + 1)⌉, at most n, of the sorted score that bounds a new one.
+def required_rank(confidence_level: float, n: int) -> int:
+    """Rank ⌈confidence_level (n + 1)⌉, at most n, of the sorted score that bounds a new one.
 
     Products that are whole up to rounding, such as 0.55 · 100, count as whole.
 
     Raises
     ------
     ValueError
-        If the coverage is not between 0 and 1, or n is too small for it.
+        If the confidence level is not between 0 and 1, or n is too small for it.
     """
-    check_share(coverage, "coverage")
-    k = max(1, ceil(round(float(coverage) * (n + 1), 9)))
+    check_share(confidence_level, "confidence_level")
+    k = max(1, ceil(round(float(confidence_level) * (n + 1), 9)))
     if k > n:
-        least = ceil(round(1 / (1 - float(coverage)), 9)) - 1
+        least = ceil(round(1 / (1 - float(confidence_level)), 9)) - 1
         raise ValueError(
-            f"A coverage of {float(coverage):g} needs {least} samples or more, got {n}: give more "
-            f"samples, or ask for {floor(1000 * n / (n + 1)) / 1000:g} at most."
+            f"A confidence level of {float(confidence_level):g} needs {least} samples or more, got "
+            f"{n}: give more samples, or ask for {floor(1000 * n / (n + 1)) / 1000:g} at most."
         )
     return k
 

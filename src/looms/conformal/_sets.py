@@ -75,15 +75,15 @@ def _p_values(s: Array, S: Array, compared: AnyArray) -> Array:
 def prediction_sets(
     loo_scores: npt.ArrayLike,
     scores: npt.ArrayLike,
-    coverage: float,
+    confidence_level: float,
     labels: npt.ArrayLike | None = None,
 ) -> AnyArray:
-    """Conformal prediction sets: the classes whose p-value is above 1 − coverage.
+    """Conformal prediction sets: the classes whose p-value is above 1 − confidence_level.
 
     Parameters
     ----------
     loo_scores, scores, labels : as for `class_p_values`.
-    coverage : nominal 1 − α, between 0 and 1.
+    confidence_level : nominal 1 − α, between 0 and 1.
 
     Returns
     -------
@@ -92,7 +92,7 @@ def prediction_sets(
     Raises
     ------
     ValueError
-        If the coverage is not between 0 and 1, shapes do not agree, or there are fewer than
+        If the confidence level is not between 0 and 1, shapes do not agree, or there are fewer than
         1 / α − 1 samples, or with `labels` samples of some class, which would then be in every
         set.
 
@@ -106,7 +106,7 @@ def prediction_sets(
     >>> import numpy as np
     >>> loo_scores = np.array([0.9, 0.4, -0.2])
     >>> scores = np.array([[[0.5, -0.5], [0.4, -0.4], [0.6, -0.6]]])
-    >>> prediction_sets(loo_scores, scores, coverage=0.75)
+    >>> prediction_sets(loo_scores, scores, confidence_level=0.75)
     array([[ True, False]])
     """
     s, S, compared = _checked_arrays(loo_scores, scores, labels)
@@ -114,7 +114,7 @@ def prediction_sets(
     places = np.empty_like(n)
     for y, n_y in enumerate(n.tolist()):
         try:
-            places[y] = required_rank(coverage, n_y)
+            places[y] = required_rank(confidence_level, n_y)
         except ValueError as error:
             own = "" if compared.all() else f"Class with index {y}: "
             raise ValueError(f"{own}{error}") from None

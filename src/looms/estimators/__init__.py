@@ -12,7 +12,7 @@ from looms.estimators._svc_cv import SVCCV
 from looms.estimators._tabular import TabularClassifier, TabularRegressor
 from looms.estimators._warnings import (
     BoundWarning,
-    CopiesWarning,
+    DuplicatesWarning,
     OneClassWarning,
     ScalesWarning,
 )
@@ -23,7 +23,7 @@ __all__ = [
     "CandidatesClassifier",
     "CandidatesRegressor",
     "Certificate",
-    "CopiesWarning",
+    "DuplicatesWarning",
     "KernelClassifier",
     "KernelRegressor",
     "NonconformityClassifier",

@@ -90,7 +90,7 @@ class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[mis
         return np.asarray(self.classes_[class_indices(decision)])
 
     def predict_set(
-        self, X: Any, coverage: float = 0.9, class_conditional: bool = False
+        self, X: Any, confidence_level: float = 0.9, class_conditional: bool = False
     ) -> AnyArray:
         """Conformal prediction set for each sample: the classes that it may belong to.
 
@@ -103,7 +103,7 @@ class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[mis
         X : array-like or sparse matrix of shape (n_samples, n_features)
             New samples; for a precomputed kernel (n_samples, n_training_samples)
             kernel values.
-        coverage : float, default=0.9
+        confidence_level : float, default=0.9
             Nominal share of new samples whose class is in their set, between 0 and 1.
         class_conditional : bool, default=False
             Whether margins are compared within each class, so that each class, even a rare one,
@@ -119,7 +119,7 @@ class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[mis
         ------
         ValueError
             If the coverage is not between 0 and 1, or needs more samples of non-zero weight
-            than there are, 1 / (1 − coverage) − 1 (in some class, if `class_conditional`).
+            than there are, 1 / (1 − confidence_level) − 1 (in some class, if `class_conditional`).
         sklearn.exceptions.NotFittedError
             Before `evaluate`, or if its models in closed form were lost, as in a file.
 
@@ -130,10 +130,11 @@ class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[mis
         class is its output less the largest of the others, whatever the threshold. If training and
         new samples are exchangeable, and everything but the coefficients (kernel and its values,
         regularization, weights) was fixed beforehand, the class of a new sample is in its set with
-        a probability of at least 2 coverage − 1, mostly about `coverage`; with `class_conditional`,
-        within each class [B21, RSC20]. The same holds for the models of nested scores, each of
-        which was selected without the sample, group or fold that it holds out. After any other
-        search, or if a kernel took its width from the samples, nothing is guaranteed.
+        a probability of at least 2 c − 1 for a confidence level of c, mostly about c; with
+        `class_conditional`, within each class [B21, RSC20]. The same holds for the models of nested
+        scores, each of which was selected without the sample, group or fold that it holds out.
+        After any other search, or if a kernel took its width from the samples, nothing is
+        guaranteed.
 
         Samples of weight zero take no part. The cost is that of
         `KernelRegressor.predict_interval`.
@@ -151,34 +152,34 @@ class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[mis
         >>> model = KernelClassifier(mu=1e-3).fit(X[::2], y[::2])
         >>> model.evaluate().kind
         'leave-one-out'
-        >>> sets = model.predict_set(X[1::2], coverage=0.95)
+        >>> sets = model.predict_set(X[1::2], confidence_level=0.95)
         >>> float(sets[range(75), y[1::2]].mean().round(2))
         0.97
         """
         X = self._checked_new_data(X)
-        self._check_coverage(coverage, class_conditional)
+        self._check_coverage(confidence_level, class_conditional)
         models = self._models_without_rows(X, "predict_set")
-        return self._sets(X.shape[0], *models, coverage, class_conditional)
+        return self._sets(X.shape[0], *models, confidence_level, class_conditional)
 
-    def _check_coverage(self, coverage: float, class_conditional: bool) -> None:
+    def _check_coverage(self, confidence_level: float, class_conditional: bool) -> None:
         """ValueError for a coverage that the rows of the fit cannot give."""
         check_flag("class_conditional", class_conditional)
         labels = class_indices(self.loo_.y[self.fit_weight_ > 0])
         if class_conditional:
             for name, count in zip(self.classes_.tolist(), np.bincount(labels), strict=True):
                 try:
-                    required_rank(coverage, int(count))
+                    required_rank(confidence_level, int(count))
                 except ValueError as error:
                     raise ValueError(f"Class {name!r}: {error}") from None
         else:
-            required_rank(coverage, len(labels))
+            required_rank(confidence_level, len(labels))
 
     def _sets(
         self,
         n_rows: int,
         r: Array,
         blocks: Iterable[tuple[slice, Array]],
-        coverage: float,
+        confidence_level: float,
         class_conditional: bool,
     ) -> AnyArray:
         """Sets of new rows, from held-out residuals and the outputs of the models without rows."""
@@ -189,7 +190,7 @@ class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[mis
         for rows, F in blocks:
             scores = class_margins(F.reshape(*F.shape[:2], -1))
             sets[rows] = prediction_sets(
-                loo_scores, scores, coverage, labels if class_conditional else None
+                loo_scores, scores, confidence_level, labels if class_conditional else None
             )
         return sets
 

@@ -103,7 +103,7 @@ def machine_of(model: Any) -> KernelMachine:
     return parts.machine
 
 
-def predict_interval(model: Any, X: Any, coverage: float = 0.9, **options: Any) -> Array:
+def predict_interval(model: Any, X: Any, confidence_level: float = 0.9, **options: Any) -> Array:
     """Prediction interval for each sample, from the regressor at the end of a pipeline.
 
     ``X`` passes through the steps before the regressor, as in ``predict``. The models are those of
@@ -116,7 +116,7 @@ def predict_interval(model: Any, X: Any, coverage: float = 0.9, **options: Any) 
         the regressor itself.
     X : array-like, sparse matrix or DataFrame
         New samples, as ``model.predict`` takes them.
-    coverage : float, default=0.9
+    confidence_level : float, default=0.9
         Nominal share of new targets inside, between 0 and 1.
     **options
         Options of `looms.KernelRegressor.predict_interval`, such as ``method="minmax"``.
@@ -155,11 +155,11 @@ def predict_interval(model: Any, X: Any, coverage: float = 0.9, **options: Any) 
     >>> float(((lower <= y[300:]) & (y[300:] <= upper)).mean().round(2))
     0.95
     """
-    intervals: Array = _predicted(model, "predict_interval", X, coverage, options)
+    intervals: Array = _predicted(model, "predict_interval", X, confidence_level, options)
     return intervals
 
 
-def predict_set(model: Any, X: Any, coverage: float = 0.9, **options: Any) -> AnyArray:
+def predict_set(model: Any, X: Any, confidence_level: float = 0.9, **options: Any) -> AnyArray:
     """Prediction set for each sample, from the classifier at the end of a pipeline.
 
     This is `looms.predict_interval` for classes. The same holds for the steps before the
@@ -172,7 +172,7 @@ def predict_set(model: Any, X: Any, coverage: float = 0.9, **options: Any) -> An
         the classifier itself.
     X : array-like, sparse matrix or DataFrame
         New samples, as ``model.predict`` takes them.
-    coverage : float, default=0.9
+    confidence_level : float, default=0.9
         Nominal share of new samples whose class is in their set, between 0 and 1.
     **options
         Options of `looms.KernelClassifier.predict_set`, such as ``class_conditional=True``.
@@ -196,7 +196,7 @@ def predict_set(model: Any, X: Any, coverage: float = 0.9, **options: Any) -> An
     >>> X, y = load_iris(return_X_y=True)
     >>> model = make_pipeline(StandardScaler(), looms.KernelClassifier(mu=0.01))
     >>> scores = model.fit(X[::2], y[::2])[-1].evaluate()
-    >>> sets = looms.predict_set(model, X[1::2], coverage=0.95)
+    >>> sets = looms.predict_set(model, X[1::2], confidence_level=0.95)
     >>> float(sets[range(75), y[1::2]].mean().round(2))
     0.97
     >>> sets[-3:]  # the last one may be of two kinds
@@ -204,11 +204,13 @@ def predict_set(model: Any, X: Any, coverage: float = 0.9, **options: Any) -> An
            [False, False,  True],
            [False,  True,  True]])
     """
-    sets: AnyArray = _predicted(model, "predict_set", X, coverage, options)
+    sets: AnyArray = _predicted(model, "predict_set", X, confidence_level, options)
     return sets
 
 
-def _predicted(model: Any, method: str, X: Any, coverage: float, options: dict[str, Any]) -> Any:
+def _predicted(
+    model: Any, method: str, X: Any, confidence_level: float, options: dict[str, Any]
+) -> Any:
     parts = parts_of(model)
     parts.check_refitted()
     steps, last = parts
@@ -220,7 +222,7 @@ def _predicted(model: Any, method: str, X: Any, coverage: float, options: dict[s
     own = getattr(last, "preprocessor_", None)  # a model of tables prepares the columns itself
     for _, step in steps:
         X = X if step is own else step.transform(X)
-    return getattr(last, method)(X, coverage, **options)
+    return getattr(last, method)(X, confidence_level, **options)
 
 
 def _ending(model: Any, last: Any) -> str:

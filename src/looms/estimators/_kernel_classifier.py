@@ -147,7 +147,7 @@ class KernelClassifier(Classifier, OneKernel):
 
     Warns
     -----
-    CopiesWarning
+    DuplicatesWarning
         If at least a twentieth of the rows repeat others, and not by coincidence.
     ScalesWarning
         If columns differ more than a hundredfold in scale, and the kernel is of plain distances.

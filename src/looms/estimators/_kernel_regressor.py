@@ -81,7 +81,7 @@ fit_weight_, selection_weight_, fit_intercept_, certificate_, n_features_in_, fe
 
     Warns
     -----
-    CopiesWarning, ScalesWarning, BoundWarning, ConvergenceWarning
+    DuplicatesWarning, ScalesWarning, BoundWarning, ConvergenceWarning
         As for `KernelClassifier`.
 
     Notes

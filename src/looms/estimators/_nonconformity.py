@@ -112,13 +112,13 @@ class NonconformityClassifier(PooledClassifier):
     (``validation="split"``, ``stratify=False``; stratifying moves it by the rounding of the
     class counts, at most about n_classes / (2 n_validation)). Over the draw of both:
 
-    - ``predict_set(X, coverage)`` contains the true label with a probability of at least
-      ``coverage``, and at most 1 / (n_validation + 1) more than that up to ties, whatever the
-      number of models: the strangest model is selected for the validation samples too, as part of
-      the comparison.
-    - The set of labels with ``model_p_values(X, k) > 1 − coverage`` does so for one model k named
-      in advance. For the model selected at each sample it does not: there only
-      1 − n_models (1 − coverage) is certain, which for 110 models is nothing.
+    - ``predict_set(X, confidence_level)`` contains the true label with a probability of at least
+      ``confidence_level``, and at most 1 / (n_validation + 1) more than that up to ties, whatever
+      the number of models: the strangest model is selected for the validation samples too, as
+      part of the comparison.
+    - The labels with ``model_p_values(X, k) > 1 − confidence_level`` do so for one model k named in
+      advance. For the model selected at each sample it does not: there only
+      1 − n_models (1 − confidence_level) is certain, which for 110 models is nothing.
     - The label of `predict` has no coverage of its own; `error_bound` holds for the event it
       describes, with the models paid for by ln(n_models).
 
@@ -150,7 +150,7 @@ class NonconformityClassifier(PooledClassifier):
     >>> model = NonconformityClassifier(random_state=0).fit(X[::2], y[::2])
     >>> round(model.score(X[1::2], y[1::2]), 2)
     0.96
-    >>> sets = model.predict_set(X[1::2], coverage=0.9)
+    >>> sets = model.predict_set(X[1::2], confidence_level=0.9)
     >>> round(float(sets[range(len(sets)), y[1::2]].mean()), 2)
     0.89
     """
@@ -400,15 +400,15 @@ class NonconformityClassifier(PooledClassifier):
         return p if model is None else np.asarray(p[0])
 
     def predict_set(
-        self, X: Any, coverage: float = 0.9, class_conditional: bool = False
+        self, X: Any, confidence_level: float = 0.9, class_conditional: bool = False
     ) -> AnyArray:
-        """Prediction set for each sample: the labels whose p-value is above 1 − coverage.
+        """Prediction set for each sample: the labels whose p-value is above 1 − confidence_level.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             New samples.
-        coverage : float, default=0.9
+        confidence_level : float, default=0.9
             Wanted probability that the true label is in the set, between 0 and 1.
         class_conditional : bool, default=False
             Whether a label is compared only with the validation samples of its own class, so that
@@ -419,14 +419,17 @@ class NonconformityClassifier(PooledClassifier):
         sets : ndarray of bool of shape (n_samples, n_classes)
             Columns as in ``classes_``. A set may be empty.
         """
-        if not (isinstance(coverage, Real) and 0 < float(coverage) < 1):
+        if not (isinstance(confidence_level, Real) and 0 < float(confidence_level) < 1):
             raise ValueError(
-                f"coverage must lie between 0 and 1, got {coverage!r}; epsilon is 1 - coverage."
+                f"confidence_level must lie between 0 and 1, got {confidence_level!r}; "
+                "epsilon is 1 minus it."
             )
         check_flag("class_conditional", class_conditional)
         check_is_fitted(self, "pool_")
         p = self._p_values(X, self._validation_labels if class_conditional else None)
-        return np.asarray(p > 1.0 - float(coverage) + 1e-12)  # 1 - 0.9 is a little under 0.1
+        return np.asarray(
+            p > 1.0 - float(confidence_level) + 1e-12
+        )  # 1 - 0.9 is a little under 0.1
 
     def _scores(self, X: Any, model: int | None = None) -> Iterator[Array]:
         """Conformity (n_models, n_rows, n_classes) of every label, block by block of rows."""

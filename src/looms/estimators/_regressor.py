@@ -95,7 +95,9 @@ class Regressor(ScoredRegressor, SelectingMachine):
         """
         return self._outputs(self._checked_new_data(X))
 
-    def predict_interval(self, X: Any, coverage: float = 0.9, method: str = "plus") -> Array:
+    def predict_interval(
+        self, X: Any, confidence_level: float = 0.9, method: str = "plus"
+    ) -> Array:
         """Prediction interval for each sample, from models trained without some samples.
 
         The models are those of `evaluate`; call it first. If it was nested, they are the models
@@ -107,7 +109,7 @@ class Regressor(ScoredRegressor, SelectingMachine):
         X : array-like or sparse matrix of shape (n_samples, n_features)
             New samples; for a precomputed kernel (n_samples, n_training_samples)
             kernel values.
-        coverage : float, default=0.9
+        confidence_level : float, default=0.9
             Nominal share of new targets inside, between 0 and 1.
         method : {"plus", "minmax", "scaled"}, default="plus"
             The jackknife+; the jackknife-minmax, whose intervals are wider; or the jackknife+
@@ -124,14 +126,14 @@ class Regressor(ScoredRegressor, SelectingMachine):
         ------
         ValueError
             If the coverage is not between 0 and 1, or needs more samples of non-zero weight
-            than there are, 1 / (1 − coverage) − 1; or if the method is unknown.
+            than there are, 1 / (1 − confidence_level) − 1; or if the method is unknown.
 
         Notes
         -----
         If training and new samples are exchangeable, and everything but the coefficients
         (kernel and its values, regularization, weights) was fixed beforehand, a new target is
-        inside with a probability of at least 2 coverage − 1 for "plus" and "scaled", mostly
-        about `coverage`, and of at least `coverage` for "minmax" [B21]. This is an average over
+        inside with a probability of at least 2 c − 1 for a confidence level of c with "plus" and
+        "scaled", mostly about c, and of at least c with "minmax" [B21]. This is an average over
         training sets and new samples, not a guarantee for each x.
 
         After nested scores each model of "plus" and "minmax" was selected without the samples that
@@ -164,14 +166,14 @@ class Regressor(ScoredRegressor, SelectingMachine):
         >>> model = KernelRegressor(mu=1e-3).fit(X[:200], y[:200])
         >>> model.evaluate().kind
         'leave-one-out'
-        >>> lower, upper = model.predict_interval(X[200:], coverage=0.9).T
+        >>> lower, upper = model.predict_interval(X[200:], confidence_level=0.9).T
         >>> float(np.mean((lower <= y[200:]) & (y[200:] <= upper)))
         0.89
         """
         X = self._checked_new_data(X)
         check_known(method, "method", METHODS)
         n = int(np.count_nonzero(self.fit_weight_))
-        required_rank(coverage, n)  # an error before any work
+        required_rank(confidence_level, n)  # an error before any work
         n_units = self._units.draws.n_units
         if method == "scaled" and not self._kernel_members:
             raise ValueError("method='scaled' needs a kernel, to find the nearest rows.")
@@ -187,11 +189,11 @@ class Regressor(ScoredRegressor, SelectingMachine):
             for rows, F in blocks:
                 some = as_blocks(X).rows(np.arange(rows.start, rows.stop))
                 scales = self._scales(some, F.shape)
-                ends[rows] = jackknife_plus(r, F, coverage, **scales)
+                ends[rows] = jackknife_plus(r, F, confidence_level, **scales)
             return ends
         interval = jackknife_plus if method == "plus" else jackknife_minmax
         for rows, F in blocks:
-            ends[rows] = interval(r, F, coverage)
+            ends[rows] = interval(r, F, confidence_level)
         return ends
 
     def _by_repetition(self) -> Array:

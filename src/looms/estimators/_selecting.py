@@ -17,8 +17,8 @@ from looms._classes import class_indices
 from looms._memory import GRID, check_memory
 from looms._typing import Array, Matrix
 from looms.blocks import RowBlocks, rows_in_memory
-from looms.copies import copy_groups
 from looms.dask._blocks import gathered
+from looms.duplicates import duplicate_groups
 from looms.estimators._callbacks import CallbackSupportMixin, CallbackWatcher
 from looms.estimators._estimator_member import EstimatorMember, check_estimators
 from looms.estimators._folds import (
@@ -33,7 +33,7 @@ from looms.estimators._folds import (
 from looms.estimators._selection import Selection, combined
 from looms.estimators._updates import UpdatableMachine
 from looms.estimators._warnings import (
-    warn_of_copies,
+    warn_of_duplicates,
     warn_of_long_fit,
     warn_of_scales,
     warn_of_time,
@@ -218,9 +218,11 @@ class SelectingMachine(CallbackSupportMixin, UpdatableMachine):  # type: ignore[
                 X = rows_in_memory(X)
         numbers = group_numbers(gathered(rows.groups), X.shape[0], self.cv)
         if self._tunes and not (is_grouped(numbers) or isinstance(X, RowBlocks)):
-            copies = copy_groups(X)
-            remedy = "Drop them, or hold them out together: groups=looms.copies.copy_groups(X)."
-            warn_of_copies(X[rows.train], copies[rows.train], remedy)
+            duplicates = duplicate_groups(X)
+            remedy = (
+                "Drop them, or hold them out together: groups=looms.duplicates.duplicate_groups(X)."
+            )
+            warn_of_duplicates(X[rows.train], duplicates[rows.train], remedy)
         if n < least:
             words = {2: "Leave-one-out needs two", 3: "Tuning with leave-one-out needs three"}
             raise ValueError(

@@ -19,8 +19,8 @@ from looms._classes import class_indices
 from looms._memory import SEARCH, check_memory
 from looms._typing import AnyArray, Array, Matrix
 from looms.calibration._sigmoid import Sigmoid
-from looms.copies import copy_groups
 from looms.criteria import balanced_error_rate, error_rate
+from looms.duplicates import duplicate_groups
 from looms.estimators._callbacks import CallbackSupportMixin, CallbackWatcher, with_callbacks
 from looms.estimators._encoding import (
     check_threshold,
@@ -37,7 +37,7 @@ from looms.estimators._svm_grid import positive_values
 from looms.estimators._updates import checked_rows
 from looms.estimators._warnings import (
     warn_of_bounds,
-    warn_of_copies,
+    warn_of_duplicates,
     warn_of_failures,
     warn_of_lone_samples,
     warn_of_missed_precision,
@@ -171,7 +171,7 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
 
     Warns
     -----
-    CopiesWarning
+    DuplicatesWarning
         If at least a twentieth of the rows repeat others, and not by coincidence.
     ScalesWarning
         As for `KernelClassifier`.
@@ -288,7 +288,9 @@ class SVCCV(CallbackSupportMixin, SupportVectorClassifier):  # type: ignore[misc
         X_train = training_rows(X, train, self._kernels()[0].pairwise)
         warn_of_scales(X_train, self._kernels(), getattr(self, "feature_names_in_", None))
         if not units.grouped:
-            warn_of_copies(X_train, copy_groups(X_train), "Drop them, or give their groups.")
+            warn_of_duplicates(
+                X_train, duplicate_groups(X_train), "Drop them, or give their groups."
+            )
         alone = classes_of_one(classes, labels[train])
         # The sigmoids decide: without the weights of classes they would undo them.
         of_sample = labels[train], cost[train], selection_weight[train]

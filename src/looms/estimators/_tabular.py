@@ -604,7 +604,7 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
         return self._of(machine)
 
     def predict_set(
-        self, X: Any, coverage: float = 0.9, class_conditional: bool = False
+        self, X: Any, confidence_level: float = 0.9, class_conditional: bool = False
     ) -> AnyArray:
         """Conformal prediction set for each row: the classes that it may belong to.
 
@@ -614,7 +614,7 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
         ----------
         X : table as in `fit`
             New rows.
-        coverage : float, default=0.9
+        confidence_level : float, default=0.9
             Nominal share of new rows whose class is in their set, between 0 and 1.
         class_conditional : bool, default=False
             Whether each class, even a rare one, has that share. The sets get larger.
@@ -635,14 +635,14 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
         check_is_fitted(self)
         nested = self._anew("predict_set")
         if not nested:
-            return self.machine_.predict_set(self._prepared(X), coverage, class_conditional)
-        self.machine_._check_coverage(coverage, class_conditional)
+            return self.machine_.predict_set(self._prepared(X), confidence_level, class_conditional)
+        self.machine_._check_coverage(confidence_level, class_conditional)
         F = np.stack([one._outputs_on(X) for one in nested.machines], axis=1)
         step = max(1, _NUMBERS // (F[0].size // F.shape[1] * len(nested.rows)))
         parts = [slice(start, start + step) for start in range(0, len(F), step)]
         blocks = ((rows, F[rows][:, nested.units.own]) for rows in parts)
         residuals = nested.held_out.residuals
-        return self.machine_._sets(len(F), residuals, blocks, coverage, class_conditional)
+        return self.machine_._sets(len(F), residuals, blocks, confidence_level, class_conditional)
 
     def at_prevalence(self, prevalence: Any) -> PrevalenceClassifier:
         """The model for a population in which classes have other shares.
@@ -908,7 +908,9 @@ feature_names_in_
         z = self._transform.forward(y)
         return self._of(self.machine_.with_rows(X, z, sample_weight, certify))
 
-    def predict_interval(self, X: Any, coverage: float = 0.9, method: str = "plus") -> Array:
+    def predict_interval(
+        self, X: Any, confidence_level: float = 0.9, method: str = "plus"
+    ) -> Array:
         """Prediction interval for each row, from models that were trained without some rows.
 
         The models are those of `evaluate`; call it first. The ends are those of
@@ -918,7 +920,7 @@ feature_names_in_
         ----------
         X : table as in `fit`
             New rows.
-        coverage : float, default=0.9
+        confidence_level : float, default=0.9
             Nominal share of new targets inside, between 0 and 1.
         method : {"plus", "minmax", "scaled"}, default="plus"
             As for `KernelRegressor.predict_interval`, on the transformed scale. Only "plus" takes
@@ -947,15 +949,15 @@ feature_names_in_
         check_known(method, "method", METHODS)
         nested = self._anew("predict_interval")
         if not nested or method != "plus":
-            ends = self.machine_.predict_interval(self._prepared(X), coverage, method)
+            ends = self.machine_.predict_interval(self._prepared(X), confidence_level, method)
             return np.asarray(self._transform.inverse(ends))
-        required_rank(coverage, len(nested.rows))  # an error before any work
+        required_rank(confidence_level, len(nested.rows))  # an error before any work
         lower, upper = np.empty((2, _num_samples(X), *nested.held_out.y.shape))
         for out, one in zip(nested.units.tested_by, nested.machines, strict=True):
             f = one._outputs_on(X)[:, None]
             lower[:, out] = one._transform.inverse(f - one._distances)
             upper[:, out] = one._transform.inverse(f + one._distances)
-        return intervals_of_ends(lower, upper, coverage)
+        return intervals_of_ends(lower, upper, confidence_level)
 
     def _scores_of_fit(self) -> Scores:
         if self._own_scores is None:

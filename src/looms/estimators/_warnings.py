@@ -21,7 +21,7 @@ from looms._classes import class_indices
 from looms._memory import bytes_needed, gigabytes
 from looms._speed import operations_per_second
 from looms._typing import AnyArray, Array, Matrix
-from looms.copies import n_unexpected_copies
+from looms.duplicates import n_unexpected_duplicates
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._stationary import Isotropic
@@ -61,27 +61,27 @@ class BoundWarning(UserWarning):
     """
 
 
-class CopiesWarning(UserWarning):
+class DuplicatesWarning(UserWarning):
     """Many rows are duplicates of others, so held-out scores are optimistic.
 
     The duplicates of a held-out row stay in the training set. Drop them, or hold equal rows out
-    together with ``groups=looms.copies.copy_groups(X)``.
+    together with ``groups=looms.duplicates.duplicate_groups(X)``.
 
     Examples
     --------
     >>> import warnings
     >>> from sklearn.datasets import make_classification
-    >>> from looms import CopiesWarning, KernelClassifier
-    >>> from looms.copies import copy_groups
+    >>> from looms import DuplicatesWarning, KernelClassifier
+    >>> from looms.duplicates import duplicate_groups
     >>> X, y = make_classification(120, random_state=0)
     >>> X[60:], y[60:] = X[:60], y[:60]  # every row entered twice
-    >>> with warnings.catch_warnings(action="error", category=CopiesWarning):
+    >>> with warnings.catch_warnings(action="error", category=DuplicatesWarning):
     ...     KernelClassifier().fit(X, y)
     Traceback (most recent call last):
-    looms.estimators._warnings.CopiesWarning: 60 of 120 rows are duplicates of other...
-    >>> from looms.copies import copy_groups
-    >>> with warnings.catch_warnings(action="error", category=CopiesWarning):
-    ...     model = KernelClassifier().fit(X, y, groups=copy_groups(X))
+    looms.estimators._warnings.DuplicatesWarning: 60 of 120 rows are duplicates of other...
+    >>> from looms.duplicates import duplicate_groups
+    >>> with warnings.catch_warnings(action="error", category=DuplicatesWarning):
+    ...     model = KernelClassifier().fit(X, y, groups=duplicate_groups(X))
     """
 
 
@@ -215,15 +215,15 @@ def warn_of_failures(failures: Sequence[str | None]) -> None:
         )
 
 
-def warn_of_copies(X: Matrix, groups: AnyArray, remedy: str) -> None:
-    """CopiesWarning if rows repeat others, and not by coincidence."""
-    n_copies = n_unexpected_copies(X, groups)
-    if n_copies:
+def warn_of_duplicates(X: Matrix, groups: AnyArray, remedy: str) -> None:
+    """DuplicatesWarning if rows repeat others, and not by coincidence."""
+    n_duplicates = n_unexpected_duplicates(X, groups)
+    if n_duplicates:
         warn(
-            f"{n_copies} of {len(groups)} rows are duplicates of other rows, equal in every "
+            f"{n_duplicates} of {len(groups)} rows are duplicates of other rows, equal in every "
             "feature. A held-out row still has its duplicates in the training set, so held-out "
             f"scores are optimistic and tuning overfits. {remedy}",
-            CopiesWarning,
+            DuplicatesWarning,
         )
 
 

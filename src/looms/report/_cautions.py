@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from looms._words import count
-from looms.copies import copy_groups, n_unexpected_copies
 from looms.diagnostics import row_order
+from looms.duplicates import duplicate_groups, n_unexpected_duplicates
 from looms.estimators import Certificate
 from looms.estimators._certificate import milder
 from looms.estimators._warnings import remark_on_scales, settings_for_rare_classes
@@ -57,7 +57,7 @@ def cautions(estimator: Any) -> list[Caution]:
     They warn of a machine that is no better than a guess, predicts one class for every sample, or
     seldom predicts a rare class; probabilities that are worse than the shares of the classes; a
     feature that alone predicts the target; a search that ended at a bound or early; columns whose
-    scales differ a hundredfold; copies of samples, or samples that look like repeats of others;
+    scales differ a hundredfold; duplicates, or samples that look like repeats of others;
     rows in an order (`looms.diagnostics.row_order`); few samples, or few in a class; and, after
     ``certify``, outputs that differ from refits or are too ill-conditioned to tell. They do not say
     that the figures of a machine without nested scores flatter, since leave-one-out chose it.
@@ -139,14 +139,14 @@ def remarks_on_fit(model: Model) -> Iterator[Caution]:
     yield from search_cautions(model)
     n = 0
     if X is not None and not model.units.grouped:
-        n = n_unexpected_copies(X, copy_groups(X))
+        n = n_unexpected_duplicates(X, duplicate_groups(X))
         if n:
             yield serious(
-                "Copies of samples",
-                f"{n} of {model.held_out.n_samples} samples are copies of others, equal in every "
-                "feature. Leaving one out leaves its copies in, so leave-one-out flatters and "
-                "drifts to a nearest neighbor. Drop the copies, or hold them out together: "
-                "groups=looms.copies.copy_groups(X).",
+                "Duplicates",
+                f"{n} of {model.held_out.n_samples} samples are duplicates of others, equal in "
+                "every feature. Leaving one out leaves its duplicates in: scores are optimistic, "
+                "and tuning drifts to a nearest neighbor. Drop them, or hold them out together: "
+                "groups=looms.duplicates.duplicate_groups(X).",
             )
     if model.results and X is not None:
         names = [isolated(name) for name in model.features]
@@ -164,7 +164,7 @@ def remarks_on_fit(model: Model) -> Iterator[Caution]:
         yield note(
             "Too good",
             f"{'No sample is' if model.classification else 'Next to nothing is'} wrong in "
-            f"{model.method}. Look for a feature that contains the answer, and for copies of "
+            f"{model.method}. Look for a feature that contains the answer, and for duplicates of "
             "samples.",
         )
 

@@ -10,7 +10,7 @@ from scipy.stats import rankdata
 
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array, Matrix
-from looms.copies import copy_groups
+from looms.duplicates import duplicate_groups
 from looms.report.model import Model
 
 #: A feature gives the classes away above this area under the ROC curve, and a numeric target above
@@ -107,7 +107,7 @@ def _parts(columns: list[Array], labels: AnyArray) -> bool:
     if len(columns) > 1 and not np.isin(codes, (0, 1)).all():
         return False
     # Rows of zeros, of a rare value, are equal, too.
-    value = copy_groups(codes)
+    value = duplicate_groups(codes)
     n_values = int(value.max()) + 1
     if len(labels) < _PER_CATEGORY * n_values:
         return False

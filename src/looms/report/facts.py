@@ -17,9 +17,9 @@ from looms._typing import Array
 from looms._version import __version__
 from looms._words import count
 from looms.assessment._result import Assessment
-from looms.copies import copy_groups
 from looms.criteria import WMW, as_criterion
 from looms.diagnostics import CaseDeletion, case_deletion
+from looms.duplicates import duplicate_groups
 from looms.estimators import Certificate
 from looms.estimators._in_pipelines import parts_of
 from looms.report._cautions import cautions_of_report, remarks_on_fit
@@ -299,7 +299,7 @@ class Facts:
         model = self.model
         y, n_replicates, classes = model.held_out.y, None if model.rows is None else 0, []
         if model.table is not None:
-            counts = np.bincount(copy_groups(model.table))
+            counts = np.bincount(duplicate_groups(model.table))
             n_replicates = counts[counts > 1].sum()
         if model.classification:
             n, error = error_by_class(model)

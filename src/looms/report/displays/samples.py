@@ -150,7 +150,7 @@ class ResidualsDisplay(MachineDisplay):
         Targets and the outputs of the machines that did not see them.
     interval : ndarray of shape (n_samples, 2)
         Ends of an interval around each output.
-    coverage : float
+    confidence_level : float
         Share of the targets that the intervals are to contain.
 
     Examples
@@ -159,7 +159,7 @@ class ResidualsDisplay(MachineDisplay):
     >>> from looms import KernelRegressor
     >>> from looms.report import ResidualsDisplay
     >>> model = KernelRegressor(mu=1e-2).fit(*load_diabetes(return_X_y=True))
-    >>> display = ResidualsDisplay.from_estimator(model, coverage=0.8)
+    >>> display = ResidualsDisplay.from_estimator(model, confidence_level=0.8)
     >>> low, high = display.interval.T
     >>> float(((low <= display.target) & (display.target <= high)).mean().round(2))
     0.8
@@ -168,17 +168,17 @@ class ResidualsDisplay(MachineDisplay):
     target: Array
     output: Array
     interval: Array
-    coverage: float
+    confidence_level: float
     legend_place = "upper left"
 
     @classmethod
-    def compute(cls, estimator: Any, *, coverage: float = 0.9, target: int = 0) -> Self:
+    def compute(cls, estimator: Any, *, confidence_level: float = 0.9, target: int = 0) -> Self:
         """Leave-one-out outputs of a fitted regressor, with intervals.
 
         Parameters
         ----------
-        coverage : float, default=0.9
-            The interval extends on both sides of every output by the ⌈coverage · n⌉-th
+        confidence_level : float, default=0.9
+            The interval extends on both sides of every output by the ⌈confidence_level · n⌉-th
             smallest absolute residual, with samples counted by their weight. If the
             hyper-parameters were chosen by the same residuals, it is narrower than new samples
             need.
@@ -194,7 +194,9 @@ class ResidualsDisplay(MachineDisplay):
             if not 0 <= target < y.shape[1]:
                 raise ValueError(f"target must be 0 to {y.shape[1] - 1}, got {target!r}.")
             y, outputs = y[:, target], outputs[:, target]
-        return cls._with_interval(y, outputs, model.predictions.sample_weight[mask], coverage)
+        return cls._with_interval(
+            y, outputs, model.predictions.sample_weight[mask], confidence_level
+        )
 
     @classmethod
     def from_predictions(
@@ -203,7 +205,7 @@ class ResidualsDisplay(MachineDisplay):
         y_pred: Any,
         *,
         sample_weight: Any = None,
-        coverage: float = 0.9,
+        confidence_level: float = 0.9,
         ax: Any = None,
         **kwargs: Any,
     ) -> Self:
@@ -215,26 +217,28 @@ class ResidualsDisplay(MachineDisplay):
             Targets, and predictions such as those of scikit-learn's `cross_val_predict`.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples.
-        coverage : float, default=0.9
+        confidence_level : float, default=0.9
             As for `compute`.
         ax, **kwargs : for `plot`
         """
         y, outputs = np.asarray(y_true, float), np.asarray(y_pred, float)
         weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, float)
-        return cls._with_interval(y, outputs, weight, coverage).plot(ax, **kwargs)
+        return cls._with_interval(y, outputs, weight, confidence_level).plot(ax, **kwargs)
 
     @classmethod
-    def _with_interval(cls, y: Array, outputs: Array, weight: Array, coverage: float) -> Self:
-        if not 0 < coverage < 1:
-            raise ValueError(f"coverage must be between 0 and 1, got {coverage!r}.")
+    def _with_interval(
+        cls, y: Array, outputs: Array, weight: Array, confidence_level: float
+    ) -> Self:
+        if not 0 < confidence_level < 1:
+            raise ValueError(f"confidence_level must be between 0 and 1, got {confidence_level!r}.")
         sizes = np.abs(y - outputs)
         order = np.argsort(sizes, kind="stable")
         share = weight / weight.sum()
-        # Less by rounding, so that of equal weights the ⌈coverage · n⌉-th is met.
-        place = int(np.searchsorted(np.cumsum(share[order]), coverage * (1 - 1e-12)))
+        # Less by rounding, so that of equal weights the ⌈confidence_level · n⌉-th is met.
+        place = int(np.searchsorted(np.cumsum(share[order]), confidence_level * (1 - 1e-12)))
         half = sizes[order[min(place, len(y) - 1)]]
         interval = np.column_stack([outputs - half, outputs + half])
-        return cls(target=y, output=outputs, interval=interval, coverage=coverage)
+        return cls(target=y, output=outputs, interval=interval, confidence_level=confidence_level)
 
     @property
     def residual(self) -> Array:
@@ -246,7 +250,7 @@ class ResidualsDisplay(MachineDisplay):
         order = np.argsort(self.output, kind="stable")
         places = np.linspace(0, len(order) - 1, min(len(order), max_points))
         order = order[places.round().astype(int)]
-        name = f"{100 * self.coverage:g} % of the held-out residuals"
+        name = f"{100 * self.confidence_level:g} % of the held-out residuals"
         band = {"color": "C1", "alpha": 0.18, "linewidth": 0, "label": name}
         ax.fill_between(self.output[order], *self.interval[order].T, **band)
         shown = spread_out(np.abs(self.residual), max_points)

@@ -9,9 +9,9 @@ from evaluated import evaluated
 from numpy.testing import assert_allclose
 from pairwise import in_turn
 
-from looms import SVCCV, CopiesWarning, KernelClassifier, KernelRegressor
+from looms import SVCCV, DuplicatesWarning, KernelClassifier, KernelRegressor
 from looms.conformal import jackknife_plus
-from looms.copies import copy_groups, n_unexpected_copies
+from looms.duplicates import duplicate_groups, n_unexpected_duplicates
 from looms.lssvm import refit_loo, solve
 from looms.units import Units
 
@@ -32,18 +32,18 @@ def test_rows_are_in_one_group_if_they_are_equal(kind):
     rows = RNG.integers(0, 3, (200, 4)).astype(float) * np.array([1.0, 0.5, -1.0, 1e-300])
     rows[rows == 0] *= RNG.choice([-1.0, 1.0], (rows == 0).sum())  # −0.0 is 0.0
     expected = np.unique(rows, axis=0, return_inverse=True)[1].ravel()
-    assert partition(copy_groups(kind(rows))) == partition(expected)
+    assert partition(duplicate_groups(kind(rows))) == partition(expected)
 
 
 def test_a_stored_zero_is_a_zero():
     stored = sp.csr_matrix(np.array([[1.0, 2.0], [1.0, 0.0], [1.0, 5.0]]))
     stored.data[stored.data == 5.0] = 0.0
-    groups = copy_groups(stored)
+    groups = duplicate_groups(stored)
     assert groups[1] == groups[2] != groups[0]
 
 
 def n_noticed(rows):
-    return n_unexpected_copies(rows, copy_groups(rows))
+    return n_unexpected_duplicates(rows, duplicate_groups(rows))
 
 
 def again(rows, share=0.5):
@@ -129,16 +129,16 @@ def test_twins_without_rows_nearly_equal_are_copies(name, kind):
     "estimator", [KernelClassifier(), KernelRegressor(), SVCCV(param_grid={"C": [1.0]})]
 )
 def test_fit_warns_of_copies(estimator):
-    with pytest.warns(CopiesWarning, match="30 of 120 rows are duplicates"):
+    with pytest.warns(DuplicatesWarning, match="30 of 120 rows are duplicates"):
         estimator.fit(X[AGAIN], Y[AGAIN])
 
 
 @pytest.mark.parametrize("Estimator", [KernelClassifier, KernelRegressor])
 def test_copies_held_out_together_are_not_seen_by_the_machine_that_predicts_them(Estimator):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CopiesWarning)
+        warnings.simplefilter("ignore", DuplicatesWarning)
         apart = Estimator().fit(X[AGAIN], Y[AGAIN])
-    together = Estimator().fit(X[AGAIN], Y[AGAIN], groups=copy_groups(X[AGAIN]))
+    together = Estimator().fit(X[AGAIN], Y[AGAIN], groups=duplicate_groups(X[AGAIN]))
     assert not apart.units_.grouped
     assert partition(together.units_.clusters) == partition(AGAIN)
     ours = together.held_out_
@@ -151,7 +151,7 @@ def test_copies_held_out_together_are_not_seen_by_the_machine_that_predicts_them
 
 
 def test_intervals_come_from_machines_that_saw_no_copy():
-    machine = KernelRegressor().fit(X[AGAIN], Y[AGAIN], groups=copy_groups(X[AGAIN]))
+    machine = KernelRegressor().fit(X[AGAIN], Y[AGAIN], groups=duplicate_groups(X[AGAIN]))
     K, new = machine.kernel_(X[AGAIN]), X[:5] + 0.1
     solved = solve(K, Y[AGAIN], machine.mu_)
     solved.cross = lambda rows: machine.kernel_(rows, X[AGAIN])
@@ -160,7 +160,7 @@ def test_intervals_come_from_machines_that_saw_no_copy():
         number, residuals = units.number[0], Y[AGAIN] - solved.outputs(units)[0, :, 0]
         return jackknife_plus(residuals, solved.at(new, units)[:, number, 0], 0.8)
 
-    ours = evaluated(machine).predict_interval(new, coverage=0.8)
+    ours = evaluated(machine).predict_interval(new, confidence_level=0.8)
     assert_allclose(ours, interval(Units.of_numbers(AGAIN)), rtol=1e-8)
     assert not np.allclose(ours, interval(Units.rows(len(AGAIN))), rtol=1e-3)
     assert np.isfinite(evaluated(machine).predict_interval(new, method="scaled")).all()
@@ -168,6 +168,6 @@ def test_intervals_come_from_machines_that_saw_no_copy():
 
 @pytest.mark.parametrize("Estimator", [KernelClassifier, KernelRegressor])
 def test_copies_that_are_held_out_together_or_of_no_consequence_bring_no_warning(Estimator):
-    together = Estimator(mu=0.1).fit(X[AGAIN], Y[AGAIN], groups=copy_groups(X[AGAIN]))
+    together = Estimator(mu=0.1).fit(X[AGAIN], Y[AGAIN], groups=duplicate_groups(X[AGAIN]))
     assert not np.allclose(together.held_out_.outputs, together.loo_.outputs, rtol=1e-3)
     assert not Estimator(mu=0.1).fit(X[AGAIN], Y[AGAIN]).units_.grouped  # nothing is chosen by them

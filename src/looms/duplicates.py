@@ -1,9 +1,9 @@
-"""Copies: rows that are equal in every feature.
+"""Duplicates: rows that are equal in every feature.
 
-When a row is left out, its copies stay in the training set, with its target. In tables of
-coarse values, copies are ordinary samples, among others that are nearly equal. Copies without such
-neighbors are repeated entries, and make leave-one-out selection drift towards a nearest-neighbor
-rule.
+When a row is left out, its duplicates stay in the training set, with its target. In tables of
+coarse values, duplicates are ordinary samples, among others that are nearly equal. Duplicates
+without such neighbors are repeated entries, and make leave-one-out selection drift towards a
+nearest-neighbor rule.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import scipy.sparse as sp
 
 from looms._typing import AnyArray, Array, Matrix
 
-__all__ = ["copy_groups", "n_unexpected_copies"]
+__all__ = ["duplicate_groups", "n_unexpected_duplicates"]
 
 _BLOCK = 1 << 20  # values hashed at a time
 #: Columns that are compared first.
 _FIRST = 32
-#: Share of rows from which copies matter. On four real tables with a tenth of the rows copied,
+#: Share of rows from which duplicates matter. On four real tables with a tenth of the rows copied,
 #: the width of an RBF kernel moved up to fortyfold and the test error by less than its standard
 #: error; with a fifth, the error of one rose from 0.20 to 0.28.
 _SHARE = 0.05
@@ -31,7 +31,7 @@ _PARTS = 4
 _NARROW = 50
 
 
-def copy_groups(X: Matrix) -> AnyArray:
+def duplicate_groups(X: Matrix) -> AnyArray:
     """Group number of each row; rows of a group are equal in every feature.
 
     Parameters
@@ -51,7 +51,7 @@ def copy_groups(X: Matrix) -> AnyArray:
     Examples
     --------
     >>> import numpy as np
-    >>> groups = copy_groups(np.array([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]]))
+    >>> groups = duplicate_groups(np.array([[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]]))
     >>> bool(groups[0] == groups[2]), bool(groups[0] == groups[1])
     (True, False)
     """
@@ -64,7 +64,7 @@ def copy_groups(X: Matrix) -> AnyArray:
     return np.asarray(groups)
 
 
-def n_unexpected_copies(X: Matrix, groups: AnyArray) -> int:
+def n_unexpected_duplicates(X: Matrix, groups: AnyArray) -> int:
     r"""Number of rows that repeat another one not just by chance; 0 if few do.
 
     If values are so coarse, or depend so much on each other, that rows are equal by accident, then
@@ -80,7 +80,7 @@ def n_unexpected_copies(X: Matrix, groups: AnyArray) -> int:
     Parameters
     ----------
     X : (n, n_features) finite array or CSR matrix.
-    groups : (n,) from `copy_groups`.
+    groups : (n,) from `duplicate_groups`.
 
     Notes
     -----
@@ -97,7 +97,7 @@ def n_unexpected_copies(X: Matrix, groups: AnyArray) -> int:
     >>> rng = np.random.default_rng(0)
     >>> twice = np.repeat(rng.integers(0, 5, (100, 20)), 2, axis=0)
     >>> coarse = rng.integers(0, 2, (200, 3))
-    >>> [n_unexpected_copies(X, copy_groups(X)) for X in (twice, coarse)]
+    >>> [n_unexpected_duplicates(X, duplicate_groups(X)) for X in (twice, coarse)]
     [100, 0]
     """
     n = len(groups)

@@ -8,10 +8,10 @@ import pytest
 from scipy import sparse
 from sklearn.neighbors import KNeighborsClassifier
 
-from looms import CopiesWarning, KernelClassifier
+from looms import DuplicatesWarning, KernelClassifier
 from looms.assessment import assess, compare
 from looms.assessment._experiment import numbered
-from looms.copies import copy_groups, n_unexpected_copies
+from looms.duplicates import duplicate_groups, n_unexpected_duplicates
 
 NEAREST = KNeighborsClassifier(1)
 
@@ -38,12 +38,12 @@ def mixed(X):
 def test_what_remembers_the_rows_is_no_better_than_a_guess(thrice, method):
     options = {"n_splits": 20, "random_state": 0, "scoring": "error", "method": method}
     with pytest.warns(
-        CopiesWarning, match="200 of 300 rows are duplicates .* on one side: copies="
+        DuplicatesWarning, match="200 of 300 rows are duplicates .* on one side: duplicates="
     ):
         apart = assess(NEAREST, *thrice, **options)
     with warnings.catch_warnings():
-        warnings.simplefilter("error", CopiesWarning)
-        together = assess(NEAREST, *thrice, copies="together", **options)
+        warnings.simplefilter("error", DuplicatesWarning)
+        together = assess(NEAREST, *thrice, duplicates="group", **options)
     assert apart.mean["error"] < 0.05
     assert together.mean["error"] == pytest.approx(0.5, abs=0.08)
 
@@ -51,18 +51,18 @@ def test_what_remembers_the_rows_is_no_better_than_a_guess(thrice, method):
 @pytest.mark.parametrize("form", [np.asarray, list, sparse.csr_matrix, pd.DataFrame, mixed])
 def test_copies_are_those_of_any_table(thrice, form):
     X = numbered(form(thrice[0]))
-    groups = copy_groups(X)
+    groups = duplicate_groups(X)
     assert np.array_equal(groups[:100], groups[100:200])
     assert len(set(groups.tolist())) == 100
-    assert n_unexpected_copies(X, copy_groups(X)) == 200
+    assert n_unexpected_duplicates(X, duplicate_groups(X)) == 200
 
 
 def test_a_comparison_warns_once(thrice):
     models = {"one": NEAREST, "three": KNeighborsClassifier(3)}
-    with pytest.warns(CopiesWarning) as caught:
+    with pytest.warns(DuplicatesWarning) as caught:
         compare(models, *thrice, n_splits=2, random_state=0)
     assert len(caught) == 1
-    both = compare(models, *thrice, n_splits=2, random_state=0, copies="together")
+    both = compare(models, *thrice, n_splits=2, random_state=0, duplicates="group")
     assert both.table["ber"].min() > 0.3
 
 
@@ -76,33 +76,33 @@ def test_rows_without_weight_are_no_copies(thrice):
             warnings.simplefilter("always")
             model = KernelClassifier("linear")
             assess(model, X, y, 2, 0.5, sample_weight=weight, random_state=0)
-        return any(issubclass(each.category, CopiesWarning) for each in caught)
+        return any(issubclass(each.category, DuplicatesWarning) for each in caught)
 
     assert [warned(n_counted) for n_counted in (100, 200)] == [False, True]
 
 
 def test_a_store_tells_both_apart(thrice, tmp_path):
     options = {"n_splits": 2, "random_state": 0, "scoring": "error", "store": tmp_path}
-    with pytest.warns(CopiesWarning):
+    with pytest.warns(DuplicatesWarning):
         assert assess(NEAREST, *thrice, **options).mean["error"] == 0.0
-    assert assess(NEAREST, *thrice, copies="together", **options).mean["error"] > 0.3
+    assert assess(NEAREST, *thrice, duplicates="group", **options).mean["error"] > 0.3
 
 
 @pytest.mark.slow
 def test_warnings_of_splits_that_differ_in_numbers_are_one(thrice):
     X, y = thrice
     model = KernelClassifier("linear")
-    with pytest.warns(CopiesWarning, match="200 of 300"):
+    with pytest.warns(DuplicatesWarning, match="200 of 300"):
         result = assess(model, X, y, 4, 0.2, random_state=0)
-    assert "CopiesWarning" not in str(result)  # which would say the same of each split
-    result = assess(model, X, y, 4, 0.2, random_state=0, copies="together")
+    assert "DuplicatesWarning" not in str(result)  # which would say the same of each split
+    result = assess(model, X, y, 4, 0.2, random_state=0, duplicates="group")
     remarks = [line for line in str(result).splitlines() if "splits warned" in line]
-    assert len([line for line in remarks if "CopiesWarning" in line]) == 1
-    assert any(line.startswith("4 of 4 splits warned; split 0: CopiesW") for line in remarks)
+    assert len([line for line in remarks if "DuplicatesWarning" in line]) == 1
+    assert any(line.startswith("4 of 4 splits warned; split 0: DuplicatesW") for line in remarks)
 
 
 def test_other_words_are_refused(thrice):
     with pytest.raises(
-        ValueError, match="Unknown treatment of duplicates 'dropped'; known are apart, together"
+        ValueError, match="Unknown treatment of duplicates 'dropped'; known are ignore, group"
     ):
-        assess(NEAREST, *thrice, copies="dropped")
+        assess(NEAREST, *thrice, duplicates="dropped")
