@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from looms import threshold as threshold
     from looms.assessment import assess, compare
     from looms.estimators import (
-        SVCCV,
         BoundWarning,
         DuplicatesWarning,
         KernelClassifier,
@@ -51,7 +50,6 @@ if TYPE_CHECKING:
     from looms.scores import Scores
 
 __all__ = [
-    "SVCCV",
     "BoundWarning",
     "DuplicatesWarning",
     "HeldOut",

@@ -216,23 +216,12 @@ def loss_name(rule: ThresholdRule | Metric) -> str:
 def show_tried(facts: Facts) -> None:
     """Print what was tried, with an arrow at what was taken; nothing for values that were given.
 
-    Of a search on points the best are shown; of candidates that were each tuned, all, with the
-    arrow at the best, or at the largest weight of a stack.
+    The arrow is at the best, or at the largest weight of a stack.
     """
     model, tried, wide = facts.model, candidates(facts.model), console().width >= NARROW
     name, key, rule = model.score
     score = HEADINGS.get(key, name) if rule is None else loss_name(rule)
-    if tried and not model.candidates:
-        names = list(dict.fromkeys(each["name"] for row in tried for each in row["parameters"]))
-        points = []
-        for row in (tried[k] for k in model.ranked[:MOST_POINTS]):
-            values = {each["name"]: f"{each['value']:.4g}" for each in row["parameters"]}
-            numbers = [f"{row['score']:.5g}", str(row["n_support"]), f"{row['seconds']:.2f}"]
-            shown = [values.get(name, "") for name in names]
-            points.append(["→" if row["chosen"] else "", row["kernel"], *shown, *numbers])
-        title, headings = f"Best of {len(tried)} settings", [score, "support", "s"]
-        show_table(title, ["", "kernel", *names, *headings], points, ["", "kernel"])
-    elif tried:
+    if tried:
         by = f"{model.n_choice_folds}-fold" if model.n_choice_folds else _SHORT[model.units.unit]
         rows = [
             {
@@ -291,7 +280,7 @@ def _show_chosen(facts: Facts) -> None:
     taken = chosen(facts.model)
     scales = [each for each in taken["parameters"] if each["feature"] is not None]
     values = {each["name"]: each["value"] for each in taken["parameters"] if each not in scales}
-    values = {"C": taken["C"]} | values | {"mu": taken["mu"]}
+    values |= {"mu": taken["mu"]}
     shown = [f"{name} = {value:.4g}" for name, value in values.items() if value is not None]
     if facts.model.n_landmarks:
         shown.append(f"{facts.model.n_landmarks} landmarks")

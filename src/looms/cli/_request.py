@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from looms import (
-    SVCCV,
     KernelClassifier,
     KernelRegressor,
     NonconformityClassifier,
@@ -48,7 +47,7 @@ _NUMBER = r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
 #: Windows of time that are held out.
 WINDOWS = 10
 #: Estimators of other machines, which take matrices.
-OTHERS: dict[str, Any] = {"svm": SVCCV, "nonconformity": NonconformityClassifier}
+OTHERS: dict[str, Any] = {"nonconformity": NonconformityClassifier}
 #: Options of classes, and of numbers.
 OF_CLASSES = ("threshold", "calibration", "class_weight", "positive")
 OF_NUMBERS = ("target_transform",)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from looms import SVCCV, NonconformityClassifier
+from looms import NonconformityClassifier
 from looms._checks import check_share
 from looms._classes import class_indices
 from looms._words import count
@@ -202,7 +202,7 @@ def _of_data(
 
 def _described(saved: SavedModel, path: Path) -> str:
     """The model of a file in words."""
-    kinds = {SVCCV: "Support vector machine", NonconformityClassifier: "Machines"}
+    kinds = {NonconformityClassifier: "Machines"}
     return f"{kinds.get(type(last_of(saved.model)), 'Model')} of {path}"
 
 

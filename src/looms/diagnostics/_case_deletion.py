@@ -210,7 +210,7 @@ def case_deletion(
 
     Parameters
     ----------
-    model : KernelClassifier, KernelRegressor or SVCCV
+    model : KernelClassifier or KernelRegressor
         Fitted model; also a pipeline whose last step is one, or a search, whose
         ``best_estimator_`` is used. For a support vector machine ``leverage`` and ``surprise`` are
         NaN, since it is not linear in its targets.

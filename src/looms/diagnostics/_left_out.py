@@ -148,7 +148,7 @@ def left_out_fits(
         the decision values of the one model on its training samples; for several classes, one
         sigmoid for each pair of an SVC, and these are coupled.
         Hyper-parameters are held fixed: ``gamma="scale"``, the "balanced" weights of an SVC, and
-        the values tuned by a search, a `KernelClassifier` or an `SVCCV` (which is replaced by the
+        the values tuned by a search, a `KernelClassifier` (which is replaced by the
         SVC that it selected) are taken from the fitted estimator or from a fit to all samples, also
         at the end of a pipeline; a stack keeps its weights, and a model on landmarks the landmarks.
         Other estimators that tune while they are fitted, such as `LogisticRegressionCV`, tune again

@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from looms._checks import check_known
 from looms._typing import AnyArray, Array
-from looms.estimators import SVCCV, CandidatesClassifier, KernelClassifier, TabularClassifier
+from looms.estimators import CandidatesClassifier, KernelClassifier, TabularClassifier
 from looms.estimators._encoding import class_weights
 from looms.estimators._in_pipelines import parts_of
 from looms.estimators._least_squares import fitted_machine
@@ -106,7 +106,7 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
             "estimator with the parameters that it selected."
         )
     machine = frozen(fitted)
-    apart = isinstance(fitted, SVCCV | KernelClassifier | CandidatesClassifier)
+    apart = isinstance(fitted, KernelClassifier | CandidatesClassifier)
     threshold = fitted.threshold_ if apart else 0.0
     if not steps:
         return Problem(machine, X, y, labels, classes, names, "none", threshold)
@@ -129,7 +129,7 @@ def machine_without_rows(model: Any, what: str) -> Any:
     machine = getattr(parts.last, "machine_", parts.last)
     if not hasattr(machine, "left_out"):
         raise TypeError(
-            f"{what} needs a fitted looms model, such as KernelClassifier or SVCCV, or a "
+            f"{what} needs a fitted looms model, such as KernelClassifier, or a "
             f"pipeline or search that ends in one; got {type(model).__name__}. "
             "looms.diagnostics.influence takes other classifiers."
         )
@@ -236,20 +236,3 @@ def _(fitted: KernelClassifier | CandidatesClassifier) -> Any:
     )
     machine.members = fitted.members_
     return machine
-
-
-@frozen.register
-def _(fitted: SVCCV) -> Any:
-    """The machine that it chose; `Problem.threshold` holds the threshold, which an SVC cannot.
-
-    With the hinge it is an SVC: its votes decide among several classes, not coupled probabilities.
-    """
-    kernel = "precomputed" if fitted.kernel_.pairwise else clone(fitted.kernel_, safe=False)
-    machine = fitted.with_given_values()
-    if fitted.loss == "hinge":
-        return SVC(C=fitted.C_, kernel=kernel, class_weight=machine.class_weight, tol=_TOLERANCE)
-    several = len(fitted.classes_) > 2
-    # Two classes have the sigmoid of T11.
-    return machine.set_params(
-        criterion="press", probability="single" if several else None, threshold=0.5
-    )

@@ -8,7 +8,6 @@ from looms.estimators._kernel_regressor import KernelRegressor
 from looms.estimators._nonconformity import NonconformityClassifier
 from looms.estimators._prevalence import PrevalenceClassifier
 from looms.estimators._search import Search
-from looms.estimators._svc_cv import SVCCV
 from looms.estimators._tabular import TabularClassifier, TabularRegressor
 from looms.estimators._warnings import (
     BoundWarning,
@@ -18,7 +17,6 @@ from looms.estimators._warnings import (
 )
 
 __all__ = [
-    "SVCCV",
     "BoundWarning",
     "CandidatesClassifier",
     "CandidatesRegressor",

@@ -60,7 +60,6 @@ class KernelMachine(CertifiedMachine, ScoredMachine):
         "_left_out",
         "_chosen",
         "_units_of_fit",
-        "_machine_models",
         "_local_scales",
         "_blocks",
     )

@@ -214,21 +214,23 @@ class CertifiedMachine(BaseEstimator):  # type: ignore[misc]
         drawn = np.random.default_rng(0).choice(others, n_rows - 1, replace=False)
         return np.sort(np.append(drawn, first))
 
-    def _passes(self, places: AnyArray, train: AnyArray) -> list[tuple[HeldOut, AnyArray]]:
-        """Outputs to compare and, (n_repetitions, n_train), numbers of what to leave out for them.
+    def _passes(
+        self, places: AnyArray, train: AnyArray
+    ) -> list[tuple[HeldOut, AnyArray, AnyArray]]:
+        """Outputs to compare, and numbers, (n_repetitions, n_train), of what to leave out for them.
 
-        -1 for rows that stay; -2 - k for those of a gap.
+        -1 for rows that stay; -2 - k for those of a gap. Then the numbers of all units.
         """
         alone = np.full(len(train), -1)
         alone[places] = np.arange(len(places))
-        passes = [(self.loo_, alone[None])]
+        passes = [(self.loo_, alone[None], np.arange(len(train))[None])]
         if self._units.alone or getattr(self, "choice_units_", None) is not None:
             return passes
         kept = [
             np.where(np.isin(left_out_with(each), each[places][each[places] >= 0]), each, -1)
             for each in self._units.codes
         ]
-        return [*passes, (self.held_out_, np.array(kept))]
+        return [*passes, (self.held_out_, np.array(kept), self._units.codes)]
 
     @abstractmethod
     def _compared(self, places: AnyArray, train: AnyArray, X: Any) -> Certificate:

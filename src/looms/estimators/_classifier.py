@@ -103,10 +103,6 @@ class Classifier(ThresholdedClassifier, SelectingMachine):
             warn_of_one_class(self, classes, self.held_out_, self.threshold_)
         return self
 
-    @property
-    def _calibrators(self) -> tuple[Any, ...]:
-        return () if self.calibrator_ is None else (self.calibrator_,)
-
     def _decision(self, X: Matrix) -> Array:
         return self._outputs(X)
 

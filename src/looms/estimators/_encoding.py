@@ -36,16 +36,6 @@ class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[mis
     classes_: AnyArray
     threshold_: float | Array
 
-    @property
-    def _calibrators(self) -> tuple[Calibrator, ...]:
-        """Calibrators of the outputs; several are coupled."""
-        raise NotImplementedError
-
-    @property
-    def _shares(self) -> tuple[Array, Array] | None:
-        """Weight of each class in the calibrators, and in the samples; None if they are equal."""
-        return None
-
     @abstractmethod
     def _decision(self, X: Matrix) -> Array:
         """(n,) or (n, n_classes) decision values before the threshold, for validated samples."""
@@ -64,8 +54,8 @@ class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[mis
         -------
         decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
             For two classes, positive for ``classes_[1]``; for more, one column per class, less its
-            threshold: the largest wins. Those of `SVCCV` are logarithms of the coupled
-            probabilities.
+            threshold: the largest wins. With a hinge loss those of several classes are logarithms
+            of the coupled probabilities of the pairs.
         """
         return self._decision(self._checked_new_data(X)) - self.threshold_
 
@@ -239,17 +229,6 @@ def encoded(y: AnyArray, weight: Array) -> tuple[AnyArray, AnyArray, Array]:
     return classes, labels, class_targets(labels, len(classes))
 
 
-def classes_of_one(classes: AnyArray, labels: AnyArray) -> list[Any]:
-    """Classes with only one sample; ValueError if every class has only one."""
-    counts = np.bincount(labels)
-    if (counts == 1).all():
-        raise ValueError(
-            f"Each of the {len(classes)} classes has only one sample: leaving it out leaves "
-            "nothing to learn the class from. Give each class more samples."
-        )
-    return list(classes[counts == 1].tolist())
-
-
 def class_weights(
     class_weight: Any,
     labels: AnyArray,
@@ -293,23 +272,10 @@ def class_weights(
     return np.asarray(weights[labels])
 
 
-def selection_weights(
-    machine: Any, labels: AnyArray, classes: AnyArray, sample_weight: Array
-) -> Array:
-    """(n,) weight of each sample's class in the criterion of a model, as of `class_weights`."""
-    given, same = machine.selection_weight, "class_weight"
-    if isinstance(given, str) and given == same:
-        given = machine.class_weight
-    return class_weights(given, labels, classes, sample_weight, "selection_weight", same)
-
-
-def check_threshold(
-    threshold: Any, targets: Array, calibrated: bool = True, parameter: str = "calibration"
-) -> None:
+def check_threshold(threshold: Any, targets: Array, calibrated: bool = True) -> None:
     """ValueError unless ``threshold`` is a probability or a rule; of several classes only 0.5.
 
-    Without a calibrator there are no probabilities but 0.5, which is then the sign of the output;
-    ``parameter`` is the one that gives a calibrator.
+    Without a calibrator there are no probabilities but 0.5, which is then the sign of the output.
     """
     if not _is_probability(threshold):
         as_rule(threshold)
@@ -323,8 +289,8 @@ def check_threshold(
         )
     if _is_probability(threshold) and not calibrated:
         raise ValueError(
-            f"threshold={threshold!r} is a probability, but {parameter}=None gives none: use "
-            f"another {parameter}, or a rule such as 'balanced'."
+            f"threshold={threshold!r} is a probability, but calibration=None gives none: use "
+            "another calibration, or a rule such as 'balanced'."
         )
 
 

@@ -185,8 +185,9 @@ class KeptOutputs:
     X: Matrix | RowBlocks
     held_out: Array
     condition: float = 0.0
+    solver: str = ""
 
-    def refitted(self, labels: AnyArray) -> tuple[Array, Array]:
+    def refitted(self, labels: AnyArray, codes: AnyArray) -> tuple[Array, Array]:
         """Outputs of rows with a number, and differences from them that rounding explains."""
         out = np.full(self.held_out.shape, np.nan)
         out[labels >= 0] = self.held_out[labels >= 0]

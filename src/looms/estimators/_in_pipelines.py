@@ -74,7 +74,7 @@ def machine_of(model: Any) -> KernelMachine:
     Returns
     -------
     machine : estimator
-        A kernel model or `looms.SVCCV`, fitted if ``model`` is; not a copy.
+        A kernel model, fitted if ``model`` is; not a copy.
 
     Raises
     ------
@@ -98,7 +98,7 @@ def machine_of(model: Any) -> KernelMachine:
     if parts.machine is None:
         raise TypeError(
             f"{_ending(model, parts.last)} is not a looms model with leave-one-out outputs: "
-            "only kernel models and SVCCV are."
+            "only kernel models are."
         )
     return parts.machine
 
@@ -217,7 +217,7 @@ def _predicted(
     if not hasattr(last, method):
         raise TypeError(
             f"{_ending(model, last)} has no {method}: regressors of looms have intervals, and "
-            "KernelClassifier, SVCCV and NonconformityClassifier have sets."
+            "KernelClassifier and NonconformityClassifier have sets."
         )
     own = getattr(last, "preprocessor_", None)  # a model of tables prepares the columns itself
     for _, step in steps:

@@ -15,7 +15,7 @@ class KernelClassifier(Classifier, OneKernel):
     ½‖w‖² + 1/(2 mu n) Σ_i ζ_i (t_i − w·φ(x_i) − b)² for targets t = ±1 and weights ζ of mean one.
     One factorization also gives the exact prediction of each sample by the model without it, and
     the gradient of a loss of these predictions in all hyper-parameters at once. The search
-    minimizes that loss.
+    minimizes that loss. With ``loss="hinge"`` it is the support vector machine proper.
 
     Put ``StandardScaler`` before it if features differ in scale, or use `TabularClassifier`,
     which also takes data frames and compares several kernels.
@@ -31,6 +31,15 @@ class KernelClassifier(Classifier, OneKernel):
         the features by the gradients of the model without weights, and are tuned twice:
         `looms.kernels.Weighted`. A search starts at the values given in a kernel object;
         ``gamma_bounds="fixed"`` and the like hold them fixed.
+    loss : {"squared", "hinge", "squared_hinge"}, default="squared"
+        Loss of a sample. "hinge" is the model of ``sklearn.svm.SVC``, solved to machine precision:
+        it minimizes ½‖w‖² + C Σ_i ζ_i max(0, 1 − t_i f(x_i)) with C = 1 / (mu n), and
+        "squared_hinge" squares the losses. Models without a sample, group or fold follow exactly
+        by a path that drives its coefficients to zero. Several classes are handled one against
+        one: sigmoids of the outputs of the pairs, fitted to held-out ones, are coupled by the
+        second method of Wu, Lin & Weng (2004), and outputs are logarithms of the coupled
+        probabilities. There are no gradients: at most two hyper-parameters of the kernel are
+        searched, as ``Search(method="pattern")`` says, and there are no landmarks.
     mu : float or None, default=None
         Regularization, positive. The ridge added to the kernel matrix is
         ``n_samples * mu / weight``, so the ``alpha`` of scikit-learn's ``KernelRidge`` is
@@ -93,9 +102,11 @@ class KernelClassifier(Classifier, OneKernel):
         The classes, sorted.
     kernel_, mu_ : the kernel with its values, and the regularization.
     members_ : tuple of one member
-        The fitted model: its ``kernel``, ``mu``, ``dual_coef``, ``intercept``.
+        The fitted model: its ``kernel``, ``mu``, ``dual_coef``, ``intercept``; with a hinge loss
+        also ``support``, the samples that are support vectors.
     dual_coef_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
-        Coefficients of the kernel expansion; on landmarks one for each of these.
+        Coefficients of the kernel expansion; on landmarks one for each of these. With a hinge loss
+        they are y α, a column for each pair of several classes, (0, 1), (0, 2), ..., (1, 2), ...
     intercept_ : float or ndarray of shape (n_classes,)
         The intercept.
     coef_ : ndarray of shape (n_features,) or (n_features, n_classes)
@@ -166,12 +177,15 @@ class KernelClassifier(Classifier, OneKernel):
     four for sums of linear and RBF kernels. On m landmarks: about 9 n m² flops, or 5 n m² with
     folds, and (m + 1)² matrices, one more for each fold. With ``kernel="precomputed"`` the given
     matrix is also kept, in ``X_fit_``, and checked to be positive semi-definite, for another n³/3
-    flops.
+    flops. With a hinge loss one point of the search costs a solution and its leave-one-out paths,
+    about as much as a few fits of an ``SVC``.
 
     References
     ----------
     Cawley (2006), Leave-one-out cross-validation based model selection criteria for
     weighted LS-SVMs, IJCNN.
+    Tsujitani & Tanaka (2011), Cross-validation, bootstrap, and support vector machines, Advances in
+    Artificial Neural Systems [T11].
 
     Examples
     --------
@@ -193,6 +207,7 @@ class KernelClassifier(Classifier, OneKernel):
         self,
         kernel: Any = "rbf",
         *,
+        loss: str = "squared",
         mu: float | None = None,
         n_landmarks: int | str | None = "auto",
         fit_intercept: bool = True,
@@ -207,6 +222,7 @@ class KernelClassifier(Classifier, OneKernel):
         random_state: Any = 0,
     ) -> None:
         self.kernel = kernel
+        self.loss = loss
         self.mu = mu
         self.n_landmarks = n_landmarks
         self.fit_intercept = fit_intercept

@@ -220,33 +220,39 @@ class LeastSquaresMachine(KernelMachine):
     def _compared(self, places: AnyArray, train: AnyArray, X: Any) -> Certificate:
         passes, y = self._passes(places, train), self.loo_.y[train]
         # Outputs, and the differences from them that errors of kernel values explain.
-        refitted = [np.zeros((2, len(labels), *y.shape)) for _, labels in passes]
+        refitted = [np.zeros((2, len(labels), *y.shape)) for _, labels, _ in passes]
         whole, expanded = np.zeros((2, len(places), *y.shape[1:])), np.zeros(())
+        solvers: dict[str, None] = {}
         closed = [one for one in self.members_ if one.closed]
         if not closed:
             raise ValueError("certify compares closed forms with refits, but this model has none.")
         rows, condition = self._rows_to_refit(X), 0.0
         with blas_threads(len(train)):
             for one, system in self._refits(self.members_, rows, train):
-                for sums, (_, labels) in zip(refitted, passes, strict=True):
-                    each = [system.refitted(numbers) for numbers in labels]
+                for sums, (_, *numbers) in zip(refitted, passes, strict=True):
+                    each = [system.refitted(*pair) for pair in zip(*numbers, strict=True)]
                     sums += one.weight * np.array(each).swapaxes(0, 1)
                 whole += one.weight * np.array(system.outputs(places))
                 expanded = expanded + one.weight * one.expanded(system, train, places)
                 condition = max(condition, system.condition)
+                solvers |= dict.fromkeys([system.solver] * one.closed)
         own = self._outputs(as_blocks(rows).rows(train[places]))
         compared = [
             (held_out.outputs[train[places]], *np.nanmean(sums[:, :, places], axis=1))
-            for sums, (held_out, _) in zip(refitted, passes, strict=True)
+            for sums, (held_out, *_) in zip(refitted, passes, strict=True)
         ]
         compared += [(own, *whole), (expanded, *whole)]
         differences = np.concatenate([np.abs(ours - others) for ours, others, _ in compared])
         bound = self._bound(condition, train, np.concatenate([moved for *_, moved in compared]))
-        solver = "LU with partial pivoting"
+        solver = " and ".join(solvers)
         if len(closed) < len(self.members_):
             solver += " (of its kernel models; others are refitted anyway)"
-        options = {"condition": condition, "bound": bound}
-        return Certificate.of(train[places], differences, y, solver=solver, **options)
+        return Certificate.of(
+            *(train[places], differences, y),
+            condition=condition or None,
+            bound=bound,
+            solver=solver,
+        )
 
     def _compared_together(self, n_rows: int) -> Certificate:
         """Certificate of some rows, all of which one refit leaves out."""
@@ -256,16 +262,21 @@ class LeastSquaresMachine(KernelMachine):
         labels = np.full(n, -1)
         labels[G] = 0
         refitted, condition, ours = np.zeros((2, *y[G].shape)), 0.0, np.zeros(y[G].shape)
+        solvers: dict[str, None] = {}
         left_out = dict(zip(self.members_, self.left_out().members, strict=True))
         closed = [one for one in self.members_ if one.closed]
         with blas_threads(n):
             for one, system in self._refits(closed, self._rows_of_fit(), train):
-                refitted += one.weight * np.array(system.refitted(labels))[:, G]
+                refitted += one.weight * np.array(system.refitted(labels, np.arange(n)))[:, G]
                 condition = max(condition, system.condition)
+                solvers[system.solver] = None
                 ours += one.weight * left_out[one].of_own(G[None])[0].reshape(ours.shape)
         bound = self._bound(condition, train, refitted[1])
         differences = np.abs(ours - refitted[0])
-        return Certificate.of(train[G], differences, y, condition=condition, bound=bound)
+        solver = " and ".join(solvers)
+        return Certificate.of(
+            *(train[G], differences, y), condition=condition or None, bound=bound, solver=solver
+        )
 
     def _bound(self, condition: float, train: AnyArray, moved: Array) -> float:
         """Difference from a refit that rounding explains, with errors of kernel values, `moved`."""

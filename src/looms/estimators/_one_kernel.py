@@ -1,18 +1,21 @@
-"""One kernel machine as a candidate: parameters, objective and search."""
+"""One kernel model as a candidate: parameters, objective and search."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
 from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone, is_classifier
 
-from looms._checks import check_count, check_flag
+from looms._checks import check_count, check_flag, check_known
 from looms._classes import class_indices
 from looms._memory import GIVEN, GRID, SEARCH
 from looms._typing import Array, Matrix
 from looms.blocks import RowBlocks, as_blocks
+from looms.criteria import as_criterion
 from looms.estimators._encoding import class_weights
 from looms.estimators._folds import RowsOfFit
 from looms.estimators._search import Search
@@ -26,6 +29,12 @@ from looms.selection._candidates import Tried
 from looms.selection._given import GivenCriterion
 from looms.selection._low_rank import LARGEST_RANK, drawn_landmarks, low_rank_objective
 from looms.selection._objective import objective_of
+from looms.selection._support_vectors import (
+    LOG_LIKELIHOOD,
+    SupportVectorCriterion,
+    score_of,
+    search_paths,
+)
 
 #: Rows up to which n_landmarks="auto" takes the whole kernel matrix.
 FULL_ROWS = 5000
@@ -34,53 +43,56 @@ _GIVEN_LANDMARKS = LARGEST_RANK // 2
 #: Floating-point operations of a search over n³, and on m landmarks over n m²: 3 to 13 in searches
 #: on 2500 and 4000 rows, at the speed of a matrix product; 135 on 6000 rows and 1024 landmarks.
 OPERATIONS_OF_SEARCH, _ON_LANDMARKS = 8.0, 135.0
+#: The same of support vector machines: some fifty points with their leave-one-out paths.
+_OF_PATHS = 200.0
+LOSSES = ("squared", "hinge", "squared_hinge")
 
 
-class OneKernel(SelectingMachine):
-    """Base class of the models with one kernel, whose values are tuned or given."""
+@dataclass(frozen=True, eq=False)
+class LeastSquares:
+    """A candidate with the squared loss, tuned along gradients or on a grid.
 
-    kernel: Any
-    mu: float | None
-    n_landmarks: int | str | None
-    search: Search | None
+    Attributes
+    ----------
+    model : with the parameters.
+    """
 
-    @property
-    def options(self) -> Search:
-        """Options of its search."""
-        return Search() if self.search is None else self.search
+    model: OneKernel
+    methods = ("gradient", "grid")
+    criterion = "press"
 
-    @property
-    def _candidates(self) -> list[Any]:
-        return [self]
+    def check(self, search: Search, classes: bool) -> None:
+        """ValueError for options of a search that do not suit."""
+        if search.criterion is not None and as_criterion(search.criterion).needs_labels > classes:
+            raise ValueError(
+                f"Criterion {search.criterion!r} judges classes; for regression use 'press'."
+            )
 
     def landmarks_for(self, X: Matrix | RowBlocks) -> int | str | None:
-        """Number of landmarks for the rows ``X``, or "auto"; None for the whole kernel matrix."""
-        kernel, n = as_kernel(self.kernel), X.shape[0]
+        model, kernel, n = self.model, as_kernel(self.model.kernel), X.shape[0]
         few = has_few_features(kernel, X) and not isinstance(X, RowBlocks)
         whole = n <= FULL_ROWS or kernel.pairwise or few
-        if self.n_landmarks is None or (self.n_landmarks == "auto" and whole):
+        if model.n_landmarks is None or (model.n_landmarks == "auto" and whole):
             return None
         if kernel.pairwise:
             raise ValueError(
                 "kernel='precomputed' is the whole kernel matrix, without landmarks: use "
                 "n_landmarks=None."
             )
-        if self.n_landmarks == "auto":
-            return "auto" if self.mu is None else _GIVEN_LANDMARKS
-        return min(int(self.n_landmarks), n)
+        if model.n_landmarks == "auto":
+            return "auto" if model.mu is None else _GIVEN_LANDMARKS
+        return min(int(model.n_landmarks), n)
 
     def arrays_for(self, X: Matrix | RowBlocks) -> float:
-        """Arrays of the size of the kernel matrix that a fit to ``X`` has in memory at once."""
-        if self.landmarks_for(X) is not None or has_few_features(as_kernel(self.kernel), X):
+        if self.landmarks_for(X) is not None or has_few_features(as_kernel(self.model.kernel), X):
             return 0.0
-        if self.mu is not None:
+        if self.model.mu is not None:
             return GIVEN
-        return GRID if self.options.method == "grid" else SEARCH
+        return GRID if self.model.on_grid else SEARCH
 
     def operations_for(self, X: Matrix | RowBlocks) -> float:
-        """Floating-point operations of a fit to ``X``, very roughly."""
-        m, n, given = self.landmarks_for(X), float(X.shape[0]), self.mu is not None
-        if has_few_features(as_kernel(self.kernel), X):
+        m, n, given = self.landmarks_for(X), float(X.shape[0]), self.model.mu is not None
+        if has_few_features(as_kernel(self.model.kernel), X):
             return 0.0
         if m is None:
             return (1.0 if given else OPERATIONS_OF_SEARCH) * n**3
@@ -88,13 +100,11 @@ class OneKernel(SelectingMachine):
         return (10.0 if given else _ON_LANDMARKS) * n * size**2
 
     def tried_on(self, rows: RowsOfFit, X: Matrix | RowBlocks, **options: Any) -> Tried:
-        """The candidate on the rows of a fit; ``X`` are those that take part."""
-        search, y, m = self.options, rows.own(rows.targets), self.landmarks_for(X)
-        options["criterion"] = search.criterion
-        options["selection_weight"] = rows.own(self._selection_weight(rows))
+        model, y, m = self.model, rows.own(rows.targets), self.landmarks_for(X)
+        search = model.options
 
         def objective(kernel: Any) -> Any:
-            if self.mu is not None:
+            if model.mu is not None:
                 return self._given_criterion(as_kernel(kernel), X, y, m, rows.seed, **options)
             if m is None:
                 return objective_of(X, y, kernel=kernel, prior=search.prior, **options)
@@ -103,7 +113,7 @@ class OneKernel(SelectingMachine):
                 as_blocks(X), y, kernel=kernel, prior=search.prior, **drawn, **options
             )
 
-        return Tried(self.kernel, search.criterion, objective, search.tuned)
+        return Tried(model.kernel, options["criterion"], objective, search.tuned)
 
     def _given_criterion(
         self,
@@ -115,7 +125,8 @@ class OneKernel(SelectingMachine):
         **options: Any,
     ) -> GivenCriterion:
         """Criterion at the given values; those that the kernel leaves open are of the rows."""
-        zeta, mu, rng = options["sample_weight"], float(self.mu or 0.0), np.random.RandomState(seed)
+        zeta, mu = options["sample_weight"], float(self.model.mu or 0.0)
+        rng = np.random.RandomState(seed)
         zeta = options["sample_weight"] = zeta * (len(zeta) / zeta.sum())
         if n_landmarks is None:
             if not kernel.pairwise:
@@ -130,6 +141,102 @@ class OneKernel(SelectingMachine):
         return GivenCriterion(
             as_blocks(X), y, member=LandmarkMember(*values, landmarks=landmarks), **options
         )
+
+
+@dataclass(frozen=True, eq=False)
+class SupportVectors:
+    """A candidate with the hinge loss, tuned by the paths of its machines without each unit.
+
+    Attributes
+    ----------
+    model : with the parameters.
+    """
+
+    model: OneKernel
+    methods = ("pattern", "grid")
+    criterion = LOG_LIKELIHOOD
+
+    def check(self, search: Search, classes: bool) -> None:
+        """ValueError for options of a search that do not suit, and for what an SVM has not."""
+        if search.criterion is not None:
+            score_of(search.criterion)
+        if self.model.n_landmarks not in (None, "auto"):
+            raise ValueError(
+                f"loss={self.model.loss!r} has support vectors instead of landmarks: use "
+                "n_landmarks=None, or loss='squared'."
+            )
+        if not self.model.fit_intercept:
+            raise ValueError(f"loss={self.model.loss!r} has an intercept: use fit_intercept=True.")
+
+    def landmarks_for(self, X: Matrix | RowBlocks) -> None:
+        return None
+
+    def arrays_for(self, X: Matrix | RowBlocks) -> float:
+        return SEARCH
+
+    def operations_for(self, X: Matrix | RowBlocks) -> float:
+        return (1.0 if self.model.mu is None else 1.0 / 50) * _OF_PATHS * float(X.shape[0]) ** 3
+
+    def tried_on(self, rows: RowsOfFit, X: Matrix | RowBlocks, **options: Any) -> Tried:
+        model, search, zeta = self.model, self.model.options, options["sample_weight"]
+        del options["fit_intercept"]
+        options["sample_weight"] = zeta * (len(zeta) / zeta.sum())
+        values: dict[str, Any] = {"mu": model.mu, "loss": model.loss}
+
+        def objective(kernel: Any) -> SupportVectorCriterion:
+            y = rows.own(rows.targets)
+            return SupportVectorCriterion(X, y, kernel=as_kernel(kernel), **values, **options)
+
+        how: dict[str, Any] = {"method": search.method or "pattern"}
+        searched = partial(search_paths, **how, resolution=search.resolution, n_jobs=model.n_jobs)
+        return Tried(model.kernel, options["criterion"], objective, searched)
+
+
+class OneKernel(SelectingMachine):
+    """Base class of the models with one kernel, whose values are tuned or given."""
+
+    kernel: Any
+    mu: float | None
+    loss: str = "squared"
+    n_landmarks: int | str | None
+    search: Search | None
+
+    @property
+    def options(self) -> Search:
+        """Options of its search."""
+        return Search() if self.search is None else self.search
+
+    @property
+    def on_grid(self) -> bool:
+        """True if the points of a grid compete, whose choice is repeated in closed form."""
+        return self.loss == "squared" and self.options.method == "grid"
+
+    @property
+    def _candidates(self) -> list[Any]:
+        return [self]
+
+    @property
+    def _problem(self) -> LeastSquares | SupportVectors:
+        return LeastSquares(self) if self.loss == "squared" else SupportVectors(self)
+
+    def landmarks_for(self, X: Matrix | RowBlocks) -> int | str | None:
+        """Number of landmarks for the rows ``X``, or "auto"; None for the whole kernel matrix."""
+        return self._problem.landmarks_for(X)
+
+    def arrays_for(self, X: Matrix | RowBlocks) -> float:
+        """Arrays of the size of the kernel matrix that a fit to ``X`` has in memory at once."""
+        return self._problem.arrays_for(X)
+
+    def operations_for(self, X: Matrix | RowBlocks) -> float:
+        """Floating-point operations of a fit to ``X``, very roughly."""
+        return self._problem.operations_for(X)
+
+    def tried_on(self, rows: RowsOfFit, X: Matrix | RowBlocks, **options: Any) -> Tried:
+        """The candidate on the rows of a fit; ``X`` are those that take part."""
+        problem = self._problem
+        options["criterion"] = self.options.criterion or problem.criterion
+        options["selection_weight"] = rows.own(self._selection_weight(rows))
+        return problem.tried_on(rows, X, **options)
 
     def _selection_weight(self, rows: RowsOfFit) -> Array:
         given, same = self.options.class_weight, "same"
@@ -157,9 +264,16 @@ class OneKernel(SelectingMachine):
         if self.n_landmarks not in (None, "auto"):
             check_count(self.n_landmarks, "n_landmarks", others=", 'auto' or None")
         check_flag("fit_intercept", self.fit_intercept)
+        check_known(self.loss, "loss", LOSSES)
         if not isinstance(self.options, Search):
             raise TypeError(f"search must be a looms.Search or None, got {self.search!r}.")
-        self.options.check(classes)
+        problem = self._problem
+        if self.options.method is not None:
+            check_known(
+                self.options.method, f"search method of loss={self.loss!r}", problem.methods
+            )
+        self.options.check()
+        problem.check(self.options, classes)
 
     def _given_as(self, fitted: dict[str, Any], factors: Array) -> Self:
         (member,) = fitted["members_"]

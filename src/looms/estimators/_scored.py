@@ -160,7 +160,7 @@ class ScoredMachine(BaseEstimator):  # type: ignore[misc]
         Notes
         -----
         "auc" compares two rows under one model that was trained on neither: leave-pair-out.
-        `SVCCV`, models tuned in folds, and models fitted to rows in blocks compare rows within the
+        Models tuned in folds, and models fitted to rows in blocks, compare rows within the
         folds. Without folds of their own, the last use ten folds for this, and for
         their other scores. "auc" is then NaN if some class has fewer than three rows or groups.
         Without refits, a least-squares model takes n³ flops. It keeps the n² numbers that intervals

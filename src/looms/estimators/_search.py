@@ -11,14 +11,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from looms._checks import check_count, check_flag, check_known
-from looms.criteria import as_criterion
 from looms.lssvm.fit import Fit
 from looms.optimize._minimize import OPTIMIZERS
 from looms.selection import tune
 from looms.selection._scan import scan
 from looms.selection._tuning import Tuning
-
-METHODS = ("gradient", "grid")
 
 
 class Search(BaseEstimator):  # type: ignore[misc]
@@ -28,14 +25,20 @@ class Search(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    criterion : str or looms.criteria.Criterion, default="press"
+    criterion : str, looms.criteria.Criterion or None, default=None
         Loss of the held-out outputs that is minimized: "press", the mean squared error; for classes
         also "hinge", "squared_hinge", "smoothed_error", "wmw" (smoothed 1 − AUC) or
-        "cross_entropy".
-    method : {"gradient", "grid"}, default="gradient"
-        Search along gradients, or on a fixed grid of 63 points around the start, where the
-        parameters of one kernel move together. On landmarks the start is the best point of the
-        same grid for a sample of the rows.
+        "cross_entropy". With ``loss="hinge"`` also "log_likelihood", the held-out deviance
+        −2 Σ_i w_i log p_i [T11], for which model and sigmoid are both fitted without row i, or its
+        unit. None is "press", and "log_likelihood" of the hinge losses.
+    method : {"gradient", "pattern", "grid"} or None, default=None
+        "gradient" searches along gradients, the way of the squared loss. "pattern" is the way
+        of the hinge losses: it tries every second value of C and of the kernel's hyper-parameter,
+        powers of two, and moves from the best of these to better neighbors, in steps that are
+        halved down to `resolution`, some fifty points. "grid" tries all points of a fixed grid: for
+        the squared loss 63 around the start, where the parameters of one kernel move together; on
+        landmarks the start is the best point of the same grid for a sample of the rows. None is
+        the first of these that the loss has.
     optimizer : {"lbfgs", "scg", "nelder-mead"}, default="lbfgs"
         L-BFGS-B, scaled conjugate gradients, or the Nelder-Mead simplex.
     max_iter : int, default=100
@@ -54,6 +57,8 @@ class Search(BaseEstimator):  # type: ignore[misc]
     prior : bool, default=False
         Bayesian regularization of the kernel's hyper-parameters (Cawley & Talbot 2007), for
         kernels that have many, such as "ard" on few samples.
+    resolution : float, default=0.5
+        Step in log₂ of the hyper-parameters at which a pattern search ends.
     class_weight : "same", dict, "balanced" or None, default="same"
         Weights of the classes in the criterion, by default the ``class_weight`` of the model; they
         multiply ``sample_weight``. With None the criterion ignores class weights, even if the fit
@@ -70,14 +75,15 @@ class Search(BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        criterion: Any = "press",
+        criterion: Any = None,
         *,
-        method: str = "gradient",
+        method: str | None = None,
         optimizer: str = "lbfgs",
         max_iter: int = 100,
         n_restarts: int = 0,
         tol: float = 0.1,
         prior: bool = False,
+        resolution: float = 0.5,
         class_weight: Any = "same",
     ) -> None:
         self.criterion = criterion
@@ -87,21 +93,17 @@ class Search(BaseEstimator):  # type: ignore[misc]
         self.n_restarts = n_restarts
         self.tol = tol
         self.prior = prior
+        self.resolution = resolution
         self.class_weight = class_weight
 
-    def check(self, classes: bool) -> None:
-        """Check the options; ``classes`` is False for a regression.
+    def check(self) -> None:
+        """Check the options.
 
         Raises
         ------
         ValueError
             For an unknown name, a number out of range, or options that contradict each other.
         """
-        if as_criterion(self.criterion).needs_labels and not classes:
-            raise ValueError(
-                f"Criterion {self.criterion!r} judges classes; for regression use 'press'."
-            )
-        check_known(self.method, "search method", METHODS)
         check_flag("prior", self.prior)
         if self.method == "grid" and self.prior:
             raise ValueError("method='grid' compares its points without a prior: give prior=False.")
@@ -110,6 +112,9 @@ class Search(BaseEstimator):  # type: ignore[misc]
         check_count(self.n_restarts, "n_restarts", least=0)
         if not (isinstance(self.tol, Real) and 0 <= float(self.tol) < np.inf):
             raise ValueError(f"tol must be a nonnegative number, got {self.tol!r}.")
+        step = self.resolution
+        if not (isinstance(step, Real) and 0 < float(step) < np.inf):
+            raise ValueError(f"resolution must be a positive number, got {step!r}.")
 
     @property
     def tuned(self) -> Callable[..., tuple[Tuning, Fit | None]]:

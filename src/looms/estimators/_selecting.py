@@ -45,6 +45,7 @@ from looms.selection._candidates import Candidate, Tried, choose
 from looms.selection._given import GivenCriterion
 from looms.selection._nested import Nested, Rounds
 from looms.selection._scan import scan
+from looms.selection._support_vectors import LOG_LIKELIHOOD
 from looms.selection._tuning import Tuning
 
 #: Times of a grid that its choices without every row take.
@@ -151,7 +152,7 @@ class SelectingMachine(CallbackSupportMixin, UpdatableMachine):  # type: ignore[
     @staticmethod
     def _on_grid(kernels: Sequence[Any]) -> bool:
         """True if the candidates with a kernel are compared on grids."""
-        return bool(kernels) and all(one.options.method == "grid" for one in kernels)
+        return bool(kernels) and all(one.on_grid for one in kernels)
 
     @property
     def _was_tuned(self) -> bool:
@@ -247,7 +248,7 @@ class SelectingMachine(CallbackSupportMixin, UpdatableMachine):  # type: ignore[
 
 
 def chosen_criterion(machine: Any) -> Any:
-    """Criterion of the selected candidate; of given values "press", or the loss of an SVM."""
+    """Criterion of outputs of the selected candidate; of given values "press"."""
     candidates: list[Candidate] | None = getattr(machine, "candidates_", None)
-    given = getattr(machine, "loss", "press")
-    return given if candidates is None else candidates[machine.best_index_].criterion
+    chosen = "press" if candidates is None else candidates[machine.best_index_].criterion
+    return "hinge" if chosen == LOG_LIKELIHOOD else chosen

@@ -193,28 +193,6 @@ def warn_of_bounds(messages: Sequence[str | BoundMet]) -> None:
         warn(f"{message}.", BoundWarning)
 
 
-def warn_of_lone_samples(classes: Sequence[Any]) -> None:
-    """UserWarning for each class with only one sample."""
-    for label in classes:
-        warn(
-            f"Class {label!r} has only one sample: without it there is nothing to learn the class "
-            "from, so it counts as an error for every model. Add samples of the class, "
-            "or leave it out.",
-            UserWarning,
-        )
-
-
-def warn_of_failures(failures: Sequence[str | None]) -> None:
-    """ConvergenceWarning if some settings of a search have no score."""
-    failed = [failure for failure in failures if failure is not None]
-    if failed:
-        warn(
-            f"{len(failed)} of {len(failures)} settings have no score and were "
-            f"skipped; the first failed with: {failed[0]}",
-            ConvergenceWarning,
-        )
-
-
 def warn_of_duplicates(X: Matrix, groups: AnyArray, remedy: str) -> None:
     """DuplicatesWarning if rows repeat others, and not by coincidence."""
     n_duplicates = n_unexpected_duplicates(X, groups)

@@ -153,7 +153,11 @@ class Member(ABC):
 
     @abstractmethod
     def refits(self, X: Matrix | RowBlocks, y: Array, zeta: Array, fit_intercept: bool) -> Any:
-        """Its refits without some rows, by another route than `left_out`; `looms.lssvm.refit`."""
+        """Its refits without some rows, by another route than `left_out`; `looms.lssvm.refit`.
+
+        ``refitted(labels, codes)`` takes the rows to leave out, and the units that hold out all
+        rows, by which sigmoids of several classes are fitted.
+        """
 
     @abstractmethod
     def expanded(self, refits: Any, train: AnyArray, places: AnyArray) -> Array:
@@ -217,7 +221,7 @@ class KernelMember(Member):
         f = outputs(self.kernel, X, self.basis(X_fit), self.dual_coef, self.intercept, self.coef)
         return np.asarray(self.weight * f)
 
-    def left_out(self, X: Matrix, y: Array, zeta: Array, fit_intercept: bool) -> Projection:
+    def left_out(self, X: Matrix, y: Array, zeta: Array, fit_intercept: bool) -> LeftOut:
         """By the features if these are few, else by the whole kernel matrix."""
         n, Y = len(y), targets_as_columns(y)
         with blas_threads(n):
@@ -230,18 +234,18 @@ class KernelMember(Member):
             cross = cross_of(self.kernel, X)
             return Dense(K, Y, self.mu, zeta, fit_intercept=fit_intercept, cross=cross)
 
-    def fit(self, left_out: Projection, units: Units, y: Array, tie: float | None = None) -> Fit:
+    def fit(self, left_out: Any, units: Units, y: Array, tie: float | None = None) -> Fit:
         return Fit.of(left_out, units, y, self.kernel, tie)
 
     def changed(
         self,
-        known: Projection,
+        known: Any,
         out: AnyArray,
         X: Matrix,
         y: Array,
         zeta: Array,
         fit_intercept: bool,
-    ) -> Projection:
+    ) -> LeftOut:
         system = Bordered.of(known)
         if len(out):
             system = system.without(out)
@@ -258,9 +262,7 @@ class KernelMember(Member):
         system.cross = cross_of(self.kernel, X)
         return system
 
-    def refits(
-        self, X: Matrix, y: Array, zeta: Array, fit_intercept: bool
-    ) -> WholeSystem | SystemOnLandmarks:
+    def refits(self, X: Matrix | RowBlocks, y: Array, zeta: Array, fit_intercept: bool) -> Any:
         check_memory(len(y), CERTIFICATE)
         basis, every = Samples(X, center=center_of(X)), np.arange(len(y))
         K = np.vstack([block for _, block in kernel_blocks(self.kernel, X, basis, every)])

@@ -17,6 +17,9 @@ from looms.lssvm._system import checked_system, ridge, targets_as_columns
 from looms.lssvm.conditioning import condition_of
 from looms.lssvm.landmarks import Landmarks, moments
 
+#: Solver of the refits.
+SOLVER = "LU with partial pivoting"
+
 
 def refit_loo(
     K: npt.ArrayLike,
@@ -68,6 +71,7 @@ class WholeSystem:
     zeta: Array
     fit_intercept: bool
     errors: Array | float = 0.0
+    solver = SOLVER
 
     @cached_property
     def condition(self) -> float:
@@ -80,7 +84,7 @@ class WholeSystem:
         """Outputs, shaped like the targets, by models without the rows of each number."""
         return self.refitted(labels)[0]
 
-    def refitted(self, labels: AnyArray) -> tuple[Array, Array]:
+    def refitted(self, labels: AnyArray, codes: AnyArray | None = None) -> tuple[Array, Array]:
         """`held_out`, and the differences from it that errors of kernel values explain, alike."""
         outputs, bounds = np.full((2, *targets_as_columns(self.y).shape), np.nan)
         for label in np.unique(labels[labels >= 0]):
@@ -135,6 +139,8 @@ class SystemOnLandmarks:
         that alone is near its landmark it can be far larger than with all.
     """
 
+    solver = SOLVER
+
     def __init__(
         self,
         landmarks: Landmarks,
@@ -149,7 +155,7 @@ class SystemOnLandmarks:
         self._blocks, self._y, self._zeta = blocks, y, zeta
         self._ridge, self.condition = len(y) * mu, 0.0
 
-    def refitted(self, labels: AnyArray) -> tuple[Array, Array]:
+    def refitted(self, labels: AnyArray, codes: AnyArray | None = None) -> tuple[Array, Array]:
         """Outputs, shaped like the targets, by models without the rows of each number.
 
         With them come the differences that rounding of kernel values explains.

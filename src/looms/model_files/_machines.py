@@ -16,13 +16,13 @@ from looms.calibration._beta import Beta
 from looms.calibration._isotonic import Isotonic
 from looms.calibration._sigmoid import Sigmoid
 from looms.calibration._softmax import Softmax
-from looms.estimators._svc import SupportVectorClassifier
 from looms.kernels import Kernel
 from looms.kernels._samples import Samples
 from looms.lssvm.fit import KernelMember, LandmarkMember
 from looms.model_files._values import index, indices, is_of, numbers, places, positive, require
 from looms.selection._nested import Setting
 from looms.selection._target_transforms import TARGET_TRANSFORMS
+from looms.svm.member import SupportVectorMember
 
 #: Highest degree of a polynomial, because powers are multiplied out one by one.
 _HIGHEST_DEGREE = 1000
@@ -80,7 +80,7 @@ def _together(owner: Any, n: int) -> None:
 def _machines_of_folds(owner: Any, weight: AnyArray) -> tuple[Any, ...]:
     """Models chosen without each fold, if any; checks that these, and scores, are of all rows
     fitted."""
-    later, seed = owner._unfitted, {"_outer_seed", "C_", "machine_"} & {*vars(owner)}
+    later, seed = owner._unfitted, {"_outer_seed", "machine_"} & {*vars(owner)}
     proper = later is None or (type(later) is type(owner) and bool(seed))
     require(proper, "_unfitted is another model")
     evaluated = [one for one in (owner._nested_scores, owner._own_scores) if one is not None]
@@ -120,6 +120,9 @@ def _chosen_in_fold(machine: Any, one: Any, n: int) -> None:
 def _kernel_member(machine: Any, one: KernelMember, n: int) -> None:
     shape, on_landmarks = machine.loo_.y.shape[1:], isinstance(one, LandmarkMember)
     require(not (on_landmarks and one.pairwise), "landmarks are of a kernel matrix")
+    if isinstance(one, SupportVectorMember) and shape:
+        shape = (shape[0] * (shape[0] - 1) // 2,)
+        numbers(one, "sigmoids", 2, *shape)
     _kernel_of(one.kernel, one.basis(machine.X_fit_))
     positive(one, "mu")
     m = _samples(one, "landmarks", machine.n_features_in_)[0] if on_landmarks else n
@@ -236,38 +239,6 @@ def decisions(made: Any) -> None:
     if made.probabilities is not None:
         numbers(made, "probabilities", n, n_classes)
         numbers(made, "losses", n)
-
-
-def support_vector_machine(machine: Any) -> None:
-    n_classes = _classes(machine)
-    n_pairs = n_classes * (n_classes - 1) // 2
-    n, _ = _samples(machine, "support_vectors_")
-    outputs = () if n_pairs == 1 else (n_pairs,)
-    numbers(machine, "intercept_", *outputs)
-    numbers(machine, "dual_coef_", n, *outputs)
-    _kernel_of(machine.kernel_, machine.support_vectors_)
-    positive(machine, "C_")
-    numbers(machine, "threshold_")
-    rows, _ = _samples(machine, "X_fit_")
-    for name in ("loo_", "held_out_"):
-        _held_out(machine, name, (rows,) if n_pairs == 1 else (rows, n_classes))
-    _weights(machine, rows)
-    _together(machine, rows)
-    same = all(
-        isinstance(one, SupportVectorClassifier)
-        and "dual_coef_" in vars(one)
-        and len(one.classes_) == n_classes
-        for one in _machines_of_folds(machine, machine.fit_weight_)
-    )
-    require(same, f"folds are not of {n_classes} classes")
-    require(len(indices(machine, "support_", rows)) == n, f"support_ is not of {n} rows")
-    calibrators = machine.calibrators_
-    require(calibrators is not None or n_pairs == 1, "calibrators_ is missing")
-    if calibrators is not None:
-        require(len(calibrators) == n_pairs, "calibrators_ has not one for each pair")
-    table = machine.cv_results_
-    require(len({len(column) for column in table.values()}) == 1, "cv_results_ is not a table")
-    index(machine, "best_index_", len(table["params"]))
 
 
 def scored(machine: Any) -> None:

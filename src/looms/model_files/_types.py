@@ -54,7 +54,6 @@ _CHECKS: dict[str, Callable[[Any], None]] = {
     "looms.estimators._kernel_classifier.KernelClassifier": machines.classifier,
     "looms.estimators._kernel_regressor.KernelRegressor": machines.least_squares,
     "looms.estimators._nonconformity.NonconformityClassifier": machines.scored,
-    "looms.estimators._svc_cv.SVCCV": machines.support_vector_machine,
     "looms.estimators._tabular.TabularClassifier": machines.tabular,
     "looms.estimators._tabular.TabularRegressor": machines.tabular,
     "looms.estimators._svm_grid.SVMGrid": machines.grid,
@@ -103,6 +102,7 @@ _OTHERS = {
     "looms.selection._objective": "HyperPrior",
     "looms.selection._nested": "Setting",
     "looms.selection._tuning": "BoundMet Tuning",
+    "looms.svm.member": "SupportVectorMember",
     "looms.threshold": "BalancedError Cost FBeta Precision Recall",
 }
 #: Names of the types. No other objects come out of a model file.

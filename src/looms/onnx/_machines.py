@@ -16,7 +16,6 @@ from looms.calibration._isotonic import Isotonic
 from looms.calibration._sigmoid import Sigmoid
 from looms.calibration._softmax import Softmax
 from looms.estimators import (
-    SVCCV,
     CandidatesClassifier,
     CandidatesRegressor,
     KernelClassifier,
@@ -27,17 +26,18 @@ from looms.estimators import (
 from looms.estimators._estimator_member import EstimatorMember
 from looms.kernels._samples import dense
 from looms.lssvm._system import targets_as_columns
-from looms.lssvm.fit import KernelMember, as_expansion
+from looms.lssvm.fit import as_expansion
 from looms.onnx._graph import Graph
 from looms.onnx._kernels import Pairs, expansion
 from looms.onnx._tables import check_columns, prepared
+from looms.svm.member import SupportVectorMember
 
 
 def register_converters() -> None:
     """Teach skl2onnx the models of looms.
 
     ``skl2onnx.to_onnx`` then converts `KernelClassifier`, `KernelRegressor`, `TabularClassifier`,
-    `TabularRegressor` and `SVCCV`, alone and in pipelines. Classifiers have the options of
+    and `TabularRegressor`, alone and in pipelines. Classifiers have the options of
     scikit-learn's classifiers: ``zipmap``, ``output_class_labels``, ``nocl`` and ``raw_scores``
     (`decision_function`; for two classes one column each, the first negated).
     Rows in float64 need ``zipmap=False``: the dicts that skl2onnx makes by default, also for
@@ -82,7 +82,7 @@ def register_converters() -> None:
     for machine, (shapes, convert, options) in {
         **dict.fromkeys((KernelRegressor, CandidatesRegressor), number),
         TabularRegressor: (_regressor_shapes, _convert_transformed, precision),
-        **dict.fromkeys((KernelClassifier, CandidatesClassifier, TabularClassifier, SVCCV), label),
+        **dict.fromkeys((KernelClassifier, CandidatesClassifier, TabularClassifier), label),
     }.items():
         name = f"Looms{machine.__name__}"
         skl2onnx.update_registered_converter(machine, name, shapes, convert, options=options)
@@ -152,19 +152,11 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
     machine = model.machine_ if isinstance(model, TabularClassifier) else model
     g, X = _graph_and_rows(scope, operator, container)
     f, two = _outputs(g, X, machine), len(machine.classes_) == 2
-    calibrators, shares = machine._calibrators, machine._shares
-    if len(calibrators) > 1:
-        coupled = _coupled(g, f, machine)
-        decision = g("Log", coupled)
-        probabilities = None if machine.probability is None else coupled
-    else:
-        decision = g("Sub", f, np.asarray(machine.threshold_, dtype=np.float64))
-        n_outputs, probabilities = 1 if two else len(machine.classes_), None
-        for calibrator in calibrators:
-            probabilities = _probabilities(g, f, calibrator, n_outputs)
-    if probabilities is not None and shares is not None:
-        likely = g("Mul", probabilities, shares[1] / shares[0])
-        probabilities = g("Div", likely, g("ReduceSum", likely, np.array([1]), keepdims=1))
+    decision = g("Sub", f, np.asarray(machine.threshold_, dtype=np.float64))
+    probabilities = None
+    if machine.calibrator_ is not None:
+        n_outputs = 1 if two else len(machine.classes_)
+        probabilities = _probabilities(g, f, machine.calibrator_, n_outputs)
     if two:
         positive = g("Greater", decision, 0.0)
         index = g("Squeeze", g.cast(positive, np.int64), np.array([1]))
@@ -205,20 +197,21 @@ def _give(g: Graph, name: str, output: Any) -> None:
 
 
 def _outputs(g: Graph, X: str, machine: Any) -> str:
-    """Outputs of a machine, (m, t), before thresholds; for an SVM, those of its class pairs."""
-    members, parts = machine._summed, []
-    for one in members:
+    """Outputs of a model, (m, t), before thresholds."""
+    parts = []
+    for one in machine.members_:
         if isinstance(one, EstimatorMember):
             parts.append(_of_estimator(g, one))
             continue
         Z, coefficients = as_expansion(dense(one.basis(machine.X_fit_)), one.dual_coef, one.coef)
-        alpha = one.weight * targets_as_columns(coefficients)
+        alpha = targets_as_columns(coefficients)
         counts = alpha.any(axis=1)  # not samples of weight zero
-        parts.append(expansion(one.kernel, Pairs(g, X, Z[counts]), alpha[counts]))
-    f = g("Sum", *parts) if len(parts) > 1 else parts[0]
-    kernels = [one for one in members if isinstance(one, KernelMember)]
-    intercepts = (one.weight * np.atleast_1d(one.intercept) for one in kernels)
-    return g("Add", f, sum(intercepts, np.zeros(1)))
+        f = expansion(one.kernel, Pairs(g, X, Z[counts]), alpha[counts])
+        f = g("Add", f, np.atleast_1d(one.intercept))
+        if isinstance(one, SupportVectorMember) and one.sigmoids is not None:
+            f = g("Log", _coupled(g, f, one.sigmoids, len(machine.classes_)))
+        parts.append(g("Mul", f, one.weight))
+    return g("Sum", *parts) if len(parts) > 1 else parts[0]
 
 
 def _of_estimator(g: Graph, one: EstimatorMember) -> str:
@@ -276,16 +269,15 @@ def _probabilities(g: Graph, f: str, calibrator: Any, n_outputs: int) -> str:
     return g("Where", possible, share, 1.0 / n_outputs)
 
 
-def _coupled(g: Graph, f: str, machine: Any) -> str:
-    """`looms.calibration.couple` of the sigmoids of the pairs of classes, (m, k)."""
-    sigmoids = np.array([(one.slope, one.intercept) for one in machine.calibrators_])
-    p = g("Sigmoid", _log_odds(g, f, *sigmoids.T))
+def _coupled(g: Graph, f: str, sigmoids: Array, k: int) -> str:
+    """`looms.calibration.couple` of the sigmoids of the pairs of k classes, (m, k)."""
+    p = g("Sigmoid", _log_odds(g, f, *sigmoids))
     p = g("Max", g("Min", p, 1.0 - LEAST), LEAST)
-    k = len(machine.classes_)
-    places, given = np.zeros((len(sigmoids), k, k)), np.zeros((k, k))
+    n_pairs = sigmoids.shape[1]
+    places, given = np.zeros((n_pairs, k, k)), np.zeros((k, k))
     for q, (a, b) in enumerate(combinations(range(k), 2)):
         places[q, b, a], places[q, a, b], given[a, b] = 1.0, -1.0, 1.0
-    r = g("Add", g("MatMul", p, places.reshape(len(sigmoids), -1)), given.ravel())
+    r = g("Add", g("MatMul", p, places.reshape(n_pairs, -1)), given.ravel())
     r = g("Reshape", r, np.array([-1, k, k]))
     squares = g("ReduceSum", g("Mul", r, r), np.array([1]), keepdims=1)
     system = g("Sub", g("Mul", squares, np.eye(k)), g("Mul", r, g("Transpose", r, perm=[0, 2, 1])))

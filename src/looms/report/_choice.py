@@ -67,7 +67,7 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
     n_parameters, transforms = model.n_tuned, len(model.transforms)
     if not model.results and transforms < 2:
         return
-    n_candidates = len(model.candidates) or len(set(model.results.get("kernel", ())))
+    n_candidates = len(model.candidates)
     folds = model.n_choice_folds > 0
     named = [count(n_parameters, "hyper-parameter")] * bool(model.results)
     if n_candidates > 1 and not folds:

@@ -15,29 +15,24 @@ MOST_PARAMETERS = 15
 
 
 def candidates(model: Model) -> list[dict[str, Any]]:
-    """What was tried, in order: machines that were each tuned, or points with their values."""
-    results, shares = model.results, model.shares
-    if not results:
+    """Models that were tried, in order."""
+    shares = model.shares
+    if not model.candidates:
         return []
-    n = len(results["params"])
-    searched = model.candidates or [None] * n
-    names = ("value", "standard_error", "n_evaluations")
     return [
         {
-            "kernel": results["kernel"][k],
-            "criterion": str(model.criterion if one is None else one.criterion),
-            **{name: getattr(one, name, None) for name in names},
-            "parameters": [] if one else [{"name": p, "value": v} for p, v in values.items()],
-            "n_support": results["n_support"][k] if "n_support" in results else None,
-            "seconds": results["seconds"][k],
+            "kernel": one.kernel_name,
+            "criterion": str(one.criterion),
+            "value": one.value,
+            "standard_error": one.standard_error,
+            "n_evaluations": one.n_evaluations,
+            "seconds": one.seconds,
             "score": score,
-            "outcome": one and words(one.outcome.name),
+            "outcome": words(one.outcome.name),
             "weight": None if shares is None else shares[k],
             "chosen": k == model.machine.best_index_ if shares is None else shares[k] > 0,
         }
-        for k, (one, values, score) in enumerate(
-            zip(searched, results["params"], model.candidate_scores, strict=True)
-        )
+        for k, (one, score) in enumerate(zip(model.candidates, model.candidate_scores, strict=True))
     ]
 
 
@@ -59,8 +54,7 @@ def chosen(model: Model) -> dict[str, Any]:
             least = f"{model.chosen_by} {score}"
             if n_folds:
                 least = f"{score} in {n_folds} folds, each predicted by machines tuned without it"
-            what = "candidates" if model.candidates else "settings"
-            reason = f"Of {n} {what}, it has the smallest {least}."
+            reason = f"Of {n} candidates, it has the smallest {least}."
     given = bool(model.candidates) and is_estimator(model.candidates[machine.best_index_].kernel)
     scales_last = sorted(
         [] if given else machine.kernel_.hyperparameters,
@@ -89,8 +83,7 @@ def chosen(model: Model) -> dict[str, Any]:
         "n_parameters": len(scales_last),
         "mu": None if given else getattr(machine, "mu_", None),
         "mu_bound": bounds.get("mu"),
-        "C": getattr(machine, "C_", None),
-        "n_support": len(machine.support_) if hasattr(machine, "support_") else None,
+        "n_support": model.n_support,
         "threshold": model.threshold if len(model.classes) == 2 else None,
         "one_class": len(model.classes) == 2
         and bool(np.abs(model.threshold) > 2**9 * np.abs(outputs).max()),

@@ -77,7 +77,7 @@ class Model:
         weight; none for other machines, and for stacks that have to be refitted without rows.
     stacked : True for a stack of machines; ``kernel_`` is then that of the largest.
     results : ``cv_results_``, a row for each candidate; empty for given hyper-parameters.
-    candidates : candidates that were each tuned; empty if they are points, or there are none.
+    candidates : candidates that were each tuned; empty if all values were given.
     shares : weights of the candidates in a stack; None if one of them was taken.
     tuning : record of the search of the machine, of a stack of the largest.
     prior : True if a prior restrained the hyper-parameters; None where there is no such option.
@@ -134,6 +134,8 @@ class Model:
         self.n_choice_folds = choice_units.n_units if choice_units else 0
         by_folds = f"{self.n_choice_folds}-fold {METHODS['fold']}"
         self.candidates_by = by_folds if self.n_choice_folds else self.chosen_by
+        supports = [one.support for one in self.members if hasattr(one, "support")]
+        self.n_support = len(np.unique(np.concatenate(supports))) if supports else None
         self.kernels: list[Kernel] = [one.kernel for one in self.members]
         if not self.kernels and own("kernel_") is not None:
             self.kernels = [machine.kernel_]
@@ -207,9 +209,7 @@ class Model:
     @property
     def criterion(self) -> Any:
         """Criterion of the chosen candidate; "press" for given hyper-parameters."""
-        if self.candidates:
-            return self.candidates[self.machine.best_index_].criterion
-        return self.machine.criterion if self.results else "press"
+        return self.candidates[self.machine.best_index_].criterion if self.candidates else "press"
 
     @property
     def rule(self) -> ThresholdRule | Metric:
@@ -236,7 +236,7 @@ class Model:
             name = str(self.criterion)
             if name in FIGURES:
                 return CandidateScore(FIGURES[name].name, name)
-            return CandidateScore("deviance" if name == "log_likelihood" else name)
+            return CandidateScore(name)
         given, rule = self.machine.threshold, self.rule
         if isinstance(rule, BalancedError):
             return CandidateScore(FIGURES["ber"].name, "ber", rule)

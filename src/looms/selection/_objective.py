@@ -49,11 +49,11 @@ _LN2 = float(np.log(2.0))
 #: Largest target whose fourth power, and that of its inverse, are still finite numbers.
 _LARGEST_TARGET = 1e70
 
-_MU_AT_LOWER = (
+MU_AT_LOWER = (
     "hardly any regularization: the targets look noise-free, or the kernel is too smooth for them; "
     "try another kernel, and check for duplicate samples"
 )
-_MU_AT_UPPER = (
+MU_AT_UPPER = (
     "almost all regularization: these features say little about the target with this kernel; "
     "scale the features, or try another kernel"
 )
@@ -333,7 +333,7 @@ class HeldOutCriterion(ABC):
     @property
     def hyperparameters(self) -> list[Hyperparameter]:
         """Hyper-parameters of the search, in the order of ``theta0``."""
-        mu = Hyperparameter("mu", self.mu_at(self.theta0), None, _MU_AT_LOWER, _MU_AT_UPPER)
+        mu = Hyperparameter("mu", self.mu_at(self.theta0), None, MU_AT_LOWER, MU_AT_UPPER)
         return [*self.kernel.hyperparameters, mu]
 
     @property

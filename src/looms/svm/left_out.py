@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +12,6 @@ from looms._typing import AnyArray, Array, Matrix
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm.left_out import LeftOut
 from looms.svm._one_against_one import (
-    FittedTo,
     Machines,
     class_log_probabilities,
     solved_pairs,
@@ -29,10 +28,11 @@ class Paths(LeftOut):
 
     Parameters
     ----------
-    machines : solved models of all pairs of classes.
+    machines : solved models of all pairs of classes, with each row by itself held out.
     C, loss : of the models, for samples of weight one.
-    fitted_to : outputs that the sigmoids of several classes are fitted to.
     cross : function of new rows that gives their kernel values with those of the fit, (b, n).
+    sigmoids : (2, n_pairs) slopes and intercepts of the model of all rows; by default fitted to
+        its leave-one-out outputs.
     """
 
     def __init__(
@@ -40,34 +40,37 @@ class Paths(LeftOut):
         machines: Machines,
         C: float,
         loss: Loss,
-        fitted_to: FittedTo,
         cross: Callable[[Matrix], Array],
+        sigmoids: Array | None = None,
     ) -> None:
         self.machines, self.C, self.loss = machines, C, loss
-        self.fitted_to, self.cross = fitted_to, cross
+        self.cross, self.sigmoids = cross, sigmoids
         self.y = targets_as_columns(machines.targets)
         self.weight = machines.sample_weight
         self._last = machines
 
     def outputs(self, units: Units) -> Array:
         with one_blas_thread():
-            F = [self._without(number).held_out(self.fitted_to).outputs for number in units.number]
+            F = [self._without(number).held_out("loo").outputs for number in units.number]
         return units.only_tested(np.stack([targets_as_columns(f) for f in F]))
 
     def fitted(self) -> Array:
         f = self.machines.outputs()
         if f.shape[1] == 1:
             return f
-        sigmoids = self.machines.sigmoids(self.fitted_to)
-        slopes, intercepts = np.array([(one.slope, one.intercept) for one in sigmoids]).T
+        if self.sigmoids is None:
+            fitted = self.machines.sigmoids("loo")
+            self.sigmoids = np.array([(one.slope, one.intercept) for one in fitted]).T
+        slopes, intercepts = self.sigmoids
         return class_log_probabilities(-(slopes * f + intercepts))
 
     def of_own(self, rows: AnyArray) -> Array:
-        F = []
+        F, known = [], self.machines.held_out_outputs
         for G in rows:
             folds = np.full(len(self.y), -1)
             folds[G] = 0
-            F.append(self._at(self._without(folds), self.machines.K[G], np.array([0]))[:, 0])
+            without = replace(self.machines, folds=folds, known=known)
+            F.append(self._at(without, self.machines.K[G], np.array([0]))[:, 0])
         return np.stack(F)
 
     def of_rows(self, batch: Batch, units: Units, inner: Units | None = None) -> Array:
@@ -105,7 +108,7 @@ class Paths(LeftOut):
             if f.shape[2] == 1:
                 return f
             first = [int(np.flatnonzero(machines.folds == k)[0]) for k in ids]
-            slopes, intercepts = machines.held_out_sigmoids(self.fitted_to)
+            slopes, intercepts = machines.held_out_sigmoids("loo")
             log_odds = -(slopes[first] * f + intercepts[first])
         values = class_log_probabilities(log_odds.reshape(-1, f.shape[2]))
         return values.reshape(*f.shape[:2], -1)
@@ -118,5 +121,14 @@ class Paths(LeftOut):
             return np.full((len(rest), self.y.shape[1]), np.nan)
         data = known.K[np.ix_(rest, rest)], labels, self.C, known.sample_weight[rest], folds
         with one_blas_thread():
-            held_out = solved_pairs(*data, loss=self.loss).held_out(self.fitted_to)
+            held_out = solved_pairs(*data, loss=self.loss).held_out("loo")
         return targets_as_columns(held_out.outputs)
+
+
+def mean_of_passes(values: Sequence[Array], rows: Sequence[AnyArray]) -> Array:
+    """Mean of (n, ...) values over the passes that test a row."""
+    total, count = np.zeros(values[0].shape), np.zeros(len(values[0]))
+    for each, tested in zip(values, rows, strict=True):
+        total[tested] += each[tested]
+        count[tested] += 1
+    return np.asarray((total.T / count).T)
