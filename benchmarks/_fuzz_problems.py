@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from scipy import linalg
 from sklearn.exceptions import ConvergenceWarning
 
 import looms
-from looms import SVCCV, KernelClassifier, KernelRegressor
+from looms import KernelClassifier, KernelRegressor
 from looms._typing import Array
 from looms.lssvm import NotPositiveDefiniteError, solve
 
@@ -22,7 +23,7 @@ TOLERANCE = 1e-8
 _MACHINES: dict[str, Any] = {
     "KernelRegressor": KernelRegressor,
     "KernelClassifier": KernelClassifier,
-    "SVCCV": SVCCV,
+    "KernelClassifier of a hinge": partial(KernelClassifier, loss="hinge"),
     "KernelRegressor of features": KernelRegressor,
     "KernelClassifier of features": KernelClassifier,
 }
@@ -151,14 +152,14 @@ def run_features(rng: np.random.Generator, route: str) -> tuple[str, str]:
             warnings.simplefilter("error")
             for category in (looms.BoundWarning, looms.DuplicatesWarning, ConvergenceWarning):
                 warnings.simplefilter("ignore", category)
-            if route == "SVCCV":  # whose range of C does not follow the features
+            if route.endswith("hinge"):  # whose range of C does not follow the features
                 warnings.simplefilter("ignore", looms.OneClassWarning)
             outputs = machine.fit(unit * X, target_unit * Y).loo_.outputs
     except (ValueError, NotPositiveDefiniteError) as error:
         ordinary = 1e-20 < unit < 1e20 and target_unit == 1
-        # A given mu may be too small; SVCCV searches few hyper-parameters.
+        # A given mu may be too small; a hinge has few hyper-parameters.
         by_name = any(word in str(error) for word in ("cale ", "multiply K", "mu", "ARD has"))
-        if by_name and not (ordinary and route.endswith("CV") and route != "SVCCV"):
+        if by_name and not (ordinary and route in ("KernelRegressor", "KernelClassifier")):
             return "refused", ""
         return "finding", f"{type(error).__name__}: {str(error)[:160]} | {what}"
     except Exception as error:

@@ -11,7 +11,7 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from looms import SVCCV, KernelClassifier, KernelRegressor
+from looms import KernelClassifier, KernelRegressor
 from looms.estimators import CandidatesClassifier
 from looms.estimators._in_pipelines import parts_of
 from looms.kernels import (
@@ -98,11 +98,11 @@ CASES: dict[str, Callable[[], Any]] = {
         X, TWO
     ),
     **{
-        f"SVCCV of {name} classes {probability}": lambda y=y, p=probability: _standardized(
-            SVCCV(probability=p, param_grid={"C": [1.0]})
+        f"hinge of {name} classes {calibration}": lambda y=y, c=calibration: _standardized(
+            KernelClassifier(loss="hinge", calibration=c)
         ).fit(X, y)
         for name, y in {"two": TWO, "three": CLASSES}.items()
-        for probability in ("loo", None)
+        for calibration in ("sigmoid", None)
     },
 }
 

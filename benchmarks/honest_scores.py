@@ -28,11 +28,15 @@ import numpy as np
 from _report import draws_of, write_table
 from scipy.special import entr
 
-from looms import KernelClassifier, KernelRegressor
+from looms import KernelClassifier, KernelRegressor, Search
 
 N_FEATURES, ROWS_OF_PATIENT, MANY, ROUNDING = 5, 4, 160, 1e-9
 #: Search, and whether the choice is repeated without the rows that are scored.
-WAYS = {"plain": ("gradient", False), "folds": ("gradient", True), "grid": ("grid", True)}
+WAYS = {
+    "plain": (Search(), False),
+    "folds": (Search(), True),
+    "grid": (Search(method="grid"), True),
+}
 #: Figures of which more is better.
 GAINS = ("auc", "r2")
 Values = list[dict[str, float]]

@@ -25,12 +25,19 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from _report import draws_of, write_table
 
 import looms
-from looms import SVCCV, KernelClassifier, KernelRegressor, NonconformityClassifier, Search
+from looms import (
+    KernelClassifier,
+    KernelRegressor,
+    NonconformityClassifier,
+    Search,
+    TabularClassifier,
+    TabularRegressor,
+)
 from looms.diagnostics import case_deletion, influence, left_out_fits
-from looms.estimators import CandidatesClassifier
 from looms.folds import GapKFold
 from looms.report import cautions, feature_importance
 
@@ -75,6 +82,30 @@ def classes(
 
 def scores(machine: Any, rng: np.random.Generator, n: int = N, nested: bool = True) -> Figures:
     return of_names(machine.fit(*classes(rng, n)).evaluate(nested=nested))
+
+
+def raw(rng: np.random.Generator, n: int = N) -> pd.DataFrame:
+    """Columns to prepare: numbers of several scales, with gaps, texts of few and of many values."""
+    X = rng.normal(size=(n, 3)) * [1.0, 100.0, 0.01]
+    X[rng.random(X.shape) < 0.1] = np.nan
+    table = pd.DataFrame(X, columns=["age", "income", "dose"])
+    table["ward"] = rng.choice(["A", "B", "C"], n)
+    table["doctor"] = rng.choice([f"Dr. {k}" for k in range(n // 4)], n)
+    return table
+
+
+def scores_of_tables(machine: Any, rng: np.random.Generator, n: int = N) -> Figures:
+    """Scores whose columns are prepared anew without every fold."""
+    return of_names(machine.fit(raw(rng, n), classes(rng, n)[1]).evaluate())
+
+
+def numbers_of_tables(machine: Any, rng: np.random.Generator) -> Figures:
+    """The same of numbers, and the share of new targets within intervals."""
+    figures = of_names(machine.fit(raw(rng), rng.normal(size=N)).evaluate())
+    table, y = raw(rng, N_NEW), rng.normal(size=N_NEW)
+    low, high = machine.predict_interval(table, COVERAGE).T
+    inside = float(np.mean((low <= y) & (y <= high)))
+    return figures | {"coverage of new rows": (inside, *CHANCE["coverage"])}
 
 
 def rare(machine: Any, rng: np.random.Generator) -> Figures:
@@ -222,11 +253,16 @@ def subjects() -> Iterator[Subject]:
         yield Subject(f"KernelClassifier({name}), a fifth positive", partial(rare, C(**options)))
     few: dict[str, Any] = {"share": 0.4}
     for name in ("best", "stack"):
-        machine = CandidatesClassifier(SEVERAL, combine=name)
-        title = f"CandidatesClassifier({SEVERAL}, combine={name!r})"
+        machine = TabularClassifier(SEVERAL, combine=name)
+        title = f"TabularClassifier({SEVERAL}, combine={name!r})"
         yield Subject(title, partial(scores, machine), **few)
         yield Subject(f"{title}, 240 rows", partial(scores, machine, n=240), **few)
-    yield Subject("CandidatesClassifier()", partial(scores, CandidatesClassifier()), share=0.2)
+    title = f"TabularClassifier({SEVERAL}), texts and gaps"
+    yield Subject(title, partial(scores_of_tables, TabularClassifier(SEVERAL)), **few)
+    tabular = partial(scores_of_tables, TabularClassifier())
+    yield Subject("TabularClassifier(), texts and gaps", tabular, share=0.2)
+    of_numbers = partial(numbers_of_tables, TabularRegressor(SEVERAL))
+    yield Subject(f"TabularRegressor({SEVERAL}), texts and gaps", of_numbers, **few)
     for nested in (True, False):
         more = {} if nested else flattering
         title = f"KernelClassifier().fit(groups=); nested={nested}"
@@ -251,11 +287,14 @@ def subjects() -> Iterator[Subject]:
     yield Subject("KernelRegressor(); nested=False", plainly, **flattering)
     timed = partial(numbers, R(cv=GapKFold(5, gap=2)), **optimistic)
     yield Subject("KernelRegressor(cv=GapKFold(5, gap=2)); nested=False", timed, **assessed_instead)
-    for name, cv in {"SVCCV(); nested=False": None, "SVCCV(cv=10); nested=False": 10}.items():
-        yield Subject(name, partial(scores, SVCCV(cv=cv), **optimistic), **few, **flattering)
-    yield Subject("SVCCV()", partial(scores, SVCCV()), share=0.3)
+    for more in ("", ", cv=10"):
+        hinge = C(loss="hinge", cv=10 if more else None)
+        name = f"KernelClassifier(loss='hinge'{more}); nested=False"
+        yield Subject(name, partial(scores, hinge, **optimistic), **few, **flattering)
+    hinge = C(loss="hinge")
+    yield Subject("KernelClassifier(loss='hinge')", partial(scores, hinge), share=0.3)
     yield Subject("KernelClassifier().predict_set", partial(sets, C()))
-    yield Subject("SVCCV().predict_set", partial(sets, SVCCV()), share=0.2)
+    yield Subject("KernelClassifier(loss='hinge').predict_set", partial(sets, hinge), share=0.2)
     nonconformity = NonconformityClassifier(random_state=0)
     yield Subject("NonconformityClassifier().predict_set", partial(sets, nonconformity), **few)
     yield Subject("NonconformityClassifier()", pool, **few, **assessed_instead)

@@ -217,9 +217,9 @@ SECTIONS = [
         },
     ),
     Section(
-        "svccv",
+        "svm_search",
         "Tuning an SVM by leave-one-out",
-        "`SVCCV` compared with `GridSearchCV(SVC)`. `SVCCV` minimizes the leave-one-out deviance.",
+        "A search by the leave-one-out deviance of the paper, compared with `GridSearchCV(SVC)`.",
         {
             "data": "data",
             "samples": "rows",

@@ -38,9 +38,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import SplineTransformer, StandardScaler
 from sklearn.svm import SVC
 
-from looms import SVCCV
 from looms.diagnostics import deviance, excess_error, goodness_of_fit, left_out_fits
 from papers.mackerel import hauls
+from papers.svm_search import least_cv_score
 
 PAPER = {"svm": 477.04, "logistic": 509.44, "neural network": 541.61}
 HEADER = (
@@ -112,8 +112,8 @@ def liver(n_splits: int, n_bootstrap: int) -> list[tuple[Any, ...]]:
         X_train, X_test, y_train, y_test = split
         scaler = StandardScaler().fit(X_train)
         X_train, X_test = scaler.transform(X_train), scaler.transform(X_test)
-        best = SVCCV(probability="single", resolution=1.0).fit(X_train, y_train)
-        svm = SVC(C=best.C_, gamma=float(best.kernel_.gamma))
+        best = least_cv_score(X_train, y_train, resolution=1.0)
+        svm = SVC(C=best.C, gamma=best.gamma)
         for name, (model, _) in models_of(svm, X_train, y_train).items():
             test = 1.0 - float(model.fit(X_train, y_train).score(X_test, y_test))
             parts.setdefault(name, []).append(
