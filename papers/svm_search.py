@@ -70,9 +70,7 @@ class Found:
     n_points: int
 
 
-def least_cv_score(
-    X: np.ndarray, y: np.ndarray, grid: dict[str, np.ndarray] | None = None, **options: Any
-) -> Found:
+def least_cv_score(X: np.ndarray, y: np.ndarray, grid: Any = None, **options: Any) -> Found:
     """Search of RBF machines by the CV score [T11 section 2.2.1].
 
     Parameters
@@ -91,7 +89,7 @@ def least_cv_score(
 
 def looms_row(
     data: str, search: str, X: np.ndarray, y: np.ndarray, paper: float, **options: Any
-) -> tuple:
+) -> tuple[Any, ...]:
     began = time.perf_counter()
     found = least_cv_score(X, y, **options)
     elapsed = time.perf_counter() - began
@@ -106,7 +104,7 @@ def looms_row(
     return (data, search, len(y), found.n_points, elapsed, found.cv_score, *chosen, paper)
 
 
-def mackerel(tiny: bool) -> list[tuple]:
+def mackerel(tiny: bool) -> list[tuple[Any, ...]]:
     table = pd.read_csv(data_or_exit("mackerel.csv"))
     X, y = scale(table[COLUMNS].to_numpy()), table.target.to_numpy()
     grid, ranges = TINY if tiny else HALF, TINY if tiny else None
@@ -140,7 +138,7 @@ def mackerel(tiny: bool) -> list[tuple]:
     return rows
 
 
-def liver(tiny: bool) -> list[tuple]:
+def liver(tiny: bool) -> list[tuple[Any, ...]]:
     table = pd.read_csv(data_or_exit("liver.csv"))
     y = table.pop("target").to_numpy()
     grid = TINY if tiny else None

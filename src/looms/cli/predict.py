@@ -18,7 +18,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.validation import check_is_fitted
 
-from looms import PrevalenceClassifier, machine_of
+from looms import machine_of
 from looms._optional import require
 from looms._words import count, listed
 from looms.cli._errors import InputError
@@ -46,6 +46,7 @@ from looms.cli._predictions import CoverageRequest, Predictions, unlike_of
 from looms.cli._prepare import open_file, read, tell
 from looms.cli._target import Features, text
 from looms.datasets._table import Table, no_rows
+from looms.estimators._prevalence import PrevalenceClassifier
 from looms.estimators._tabular import Tabular
 from looms.model_files import load_model
 from looms.model_files._files import SavedModel

@@ -6,7 +6,7 @@ from looms.estimators._in_pipelines import machine_of, predict_interval, predict
 from looms.estimators._kernel_classifier import KernelClassifier
 from looms.estimators._kernel_regressor import KernelRegressor
 from looms.estimators._nonconformity import NonconformityClassifier
-from looms.estimators._prevalence import PrevalenceClassifier
+from looms.estimators._prevalence import at_prevalence
 from looms.estimators._search import Search
 from looms.estimators._tabular import TabularClassifier, TabularRegressor
 from looms.estimators._warnings import (
@@ -26,11 +26,11 @@ __all__ = [
     "KernelRegressor",
     "NonconformityClassifier",
     "OneClassWarning",
-    "PrevalenceClassifier",
     "ScalesWarning",
     "Search",
     "TabularClassifier",
     "TabularRegressor",
+    "at_prevalence",
     "machine_of",
     "predict_interval",
     "predict_set",

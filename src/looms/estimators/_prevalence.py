@@ -13,13 +13,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array
-from looms.calibration import at_prevalence
+from looms.calibration._coupling import at_prevalence as moved
 from looms.estimators._in_pipelines import parts_of
 
 _ROUNDING = 1e-6  # of prevalences that are to sum to one
 
 
-class PrevalenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+def at_prevalence(
+    model: Any, prevalence: Any, training_prevalence: Any = None
+) -> PrevalenceClassifier:
     """Fitted classifier with probabilities and decisions moved to stated prevalences.
 
     Use it if classes are rarer, or more common, than in the training samples, and samples within a
@@ -29,8 +31,9 @@ class PrevalenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     Parameters
     ----------
-    classifier : estimator
-        A fitted classifier, or pipeline, with `predict_proba`.
+    model : estimator
+        A fitted classifier, or pipeline, with `predict_proba`. Models of looms also have a method
+        ``at_prevalence``.
     prevalence : dict
         Share of each class, or of some: the others have the rest, in their training proportions.
         Equal shares minimize the balanced error rate.
@@ -39,17 +42,17 @@ class PrevalenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         of the samples, by ``sample_weight``, that its probabilities were fitted to. For other
         classifiers they must be given.
 
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        The classes of the classifier.
-    prevalence_, training_prevalence_ : ndarray of shape (n_classes,)
-        The shares of all classes, in the order of ``classes_``.
+    Returns
+    -------
+    moved : PrevalenceClassifier
+        A fitted classifier around ``model``, with `predict`, `predict_proba` and
+        `decision_function`. The predicted class is the most probable one, whatever the threshold of
+        the model. Scores of the model's ``evaluate`` are still for its training prevalences.
 
-    Notes
-    -----
-    There is no `fit`. The predicted class is the most probable one, whatever the threshold of the
-    classifier. Scores of the model's ``evaluate`` are still for its training prevalences.
+    Raises
+    ------
+    TypeError, ValueError
+        If shares are no shares of the classes, when they are used.
 
     References
     ----------
@@ -59,14 +62,32 @@ class PrevalenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
-    >>> from looms import KernelClassifier, PrevalenceClassifier
+    >>> from looms import KernelClassifier, at_prevalence
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> machine = KernelClassifier("normalized_linear", mu=1e-3).fit(X, y)
-    >>> rare = PrevalenceClassifier(machine, {0: 0.01})         # 37 % of the samples
+    >>> model = KernelClassifier("normalized_linear", mu=1e-3).fit(X, y)
+    >>> rare = at_prevalence(model, {0: 0.01})         # 37 % of the samples
     >>> rare.prevalence_
     array([0.01, 0.99])
-    >>> bool((rare.predict_proba(X)[:, 0] <= machine.predict_proba(X)[:, 0]).all())
+    >>> bool((rare.predict_proba(X)[:, 0] <= model.predict_proba(X)[:, 0]).all())
     True
+    """
+    return PrevalenceClassifier(model, prevalence, training_prevalence)
+
+
+class PrevalenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """What `at_prevalence` makes; there is no `fit`.
+
+    Parameters
+    ----------
+    classifier, prevalence, training_prevalence
+        As for `at_prevalence`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes of the classifier.
+    prevalence_, training_prevalence_ : ndarray of shape (n_classes,)
+        The shares of all classes, in the order of ``classes_``.
     """
 
     def __init__(self, classifier: Any, prevalence: Any, training_prevalence: Any = None) -> None:
@@ -120,7 +141,7 @@ class PrevalenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             In the order of ``classes_``; rows sum to one.
         """
         p = self.classifier.predict_proba(X)
-        return at_prevalence(p, self.training_prevalence_, self.prevalence_)
+        return moved(p, self.training_prevalence_, self.prevalence_)
 
     def decision_function(self, X: Any) -> Array:
         """Log odds of the second of two classes, or the log probability of each of several.

@@ -34,7 +34,7 @@ from looms.estimators._folds import (
     tuned_without,
     unfitted,
 )
-from looms.estimators._prevalence import PrevalenceClassifier
+from looms.estimators._prevalence import PrevalenceClassifier, at_prevalence
 from looms.estimators._regressor import METHODS, Regressor
 from looms.estimators._scored import ScoredMachine, ScoredRegressor
 from looms.estimators._warnings import kept_warnings, warn_of_time
@@ -659,7 +659,7 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
             Fitted, with probabilities and decisions at these shares.
         """
         check_is_fitted(self)
-        return PrevalenceClassifier(self, prevalence)
+        return at_prevalence(self, prevalence)
 
     @property
     def classes_(self) -> AnyArray:
