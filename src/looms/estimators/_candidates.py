@@ -17,13 +17,13 @@ from looms.estimators._regressor import Regressor
 from looms.estimators._selecting import SelectingMachine
 from looms.kernels import Ranked
 from looms.kernels._names import as_kernel, is_estimator
+from looms.selection._stack import COMBINATIONS, Best, Stack
 
 #: Kernels that "auto" stands for. On 23 tables of 500 rows a stack of them has 0.95 × the error of
 #: "rbf", and on 20 others 0.95; "ard" as a fifth gains 0.4 % [benchmarks/tables/README.md].
 AUTO_KERNELS = ("linear", "rbf", "ranked_laplacian", "weighted_matern12")
 #: Rows beyond which "auto" stands for the first two: a search takes minutes.
 MANY_ROWS = 20_000
-COMBINE = ("stack", "best")
 
 
 class Candidates(SelectingMachine):
@@ -55,8 +55,8 @@ class Candidates(SelectingMachine):
         return isinstance(self.candidates, str) and self.candidates == "auto"
 
     @property
-    def _is_stack(self) -> bool:
-        return self.combine == "stack"
+    def _combination(self) -> Best | Stack:
+        return COMBINATIONS[self.combine]
 
     def _check_parameters(self) -> None:
         if not self._is_auto and (
@@ -66,7 +66,7 @@ class Candidates(SelectingMachine):
                 "candidates must be 'auto' or a list of kernels, kernel models and estimators "
                 f"of scikit-learn, got {self.candidates!r}."
             )
-        check_known(self.combine, "combine", COMBINE)
+        check_known(self.combine, "combine", COMBINATIONS)
         for one in self._of_kernels:
             if not isinstance(one, self._machine):
                 name = self._machine.__name__

@@ -45,6 +45,7 @@ from looms.selection._candidates import Candidate, Tried, choose
 from looms.selection._given import GivenCriterion
 from looms.selection._nested import Nested, Rounds
 from looms.selection._scan import scan
+from looms.selection._stack import COMBINATIONS, Best, Stack
 from looms.selection._support_vectors import LOG_LIKELIHOOD
 from looms.selection._tuning import Tuning
 
@@ -86,9 +87,9 @@ class SelectingMachine(CallbackSupportMixin, UpdatableMachine):  # type: ignore[
         return [one.kernel for one in self._of_kernels]
 
     @property
-    def _is_stack(self) -> bool:
-        """True if the candidates are summed, False if the best is taken."""
-        return False
+    def _combination(self) -> Best | Stack:
+        """The way in which several candidates are combined."""
+        return COMBINATIONS["best"]
 
     @property
     def _tunes(self) -> bool:
@@ -134,7 +135,7 @@ class SelectingMachine(CallbackSupportMixin, UpdatableMachine):  # type: ignore[
         )
         selection = Selection(rows, units, choice, self.fit_intercept, self._tunes)
         whole = all(one.landmarks_for(X) is None for one in kernels)
-        if self._is_stack or (whole and not on_grid):
+        if self._combination.always or (whole and not on_grid):
             selection = combined(self, selection, candidates)
         return replace(selection, seconds=time.perf_counter() - began)
 
@@ -186,7 +187,7 @@ class SelectingMachine(CallbackSupportMixin, UpdatableMachine):  # type: ignore[
     def _repeats_in_closed_form(self) -> bool:
         """True if a fitted machine repeats its choice in closed form: a grid on all rows."""
         machine = self._unfitted
-        if machine is None or machine._is_stack or self.X_fit_ is None:
+        if machine is None or machine._combination.always or self.X_fit_ is None:
             return False
         kernels = machine._of_kernels
         only = len(kernels) == len(machine._candidates) and self._on_grid(kernels)

@@ -30,7 +30,7 @@ from looms.lssvm import NotPositiveDefiniteError
 from looms.lssvm.fit import Fit
 from looms.selection._candidates import Candidate, Candidates, Choice
 from looms.selection._nested import Nested
-from looms.selection._stack import stacking_weights
+from looms.selection._stack import Compared
 from looms.units import Units
 
 #: Rows up to which candidates are compared, or weighted, in folds that each was tuned without.
@@ -145,14 +145,14 @@ def combined(machine: Any, selection: Selection, candidates: Sequence[Any]) -> S
     choice, rows = selection.choice, selection.rows
     evaluated = [k for k, (_, fit) in enumerate(choice.machines) if fit is not None]
     many = len(rows.train) > MOST_IN_FOLDS
-    if len(evaluated) < 2 or (many and not machine._is_stack):
+    if len(evaluated) < 2 or (many and not machine._combination.always):
         return selection
     in_folds: list[TunedInFolds] = []
     if not many:
         try:
             outer = rows.outer_units(machine.cv, CHOICE_FOLDS)
         except ValueError as error:
-            if machine._is_stack:
+            if machine._combination.always:
                 warn_of_no_stack(str(error).rstrip("."))
             return selection
         alone = [unfitted(machine, candidates=[candidates[k]], combine="best") for k in evaluated]
@@ -162,7 +162,7 @@ def combined(machine: Any, selection: Selection, candidates: Sequence[Any]) -> S
     y = choice.fit.loo.y
     outputs = np.array([one.outputs for one in in_folds or (fit.decided for fit in fits)])
     tried = [choice.candidates[k] for k in evaluated]
-    sizes = [np.inf if is_estimator(one.kernel) else len(one.params) for one in tried]
+    sizes = np.array([np.inf if is_estimator(one.kernel) else len(one.params) for one in tried])
     probable = getattr(machine, "calibration", None) is not None
 
     def compared(some: AnyArray) -> tuple[Array, Array]:
@@ -170,14 +170,10 @@ def combined(machine: Any, selection: Selection, candidates: Sequence[Any]) -> S
         factor, places = np.ones(len(some)), rows.train[some]
         if is_classifier(machine):
             factor = class_factors(class_indices(y), rows.own(rows.weight), some)
-        losses = [rows.score(HeldOut(y[some], f[some]), some, factor).value for f in outputs]
-        if machine._is_stack:
-            own = factor * rows.fit_weight[places]
-            shares = stacking_weights(y[some], outputs[:, some], own, labeled=probable)
-        else:  # of equal ones the simplest
-            shares = np.zeros(len(losses))
-            shares[min(range(len(losses)), key=lambda k: (losses[k], sizes[k]))] = 1.0
-        return shares, np.array(losses)
+        scores = [rows.score(HeldOut(y[some], f[some]), some, factor) for f in outputs]
+        losses = np.array([score.value for score in scores])
+        own = y[some], outputs[:, some], factor * rows.fit_weight[places]
+        return machine._combination.weights(Compared(*own, losses, sizes, probable)), losses
 
     weights, losses = np.zeros((2, len(choice.candidates)))
     losses += np.inf

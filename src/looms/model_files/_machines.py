@@ -84,14 +84,13 @@ def _machines_of_folds(owner: Any, weight: AnyArray) -> tuple[Any, ...]:
     proper = later is None or (type(later) is type(owner) and bool(seed))
     require(proper, "_unfitted is another model")
     evaluated = [one for one in (owner._nested_scores, owner._own_scores) if one is not None]
-    rows, machines = np.flatnonzero(weight), ()
-    for one in (*evaluated, *(one._nested for one in evaluated), owner._in_folds):
-        require(one is None or np.array_equal(one.rows, rows), "scores are not of the rows fitted")
-    for one in evaluated:
-        require(one.predictions.n_samples == len(weight), "predictions are of other rows")
-    for nested in (*(one._nested for one in evaluated), owner._in_folds):
-        machines += () if nested is None else nested.machines
-    return machines
+    chosen = [one for one in (*(s._nested for s in evaluated), owner._in_folds) if one is not None]
+    for one in (*evaluated, *chosen):
+        same = np.array_equal(one.rows, np.flatnonzero(weight))
+        require(same, "scores are not of the rows fitted")
+    for scores in evaluated:
+        require(scores.predictions.n_samples == len(weight), "predictions are of other rows")
+    return tuple(machine for one in chosen for machine in one.machines)
 
 
 def _members(machine: Any, members: Any, n: int) -> None:
@@ -160,11 +159,11 @@ def tabular(model: Any) -> None:
     before = model.preprocessor_
     n_features = model.n_features_in_ if before is None else len(before.get_feature_names_out())
     require(n_features == inner.n_features_in_, "machine_ is of other features")
-    nested = None if model._nested_scores is None else model._nested_scores._nested
+    nested = getattr(model._nested_scores, "_nested", None)
     for one in _machines_of_folds(model, weight):
         if type(one) is not type(model):
             _chosen_in_fold(inner, one, int(np.count_nonzero(weight)))
-    models = () if nested is None else nested.machines  # the machine has those that it compared
+    models = getattr(nested, "machines", ())  # the machine has those that it compared
     by_machine = model._is_plain or bool(inner._nested_scores)
     proper = {tuple, Setting} if by_machine else {type(model)}
     require({type(one) for one in models} <= proper, "folds are not of such models")
