@@ -82,7 +82,7 @@ def least_cv_score(X: np.ndarray, y: np.ndarray, grid: Any = None, **options: An
     one, labels = np.ones(len(y)), np.unique(y, return_inverse=True)[1]
     space = space_of(RBF(), values, X)
     sample = Sample(X, labels, one, one, Units.rows(len(y)), "hinge")
-    points, scores, best = searched(space, sample, score_of("log_likelihood", "single"), **options)
+    points, scores, best = searched(space, sample, score_of("deviance", "single"), **options)
     chosen = space.params(points[best])
     return Found(chosen["C"], chosen["gamma"], scores[best], len(points))
 

@@ -609,6 +609,22 @@ def test_few_patients_of_many_repeats_are_clusters(Estimator, sizes, noise):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "model",
+    [
+        CandidatesClassifier(["linear", "rbf"]),
+        KernelClassifier(n_landmarks=60),
+        KernelClassifier(loss="hinge"),
+    ],
+    ids=["stack", "landmarks", "hinge"],
+)
+def test_clusters_are_found_whatever_the_model_is(model):
+    X, y, number = patients(12, 20, 0.03)
+    text = titles(quietly(model, X, y > np.median(y)))["Samples like repeats of others"][1]
+    assert "the rest of its cluster (there are 12), the" in text
+
+
+@pytest.mark.slow
 @pytest.mark.usefixtures("all_partitions")
 @pytest.mark.parametrize("Estimator", [KernelClassifier, KernelRegressor])
 def test_rows_in_an_order_are_pointed_out_once(Estimator, monkeypatch):

@@ -30,7 +30,7 @@ from looms.selection._given import GivenCriterion
 from looms.selection._low_rank import LARGEST_RANK, drawn_landmarks, low_rank_objective
 from looms.selection._objective import objective_of
 from looms.selection._support_vectors import (
-    LOG_LIKELIHOOD,
+    DEVIANCE,
     SupportVectorCriterion,
     score_of,
     search_paths,
@@ -154,7 +154,7 @@ class SupportVectors:
 
     model: OneKernel
     methods = ("pattern", "grid")
-    criterion = LOG_LIKELIHOOD
+    criterion = DEVIANCE
 
     def check(self, search: Search, classes: bool) -> None:
         """ValueError for options of a search that do not suit, and for what an SVM has not."""

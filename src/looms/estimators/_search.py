@@ -28,9 +28,9 @@ class Search(BaseEstimator):  # type: ignore[misc]
     criterion : str, looms.criteria.Criterion or None, default=None
         Loss of the held-out outputs that is minimized: "press", the mean squared error; for classes
         also "hinge", "squared_hinge", "smoothed_error", "wmw" (smoothed 1 − AUC) or
-        "cross_entropy". With ``loss="hinge"`` also "log_likelihood", the held-out deviance
+        "cross_entropy". With ``loss="hinge"`` also "deviance", the held-out deviance
         −2 Σ_i w_i log p_i [T11], for which model and sigmoid are both fitted without row i, or its
-        unit. None is "press", and "log_likelihood" of the hinge losses.
+        unit. None is "press", and "deviance" of the hinge losses.
     method : {"gradient", "pattern", "grid"} or None, default=None
         "gradient" searches along gradients, the way of the squared loss. "pattern" is the way
         of the hinge losses: it tries every second value of C and of the kernel's hyper-parameter,

@@ -46,7 +46,7 @@ from looms.selection._given import GivenCriterion
 from looms.selection._nested import Nested, Rounds
 from looms.selection._scan import scan
 from looms.selection._stack import COMBINATIONS, Best, Stack
-from looms.selection._support_vectors import LOG_LIKELIHOOD
+from looms.selection._support_vectors import DEVIANCE
 from looms.selection._tuning import Tuning
 
 #: Times of a grid that its choices without every row take.
@@ -252,4 +252,4 @@ def chosen_criterion(machine: Any) -> Any:
     """Criterion of outputs of the selected candidate; of given values "press"."""
     candidates: list[Candidate] | None = getattr(machine, "candidates_", None)
     chosen = "press" if candidates is None else candidates[machine.best_index_].criterion
-    return "hinge" if chosen == LOG_LIKELIHOOD else chosen
+    return "hinge" if chosen == DEVIANCE else chosen

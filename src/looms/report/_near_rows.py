@@ -10,9 +10,8 @@ from scipy.spatial.distance import squareform
 
 from looms._classes import class_indices
 from looms._scores import mean_and_error
-from looms._typing import AnyArray, Array
+from looms._typing import AnyArray, Array, Matrix
 from looms.kernels._samples import training_rows
-from looms.lssvm.dense import Dense
 from looms.lssvm.fit import cross_of
 from looms.report.model import Model
 from looms.units import Units
@@ -39,21 +38,18 @@ def rise_without_near(model: Model) -> tuple[str, float, float] | None:
     These are its cluster, if samples fall into clusters, or the seven nearest. Returns what they
     are, then both error rates, or root mean square errors. None if the second is no larger than
     expected for samples drawn one by one; for fewer than 40 samples (160 without clusters) or
-    more than 3000; for a stack, whose machines differ in what is near; and on landmarks.
+    more than 3000; and for models with members that have no kernel.
 
     Notes
     -----
-    O(n² log n) and n³ / 64 flops, or n m² for clusters of m samples, beside the leave-one-out
-    models of the machine.
+    O(n² log n) and some 2 n³ flops beside the leave-one-out models of the machine.
     """
     n = model.n_with_weight
-    if model.stacked or model.n_landmarks or not _FEWEST_IN_CLUSTERS <= n <= _MOST:
+    if model.rows is None or not model.members or not _FEWEST_IN_CLUSTERS <= n <= _MOST:
         return None
     machine: Any = model.machine
     rows, machines = np.flatnonzero(machine.fit_weight_), machine.left_out()
-    X = training_rows(machine.X_fit_, rows, machine.kernel_.pairwise)
-    K, y = cross_of(machine.kernel_, X)(X), machines.y
-    distance = K.diagonal()[:, None] + K.diagonal() - 2 * K
+    distance, y = _distance(model, training_rows(model.rows, rows, model.pairwise)), machines.y
     left_out: dict[str, Array] = {}
     number = _clusters(distance)
     if number is not None:
@@ -79,10 +75,13 @@ def rise_without_near(model: Model) -> tuple[str, float, float] | None:
         return np.asarray(predicted != class_indices(targets), dtype=np.float64)
 
     alone = losses(machines.outputs(Units.rows(n))[0])
-    by_few = np.array(
-        [losses(_outputs(machine, K, y, np.flatnonzero(part == k))) for k in range(TOGETHER)]
-    )
     others = np.arange(TOGETHER)[:, None] != part
+    by_few = np.zeros(others.shape)
+    without = np.where(others, np.arange(TOGETHER)[:, None], -1)
+    for own, few, outputs in zip(
+        others, by_few, machines.outputs(Units.of_numbers(without)), strict=True
+    ):
+        few[own] = losses(np.where(own[:, None], outputs, 0.0))[own]
     weight = model.held_out.sample_weight[rows]
     value, error = mean_and_error(alone, weight)
     cost = mean_and_error(np.average(by_few, axis=0, weights=others) - alone, weight)[0]
@@ -117,11 +116,14 @@ def _clusters(distance: Array) -> AnyArray | None:
     return np.asarray(number)
 
 
-def _outputs(machine: Any, K: Array, y: Array, rows: AnyArray) -> Array:
-    """Outputs (n, t) for all samples of the machine of some, at their ridges."""
-    zeta, n = machine.fit_weight_[machine.fit_weight_ > 0], len(K)
-    mu = n * machine.mu_ / zeta[rows].sum()
-    few = np.array(K[np.ix_(rows, rows)], order="F")
-    weights = zeta[rows] * (len(rows) / zeta[rows].sum())
-    fitted = Dense(few, y[rows], mu, weights, fit_intercept=machine.fit_intercept_).expansion
-    return np.asarray(K[:, rows] @ fitted.coefficients + fitted.intercept)
+def _distance(model: Model, X: Matrix) -> Array:
+    """Squared distance of samples in the kernel's space, (n, n), of a stack the mean over members.
+
+    Distances of each member are relative to their mean.
+    """
+    total = np.zeros((X.shape[0],) * 2)
+    for one in model.members:
+        K = cross_of(one.kernel, X)(X)
+        distance = K.diagonal()[:, None] + K.diagonal() - 2 * K
+        total += one.weight * distance / max(float(distance.mean()), np.finfo(float).tiny)
+    return total

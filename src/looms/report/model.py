@@ -350,21 +350,20 @@ def sampled_rows(model: Model, size: int, random_state: int) -> AnyArray:
     return np.sort(np.concatenate(chosen))
 
 
-def training_objective(
-    model: Model, rows: AnyArray, X: Matrix | None = None, kernel: Kernel | None = None
-) -> Objective:
+def training_objective(model: Model, rows: AnyArray) -> Objective:
     """The criterion by which the machine was chosen, on some rows of its samples.
 
-    ``X`` replaces these rows if they differ from those of the fit; ``kernel`` is that of a machine
-    of the stack other than the largest.
+    TypeError for a support vector machine, whose criterion is not this function.
     """
     machine: Any = model.machine
+    if model.n_support is not None:
+        raise TypeError("The criterion of a support vector machine has no surface to draw.")
     loo = machine.loo_
     selection_weight = getattr(machine, "selection_weight_", loo.sample_weight)
     return Objective(
-        training_rows(machine.X_fit_, rows, model.pairwise) if X is None else X,
+        training_rows(machine.X_fit_, rows, model.pairwise),
         loo.y[rows],
-        kernel=machine.kernel_ if kernel is None else kernel,
+        kernel=machine.kernel_,
         criterion=model.criterion,
         sample_weight=machine.fit_weight_[rows],
         selection_weight=selection_weight[rows],

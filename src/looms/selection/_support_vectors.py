@@ -39,7 +39,7 @@ from looms.svm.member import SupportVectorMember, kernel_matrix
 from looms.units import Units
 
 #: Name of the criterion that is not one of outputs alone.
-LOG_LIKELIHOOD = "log_likelihood"
+DEVIANCE = "deviance"
 #: Solved machines and the weight of each sample in the score; smaller is better.
 Scorer = Callable[[Machines, Array], float]
 
@@ -80,9 +80,9 @@ def mean_over_pairs(criterion: Criterion, machines: Machines, weight: Array) -> 
 def score_of(criterion: Any, fitted_to: FittedTo = "loo") -> Scorer:
     """Score of solved models by a criterion, a name or an object; an error if it is invalid.
 
-    ``fitted_to`` are the outputs that the sigmoids of "log_likelihood" are fitted to.
+    ``fitted_to`` are the outputs that the sigmoids of "deviance" are fitted to.
     """
-    if isinstance(criterion, str) and criterion == LOG_LIKELIHOOD:
+    if isinstance(criterion, str) and criterion == DEVIANCE:
         return partial(held_out_deviance, fitted_to)
     return partial(mean_over_pairs, as_criterion(criterion))
 
@@ -309,7 +309,7 @@ class SupportVectorCriterion:
     kernel : with values that it leaves open.
     mu : regularization, C = 1 / (n mu); with a number nothing is searched.
     loss : of the machine.
-    criterion : "log_likelihood", or as for `looms.criteria.as_criterion`.
+    criterion : "deviance", or as for `looms.criteria.as_criterion`.
     sample_weight : (n,) weights of mean one, factors of C.
     selection_weight : (n,) weights in the criterion.
     units : samples that are held out together.

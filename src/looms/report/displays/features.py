@@ -16,7 +16,6 @@ from looms.report.model import (
     model_of,
     relevances,
     sampled_rows,
-    training_objective,
 )
 from looms.selection._subsamples import log2_mu_shift
 
@@ -117,7 +116,7 @@ class ImportanceDisplay(MachineDisplay):
             )
         if not model.closed:
             raise TypeError(
-                f"{cls.__name__} needs a least-squares machine, got {type(model.machine).__name__}."
+                f"{cls.__name__} needs a kernel model, got {type(model.machine).__name__}."
             )
         machine, columns = model.machine, model.columns
         names = list(columns)
@@ -130,19 +129,25 @@ class ImportanceDisplay(MachineDisplay):
             n_samples = int(np.cbrt(_FLOPS / n_fits))
         rows = sampled_rows(model, n_samples, random_state)
         X, shift = machine.X_fit_[rows], log2_mu_shift(model.n_with_weight, len(rows))
-        together = model.units.clusters[rows]
+        together, units, y = (
+            model.units.clusters[rows],
+            model.units.among(rows),
+            machine.loo_.y[rows],
+        )
+        zeta = machine.fit_weight_[rows] * (len(rows) / machine.fit_weight_[rows].sum())
 
         def squares(X: Matrix) -> Array:
             """Squared held-out residuals; their mean over several targets."""
-            residuals = np.zeros(machine.loo_.y[rows].shape)
+            outputs = np.zeros((len(rows), *y.shape[1:])).reshape(len(rows), -1)
             for one in model.members:
-                theta = np.append(one.kernel.theta, np.log2(one.mu) + shift)
-                objective = training_objective(model, rows, X, one.kernel)
+                fresh = one.anew(one.mu * 2.0**shift)
                 try:
-                    residuals += one.weight * objective.fit(theta).mean_held_out.residuals
+                    left_out = fresh.left_out(X, y, zeta, machine.fit_intercept_)
+                    outputs += one.weight * np.nanmean(left_out.outputs(units), axis=0)
                 except NotPositiveDefiniteError:
                     return np.full(len(rows), np.nan)
-            return np.asarray(np.square(residuals).reshape(len(rows), -1).mean(axis=1))
+            residuals = y.reshape(outputs.shape) - outputs
+            return np.asarray(np.square(residuals).mean(axis=1))
 
         share = machine.fit_weight_[rows] / machine.fit_weight_[rows].sum()
         base = squares(X)
