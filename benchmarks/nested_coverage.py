@@ -21,7 +21,7 @@ import numpy as np
 from _report import draws_of, write_table
 
 from looms import KernelRegressor, Search
-from looms.estimators import CandidatesRegressor
+from looms.estimators._candidates import CandidatesRegressor
 from looms.kernels import RBF
 from looms.selection._scan import GRID_SHIFTS
 

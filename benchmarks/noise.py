@@ -30,7 +30,7 @@ from _report import draws_of, write_table
 import looms
 from looms import SVCCV, KernelClassifier, KernelRegressor, NonconformityClassifier, Search
 from looms.diagnostics import case_deletion, influence, left_out_fits
-from looms.estimators import CandidatesClassifier
+from looms.estimators._candidates import CandidatesClassifier
 from looms.folds import GapKFold
 from looms.report import cautions, feature_importance
 

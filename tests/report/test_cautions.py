@@ -28,7 +28,7 @@ from looms.assessment._result import Assessment
 from looms.assessment._split_run import SplitResult
 from looms.diagnostics import _row_order, row_order
 from looms.duplicates import duplicate_groups
-from looms.estimators import CandidatesClassifier
+from looms.estimators._candidates import CandidatesClassifier
 from looms.held_out import HeldOut
 from looms.kernels import RBF, Linear
 from looms.report import cautions, summary

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array
-from looms.calibration import at_prevalence
+from looms.calibration._coupling import at_prevalence
 from looms.estimators._in_pipelines import parts_of
 
 _ROUNDING = 1e-6  # of prevalences that are to sum to one

@@ -18,7 +18,8 @@ from looms._classes import class_indices, class_shares, rounding
 from looms._recording import recorded_warnings
 from looms._threads import one_blas_thread
 from looms._typing import AnyArray, Array, Matrix
-from looms.calibration import at_prevalence, class_probabilities
+from looms.calibration._calibrators import class_probabilities
+from looms.calibration._coupling import at_prevalence
 from looms.calibration._sigmoid import Sigmoid
 from looms.dask._predict import lazy_for_dask
 from looms.estimators._certificate import Certificate

@@ -19,7 +19,7 @@ from looms._classes import class_indices
 from looms._memory import SEARCH, check_memory
 from looms._typing import AnyArray, Array, Matrix
 from looms.calibration._sigmoid import Sigmoid
-from looms.criteria import balanced_error_rate, error_rate
+from looms.criteria._error_rates import balanced_error_rate, error_rate
 from looms.duplicates import duplicate_groups
 from looms.estimators._callbacks import CallbackSupportMixin, CallbackWatcher, with_callbacks
 from looms.estimators._encoding import (
