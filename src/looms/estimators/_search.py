@@ -113,7 +113,7 @@ class Search(BaseEstimator):  # type: ignore[misc]
 
     @property
     def tuned(self) -> Callable[..., tuple[Tuning, Fit | None]]:
-        """`looms.selection._tune.tune` or a scan of the grid, with these options."""
+        """``looms.selection._tune.tune`` or a scan of the grid, with these options."""
         if self.method == "grid":
             return scan
         return partial(
