@@ -58,6 +58,21 @@ def test_public_names_have_examples(room):
     assert [name for name, doc in docs.items() if ">>>" not in doc] == []
 
 
+def test_pages_import_public_names():
+    """Others only from modules that are private by their names."""
+    root = Path(__file__).parents[1]
+    pages = [root / "README.md", *root.glob("docs/**/*.md"), *root.glob("examples/**/*.py")]
+    imports = re.compile(r"^[> .]*from (looms(?:\.[a-z]\w*)*) import ([\w, ]+)$", re.MULTILINE)
+    found = [
+        (module, name.split()[0])
+        for page in pages
+        for module, names in imports.findall(page.read_text(encoding="utf-8"))
+        for name in names.split(",")
+    ]
+    assert len(found) > 50
+    assert [(m, name) for m, name in found if name not in import_module(m).__all__] == []
+
+
 def test_every_room_stands_in_the_pages_of_the_interface():
     """Its page then lists its names, each with a page: ``docs/_templates/autosummary``."""
     page = Path(__file__).parents[1] / "docs/reference/api/index.md"
