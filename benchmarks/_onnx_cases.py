@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from looms import KernelClassifier, KernelRegressor
-from looms.estimators import CandidatesClassifier
+from looms.estimators._candidates import CandidatesClassifier
 from looms.estimators._in_pipelines import parts_of
 from looms.kernels import (
     ARD,

@@ -38,7 +38,8 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
 from looms import KernelClassifier
-from looms.calibration import class_probabilities, fit_calibrator
+from looms.calibration import fit_calibrator
+from looms.calibration._calibrators import class_probabilities
 from looms.tables import TablePreprocessor
 
 SETS = ["credit", "pima", "breastw", "ionosphere", "haberman", "mackerel"]

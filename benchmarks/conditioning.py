@@ -5,8 +5,8 @@ several origins: the spectrum of K, its rank, a wide Gaussian kernel, features o
 weights. Every row is left out by solving the system without it with 60 decimal digits. Errors are
 of the leave-one-out outputs, in standard deviations of the targets, and of the derivative of PRESS
 along the logarithm of the ridge and of the kernel's scale, over PRESS. "bound" is that of
-`looms.estimators.Certificate`, "largest_over_bound" the largest of the three errors over it in one
-system, "refused" the systems that raise an error.
+`certify()`, "largest_over_bound" the largest of the three errors over it in one system, "refused"
+the systems that raise an error.
 
     python benchmarks/conditioning.py [--rows 20] [--seeds 3]
 

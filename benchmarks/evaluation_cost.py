@@ -14,7 +14,7 @@ from _report import seconds, write_table
 from scipy.linalg import lapack
 
 from looms.kernels import ARD, RBF
-from looms.selection import Objective
+from looms.selection._objective import Objective
 
 N_FEATURES = 20
 

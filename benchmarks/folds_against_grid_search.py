@@ -20,7 +20,7 @@ from _report import seconds, write_table
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import GridSearchCV
 
-from looms.selection import Objective
+from looms.selection._objective import Objective
 from looms.units import Units
 
 N_FEATURES, N_FOLDS = 5, 10

@@ -14,7 +14,7 @@ import numpy as np
 from _report import seconds, write_table
 from evaluation_cost import lapack_seconds, problem
 
-from looms.selection import Objective
+from looms.selection._objective import Objective
 from looms.units import Units
 
 HELD_OUT = ("each row", "5", "10", "5x2", "groups of 4")

@@ -18,7 +18,7 @@ from _report import draws_of, write_table
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
-from looms.calibration import fit_sigmoid
+from looms.calibration._sigmoid import fit_sigmoid
 from looms.diagnostics import goodness_of_fit
 
 ALPHA = 0.05

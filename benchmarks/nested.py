@@ -20,9 +20,9 @@ from itertools import product
 import numpy as np
 from _report import seconds, write_table
 
-from looms.lssvm import refit_loo
-from looms.selection import Objective
+from looms.lssvm.refit import refit_loo
 from looms.selection._nested import Rounds
+from looms.selection._objective import Objective
 from looms.units import Units
 
 N_FEATURES, N_RIDGES = 5, 6

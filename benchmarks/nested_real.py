@@ -25,8 +25,8 @@ from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import train_test_split
 
 from looms import KernelClassifier, Search
-from looms.calibration import class_probabilities
-from looms.criteria import error_rate
+from looms.calibration._calibrators import class_probabilities
+from looms.criteria._error_rates import error_rate
 from looms.tables import TablePreprocessor
 
 SETS = (

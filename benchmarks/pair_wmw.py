@@ -43,8 +43,9 @@ from looms.kernels._gram import contract_lower
 from looms.lssvm import NotPositiveDefiniteError, solve
 from looms.lssvm._system import ridge
 from looms.lssvm.fit import Fit
-from looms.optimize import Point
-from looms.selection import Objective, tune
+from looms.optimize._search import Point
+from looms.selection._objective import Objective
+from looms.selection._tune import tune
 
 N_TEST, N_FEATURES = 2000, 5
 IDA = ("ida_banana", "ida_breast_cancer", "ida_heart")

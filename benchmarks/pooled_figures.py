@@ -18,11 +18,12 @@ from _report import draws_of, write_table
 from sklearn.metrics import roc_auc_score
 
 from looms._classes import rounding
-from looms.criteria import balanced_error_rate, mean_class_error
-from looms.selection import Objective
+from looms.criteria import mean_class_error
+from looms.criteria._error_rates import balanced_error_rate
 from looms.selection._decisions import Decided, Decisions
 from looms.selection._fold_pairs import fold_pairs, pair_auc
 from looms.selection._nested import Rounds
+from looms.selection._objective import Objective
 
 N_FEATURES = 5
 RIDGES = (1.0, 10.0, 100.0)

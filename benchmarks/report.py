@@ -24,7 +24,7 @@ from sklearn.pipeline import make_pipeline
 
 from looms import KernelClassifier, KernelRegressor, Search, assess
 from looms.datasets import read_table
-from looms.estimators import CandidatesClassifier, CandidatesRegressor
+from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
 from looms.tables import TablePreprocessor
 
 FILES = {

@@ -19,7 +19,8 @@ from _report import data_or_exit, draws_of, quietly, write_table
 from scipy.signal import lfilter
 
 from looms import KernelClassifier, KernelRegressor
-from looms.diagnostics import RowOrder, row_order
+from looms.diagnostics import row_order
+from looms.diagnostics._row_order import RowOrder
 
 #: Autocorrelation of the series along a track; the first rows are left out.
 TRACKS = {"track 0.8": 0.8, "track 0.95": 0.95}

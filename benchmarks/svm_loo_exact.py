@@ -19,7 +19,7 @@ from _svm_problems import random_problem
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
-from looms.svm import solve
+from looms.svm.dual import solve
 
 
 def kkt_residual(K, y, C, alpha, outputs):

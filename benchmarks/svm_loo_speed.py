@@ -20,7 +20,8 @@ from sklearn.model_selection import LeaveOneOut, cross_val_predict
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
-from looms.svm import leave_one_out, solve
+from looms.svm import leave_one_out
+from looms.svm.dual import solve
 
 POINTS = ((1, 0.2), (10, 0.2), (100, 0.5))
 GRID_C = 2.0 ** np.arange(-2, 6.1, 0.5)

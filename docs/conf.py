@@ -4,8 +4,11 @@
 """
 
 import os
+import re
 import sys
+from dataclasses import is_dataclass
 from importlib import import_module
+from inspect import isfunction
 from pathlib import Path
 from pkgutil import iter_modules
 
@@ -62,6 +65,26 @@ autosummary_filename_map = {
 named = [
     f"{room}.{name}" for room, names in autosummary_context["public"].items() for name in names
 ]
+
+
+def results_of(room: str, name: str) -> list[str]:
+    """Classes without a page of their own, of which a public function returns a value."""
+    function = getattr(import_module(room), name)
+    if not isfunction(function):
+        return []
+    words = re.findall(r"\w+", function.__annotations__["return"])
+    known = [vars(sys.modules[function.__module__]).get(word) for word in words]
+    own = [each for each in known if is_dataclass(each) and each.__module__[:6] == "looms."]
+    return [f"{each.__module__}.{each.__name__}" for each in own if each.__name__ not in PUBLIC]
+
+
+# They stand below the function.
+PUBLIC = {name for names in autosummary_context["public"].values() for name in names}
+autosummary_context["results"] = {
+    f"{room}.{name}": results_of(room, name)
+    for room, names in autosummary_context["public"].items()
+    for name in names
+}
 pages = {*ROOMS, "looms", *(autosummary_filename_map.get(name, name) for name in named)}
 generated = list((Path(__file__).parent / "reference" / "api").glob("*.rst"))
 if {page.stem for page in generated} - pages:  # a name is no longer public: all are made anew

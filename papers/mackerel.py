@@ -26,8 +26,7 @@ from sklearn.svm import SVC
 
 from looms.calibration._sigmoid import fit_sigmoids
 from looms.diagnostics import deviance, excess_error, goodness_of_fit, influence, left_out_fits
-from looms.svm import solve
-from looms.svm.dual import DualSolution
+from looms.svm.dual import DualSolution, solve
 
 PAPER = {"svm": 477.04, "logistic": 509.44}
 PAPER_HAULS = (399, 601)

@@ -26,9 +26,8 @@ from looms.criteria import (
     SquaredHinge,
     _differentiable,
     as_criterion,
-    balanced_error_rate,
-    error_rate,
 )
+from looms.criteria._error_rates import balanced_error_rate, error_rate
 
 N = 23
 RNG = np.random.default_rng(0)

@@ -12,7 +12,8 @@ from pairwise import in_turn
 from looms import SVCCV, DuplicatesWarning, KernelClassifier, KernelRegressor
 from looms.conformal import jackknife_plus
 from looms.duplicates import duplicate_groups, n_unexpected_duplicates
-from looms.lssvm import refit_loo, solve
+from looms.lssvm import solve
+from looms.lssvm.refit import refit_loo
 from looms.units import Units
 
 RNG = np.random.default_rng(0)

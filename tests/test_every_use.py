@@ -41,11 +41,11 @@ from looms.blocks import ArrayBlocks
 from looms.cli import _prepare
 from looms.cli._app import app
 from looms.diagnostics import case_deletion
-from looms.estimators import CandidatesClassifier, CandidatesRegressor
+from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
 from looms.folds import GapKFold
 from looms.kernels import RBF
 from looms.model_files import load_model, save_model
-from looms.optimize import Outcome
+from looms.optimize._search import Outcome
 from looms.report import cautions, summary
 
 TABLE = Path(__file__).parents[1] / "benchmarks" / "results" / "machines_and_uses.csv"

@@ -9,7 +9,7 @@ import pytest
 
 from looms import SVCCV, KernelClassifier, KernelRegressor, Search, _memory
 from looms._memory import GRID, SEARCH, bytes_needed, check_memory, free_memory
-from looms.estimators import CandidatesClassifier
+from looms.estimators._candidates import CandidatesClassifier
 
 GB = 10**9
 

@@ -57,12 +57,12 @@ from looms import (
     TabularClassifier,
     TabularRegressor,
 )
-from looms.calibration import Softmax
 from looms.calibration._isotonic import Isotonic
 from looms.calibration._sigmoid import Sigmoid
+from looms.calibration._softmax import Softmax
 from looms.criteria import Criterion
 from looms.datasets._table import Table
-from looms.estimators import CandidatesClassifier, CandidatesRegressor
+from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
 from looms.folds import GapKFold
 from looms.kernels import (
     ARD,
@@ -74,14 +74,14 @@ from looms.kernels import (
     Polynomial,
     PowerExponential,
     Ranked,
-    Sum,
     Weighted,
 )
+from looms.kernels._base import Sum
 from looms.kernels._names import as_kernel
 from looms.lssvm.fit import KernelMember
 from looms.model_files import ModelFileError, _files, _types, _values, load_model, save_model
 from looms.model_files._types import check_fitted
-from looms.optimize import Outcome
+from looms.optimize._search import Outcome
 from looms.selection._nested import Setting
 from looms.tables import TablePreprocessor
 from looms.threshold import ThresholdRule

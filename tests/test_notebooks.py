@@ -10,7 +10,7 @@ from sklearn.dummy import DummyClassifier
 
 import looms
 from looms import KernelClassifier, KernelRegressor, Search, TabularRegressor
-from looms.estimators import CandidatesClassifier
+from looms.estimators._candidates import CandidatesClassifier
 
 X, Y = load_iris(return_X_y=True)
 #: A name that would run a script, turn the direction of writing, and end a cell.

@@ -18,7 +18,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import StandardScaler
 
 from looms import SVCCV, KernelClassifier, KernelRegressor, TabularClassifier, TabularRegressor
-from looms.estimators import CandidatesClassifier
+from looms.estimators._candidates import CandidatesClassifier
 from looms.kernels import (
     RBF,
     Columns,

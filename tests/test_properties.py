@@ -24,7 +24,7 @@ from looms.kernels._names import as_kernel
 from looms.kernels._samples import Samples, center_of
 from looms.lssvm import solve
 from looms.lssvm.landmarks import Landmarks, Streamed
-from looms.svm import solve as solve_svm
+from looms.svm.dual import solve as solve_svm
 from looms.units import Units
 
 settings.register_profile("suite", max_examples=15, derandomize=True, deadline=None, database=None)

@@ -48,7 +48,7 @@ def test_rooms_are_attributes():
 
 def test_names_are_looked_up_once():
     assert looms.KernelClassifier is vars(looms)["KernelClassifier"]
-    assert looms.selection.Objective.__module__.startswith("looms.selection")
+    assert looms.criteria.PRESS.__module__.startswith("looms.criteria")
 
 
 @pytest.mark.parametrize("room", ROOMS)
@@ -56,6 +56,21 @@ def test_public_names_have_examples(room):
     module = import_module(f"looms.{room}")
     docs = {name: getattr(module, name).__doc__ or "" for name in public_names(room)}
     assert [name for name, doc in docs.items() if ">>>" not in doc] == []
+
+
+def test_pages_import_public_names():
+    """Others only from modules that are private by their names."""
+    root = Path(__file__).parents[1]
+    pages = [root / "README.md", *root.glob("docs/**/*.md"), *root.glob("examples/**/*.py")]
+    imports = re.compile(r"^[> .]*from (looms(?:\.[a-z]\w*)*) import ([\w, ]+)$", re.MULTILINE)
+    found = [
+        (module, name.split()[0])
+        for page in pages
+        for module, names in imports.findall(page.read_text(encoding="utf-8"))
+        for name in names.split(",")
+    ]
+    assert len(found) > 50
+    assert [(m, name) for m, name in found if name not in import_module(m).__all__] == []
 
 
 def test_every_room_stands_in_the_pages_of_the_interface():

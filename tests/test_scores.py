@@ -17,7 +17,7 @@ from sklearn.metrics import (
 from looms import KernelClassifier, KernelRegressor, Search
 from looms._classes import class_indices
 from looms._scores import class_scores, effective_size, number_scores
-from looms.calibration import class_probabilities
+from looms.calibration._calibrators import class_probabilities
 from looms.criteria import mean_class_error
 from looms.folds import GapKFold
 from looms.lssvm import solve

@@ -8,7 +8,7 @@ from pairwise import pairwise
 from sklearn.metrics import fbeta_score, zero_one_loss
 
 from looms import HeldOut
-from looms.criteria import balanced_error_rate, error_rate
+from looms.criteria._error_rates import balanced_error_rate, error_rate
 from looms.threshold import (
     Cost,
     FBeta,

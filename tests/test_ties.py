@@ -8,11 +8,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from threadpoolctl import threadpool_limits
 
 from looms import KernelClassifier
+from looms._scores import class_scores
 from looms.calibration._isotonic import fit_isotonic
 from looms.kernels import Linear
 from looms.lssvm import solve
 from looms.lssvm.fit import Fit
-from looms.scores import class_scores, held_out_decisions
+from looms.scores import held_out_decisions
 from looms.selection._fold_pairs import fold_pairs
 from looms.units import Units
 

@@ -44,12 +44,16 @@ def skip_of_others(
 def of_package(
     app: Sphinx, env: BuildEnvironment, node: nodes.Element, text: nodes.TextElement
 ) -> nodes.Element | None:
-    """The page of a name that `looms` itself has, for a docstring in one of its modules."""
+    """The page of a name that `looms` or a room has, for a docstring in one of its modules."""
     if node.get("refdomain") != "py":
         return None
-    name, domain = f"looms.{node['reftarget']}", env.domains.python_domain
-    found = domain.resolve_any_xref(env, node["refdoc"], app.builder, name, node, text)
-    return found[0][1] if found else None
+    room = ".".join((node.get("py:module") or "looms").split(".")[:2])
+    domain = env.domains.python_domain
+    for name in (f"looms.{node['reftarget']}", f"{room}.{node['reftarget']}"):
+        found = domain.resolve_any_xref(env, node["refdoc"], app.builder, name, node, text)
+        if found:
+            return found[0][1]
+    return None
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

@@ -18,13 +18,13 @@ from sklearn.pipeline import Pipeline
 
 from looms import Search
 from looms._typing import AnyArray
-from looms.assessment import AllSplitsRaisedError, assess, smaller_is_better, stored
-from looms.assessment._assess import Progress
+from looms.assessment import AllSplitsRaisedError, assess
+from looms.assessment._assess import Progress, stored
 from looms.assessment._result import Assessment
-from looms.assessment._scoring import Scorer
+from looms.assessment._scoring import Scorer, smaller_is_better
 from looms.assessment._splits import Rows
 from looms.assessment._splits import plan as plan_splits
-from looms.criteria import balanced_error_rate
+from looms.criteria._error_rates import balanced_error_rate
 from looms.estimators import KernelClassifier
 from looms.held_out import HeldOut
 from looms.threshold import find_threshold

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from looms._typing import AnyArray, Array, Matrix
 
-__all__ = ["duplicate_groups", "n_unexpected_duplicates"]
+__all__ = ["duplicate_groups"]
 
 _BLOCK = 1 << 20  # values hashed at a time
 #: Columns that are compared first.

@@ -21,7 +21,7 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, Str
 
 from looms._typing import AnyArray
 
-__all__ = ["GapKFold", "fold_numbers", "group_numbers", "joined_groups"]
+__all__ = ["GapKFold", "joined_groups"]
 
 #: "10", or "5x2" with the number of repetitions first.
 NUMBER_OF_FOLDS = re.compile(r"(?:(\d+)x)?(\d+)")

@@ -15,7 +15,7 @@ import numpy as np
 
 from looms import _html
 from looms._classes import class_indices, rounding
-from looms._scores import ValuesAndErrors, class_scores, number_scores
+from looms._scores import ValuesAndErrors
 from looms._typing import AnyArray, Array
 from looms._words import count, with_error
 from looms.calibration._calibrators import Calibrator
@@ -27,7 +27,7 @@ from looms.selection._fold_pairs import fold_pairs, pair_auc
 from looms.selection._nested import Nested
 from looms.units import Units, of_one_size
 
-__all__ = ["Scores", "class_scores", "number_scores"]
+__all__ = ["Scores"]
 
 _PAIRS = 1024  # that are held out at once
 

@@ -21,7 +21,6 @@ from looms._typing import AnyArray, Array
 from looms.held_out import HeldOut
 
 __all__ = [
-    "BalancedError",
     "Cost",
     "FBeta",
     "Metric",

@@ -79,10 +79,10 @@ class Units:
 
         Parameters
         ----------
-        numbers : (n,) or (n_repetitions, n) integers, as from `looms.folds.fold_numbers`: equal for
-            rows that are held out together; -1 for a row that stays; -2 - k for a row that is left
-            out with unit k, but not tested. Whatever their numbers, single rows are counted first,
-            then other units by their first rows; a unit that tests no row stays.
+        numbers : (n,) or (n_repetitions, n) integers: equal for rows that are held out together; -1
+            for a row that stays; -2 - k for a row that is left out with unit k, but not tested.
+            Whatever their numbers, single rows are counted first, then other units by their first
+            rows; a unit that tests no row stays.
         clusters : (n,) numbers, equal for rows that count as one draw; by default each is its own.
 
         Raises
@@ -136,8 +136,21 @@ class Units:
 
         Parameters
         ----------
-        cv, y, groups, classes, random_state : as for `looms.folds.fold_numbers`.
+        cv : None to hold out each group, or without `groups` each row, by itself; a number of
+            folds, stratified for classes; "5x2" for five repetitions of two shuffled folds; a
+            scikit-learn splitter, or its splits; or an array as `of_numbers` takes it. Splits that
+            leave out the same row are put in different repetitions.
+        y : (n,) classes, or (n,) or (n, t) numbers, for splitters that use them.
+        groups : (n,) numbers; rows of one group are held out together.
+        classes : whether ``y`` holds classes, so that folds are stratified.
+        random_state : seed for the repetitions of "5x2".
         rows : rows that take part. A number of folds divides these; splits refer to all rows.
+
+        Raises
+        ------
+        ValueError
+            If `cv` is none of these, a row is never tested, or a fold trains on rows of a group
+            that it tests, leaves out all rows, or leaves out all rows of some class.
         """
         some = slice(None) if rows is None else rows
         own = some_of(groups, some)

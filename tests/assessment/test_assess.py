@@ -18,8 +18,9 @@ from sklearn.preprocessing import StandardScaler
 import looms
 from looms import KernelClassifier, Search
 from looms.assessment import AssessmentInterrupted, compare
+from looms.assessment._assess import stored
 from looms.assessment._splits import plan
-from looms.estimators import CandidatesClassifier
+from looms.estimators._candidates import CandidatesClassifier
 
 MACHINE = make_pipeline(StandardScaler(), looms.KernelClassifier("linear", threshold="balanced"))
 
@@ -198,9 +199,7 @@ def test_an_interrupted_assessment_has_what_was_done(two_classes, tmp_path, meth
     assert n == 4 - (method == "bootstrap")
     rest = looms.assess(LogisticRegression(), *two_classes, **options)
     assert so_far.table.equals(rest.table.iloc[:n])
-    again = looms.assessment.stored(
-        LogisticRegression(), *two_classes, **{**options, "n_splits": n}
-    )
+    again = stored(LogisticRegression(), *two_classes, **{**options, "n_splits": n})
     assert repr(again) == repr(so_far)
 
 

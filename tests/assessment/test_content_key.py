@@ -24,7 +24,7 @@ from sklearn.preprocessing import StandardScaler
 
 from looms import KernelClassifier
 from looms.assessment._content_key import content_key, package_versions
-from looms.estimators import CandidatesClassifier
+from looms.estimators._candidates import CandidatesClassifier
 from looms.held_out import HeldOut
 from looms.kernels import RBF
 

@@ -17,7 +17,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from looms import DuplicatesWarning, KernelClassifier
-from looms.assessment import assess, compare, stored
+from looms.assessment import assess, compare
+from looms.assessment._assess import stored
 from looms.assessment._experiment import Experiment
 from looms.assessment._fit_routing import fit_arguments
 

@@ -7,8 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, get_scorer, make_scorer, mean_absolute_error
 
 import looms
-from looms.assessment import smaller_is_better
-from looms.assessment._scoring import OWN, kind_of, scorers_of
+from looms.assessment._scoring import OWN, kind_of, scorers_of, smaller_is_better
 
 
 def test_ranks_are_scored_where_the_estimator_has_them():

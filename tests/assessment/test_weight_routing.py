@@ -18,11 +18,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import looms
-from looms.assessment import AllSplitsRaisedError, compare, stored
+from looms.assessment import AllSplitsRaisedError, compare
+from looms.assessment._assess import stored
 from looms.assessment._bootstrap632 import KNOWN, no_information
 from looms.assessment._scoring import OWN, all_scores
 from looms.assessment._split_run import SplitResult
 from looms.assessment._splits import plan
+from looms.criteria._error_rates import balanced_error_rate
 
 SCORES = ["ber", "error", "auc", "balanced_accuracy", "accuracy", "roc_auc", "neg_log_loss"]
 W60 = np.random.default_rng(5).integers(1, 5, 60).astype(float)
@@ -106,7 +108,7 @@ def test_the_whole_selection_and_leave_one_out_by_hand(two_classes):
         assert row["loo_error"] == pytest.approx(1 - right)
         apart = clone(model).fit(X[train], y[train], **fit)
         assert row["loo_auc"] == pytest.approx(apart[-1].evaluate(nested=False)["auc"])
-        rate = looms.criteria.balanced_error_rate(*machine.loo_, threshold=machine.threshold_)
+        rate = balanced_error_rate(*machine.loo_, threshold=machine.threshold_)
         assert row["loo_ber"] == pytest.approx(rate)
     plain = looms.assess(model, X, y, 4, scoring=["error", "auc", "ber"], random_state=0)
     assert not np.allclose(found.table["loo_auc"], plain.table["loo_auc"])

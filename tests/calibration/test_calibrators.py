@@ -10,11 +10,11 @@ from scipy.special import expit, logit
 from sklearn.isotonic import IsotonicRegression
 
 from looms import HeldOut
-from looms.calibration import class_probabilities, fit_calibrator, fit_sigmoid, loo_probabilities
+from looms.calibration import fit_calibrator, loo_probabilities
 from looms.calibration._beta import Beta, fit_beta
-from looms.calibration._calibrators import CALIBRATIONS, Calibrator
+from looms.calibration._calibrators import CALIBRATIONS, Calibrator, class_probabilities
 from looms.calibration._isotonic import fit_isotonic
-from looms.calibration._sigmoid import Sigmoid, fit_increasing_sigmoid
+from looms.calibration._sigmoid import Sigmoid, fit_increasing_sigmoid, fit_sigmoid
 
 each_calibration = pytest.mark.parametrize("calibration", CALIBRATIONS)
 each_shared = pytest.mark.parametrize("calibration", ["isotonic", "beta"])

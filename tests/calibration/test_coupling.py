@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from looms.calibration import couple
+from looms.calibration._coupling import couple
 
 
 def random_pairwise(seed, k, m=6):

@@ -8,13 +8,8 @@ from sklearn import metrics
 from sklearn.calibration import calibration_curve
 
 from looms import HeldOut
-from looms.calibration import (
-    brier_score,
-    log_loss,
-    loo_deviance,
-    loo_probabilities,
-    reliability_curve,
-)
+from looms.calibration import loo_probabilities
+from looms.calibration._scores import brier_score, deviance_of, log_loss, reliability_curve
 
 
 def problem(k, weighted, n=50):
@@ -36,8 +31,8 @@ def test_scores_are_those_of_scikit_learn(k, weighted):
     theirs = metrics.log_loss(labels, p, **options)
     assert log_loss(loo, p) == pytest.approx(theirs)
     scaled = weight / weight[weight > 0].mean()
-    own = p[np.arange(50), labels]
-    assert loo_deviance(loo, p) == pytest.approx(-2 * np.sum(scaled * np.log(own)))
+    log_own = np.log(p[np.arange(50), labels])
+    assert deviance_of(log_own, scaled) == pytest.approx(-2 * np.sum(scaled * log_own))
     wanted = p if k > 2 else p[:, 1]
     assert brier_score(loo, p) == pytest.approx(metrics.brier_score_loss(labels, wanted, **options))
 

@@ -6,8 +6,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.calibration import _sigmoid_calibration
 
-from looms.calibration import fit_sigmoid
-from looms.calibration._sigmoid import Sigmoid, fit_sigmoids
+from looms.calibration._sigmoid import Sigmoid, fit_sigmoid, fit_sigmoids
 
 
 def random_outputs(seed, n=60, overlap=1.0):

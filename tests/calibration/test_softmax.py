@@ -11,7 +11,9 @@ from scipy.special import log_softmax, softmax
 from sklearn.linear_model import LogisticRegression
 
 from looms import HeldOut
-from looms.calibration import Softmax, class_probabilities, fit_calibrator, loo_probabilities
+from looms.calibration import fit_calibrator, loo_probabilities
+from looms.calibration._calibrators import class_probabilities
+from looms.calibration._softmax import Softmax
 
 rng = np.random.default_rng(0)
 N, K = 70, 4

@@ -15,8 +15,9 @@ from sklearn.svm import SVC
 
 from looms import KernelClassifier
 from looms.cli.diagnose import Plan, Subject, diagnosed
-from looms.diagnostics import Deviance, deviance, excess_error, goodness_of_fit, influence
+from looms.diagnostics import deviance, excess_error, goodness_of_fit, influence
 from looms.diagnostics._problem import GivenMembers
+from looms.diagnostics._statistics import Deviance
 from looms.model_files import load_model, save_model
 from looms.svm._svc import SVCProblem
 from looms.svm.dual import DualSolution

@@ -10,7 +10,7 @@ from looms.cli._errors import InputError
 from looms.cli._figures import show_tried
 from looms.cli._model import last_of
 from looms.cli._request import FORMS, threshold_of
-from looms.estimators import CandidatesClassifier
+from looms.estimators._candidates import CandidatesClassifier
 from looms.model_files import load_model, save_model
 from looms.report.facts import Facts
 from looms.threshold import Cost, FBeta, Precision, Recall

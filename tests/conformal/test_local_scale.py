@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from looms.conformal import LocalScale
+from looms.conformal._local_scale import LocalScale
 from looms.kernels import RBF, Linear
 
 RNG = np.random.default_rng(0)

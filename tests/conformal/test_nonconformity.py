@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
-from looms.conformal import choose, dkw_bound, p_values, vc_bound
-from looms.conformal._bounds import error_against_bound
+from looms.conformal._bounds import dkw_bound, error_against_bound, vc_bound
 from looms.conformal._nonconformity import (
+    choose,
     conformity_counts,
     joint_p_values,
     labels_by_others,
     neighbor_scores,
+    p_values,
     pairwise_margins,
     within_standard_errors,
 )

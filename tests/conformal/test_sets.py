@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from looms.conformal import _sets, class_p_values, prediction_sets
-from looms.conformal._sets import class_margins
+from looms.conformal import _sets, prediction_sets
+from looms.conformal._sets import checked_arrays, class_margins, class_p_values
 
 RNG = np.random.default_rng(0)
 N, M, K = 40, 6, 3
@@ -26,9 +26,13 @@ def counted(within):
     return found
 
 
+def p_values(loo, scores, labels=None):
+    return class_p_values(*checked_arrays(loo, scores, labels))
+
+
 @pytest.mark.parametrize("within", [False, True])
 def test_p_values(within):
-    ours = class_p_values(LOO, SCORES, LABELS if within else None)
+    ours = p_values(LOO, SCORES, LABELS if within else None)
     assert_allclose(ours, counted(within), rtol=1e-14)
 
 
@@ -41,13 +45,13 @@ def test_sets(within, level):
 
 
 def test_classes_make_a_difference():
-    p = class_p_values(LOO, SCORES)
-    assert np.abs(p - class_p_values(LOO, SCORES, LABELS)).max() > 0.05
+    p = p_values(LOO, SCORES)
+    assert np.abs(p - p_values(LOO, SCORES, LABELS)).max() > 0.05
 
 
 def test_p_value_equal_to_the_level_is_outside():
     scores = np.full((1, 9, 1), -1.0)
-    assert class_p_values(np.zeros(9), scores).item() == 0.1
+    assert p_values(np.zeros(9), scores).item() == 0.1
     assert not prediction_sets(np.zeros(9), scores, 0.9).item()
     scores[0, 0, 0] = 1.0
     assert prediction_sets(np.zeros(9), scores, 0.9).item()
@@ -96,6 +100,6 @@ def test_class_indices_as_floats():
 
 @pytest.mark.parametrize(("level", "labels"), [(1.5, None), (0.999, None), (0.95, LABELS)])
 def test_a_coverage_out_of_reach_is_an_error_before_any_work(monkeypatch, level, labels):
-    monkeypatch.setattr(_sets, "_p_values", lambda *arrays: pytest.fail("worked"))
+    monkeypatch.setattr(_sets, "class_p_values", lambda *arrays: pytest.fail("worked"))
     with pytest.raises(ValueError, match="level"):
         prediction_sets(LOO, SCORES, level, labels)

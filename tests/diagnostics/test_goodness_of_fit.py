@@ -11,8 +11,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
 from looms import KernelClassifier
-from looms.calibration import fit_sigmoid
-from looms.diagnostics import GoodnessOfFit, goodness_of_fit, left_out_fits
+from looms.calibration._sigmoid import fit_sigmoid
+from looms.diagnostics import goodness_of_fit, left_out_fits
+from looms.diagnostics._goodness_of_fit import GoodnessOfFit
 
 
 def sample(n=50, seed=0):

@@ -8,7 +8,7 @@ from sklearn.svm import SVC
 
 from looms import SVCCV
 from looms.diagnostics import deviance, excess_error, goodness_of_fit, influence
-from looms.estimators import CandidatesClassifier
+from looms.estimators._candidates import CandidatesClassifier
 from looms.kernels import RBF
 
 pytestmark = pytest.mark.filterwarnings("ignore::looms.BoundWarning")

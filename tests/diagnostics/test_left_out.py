@@ -25,7 +25,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC, NuSVC
 
 from looms import SVCCV, KernelClassifier
-from looms.calibration import couple, fit_sigmoid
+from looms.calibration._coupling import couple
+from looms.calibration._sigmoid import fit_sigmoid
 from looms.diagnostics import _left_out, deviance, excess_error, influence, left_out_fits
 from looms.diagnostics._problem import frozen, pose
 from looms.svm import NotConvergedError

@@ -13,7 +13,7 @@ from looms.criteria import as_criterion
 from looms.diagnostics import _case_deletion, case_deletion, deviance, influence, left_out_fits
 from looms.diagnostics._left_out import likelihood_of_outputs
 from looms.diagnostics._problem import pose
-from looms.estimators import CandidatesClassifier, CandidatesRegressor
+from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
 from looms.lssvm import landmarks, left_out
 
 RNG = np.random.default_rng(0)

@@ -16,7 +16,7 @@ from looms import KernelClassifier, KernelRegressor, Search
 from looms.blocks import ArrayBlocks
 from looms.diagnostics import _row_order, row_order
 from looms.diagnostics._row_order import N_RANDOM, _adjacent, _blocks, _exchanged
-from looms.estimators import CandidatesClassifier
+from looms.estimators._candidates import CandidatesClassifier
 from looms.folds import GapKFold
 from looms.units import Units
 

@@ -10,10 +10,10 @@ from sklearn.exceptions import NotFittedError
 
 from looms import KernelClassifier, KernelRegressor, Search
 from looms.criteria import Hinge
-from looms.estimators import CandidatesClassifier, CandidatesRegressor
+from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
 from looms.kernels import RBF, Boolean
-from looms.lssvm import refit_loo
-from looms.selection import Objective
+from looms.lssvm.refit import refit_loo
+from looms.selection._objective import Objective
 
 N = 40
 rng = np.random.default_rng(6)

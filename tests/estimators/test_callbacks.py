@@ -7,8 +7,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from looms import SVCCV, KernelClassifier, KernelRegressor, Search
-from looms.estimators import CandidatesClassifier, CandidatesRegressor
-from looms.optimize import Outcome
+from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
+from looms.optimize._search import Outcome
 
 callback = pytest.importorskip("sklearn.callback", reason="callbacks came with scikit-learn 1.9")
 

@@ -10,7 +10,8 @@ from pairwise import in_turn, pairwise
 
 from looms import SVCCV, KernelClassifier, KernelRegressor, Search
 from looms.blocks import ArrayBlocks
-from looms.estimators import CandidatesClassifier, Certificate
+from looms.estimators._candidates import CandidatesClassifier
+from looms.estimators._certificate import Certificate
 from looms.folds import GapKFold
 from looms.held_out import HeldOut
 from looms.kernels import RBF

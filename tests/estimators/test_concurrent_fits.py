@@ -11,7 +11,7 @@ from evaluated import evaluated
 from sklearn.base import clone
 
 from looms import SVCCV, KernelClassifier, KernelRegressor, Search, TabularRegressor
-from looms.estimators import CandidatesClassifier
+from looms.estimators._candidates import CandidatesClassifier
 from looms.kernels import RBF, Linear, Matern, Ranked
 
 RNG = np.random.default_rng(0)

@@ -10,13 +10,14 @@ from sklearn.base import clone
 from sklearn.metrics import log_loss
 
 from looms import SVCCV, HeldOut, KernelClassifier, OneClassWarning
-from looms.calibration import at_prevalence, fit_calibrator, fit_sigmoid
+from looms.calibration import fit_calibrator
 from looms.calibration._beta import Beta
 from looms.calibration._calibrators import CALIBRATIONS, output_at
+from looms.calibration._coupling import at_prevalence
 from looms.calibration._isotonic import Isotonic
-from looms.calibration._sigmoid import Sigmoid
-from looms.criteria import balanced_error_rate, error_rate
-from looms.estimators import CandidatesClassifier
+from looms.calibration._sigmoid import Sigmoid, fit_sigmoid
+from looms.criteria._error_rates import balanced_error_rate, error_rate
+from looms.estimators._candidates import CandidatesClassifier
 from looms.estimators._warnings import warn_of_one_class
 from looms.threshold import find_threshold
 

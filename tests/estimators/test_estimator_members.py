@@ -21,7 +21,7 @@ from looms import KernelClassifier, KernelRegressor, Search
 from looms.blocks import ArrayBlocks
 from looms.conformal import jackknife_plus
 from looms.diagnostics import case_deletion
-from looms.estimators import CandidatesClassifier, CandidatesRegressor
+from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
 from looms.folds import GapKFold
 from looms.lssvm import left_out
 from looms.lssvm.fit import KernelMember

@@ -24,7 +24,8 @@ from looms import (
 )
 from looms._classes import class_factors
 from looms.blocks import ArrayBlocks
-from looms.estimators import CandidatesClassifier, CandidatesRegressor, _svc
+from looms.estimators import _svc
+from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
 from looms.folds import GapKFold
 from looms.lssvm.fit import KernelMember, LandmarkMember
 from looms.model_files import load_model, save_model

@@ -12,10 +12,10 @@ from pairwise import in_turn
 
 from looms import KernelClassifier, KernelRegressor, Search
 from looms.criteria import DIFFERENTIABLE
-from looms.estimators import CandidatesClassifier
+from looms.estimators._candidates import CandidatesClassifier
 from looms.kernels import Boolean
 from looms.kernels._names import KERNEL_NAMES
-from looms.selection import Objective
+from looms.selection._objective import Objective
 
 pytestmark = [
     pytest.mark.filterwarnings(f"ignore::looms.{name}")

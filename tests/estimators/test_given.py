@@ -11,7 +11,7 @@ from sklearn.metrics import balanced_accuracy_score, recall_score
 
 from looms import KernelClassifier, KernelRegressor
 from looms.conformal import jackknife_plus
-from looms.criteria import balanced_error_rate, error_rate
+from looms.criteria._error_rates import balanced_error_rate, error_rate
 from looms.kernels import RBF
 from looms.threshold import find_threshold
 

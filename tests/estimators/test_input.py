@@ -15,7 +15,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.utils.fixes import parse_version
 
 from looms import KernelClassifier, KernelRegressor
-from looms.estimators import CandidatesClassifier, CandidatesRegressor
+from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
 from looms.kernels import RBF, Linear, Normalized, Polynomial, Precomputed
 
 N = 40

@@ -18,7 +18,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler, scale
 
 from looms import KernelClassifier, KernelRegressor, Search
-from looms.conformal import LocalScale, jackknife_minmax, jackknife_plus
+from looms.conformal import jackknife_minmax, jackknife_plus
+from looms.conformal._local_scale import LocalScale
 from looms.kernels import RBF, Polynomial
 from looms.kernels._names import as_kernel
 from looms.lssvm import left_out

@@ -10,7 +10,8 @@ from looms import KernelClassifier, KernelRegressor
 from looms.blocks import ArrayBlocks
 from looms.diagnostics import case_deletion
 from looms.duplicates import duplicate_groups
-from looms.estimators import CandidatesClassifier, CandidatesRegressor, _one_kernel
+from looms.estimators import _one_kernel
+from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
 from looms.estimators._folds import outer_folds
 from looms.folds import group_numbers
 from looms.kernels import RBF

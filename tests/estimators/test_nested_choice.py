@@ -11,17 +11,17 @@ from pairwise import pairwise
 
 from looms import KernelClassifier, KernelRegressor, Search
 from looms._classes import class_indices
-from looms.calibration import class_probabilities, fit_calibrator
-from looms.calibration._calibrators import output_at
+from looms.calibration import fit_calibrator
+from looms.calibration._calibrators import class_probabilities, output_at
 from looms.conformal import jackknife_minmax, jackknife_plus, prediction_sets
 from looms.conformal._sets import class_margins
 from looms.criteria import as_criterion
-from looms.estimators import CandidatesClassifier, CandidatesRegressor
+from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
 from looms.held_out import HeldOut
 from looms.kernels import RBF, Linear
 from looms.lssvm import solve
-from looms.selection import Objective
 from looms.selection._fold_pairs import fold_pairs
+from looms.selection._objective import Objective
 from looms.selection._scan import grid_points
 from looms.threshold import find_threshold
 from looms.units import Units

@@ -16,16 +16,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from looms import KernelClassifier, Search
-from looms.calibration import (
-    class_probabilities,
-    fit_calibrator,
-    fit_sigmoid,
-    log_loss,
-    loo_probabilities,
-)
-from looms.calibration._calibrators import CALIBRATIONS
-from looms.criteria import balanced_error_rate
-from looms.estimators import CandidatesClassifier
+from looms.calibration import fit_calibrator, loo_probabilities
+from looms.calibration._calibrators import CALIBRATIONS, class_probabilities
+from looms.calibration._scores import log_loss
+from looms.calibration._sigmoid import fit_sigmoid
+from looms.criteria._error_rates import balanced_error_rate
+from looms.estimators._candidates import CandidatesClassifier
 from looms.model_files import load_model, save_model
 from looms.threshold import Cost, FBeta, Precision, Recall, find_threshold
 

@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from looms import KernelClassifier, KernelRegressor, Search
 from looms.conformal import jackknife_plus
-from looms.estimators import CandidatesClassifier, CandidatesRegressor
+from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
 from looms.folds import GapKFold
 from looms.kernels import Matern
 from looms.model_files import load_model, save_model

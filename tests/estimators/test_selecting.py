@@ -15,18 +15,13 @@ from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler, scale
 
 from looms import SVCCV, BoundWarning, KernelClassifier, KernelRegressor, ScalesWarning, Search
-from looms.criteria import (
-    DIFFERENTIABLE,
-    PRESS,
-    SmoothedError,
-    as_criterion,
-    balanced_error_rate,
-)
-from looms.estimators import CandidatesClassifier, CandidatesRegressor
+from looms.criteria import DIFFERENTIABLE, PRESS, SmoothedError, as_criterion
+from looms.criteria._error_rates import balanced_error_rate
+from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
 from looms.kernels import ARD, RBF, Linear, Polynomial
-from looms.optimize import Outcome
+from looms.optimize._search import Outcome
 from looms.report import cautions
-from looms.selection import Objective
+from looms.selection._objective import Objective
 from looms.threshold import find_threshold
 
 N = 90

@@ -11,7 +11,7 @@ from looms import (
     TabularClassifier,
     TabularRegressor,
 )
-from looms.estimators import CandidatesClassifier, CandidatesRegressor
+from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
 
 #: Expected failures are strict (see pyproject.toml): one that passes fails the run.
 WEIGHTS_ARE_NO_COPIES = (

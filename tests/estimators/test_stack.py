@@ -13,7 +13,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import KFold
 
 from looms import KernelRegressor
-from looms.estimators import CandidatesClassifier, CandidatesRegressor
+from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
 from looms.folds import GapKFold
 from looms.kernels import ARD, RBF
 from looms.selection._stack import stacking_weights

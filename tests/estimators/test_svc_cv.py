@@ -18,14 +18,15 @@ from sklearn.preprocessing import StandardScaler, scale
 from sklearn.svm import SVC
 
 from looms import SVCCV, BoundWarning
-from looms.calibration import couple, fit_sigmoid
-from looms.calibration._sigmoid import fit_increasing_sigmoid
-from looms.criteria import DIFFERENTIABLE, Hinge, balanced_error_rate, error_rate
+from looms.calibration._coupling import couple
+from looms.calibration._sigmoid import fit_increasing_sigmoid, fit_sigmoid
+from looms.criteria import DIFFERENTIABLE, Hinge
+from looms.criteria._error_rates import balanced_error_rate, error_rate
 from looms.held_out import HeldOut
 from looms.kernels import RBF, Linear, Polynomial
 from looms.selection import _svm_search
-from looms.svm import NotConvergedError, solve
-from looms.svm.dual import DualSolution
+from looms.svm import NotConvergedError
+from looms.svm.dual import DualSolution, solve
 from looms.threshold import find_threshold
 
 N = 36

@@ -15,16 +15,17 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
 
 from looms import SVCCV
 from looms._classes import class_indices
-from looms.calibration import couple
+from looms.calibration._coupling import couple
 from looms.calibration._sigmoid import fit_increasing_sigmoid
 from looms.conformal import prediction_sets
 from looms.conformal._sets import class_margins
-from looms.criteria import DIFFERENTIABLE, error_rate
+from looms.criteria import DIFFERENTIABLE
+from looms.criteria._error_rates import error_rate
 from looms.estimators._folds import outer_folds
 from looms.kernels import RBF
 from looms.model_files import load_model, save_model
 from looms.selection._fold_pairs import pair_auc
-from looms.svm import solve
+from looms.svm.dual import solve
 
 N = 36
 rng = np.random.default_rng(23)

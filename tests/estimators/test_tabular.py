@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 import looms
 from looms import KernelClassifier, KernelRegressor, Search, TabularClassifier, TabularRegressor
-from looms.estimators import CandidatesClassifier, CandidatesRegressor
+from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
 from looms.model_files import load_model, save_model
 from looms.tables import TablePreprocessor
 

@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from looms import KernelClassifier, KernelRegressor, Search
 from looms.blocks import ArrayBlocks
-from looms.estimators import CandidatesRegressor
+from looms.estimators._candidates import CandidatesRegressor
 from looms.kernels import RBF, Polynomial
 from looms.lssvm.updates import Bordered
 from looms.model_files import load_model, save_model

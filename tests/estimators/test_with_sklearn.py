@@ -23,7 +23,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from looms import KernelClassifier, KernelRegressor, Search
-from looms.estimators import CandidatesClassifier
+from looms.estimators._candidates import CandidatesClassifier
 from looms.kernels import RBF, Linear, Normalized, Polynomial
 
 rng = np.random.default_rng(4)

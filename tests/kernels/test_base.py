@@ -5,18 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from looms.kernels import (
-    ARD,
-    RBF,
-    Boolean,
-    Constant,
-    Linear,
-    Normalized,
-    Polynomial,
-    Precomputed,
-    Product,
-    Sum,
-)
+from looms.kernels import ARD, RBF, Boolean, Constant, Linear, Normalized, Polynomial, Precomputed
+from looms.kernels._base import Product, Sum
 from looms.kernels._samples import Pairs, Samples
 
 X = np.random.default_rng(0).standard_normal((8, 3))

@@ -26,11 +26,10 @@ from looms.kernels import (
     Polynomial,
     PowerExponential,
     PowerExponentialARD,
-    Product,
     Ranked,
-    Sum,
     Weighted,
 )
+from looms.kernels._base import Product, Sum
 from looms.kernels._names import KERNEL_NAMES, as_kernel
 from looms.kernels._samples import Pairs, Samples
 

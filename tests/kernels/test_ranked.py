@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm, rankdata
 
-from looms.estimators import CandidatesRegressor
+from looms.estimators._candidates import CandidatesRegressor
 from looms.kernels import ARD, RBF, Linear, Precomputed, Ranked
 from looms.kernels._samples import Samples
 

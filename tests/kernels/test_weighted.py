@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 
 from looms import KernelClassifier, KernelRegressor, Search
-from looms.estimators import CandidatesClassifier
+from looms.estimators._candidates import CandidatesClassifier
 from looms.kernels import ARD, RBF, Linear, Matern, PowerExponential, Weighted
 from looms.kernels._samples import Samples
 from looms.model_files import load_model, save_model

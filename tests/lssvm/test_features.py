@@ -9,9 +9,10 @@ from sklearn.linear_model import Ridge
 
 from looms.kernels import Linear
 from looms.kernels._samples import dense
-from looms.lssvm import refit_loo, solve
+from looms.lssvm import solve
 from looms.lssvm._system import LeverageError, RangeError
 from looms.lssvm.features import decompose_features, has_few_features
+from looms.lssvm.refit import refit_loo
 from looms.units import Units
 
 N = 14

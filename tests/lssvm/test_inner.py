@@ -7,8 +7,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from looms.kernels import RBF
-from looms.lssvm import NotPositiveDefiniteError, inner, refit_loo, solve
+from looms.lssvm import NotPositiveDefiniteError, inner, solve
 from looms.lssvm.inner import InnerUnits
+from looms.lssvm.refit import refit_loo
 from looms.units import Units, of_one_size
 
 N, MU = 14, 0.03

@@ -11,11 +11,12 @@ from looms.blocks import ArrayBlocks, RowBlocks
 from looms.folds import GapKFold
 from looms.kernels import ARD, Pairs
 from looms.kernels._samples import Samples, center_of
-from looms.lssvm import decompose, landmarks
+from looms.lssvm import landmarks
 from looms.lssvm.dense import Dense
 from looms.lssvm.features import decompose_features
 from looms.lssvm.landmarks import Landmarks, Streamed
 from looms.lssvm.left_out import Chosen, Refits, Sum
+from looms.lssvm.spectral import decompose
 from looms.units import Units
 
 N, M = 18, 6

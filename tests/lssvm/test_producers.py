@@ -7,12 +7,9 @@ from pairwise import pairwise
 from sklearn.kernel_ridge import KernelRidge
 
 from looms.kernels import RBF, Boolean, Linear, Normalized, Polynomial
-from looms.lssvm import (
-    NotPositiveDefiniteError,
-    decompose,
-    refit_loo,
-    solve,
-)
+from looms.lssvm import NotPositiveDefiniteError, solve
+from looms.lssvm.refit import refit_loo
+from looms.lssvm.spectral import decompose
 
 N = 14
 RNG = np.random.default_rng(0)

@@ -7,9 +7,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import lsq_linear
 
-from looms.optimize import Outcome, Point, minimize
 from looms.optimize._curvature import difference_inverse_hessian, secant_inverse_hessian
-from looms.optimize._minimize import OPTIMIZERS
+from looms.optimize._minimize import OPTIMIZERS, minimize
+from looms.optimize._search import Outcome, Point
 
 each_optimizer = pytest.mark.parametrize("optimizer", OPTIMIZERS)
 by_gradient = pytest.mark.parametrize("optimizer", ["lbfgs", "scg"])

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from looms.optimize import Outcome, Point, minimize
+from looms.optimize._minimize import minimize
+from looms.optimize._search import Outcome, Point
 
 
 def quadratic(p, condition, seed=0):

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 import looms
-from looms.criteria import balanced_error_rate
+from looms.criteria._error_rates import balanced_error_rate
 from looms.threshold import (
     BalancedError,
     Cost,

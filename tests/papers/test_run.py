@@ -8,7 +8,7 @@ from sklearn.pipeline import Pipeline
 
 import looms
 from looms import KernelClassifier, Search
-from looms.estimators import CandidatesClassifier
+from looms.estimators._candidates import CandidatesClassifier
 from looms.held_out import HeldOut
 from looms.threshold import find_threshold
 from papers import challenge

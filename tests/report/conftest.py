@@ -11,7 +11,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from looms import KernelClassifier, KernelRegressor, Search, assess
-from looms.estimators import BoundWarning, CandidatesClassifier
+from looms.estimators import BoundWarning
+from looms.estimators._candidates import CandidatesClassifier
 from looms.tables import TablePreprocessor
 
 matplotlib.use("agg")

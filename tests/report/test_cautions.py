@@ -28,7 +28,7 @@ from looms.assessment._result import Assessment
 from looms.assessment._split_run import SplitResult
 from looms.diagnostics import _row_order, row_order
 from looms.duplicates import duplicate_groups
-from looms.estimators import CandidatesClassifier
+from looms.estimators._candidates import CandidatesClassifier
 from looms.held_out import HeldOut
 from looms.kernels import RBF, Linear
 from looms.report import cautions, summary
@@ -619,7 +619,7 @@ def test_few_patients_of_many_repeats_are_clusters(Estimator, sizes, noise):
     ids=["stack", "landmarks", "hinge"],
 )
 def test_clusters_are_found_whatever_the_model_is(model):
-    X, y, number = patients(12, 20, 0.03)
+    X, y, _ = patients(12, 20, 0.03)
     text = titles(quietly(model, X, y > np.median(y)))["Samples like repeats of others"][1]
     assert "the rest of its cluster (there are 12), the" in text
 

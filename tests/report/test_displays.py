@@ -9,9 +9,10 @@ from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 
 from looms import KernelClassifier, KernelRegressor, Search, assess
-from looms.calibration import loo_probabilities, reliability_curve
+from looms.calibration import loo_probabilities
+from looms.calibration._scores import reliability_curve
 from looms.diagnostics import case_deletion
-from looms.estimators import CandidatesClassifier
+from looms.estimators._candidates import CandidatesClassifier
 from looms.report import (
     CandidatesDisplay,
     CaseDeletionDisplay,

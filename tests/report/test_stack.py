@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from sklearn.datasets import make_friedman1
 
 from looms import KernelRegressor, assess
-from looms.estimators import CandidatesRegressor
+from looms.estimators._candidates import CandidatesRegressor
 from looms.report import ImportanceDisplay, cautions, summary
 from looms.report.facts import Facts
 from looms.report.page import render

@@ -9,9 +9,10 @@ import pandas as pd
 import pytest
 
 from looms import KernelClassifier, KernelRegressor, assess
-from looms.calibration import brier_score, loo_probabilities
+from looms.calibration import loo_probabilities
+from looms.calibration._scores import brier_score
 from looms.diagnostics import case_deletion
-from looms.estimators import CandidatesClassifier
+from looms.estimators._candidates import CandidatesClassifier
 from looms.report import facts, summary, summary_schema
 from looms.report.facts import Facts
 from looms.report.page import render

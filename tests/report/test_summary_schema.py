@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 import looms
 from looms import KernelClassifier, KernelRegressor, Search
 from looms.blocks import ArrayBlocks
-from looms.estimators import CandidatesClassifier
+from looms.estimators._candidates import CandidatesClassifier
 from looms.report import summary, summary_schema
 from looms.report.facts import SCHEMA
 

@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 from looms import KernelRegressor
-from looms.criteria import PRESS, balanced_error_rate
+from looms.criteria import PRESS
+from looms.criteria._error_rates import balanced_error_rate
 from looms.kernels import RBF, Linear
 from looms.kernels._gram import GramBlocks
 from looms.kernels._names import as_kernel
-from looms.selection import Objective, tune
 from looms.selection._candidates import Score, Tried, choose
+from looms.selection._objective import Objective
+from looms.selection._tune import tune
 
 rng = np.random.default_rng(4)
 X = rng.normal(size=(50, 3))

@@ -7,8 +7,7 @@ from pairwise import pairwise
 
 from looms import KernelClassifier, KernelRegressor
 from looms.kernels import Linear
-from looms.selection import Objective
-from looms.selection._objective import FeaturesObjective, objective_of
+from looms.selection._objective import FeaturesObjective, Objective, objective_of
 from looms.units import Units
 
 N = 60

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from looms.selection import grid_search, pattern_search
+from looms.selection._grid import grid_search, pattern_search
 
 AXES = [np.arange(-6.0, 7.0, 2.0), np.arange(-4.0, 5.0, 2.0)]
 

@@ -5,9 +5,11 @@ import pytest
 from numpy.testing import assert_allclose
 
 from looms.blocks import ArrayBlocks
-from looms.selection import Objective, _low_rank, tune
+from looms.selection import _low_rank
 from looms.selection._low_rank import low_rank_objective
+from looms.selection._objective import Objective
 from looms.selection._subsamples import log2_mu_shift
+from looms.selection._tune import tune
 from looms.units import Units
 
 RNG = np.random.default_rng(0)

@@ -11,13 +11,14 @@ from pairwise import pairwise
 
 from looms import KernelRegressor, Search
 from looms.kernels import RBF, Linear, Polynomial
-from looms.lssvm import refit_loo, solve
+from looms.lssvm import solve
 from looms.lssvm.fit import Fit
-from looms.optimize import Point
-from looms.selection import Objective, _nested, _objective, _scan
+from looms.lssvm.refit import refit_loo
+from looms.optimize._search import Point
+from looms.selection import _nested, _objective, _scan
 from looms.selection._candidates import Score
 from looms.selection._nested import Rounds
-from looms.selection._objective import objective_of
+from looms.selection._objective import Objective, objective_of
 from looms.selection._scan import scan
 from looms.units import Units
 

@@ -28,10 +28,10 @@ from looms.kernels import (
 )
 from looms.kernels._names import KERNEL_NAMES, as_kernel
 from looms.kernels._samples import Samples
-from looms.lssvm import NotPositiveDefiniteError, refit_loo
-from looms.optimize import Point
-from looms.selection import Objective
-from looms.selection._objective import HyperPrior
+from looms.lssvm import NotPositiveDefiniteError
+from looms.lssvm.refit import refit_loo
+from looms.optimize._search import Point
+from looms.selection._objective import HyperPrior, Objective
 from looms.units import Units
 
 N = 18

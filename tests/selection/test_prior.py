@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from looms.optimize import Point
-from looms.selection import Objective
-from looms.selection._objective import HyperPrior
+from looms.optimize._search import Point
+from looms.selection._objective import HyperPrior, Objective
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(30, 4))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from looms.kernels import RBF, Linear, PowerExponential
-from looms.selection import Objective
+from looms.selection._objective import Objective
 from looms.selection._scan import (
     GRID_SHIFTS,
     KERNEL_SHIFTS,

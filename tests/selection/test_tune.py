@@ -8,12 +8,12 @@ import pytest
 from sklearn.datasets import make_classification
 
 from looms.kernels import RBF, Linear
-from looms.optimize import Outcome, Point
-from looms.selection import Objective, tune
+from looms.optimize._search import Outcome, Point
 from looms.selection._low_rank import LowRankObjective
+from looms.selection._objective import Objective
 from looms.selection._scan import starting_points
 from looms.selection._subsamples import nested_subsets, stage_sizes
-from looms.selection._tune import _search_from
+from looms.selection._tune import _search_from, tune
 from looms.units import Units
 
 rng = np.random.default_rng(2)

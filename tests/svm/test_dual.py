@@ -6,13 +6,8 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
-from looms.svm import (
-    IndefiniteKernelError,
-    NotConvergedError,
-    _active_set,
-    dual,
-    solve,
-)
+from looms.svm import IndefiniteKernelError, NotConvergedError, _active_set, dual
+from looms.svm.dual import solve
 
 X4 = np.array([-2.0, -1.0, 1.0, 3.0])
 

@@ -7,8 +7,8 @@ import pytest
 from sklearn.svm import SVC
 
 from looms import HeldOut
-from looms.svm import dual, solve
-from looms.svm.dual import DualSolution
+from looms.svm import dual
+from looms.svm.dual import DualSolution, solve
 
 
 def refitted(K, y, C, i, kkt_residual):

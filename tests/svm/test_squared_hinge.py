@@ -6,8 +6,9 @@ from sklearn.datasets import load_iris
 from sklearn.svm import SVC, LinearSVC
 
 from looms import SVCCV, lssvm
-from looms.calibration import fit_sigmoid
-from looms.svm import leave_one_out, solve
+from looms.calibration._sigmoid import fit_sigmoid
+from looms.svm import leave_one_out
+from looms.svm.dual import solve
 
 
 def refitted(K, y, C):

@@ -14,8 +14,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, SVR, LinearSVC, NuSVC
 
 from looms import kernels
-from looms.svm import IndefiniteKernelError, RoundingWarning, _svc, leave_one_out, solve
+from looms.svm import IndefiniteKernelError, RoundingWarning, _svc, leave_one_out
 from looms.svm._svc import dual_problem
+from looms.svm.dual import solve
 
 rng = np.random.default_rng(2)
 X = rng.standard_normal((50, 4))

@@ -23,9 +23,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from looms import _optional
 from looms.datasets import read_table
-from looms.tables import TablePreprocessor, Unlike
+from looms.tables import TablePreprocessor
 from looms.tables._kinds import as_text
 from looms.tables._transformers import PairScaler
+from looms.tables._unlike import Unlike
 
 FRAME = pd.DataFrame(
     {

@@ -70,8 +70,8 @@ def assess(
         Names of scores, callables ``(estimator, X, y)``, or a dict of these by name.
         "ber" (balanced error rate), "error" (error rate), "rmse", "auc" and "r2" are known
         besides the names of scikit-learn. Smaller is better for the first three, larger for
-        scorers of scikit-learn. Mark the direction of other callables with `smaller_is_better`,
-        or with an attribute of that name set to False; otherwise optimism is reported unsigned.
+        scorers of scikit-learn. Other callables tell their direction by an attribute
+        ``smaller_is_better``, True or False; otherwise optimism is reported unsigned.
         The default is "rmse" and "r2" for regressors, "ber" and "auc" for two classes, and "ber"
         and "error" for more classes or without a decision function and probabilities.
     store : path, default=None
@@ -273,7 +273,7 @@ def stored(
     >>> from tempfile import TemporaryDirectory
     >>> from sklearn.datasets import load_iris
     >>> from looms import KernelClassifier, assess
-    >>> from looms.assessment import stored
+    >>> from looms.assessment._assess import stored
     >>> X, y = load_iris(return_X_y=True)
     >>> with TemporaryDirectory() as store:
     ...     _ = assess(KernelClassifier(mu=1e-3), X, y, 2, store=store, random_state=0)

@@ -74,7 +74,7 @@ def smaller_is_better(scorer: S) -> S:
     Examples
     --------
     >>> import numpy as np
-    >>> from looms.assessment import smaller_is_better
+    >>> from looms.assessment._scoring import smaller_is_better
     >>> @smaller_is_better
     ... def largest_error(model, X, y):
     ...     return float(np.max(np.abs(y - model.predict(X))))

@@ -73,13 +73,15 @@ def fit_calibrator(loo: HeldOut, calibration: str = "sigmoid") -> Calibrator:
     ----------
     loo : leave-one-out outputs with labels ±1: (n,) or (n, 1) for two classes, (n, k) for k
         one-against-rest columns. Samples of weight zero are ignored.
-    calibration : "sigmoid" (Platt's, never decreasing; for k columns `Softmax`), "isotonic" or
+    calibration : "sigmoid" (Platt's, never decreasing; for k columns a softmax), "isotonic" or
         "beta". For the last two, k columns count as n k outputs, each with the weight of its
         sample.
 
     Returns
     -------
-    calibrator : for `class_probabilities`.
+    calibrator : its ``probability`` takes outputs and gives the probability of the positive class;
+        that of a softmax takes (m, k) outputs and gives the probabilities of all classes. With
+        "isotonic" and "beta" for k classes, divide each row by its sum.
 
     Raises
     ------
@@ -90,9 +92,8 @@ def fit_calibrator(loo: HeldOut, calibration: str = "sigmoid") -> Calibrator:
     Examples
     --------
     >>> loo = HeldOut([-1, -1, 1, 1], [-0.8, 0.1, -0.1, 0.9])
-    >>> class_probabilities(fit_calibrator(loo), [-1.0, 1.0]).round(2)
-    array([[0.75, 0.25],
-           [0.26, 0.74]])
+    >>> fit_calibrator(loo).probability([-1.0, 1.0]).round(2)
+    array([0.25, 0.74])
     """
     fit = as_calibration(calibration)
     n_columns = loo.y.size // loo.n_samples

@@ -43,25 +43,6 @@ def log_loss(loo: HeldOut, probabilities: npt.ArrayLike) -> float:
     return float(-np.average(_log_likelihood(loo, probabilities), weights=loo.sample_weight))
 
 
-def loo_deviance(loo: HeldOut, probabilities: npt.ArrayLike) -> float:
-    """Deviance −2 Σ log p over samples with positive weight, weights scaled to mean one [T11].
-
-    Parameters are as for `log_loss`. With `loo_probabilities` it is the cross-validation score of
-    [T11], except that there the outputs of the other samples come from other models;
-    `looms.diagnostics.deviance` is exactly that of T11.
-
-    Examples
-    --------
-    >>> from looms import HeldOut
-    >>> loo = HeldOut([-1, 1], [-0.5, 0.5])
-    >>> p = [[0.8, 0.2], [0.4, 0.6]]
-    >>> round(loo_deviance(loo, p) / log_loss(loo, p), 12)  # twice the number of samples
-    4.0
-    """
-    weight = loo.sample_weight
-    return deviance_of(_log_likelihood(loo, probabilities), weight / weight[weight > 0].mean())
-
-
 def deviance_of(log_likelihood: Array, weight: Array | None = None) -> float:
     r"""Deviance from the log probabilities of the true classes.
 

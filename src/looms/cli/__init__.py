@@ -40,4 +40,4 @@ def main() -> None:
     app(prog_name="looms")
 
 
-__all__ = ["main"]
+__all__ = []

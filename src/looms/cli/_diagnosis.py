@@ -14,7 +14,8 @@ from looms._typing import AnyArray
 from looms._words import count
 from looms.cli._errors import InputError
 from looms.cli._output import check_can_write, console, figure, show_table
-from looms.diagnostics import Deviance, ExcessError, GoodnessOfFit, Influence
+from looms.diagnostics._goodness_of_fit import GoodnessOfFit
+from looms.diagnostics._statistics import Deviance, ExcessError, Influence
 
 #: Largest number of influential rows on the screen; the CSV file has all.
 MOST_ROWS = 10

@@ -11,7 +11,7 @@ from looms._optional import require
 from looms._typing import AnyArray
 from looms._words import count
 from looms.assessment._result import Assessment
-from looms.calibration import brier_score, log_loss
+from looms.calibration._scores import brier_score, log_loss
 from looms.cli._model import before_of, keeps_rows, last_of
 from looms.cli._output import NARROW, console, figure, show_table
 from looms.cli._prepare import Prepared, column_notes

@@ -25,7 +25,8 @@ from looms.duplicates import duplicate_groups
 from looms.estimators._scored import ScoredMachine
 from looms.estimators._tabular import Tabular
 from looms.model_files._files import SavedModel
-from looms.tables import TablePreprocessor, Unlike
+from looms.tables import TablePreprocessor
+from looms.tables._unlike import Unlike
 
 #: What decides, and the method of a machine that gives it.
 _DECIDING = {"decision": "decision_function", "p_value": "p_values"}

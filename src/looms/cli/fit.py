@@ -61,7 +61,7 @@ from looms.cli._request import ModelRequest, takes_matrix, tell_cost
 from looms.cli._target import target_of
 from looms.cli.predict import fitting
 from looms.datasets._table import Table, table_name
-from looms.estimators import Certificate
+from looms.estimators._certificate import Certificate
 from looms.estimators._folds import CHOICE_FOLDS, OUTER_FOLDS
 from looms.estimators._metrics import as_scorers
 from looms.estimators._scored import ScoredMachine, scores_of

@@ -28,62 +28,26 @@ def class_margins(outputs: npt.ArrayLike) -> Array:
     return np.where(f == first, f - second, f - first)
 
 
-def class_p_values(
-    loo_scores: npt.ArrayLike, scores: npt.ArrayLike, labels: npt.ArrayLike | None = None
-) -> Array:
-    r"""Conformal p-value of every class at new points.
-
-    p_ty = (#{i : s_i ≤ S_tiy} + 1) / (n + 1), with s = `loo_scores` and S = `scores`. With
-    `labels` only samples i of class y are counted, and n is their number.
-
-    Parameters
-    ----------
-    loo_scores : (n,) score of sample i and its label under the model trained without it, for
-        example a leave-one-out margin; larger is more typical of the label.
-    scores : (m, n, k) score of new point t and label y under that same model.
-    labels : (n,) class index of each sample, for p-values within each class; None for
-        p-values over all.
-
-    Returns
-    -------
-    p_values : (m, k).
-
-    Notes
-    -----
-    If the n samples and the new one are exchangeable, and the models come from a rule that is
-    fixed beforehand and symmetric in the samples, the p-value of the true label is at most α
-    with probability at most 2α, by the argument of the jackknife+ [B21 theorem 1, RSC20
-    theorem 2]. With `labels` this holds within each class.
-    O(m n k).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> loo_scores = np.array([0.9, 0.4, -0.2])
-    >>> scores = np.array([[[0.5, -0.5], [0.4, -0.4], [0.6, -0.6]]])
-    >>> class_p_values(loo_scores, scores)
-    array([[0.75, 0.25]])
-    """
-    return _p_values(*_checked_arrays(loo_scores, scores, labels))
-
-
-def _p_values(s: Array, S: Array, compared: AnyArray) -> Array:
-    above = (s[:, None] <= S) & compared
-    return np.asarray((above.sum(axis=1) + 1.0) / (compared.sum(axis=0) + 1.0))
-
-
 def prediction_sets(
     loo_scores: npt.ArrayLike,
     scores: npt.ArrayLike,
     confidence_level: float,
     labels: npt.ArrayLike | None = None,
 ) -> AnyArray:
-    """Conformal prediction sets: the classes whose p-value is above 1 − confidence_level.
+    r"""Conformal prediction sets: the classes whose p-value is above 1 − confidence_level.
+
+    The p-value of class y at point t is p_ty = (#{i : s_i ≤ S_tiy} + 1) / (n + 1), with
+    s = `loo_scores` and S = `scores`. With `labels` only samples i of class y are counted, and n is
+    their number.
 
     Parameters
     ----------
-    loo_scores, scores, labels : as for `class_p_values`.
+    loo_scores : (n,) score of sample i and its label under the model trained without it, for
+        example a leave-one-out margin; larger is more typical of the label.
+    scores : (m, n, k) score of new point t and label y under that same model.
     confidence_level : nominal 1 − α, between 0 and 1.
+    labels : (n,) class index of each sample, for p-values within each class; None for
+        p-values over all.
 
     Returns
     -------
@@ -98,8 +62,11 @@ def prediction_sets(
 
     Notes
     -----
-    A set contains the true label with probability at least 1 − 2α, most often about 1 − α,
-    under the conditions of `class_p_values`.
+    If the n samples and the new one are exchangeable, and the models come from a rule that is
+    fixed beforehand and symmetric in the samples, the p-value of the true label is at most α
+    with probability at most 2α, by the argument of the jackknife+ [B21 theorem 1, RSC20
+    theorem 2]; with `labels` within each class. So a set contains the true label with probability
+    at least 1 − 2α, most often about 1 − α. O(m n k).
 
     Examples
     --------
@@ -109,7 +76,7 @@ def prediction_sets(
     >>> prediction_sets(loo_scores, scores, confidence_level=0.75)
     array([[ True, False]])
     """
-    s, S, compared = _checked_arrays(loo_scores, scores, labels)
+    s, S, compared = checked_arrays(loo_scores, scores, labels)
     n = compared.sum(axis=0)
     places = np.empty_like(n)
     for y, n_y in enumerate(n.tolist()):
@@ -119,10 +86,19 @@ def prediction_sets(
             own = "" if compared.all() else f"Class with index {y}: "
             raise ValueError(f"{own}{error}") from None
     # p > α, in whole numbers: more than n + 1 − ⌈(1 − α)(n + 1)⌉ of n + 1.
-    return np.asarray(np.round(_p_values(s, S, compared) * (n + 1)) > n + 1 - places)
+    return np.asarray(np.round(class_p_values(s, S, compared) * (n + 1)) > n + 1 - places)
 
 
-def _checked_arrays(
+def class_p_values(s: Array, S: Array, compared: AnyArray) -> Array:
+    """p-value of every class at new points, (m, k), as of `prediction_sets`.
+
+    ``compared`` is true where a sample is compared with the points of a class, (n, k).
+    """
+    above = (s[:, None] <= S) & compared
+    return np.asarray((above.sum(axis=1) + 1.0) / (compared.sum(axis=0) + 1.0))
+
+
+def checked_arrays(
     loo_scores: npt.ArrayLike, scores: npt.ArrayLike, labels: npt.ArrayLike | None
 ) -> tuple[Array, Array, AnyArray]:
     """Both scores, and whether a sample is compared with the points of each class, (n, k)."""

@@ -4,8 +4,8 @@ Every criterion is a weighted mean over samples, and a mean over targets if ther
 several (the one-against-rest columns of a multi-class problem). Smaller is better. With labels
 t = ±1 and outputs f, the leave-one-out margin is t f, and t r = 1 − t f.
 
-The criteria in ``DIFFERENTIABLE`` have a gradient and guide the search. The error rates are step
-functions; they serve to compare tuned candidates, and for reports.
+Criteria have a gradient, and guide the search. Error rates are step functions and do not; they
+serve to compare tuned candidates, and for reports.
 
 Sources are cited by the keys of docs/references.md.
 """
@@ -24,7 +24,6 @@ from looms.criteria._differentiable import (
 )
 from looms.criteria._differentiable import as_criterion as as_criterion
 from looms.criteria._differentiable import standard_error as standard_error
-from looms.criteria._error_rates import balanced_error_rate, error_rate
 from looms.criteria._error_rates import mean_class_error as mean_class_error
 
 __all__ = [
@@ -37,6 +36,4 @@ __all__ = [
     "PointwiseCriterion",
     "SmoothedError",
     "SquaredHinge",
-    "balanced_error_rate",
-    "error_rate",
 ]

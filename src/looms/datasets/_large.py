@@ -65,7 +65,8 @@ def first_pass(reader: RowReader, n_sample: int = SAMPLE, random_state: int = 0)
     Examples
     --------
     >>> import pandas as pd
-    >>> from looms.datasets import first_pass, open_table
+    >>> from looms.datasets import open_table
+    >>> from looms.datasets._large import first_pass
     >>> frame = pd.DataFrame({"size": [1.0, 2.0, 6.0], "kind": ["a", "b", "a"]})
     >>> first = first_pass(open_table(frame, target="kind"))
     >>> first.n_rows, first.ranges["size"], first.y.tolist()
@@ -180,7 +181,8 @@ class TableBlocks(RowBlocks):
     Examples
     --------
     >>> import pandas as pd
-    >>> from looms.datasets import TableBlocks, first_pass, open_table
+    >>> from looms.datasets import open_table
+    >>> from looms.datasets._large import TableBlocks, first_pass
     >>> from looms.tables import TablePreprocessor
     >>> frame = pd.DataFrame({"size": [1.0, 2.0, 6.0], "color": ["red", "blue", "red"]})
     >>> reader = open_table(frame)

@@ -37,7 +37,7 @@ class RowReader:
     path : the file, or a name if the source is not a file.
     blocks : function of a size that returns an iterator over blocks of so many rows, the last with
         the rest. Several threads may make their tables at once.
-    notes : notes on the whole file, like those of `Table`.
+    notes : notes on the whole file, like those of `read_table`.
     n_columns : number of columns in the file; 0 if no header tells.
     """
 

@@ -9,33 +9,22 @@ Leave-one-out scores are optimistic if the hyper-parameters were tuned on the sa
 `looms.assess` repeats the tuning in every split.
 """
 
-from looms.diagnostics._case_deletion import CaseDeletion, case_deletion, loo_margins
-from looms.diagnostics._goodness_of_fit import GoodnessOfFit, goodness_of_fit
-from looms.diagnostics._left_out import LeftOutFits, left_out_fits
-from looms.diagnostics._row_order import RowOrder, row_order
+from looms.diagnostics._case_deletion import case_deletion
+from looms.diagnostics._goodness_of_fit import goodness_of_fit
+from looms.diagnostics._left_out import left_out_fits
+from looms.diagnostics._row_order import row_order
 from looms.diagnostics._statistics import (
-    Deviance,
-    ExcessError,
-    Influence,
     deviance,
     excess_error,
     influence,
 )
 
 __all__ = [
-    "CaseDeletion",
-    "Deviance",
-    "ExcessError",
-    "GoodnessOfFit",
-    "Influence",
-    "LeftOutFits",
-    "RowOrder",
     "case_deletion",
     "deviance",
     "excess_error",
     "goodness_of_fit",
     "influence",
     "left_out_fits",
-    "loo_margins",
     "row_order",
 ]

@@ -392,7 +392,7 @@ def loo_margins(machine: Any) -> Array:
     --------
     >>> from sklearn.datasets import load_iris
     >>> from looms import KernelClassifier
-    >>> from looms.diagnostics import loo_margins
+    >>> from looms.diagnostics._case_deletion import loo_margins
     >>> X, y = load_iris(return_X_y=True)
     >>> machine = KernelClassifier(mu=1e-3).fit(X, y)
     >>> int((loo_margins(machine).argmax(axis=1) != y).sum())  # the classes are 0, 1, 2

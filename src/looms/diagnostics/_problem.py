@@ -23,7 +23,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from looms._checks import check_known
 from looms._typing import AnyArray, Array
-from looms.estimators import CandidatesClassifier, KernelClassifier, TabularClassifier
+from looms.estimators import KernelClassifier, TabularClassifier
+from looms.estimators._candidates import CandidatesClassifier
 from looms.estimators._encoding import class_weights
 from looms.estimators._in_pipelines import parts_of
 from looms.estimators._least_squares import fitted_machine

@@ -28,7 +28,7 @@ from looms._classes import class_indices
 from looms._recording import recorded_warnings
 from looms._threads import one_blas_thread
 from looms._typing import AnyArray, Array
-from looms.calibration import fit_sigmoid
+from looms.calibration._sigmoid import fit_sigmoid
 from looms.diagnostics._problem import Problem, last_step
 from looms.svm._one_against_one import class_log_probabilities
 from looms.svm._svc import kernel_matrix

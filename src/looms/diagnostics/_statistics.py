@@ -33,7 +33,7 @@ def deviance(
     Parameters
     ----------
     estimator, X, y, **options : as for `left_out_fits`
-        Instead of the estimator a `LeftOutFits`, which has its own samples and options.
+        Instead of the estimator the result of `left_out_fits`, with its samples and options.
 
     Returns
     -------
@@ -143,7 +143,7 @@ def excess_error(
     Parameters
     ----------
     estimator, X, y, **options : as for `left_out_fits`
-        Instead of the estimator a `LeftOutFits`, which has its own samples and options.
+        Instead of the estimator the result of `left_out_fits`, with its samples and options.
 
     Returns
     -------
@@ -256,7 +256,7 @@ def influence(
     Parameters
     ----------
     estimator, X, y, **options : as for `left_out_fits`
-        Instead of the estimator a `LeftOutFits`, which has its own samples and options.
+        Instead of the estimator the result of `left_out_fits`, with its samples and options.
     alpha : float, default=0.05
         Level: a case is flagged if it exceeds the 1 − alpha quantile of its χ². Of n ordinary
         cases about ``alpha * n`` would be flagged.

@@ -1,7 +1,5 @@
 """Estimators with the interface of scikit-learn."""
 
-from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
-from looms.estimators._certificate import Certificate
 from looms.estimators._in_pipelines import machine_of, predict_interval, predict_set
 from looms.estimators._kernel_classifier import KernelClassifier
 from looms.estimators._kernel_regressor import KernelRegressor
@@ -18,9 +16,6 @@ from looms.estimators._warnings import (
 
 __all__ = [
     "BoundWarning",
-    "CandidatesClassifier",
-    "CandidatesRegressor",
-    "Certificate",
     "DuplicatesWarning",
     "KernelClassifier",
     "KernelRegressor",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from looms.optimize import Point
+from looms.optimize._search import Point
 from looms.selection._candidates import Candidate
 from looms.selection._low_rank import LowRankObjective
 from looms.selection._objective import HeldOutCriterion

@@ -110,16 +110,9 @@ class CandidatesClassifier(Candidates, Classifier):
     members_ : tuple
         Members of the stack, or the only one: ``weight``, ``kernel``, ``mu``, ``dual_coef`` and
         ``intercept`` of a kernel model; ``weight`` and the fitted ``estimator`` of another.
-    candidates_ : list of looms.selection.Candidate
-        All candidates in the order in which they were tried; ``pandas.DataFrame(candidates_)``
-        makes a table of them.
-    cv_results_ : dict of lists and arrays
-        A row for each candidate.
-    best_index_ : int
-        Candidate that was selected, or has the largest weight. If it has a kernel, ``kernel_``,
-        ``mu_``, ``dual_coef_`` and ``intercept_`` are its values.
-    candidate_weights_ : ndarray of shape (n_candidates,) or None
-        Weights of the candidates in a stack; None for a single one.
+    candidates_, cv_results_, best_index_, candidate_weights_
+        As for `TabularClassifier`. If the best candidate has a kernel, ``kernel_``, ``mu_``,
+        ``dual_coef_`` and ``intercept_`` are its values.
     choice_units_ : looms.units.Units or None
         Folds without which the candidates were tuned anew, to be compared or stacked. None if they
         were compared by ``held_out_``, or there is one.

@@ -13,8 +13,8 @@ from sklearn.utils.metaestimators import available_if
 from looms._classes import class_indices, class_targets, with_ties
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
-from looms.calibration import class_probabilities, fit_calibrator
-from looms.calibration._calibrators import as_calibration
+from looms.calibration import fit_calibrator
+from looms.calibration._calibrators import as_calibration, class_probabilities
 from looms.dask._predict import lazy_for_dask
 from looms.estimators._callbacks import CallbackWatcher, with_callbacks
 from looms.estimators._encoding import (

@@ -21,7 +21,7 @@ from looms.calibration._softmax import Softmax
 from looms.conformal import prediction_sets
 from looms.conformal._jackknife import required_rank
 from looms.conformal._sets import class_margins
-from looms.criteria import balanced_error_rate
+from looms.criteria._error_rates import balanced_error_rate
 from looms.dask._predict import lazy_for_dask
 from looms.estimators._base import KernelMachine
 from looms.estimators._prevalence import PrevalenceClassifier, at_prevalence

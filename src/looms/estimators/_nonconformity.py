@@ -15,7 +15,7 @@ from looms._checks import check_count, check_flag, check_share
 from looms._classes import class_targets
 from looms._scores import class_scores
 from looms._typing import AnyArray, Array
-from looms.conformal import dkw_bound, vc_bound
+from looms.conformal._bounds import dkw_bound, vc_bound
 from looms.conformal._nonconformity import (
     Neighbors,
     NonconformityChoice,

@@ -11,8 +11,9 @@ from looms._checks import check_known
 from looms._threads import blas_threads
 from looms._typing import Array, Matrix
 from looms.blocks import as_blocks
-from looms.conformal import LocalScale, jackknife_minmax, jackknife_plus
+from looms.conformal import jackknife_minmax, jackknife_plus
 from looms.conformal._jackknife import required_rank
+from looms.conformal._local_scale import LocalScale
 from looms.criteria import PRESS
 from looms.dask._blocks import in_blocks
 from looms.dask._predict import lazy_for_dask

@@ -13,8 +13,8 @@ from sklearn.base import BaseEstimator
 from looms._checks import check_count, check_flag, check_known
 from looms.lssvm.fit import Fit
 from looms.optimize._minimize import OPTIMIZERS
-from looms.selection import tune
 from looms.selection._scan import scan
+from looms.selection._tune import tune
 from looms.selection._tuning import Tuning
 
 
@@ -118,7 +118,7 @@ class Search(BaseEstimator):  # type: ignore[misc]
 
     @property
     def tuned(self) -> Callable[..., tuple[Tuning, Fit | None]]:
-        """`looms.selection.tune` or a scan of the grid, with these options."""
+        """``looms.selection._tune.tune`` or a scan of the grid, with these options."""
         if self.method == "grid":
             return scan
         return partial(

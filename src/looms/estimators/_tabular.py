@@ -415,14 +415,23 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
         ``landmarks``; or ``weight`` and ``estimator``.
     preprocessor_ : transformer or None
         The fitted preparation: its ``kinds_`` and ``remarks_`` say how the columns were read.
-    machine_ : CandidatesClassifier
+    machine_ : estimator
         The model of the prepared columns.
     loo_, held_out_ : HeldOut
         Exact leave-one-out outputs, and those without each unit of `cv`, or the folds that compared
         the candidates. Hyper-parameters were tuned on them, so errors counted on them are
         optimistic: use `evaluate`.
-    candidates_, cv_results_, best_index_, candidate_weights_, threshold_, calibrator_, units_
-        As for `looms.estimators.CandidatesClassifier`.
+    candidates_ : list
+        All candidates in the order in which they were tried; ``pandas.DataFrame(candidates_)``
+        makes a table of them.
+    cv_results_ : dict of lists and arrays
+        A row for each candidate.
+    best_index_ : int
+        Candidate that was selected, or has the largest weight.
+    candidate_weights_ : ndarray of shape (n_candidates,) or None
+        Weights of the candidates in a stack; None for a single one.
+    threshold_, calibrator_, units_
+        As for `KernelClassifier`.
     n_features_in_, feature_names_in_
         Number and names of the columns of the table.
 
@@ -744,7 +753,7 @@ class TabularRegressor(ScoredRegressor, Tabular):
     transforms_ : dict of str to float
         Root mean square error of the held-out predictions by each transform that was compared;
         empty if there was one.
-    machine_ : CandidatesRegressor
+    machine_ : estimator
         The model of the prepared columns and the transformed target; its attributes are on that
         scale.
     loo_, held_out_ : HeldOut

@@ -25,7 +25,7 @@ from looms.duplicates import n_unexpected_duplicates
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._stationary import Isotropic
-from looms.optimize import Outcome
+from looms.optimize._search import Outcome
 from looms.selection._candidates import Candidate
 from looms.selection._tuning import BoundMet
 from looms.threshold import Precision

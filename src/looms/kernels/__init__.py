@@ -1,6 +1,6 @@
 """Kernels: their values, contracted derivatives and hyper-parameters."""
 
-from looms.kernels._base import Constant, Kernel, ParametricKernel, Product, Sum
+from looms.kernels._base import Constant, Kernel, ParametricKernel
 from looms.kernels._categories import Hamming, HammingARD
 from looms.kernels._dot_product import Boolean, Linear, Polynomial
 from looms.kernels._hyperparameters import Parameter
@@ -39,9 +39,7 @@ __all__ = [
     "PowerExponential",
     "PowerExponentialARD",
     "Precomputed",
-    "Product",
     "Ranked",
     "Samples",
-    "Sum",
     "Weighted",
 ]

@@ -150,7 +150,8 @@ def decompose(K: npt.ArrayLike, *, sample_weight: npt.ArrayLike | None = None) -
     Examples
     --------
     >>> import numpy as np
-    >>> from looms.lssvm import decompose, solve
+    >>> from looms.lssvm import solve
+    >>> from looms.lssvm.spectral import decompose
     >>> K, y = np.diag([1.0, 2.0, 3.0]), np.array([1.0, -1.0, 1.0])
     >>> spectrum = decompose(K)
     >>> np.allclose(spectrum.solve(y, 0.1).alpha, solve(K, y, 0.1).alpha)

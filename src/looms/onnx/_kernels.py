@@ -24,11 +24,10 @@ from looms.kernels import (
     Polynomial,
     PowerExponential,
     PowerExponentialARD,
-    Product,
     Ranked,
-    Sum,
     Weighted,
 )
+from looms.kernels._base import Product, Sum
 from looms.kernels._samples import Samples
 from looms.onnx._graph import Graph
 

@@ -16,13 +16,12 @@ from looms.calibration._isotonic import Isotonic
 from looms.calibration._sigmoid import Sigmoid
 from looms.calibration._softmax import Softmax
 from looms.estimators import (
-    CandidatesClassifier,
-    CandidatesRegressor,
     KernelClassifier,
     KernelRegressor,
     TabularClassifier,
     TabularRegressor,
 )
+from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
 from looms.estimators._estimator_member import EstimatorMember
 from looms.kernels._samples import dense
 from looms.lssvm._system import targets_as_columns
@@ -244,7 +243,7 @@ def _log_odds(g: Graph, f: str, slope: float | Array, intercept: float | Array) 
 
 
 def _probabilities(g: Graph, f: str, calibrator: Any, n_outputs: int) -> str:
-    """`looms.calibration.class_probabilities` of outputs (m, n_outputs)."""
+    """`looms.calibration._calibrators.class_probabilities` of outputs (m, n_outputs)."""
     if isinstance(calibrator, Softmax):
         return g("Softmax", g("Add", g("Mul", f, calibrator.slope), calibrator.constants), axis=1)
     if isinstance(calibrator, Sigmoid):

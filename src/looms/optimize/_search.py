@@ -17,7 +17,7 @@ class Outcome(Enum):
 
     Examples
     --------
-    >>> from looms.optimize import Outcome
+    >>> from looms.optimize._search import Outcome
     >>> Outcome.CONVERGED.name
     'CONVERGED'
     """
@@ -61,7 +61,7 @@ class Point:
     Examples
     --------
     >>> import numpy as np
-    >>> from looms.optimize import Point
+    >>> from looms.optimize._search import Point
     >>> point = Point(np.array([3.0]), 9.0, 1e-6, np.array([6.0]))  # of θ²
     >>> point.value
     9.0

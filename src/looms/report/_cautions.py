@@ -10,8 +10,7 @@ import numpy as np
 from looms._words import count
 from looms.diagnostics import row_order
 from looms.duplicates import duplicate_groups, n_unexpected_duplicates
-from looms.estimators import Certificate
-from looms.estimators._certificate import milder
+from looms.estimators._certificate import Certificate, milder
 from looms.estimators._warnings import remark_on_scales, settings_for_rare_classes
 from looms.report._choice import close_candidates, foreign, optimism, search_cautions
 from looms.report._near_rows import rise_without_near

@@ -11,7 +11,7 @@ import numpy as np
 from looms._words import count
 from looms.assessment._experiment import estimator_key, estimator_text
 from looms.assessment._result import Assessment
-from looms.optimize import Outcome
+from looms.optimize._search import Outcome
 from looms.report.figures import quotes_splits
 from looms.report.model import Model, parameter_name
 from looms.report.text import FIGURES, Caution, isolated, note, sentence, serious

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from looms._classes import class_indices
-from looms.diagnostics import CaseDeletion, loo_margins
+from looms.diagnostics._case_deletion import CaseDeletion, loo_margins
 from looms.report.model import Model, residual_sizes
 from looms.report.text import clean
 

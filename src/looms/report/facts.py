@@ -18,9 +18,10 @@ from looms._version import __version__
 from looms._words import count
 from looms.assessment._result import Assessment
 from looms.criteria import WMW, as_criterion
-from looms.diagnostics import CaseDeletion, case_deletion
+from looms.diagnostics import case_deletion
+from looms.diagnostics._case_deletion import CaseDeletion
 from looms.duplicates import duplicate_groups
-from looms.estimators import Certificate
+from looms.estimators._certificate import Certificate
 from looms.estimators._in_pipelines import parts_of
 from looms.estimators._selecting import chosen_criterion
 from looms.report._cautions import cautions_of_report, remarks_on_fit

@@ -12,7 +12,7 @@ from looms._classes import class_indices
 from looms._scores import mean_and_error
 from looms._typing import AnyArray, Array
 from looms.assessment._result import Assessment
-from looms.calibration import brier_score
+from looms.calibration._scores import brier_score
 from looms.criteria import standard_error
 from looms.folds import left_out_with
 from looms.kernels._samples import variances

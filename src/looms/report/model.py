@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array, Matrix
-from looms.diagnostics import loo_margins
+from looms.diagnostics._case_deletion import loo_margins
 from looms.estimators._in_pipelines import machine_of, parts_of
 from looms.estimators._one_kernel import OneKernel
 from looms.estimators._scored import scores_of
@@ -22,12 +22,12 @@ from looms.held_out import HeldOut
 from looms.kernels import Kernel, Weighted
 from looms.kernels._hyperparameters import Hyperparameter
 from looms.kernels._samples import training_rows, variances
-from looms.optimize import Outcome
+from looms.optimize._search import Outcome
 from looms.report._feature_names import Features, features_of
 from looms.report.text import FIGURES
 from looms.scores import Scores
-from looms.selection import Objective
 from looms.selection._nested import Nested
+from looms.selection._objective import Objective
 from looms.selection._tuning import BoundMet, Tuning
 from looms.threshold import BalancedError, Metric, ThresholdRule, as_rule
 from looms.units import Units

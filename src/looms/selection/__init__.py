@@ -1,15 +1,7 @@
 """Selection of hyper-parameters, kernels and criteria by exact leave-one-out.
 
-`Objective.evaluate` computes a criterion and its gradient; `tune` minimizes it for one kernel.
+``_objective.Objective`` has a criterion and its gradient; ``_tune.tune`` minimizes it for one
+kernel.
 """
 
-from looms.selection._grid import grid_search, pattern_search
-from looms.selection._objective import Objective
-from looms.selection._tune import tune
-
-__all__ = [
-    "Objective",
-    "grid_search",
-    "pattern_search",
-    "tune",
-]
+__all__ = []

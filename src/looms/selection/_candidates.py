@@ -19,7 +19,7 @@ from looms.kernels import Weighted
 from looms.kernels._names import KernelLike, as_kernel, is_estimator, kernel_name
 from looms.lssvm import NotPositiveDefiniteError
 from looms.lssvm.fit import Fit, KernelMember
-from looms.optimize import Outcome, Point
+from looms.optimize._search import Outcome, Point
 from looms.selection._objective import HeldOutCriterion
 from looms.selection._tuning import BoundMet, Tuning
 
@@ -218,8 +218,8 @@ class Tried:
     ----------
     kernel, criterion : as they were passed.
     objective_of : objective of a kernel, or of the estimator.
-    search : `looms.selection.tune` or a scan with its options, without the objective, its callbacks
-        and random state.
+    search : `looms.selection._tune.tune` or a scan with its options, without the objective, its
+        callbacks and random state.
     """
 
     kernel: KernelLike | Any

@@ -10,8 +10,7 @@ import numpy as np
 
 from looms._classes import class_shares
 from looms._typing import AnyArray, Array
-from looms.calibration import class_probabilities
-from looms.calibration._calibrators import Calibrator
+from looms.calibration._calibrators import Calibrator, class_probabilities
 
 
 class Decided(NamedTuple):

@@ -10,8 +10,7 @@ from looms.criteria import Criterion, as_criterion
 from looms.kernels import Kernel
 from looms.kernels._samples import Samples
 from looms.lssvm.fit import Fit, Member
-from looms.optimize import Outcome, Point
-from looms.optimize._search import Search
+from looms.optimize._search import Outcome, Point, Search
 from looms.selection._tuning import Tuning
 from looms.units import Units
 

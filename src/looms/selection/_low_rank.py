@@ -20,7 +20,8 @@ from looms.kernels._samples import Samples, center_of
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm.fit import Fit
 from looms.lssvm.landmarks import Landmarks, Placed, Streamed
-from looms.optimize import Point, minimize
+from looms.optimize._minimize import minimize
+from looms.optimize._search import Point
 from looms.selection._objective import HeldOutCriterion, HyperPrior, Objective, objective_of
 from looms.selection._subsamples import log2_mu_shift, sampled_rows
 from looms.selection._tuning import Tuning

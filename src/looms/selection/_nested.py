@@ -23,7 +23,7 @@ from looms.lssvm._system import targets_as_columns
 from looms.lssvm.conditioning import tie_of
 from looms.lssvm.fit import Fit
 from looms.lssvm.projection import Projection
-from looms.optimize import Point
+from looms.optimize._search import Point
 from looms.selection._candidates import Score
 from looms.selection._decisions import Decided, Decisions
 from looms.selection._fold_pairs import fold_pairs, pair_auc
@@ -150,7 +150,7 @@ class Rounds:
 
     Examples
     --------
-    >>> from looms.selection import Objective
+    >>> from looms.selection._objective import Objective
     >>> rng = np.random.default_rng(0)
     >>> X, y = rng.normal(size=(40, 3)), rng.normal(size=40)      # nothing to be learned
     >>> objective = Objective(X, y)

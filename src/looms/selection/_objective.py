@@ -20,13 +20,14 @@ from looms.kernels._gram import GramBlocks, contract_lower, gram_into, is_finite
 from looms.kernels._hyperparameters import Hyperparameter
 from looms.kernels._names import KernelLike, as_kernel
 from looms.kernels._samples import Samples, as_matrix, check_scale, training_rows, variances
-from looms.lssvm import NotPositiveDefiniteError, decompose
+from looms.lssvm import NotPositiveDefiniteError
 from looms.lssvm._system import checked_weights, targets_as_columns
 from looms.lssvm.dense import Dense
 from looms.lssvm.features import Features, decompose_features, has_few_features
 from looms.lssvm.fit import Fit
 from looms.lssvm.projection import Projection
-from looms.optimize import Point
+from looms.lssvm.spectral import decompose
+from looms.optimize._search import Point
 from looms.units import Units
 
 # How far, in powers of two, hyper-parameters may lie from the center before the prior
@@ -370,7 +371,7 @@ class HeldOutCriterion(ABC):
 class ScannedCriterion(HeldOutCriterion):
     """Held-out criterion of rows in memory, cheap at many μ of one kernel: a search scans them.
 
-    Parameters are those of `looms.selection.Objective`.
+    Parameters are those of `Objective`.
     """
 
     #: n μ over the variance of the samples in feature space, log₂, that a scan tries.

@@ -17,8 +17,7 @@ import numpy as np
 
 from looms._typing import Array
 from looms.lssvm.fit import Fit
-from looms.optimize import Outcome, Point
-from looms.optimize._search import Search
+from looms.optimize._search import Outcome, Point, Search
 from looms.selection._objective import HeldOutCriterion, ScannedCriterion
 from looms.selection._tuning import Tuning
 
@@ -96,11 +95,11 @@ def scan(
 
     Returns
     -------
-    tuning, fit : as of `looms.selection.tune`, whose other options have no meaning here.
+    tuning, fit : as of `looms.selection._tune.tune`, whose other options have no meaning here.
 
     Examples
     --------
-    >>> from looms.selection import Objective
+    >>> from looms.selection._objective import Objective
     >>> X = np.linspace(0, 1, 60)[:, None]
     >>> tuning, fit = scan(Objective(X, np.sin(6 * X[:, 0])))
     >>> tuning.value < 1e-6

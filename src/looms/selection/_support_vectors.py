@@ -22,8 +22,7 @@ from looms.kernels import Kernel
 from looms.kernels._gram import expansion
 from looms.kernels._samples import Samples, center_of, check_scale
 from looms.lssvm.fit import Fit
-from looms.optimize import Outcome, Point
-from looms.optimize._search import Search
+from looms.optimize._search import Outcome, Point, Search
 from looms.selection._grid import Place, grid_search, pattern_search
 from looms.selection._objective import MU_AT_LOWER, MU_AT_UPPER
 from looms.selection._tuning import BoundMet, Tuning

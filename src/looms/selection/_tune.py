@@ -18,9 +18,9 @@ import numpy as np
 
 from looms._typing import Array
 from looms.lssvm.fit import Fit
-from looms.optimize import Outcome, Point, minimize
 from looms.optimize._curvature import difference_inverse_hessian, secant_inverse_hessian
-from looms.optimize._search import Evaluate, Search
+from looms.optimize._minimize import minimize
+from looms.optimize._search import Evaluate, Outcome, Point, Search
 from looms.selection._low_rank import LowRankObjective, on_landmarks
 from looms.selection._objective import HeldOutCriterion, Objective, ScannedCriterion
 from looms.selection._scan import starting_points
@@ -67,7 +67,7 @@ def tune(
     optimizer : "lbfgs", "scg" or "nelder-mead".
     max_iter : maximum number of iterations of each search.
     n_restarts : number of starts beside the first, each the best of the scan for another kernel.
-    tolerance : see `looms.optimize.minimize`.
+    tolerance : see `looms.optimize._minimize.minimize`.
     random_state : chooses the subsamples; a fixed seed by default.
     progress : called after every iteration of every search.
     evaluated : called after every evaluation, in searches and between them, with the objective

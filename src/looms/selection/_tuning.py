@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from looms._typing import Array
-from looms.optimize import Outcome, Point
-from looms.optimize._search import Search
+from looms.optimize._search import Outcome, Point, Search
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from scipy.special import log_expit
 
 from looms._classes import class_targets
 from looms._typing import AnyArray, Array
-from looms.calibration import couple
+from looms.calibration._coupling import couple
 from looms.calibration._sigmoid import (
     Sigmoid,
     fit_increasing_sigmoid,

@@ -49,7 +49,8 @@ class IndefiniteKernelError(ValueError):
     Examples
     --------
     >>> import numpy as np
-    >>> from looms.svm import IndefiniteKernelError, solve
+    >>> from looms.svm import IndefiniteKernelError
+    >>> from looms.svm.dual import solve
     >>> K = np.array([[0.0, 1.0], [1.0, 0.0]])
     >>> try:
     ...     solve(K, np.array([-1, 1]), 1.0)

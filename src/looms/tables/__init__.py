@@ -1,14 +1,13 @@
 """From a table of mixed columns with gaps to a dense matrix of floats for a kernel.
 
-`TablePreprocessor` makes the matrix, of steps of scikit-learn, and `Unlike` counts rows unlike
-those that it was fitted to. Rather than skrub's ``TableVectorizer``, since on the credit data (690
-rows, 15 mixed columns, five times ten folds, one computer; benchmarks/table_preprocessing.py) both
-had the same accuracy (logistic regression 0.864 ± 0.004 against 0.861 ± 0.003 over repeats, SVC
-0.850 ± 0.001 against 0.852 ± 0.004), with a skops file of 0.08 MB against 12.8 MB (deflated 5 kB
-against 342 kB), loaded in 2 ms against 90 ms, and 16 packages or 106 MB less to install.
+`TablePreprocessor` makes the matrix, of steps of scikit-learn. Rather than skrub's
+``TableVectorizer``, since on the credit data (690 rows, 15 mixed columns, five times ten folds, one
+computer; benchmarks/table_preprocessing.py) both had the same accuracy (logistic regression 0.864 ±
+0.004 against 0.861 ± 0.003 over repeats, SVC 0.850 ± 0.001 against 0.852 ± 0.004), with a skops
+file of 0.08 MB against 12.8 MB (deflated 5 kB against 342 kB), loaded in 2 ms against 90 ms, and 16
+packages or 106 MB less to install.
 """
 
 from looms.tables._preprocessor import TablePreprocessor
-from looms.tables._unlike import Unlike
 
-__all__ = ["TablePreprocessor", "Unlike"]
+__all__ = ["TablePreprocessor"]

@@ -73,10 +73,6 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     n_features_in_ : int
         Number of all columns of the table.
 
-    See Also
-    --------
-    looms.tables.Unlike : Rows unlike those that the preprocessor was fitted to.
-
     Notes
     -----
     Columns without names, such as those of an array, are called x0, x1, and so on, and are found by
@@ -117,7 +113,7 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             For the interface.
         ranges : mapping, default=None
             ``ranges_`` of the columns among more rows than these, if these are a sample of a
-            table, such as those of `looms.datasets.first_pass`.
+            table.
 
         Returns
         -------

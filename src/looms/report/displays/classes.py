@@ -11,13 +11,9 @@ import numpy as np
 from sklearn import metrics
 
 from looms._typing import AnyArray, Array
-from looms.calibration import (
-    class_probabilities,
-    fit_calibrator,
-    loo_probabilities,
-    reliability_curve,
-)
-from looms.calibration._scores import ReliabilityCurve
+from looms.calibration import fit_calibrator, loo_probabilities
+from looms.calibration._calibrators import class_probabilities
+from looms.calibration._scores import ReliabilityCurve, reliability_curve
 from looms.report.displays.base import MachineDisplay, diagonal, ink, unit_square
 from looms.report.model import Model, model_of
 from looms.report.text import short

@@ -20,7 +20,7 @@ from looms.report.model import (
     training_objective,
 )
 from looms.report.text import short
-from looms.selection import Objective
+from looms.selection._objective import Objective
 from looms.selection._subsamples import log2_mu_shift
 
 _MARGIN = 2.0  # log₂ units shown beyond the path
