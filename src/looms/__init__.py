@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         predict_set,
     )
     from looms.held_out import HeldOut
+    from looms.model_files import load
     from looms.scores import Scores
 
 __all__ = [
@@ -68,6 +69,7 @@ __all__ = [
     "__version__",
     "assess",
     "compare",
+    "load",
     "machine_of",
     "predict_interval",
     "predict_set",
@@ -79,6 +81,7 @@ _HOMES = {
     "Scores": "scores",
     "assess": "assessment",
     "compare": "assessment",
+    "load": "model_files",
 }
 
 #: Modules that ``import looms`` makes available, each imported when it is first used.

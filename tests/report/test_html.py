@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from pairwise import pairwise
+from sklearn.exceptions import NotFittedError
 
 from looms import KernelClassifier, KernelRegressor, Search, report
 from looms.report.facts import Facts
@@ -294,3 +295,14 @@ def test_a_search_of_one_evaluation_has_no_plot_of_it():
     X = rng.normal(size=(40, 2))
     model = KernelClassifier("linear").fit(X, X[:, 0] + rng.normal(size=40) > 0)
     assert "and the best so far in each stage" not in render(Facts(model))
+
+
+def test_a_model_writes_its_own_page(binary, tmp_path, monkeypatch):
+    model, X, y, assessment = binary
+    given = {"X": X, "y": y, "groups": None, "assessment": assessment, "title": "T", "notes": []}
+    told = []
+    monkeypatch.setattr(report, "write_html", lambda *of, **facts: told.append((of, facts)))
+    model[-1].report(tmp_path / "page.html", X, y, assessment=assessment, title="T", notes=[])
+    assert told == [((model[-1], tmp_path / "page.html"), given)]
+    with pytest.raises(NotFittedError):
+        KernelClassifier().report(tmp_path / "page.html")

@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from evaluated import evaluated
 
-from looms import KernelClassifier, KernelRegressor, assess
+from looms import KernelClassifier, KernelRegressor, TabularClassifier, assess
 from looms.calibration import brier_score, loo_probabilities
 from looms.diagnostics import case_deletion
 from looms.estimators import CandidatesClassifier
@@ -32,6 +33,30 @@ def test_keys_are_the_documented_ones(binary):
     keys = re.findall(r"``(\w+)``", summary.__doc__.split("Its keys")[1].split("Raises")[0])
     assert keys == list(summary(model, X=X, y=y, assessment=assessment))
     assert set(keys) == set(summary_schema()["required"])
+
+
+@pytest.fixture(scope="module")
+def of_days():
+    """A model of a table with a column of dates, evaluated."""
+    x = np.random.default_rng(0).normal(size=60)
+    table = pd.DataFrame({"x": x, "day": pd.date_range("2021-03-01", periods=60)})
+    y = pd.Series(np.where(x > 0.3 * np.sin(9 * x), "yes", "no"), name="ill")
+    return evaluated(TabularClassifier(["rbf"]).fit(table, y), nested=True)
+
+
+def test_remarks_on_columns_and_the_name_of_the_target_are_those_of_the_fit(of_days):
+    def of(**facts):
+        found = summary(of_days, **facts)
+        columns = [one["text"] for one in found["cautions"] if one["title"] == "Columns"]
+        return found["title"], columns
+
+    title, (remark,) = of()
+    assert title == "Classification of ill"
+    assert remark.startswith("'day': read as a date and used as a number of days; leave it out")
+    assert of(notes=["the dose is of a day"]) == (title, ["The dose is of a day."])
+    assert of(notes=()) == (title, [])
+    assert of(y=pd.Series(range(60), name="sick"))[0] == "Classification of sick"
+    assert of(y=range(60))[0] == "Classification"
 
 
 def quotes(report):

@@ -20,7 +20,7 @@ from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import ArrayBlocks, RowBlocks, as_blocks, rows_in_memory
 from looms.dask._blocks import in_blocks
 from looms.estimators._certificate import CertifiedMachine
-from looms.estimators._scored import OfFit, ScoredMachine, source_of
+from looms.estimators._scored import OfFit, ScoredMachine, name_of, source_of
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._names import as_kernel
@@ -107,6 +107,8 @@ class KernelMachine(CertifiedMachine, ScoredMachine):
         if isinstance(X, np.memmap) and X.ndim == 2:
             X = ArrayBlocks(X)
         names = getattr(X, "feature_names", None)
+        if options.get("reset", True):
+            self._target = name_of(y)
         if self._whole_matrix:
             X = rows_in_memory(X)
         if isinstance(X, RowBlocks):

@@ -36,7 +36,7 @@ from looms.estimators._folds import (
 )
 from looms.estimators._prevalence import PrevalenceClassifier
 from looms.estimators._regressor import METHODS, Regressor
-from looms.estimators._scored import ScoredMachine, ScoredRegressor
+from looms.estimators._scored import ScoredMachine, ScoredRegressor, name_of
 from looms.estimators._warnings import kept_warnings, warn_of_time
 from looms.held_out import HeldOut
 from looms.lssvm.fit import Member
@@ -513,6 +513,7 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
             preprocessor_=preprocessor,
             machine_=machine,
             _unfitted=unfitted(self),
+            _target=name_of(y),
             _fit_seconds=time.perf_counter() - began,
         )
         self._table = X
@@ -852,6 +853,7 @@ feature_names_in_
             transform_=name,
             transforms_=errors,
             _unfitted=unfitted(self),
+            _target=name_of(y),
             _fit_seconds=time.perf_counter() - began,
         )
         self._table = X

@@ -113,7 +113,7 @@ def cautions_of_report(facts: Facts) -> list[Caution]:
             *optimism(model, assessment),
             *([] if assessment is None else foreign(facts.estimator, model, assessment)),
             *close_candidates(model),
-            *_data(model, facts.steps, facts.notes),
+            *_data(model, facts.steps, facts.on_columns),
         ]
     )
 

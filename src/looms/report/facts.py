@@ -22,6 +22,7 @@ from looms.diagnostics import CaseDeletion, case_deletion
 from looms.duplicates import duplicate_groups
 from looms.estimators import Certificate
 from looms.estimators._in_pipelines import parts_of
+from looms.estimators._scored import name_of
 from looms.report._cautions import cautions_of_report, remarks_on_fit
 from looms.report._chosen import candidates, chosen
 from looms.report._samples import groups_left_out, samples
@@ -48,7 +49,7 @@ def summary(
     groups: Any = None,
     assessment: Assessment | None = None,
     title: str | None = None,
-    notes: Sequence[str] = (),
+    notes: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """Everything a report says about a fitted machine, as a dict that JSON can hold.
 
@@ -58,14 +59,15 @@ def summary(
     X : the training samples, default=None
         The index of a data frame names the samples; otherwise they are numbered from 0.
     y : the training targets, default=None
-        The name of a series is the name of the target.
+        The name of a series is the name of the target; None for that of the fit.
     groups : the labels of the groups that the machine was fitted with, default=None
         They name the groups; otherwise each is named after its first sample.
     assessment : Assessment, default=None
         Result of `looms.assess`: the honest outer estimate.
     title : str, default=None
-    notes : sequence of str, default=()
-        Remarks on the data, for example on columns that are dates, to add to the cautions.
+    notes : sequence of str, default=None
+        Remarks on the data to add to the cautions; None for those of a
+        `looms.tables.TablePreprocessor` on its columns.
 
     Returns
     -------
@@ -130,7 +132,7 @@ class Facts:
     groups: Any = None
     assessment: Assessment | None = None
     title: str | None = None
-    notes: Sequence[str] = ()
+    notes: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         """Refuse data, or an assessment, that cannot be those of the machine."""
@@ -187,8 +189,16 @@ class Facts:
     @property
     def target(self) -> str | None:
         """Name of the target, if it has one."""
-        name = getattr(self.y, "name", None) if getattr(self.y, "ndim", 1) == 1 else None
+        name = self.model.whole._target if self.y is None else name_of(self.y)
         return None if name is None else clean(name)
+
+    @property
+    def on_columns(self) -> Sequence[str]:
+        """Remarks on the data."""
+        if self.notes is not None:
+            return self.notes
+        steps = (step for _, step in parts_of(self.estimator).steps)
+        return [remark for step in steps for remark in getattr(step, "remarks_", ())]
 
     @property
     def steps(self) -> list[str]:

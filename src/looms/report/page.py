@@ -79,7 +79,7 @@ def write_html(
     groups: Any = None,
     assessment: Assessment | None = None,
     title: str | None = None,
-    notes: Sequence[str] = (),
+    notes: Sequence[str] | None = None,
 ) -> None:
     """Write a report on a fitted machine: a single HTML page that loads nothing else.
 
@@ -167,7 +167,7 @@ def card(
     groups: Any = None,
     assessment: Assessment | None = None,
     title: str | None = None,
-    notes: Sequence[str] = (),
+    notes: Sequence[str] | None = None,
 ) -> Card:
     """Model card of a fitted machine, to be completed by hand and saved beside its file.
 
