@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from looms.estimators import (
         SVCCV,
         BoundWarning,
+        ColumnsWarning,
         DuplicatesWarning,
         KernelClassifier,
         KernelRegressor,
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 __all__ = [
     "SVCCV",
     "BoundWarning",
+    "ColumnsWarning",
     "DuplicatesWarning",
     "HeldOut",
     "KernelClassifier",

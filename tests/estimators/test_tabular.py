@@ -1,6 +1,7 @@
 """Models of tables: columns prepared inside, and again in every fold that is scored."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,14 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.preprocessing import StandardScaler
 
 import looms
-from looms import KernelClassifier, KernelRegressor, Search, TabularClassifier, TabularRegressor
+from looms import (
+    ColumnsWarning,
+    KernelClassifier,
+    KernelRegressor,
+    Search,
+    TabularClassifier,
+    TabularRegressor,
+)
 from looms.estimators import CandidatesClassifier, CandidatesRegressor
 from looms.model_files import load_model, save_model
 from looms.tables import TablePreprocessor
@@ -86,7 +94,9 @@ class TestFit:
             classifier.predict(NEW.drop(columns="color"))
 
     def test_unknown_values_and_new_gaps_tell_nothing(self, classifier):
-        p = classifier.predict_proba(NEW.assign(color="violet", flag=None))
+        with pytest.warns(ColumnsWarning, match=r"nothing: 'color' \('violet'\)\. Correct") as told:
+            p = classifier.predict_proba(NEW.assign(color="violet", flag=None))
+        assert len(told) == 1
         assert np.isfinite(p).all()
         assert_allclose(p.sum(axis=1), 1.0)
 
@@ -168,6 +178,62 @@ class TestFit:
         with pytest.raises(ValueError, match="class"):
             model.fit(NEW, np.full(M, "yes"))
         assert_array_equal(model.predict_proba(NEW), classifier.predict_proba(NEW))
+
+
+class TestColumns:
+    """One warning of what asks for a change of the table, and none of what is harmless."""
+
+    X = np.random.default_rng(3).normal(size=40)
+    Y = np.where(X > 0.1, "yes", "no")
+
+    def told_of(self, preprocess="auto", **columns):
+        table = pd.DataFrame({"x": self.X, **columns})
+        with warnings.catch_warnings(record=True, action="always") as caught:
+            TabularClassifier(["linear"], preprocess=preprocess).fit(table, self.Y)
+        return [str(one.message) for one in caught if one.category is ColumnsWarning]
+
+    def test_are_told_in_one_warning(self):
+        words = [str(k % 7) if k else "none" for k in range(40)]
+        unclear = [f"0{1 + k % 9}/0{1 + k % 7}/2021" for k in range(40)]
+        (told,) = self.told_of(dose=words, day=unclear, name=[f"P{k}" for k in range(40)])
+        assert "first 'none' in data row 1" in told
+        assert "'day': treated as text" in told
+        assert "A different value in every row: 'name'; if this is an identifier" in told
+
+    @pytest.mark.parametrize(
+        ("name", "values", "is_identifier"),
+        [
+            ("patient", 1000 + 17 * np.arange(40), True),
+            ("unnamed", np.arange(1, 41), True),
+            ("unnamed", np.arange(40), True),
+            ("income", 1000 + 17 * np.arange(40), False),
+            ("year", np.arange(1980, 2020), False),
+        ],
+    )
+    def test_whole_numbers_may_be_measured(self, name, values, is_identifier):
+        assert len(self.told_of(**{name: values})) == is_identifier
+
+    def test_harmless_ones_are_not_told(self):
+        days = pd.date_range("2021-03-01", periods=40)
+        city = [f"city {k % 22}" for k in range(40)]
+        assert self.told_of(day=days, city=city, constant=1) == []
+
+    def test_kinds_that_are_given_are_as_they_should_be(self):
+        names = [f"P{k}" for k in range(40)]
+        kinds = TablePreprocessor(kinds={"x": "number", "name": "category"})
+        assert self.told_of(name=names) != [] == self.told_of(kinds, name=names)
+
+    @pytest.mark.parametrize("kind", [TabularClassifier, TabularRegressor])
+    def test_evaluation_tells_nothing_again(self, kind):
+        rare = ["a", "b"] * 19 + ["only here", "and here"]
+        table = pd.DataFrame({"x": self.X, "rare": rare})
+        classes = kind is TabularClassifier
+        model = kind(["linear"]).fit(
+            table, self.Y if classes else 10 + self.X + np.sin(40 * self.X)
+        )
+        model.evaluate()
+        predict = model.predict_set if classes else model.predict_interval
+        assert predict(table).shape == (40, 2)
 
 
 class TestEvaluate:

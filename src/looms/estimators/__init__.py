@@ -12,6 +12,7 @@ from looms.estimators._svc_cv import SVCCV
 from looms.estimators._tabular import TabularClassifier, TabularRegressor
 from looms.estimators._warnings import (
     BoundWarning,
+    ColumnsWarning,
     DuplicatesWarning,
     OneClassWarning,
     ScalesWarning,
@@ -23,6 +24,7 @@ __all__ = [
     "CandidatesClassifier",
     "CandidatesRegressor",
     "Certificate",
+    "ColumnsWarning",
     "DuplicatesWarning",
     "KernelClassifier",
     "KernelRegressor",

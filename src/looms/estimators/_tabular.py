@@ -37,7 +37,12 @@ from looms.estimators._folds import (
 from looms.estimators._prevalence import PrevalenceClassifier
 from looms.estimators._regressor import METHODS, Regressor
 from looms.estimators._scored import ScoredMachine, ScoredRegressor, name_of
-from looms.estimators._warnings import kept_warnings, warn_of_time
+from looms.estimators._warnings import (
+    kept_warnings,
+    warn_of_columns,
+    warn_of_new_values,
+    warn_of_time,
+)
 from looms.held_out import HeldOut
 from looms.lssvm.fit import Member
 from looms.scores import Scores
@@ -50,7 +55,8 @@ from looms.selection._target_transforms import (
     means_without_own,
     smeared_means,
 )
-from looms.tables import TablePreprocessor
+from looms.tables import TablePreprocessor, Unlike
+from looms.tables._preprocessor import serious_remarks
 from looms.units import Units
 
 _NUMBERS = 1 << 20  # in the outputs of a block of rows
@@ -288,8 +294,9 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
         return None
 
     def _outputs_on(self, X: Any) -> Array:
-        """Outputs of the machine for new rows."""
-        return self.machine_._outputs(self.machine_._checked_new_data(self._prepared(X)))
+        """Outputs of the machine for new rows, without warnings of their values."""
+        with kept_warnings():
+            return self.machine_._outputs(self.machine_._checked_new_data(self._prepared(X)))
 
     @property
     def _fitted(self) -> Any:
@@ -322,8 +329,12 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
         one = TablePreprocessor() if automatic else clone(self.preprocess)
         rows = np.flatnonzero(weight)
         if len(rows) == len(weight):
-            return one, one.fit_transform(X)
-        return one, one.fit(_safe_indexing(X, rows)).transform(X)
+            matrix = one.fit_transform(X)
+        else:
+            matrix = one.fit(_safe_indexing(X, rows)).transform(X)
+        if isinstance(one, TablePreprocessor):
+            warn_of_columns([*serious_remarks(one, len(rows))])
+        return one, matrix
 
     def _fit_columns(
         self, X: Any, y: Any, sample_weight: Any, groups: Any
@@ -340,9 +351,14 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
         return preprocessor, matrix, {"sample_weight": sample_weight, "groups": groups}
 
     def _prepared(self, X: Any) -> Any:
-        """Rows as the machine takes them."""
+        """Rows as the machine takes them; ColumnsWarning of values that no row of the fit has."""
         check_is_fitted(self)
-        return X if self.preprocessor_ is None else self.preprocessor_.transform(X)
+        if not isinstance(self.preprocessor_, TablePreprocessor):
+            return X if self.preprocessor_ is None else self.preprocessor_.transform(X)
+        unlike = Unlike(self.preprocessor_)
+        matrix = unlike.add(X)
+        warn_of_new_values(unlike.new_values)
+        return matrix
 
     def _check_parameters(self) -> None:
         self._machine()._check_parameters()
@@ -442,7 +458,7 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
     >>> signal = table["size"] + (table["color"] == "red") + 0.5 * rng.normal(size=80)
     >>> table.loc[::10, "size"] = None                                          # gaps
     >>> model = TabularClassifier(["linear", "rbf"]).fit(table, np.where(signal > 0, "yes", "no"))
-    >>> model.predict(pd.DataFrame({"color": ["red", "green"], "size": [1.5, -2.0]})).tolist()
+    >>> model.predict(pd.DataFrame({"color": ["red", "blue"], "size": [1.5, -2.0]})).tolist()
     ['yes', 'no']
     >>> model.evaluate()["error"] < 0.25
     True
@@ -505,6 +521,11 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
             If a column cannot be understood, or y has one class, or a gap.
         MemoryError
             If the kernel matrix, with arrays of its size beside it, takes more memory than is free.
+
+        Warns
+        -----
+        ColumnsWarning
+            If a column has a few words among numbers, dates of unclear order, or identifiers.
         """
         began = time.perf_counter()
         preprocessor, matrix, options = self._fit_columns(X, y, sample_weight, groups)
@@ -525,8 +546,8 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
         Parameters
         ----------
         X : table as in `fit`
-            New rows; columns are found by name, in any order. Values that no training row has, and
-            gaps where there were none, tell the model nothing.
+            New rows; columns are found by name, in any order. Values that no training row has, of
+            which a `ColumnsWarning` tells, and gaps where there were none tell the model nothing.
 
         Returns
         -------
@@ -832,6 +853,11 @@ feature_names_in_
             If a column cannot be understood, y has gaps, or a transform does not admit all targets.
         MemoryError
             If the kernel matrix, with arrays of its size beside it, takes more memory than is free.
+
+        Warns
+        -----
+        ColumnsWarning
+            If a column has a few words among numbers, dates of unclear order, or identifiers.
         """
         began = time.perf_counter()
         preprocessor, matrix, options = self._fit_columns(X, y, sample_weight, groups)
@@ -866,16 +892,15 @@ feature_names_in_
         Parameters
         ----------
         X : table as in `fit`
-            New rows; columns are found by name, in any order. Values that no training row has, and
-            gaps where there were none, tell the model nothing.
+            New rows; columns are found by name, in any order. Values that no training row has, of
+            which a `ColumnsWarning` tells, and gaps where there were none tell the model nothing.
 
         Returns
         -------
         y : ndarray of shape (n_samples,) or (n_samples, n_targets)
             In units of the targets.
         """
-        outputs = self._fitted.predict(self._prepared(X))
-        return _means(self._transform, outputs, self.machine_.held_out_)
+        return self._means_of(self._fitted.predict(self._prepared(X)))
 
     def with_rows(self, X: Any, y: Any, sample_weight: Any = None, certify: bool = True) -> Self:
         """The model with rows added after its own, exactly, with the same hyper-parameters.
@@ -978,7 +1003,7 @@ feature_names_in_
         return self.held_out_.y
 
     def _held_out_values(self, X: Any) -> Array:
-        return self.predict(X)
+        return self._means_of(self._outputs_on(X))
 
     def _keep_distances(self, X: Any, y: AnyArray) -> None:
         self._distances = np.abs(self._transform.forward(y) - self._outputs_on(X))
@@ -999,6 +1024,10 @@ feature_names_in_
     @property
     def _transform(self) -> TargetTransform:
         return TARGET_TRANSFORMS[self.transform_]
+
+    def _means_of(self, outputs: Array) -> Array:
+        """Means of the target from outputs of the machine."""
+        return _means(self._transform, outputs, self.machine_.held_out_)
 
     def _admitted(self, y: Array, weight: Array) -> list[str]:
         """Transforms to compare; ValueError for one that does not admit all targets."""
