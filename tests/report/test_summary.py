@@ -8,6 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from evaluated import evaluated
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from looms import KernelClassifier, KernelRegressor, TabularClassifier, assess
 from looms.calibration import brier_score, loo_probabilities
@@ -17,6 +19,9 @@ from looms.report import facts, summary, summary_schema
 from looms.report.facts import Facts
 from looms.report.page import render
 from looms.threshold import FBeta
+
+TABLE = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 2)), columns=["x", "z"])
+Y = pd.Series(np.where(TABLE.x > 0.3 * np.sin(9 * TABLE.x), "yes", "no"), name="ill")
 
 
 @pytest.mark.parametrize("which", ["binary", "several", "regression", "hostile"])
@@ -38,10 +43,8 @@ def test_keys_are_the_documented_ones(binary):
 @pytest.fixture(scope="module")
 def of_days():
     """A model of a table with a column of dates, evaluated."""
-    x = np.random.default_rng(0).normal(size=60)
-    table = pd.DataFrame({"x": x, "day": pd.date_range("2021-03-01", periods=60)})
-    y = pd.Series(np.where(x > 0.3 * np.sin(9 * x), "yes", "no"), name="ill")
-    return evaluated(TabularClassifier(["rbf"]).fit(table, y), nested=True)
+    table = TABLE.assign(day=pd.date_range("2021-03-01", periods=len(Y)))
+    return evaluated(TabularClassifier(["rbf"]).fit(table, Y), nested=True)
 
 
 def test_remarks_on_columns_and_the_name_of_the_target_are_those_of_the_fit(of_days):
@@ -57,6 +60,21 @@ def test_remarks_on_columns_and_the_name_of_the_target_are_those_of_the_fit(of_d
     assert of(notes=()) == (title, [])
     assert of(y=pd.Series(range(60), name="sick"))[0] == "Classification of sick"
     assert of(y=range(60))[0] == "Classification"
+
+
+def test_columns_that_evaluation_prepares_anew_are_not_distrusted(of_days):
+    def seen(model):
+        titles = {one["title"] for one in summary(model)["cautions"]}
+        page = render(Facts(model)).split("<footer>")[1]
+        return "Preprocessing saw all rows" in titles, "preprocessing was held" in page
+
+    assert seen(of_days) == (False, False)
+    assert "on columns prepared anew." in render(Facts(of_days))
+    scaled = make_pipeline(StandardScaler(), TabularClassifier(["rbf"]))
+    scaled.fit(np.asarray(TABLE), Y)[-1].evaluate()
+    assert seen(scaled) == (True, True)  # by the step before it
+    of_fit = evaluated(TabularClassifier(["rbf"]).fit(TABLE, Y), nested=False)
+    assert seen(of_fit) == (True, True)
 
 
 def quotes(report):

@@ -332,6 +332,11 @@ class ScoredMachine(BaseEstimator):  # type: ignore[misc]
         return False
 
     @property
+    def _columns_anew(self) -> bool:
+        """True if the columns were prepared anew without the rows that `evaluate` scored."""
+        return False
+
+    @property
     def _labels_or_none(self) -> AnyArray | None:
         """The classes; None for numbers."""
         return getattr(self, "classes_", None)

@@ -241,6 +241,11 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
         scores = self._evaluation(method)
         return scores._nested if scores is self._nested_scores else None
 
+    @property
+    def _columns_anew(self) -> bool:
+        by_machine = self._is_plain or self.machine_._nested_scores is not None
+        return self._nested_scores is not None and not by_machine
+
     def _nested_anew(self) -> Scores:
         if not self._is_plain:
             return super()._nested_anew()

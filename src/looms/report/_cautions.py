@@ -113,7 +113,7 @@ def cautions_of_report(facts: Facts) -> list[Caution]:
             *optimism(model, assessment),
             *([] if assessment is None else foreign(facts.estimator, model, assessment)),
             *close_candidates(model),
-            *_data(model, facts.steps, facts.on_columns),
+            *_data(model, facts.held_steps, facts.on_columns),
         ]
     )
 
@@ -221,7 +221,7 @@ def _few_groups(model: Model) -> str:
 
 
 def _guessing(model: Model) -> Iterator[Caution]:
-    scores, title = model.scores.with_errors, "No better than a guess"
+    scores, title = model.scores.with_errors, "May be no better than a guess"
     few = _few_groups(model)
     if not model.classification:
         value = scores["r2"][0]
@@ -246,9 +246,10 @@ def _guessing(model: Model) -> Iterator[Caution]:
             f"balanced error rate {ber:.3g}{known}. {remedy}"
         )
     elif ber + 2 * error >= guess:
+        is_worse = "is no better than" if ber >= guess else "cannot be told from"
         text = (
-            f"The {model.method} balanced error rate {ber:.3g} ± {error:.2g} is no better than "
-            f"guessing ({guess:.3g}){known}. {seldom}{few or remedy}"
+            f"The {model.method} balanced error rate {ber:.3g} ± {error:.2g} {is_worse} guessing "
+            f"({guess:.3g}){known}. {seldom}{few or remedy}"
         )
     elif not ordered:
         text = (
@@ -347,7 +348,7 @@ def _rounding(model: Model, certificate: Certificate | None) -> Iterator[Caution
 def _data(model: Model, steps: list[str], notes: Sequence[str]) -> Iterator[Caution]:
     if steps:
         yield note(
-            "Preprocessing saw all samples",
+            "Preprocessing saw all rows",
             f"The {'step' if len(steps) == 1 else 'steps'} before the machine "
             f"({', '.join(steps)}) also learned from the sample that is left out. For scaling and "
             "filling gaps this is harmless; for steps that look at the target it is not.",

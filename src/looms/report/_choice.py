@@ -87,7 +87,7 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
     elif assessment is not None:
         of_candidates = ""
         if folds:
-            verb = "weighed" if model.stacked else "chose among"
+            verb = "weighed" if model.weighs else "chose among"
             of_candidates = f", and {model.candidates_by} {verb} {n_candidates} candidates"
         name = assessment.scores[0]
         figures = assessment.figures(name)

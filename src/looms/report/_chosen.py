@@ -19,7 +19,8 @@ def candidates(model: Model) -> list[dict[str, Any]]:
     results, shares = model.results, model.shares
     if not results:
         return []
-    n = len(results["params"])
+    n, taken = len(results["params"]), model.machine.best_index_
+    weights = [float(k == taken) for k in range(n)] if shares is None and model.weighs else shares
     searched = model.candidates or [None] * n
     names = ("value", "standard_error", "n_evaluations")
     return [
@@ -32,8 +33,8 @@ def candidates(model: Model) -> list[dict[str, Any]]:
             "seconds": results["seconds"][k],
             "score": score,
             "outcome": one and words(one.outcome.name),
-            "weight": None if shares is None else shares[k],
-            "chosen": k == model.machine.best_index_ if shares is None else shares[k] > 0,
+            "weight": None if weights is None else weights[k],
+            "chosen": k == taken if weights is None else weights[k] > 0,
         }
         for k, (one, values, score) in enumerate(
             zip(searched, results["params"], model.candidate_scores, strict=True)
@@ -50,11 +51,18 @@ def chosen(model: Model) -> dict[str, Any]:
     if tried:
         n, score, n_folds = len(tried["params"]), model.score.name, model.n_choice_folds
         reason = "It was the only candidate; its hyper-parameters minimize the criterion."
-        if members:
+        if model.weighs:
+            by = f"the rows of {n_folds} folds, each by machines tuned without it"
+            by = by if n_folds else "the rows, each by machines without it"
             reason = (
-                f"Of {n} candidates, {len(members)} are stacked: the weighted sum of their outputs "
-                f"best predicts the samples of {n_folds} folds, each by machines tuned without it."
+                f"Of {n} candidates, a stack of all gave it all the weight: no weighted sum of "
             )
+            reason += f"their outputs better predicts {by}."
+            if members:
+                reason = (
+                    f"Of {n} candidates, {len(members)} are stacked: the weighted sum of their "
+                )
+                reason += f"outputs best predicts {by}."
         elif n > 1:
             least = f"{model.chosen_by} {score}"
             if n_folds:

@@ -205,6 +205,14 @@ class Facts:
         """Names of the steps before the machine."""
         return [clean(name) for name, _ in parts_of(self.estimator).steps]
 
+    @property
+    def held_steps(self) -> list[str]:
+        """Names of those that saw the rows that are scored, too."""
+        whole = self.model.whole
+        anew = whole.preprocessor_ if whole._columns_anew else None
+        steps = parts_of(self.estimator).steps
+        return [clean(name) for name, step in steps if step is not anew]
+
     @cached_property
     def importance(self) -> ImportanceDisplay | None:
         """Importance of the columns; None for a kernel matrix, or if rows are not kept."""

@@ -149,6 +149,7 @@ def render(facts: Facts) -> str:
         facts,
         model=facts.model,
         assessment=facts.assessment,
+        held_steps=facts.held_steps,
         inf=inf,
         displays=displays,
         pictures={name: picture(name, display) for name, display in displays.items()},
