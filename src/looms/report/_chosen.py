@@ -54,15 +54,10 @@ def chosen(model: Model) -> dict[str, Any]:
         if model.weighs:
             by = f"the rows of {n_folds} folds, each by machines tuned without it"
             by = by if n_folds else "the rows, each by machines without it"
-            reason = (
-                f"Of {n} candidates, a stack of all gave it all the weight: no weighted sum of "
-            )
-            reason += f"their outputs better predicts {by}."
+            how = "a stack of all gave it all the weight: no weighted sum of their outputs better"
             if members:
-                reason = (
-                    f"Of {n} candidates, {len(members)} are stacked: the weighted sum of their "
-                )
-                reason += f"outputs best predicts {by}."
+                how = f"{len(members)} are stacked: the weighted sum of their outputs best"
+            reason = f"Of {n} candidates, {how} predicts {by}."
         elif n > 1:
             least = f"{model.chosen_by} {score}"
             if n_folds:
