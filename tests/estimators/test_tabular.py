@@ -100,6 +100,40 @@ class TestFit:
         assert np.isfinite(p).all()
         assert_allclose(p.sum(axis=1), 1.0)
 
+    def test_takes_the_name_of_one_kernel(self):
+        one, same = (TabularClassifier(given).fit(TABLE, LABELS) for given in ("rbf", ["rbf"]))
+        assert_array_equal(one.decision_function(NEW), same.decision_function(NEW))
+        assert one.candidate_weights_ is None
+
+    @pytest.mark.parametrize(
+        ("kind", "y"),
+        [
+            (TabularClassifier, np.where(np.isin(range(N), [4, 6]), None, LABELS)),
+            (
+                TabularClassifier,
+                pd.Series(LABELS, dtype="string").where(~np.isin(range(N), [4, 6])),
+            ),
+            (KernelClassifier, np.where(np.isin(range(N), [4, 6]), None, LABELS)),
+            (TabularRegressor, np.where(np.isin(range(N), [4, 6]), np.nan, NUMBERS)),
+            (KernelRegressor, np.where(np.isin(range(N), [4, 6]), np.nan, NUMBERS)),
+        ],
+    )
+    def test_says_where_the_target_has_gaps(self, kind, y):
+        words = "y has no value in 2 of 90 rows, the first is row 4: leave them out of X and y"
+        with pytest.raises(ValueError, match=words):
+            kind().fit(TABLE[["flag"]].astype(float), y)
+
+    def test_says_that_there_are_no_rows(self, classifier):
+        with pytest.raises(ValueError, match=r"no rows .* nothing to learn"):
+            clone(classifier).fit(TABLE[:0], LABELS[:0])
+        with pytest.raises(ValueError, match=r"no rows .* to predict"):
+            classifier.predict(TABLE[:0])
+
+    def test_a_positive_class_is_one_of_two(self):
+        y = np.where(np.arange(N) % 3 == 0, "maybe", LABELS)
+        with pytest.raises(ValueError, match="pos_label='maybe' is for two classes, and y has 3"):
+            TabularClassifier(["linear"], pos_label="maybe").fit(TABLE, y)
+
     def test_knows_the_columns_of_the_user(self, classifier):
         assert classifier.feature_names_in_.tolist() == list(TABLE)
         assert classifier.n_features_in_ == 4
@@ -160,7 +194,8 @@ class TestFit:
         ("parameters", "words"),
         [
             ({"candidates": []}, "candidates"),
-            ({"candidates": "rbf"}, "candidates"),
+            ({"candidates": "gauss"}, "gauss"),
+            ({"n_jobs": 0}, "n_jobs=0"),
             ({"candidates": ["gauss"]}, "gauss"),
             ({"candidates": [KernelRegressor()]}, "KernelClassifier"),
             ({"combine": "sum"}, "combine"),
@@ -331,6 +366,33 @@ class TestSaved:
             sets.predict_set(NEW)
 
 
+class TestIntervals:
+    def test_minmax_is_of_the_models_without_each_fold(self, regressor):
+        nested = regressor._nested_scores._nested
+        folds = zip(nested.units, nested.machines, strict=True)
+        own = [
+            (g, np.abs(g.forward(NUMBERS[rows]) - one._outputs_on(TABLE.iloc[rows])), one)
+            for rows, one in folds
+            for g in [one._transform]
+        ]
+        q = np.sort(np.concatenate([r for _, r, _ in own]))[int(np.ceil(0.8 * (N + 1))) - 1]
+        lower = np.min([g.inverse(one._outputs_on(NEW) - q) for g, _, one in own], axis=0)
+        upper = np.max([g.inverse(one._outputs_on(NEW) + q) for g, _, one in own], axis=0)
+        found = regressor.predict_interval(NEW, 0.8, method="minmax")
+        assert_allclose(found, np.stack([lower, upper], axis=-1))
+        plus = regressor.predict_interval(NEW, 0.8)
+        assert (found[:, 0] <= plus[:, 0]).all()
+        assert (found[:, 1] >= plus[:, 1]).all()
+        assert (np.diff(found) > np.diff(plus)).any()
+
+    def test_scaled_says_that_it_takes_the_models_of_the_fit(self):
+        model = evaluated(TabularRegressor(["linear"]).fit(TABLE, NUMBERS), nested=True)
+        with pytest.raises(NotFittedError, match=r"which evaluate\(nested=False\) makes"):
+            model.predict_interval(NEW, 0.8, method="scaled")
+        model.evaluate(nested=False)
+        assert model.predict_interval(NEW, 0.8, method="scaled").shape == (M, 2)
+
+
 class TestTarget:
     def test_transform_has_the_smallest_held_out_error(self, regressor):
         assert regressor.transform_ == min(regressor.transforms_, key=regressor.transforms_.get)
@@ -353,6 +415,10 @@ class TestTarget:
         for i in (0, 7):
             others = np.delete(held_out.residuals, i)
             assert model.held_out_.outputs[i] == pytest.approx(np.mean(np.exp(f[i] + others)))
+
+    def test_has_more_than_one_value(self):
+        with pytest.raises(ValueError, match="y has only one value, 5: there is nothing to learn"):
+            TabularRegressor(["linear"]).fit(TABLE, np.full(N, 5))
 
     def test_of_several_targets_is_none(self):
         model = TabularRegressor(["linear"]).fit(TABLE, np.column_stack([NUMBERS, NUMBERS**2]))

@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags, check_array, column_or_1d
 from sklearn.utils.validation import validate_data
 
-from looms._checks import one_or_many
+from looms._checks import check_target, one_or_many
 from looms._kernel_matrix import check_kernel_matrix
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
@@ -103,7 +103,11 @@ class KernelMachine(CertifiedMachine, ScoredMachine):
             raise ValueError(
                 "Precomputed kernels and kernels of features cannot be candidates for the same X."
             )
+        if getattr(self, "n_jobs", None) == 0:
+            raise ValueError("n_jobs=0 is no number of fits at once: 1 is one, and -1 all cores.")
         X, y, sample_weight = in_blocks(X, y, sample_weight)
+        if y is not None:
+            check_target(y)
         if isinstance(X, np.memmap) and X.ndim == 2:
             X = ArrayBlocks(X)
         names = getattr(X, "feature_names", None)
@@ -211,8 +215,9 @@ class KernelMachine(CertifiedMachine, ScoredMachine):
         if left_out is None:
             self._check_closed_forms()
             raise NotFittedError(
-                "A copied or saved model does not hold its models without each row, n² numbers: "
-                f"call {again} to make them again; the scores stay the same."
+                "The models without each row, n² numbers, are not at hand: nested scores need "
+                f"none, and a copied or saved model has none. Call {again} to make them; the "
+                "scores stay the same."
             )
         return left_out
 

@@ -10,16 +10,17 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone, is_classifier
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags, _safe_indexing, check_array, check_consistent_length
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from looms._checks import check_known, one_or_many
+from looms._checks import check_known, check_target, one_or_many
 from looms._classes import class_indices, with_ties
 from looms._scores import number_scores
 from looms._typing import AnyArray, Array
 from looms.calibration._calibrators import Calibrator
-from looms.conformal._jackknife import intervals_of_ends, required_rank
+from looms.conformal._jackknife import intervals_of_ends, order_statistic, required_rank
 from looms.estimators._base import checked_sample_weight
 from looms.estimators._callbacks import CallbackSupportMixin
 from looms.estimators._candidates import Candidates, CandidatesClassifier, CandidatesRegressor
@@ -126,6 +127,11 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
     def cv_results_(self) -> dict[str, Any]:
         """Table of the candidates."""
         return self.machine_.cv_results_
+
+    @property
+    def candidate_weights_(self) -> Array | None:
+        """Weights of the candidates in a stack; None for a single one."""
+        return self.machine_.candidate_weights_
 
     @property
     def best_index_(self) -> int:
@@ -350,7 +356,10 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
+        if _num_samples(X) == 0:
+            raise ValueError("X has no rows (0 samples): there is nothing to learn from.")
         check_consistent_length(X, y, sample_weight, groups)
+        check_target(y)
         weight = checked_sample_weight(sample_weight, _num_samples(y))
         preprocessor, matrix = self._prepared_on(X, weight)
         return preprocessor, matrix, {"sample_weight": sample_weight, "groups": groups}
@@ -358,6 +367,8 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
     def _prepared(self, X: Any) -> Any:
         """Rows as the machine takes them; ColumnsWarning of values that no row of the fit has."""
         check_is_fitted(self)
+        if _num_samples(X) == 0:
+            raise ValueError("X has no rows (0 samples) to predict.")
         if not isinstance(self.preprocessor_, TablePreprocessor):
             return X if self.preprocessor_ is None else self.preprocessor_.transform(X)
         unlike = Unlike(self.preprocessor_)
@@ -393,12 +404,12 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
 
     Parameters
     ----------
-    candidates : "auto" or list, default="auto"
-        Names of kernels, as of `KernelClassifier`; `KernelClassifier` with options of their own (of
-        which the kernel, its values, its landmarks and its search count); any classifier of
-        scikit-learn, which is refitted in folds where kernels have closed forms. "auto" stands for
-        "linear", "rbf", "ranked_laplacian" (not for sparse rows) and "weighted_matern12", with
-        landmarks from 5000 rows on; beyond 20,000 rows for the first two.
+    candidates : "auto", str or list, default="auto"
+        Names of kernels, or one name, as of `KernelClassifier`; `KernelClassifier` with options of
+        their own (of which the kernel, its values, its landmarks and its search count); any
+        classifier of scikit-learn, which is refitted in folds where kernels have closed forms.
+        "auto" stands for "linear", "rbf", "ranked_laplacian" (not for sparse rows) and
+        "weighted_matern12", with landmarks from 5000 rows on; beyond 20,000 rows for the first two.
     combine : {"stack", "best"}, default="stack"
         Candidates are tuned anew without each of five folds and combined on the rows of these
         folds. "stack" weights the outputs of all, with the nonnegative weights of the smallest log
@@ -747,10 +758,10 @@ class TabularRegressor(ScoredRegressor, Tabular):
 
     Parameters
     ----------
-    candidates : "auto" or list, default="auto"
-        Names of kernels, as of `KernelRegressor`; `KernelRegressor` with options of their own (of
-        which the kernel, its values, its landmarks and its search count); any regressor of
-        scikit-learn. "auto" as for `TabularClassifier`.
+    candidates : "auto", str or list, default="auto"
+        Names of kernels, or one name, as of `KernelRegressor`; `KernelRegressor` with options of
+        their own (of which the kernel, its values, its landmarks and its search count); any
+        regressor of scikit-learn. "auto" as for `TabularClassifier`.
     combine : {"stack", "best"}, default="stack"
         As for `TabularClassifier`, by squared errors.
     target : str or list of str, default="auto"
@@ -776,8 +787,8 @@ class TabularRegressor(ScoredRegressor, Tabular):
         scale.
     loo_, held_out_ : HeldOut
         Targets and held-out predictions in units of the target.
-    members_, preprocessor_, candidates_, cv_results_, best_index_, units_, n_features_in_, \
-feature_names_in_
+    members_, preprocessor_, candidates_, cv_results_, best_index_, candidate_weights_, units_, \
+n_features_in_, feature_names_in_
         As for `TabularClassifier`.
 
     References
@@ -868,6 +879,7 @@ feature_names_in_
         preprocessor, matrix, options = self._fit_columns(X, y, sample_weight, groups)
         machine, targets = self._machine(), _numbers(y)
         weight = checked_sample_weight(sample_weight, len(targets))
+        _check_varies(targets[weight > 0])
         names, errors = self._admitted(targets, weight), dict[str, float]()
         if len(names) > 1:
             first = [] if machine._is_auto else machine._of_kernels[:1]
@@ -955,9 +967,9 @@ feature_names_in_
         confidence_level : float, default=0.9
             Nominal share of new targets inside, between 0 and 1.
         method : {"plus", "minmax", "scaled"}, default="plus"
-            As for `KernelRegressor.predict_interval`, on the transformed scale. Only "plus" takes
-            models that were fitted anew without each fold; the others need
-            ``evaluate(nested=False)``.
+            As for `KernelRegressor.predict_interval`, on the transformed scale. "scaled" needs
+            ``evaluate(nested=False)``; the others take the models that were fitted anew without
+            each fold, too.
 
         Returns
         -------
@@ -980,15 +992,23 @@ feature_names_in_
         check_is_fitted(self)
         check_known(method, "method", METHODS)
         nested = self._anew("predict_interval")
-        if not nested or method != "plus":
+        if not nested or method == "scaled":
+            if nested and self.machine_._own_scores is None:
+                raise NotFittedError(
+                    "method='scaled' takes the models of the fit without each row, which "
+                    "evaluate(nested=False) makes: call that too."
+                )
             ends = self.machine_.predict_interval(self._prepared(X), confidence_level, method)
             return np.asarray(self._transform.inverse(ends))
-        required_rank(confidence_level, len(nested.rows))  # an error before any work
+        rank = required_rank(confidence_level, len(nested.rows))  # an error before any work
+        q = order_statistic(np.concatenate([one._distances for one in nested.machines]), rank, 0)
         lower, upper = np.empty((2, _num_samples(X), *nested.held_out.y.shape))
         for out, one in zip(nested.units.tested_by, nested.machines, strict=True):
-            f = one._outputs_on(X)[:, None]
-            lower[:, out] = one._transform.inverse(f - one._distances)
-            upper[:, out] = one._transform.inverse(f + one._distances)
+            f, away = one._outputs_on(X)[:, None], one._distances if method == "plus" else q
+            lower[:, out] = one._transform.inverse(f - away)
+            upper[:, out] = one._transform.inverse(f + away)
+        if method == "minmax":
+            return np.stack([lower.min(axis=1), upper.max(axis=1)], axis=-1)
         return intervals_of_ends(lower, upper, confidence_level)
 
     def _scores_of_fit(self) -> Scores:
@@ -1086,6 +1106,15 @@ def _numbers(y: Any) -> Array:
                 "TabularClassifier for classes."
             )
     return np.asarray(check_array(y, ensure_2d=False, dtype=np.float64, input_name="y"))
+
+
+def _check_varies(y: Array) -> None:
+    """ValueError for several targets that are all the same."""
+    if len(y) > 1 and (y == y[0]).all():
+        raise ValueError(
+            f"y has only one value, {', '.join(f'{value:g}' for value in np.ravel(y[0]))}: there "
+            "is nothing to learn. Add rows with other values, or take another column."
+        )
 
 
 def _transformed(name: str, y: Array, weight: Array) -> Array:
