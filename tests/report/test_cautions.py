@@ -129,7 +129,7 @@ def test_many_hyperparameters():
     y = X[:, 0]
     found = titles(quietly(KernelRegressor("ard", search=Search(max_iter=5)), X, y))
     assert found["Many hyper-parameters"][0] == "serious"
-    assert "9 hyper-parameters were tuned on 60 samples" in found["Many hyper-parameters"][1]
+    assert "9 hyper-parameters were tuned on 60 rows" in found["Many hyper-parameters"][1]
     with_prior = KernelRegressor("ard", search=Search(max_iter=5, prior=True))
     for machine in (with_prior, TabularRegressor([with_prior], target="none")):
         assert titles(quietly(machine, X, y))["Many hyper-parameters"][0] == "note"
@@ -175,7 +175,7 @@ def test_replicates(points):
     X, y = np.vstack([X, X[:20]]), np.append(y, y[:20])
     level, text = titles(KernelClassifier(mu=1e-3).fit(X, y))["Duplicates"]
     assert level == "serious"
-    assert text.startswith("20 of 180 samples are duplicates")
+    assert text.startswith("20 of 180 rows are duplicates")
     assert "Duplicates" not in titles(KernelClassifier(mu=1e-3).fit(X[:162], y[:162]))
     assert "groups=looms.duplicates.duplicate_groups(X)" in text
     together = KernelClassifier().fit(X, y, groups=duplicate_groups(X))
@@ -187,8 +187,8 @@ def test_few_samples_and_a_rare_class(points):
     X, y = points
     keep = np.flatnonzero(~y)[:40].tolist() + np.flatnonzero(y)[:4].tolist()
     found = titles(KernelClassifier(mu=1e-3).fit(X[keep], y[keep]))
-    assert {"Few samples", "A small class", "Unequal classes"} <= set(found)
-    assert "\u2068True\u2069 has 4 samples" in found["A small class"][1]
+    assert {"Few rows", "A small class", "Unequal classes"} <= set(found)
+    assert "\u2068True\u2069 has 4 rows" in found["A small class"][1]
     assert "Consider" in found["Unequal classes"][1]
     weighted = titles(KernelClassifier(mu=1e-3, class_weight="balanced").fit(X[keep], y[keep]))
     assert "were weighted" in weighted["Unequal classes"][1]
@@ -255,7 +255,7 @@ def test_preprocessing_and_weights(points):
     assert "(standardscaler)" in found["Preprocessing saw all rows"][1]
     weight = np.ones(len(y))
     weight[:7] = 0
-    level, text = titles(KernelClassifier(mu=1e-3).fit(X, y, weight))["Samples of weight zero"]
+    level, text = titles(KernelClassifier(mu=1e-3).fit(X, y, weight))["Rows of weight zero"]
     assert (level, text.startswith("7 of 160")) == ("note", True)
 
 
@@ -273,7 +273,7 @@ def test_an_assessment_of_something_else(points):
     model = quietly(KernelClassifier("linear"), X, y)
     for options in ({}, {"method": "forward", "gap": 5}):
         same = assess(KernelClassifier("linear"), X, y, 2, random_state=0, **options)
-        assert not {"Another estimator was assessed", "Other samples were assessed"} & set(
+        assert not {"Another estimator was assessed", "Other rows were assessed"} & set(
             titles(model, assessment=same)
         )
     other = assess(KernelClassifier("linear", mu=1e-3), X[:100], y[:100], 2, random_state=0)
@@ -283,10 +283,7 @@ def test_an_assessment_of_something_else(points):
         "of KernelClassifier(kernel='linear', mu=0.001), but this is "
         "KernelClassifier(kernel='linear'), about" in found["Another estimator was assessed"][1]
     )
-    assert (
-        "of 100 samples, but the machine was fitted to 160"
-        in found["Other samples were assessed"][1]
-    )
+    assert "of 100 rows, but the machine was fitted to 160" in found["Other rows were assessed"][1]
 
 
 @pytest.mark.parametrize(
@@ -356,7 +353,7 @@ def test_one_class_for_all_names_the_remedy():
     X, y = rng.normal(size=(200, 2)), rng.random(200) < 0.1
     level, text = titles(KernelClassifier(mu=1e-3).fit(X, y))["One class for all"]
     assert level == "serious"
-    assert "predicts \u2068False\u2069 for every sample" in text
+    assert "predicts \u2068False\u2069 for every row" in text
     X, y = rare()
     text = titles(KernelClassifier("linear", mu=1.0, calibration=None).fit(X, y))[
         "One class for all"
@@ -375,7 +372,7 @@ def test_a_class_that_is_seldom_predicted_is_counted():
     assert predicted < 0.6 * 36
     assert level == "serious"
     assert text.startswith(
-        f"Of 600 samples, {predicted} are predicted to be \u2068True\u2069, but 36 are. Consider "
+        f"Of 600 rows, {predicted} are predicted to be \u2068True\u2069, but 36 are. Consider "
         "threshold='balanced'"
     )
     for remedy in ({"threshold": 0.2}, {"class_weight": "balanced", "calibration": None}):
@@ -539,10 +536,10 @@ def patients(n_patients=40, n_repeats=8, noise=0.3):
 def test_repeats_that_no_groups_hold_out_together_are_pointed_out(Estimator):
     X, y, number = patients()
     model = Estimator()
-    level, text = titles(quietly(model, X, y))["Samples like repeats of others"]
+    level, text = titles(quietly(model, X, y))["Rows like repeats of others"]
     assert level == "note"
     assert text.endswith("hold them out together: groups=...")
-    assert "Samples like repeats of others" not in titles(quietly(model, X, y, groups=number))
+    assert "Rows like repeats of others" not in titles(quietly(model, X, y, groups=number))
 
 
 @pytest.mark.slow
@@ -557,7 +554,7 @@ def test_samples_of_their_own_are_no_repeats(load, kernel, scaled):
     X = StandardScaler().fit_transform(X) if scaled else X
     machine = KernelRegressor if load is load_diabetes else KernelClassifier
     model = machine(kernel)
-    assert "Samples like repeats of others" not in {
+    assert "Rows like repeats of others" not in {
         each["title"] for each in cautions(quietly(model, X, y))
     }
 
@@ -607,7 +604,7 @@ def test_chance_is_called_so_where_pooled_outputs_lean_below_it():
 def test_a_smooth_function_of_single_samples_makes_no_repeats():
     X, y = make_friedman1(400, noise=0.1, random_state=0)
     found = cautions(quietly(KernelRegressor(), X, y))
-    assert "Samples like repeats of others" not in {each["title"] for each in found}
+    assert "Rows like repeats of others" not in {each["title"] for each in found}
 
 
 @pytest.mark.slow
@@ -618,9 +615,9 @@ def test_a_smooth_function_of_single_samples_makes_no_repeats():
 def test_few_patients_of_many_repeats_are_clusters(Estimator, sizes, noise):
     X, y, number = patients(*sizes, noise)
     model = Estimator()
-    _, text = titles(quietly(model, X, y))["Samples like repeats of others"]
+    _, text = titles(quietly(model, X, y))["Rows like repeats of others"]
     assert f"the rest of its cluster (there are {sizes[0]}), the" in text
-    assert "Samples like repeats of others" not in titles(quietly(model, X, y, groups=number))
+    assert "Rows like repeats of others" not in titles(quietly(model, X, y, groups=number))
 
 
 @pytest.mark.slow

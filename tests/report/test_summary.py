@@ -136,7 +136,7 @@ def test_the_title_is_of_the_scores_shown(by_loo):
 def test_a_negative_rise_is_explained_where_there_is_one():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
-    text = "Where the rise is negative, the machine predicts left-out samples better without"
+    text = "Where the rise is negative, the machine predicts left-out rows better without"
     for y, negative in ((X[:, 0] + rng.normal(size=60), True), (X @ [3.0, 2.0, 1.0], False)):
         model = KernelRegressor("linear", mu=1e-3).fit(X, y)
         rises = [row["importance"] for row in summary(model)["features"]["rows"]]
@@ -271,7 +271,7 @@ def test_every_index_names_samples(several):
         found = summary(model, X=frame)["samples"]
         size = np.linalg.norm(np.maximum(1 - model.loo_.y * model.loo_.outputs, 0), axis=1)
         assert found["rows"][0]["name"] == str(index[size.argmax()])
-        assert found["named_by"] == "Samples are called as in the index."
+        assert found["named_by"] == "Rows are called as in the index."
     frame.index.name = "row of the file"
     assert summary(model, X=frame)["samples"]["named_by"].endswith("by their row of the file.")
     assert "numbered from 0" in summary(model)["samples"]["named_by"]

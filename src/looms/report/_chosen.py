@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -95,6 +96,7 @@ def chosen(model: Model) -> dict[str, Any]:
         "C": getattr(machine, "C_", None),
         "n_support": len(machine.support_) if hasattr(machine, "support_") else None,
         "threshold": model.threshold if len(model.classes) == 2 else None,
+        "probability": _probability_asked(model),
         "one_class": len(model.classes) == 2
         and bool(np.abs(model.threshold) > 2**9 * np.abs(outputs).max()),
         "criterion_value": tuning and tuning.value,
@@ -105,6 +107,14 @@ def chosen(model: Model) -> dict[str, Any]:
         "outcome_text": tuning and tuning.outcome.value,
         "n_stages": tuning and len({n for n, _ in tuning.stages}),
     }
+
+
+def _probability_asked(model: Model) -> float | None:
+    """Probability of the positive class of two that was asked for as threshold."""
+    asked = getattr(model.machine, "threshold", None)
+    calibrated = getattr(model.machine, "calibrator_", None) is not None
+    two = calibrated and len(model.classes) == 2
+    return float(asked) if two and isinstance(asked, Real) else None
 
 
 def _members(model: Model) -> list[dict[str, Any]]:

@@ -175,10 +175,10 @@ class Facts:
     def named_by(self) -> str:
         """Where the names of the samples come from, as a sentence."""
         if self._index is None:
-            return "Samples are numbered from 0, in the order of training."
+            return "Rows are numbered from 0, in the order of training."
         name = self._index.name
         by = "as in the index" if name is None else f"by their {clean(name)}"
-        return f"Samples are called {by}."
+        return f"Rows are called {by}."
 
     @property
     def _index(self) -> Any:
@@ -278,7 +278,7 @@ class Facts:
         parameters = model.whole.get_params(deep=False)
         if model.units.grouped:
             n_groups = int(model.units.clusters.max()) + 1
-            parameters["groups"] = f"{n_groups} of {count(model.held_out.n_samples, 'sample')}"
+            parameters["groups"] = f"{n_groups} of {count(model.held_out.n_samples, 'row')}"
         tried = candidates(model)
         loo = self.loo
         if self.probabilities is not None:

@@ -25,7 +25,7 @@ from looms.kernels._hyperparameters import Hyperparameter
 from looms.kernels._samples import training_rows, variances
 from looms.optimize import Outcome
 from looms.report._feature_names import Features, features_of
-from looms.report.text import FIGURES
+from looms.report.text import FIGURES, in_words
 from looms.scores import Scores
 from looms.selection import Objective
 from looms.selection._nested import Nested
@@ -195,7 +195,7 @@ class Model:
     @property
     def repeated(self) -> str | None:
         """What was repeated without the sample; None for nothing."""
-        return self.repeated_without(self.unit) if self.nested else None
+        return self.repeated_without(in_words(self.unit)) if self.nested else None
 
     def repeated_without(self, each: str) -> str:
         """What was repeated without each fold, group or sample, called ``each``."""
