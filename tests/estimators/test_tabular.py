@@ -129,11 +129,6 @@ class TestFit:
         with pytest.raises(ValueError, match=r"no rows .* to predict"):
             classifier.predict(TABLE[:0])
 
-    def test_a_positive_class_is_one_of_two(self):
-        y = np.where(np.arange(N) % 3 == 0, "maybe", LABELS)
-        with pytest.raises(ValueError, match="pos_label='maybe' is for two classes, and y has 3"):
-            TabularClassifier(["linear"], pos_label="maybe").fit(TABLE, y)
-
     def test_knows_the_columns_of_the_user(self, classifier):
         assert classifier.feature_names_in_.tolist() == list(TABLE)
         assert classifier.n_features_in_ == 4

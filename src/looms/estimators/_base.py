@@ -215,8 +215,8 @@ class KernelMachine(CertifiedMachine, ScoredMachine):
         if left_out is None:
             self._check_closed_forms()
             raise NotFittedError(
-                "The models without each row, n² numbers, are not at hand: nested scores need "
-                f"none, and a copied or saved model has none. Call {again} to make them; the "
+                f"The models without each row, n² numbers, are not at hand: call {again} to make "
+                "them, since other scores need none, and a copied or saved model holds none. The "
                 "scores stay the same."
             )
         return left_out
