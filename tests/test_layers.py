@@ -63,6 +63,12 @@ def room_of(module):
 
 
 MODULES = sorted(ROOT.rglob("*.py"))
+#: Imports of a floor above that are right if they are late: a model writes its own report and file,
+#: by methods, so that users need not know the rooms that do it.
+METHODS = {
+    ("looms.estimators._scored", "looms.report.write_html"),
+    ("looms.estimators._scored", "looms.model_files.save_model"),
+}
 #: Packages of a clone that are not installed with looms.
 BESIDE = {"papers", "benchmarks", "tests"}
 
@@ -128,8 +134,8 @@ def test_imports_go_down():
         f"{path_of(module)} imports {name}"
         for module in MODULES
         if room_of(module) not in ("__init__", "__main__")  # these open the house
-        for name, _ in imports_of_module(module)
-        if up_or_across(room_of(module), name)
+        for name, late in imports_of_module(module)
+        if up_or_across(room_of(module), name) and not (late and (path_of(module), name) in METHODS)
     ]
     assert offenders == []
 

@@ -32,7 +32,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import VotingClassifier
-from sklearn.exceptions import InconsistentVersionWarning
+from sklearn.exceptions import InconsistentVersionWarning, NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import KFold
@@ -114,6 +114,27 @@ def test_round_trip(tmp_path):
     assert repr(ours.kernel_) == repr(theirs.kernel_)
     np.testing.assert_array_equal(ours.loo_.outputs, theirs.loo_.outputs)
     assert not ours.loo_.outputs.flags.writeable
+
+
+@pytest.mark.parametrize("name", ["y", None])
+@pytest.mark.parametrize("model", [KernelRegressor(mu=0.1), TabularRegressor(["linear"])])
+def test_a_model_saves_itself_with_the_name_of_its_target(tmp_path, model, name):
+    table = pd.DataFrame(X, columns=["a", "b"])
+    with warnings.catch_warnings(action="ignore"):
+        model = model.fit(table, pd.Series(Y, name=name))
+    model.save(tmp_path / "m.skops")
+    metadata = load_model(tmp_path / "m.skops").metadata
+    assert metadata == {"looms_version": looms.__version__} | ({"target": name} if name else {})
+    again = looms.load(tmp_path / "m.skops")
+    np.testing.assert_array_equal(again.predict(table), model.predict(table))
+    again.save(tmp_path / "again.skops")
+    assert load_model(tmp_path / "again.skops").metadata == metadata
+
+
+def test_a_model_that_is_not_fitted_is_not_saved(tmp_path):
+    with pytest.raises(NotFittedError):
+        KernelRegressor().save(tmp_path / "m.skops")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_record_of_a_search_comes_back(tmp_path):

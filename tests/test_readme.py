@@ -34,7 +34,10 @@ def split(text: str) -> tuple[list[str], list[float]]:
 
 
 @pytest.mark.slow
-def test_python_examples_print_what_stands_there(capsys: pytest.CaptureFixture[str]) -> None:
+def test_python_examples_print_what_stands_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
     parser = doctest.DocTestParser()
     example = parser.get_doctest("\n".join(blocks("pycon")), {}, "README", "README.md", 0)
     assert any("evaluate()" in one.source and "auc" in one.want for one in example.examples)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from looms.assessment import assess, compare
     from looms.estimators import (
         BoundWarning,
+        ColumnsWarning,
         DuplicatesWarning,
         KernelClassifier,
         KernelRegressor,
@@ -47,10 +48,12 @@ if TYPE_CHECKING:
         predict_set,
     )
     from looms.held_out import HeldOut
+    from looms.model_files import load
     from looms.scores import Scores
 
 __all__ = [
     "BoundWarning",
+    "ColumnsWarning",
     "DuplicatesWarning",
     "HeldOut",
     "KernelClassifier",
@@ -66,6 +69,7 @@ __all__ = [
     "assess",
     "at_prevalence",
     "compare",
+    "load",
     "machine_of",
     "predict_interval",
     "predict_set",
@@ -77,6 +81,7 @@ _HOMES = {
     "Scores": "scores",
     "assess": "assessment",
     "compare": "assessment",
+    "load": "model_files",
 }
 
 #: Modules that ``import looms`` makes available, each imported when it is first used.

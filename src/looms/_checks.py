@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from looms._typing import AnyArray
+
 
 def check_known(name: Any, kind: str, known: Iterable[str]) -> None:
     """Raise ValueError, with the known names, unless ``name`` is one of them."""
@@ -43,3 +45,32 @@ def check_flag(name: str, value: Any) -> None:
     """ValueError unless ``value`` is True or False: a string such as "no" would count as true."""
     if not isinstance(value, (bool, np.bool_)):
         raise ValueError(f"{name} must be True or False, got {value!r}.")
+
+
+def gaps_in(values: Any) -> AnyArray:
+    """(n,) whether each value, such as a label, or any in its row, is None, NaN or NA."""
+    array = np.asarray(values)
+    if array.dtype.kind in "biu":
+        return np.zeros(len(array), dtype=bool)
+    if array.dtype.kind == "f":
+        gaps = np.isnan(array)
+    else:  # among text, an array of other than objects has a NaN as text
+        each = np.asarray(values, dtype=object)
+        gaps = np.array([_is_gap(one) for one in each.ravel().tolist()], dtype=bool)
+        gaps = gaps.reshape(each.shape)
+    return np.asarray(gaps.any(axis=tuple(range(1, gaps.ndim))))
+
+
+def _is_gap(value: Any) -> bool:
+    return value is None or type(value).__name__ == "NAType" or bool(value != value)
+
+
+def check_target(y: Any) -> None:
+    """ValueError for a target with gaps."""
+    gaps = gaps_in(y)
+    if gaps.any():
+        n = int(gaps.sum())
+        raise ValueError(
+            f"y has no value in {n} of {len(gaps)} rows, the first is row {int(gaps.argmax())}: "
+            f"leave {'it' if n == 1 else 'them'} out of X and y."
+        )

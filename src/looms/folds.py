@@ -19,6 +19,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 
+from looms._checks import gaps_in
 from looms._typing import AnyArray
 
 __all__ = ["GapKFold", "joined_groups"]
@@ -122,15 +123,7 @@ def group_numbers(groups: Any, n: int, cv: Any = None) -> AnyArray:
         raise ValueError(
             f"groups must hold one label per row, {n} of them, but has shape {labels.shape}."
         )
-    # Among text, an array of other than objects has a NaN as text.
-    each = np.asarray(groups, dtype=object) if labels.dtype.kind in "OUS" else labels
-    missing = np.array(
-        [
-            label is None or type(label).__name__ == "NAType" or label != label
-            for label in (() if labels.dtype.kind in "biu" else each.tolist())
-        ],
-        dtype=bool,
-    )
+    missing = gaps_in(groups)
     if missing.any():
         raise ValueError(
             f"groups has no label for {int(missing.sum())} of {n} rows, the first is row "

@@ -124,7 +124,7 @@ def test_report(looms, data_folder, tmp_path, monkeypatch):
     assert "the report is in r.html" in result.stderr
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "<title>target, haberman.csv</title>" in page
-    assert "alanced error rate to expect on new samples" in page
+    assert "alanced error rate to expect on new rows" in page
     assert "an optimistic figure" not in page
     outer = re.search(r"^ber +([\d.]+)", result.stdout, re.M)[1]
     headline = page[page.index('class="headline"') :].partition("</section>")[0]

@@ -9,7 +9,13 @@ from evaluated import evaluated
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from looms import SVCCV, KernelClassifier, KernelRegressor, NonconformityClassifier
+from looms import (
+    SVCCV,
+    KernelClassifier,
+    KernelRegressor,
+    NonconformityClassifier,
+    TabularClassifier,
+)
 from looms.kernels import RBF
 from looms.model_files import save_model
 from looms.tables import TablePreprocessor
@@ -93,6 +99,15 @@ def test_a_model_without_metadata_is_shown_and_predicts(looms, one_line):
     one_line(looms("predict", "m.skops", "t.csv"), 2, "the model cannot take these rows: could not")
     X[["a"]].to_csv("t.csv", index=False)
     one_line(looms("predict", "m.skops", "t.csv"), 2, "1 of the model's 2 columns are missing: 'b'")
+
+
+def test_a_model_that_saved_itself_is_scored_by_the_name_of_its_target(looms):
+    model = TabularClassifier(["linear"]).fit(FRAME, pd.Series(LABELS, name="y"))
+    model.save("m.skops")
+    FRAME.assign(y=LABELS).to_csv("t.csv", index=False)
+    scored = looms("score", "m.skops", "t.csv", "--json")
+    assert scored.exit_code == 0, scored.stderr
+    assert json.loads(scored.stdout)["figures"]["error"] == np.mean(model.predict(FRAME) != LABELS)
 
 
 @pytest.mark.slow

@@ -133,10 +133,10 @@ def test_a_label_that_is_first_in_order_makes_the_rule_that_of_the_classes_excha
         )
 
 
-def test_the_positive_one_of_three_classes_does_not_matter():
-    plain = KernelClassifier("linear", mu=1e-3).fit(X, THREE)
-    named = KernelClassifier("linear", mu=1e-3, pos_label=0).fit(X, THREE)
-    assert_array_equal(named.decision_function(X_NEW), plain.decision_function(X_NEW))
+@each_classifier
+def test_a_positive_class_is_one_of_two(Estimator):
+    with pytest.raises(ValueError, match="pos_label=0 is for two classes, and y has 3: leave it"):
+        Estimator("linear", pos_label=0).fit(X, THREE)
 
 
 @each_classifier

@@ -1,6 +1,7 @@
 """Models of tables: columns prepared inside, and again in every fold that is scored."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,14 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.preprocessing import StandardScaler
 
 import looms
-from looms import KernelClassifier, KernelRegressor, Search, TabularClassifier, TabularRegressor
+from looms import (
+    ColumnsWarning,
+    KernelClassifier,
+    KernelRegressor,
+    Search,
+    TabularClassifier,
+    TabularRegressor,
+)
 from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
 from looms.model_files import load_model, save_model
 from looms.tables import TablePreprocessor
@@ -86,9 +94,40 @@ class TestFit:
             classifier.predict(NEW.drop(columns="color"))
 
     def test_unknown_values_and_new_gaps_tell_nothing(self, classifier):
-        p = classifier.predict_proba(NEW.assign(color="violet", flag=None))
+        with pytest.warns(ColumnsWarning, match=r"nothing: 'color' \('violet'\)\. Correct") as told:
+            p = classifier.predict_proba(NEW.assign(color="violet", flag=None))
+        assert len(told) == 1
         assert np.isfinite(p).all()
         assert_allclose(p.sum(axis=1), 1.0)
+
+    def test_takes_the_name_of_one_kernel(self):
+        one, same = (TabularClassifier(given).fit(TABLE, LABELS) for given in ("rbf", ["rbf"]))
+        assert_array_equal(one.decision_function(NEW), same.decision_function(NEW))
+        assert one.candidate_weights_ is None
+
+    @pytest.mark.parametrize(
+        ("kind", "y"),
+        [
+            (TabularClassifier, np.where(np.isin(range(N), [4, 6]), None, LABELS)),
+            (
+                TabularClassifier,
+                pd.Series(LABELS, dtype="string").where(~np.isin(range(N), [4, 6])),
+            ),
+            (KernelClassifier, np.where(np.isin(range(N), [4, 6]), None, LABELS)),
+            (TabularRegressor, np.where(np.isin(range(N), [4, 6]), np.nan, NUMBERS)),
+            (KernelRegressor, np.where(np.isin(range(N), [4, 6]), np.nan, NUMBERS)),
+        ],
+    )
+    def test_says_where_the_target_has_gaps(self, kind, y):
+        words = "y has no value in 2 of 90 rows, the first is row 4: leave them out of X and y"
+        with pytest.raises(ValueError, match=words):
+            kind().fit(TABLE[["flag"]].astype(float), y)
+
+    def test_says_that_there_are_no_rows(self, classifier):
+        with pytest.raises(ValueError, match=r"no rows .* nothing to learn"):
+            clone(classifier).fit(TABLE[:0], LABELS[:0])
+        with pytest.raises(ValueError, match=r"no rows .* to predict"):
+            classifier.predict(TABLE[:0])
 
     def test_knows_the_columns_of_the_user(self, classifier):
         assert classifier.feature_names_in_.tolist() == list(TABLE)
@@ -150,7 +189,8 @@ class TestFit:
         ("parameters", "words"),
         [
             ({"candidates": []}, "candidates"),
-            ({"candidates": "rbf"}, "candidates"),
+            ({"candidates": "gauss"}, "gauss"),
+            ({"n_jobs": 0}, "n_jobs=0"),
             ({"candidates": ["gauss"]}, "gauss"),
             ({"candidates": [KernelRegressor()]}, "KernelClassifier"),
             ({"combine": "sum"}, "combine"),
@@ -168,6 +208,62 @@ class TestFit:
         with pytest.raises(ValueError, match="class"):
             model.fit(NEW, np.full(M, "yes"))
         assert_array_equal(model.predict_proba(NEW), classifier.predict_proba(NEW))
+
+
+class TestColumns:
+    """One warning of what asks for a change of the table, and none of what is harmless."""
+
+    X = np.random.default_rng(3).normal(size=40)
+    Y = np.where(X > 0.1, "yes", "no")
+
+    def told_of(self, preprocess="auto", **columns):
+        table = pd.DataFrame({"x": self.X, **columns})
+        with warnings.catch_warnings(record=True, action="always") as caught:
+            TabularClassifier(["linear"], preprocess=preprocess).fit(table, self.Y)
+        return [str(one.message) for one in caught if one.category is ColumnsWarning]
+
+    def test_are_told_in_one_warning(self):
+        words = [str(k % 7) if k else "none" for k in range(40)]
+        unclear = [f"0{1 + k % 9}/0{1 + k % 7}/2021" for k in range(40)]
+        (told,) = self.told_of(dose=words, day=unclear, name=[f"P{k}" for k in range(40)])
+        assert "first 'none' in data row 1" in told
+        assert "'day': treated as text" in told
+        assert "A different value in every row: 'name'; if this is an identifier" in told
+
+    @pytest.mark.parametrize(
+        ("name", "values", "is_identifier"),
+        [
+            ("patient", 1000 + 17 * np.arange(40), True),
+            ("unnamed", np.arange(1, 41), True),
+            ("unnamed", np.arange(40), True),
+            ("income", 1000 + 17 * np.arange(40), False),
+            ("year", np.arange(1980, 2020), False),
+        ],
+    )
+    def test_whole_numbers_may_be_measured(self, name, values, is_identifier):
+        assert len(self.told_of(**{name: values})) == is_identifier
+
+    def test_harmless_ones_are_not_told(self):
+        days = pd.date_range("2021-03-01", periods=40)
+        city = [f"city {k % 22}" for k in range(40)]
+        assert self.told_of(day=days, city=city, constant=1) == []
+
+    def test_kinds_that_are_given_are_as_they_should_be(self):
+        names = [f"P{k}" for k in range(40)]
+        kinds = TablePreprocessor(kinds={"x": "number", "name": "category"})
+        assert self.told_of(name=names) != [] == self.told_of(kinds, name=names)
+
+    @pytest.mark.parametrize("kind", [TabularClassifier, TabularRegressor])
+    def test_evaluation_tells_nothing_again(self, kind):
+        rare = ["a", "b"] * 19 + ["only here", "and here"]
+        table = pd.DataFrame({"x": self.X, "rare": rare})
+        classes = kind is TabularClassifier
+        model = kind(["linear"]).fit(
+            table, self.Y if classes else 10 + self.X + np.sin(40 * self.X)
+        )
+        model.evaluate()
+        predict = model.predict_set if classes else model.predict_interval
+        assert predict(table).shape == (40, 2)
 
 
 class TestEvaluate:
@@ -265,6 +361,33 @@ class TestSaved:
             sets.predict_set(NEW)
 
 
+class TestIntervals:
+    def test_minmax_is_of_the_models_without_each_fold(self, regressor):
+        nested = regressor._nested_scores._nested
+        folds = zip(nested.units, nested.machines, strict=True)
+        own = [
+            (g, np.abs(g.forward(NUMBERS[rows]) - one._outputs_on(TABLE.iloc[rows])), one)
+            for rows, one in folds
+            for g in [one._transform]
+        ]
+        q = np.sort(np.concatenate([r for _, r, _ in own]))[int(np.ceil(0.8 * (N + 1))) - 1]
+        lower = np.min([g.inverse(one._outputs_on(NEW) - q) for g, _, one in own], axis=0)
+        upper = np.max([g.inverse(one._outputs_on(NEW) + q) for g, _, one in own], axis=0)
+        found = regressor.predict_interval(NEW, 0.8, method="minmax")
+        assert_allclose(found, np.stack([lower, upper], axis=-1))
+        plus = regressor.predict_interval(NEW, 0.8)
+        assert (found[:, 0] <= plus[:, 0]).all()
+        assert (found[:, 1] >= plus[:, 1]).all()
+        assert (np.diff(found) > np.diff(plus)).any()
+
+    def test_scaled_says_that_it_takes_the_models_of_the_fit(self):
+        model = evaluated(TabularRegressor(["linear"]).fit(TABLE, NUMBERS), nested=True)
+        with pytest.raises(NotFittedError, match=r"which evaluate\(nested=False\) makes"):
+            model.predict_interval(NEW, 0.8, method="scaled")
+        model.evaluate(nested=False)
+        assert model.predict_interval(NEW, 0.8, method="scaled").shape == (M, 2)
+
+
 class TestTarget:
     def test_transform_has_the_smallest_held_out_error(self, regressor):
         assert regressor.transform_ == min(regressor.transforms_, key=regressor.transforms_.get)
@@ -287,6 +410,10 @@ class TestTarget:
         for i in (0, 7):
             others = np.delete(held_out.residuals, i)
             assert model.held_out_.outputs[i] == pytest.approx(np.mean(np.exp(f[i] + others)))
+
+    def test_has_more_than_one_value(self):
+        with pytest.warns(UserWarning, match="y has only one value, 5: there is nothing to learn"):
+            TabularRegressor(["linear"]).fit(TABLE, np.full(N, 5))
 
     def test_of_several_targets_is_none(self):
         model = TabularRegressor(["linear"]).fit(TABLE, np.column_stack([NUMBERS, NUMBERS**2]))

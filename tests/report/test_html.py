@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from pairwise import pairwise
+from sklearn.exceptions import NotFittedError
 
 from looms import KernelClassifier, KernelRegressor, Search, report
 from looms.report.facts import Facts
@@ -153,7 +154,7 @@ def test_nothing_fitted_is_shown_of_given_hyperparameters(pages):
 def test_headline(pages, binary):
     assessment = binary[3]
     assert f">{100 * assessment.mean['ber']:.1f} %<" in pages["binary"]
-    assert "to expect on new samples" in pages["binary"]
+    assert "to expect on new rows" in pages["binary"]
     assert "± ±" not in pages["binary"]
     assert "an optimistic figure" in pages["several"]
 
@@ -260,14 +261,14 @@ def test_figures():
         ["gradient", "grid"],
         [False, True],
         [
-            ({}, "leave-one-out", "sample"),
+            ({}, "leave-one-out", "row"),
             ({"groups": np.arange(60) // 3}, "leave-one-group-out", "group"),
             ({"cv": 5}, "cross-validation", "fold"),
         ],
     ),
 )
 @pytest.mark.slow
-def test_a_page_names_how_samples_were_held_out(search, numbers, held_out):
+def test_a_page_names_how_rows_were_held_out(search, numbers, held_out):
     options, method, unit = held_out
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
@@ -294,3 +295,33 @@ def test_a_search_of_one_evaluation_has_no_plot_of_it():
     X = rng.normal(size=(40, 2))
     model = KernelClassifier("linear").fit(X, X[:, 0] + rng.normal(size=40) > 0)
     assert "and the best so far in each stage" not in render(Facts(model))
+
+
+def test_a_model_writes_its_own_page(binary, tmp_path, monkeypatch):
+    model, X, y, assessment = binary
+    given = {"X": X, "y": y, "groups": None, "assessment": assessment, "title": "T", "notes": []}
+    told = []
+    monkeypatch.setattr(report, "write_html", lambda *of, **facts: told.append((of, facts)))
+    model[-1].report(tmp_path / "page.html", X, y, assessment=assessment, title="T", notes=[])
+    assert told == [((model[-1], tmp_path / "page.html"), given)]
+    with pytest.raises(NotFittedError):
+        KernelClassifier().report(tmp_path / "page.html")
+
+
+@pytest.mark.parametrize(
+    ("options", "where"),
+    [
+        ({"threshold": 0.3}, ", where the probability of the positive class is 0.3</th>"),
+        ({"threshold": "balanced"}, "</th>"),
+        ({"calibration": None}, "</th>"),
+    ],
+)
+def test_a_page_names_the_probability_that_was_asked_for(options, where):
+    x = np.linspace(-1, 1, 30)
+    model = KernelClassifier("linear", mu=0.1, **options).fit(
+        x[:, None], x + 0.3 * np.cos(9 * x) > 0
+    )
+    page = render(Facts(model))
+    assert f"threshold of the outputs{where}" in page
+    words = re.sub(r"<(style|script|svg)[\s\S]*?</\1>|<[^>]*>", " ", page)
+    assert re.findall(r"\b[Ss]amples?\b", words) == []

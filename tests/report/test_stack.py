@@ -69,6 +69,27 @@ def test_the_page_of_the_best_tells_how_candidates_were_compared(best):
     assert "Moves others by" in page
 
 
+@pytest.mark.parametrize("many", [False, True])
+def test_a_stack_of_one_says_that_it_was_weighed(many, monkeypatch):
+    monkeypatch.setattr("looms.estimators._selection.MOST_IN_FOLDS", 1 if many else 2000)
+    monkeypatch.setattr("looms.report.model.MOST_IN_FOLDS", 1 if many else 2000)
+    monkeypatch.setattr(
+        "looms.estimators._selection.stacking_weights", lambda *of, **how: np.array([1.0, 0.0])
+    )
+    model = CandidatesRegressor(["linear", "rbf"]).fit(X, Y)
+    taken, other = model.candidates_
+    assert other.score < taken.score
+    report = summary(model)
+    reason = report["chosen"]["reason"]
+    assert reason.startswith("Of 2 candidates, a stack of all gave it all the weight: no weighted")
+    assert ("5 folds" in reason) != many
+    tried = {c["kernel"]: (c["weight"], c["chosen"]) for c in report["candidates"]}
+    assert tried == {"linear": (1.0, True), "rbf": (0.0, False)}
+    page = re.sub("<[^>]*>", "", render(Facts(model)))
+    assert "Weight in the stack" in page
+    assert many or "and weighed by the other folds" in page
+
+
 def test_importance_is_of_the_whole_stack(stack):
     display = ImportanceDisplay.from_estimator(stack)
     assert display.press == pytest.approx(np.mean(stack.loo_.residuals**2))

@@ -7,8 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from evaluated import evaluated
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from looms import KernelClassifier, KernelRegressor, assess
+from looms import KernelClassifier, KernelRegressor, TabularClassifier, assess
 from looms.calibration import loo_probabilities
 from looms.calibration._scores import brier_score
 from looms.diagnostics import case_deletion
@@ -17,6 +20,9 @@ from looms.report import facts, summary, summary_schema
 from looms.report.facts import Facts
 from looms.report.page import render
 from looms.threshold import FBeta
+
+TABLE = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 2)), columns=["x", "z"])
+Y = pd.Series(np.where(TABLE.x > 0.3 * np.sin(9 * TABLE.x), "yes", "no"), name="ill")
 
 
 @pytest.mark.parametrize("which", ["binary", "several", "regression", "hostile"])
@@ -33,6 +39,43 @@ def test_keys_are_the_documented_ones(binary):
     keys = re.findall(r"``(\w+)``", summary.__doc__.split("Its keys")[1].split("Raises")[0])
     assert keys == list(summary(model, X=X, y=y, assessment=assessment))
     assert set(keys) == set(summary_schema()["required"])
+
+
+@pytest.fixture(scope="module")
+def of_days():
+    """A model of a table with a column of dates, evaluated."""
+    table = TABLE.assign(day=pd.date_range("2021-03-01", periods=len(Y)))
+    return evaluated(TabularClassifier(["rbf"]).fit(table, Y), nested=True)
+
+
+def test_remarks_on_columns_and_the_name_of_the_target_are_those_of_the_fit(of_days):
+    def of(**facts):
+        found = summary(of_days, **facts)
+        columns = [one["text"] for one in found["cautions"] if one["title"] == "Columns"]
+        return found["title"], columns
+
+    title, (remark,) = of()
+    assert title == "Classification of ill"
+    assert remark.startswith("'day': read as a date and used as a number of days; leave it out")
+    assert of(notes=["the dose is of a day"]) == (title, ["The dose is of a day."])
+    assert of(notes=()) == (title, [])
+    assert of(y=pd.Series(range(60), name="sick"))[0] == "Classification of sick"
+    assert of(y=range(60))[0] == "Classification"
+
+
+def test_columns_that_evaluation_prepares_anew_are_not_distrusted(of_days):
+    def seen(model):
+        titles = {one["title"] for one in summary(model)["cautions"]}
+        page = render(Facts(model)).split("<footer>")[1]
+        return "Preprocessing saw all rows" in titles, "preprocessing was held" in page
+
+    assert seen(of_days) == (False, False)
+    assert "on columns prepared anew." in render(Facts(of_days))
+    scaled = make_pipeline(StandardScaler(), TabularClassifier(["rbf"]))
+    scaled.fit(np.asarray(TABLE), Y)[-1].evaluate()
+    assert seen(scaled) == (True, True)  # by the step before it
+    of_fit = evaluated(TabularClassifier(["rbf"]).fit(TABLE, Y), nested=False)
+    assert seen(of_fit) == (True, True)
 
 
 def quotes(report):
@@ -94,7 +137,7 @@ def test_the_title_is_of_the_scores_shown(by_loo):
 def test_a_negative_rise_is_explained_where_there_is_one():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
-    text = "Where the rise is negative, the machine predicts left-out samples better without"
+    text = "Where the rise is negative, the machine predicts left-out rows better without"
     for y, negative in ((X[:, 0] + rng.normal(size=60), True), (X @ [3.0, 2.0, 1.0], False)):
         model = KernelRegressor("linear", mu=1e-3).fit(X, y)
         rises = [row["importance"] for row in summary(model)["features"]["rows"]]
@@ -229,7 +272,7 @@ def test_every_index_names_samples(several):
         found = summary(model, X=frame)["samples"]
         size = np.linalg.norm(np.maximum(1 - model.loo_.y * model.loo_.outputs, 0), axis=1)
         assert found["rows"][0]["name"] == str(index[size.argmax()])
-        assert found["named_by"] == "Samples are called as in the index."
+        assert found["named_by"] == "Rows are called as in the index."
     frame.index.name = "row of the file"
     assert summary(model, X=frame)["samples"]["named_by"].endswith("by their row of the file.")
     assert "numbered from 0" in summary(model)["samples"]["named_by"]

@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from looms import (
     BoundWarning,
+    ColumnsWarning,
     DuplicatesWarning,
     OneClassWarning,
     ScalesWarning,
@@ -287,7 +288,7 @@ def train(
         stack.enter_context(as_messages(_IN_PYTHON))
         stack.enter_context(refused(faults=(MemoryError,)))
         # The cautions of the fit say these; and columns are scaled.
-        in_notes = [DuplicatesWarning, OneClassWarning, ScalesWarning]
+        in_notes = [ColumnsWarning, DuplicatesWarning, OneClassWarning, ScalesWarning]
         if isinstance(model, Tabular):
             in_notes += [BoundWarning, ConvergenceWarning]
         for category in in_notes:

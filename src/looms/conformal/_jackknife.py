@@ -94,7 +94,7 @@ def intervals_of_ends(lower: Array, upper: Array, confidence_level: float) -> Ar
     """
     n = lower.shape[1]
     rank = required_rank(confidence_level, n)
-    ends = _order_statistic(lower, n + 1 - rank, 1), _order_statistic(upper, rank, 1)
+    ends = order_statistic(lower, n + 1 - rank, 1), order_statistic(upper, rank, 1)
     return np.stack(ends, axis=-1)
 
 
@@ -122,7 +122,7 @@ def jackknife_minmax(
     array([[-1.5,  7. ]])
     """
     r, F = _checked_arrays(loo_residuals, loo_predictions)
-    q = _order_statistic(np.abs(r), required_rank(confidence_level, len(r)), 0)
+    q = order_statistic(np.abs(r), required_rank(confidence_level, len(r)), 0)
     return np.stack([F.min(axis=1) - q, F.max(axis=1) + q], axis=-1)
 
 
@@ -147,7 +147,7 @@ def required_rank(confidence_level: float, n: int) -> int:
     return k
 
 
-def _order_statistic(values: Array, k: int, axis: int) -> Array:
+def order_statistic(values: Array, k: int, axis: int) -> Array:
     """k-th smallest value along an axis."""
     return np.asarray(np.take(np.partition(values, k - 1, axis=axis), k - 1, axis=axis))
 

@@ -9,6 +9,7 @@ from looms.estimators._search import Search
 from looms.estimators._tabular import TabularClassifier, TabularRegressor
 from looms.estimators._warnings import (
     BoundWarning,
+    ColumnsWarning,
     DuplicatesWarning,
     OneClassWarning,
     ScalesWarning,
@@ -16,6 +17,7 @@ from looms.estimators._warnings import (
 
 __all__ = [
     "BoundWarning",
+    "ColumnsWarning",
     "DuplicatesWarning",
     "KernelClassifier",
     "KernelRegressor",

@@ -13,14 +13,14 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags, check_array, column_or_1d
 from sklearn.utils.validation import validate_data
 
-from looms._checks import one_or_many
+from looms._checks import check_target, one_or_many
 from looms._kernel_matrix import check_kernel_matrix
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import ArrayBlocks, RowBlocks, as_blocks, rows_in_memory
 from looms.dask._blocks import in_blocks
 from looms.estimators._certificate import CertifiedMachine
-from looms.estimators._scored import OfFit, ScoredMachine, source_of
+from looms.estimators._scored import OfFit, ScoredMachine, name_of, source_of
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._names import as_kernel
@@ -102,10 +102,16 @@ class KernelMachine(CertifiedMachine, ScoredMachine):
             raise ValueError(
                 "Precomputed kernels and kernels of features cannot be candidates for the same X."
             )
+        if getattr(self, "n_jobs", None) == 0:
+            raise ValueError("n_jobs=0 is no number of fits at once: 1 is one, and -1 all cores.")
         X, y, sample_weight = in_blocks(X, y, sample_weight)
+        if y is not None:
+            check_target(y)
         if isinstance(X, np.memmap) and X.ndim == 2:
             X = ArrayBlocks(X)
         names = getattr(X, "feature_names", None)
+        if options.get("reset", True):
+            self._target = name_of(y)
         if self._whole_matrix:
             X = rows_in_memory(X)
         if isinstance(X, RowBlocks):
@@ -208,8 +214,9 @@ class KernelMachine(CertifiedMachine, ScoredMachine):
         if left_out is None:
             self._check_closed_forms()
             raise NotFittedError(
-                "A copied or saved model does not hold its models without each row, n² numbers: "
-                f"call {again} to make them again; the scores stay the same."
+                f"The models without each row, n² numbers, are not at hand: call {again} to make "
+                "them, since other scores need none, and a copied or saved model holds none. The "
+                "scores stay the same."
             )
         return left_out
 

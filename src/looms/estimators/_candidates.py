@@ -59,12 +59,10 @@ class Candidates(SelectingMachine):
         return COMBINATIONS[self.combine]
 
     def _check_parameters(self) -> None:
-        if not self._is_auto and (
-            not isinstance(self.candidates, (list, tuple)) or not self.candidates
-        ):
+        if not isinstance(self.candidates, (str, list, tuple)) or not self.candidates:
             raise ValueError(
-                "candidates must be 'auto' or a list of kernels, kernel models and estimators "
-                f"of scikit-learn, got {self.candidates!r}."
+                "candidates must be 'auto', the name of a kernel, or a list of kernels, kernel "
+                f"models and estimators of scikit-learn, got {self.candidates!r}."
             )
         check_known(self.combine, "combine", COMBINATIONS)
         for one in self._of_kernels:

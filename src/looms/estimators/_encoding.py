@@ -342,13 +342,18 @@ def threshold_and_loss(
 
 
 def is_positive_first(pos_label: Any, classes: AnyArray) -> bool:
-    """True if the first of two classes is the positive one; ValueError for an unknown label."""
+    """True if the first of two classes is the positive one; ValueError for a label of no two."""
     if pos_label is None:
         return False
     labels = classes.tolist()
     if pos_label not in labels:
         raise ValueError(f"pos_label={pos_label!r} is not a class of y: {labels}.")
-    return len(labels) == 2 and labels.index(pos_label) == 0
+    if len(labels) != 2:
+        raise ValueError(
+            f"pos_label={pos_label!r} is for two classes, and y has {len(labels)}: leave it out, "
+            "or put the others together in y."
+        )
+    return bool(labels.index(pos_label) == 0)
 
 
 def _is_probability(value: Any) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
+from collections.abc import Collection, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -115,6 +117,8 @@ class ScoredMachine(BaseEstimator):  # type: ignore[misc]
     #: What `evaluate` returned, nested and not, until the next fit.
     _nested_scores: Scores | None = None
     _own_scores: Scores | None = None
+    #: Name of the target of the fit, if it had one.
+    _target: str | None = None
 
     def evaluate(self, *, nested: bool = True, metrics: Any = None) -> Scores:
         """Scores of held-out predictions, with standard errors.
@@ -173,6 +177,69 @@ class ScoredMachine(BaseEstimator):  # type: ignore[misc]
         scores = self._nested_anew() if nested and self._was_tuned else self._scores_of_fit()
         self._keep_models(scores)
         return scores if scorers is None else judged(scores, scorers, self._labels_or_none)
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        X: Any = None,
+        y: Any = None,
+        *,
+        groups: Any = None,
+        assessment: Any = None,
+        title: str | None = None,
+        notes: Sequence[str] | None = None,
+    ) -> None:
+        """Write a report on the fitted model: one HTML page that loads nothing else.
+
+        Parameters
+        ----------
+        path : path
+            The file to write; an existing one is replaced.
+        X, y, groups, assessment, title, notes : see `looms.report.summary`
+            The rows, targets and groups of the fit name the rows, the target and the groups.
+
+        Raises
+        ------
+        ImportError
+            If jinja2 or matplotlib is not installed.
+
+        See Also
+        --------
+        looms.report.write_html : The same for pipelines too.
+        """
+        from looms.report import write_html
+
+        check_is_fitted(self)
+        more = {"groups": groups, "assessment": assessment, "title": title, "notes": notes}
+        write_html(self, path, X=X, y=y, **more)
+
+    def save(self, path: str | os.PathLike[str], *, trusted: Collection[type | str] = ()) -> None:
+        """Write the fitted model to a file, which `looms.load` and the command line read.
+
+        Parameters
+        ----------
+        path : path
+            The file to write; an existing one is replaced.
+        trusted : collection of types or of their names, default=()
+            As for `looms.model_files.save_model`.
+
+        Raises
+        ------
+        looms.model_files.ModelFileError
+            If the model holds something that a model file may not hold, such as a function, or the
+            file cannot be written.
+        ImportError
+            If skops is not installed.
+
+        Notes
+        -----
+        ``looms score`` finds the target by its name, which the model has of a pandas Series.
+        """
+        from looms.model_files import save_model
+
+        check_is_fitted(self)
+        metadata = {} if self._target is None else {"target": self._target}
+        save_model(path, self, metadata, trusted=trusted)
 
     def _nested_anew(self) -> Scores:
         """Scores of choices that are repeated without each fold; those of before, if any."""
@@ -265,6 +332,11 @@ class ScoredMachine(BaseEstimator):  # type: ignore[misc]
         return False
 
     @property
+    def _columns_anew(self) -> bool:
+        """True if the columns were prepared anew without the rows that `evaluate` scored."""
+        return False
+
+    @property
     def _labels_or_none(self) -> AnyArray | None:
         """The classes; None for numbers."""
         return getattr(self, "classes_", None)
@@ -307,6 +379,12 @@ class ScoredRegressor(RegressorMixin, ScoredMachine):  # type: ignore[misc]
 
         NaN where a row is not tested.
         """
+
+
+def name_of(y: Any) -> str | None:
+    """Name of targets that are a series with one."""
+    name = getattr(y, "name", None) if getattr(y, "ndim", 1) == 1 else None
+    return None if name in (None, "") else str(name)
 
 
 def check_parameters(machine: ScoredMachine) -> None:

@@ -10,16 +10,17 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone, is_classifier
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags, _safe_indexing, check_array, check_consistent_length
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from looms._checks import check_known, one_or_many
+from looms._checks import check_known, check_target, one_or_many
 from looms._classes import class_indices, with_ties
 from looms._scores import number_scores
 from looms._typing import AnyArray, Array
 from looms.calibration._calibrators import Calibrator
-from looms.conformal._jackknife import intervals_of_ends, required_rank
+from looms.conformal._jackknife import intervals_of_ends, order_statistic, required_rank
 from looms.estimators._base import checked_sample_weight
 from looms.estimators._callbacks import CallbackSupportMixin
 from looms.estimators._candidates import Candidates, CandidatesClassifier, CandidatesRegressor
@@ -36,8 +37,14 @@ from looms.estimators._folds import (
 )
 from looms.estimators._prevalence import PrevalenceClassifier, at_prevalence
 from looms.estimators._regressor import METHODS, Regressor
-from looms.estimators._scored import ScoredMachine, ScoredRegressor
-from looms.estimators._warnings import kept_warnings, warn_of_time
+from looms.estimators._scored import ScoredMachine, ScoredRegressor, name_of
+from looms.estimators._warnings import (
+    kept_warnings,
+    warn,
+    warn_of_columns,
+    warn_of_new_values,
+    warn_of_time,
+)
 from looms.held_out import HeldOut
 from looms.lssvm.fit import Member
 from looms.scores import Scores
@@ -51,6 +58,8 @@ from looms.selection._target_transforms import (
     smeared_means,
 )
 from looms.tables import TablePreprocessor
+from looms.tables._preprocessor import serious_remarks
+from looms.tables._unlike import Unlike
 from looms.units import Units
 
 _NUMBERS = 1 << 20  # in the outputs of a block of rows
@@ -120,6 +129,11 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
     def cv_results_(self) -> dict[str, Any]:
         """Table of the candidates."""
         return self.machine_.cv_results_
+
+    @property
+    def candidate_weights_(self) -> Array | None:
+        """Weights of the candidates in a stack; None for a single one."""
+        return self.machine_.candidate_weights_
 
     @property
     def best_index_(self) -> int:
@@ -235,6 +249,11 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
         scores = self._evaluation(method)
         return scores._nested if scores is self._nested_scores else None
 
+    @property
+    def _columns_anew(self) -> bool:
+        by_machine = self._is_plain or self.machine_._nested_scores is not None
+        return self._nested_scores is not None and not by_machine
+
     def _nested_anew(self) -> Scores:
         if not self._is_plain:
             return super()._nested_anew()
@@ -288,8 +307,9 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
         return None
 
     def _outputs_on(self, X: Any) -> Array:
-        """Outputs of the machine for new rows."""
-        return self.machine_._outputs(self.machine_._checked_new_data(self._prepared(X)))
+        """Outputs of the machine for new rows, without warnings of their values."""
+        with kept_warnings():
+            return self.machine_._outputs(self.machine_._checked_new_data(self._prepared(X)))
 
     @property
     def _fitted(self) -> Any:
@@ -322,8 +342,12 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
         one = TablePreprocessor() if automatic else clone(self.preprocess)
         rows = np.flatnonzero(weight)
         if len(rows) == len(weight):
-            return one, one.fit_transform(X)
-        return one, one.fit(_safe_indexing(X, rows)).transform(X)
+            matrix = one.fit_transform(X)
+        else:
+            matrix = one.fit(_safe_indexing(X, rows)).transform(X)
+        if isinstance(one, TablePreprocessor):
+            warn_of_columns([*serious_remarks(one, len(rows))])
+        return one, matrix
 
     def _fit_columns(
         self, X: Any, y: Any, sample_weight: Any, groups: Any
@@ -334,15 +358,25 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
+        if _num_samples(X) == 0:
+            raise ValueError("X has no rows (0 samples): there is nothing to learn from.")
         check_consistent_length(X, y, sample_weight, groups)
+        check_target(y)
         weight = checked_sample_weight(sample_weight, _num_samples(y))
         preprocessor, matrix = self._prepared_on(X, weight)
         return preprocessor, matrix, {"sample_weight": sample_weight, "groups": groups}
 
     def _prepared(self, X: Any) -> Any:
-        """Rows as the machine takes them."""
+        """Rows as the machine takes them; ColumnsWarning of values that no row of the fit has."""
         check_is_fitted(self)
-        return X if self.preprocessor_ is None else self.preprocessor_.transform(X)
+        if _num_samples(X) == 0:
+            raise ValueError("X has no rows (0 samples) to predict.")
+        if not isinstance(self.preprocessor_, TablePreprocessor):
+            return X if self.preprocessor_ is None else self.preprocessor_.transform(X)
+        unlike = Unlike(self.preprocessor_)
+        matrix = unlike.add(X)
+        warn_of_new_values(unlike.new_values)
+        return matrix
 
     def _check_parameters(self) -> None:
         self._machine()._check_parameters()
@@ -372,12 +406,12 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
 
     Parameters
     ----------
-    candidates : "auto" or list, default="auto"
-        Names of kernels, as of `KernelClassifier`; `KernelClassifier` with options of their own (of
-        which the kernel, its values, its landmarks and its search count); any classifier of
-        scikit-learn, which is refitted in folds where kernels have closed forms. "auto" stands for
-        "linear", "rbf", "ranked_laplacian" (not for sparse rows) and "weighted_matern12", with
-        landmarks from 5000 rows on; beyond 20,000 rows for the first two.
+    candidates : "auto", str or list, default="auto"
+        Names of kernels, or one name, as of `KernelClassifier`; `KernelClassifier` with options of
+        their own (of which the kernel, its values, its landmarks and its search count); any
+        classifier of scikit-learn, which is refitted in folds where kernels have closed forms.
+        "auto" stands for "linear", "rbf", "ranked_laplacian" (not for sparse rows) and
+        "weighted_matern12", with landmarks from 5000 rows on; beyond 20,000 rows for the first two.
     combine : {"stack", "best"}, default="stack"
         Candidates are tuned anew without each of five folds and combined on the rows of these
         folds. "stack" weights the outputs of all, with the nonnegative weights of the smallest log
@@ -451,7 +485,7 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
     >>> signal = table["size"] + (table["color"] == "red") + 0.5 * rng.normal(size=80)
     >>> table.loc[::10, "size"] = None                                          # gaps
     >>> model = TabularClassifier(["linear", "rbf"]).fit(table, np.where(signal > 0, "yes", "no"))
-    >>> model.predict(pd.DataFrame({"color": ["red", "green"], "size": [1.5, -2.0]})).tolist()
+    >>> model.predict(pd.DataFrame({"color": ["red", "blue"], "size": [1.5, -2.0]})).tolist()
     ['yes', 'no']
     >>> model.evaluate()["error"] < 0.25
     True
@@ -514,6 +548,11 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
             If a column cannot be understood, or y has one class, or a gap.
         MemoryError
             If the kernel matrix, with arrays of its size beside it, takes more memory than is free.
+
+        Warns
+        -----
+        ColumnsWarning
+            If a column has a few words among numbers, dates of unclear order, or identifiers.
         """
         began = time.perf_counter()
         preprocessor, matrix, options = self._fit_columns(X, y, sample_weight, groups)
@@ -522,6 +561,7 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
             preprocessor_=preprocessor,
             machine_=machine,
             _unfitted=unfitted(self),
+            _target=name_of(y),
             _fit_seconds=time.perf_counter() - began,
         )
         self._table = X
@@ -533,8 +573,8 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
         Parameters
         ----------
         X : table as in `fit`
-            New rows; columns are found by name, in any order. Values that no training row has, and
-            gaps where there were none, tell the model nothing.
+            New rows; columns are found by name, in any order. Values that no training row has, of
+            which a `ColumnsWarning` tells, and gaps where there were none tell the model nothing.
 
         Returns
         -------
@@ -729,10 +769,10 @@ class TabularRegressor(ScoredRegressor, Tabular):
 
     Parameters
     ----------
-    candidates : "auto" or list, default="auto"
-        Names of kernels, as of `KernelRegressor`; `KernelRegressor` with options of their own (of
-        which the kernel, its values, its landmarks and its search count); any regressor of
-        scikit-learn. "auto" as for `TabularClassifier`.
+    candidates : "auto", str or list, default="auto"
+        Names of kernels, or one name, as of `KernelRegressor`; `KernelRegressor` with options of
+        their own (of which the kernel, its values, its landmarks and its search count); any
+        regressor of scikit-learn. "auto" as for `TabularClassifier`.
     combine : {"stack", "best"}, default="stack"
         As for `TabularClassifier`, by squared errors.
     target : str or list of str, default="auto"
@@ -758,8 +798,8 @@ class TabularRegressor(ScoredRegressor, Tabular):
         scale.
     loo_, held_out_ : HeldOut
         Targets and held-out predictions in units of the target.
-    members_, preprocessor_, candidates_, cv_results_, best_index_, units_, n_features_in_, \
-feature_names_in_
+    members_, preprocessor_, candidates_, cv_results_, best_index_, candidate_weights_, units_, \
+n_features_in_, feature_names_in_
         As for `TabularClassifier`.
 
     References
@@ -840,11 +880,17 @@ feature_names_in_
             If a column cannot be understood, y has gaps, or a transform does not admit all targets.
         MemoryError
             If the kernel matrix, with arrays of its size beside it, takes more memory than is free.
+
+        Warns
+        -----
+        ColumnsWarning
+            If a column has a few words among numbers, dates of unclear order, or identifiers.
         """
         began = time.perf_counter()
         preprocessor, matrix, options = self._fit_columns(X, y, sample_weight, groups)
         machine, targets = self._machine(), _numbers(y)
         weight = checked_sample_weight(sample_weight, len(targets))
+        _warn_of_constant(targets[weight > 0])
         names, errors = self._admitted(targets, weight), dict[str, float]()
         if len(names) > 1:
             first = [] if machine._is_auto else machine._of_kernels[:1]
@@ -861,6 +907,7 @@ feature_names_in_
             transform_=name,
             transforms_=errors,
             _unfitted=unfitted(self),
+            _target=name_of(y),
             _fit_seconds=time.perf_counter() - began,
         )
         self._table = X
@@ -873,16 +920,15 @@ feature_names_in_
         Parameters
         ----------
         X : table as in `fit`
-            New rows; columns are found by name, in any order. Values that no training row has, and
-            gaps where there were none, tell the model nothing.
+            New rows; columns are found by name, in any order. Values that no training row has, of
+            which a `ColumnsWarning` tells, and gaps where there were none tell the model nothing.
 
         Returns
         -------
         y : ndarray of shape (n_samples,) or (n_samples, n_targets)
             In units of the targets.
         """
-        outputs = self._fitted.predict(self._prepared(X))
-        return _means(self._transform, outputs, self.machine_.held_out_)
+        return self._means_of(self._fitted.predict(self._prepared(X)))
 
     def with_rows(self, X: Any, y: Any, sample_weight: Any = None, certify: bool = True) -> Self:
         """The model with rows added after its own, exactly, with the same hyper-parameters.
@@ -932,9 +978,9 @@ feature_names_in_
         confidence_level : float, default=0.9
             Nominal share of new targets inside, between 0 and 1.
         method : {"plus", "minmax", "scaled"}, default="plus"
-            As for `KernelRegressor.predict_interval`, on the transformed scale. Only "plus" takes
-            models that were fitted anew without each fold; the others need
-            ``evaluate(nested=False)``.
+            As for `KernelRegressor.predict_interval`, on the transformed scale. "scaled" needs
+            ``evaluate(nested=False)``; the others take the models that were fitted anew without
+            each fold, too.
 
         Returns
         -------
@@ -957,15 +1003,23 @@ feature_names_in_
         check_is_fitted(self)
         check_known(method, "method", METHODS)
         nested = self._anew("predict_interval")
-        if not nested or method != "plus":
+        if not nested or method == "scaled":
+            if nested and self.machine_._own_scores is None:
+                raise NotFittedError(
+                    "method='scaled' takes the models of the fit without each row, which "
+                    "evaluate(nested=False) makes: call that too."
+                )
             ends = self.machine_.predict_interval(self._prepared(X), confidence_level, method)
             return np.asarray(self._transform.inverse(ends))
-        required_rank(confidence_level, len(nested.rows))  # an error before any work
+        rank = required_rank(confidence_level, len(nested.rows))  # an error before any work
+        q = order_statistic(np.concatenate([one._distances for one in nested.machines]), rank, 0)
         lower, upper = np.empty((2, _num_samples(X), *nested.held_out.y.shape))
         for out, one in zip(nested.units.tested_by, nested.machines, strict=True):
-            f = one._outputs_on(X)[:, None]
-            lower[:, out] = one._transform.inverse(f - one._distances)
-            upper[:, out] = one._transform.inverse(f + one._distances)
+            f, away = one._outputs_on(X)[:, None], one._distances if method == "plus" else q
+            lower[:, out] = one._transform.inverse(f - away)
+            upper[:, out] = one._transform.inverse(f + away)
+        if method == "minmax":
+            return np.stack([lower.min(axis=1), upper.max(axis=1)], axis=-1)
         return intervals_of_ends(lower, upper, confidence_level)
 
     def _scores_of_fit(self) -> Scores:
@@ -985,7 +1039,7 @@ feature_names_in_
         return self.held_out_.y
 
     def _held_out_values(self, X: Any) -> Array:
-        return self.predict(X)
+        return self._means_of(self._outputs_on(X))
 
     def _keep_distances(self, X: Any, y: AnyArray) -> None:
         self._distances = np.abs(self._transform.forward(y) - self._outputs_on(X))
@@ -1006,6 +1060,10 @@ feature_names_in_
     @property
     def _transform(self) -> TargetTransform:
         return TARGET_TRANSFORMS[self.transform_]
+
+    def _means_of(self, outputs: Array) -> Array:
+        """Means of the target from outputs of the machine."""
+        return _means(self._transform, outputs, self.machine_.held_out_)
 
     def _admitted(self, y: Array, weight: Array) -> list[str]:
         """Transforms to compare; ValueError for one that does not admit all targets."""
@@ -1059,6 +1117,16 @@ def _numbers(y: Any) -> Array:
                 "TabularClassifier for classes."
             )
     return np.asarray(check_array(y, ensure_2d=False, dtype=np.float64, input_name="y"))
+
+
+def _warn_of_constant(y: Array) -> None:
+    """UserWarning for targets that are all the same, as they may be without some fold."""
+    if len(y) > 1 and (y == y[0]).all():
+        warn(
+            f"y has only one value, {', '.join(f'{value:g}' for value in np.ravel(y[0]))}: there "
+            "is nothing to learn. Add rows with other values, or take another column.",
+            UserWarning,
+        )
 
 
 def _transformed(name: str, y: Array, weight: Array) -> Array:

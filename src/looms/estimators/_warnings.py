@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -21,6 +21,7 @@ from looms._classes import class_indices
 from looms._memory import bytes_needed, gigabytes
 from looms._speed import operations_per_second
 from looms._typing import AnyArray, Array, Matrix
+from looms._words import listed
 from looms.duplicates import n_unexpected_duplicates
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
@@ -58,6 +59,28 @@ class BoundWarning(UserWarning):
     ...     model = KernelRegressor(narrow).fit(x[:, None], np.sin(20 * x))
     >>> {warning.category.__name__ for warning in caught}
     {'BoundWarning'}
+    """
+
+
+class ColumnsWarning(UserWarning):
+    """Columns of a table may be other than they look, or have values that the model cannot know.
+
+    In a fit: text in a few cells among numbers, dates whose order of day and month is not clear,
+    identifiers of rows. In predictions: values that no row of the fit has. The attribute
+    ``remarks_`` of `looms.tables.TablePreprocessor` has these remarks, and harmless ones.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from looms import ColumnsWarning, TabularRegressor
+    >>> x = np.random.default_rng(0).normal(size=40)
+    >>> table = pd.DataFrame({"x": x, "patient": [f"P{k}" for k in range(40)]})
+    >>> with warnings.catch_warnings(action="error", category=ColumnsWarning):
+    ...     TabularRegressor(["rbf"]).fit(table, np.sin(x))
+    Traceback (most recent call last):
+    looms.estimators._warnings.ColumnsWarning: A different value in every row: 'patient'; if...
     """
 
 
@@ -237,6 +260,28 @@ def warn_of_scales(X: Any, kernels: Sequence[Kernel], names: AnyArray | None) ->
     remark = remark_on_scales(X, kernels, None if names is None else [*map(repr, names.tolist())])
     if remark is not None:
         warn(remark, ScalesWarning)
+
+
+def warn_of_columns(remarks: Sequence[str]) -> None:
+    """ColumnsWarning with remarks on columns that may be other than they look, if there are any."""
+    if remarks:
+        sentences = ". ".join(remark[0].upper() + remark[1:] for remark in remarks)
+        warn(
+            f"{sentences}. If the columns are as they should be, say so by their kinds: "
+            "preprocess=TablePreprocessor(kinds=...).",
+            ColumnsWarning,
+        )
+
+
+def warn_of_new_values(firsts: Mapping[str, object]) -> None:
+    """ColumnsWarning of values that no row of the fit has, by the first of each column."""
+    if firsts:
+        named = listed([f"{name!r} ({first!r})" for name, first in firsts.items()], quoted=str)
+        warn(
+            f"Values that no row of the fit has tell the model nothing: {named}. Correct them if "
+            "they are misspelled, or fit anew with rows that have them.",
+            ColumnsWarning,
+        )
 
 
 def warn_of_no_stack(reason: str) -> None:

@@ -7,10 +7,11 @@ rejected by name before any object is built. Then the objects are checked: shape
 other, indices against the arrays they point into, numbers against their range.
 """
 
-from looms.model_files._files import ModelFileError, load_model, save_model
+from looms.model_files._files import ModelFileError, load, load_model, save_model
 
 __all__ = [
     "ModelFileError",
+    "load",
     "load_model",
     "save_model",
 ]

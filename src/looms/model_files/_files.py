@@ -241,6 +241,41 @@ def load_model(
     return SavedModel(model, metadata)
 
 
+def load(path: str | os.PathLike[str], *, trusted: Collection[type | str] = ()) -> Any:
+    """Fitted model from a file; no code in it is run.
+
+    Parameters
+    ----------
+    path : path
+        File that ``save`` of a model, `save_model` or ``looms fit`` wrote.
+    trusted : collection of types or of their names, default=()
+        As for `load_model`.
+
+    Returns
+    -------
+    model : estimator
+        The model; `load_model` also gives its metadata.
+
+    Raises
+    ------
+    ModelFileError, ImportError
+        As of `load_model`.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import looms
+    >>> model = looms.KernelRegressor("linear", mu=1e-3).fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.0])
+    >>> with TemporaryDirectory() as folder:
+    ...     model.save(Path(folder, "line.skops"))
+    ...     again = looms.load(Path(folder, "line.skops"))
+    >>> bool(again.predict([[1.5]]) == model.predict([[1.5]]))
+    True
+    """
+    return load_model(path, trusted=trusted).model
+
+
 def is_model_file(path: str | os.PathLike[str]) -> bool:
     """True for a file written by `save_model`, by its content, without building the model.
 

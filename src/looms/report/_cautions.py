@@ -112,7 +112,7 @@ def cautions_of_report(facts: Facts) -> list[Caution]:
             *optimism(model, assessment),
             *([] if assessment is None else foreign(facts.estimator, model, assessment)),
             *close_candidates(model),
-            *_data(model, facts.steps, facts.notes),
+            *_data(model, facts.held_steps, facts.on_columns),
         ]
     )
 
@@ -142,7 +142,7 @@ def remarks_on_fit(model: Model) -> Iterator[Caution]:
         if n:
             yield serious(
                 "Duplicates",
-                f"{n} of {model.held_out.n_samples} samples are duplicates of others, equal in "
+                f"{n} of {model.held_out.n_samples} rows are duplicates of others, equal in "
                 "every feature. Leaving one out leaves its duplicates in: scores are optimistic, "
                 "and tuning drifts to a nearest neighbor. Drop them, or hold them out together: "
                 "groups=looms.duplicates.duplicate_groups(X).",
@@ -162,9 +162,9 @@ def remarks_on_fit(model: Model) -> Iterator[Caution]:
     if perfect and not telling:
         yield note(
             "Too good",
-            f"{'No sample is' if model.classification else 'Next to nothing is'} wrong in "
+            f"{'No row is' if model.classification else 'Next to nothing is'} wrong in "
             f"{model.method}. Look for a feature that contains the answer, and for duplicates of "
-            "samples.",
+            "rows.",
         )
 
 
@@ -175,10 +175,10 @@ def _near_rows(model: Model) -> Iterator[Caution]:
     what, *values = errors
     alone, together = (figure(value, _key(model), 3) for value in values)
     yield note(
-        "Samples like repeats of others",
-        f"{_quoted(model)}. When a sample is left out together with {what}, the "
-        f"{FIGURES[_key(model)].name} rises from {alone} to {together}. If samples belong "
-        "together, such as repeats or samples of one patient, hold them out together: groups=...",
+        "Rows like repeats of others",
+        f"{_quoted(model)}. When a row is left out together with {what}, the "
+        f"{FIGURES[_key(model)].name} rises from {alone} to {together}. If rows belong "
+        "together, such as repeats or rows of one patient, hold them out together: groups=...",
     )
 
 
@@ -220,7 +220,7 @@ def _few_groups(model: Model) -> str:
 
 
 def _guessing(model: Model) -> Iterator[Caution]:
-    scores, title = model.scores.with_errors, "No better than a guess"
+    scores, title = model.scores.with_errors, "May be no better than a guess"
     few = _few_groups(model)
     if not model.classification:
         value = scores["r2"][0]
@@ -241,13 +241,14 @@ def _guessing(model: Model) -> Iterator[Caution]:
     if len(predicted) == 1:
         title = "One class for all"
         text = (
-            f"The machine predicts {isolated(model.classes[predicted[0]])} for every sample: "
+            f"The machine predicts {isolated(model.classes[predicted[0]])} for every row: "
             f"balanced error rate {ber:.3g}{known}. {remedy}"
         )
     elif ber + 2 * error >= guess:
+        is_worse = "is no better than" if ber >= guess else "cannot be told from"
         text = (
-            f"The {model.method} balanced error rate {ber:.3g} ± {error:.2g} is no better than "
-            f"guessing ({guess:.3g}){known}. {seldom}{few or remedy}"
+            f"The {model.method} balanced error rate {ber:.3g} ± {error:.2g} {is_worse} guessing "
+            f"({guess:.3g}){known}. {seldom}{few or remedy}"
         )
     elif not ordered:
         text = (
@@ -287,7 +288,7 @@ def _rarest_in_predictions(model: Model) -> str:
         return ""
     rare, n_predicted, n = seldom
     return (
-        f"Of {model.n_with_weight} samples, {n_predicted} are predicted to be "
+        f"Of {model.n_with_weight} rows, {n_predicted} are predicted to be "
         f"{isolated(model.classes[rare])}, but {n} are. "
     )
 
@@ -297,8 +298,8 @@ def _sizes(model: Model) -> Iterator[Caution]:
     if n < _FEW_SAMPLES:
         value, error = scores["ber" if model.classification else "rmse"]
         yield note(
-            "Few samples",
-            f"With {n} samples, the {model.method} figure {value:.3g} has a standard error of "
+            "Few rows",
+            f"With {n} rows, the {model.method} figure {value:.3g} has a standard error of "
             f"{error:.2g}{', apart from any optimism' * (not model.is_nested)}.",
         )
     few = _few_groups(model)
@@ -312,7 +313,7 @@ def _sizes(model: Model) -> Iterator[Caution]:
     if least < _FEW_IN_CLASS:
         yield (serious if least < 5 else note)(
             "A small class",
-            f"Class {isolated(model.classes[rare])} has {count(least, 'sample')}: one more error "
+            f"Class {isolated(model.classes[rare])} has {count(least, 'row')}: one more error "
             f"there changes its error rate by {100 / max(least, 1):.0f} %.",
         )
     if least < _RARE * n / len(counts) and not _rarest_in_predictions(model):
@@ -324,7 +325,7 @@ def _sizes(model: Model) -> Iterator[Caution]:
             advice = " The classes were weighted." if weighted else " The threshold was set for it."
         yield note(
             "Unequal classes",
-            f"Always predicting the largest class is wrong for {100 * guess:.1f} % of the samples, "
+            f"Always predicting the largest class is wrong for {100 * guess:.1f} % of the rows, "
             f"this machine for {100 * rate:.1f} %; judge it by the balanced error rate.{advice}",
         )
 
@@ -346,16 +347,16 @@ def _rounding(model: Model, certificate: Certificate | None) -> Iterator[Caution
 def _data(model: Model, steps: list[str], notes: Sequence[str]) -> Iterator[Caution]:
     if steps:
         yield note(
-            "Preprocessing saw all samples",
+            "Preprocessing saw all rows",
             f"The {'step' if len(steps) == 1 else 'steps'} before the machine "
-            f"({', '.join(steps)}) also learned from the sample that is left out. For scaling and "
+            f"({', '.join(steps)}) also learned from the row that is left out. For scaling and "
             "filling gaps this is harmless; for steps that look at the target it is not.",
         )
     n = model.held_out.n_samples
     if model.n_with_weight < n:
         yield note(
-            "Samples of weight zero",
-            f"{n - model.n_with_weight} of {n} samples take no part in the fit or in the figures "
+            "Rows of weight zero",
+            f"{n - model.n_with_weight} of {n} rows take no part in the fit or in the figures "
             "here.",
         )
     for remark in notes:

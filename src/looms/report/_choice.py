@@ -81,13 +81,13 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
         yield serious(
             "No outer estimate",
             f"{sentence(model.method)} chose {tuned}, so its figures flatter the machine. For "
-            "honest figures the selection must be repeated without the samples that it is scored "
+            "honest figures the selection must be repeated without the rows that it is scored "
             f"on: {model.honest_by} them.",
         )
     elif assessment is not None:
         of_candidates = ""
         if folds:
-            verb = "weighed" if model.stacked else "chose among"
+            verb = "weighed" if model.weighs else "chose among"
             of_candidates = f", and {model.candidates_by} {verb} {n_candidates} candidates"
         name = assessment.scores[0]
         figures = assessment.figures(name)
@@ -112,7 +112,7 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
         remedy = {True: " A prior restrained them.", False: " Consider prior=True.", None: ""}
         yield (note if model.prior else serious)(
             "Many hyper-parameters",
-            f"{n_parameters} hyper-parameters were tuned on {n} samples, {n / n_parameters:.0f} "
+            f"{n_parameters} hyper-parameters were tuned on {n} rows, {n / n_parameters:.0f} "
             f"for each: the criterion itself can be over-fitted.{remedy[model.prior]}",
         )
     if not (model.classification or model.nested) and model.rows is not None:
@@ -139,7 +139,7 @@ def near_guess(assessment: Assessment, n_classes: int) -> Iterator[Caution]:
             yield note(
                 "Close to a guess",
                 f"The interval of the {FIGURES[name].name} ends near a guess, {guess:.3g}. "
-                "Machines of different splits share most of their samples and err together, "
+                "Machines of different splits share most of their rows and err together, "
                 "which the interval ignores: on pure noise it excludes a guess more often than "
                 "its level says.",
             )
@@ -156,8 +156,8 @@ def foreign(estimator: Any, model: Model, assessment: Assessment) -> Iterator[Ca
     n = assessment.n_samples
     if n not in (None, model.held_out.n_samples):
         yield serious(
-            "Other samples were assessed",
-            f"The outer estimate is of {n} samples, but the machine was fitted to "
+            "Other rows were assessed",
+            f"The outer estimate is of {n} rows, but the machine was fitted to "
             f"{model.held_out.n_samples}.",
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ def candidates(model: Model) -> list[dict[str, Any]]:
     shares = model.shares
     if not model.candidates:
         return []
+    n, taken = len(model.candidates), model.machine.best_index_
+    weights = [float(k == taken) for k in range(n)] if shares is None and model.weighs else shares
     return [
         {
             "kernel": one.kernel_name,
@@ -29,8 +32,8 @@ def candidates(model: Model) -> list[dict[str, Any]]:
             "seconds": one.seconds,
             "score": score,
             "outcome": words(one.outcome.name),
-            "weight": None if shares is None else shares[k],
-            "chosen": k == model.machine.best_index_ if shares is None else shares[k] > 0,
+            "weight": None if weights is None else weights[k],
+            "chosen": k == taken if weights is None else weights[k] > 0,
         }
         for k, (one, score) in enumerate(zip(model.candidates, model.candidate_scores, strict=True))
     ]
@@ -45,11 +48,13 @@ def chosen(model: Model) -> dict[str, Any]:
     if tried:
         n, score, n_folds = len(tried["params"]), model.score.name, model.n_choice_folds
         reason = "It was the only candidate; its hyper-parameters minimize the criterion."
-        if members:
-            reason = (
-                f"Of {n} candidates, {len(members)} are stacked: the weighted sum of their outputs "
-                f"best predicts the samples of {n_folds} folds, each by machines tuned without it."
-            )
+        if model.weighs:
+            by = f"the rows of {n_folds} folds, each by machines tuned without it"
+            by = by if n_folds else "the rows, each by machines without it"
+            how = "a stack of all gave it all the weight: no weighted sum of their outputs better"
+            if members:
+                how = f"{len(members)} are stacked: the weighted sum of their outputs best"
+            reason = f"Of {n} candidates, {how} predicts {by}."
         elif n > 1:
             least = f"{model.chosen_by} {score}"
             if n_folds:
@@ -85,6 +90,7 @@ def chosen(model: Model) -> dict[str, Any]:
         "mu_bound": bounds.get("mu"),
         "n_support": model.n_support,
         "threshold": model.threshold if len(model.classes) == 2 else None,
+        "probability": _probability_asked(model),
         "one_class": len(model.classes) == 2
         and bool(np.abs(model.threshold) > 2**9 * np.abs(outputs).max()),
         "criterion_value": tuning and tuning.value,
@@ -95,6 +101,14 @@ def chosen(model: Model) -> dict[str, Any]:
         "outcome_text": tuning and tuning.outcome.value,
         "n_stages": tuning and len({n for n, _ in tuning.stages}),
     }
+
+
+def _probability_asked(model: Model) -> float | None:
+    """Probability of the positive class of two that was asked for as threshold."""
+    asked = getattr(model.machine, "threshold", None)
+    calibrated = getattr(model.machine, "calibrator_", None) is not None
+    two = calibrated and len(model.classes) == 2
+    return float(asked) if two and isinstance(asked, Real) else None
 
 
 def _members(model: Model) -> list[dict[str, Any]]:

@@ -60,7 +60,7 @@ def rise_without_near(model: Model) -> tuple[str, float, float] | None:
         np.fill_diagonal(distance, -np.inf)
         near = np.argpartition(distance, TOGETHER, axis=1)[:, :TOGETHER]
         own = near == np.arange(n)[:, None]
-        what = f"the {TOGETHER - 1} samples nearest to it"
+        what = f"the {TOGETHER - 1} rows nearest to it"
         left_out[what] = machines.of_own(near)[own]
     if not left_out:
         return None

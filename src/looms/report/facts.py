@@ -23,6 +23,7 @@ from looms.diagnostics._case_deletion import CaseDeletion
 from looms.duplicates import duplicate_groups
 from looms.estimators._certificate import Certificate
 from looms.estimators._in_pipelines import parts_of
+from looms.estimators._scored import name_of
 from looms.estimators._selecting import chosen_criterion
 from looms.report._cautions import cautions_of_report, remarks_on_fit
 from looms.report._chosen import candidates, chosen
@@ -50,7 +51,7 @@ def summary(
     groups: Any = None,
     assessment: Assessment | None = None,
     title: str | None = None,
-    notes: Sequence[str] = (),
+    notes: Sequence[str] | None = None,
 ) -> dict[str, Any]:
     """Everything a report says about a fitted machine, as a dict that JSON can hold.
 
@@ -60,14 +61,15 @@ def summary(
     X : the training samples, default=None
         The index of a data frame names the samples; otherwise they are numbered from 0.
     y : the training targets, default=None
-        The name of a series is the name of the target.
+        The name of a series is the name of the target; None for that of the fit.
     groups : the labels of the groups that the machine was fitted with, default=None
         They name the groups; otherwise each is named after its first sample.
     assessment : Assessment, default=None
         Result of `looms.assess`: the honest outer estimate.
     title : str, default=None
-    notes : sequence of str, default=()
-        Remarks on the data, for example on columns that are dates, to add to the cautions.
+    notes : sequence of str, default=None
+        Remarks on the data to add to the cautions; None for those of a
+        `looms.tables.TablePreprocessor` on its columns.
 
     Returns
     -------
@@ -132,7 +134,7 @@ class Facts:
     groups: Any = None
     assessment: Assessment | None = None
     title: str | None = None
-    notes: Sequence[str] = ()
+    notes: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         """Refuse data, or an assessment, that cannot be those of the machine."""
@@ -175,10 +177,10 @@ class Facts:
     def named_by(self) -> str:
         """Where the names of the samples come from, as a sentence."""
         if self._index is None:
-            return "Samples are numbered from 0, in the order of training."
+            return "Rows are numbered from 0, in the order of training."
         name = self._index.name
         by = "as in the index" if name is None else f"by their {clean(name)}"
-        return f"Samples are called {by}."
+        return f"Rows are called {by}."
 
     @property
     def _index(self) -> Any:
@@ -189,13 +191,29 @@ class Facts:
     @property
     def target(self) -> str | None:
         """Name of the target, if it has one."""
-        name = getattr(self.y, "name", None) if getattr(self.y, "ndim", 1) == 1 else None
+        name = self.model.whole._target if self.y is None else name_of(self.y)
         return None if name is None else clean(name)
+
+    @property
+    def on_columns(self) -> Sequence[str]:
+        """Remarks on the data."""
+        if self.notes is not None:
+            return self.notes
+        steps = (step for _, step in parts_of(self.estimator).steps)
+        return [remark for step in steps for remark in getattr(step, "remarks_", ())]
 
     @property
     def steps(self) -> list[str]:
         """Names of the steps before the machine."""
         return [clean(name) for name, _ in parts_of(self.estimator).steps]
+
+    @property
+    def held_steps(self) -> list[str]:
+        """Names of those that saw the rows that are scored, too."""
+        whole = self.model.whole
+        anew = whole.preprocessor_ if whole._columns_anew else None
+        steps = parts_of(self.estimator).steps
+        return [clean(name) for name, step in steps if step is not anew]
 
     @cached_property
     def importance(self) -> ImportanceDisplay | None:
@@ -262,7 +280,7 @@ class Facts:
         parameters = model.whole.get_params(deep=False)
         if model.units.grouped:
             n_groups = int(model.units.clusters.max()) + 1
-            parameters["groups"] = f"{n_groups} of {count(model.held_out.n_samples, 'sample')}"
+            parameters["groups"] = f"{n_groups} of {count(model.held_out.n_samples, 'row')}"
         tried = candidates(model)
         loo = self.loo
         if self.probabilities is not None:

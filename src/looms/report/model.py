@@ -18,13 +18,14 @@ from looms.diagnostics._case_deletion import loo_margins
 from looms.estimators._in_pipelines import machine_of, parts_of
 from looms.estimators._one_kernel import OneKernel
 from looms.estimators._scored import scores_of
+from looms.estimators._selection import MOST_IN_FOLDS
 from looms.held_out import HeldOut
 from looms.kernels import Kernel, Weighted
 from looms.kernels._hyperparameters import Hyperparameter
 from looms.kernels._samples import training_rows, variances
 from looms.optimize._search import Outcome
 from looms.report._feature_names import Features, features_of
-from looms.report.text import FIGURES
+from looms.report.text import FIGURES, in_words
 from looms.scores import Scores
 from looms.selection._nested import Nested
 from looms.selection._objective import Objective
@@ -76,6 +77,7 @@ class Model:
     members : least-squares machines of a stack, or the machine as the only one, with kernel, mu and
         weight; none for other machines, and for stacks that have to be refitted without rows.
     stacked : True for a stack of machines; ``kernel_`` is then that of the largest.
+    weighs : True if a stack was asked for and made, also if one machine got all the weight.
     results : ``cv_results_``, a row for each candidate; empty for given hyper-parameters.
     candidates : candidates that were each tuned; empty if all values were given.
     shares : weights of the candidates in a stack; None if one of them was taken.
@@ -132,6 +134,11 @@ class Model:
         self.method, self.chosen_by = METHODS[self.unit], METHODS[self.units.unit]
         choice_units: Units | None = own("choice_units_")
         self.n_choice_folds = choice_units.n_units if choice_units else 0
+        self.weighs: bool = self.stacked or (
+            len(self.candidates) > 1
+            and own("combine") == "stack"
+            and (self.n_choice_folds > 0 or self.n_with_weight > MOST_IN_FOLDS)
+        )
         by_folds = f"{self.n_choice_folds}-fold {METHODS['fold']}"
         self.candidates_by = by_folds if self.n_choice_folds else self.chosen_by
         supports = [one.support for one in self.members if hasattr(one, "support")]
@@ -190,14 +197,14 @@ class Model:
     @property
     def repeated(self) -> str | None:
         """What was repeated without the sample; None for nothing."""
-        return self.repeated_without(self.unit) if self.nested else None
+        return self.repeated_without(in_words(self.unit)) if self.nested else None
 
     def repeated_without(self, each: str) -> str:
         """What was repeated without each fold, group or sample, called ``each``."""
         each += " of whole groups" * (self.unit == "fold" and self.units.grouped)
         if self.nested and self.nested.whole:
             return f"the choice was repeated without each {each}"
-        verb = "weighed" if self.stacked else "chosen"
+        verb = "weighed" if self.weighs else "chosen"
         return f"candidates were tuned anew without each {each}, and {verb} by the other folds"
 
     @property

@@ -38,6 +38,7 @@ from looms.report.text import (
     day,
     escaped,
     figure,
+    in_words,
     number,
     percent,
     plus_minus,
@@ -79,7 +80,7 @@ def write_html(
     groups: Any = None,
     assessment: Assessment | None = None,
     title: str | None = None,
-    notes: Sequence[str] = (),
+    notes: Sequence[str] | None = None,
 ) -> None:
     """Write a report on a fitted machine: a single HTML page that loads nothing else.
 
@@ -149,6 +150,7 @@ def render(facts: Facts) -> str:
         facts,
         model=facts.model,
         assessment=facts.assessment,
+        held_steps=facts.held_steps,
         inf=inf,
         displays=displays,
         pictures={name: picture(name, display) for name, display in displays.items()},
@@ -167,7 +169,7 @@ def card(
     groups: Any = None,
     assessment: Assessment | None = None,
     title: str | None = None,
-    notes: Sequence[str] = (),
+    notes: Sequence[str] | None = None,
 ) -> Card:
     """Model card of a fitted machine, to be completed by hand and saved beside its file.
 
@@ -202,7 +204,7 @@ def card(
     >>> iris = card(KernelClassifier(mu=1e-3).fit(data.data, data.target), y=data.target)
     >>> iris = iris.add(**{"Model Card Contact": "iris@example.org"})
     >>> print(iris.select("Model description").content.splitlines()[0])  # doctest: +ELLIPSIS
-    Classification of target, by a kernel machine of looms ..., fitted to 150 samples of 4 ...
+    Classification of target, by a kernel machine of looms ..., fitted to 150 rows of 4 ...
     """
     cards = require("skops.card", "A model card")
     written = rendered("card.md", Facts(estimator, X, y, groups, assessment, title, notes))
@@ -232,7 +234,7 @@ def _template(name: str) -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = (clean, count, day, escaped, figure, number, percent, plus_minus, sentence)
+    filters = (clean, count, day, escaped, figure, in_words, number, percent, plus_minus, sentence)
     environment.filters |= {function.__name__: function for function in filters}
     return environment.get_template(name)
 

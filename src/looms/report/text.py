@@ -106,6 +106,11 @@ def words(name: str) -> str:
     return name.lower().replace("_", " ")
 
 
+def in_words(unit: str) -> str:
+    """What is held out at a time, "sample", "group" or "fold", as people call it."""
+    return "row" if unit == "sample" else unit
+
+
 def thousands(n: int) -> str:
     """An integer in groups of three digits from 10 000 on."""
     return f"{n:,}".replace(",", "\u202f") if n >= 10_000 else str(n)

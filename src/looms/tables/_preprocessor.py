@@ -16,7 +16,14 @@ from looms._checks import check_count, check_known
 from looms._typing import AnyArray, Array, Matrix
 from looms.tables._columns import Column, check_names, columns_of, names_in, rows
 from looms.tables._kinds import KINDS, Kind, converted, read_column
-from looms.tables._remarks import Remark, remarks_on, sentence
+from looms.tables._remarks import (
+    SERIOUS,
+    Remark,
+    is_called_identifier,
+    remark_on_identifiers,
+    remarks_on,
+    sentence,
+)
 from looms.tables._transformers import PairScaler, SparseColumns
 
 
@@ -343,6 +350,24 @@ def remarks_in(preprocessor: TablePreprocessor) -> list[Remark]:
     """Remarks on the columns that a preprocessor was fitted to, without advice."""
     check_is_fitted(preprocessor)
     return [Remark(*each) for each in preprocessor._found]
+
+
+def serious_remarks(preprocessor: TablePreprocessor, n_rows: int) -> Iterator[str]:
+    """Sentences on columns that ask for a change; none if the kinds were given.
+
+    Whole numbers that differ in all of the ``n_rows`` rows need not be identifiers. They are if
+    they are called so, or number the rows from 0 or 1.
+    """
+
+    def is_identifier(name: str) -> bool:
+        least, most = preprocessor.ranges_.get(name, (1, n_rows))  # of text all
+        return is_called_identifier(name) or (least in (0, 1) and most - least + 1 == n_rows)
+
+    for remark in [] if preprocessor.kinds else remarks_in(preprocessor):
+        if remark.topic == "identifiers":
+            remark = remark_on_identifiers([*filter(is_identifier, remark.columns)])
+        if remark.topic in SERIOUS and remark.columns:
+            yield sentence(remark)
 
 
 def features_made(preprocessor: TablePreprocessor) -> Iterator[tuple[str, str, str]]:

@@ -37,6 +37,8 @@ ADVICE = {
     "identifiers": "; if this is an identifier, which says nothing about new rows, leave it out",
     "repeated": "hold them out together, as groups",
 }
+#: Topics of remarks that ask for a change of the table.
+SERIOUS = {"words", "unclear", "identifiers"}
 
 
 class Remark(NamedTuple):
@@ -136,12 +138,11 @@ def _on_repeats(read: Mapping[str, Read]) -> Iterator[Remark]:
         elif (
             len(n_of) > _FEW_VALUES
             and n_of[n_of > 1].sum() > len(codes) / 2
-            and (of.kind == "category" or _IDENTIFIER.search(name) or _in_blocks(codes))
+            and (of.kind == "category" or is_called_identifier(name) or _in_blocks(codes))
         ):
             repeated.append(name)
     if alike:
-        text = f"a different value in every row: {listed(alike)}"
-        yield Remark("identifiers", alike, text)
+        yield remark_on_identifiers(alike)
     if repeated:
         yield Remark(
             "repeated",
@@ -150,6 +151,16 @@ def _on_repeats(read: Mapping[str, Read]) -> Iterator[Remark]:
             "belong together, such as those of a patient, and only one of them is held out, scores "
             "are optimistic: ",
         )
+
+
+def remark_on_identifiers(names: list[str]) -> Remark:
+    """Remark on columns with a different value in every row."""
+    return Remark("identifiers", names, f"a different value in every row: {listed(names)}")
+
+
+def is_called_identifier(name: str) -> bool:
+    """True for the name of a column of identifiers, such as "patient" or "row_id"."""
+    return _IDENTIFIER.search(name) is not None
 
 
 def _codes(of: Read) -> AnyArray | None:

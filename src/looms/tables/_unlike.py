@@ -122,6 +122,11 @@ class Unlike:
             n, first = self._foreign.get(name, (0, foreign[0]))
             self._foreign[name] = n + len(foreign), first
 
+    @property
+    def new_values(self) -> dict[str, object]:
+        """The first value that no training row has, of each column with such values."""
+        return {name: first for name, (_, first) in self._foreign.items()}
+
     def notes(self) -> tuple[str, ...]:
         """Sentences on dates, empty columns, values far outside their range, and new categories.
 

@@ -12,7 +12,7 @@ from looms._typing import AnyArray, Array
 from looms.diagnostics import case_deletion
 from looms.report.displays.base import MachineDisplay, diagonal, ink, label_axes
 from looms.report.model import model_of, residual_sizes
-from looms.report.text import short
+from looms.report.text import in_words, short
 
 #: Values of a sample that can be drawn, and their names on the axis.
 KINDS = {
@@ -131,7 +131,7 @@ class CaseDeletionDisplay(MachineDisplay):
                 parse_math=False,
             )
         ax.axhline(0, color=ink(), linewidth=0.6)
-        label_axes(ax, self.unit, self.value_name)
+        label_axes(ax, in_words(self.unit), self.value_name)
         ax.margins(x=0.02, y=0.12)
         if np.nanmin(self.value) >= 0:
             ax.set_ylim(bottom=0)
