@@ -27,7 +27,7 @@ from looms.estimators import KernelClassifier, TabularClassifier
 from looms.estimators._candidates import CandidatesClassifier
 from looms.estimators._encoding import class_weights
 from looms.estimators._in_pipelines import parts_of
-from looms.estimators._least_squares import fitted_machine
+from looms.estimators._kernel_machine import fitted_machine
 from looms.folds import group_numbers
 from looms.kernels._samples import training_rows
 from looms.lssvm.fit import Member

@@ -1,4 +1,4 @@
-"""Base class of the least-squares classifiers: fit, thresholds and probabilities."""
+"""Base class of the kernel classifiers: fit, thresholds and probabilities."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _has_probabilities(classifier: Classifier) -> bool:
 
 
 class Classifier(ThresholdedClassifier, SelectingMachine):
-    """Base class of the least-squares classifiers."""
+    """Base class of the kernel classifiers."""
 
     threshold: Any
     calibration: str | None

@@ -23,7 +23,7 @@ from looms.conformal._jackknife import required_rank
 from looms.conformal._sets import class_margins
 from looms.criteria._error_rates import balanced_error_rate
 from looms.dask._predict import lazy_for_dask
-from looms.estimators._base import KernelMachine
+from looms.estimators._kernel_machine import KernelMachine
 from looms.estimators._prevalence import PrevalenceClassifier, at_prevalence
 from looms.held_out import HeldOut
 from looms.scores import Scores

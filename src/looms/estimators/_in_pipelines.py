@@ -9,7 +9,7 @@ from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 
 from looms._typing import AnyArray, Array
-from looms.estimators._base import KernelMachine
+from looms.estimators._kernel_machine import KernelMachine
 from looms.estimators._scored import ScoredMachine
 
 

@@ -1,4 +1,4 @@
-"""Base class of the least-squares regressors: fit, predictions and intervals."""
+"""Base class of the kernel regressors: fit, predictions and intervals."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ METHODS = ("plus", "minmax", "scaled")
 
 
 class Regressor(ScoredRegressor, SelectingMachine):
-    """Base class of the least-squares regressors."""
+    """Base class of the kernel regressors."""
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:

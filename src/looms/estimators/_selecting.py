@@ -1,4 +1,4 @@
-"""Base class of the least-squares machines: their candidates, and the choice among them."""
+"""Base class of the kernel models: their candidates, and the choice among them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _ROUNDS = 4.0
 
 
 class SelectingMachine(CallbackSupportMixin, UpdatableMachine):  # type: ignore[misc]
-    """Base class of the least-squares models, each the best of some candidates or their stack."""
+    """Base class of the kernel models, each the best of some candidates or their stack."""
 
     random_state: Any
     cv: Any

@@ -21,7 +21,7 @@ from looms.estimators._folds import (
     tuned_without,
     unfitted,
 )
-from looms.estimators._least_squares import fitted_machine, sum_of
+from looms.estimators._kernel_machine import fitted_machine, sum_of
 from looms.estimators._warnings import warn_of_no_stack
 from looms.held_out import HeldOut
 from looms.kernels._names import is_estimator

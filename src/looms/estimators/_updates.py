@@ -23,8 +23,8 @@ from looms.blocks import rows_in_memory
 from looms.dask._blocks import in_blocks
 from looms.estimators._base import checked_sample_weight
 from looms.estimators._certificate import Certificate
-from looms.estimators._least_squares import (
-    LeastSquaresMachine,
+from looms.estimators._kernel_machine import (
+    KernelMachine,
     fitted_machine,
     sum_of,
 )
@@ -36,8 +36,8 @@ _REFITTED = 3  # rows
 _WRONG = 1e-6
 
 
-class UpdatableMachine(LeastSquaresMachine):
-    """Base class of the least-squares models whose rows can be removed and added."""
+class UpdatableMachine(KernelMachine):
+    """Base class of the kernel models whose rows can be removed and added."""
 
     @abstractmethod
     def _given_as(self, fitted: dict[str, Any], factors: Array) -> UpdatableMachine:

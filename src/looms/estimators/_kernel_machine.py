@@ -1,4 +1,4 @@
-"""Least-squares machines: fits with given values, and figures from held-out outputs."""
+"""Fitted kernel models: sums of members, their outputs, and models without any rows."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks, as_blocks, rows_in_memory
-from looms.estimators._base import KernelMachine
-from looms.estimators._certificate import Certificate
+from looms.estimators._base import KernelInput
+from looms.estimators._certificate import Certificate, CertifiedMachine
 from looms.estimators._folds import refits_of
+from looms.estimators._scored import OfFit, ScoredMachine, source_of
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._samples import training_rows
@@ -23,6 +24,7 @@ from looms.lssvm._system import targets_as_columns
 from looms.lssvm.conditioning import rounding_bound, spread_of
 from looms.lssvm.fit import Fit, KernelMember, Member
 from looms.lssvm.left_out import Chosen, LeftOut, Sum
+from looms.scores import Scores
 from looms.selection._nested import Nested
 from looms.units import Units
 
@@ -60,6 +62,13 @@ def fitted_machine(
     }
 
 
+#: Attributes that not every fit sets.
+_OF_SOME_FITS = (
+    *("certificate_", "_tuned_before"),
+    *("candidates_", "best_index_", "cv_results_", "selection_", "n_iter_"),
+)
+
+
 def sum_of(weights: Sequence[float], members: Sequence[LeftOut]) -> LeftOut:
     """The only member, or the weighted sum of several."""
     return members[0] if len(weights) == 1 else Sum(weights, members)
@@ -70,8 +79,24 @@ def output_of(members: Sequence[Member], X: Matrix, X_fit: Matrix) -> Array:
     return reduce(np.add, (one.outputs(X, X_fit) for one in members))
 
 
-class LeastSquaresMachine(KernelMachine):
-    """Base class of the least-squares models: the fitted model and its outputs."""
+class KernelMachine(CertifiedMachine, ScoredMachine, KernelInput):
+    """Base class of the kernel models: the fitted model, its outputs, and models without rows."""
+
+    X_fit_: Matrix
+    fit_weight_: Array
+    loo_: HeldOut
+    held_out_: HeldOut
+    #: Rows that were held out together for ``held_out_``; those of weight zero stay.
+    units_: Units
+    #: True for a machine made from a tuned one by adding or removing rows.
+    _tuned_before: bool = False
+    _made_again = (
+        "_left_out",
+        "_chosen",
+        "_units_of_fit",
+        "_local_scales",
+        "_blocks",
+    )
 
     #: Machines whose weighted outputs are summed; of a single machine only this.
     members_: tuple[Member, ...]
@@ -92,10 +117,6 @@ class LeastSquaresMachine(KernelMachine):
         return [one for one in vars(self).get("members_", ()) if isinstance(one, KernelMember)]
 
     @property
-    def _summed(self) -> tuple[Member, ...]:
-        return self.members_
-
-    @property
     def _leading(self) -> KernelMember:
         """The kernel machine with the largest weight."""
         if not self._kernel_members:
@@ -103,7 +124,7 @@ class LeastSquaresMachine(KernelMachine):
         return max(self._kernel_members, key=lambda one: one.weight)
 
     @property
-    def kernel_(self) -> Kernel:  # type: ignore[override]
+    def kernel_(self) -> Kernel:
         return self._leading.kernel
 
     @property
@@ -111,7 +132,7 @@ class LeastSquaresMachine(KernelMachine):
         return self._leading.mu
 
     @property
-    def dual_coef_(self) -> Array:  # type: ignore[override]
+    def dual_coef_(self) -> Array:
         return self._leading.dual_coef
 
     @property
@@ -135,6 +156,8 @@ class LeastSquaresMachine(KernelMachine):
         return self.members_[0].pairwise
 
     def _set_fitted(self, **attributes: Any) -> None:
+        for name in _OF_SOME_FITS:
+            self.__dict__.pop(name, None)
         super()._set_fitted(fit_intercept_=bool(self.fit_intercept), **attributes)
 
     def left_out(self) -> LeftOut:
@@ -156,6 +179,66 @@ class LeastSquaresMachine(KernelMachine):
             each = [self._solved(one) for one in self.members_]
             cached = self._left_out = sum_of([one.weight for one in self.members_], each)
         return cached
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "fit_weight_" in vars(self)  # a fit that failed may have left other attributes
+
+    def _kernel_machine(self) -> KernelMachine:
+        return self
+
+    @property
+    def _units(self) -> Units:
+        """Rows of the fit that are held out together."""
+        cached: Units | None = vars(self).get("_units_of_fit")
+        if cached is None:
+            cached = self._units_of_fit = self.units_.among(np.flatnonzero(self.fit_weight_))
+        return cached
+
+    def _models_without_rows(
+        self, X: Matrix, method: str, chosen: bool = True
+    ) -> tuple[Array, Iterator[tuple[slice, Array]]]:
+        """Held-out residuals of the rows of the fit, and outputs of the models without each.
+
+        The outputs come in blocks: the rows of ``X``, and (rows, n_train) or (rows, n_train,
+        n_targets) numbers. After nested scores the models were chosen without the row, unless
+        ``chosen`` is false. ``method`` asks for them.
+        """
+        evaluated, shape = self._evaluation(method), (-1, *self.loo_.y.shape[1:])
+        source = source_of(evaluated._nested) if chosen else OfFit()
+        left_out, units, residuals = source.models(self)
+        residuals = residuals.reshape(shape)
+        new = as_blocks(X[:, np.flatnonzero(self.fit_weight_)] if self._pairwise else X)
+
+        def outputs() -> Iterator[tuple[slice, Array]]:
+            for rows in left_out.parts(new.shape[0]):
+                with blas_threads(len(left_out.y)):
+                    F = left_out.at(new.rows(np.arange(rows.start, rows.stop)), units)
+                yield rows, F[:, units.own].reshape(len(F), *shape)
+
+        return residuals, outputs()
+
+    def _kept(self, name: str, again: str) -> LeftOut:
+        """Models in closed form that `evaluate` has made; NotFittedError if they are lost.
+
+        Parameters
+        ----------
+        name : "_left_out" for those of the fit, "_chosen" for points of a grid chosen anew.
+        again : call that makes them.
+        """
+        left_out: LeftOut | None = vars(self).get(name)
+        if left_out is None:
+            self._check_closed_forms()
+            raise NotFittedError(
+                f"The models without each row, n² numbers, are not at hand: call {again} to make "
+                "them, since other scores need none, and a copied or saved model holds none. The "
+                "scores stay the same."
+            )
+        return left_out
+
+    def _keep_models(self, scores: Scores) -> None:
+        if scores is self._own_scores:
+            OfFit().keep(self)
+        source_of(scores._nested).keep(self)
 
     def _rows_of_fit(self) -> Matrix | RowBlocks:
         rows = self._blocks if self.X_fit_ is None else self.X_fit_
