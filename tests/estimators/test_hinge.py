@@ -480,7 +480,9 @@ class TestSeveral:
             for candidate, f in zip(model.candidates_, outputs, strict=True):
                 held_out = HeldOut(model.loo_.y, f, WEIGHT)
                 cut = output_at(fit_calibrator(held_out), f)
-                assert candidate.score == pytest.approx(balanced_error_rate(*held_out, threshold=cut))
+                assert candidate.score == pytest.approx(
+                    balanced_error_rate(*held_out, threshold=cut)
+                )
             assert model.candidates_[2].score == min(one.score for one in model.candidates_)
         assert shares[2] > 0
         whole = [clone(one).fit(X, y, WEIGHT, GROUPS) for one in MEMBERS]

@@ -7,7 +7,14 @@ import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from looms import SVCCV, KernelRegressor, TabularClassifier, TabularRegressor, machine_of
+from looms import (
+    KernelClassifier,
+    KernelRegressor,
+    Search,
+    TabularClassifier,
+    TabularRegressor,
+    machine_of,
+)
 from looms.estimators import BoundWarning
 from looms.report import RocDisplay, card, cautions, summary, summary_schema
 from looms.report.facts import Facts
@@ -18,16 +25,21 @@ X = RNG.normal(size=(60, 3))
 SIGNAL = X[:, 0] + np.sin(2 * X[:, 1]) + 0.3 * RNG.normal(size=60)
 
 
+def svm(kernel="rbf", criterion=None, resolution=0.5, **options):
+    search = Search(criterion, resolution=resolution)
+    return KernelClassifier(kernel, loss="hinge", search=search, **options)
+
+
 def on_numbers(candidates, **options):
     """A regressor that prepares no columns."""
     return TabularRegressor(candidates, preprocess=None, **options)
 
 
 MACHINES = {
-    "svm": (lambda: SVCCV(resolution=2.0), SIGNAL > 0),
-    "three classes": (lambda: SVCCV("linear"), np.digitize(SIGNAL, [-0.5, 0.5])),
-    "nested svm": (lambda: SVCCV("linear"), SIGNAL > 0),
-    "svm without probabilities": (lambda: SVCCV("linear", "ber", probability=None), SIGNAL > 0),
+    "svm": (lambda: svm(resolution=2.0), SIGNAL > 0),
+    "three classes": (lambda: svm("linear"), np.digitize(SIGNAL, [-0.5, 0.5])),
+    "nested svm": (lambda: svm("linear"), SIGNAL > 0),
+    "svm without probabilities": (lambda: svm("linear", "hinge", calibration=None), SIGNAL > 0),
     "log": (lambda: on_numbers(["linear"], target="log"), np.exp(SIGNAL)),
     "of several": (lambda: on_numbers(["rbf"]), np.exp(SIGNAL)),
     "stack of a log": (lambda: on_numbers(["linear", "rbf"], target="log"), np.exp(SIGNAL)),
@@ -103,7 +115,7 @@ def test_settings_are_ranked_with_their_values():
 
 @pytest.mark.slow
 def test_curves_of_a_support_vector_machine_have_the_area_of_its_outputs():
-    machine = SVCCV("linear").fit(X, SIGNAL > 0)
+    machine = svm("linear").fit(X, SIGNAL > 0)
     f, right = machine.held_out_.outputs, SIGNAL > 0
     wins = np.mean(f[right][:, None] > f[~right])
     assert RocDisplay.compute(machine).areas["True"] == pytest.approx(wins)

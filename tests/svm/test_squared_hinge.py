@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.svm import SVC, LinearSVC
 
-from looms import SVCCV, lssvm
+from looms import KernelClassifier, lssvm
 from looms.calibration import fit_sigmoid
 from looms.svm import leave_one_out, solve
 
@@ -112,4 +112,4 @@ def test_an_unknown_loss_is_refused():
     with pytest.raises(ValueError, match="loss must be 'hinge' or 'squared_hinge', got 'square'"):
         solve(np.eye(4), [1, -1, 1, -1], 1.0, loss="square")
     with pytest.raises(ValueError, match="loss must be"):
-        SVCCV(loss="logistic").fit(X, y)
+        KernelClassifier(loss="logistic").fit(X, y)
