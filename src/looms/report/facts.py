@@ -22,6 +22,7 @@ from looms.diagnostics import CaseDeletion, case_deletion
 from looms.duplicates import duplicate_groups
 from looms.estimators import Certificate
 from looms.estimators._in_pipelines import parts_of
+from looms.estimators._selecting import chosen_criterion
 from looms.report._cautions import cautions_of_report, remarks_on_fit
 from looms.report._chosen import candidates, chosen
 from looms.report._samples import groups_left_out, samples
@@ -199,7 +200,7 @@ class Facts:
     def importance(self) -> ImportanceDisplay | None:
         """Importance of the columns; None for a kernel matrix, or if rows are not kept."""
         model = self.model
-        known = model.members and model.table is not None
+        known = model.least_squares and model.table is not None
         return ImportanceDisplay.compute(self.estimator) if known else None
 
     @property
@@ -218,7 +219,7 @@ class Facts:
         labels = model.units.clusters if groups is None else np.asarray(groups)
         if len(set(labels[model.has_weight].tolist())) < 3:
             return None
-        criterion = model.criterion
+        criterion = chosen_criterion(model.machine)
         if isinstance(as_criterion(criterion), WMW):
             criterion = "press"  # a criterion of pairs costs n² for each of the n samples
         deletion = case_deletion(model.machine, groups=groups, criterion=criterion)

@@ -188,6 +188,16 @@ class Model:
         return len(self.members) > 0
 
     @property
+    def least_squares(self) -> bool:
+        """True if all members are solved by one system, as for other rows and criteria."""
+        return self.closed and self.n_support is None
+
+    @property
+    def follows_paths(self) -> bool:
+        """True if the leading member is a support vector machine, searched without gradient."""
+        return hasattr(getattr(self.machine, "_leading", None), "support")
+
+    @property
     def repeated(self) -> str | None:
         """What was repeated without the sample; None for nothing."""
         return self.repeated_without(self.unit) if self.nested else None

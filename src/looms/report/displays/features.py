@@ -115,7 +115,7 @@ class ImportanceDisplay(MachineDisplay):
             raise ValueError(
                 "A precomputed kernel has no features that could be held at their means."
             )
-        if not model.closed:
+        if not model.least_squares:
             raise TypeError(
                 f"{cls.__name__} needs a least-squares machine, got {type(model.machine).__name__}."
             )
