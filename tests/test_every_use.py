@@ -29,7 +29,6 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from typer.testing import CliRunner
 
 from looms import (
-    SVCCV,
     KernelClassifier,
     KernelRegressor,
     Search,
@@ -80,10 +79,6 @@ def least_squares(kernel: Any = "rbf", method: str = "gradient", **fixed: Any) -
         return cls(kernel, search=Search(criterion, method=method), **fixed, **options)
 
     return [partial(one, cls) for cls in (KernelClassifier, KernelRegressor)]
-
-
-def svm(**options: Any) -> SVCCV:
-    return SVCCV(**{"param_grid": {"C": [1.0, 8.0], "gamma": [0.3]}, **options})
 
 
 def several(
@@ -167,7 +162,11 @@ MACHINES = {
         is_it=stacked,
         command=None,
     ),
-    "support vector machine": Machine(svm, None, command=("-m", "svm", "-c", "linear")),
+    "support vector machine": Machine(
+        least_squares(method="pattern", loss="hinge")[0],
+        None,
+        command=("-m", "svm", "-c", "linear"),
+    ),
     "transformed target": Machine(
         None,
         several("linear", kinds=(None, TabularRegressor), given=LOG)[1],
@@ -213,12 +212,12 @@ def criterion(name: str) -> None:
 
 
 def gradient(name: str) -> None:
-    model = fitted(name, **({"search": "gradient"} if name == SVM else {"method": "gradient"}))
+    model = fitted(name, method="gradient")
     assert np.isfinite(machine_of(model).selection_.value)
 
 
 def grid(name: str) -> None:
-    fitted(name, **({"search": "grid"} if name == SVM else {"method": "grid"}))
+    fitted(name, method="grid")
 
 
 def units_differ(name: str, **options: Any) -> None:

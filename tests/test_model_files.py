@@ -48,7 +48,6 @@ from sklearn.tree import DecisionTreeRegressor
 
 import looms
 from looms import (
-    SVCCV,
     HeldOut,
     KernelClassifier,
     KernelRegressor,
@@ -712,9 +711,9 @@ MACHINES = {
         TabularClassifier(["linear", "rbf"]).fit(MIXED, SIGNS), nested=True
     ),
     "numbers of a table": lambda: TabularRegressor(["linear"]).fit(MIXED, np.exp(MIXED["n"])),
-    "svm": lambda: SVCCV("linear").fit(POINTS, LABELS),
+    "svm": lambda: KernelClassifier("linear", loss="hinge").fit(POINTS, LABELS),
     "nested svm": lambda: evaluated(
-        SVCCV("linear", param_grid={"C": [1.0]}).fit(POINTS, LABELS), nested=True
+        KernelClassifier("linear", loss="squared_hinge").fit(POINTS, LABELS), nested=True
     ),
     "pool": lambda: NonconformityClassifier().fit(POINTS, LABELS == "a"),
     "pool of three": lambda: NonconformityClassifier(validation="loo").fit(POINTS, LABELS),

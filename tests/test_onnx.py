@@ -17,7 +17,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import StandardScaler
 
-from looms import SVCCV, KernelClassifier, KernelRegressor, TabularClassifier, TabularRegressor
+from looms import KernelClassifier, KernelRegressor, TabularClassifier, TabularRegressor
 from looms.estimators._candidates import CandidatesClassifier
 from looms.kernels import (
     RBF,
@@ -131,7 +131,9 @@ def test_stacks_of_classes_with_an_estimator_are_converted_with_it(y):
 
 @pytest.mark.parametrize("y", [TWO, CLASSES], ids=["two", "three"])
 @pytest.mark.parametrize(
-    "machine", [KernelClassifier(mu=0.1), SVCCV("linear", param_grid={"C": [1.0]})], ids=str
+    "machine",
+    [KernelClassifier(mu=0.1), KernelClassifier("linear", loss="hinge", mu=0.01)],
+    ids=str,
 )
 def test_class_weights_decide_and_are_in_no_probability(machine, y):
     weighted = clone(machine).set_params(class_weight="balanced").fit(X, y)

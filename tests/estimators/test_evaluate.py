@@ -15,7 +15,6 @@ from sklearn.metrics import accuracy_score, mean_absolute_error, roc_auc_score
 
 import looms
 from looms import (
-    SVCCV,
     KernelClassifier,
     KernelRegressor,
     NonconformityClassifier,
@@ -24,12 +23,12 @@ from looms import (
 )
 from looms._classes import class_factors
 from looms.blocks import ArrayBlocks
-from looms.estimators import _svc
 from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
 from looms.folds import GapKFold
 from looms.lssvm.fit import KernelMember, LandmarkMember
 from looms.model_files import load_model, save_model
 from looms.report import summary
+from looms.svm import member
 from looms.units import Units
 
 N = 48
@@ -39,7 +38,7 @@ NEW = RNG.normal(size=(5, 2))
 SIGNAL = X[:, 0] + np.sin(3 * X[:, 1]) + 0.3 * RNG.normal(size=N)
 NUMBERS, CLASSES = np.exp(SIGNAL), np.where(SIGNAL > 0, "yes", "no")
 GROUPS = np.arange(N) // 3
-SVM = {"param_grid": {"C": [1.0, 8.0], "gamma": [0.3]}}
+SVM = {"loss": "hinge", "search": Search(resolution=4.0)}
 TUNED = " of the rows it was tuned on: optimistic"
 #: Machine, targets, groups, kinds of nested scores and of those of the fit.
 MACHINES = {
@@ -102,7 +101,7 @@ MACHINES = {
         "nested leave-one-group-out",
         f"leave-one-group-out{TUNED}",
     ),
-    "svm": (SVCCV(**SVM), CLASSES, None, "nested 10-fold", f"leave-one-out{TUNED}"),
+    "svm": (KernelClassifier(**SVM), CLASSES, None, "nested 10-fold", f"leave-one-out{TUNED}"),
     "transformed": (
         TabularRegressor(["linear"]),
         NUMBERS,
@@ -152,9 +151,9 @@ class Work(AssertionError):
 
 #: What solves and fits machines: of looms, of scikit-learn, and of LAPACK.
 WORKERS = [
-    *((kind, "fit") for kind in (SVCCV, KernelClassifier, KernelRegressor, TabularRegressor)),
+    *((kind, "fit") for kind in (KernelClassifier, KernelRegressor, TabularRegressor)),
     *((kind, "left_out") for kind in (KernelMember, LandmarkMember)),
-    (_svc, "solved_pairs"),
+    (member, "solved_pairs"),
     *((lapack, name) for name in ("dpotrf", "dpotri", "dpstrf", "dsytrf")),
     *((np.linalg, name) for name in ("cholesky", "inv")),
     (scipy.linalg, "eigh"),
@@ -289,7 +288,7 @@ def test_nested_scores_of_classes_are_those_of_refits(fitted):
         rest = np.delete(np.arange(N), out)
         weight = class_factors(codes, np.ones(N), rest)
         weight *= len(rest) / weight.sum()
-        one = SVCCV(**SVM).fit(X[rest], CLASSES[rest], sample_weight=weight)
+        one = KernelClassifier(**SVM).fit(X[rest], CLASSES[rest], sample_weight=weight)
         wrong[out] = one.predict(X[out]) != CLASSES[out]
     assert scores["error"] == pytest.approx(wrong.mean())
     assert_array_equal(scores.decisions.wrong, wrong)
@@ -343,7 +342,9 @@ def test_too_few_rows_for_folds():
     with pytest.raises(ValueError, match=r"fewer than 3.*evaluate\(nested=False\)"):
         model.evaluate()
     assert model.evaluate(nested=False).optimistic
-    many = SVCCV(**SVM, cv=12).set_params(cv=Units.of_numbers(np.arange(N) % 12).codes[0])
+    many = KernelClassifier(**SVM, cv=12).set_params(
+        cv=Units.of_numbers(np.arange(N) % 12).codes[0]
+    )
     with pytest.raises(ValueError, match=r"12 folds.*evaluate\(nested=False\)"):
         many.fit(X, CLASSES).evaluate()
 

@@ -7,7 +7,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from looms import SVCCV, KernelClassifier, PrevalenceClassifier
+from looms import KernelClassifier, PrevalenceClassifier, Search
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(90, 2))
@@ -24,8 +24,8 @@ WEIGHT = rng.uniform(0.3, 3.0, size=90)
     [
         KernelClassifier("linear", mu=1e-3, class_weight="balanced"),
         KernelClassifier("linear", mu=1e-3, calibration="isotonic"),
-        SVCCV("linear", param_grid={"C": [1.0]}, search="grid", class_weight="balanced"),
-        SVCCV("linear", param_grid={"C": [1.0]}, search="grid", selection_weight="balanced"),
+        KernelClassifier("linear", loss="hinge", mu=0.01, class_weight="balanced"),
+        KernelClassifier("linear", loss="hinge", search=Search(class_weight="balanced")),
     ],
     ids=["balanced", "isotonic", "balanced svm", "svm"],
 )

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 
-from looms import SVCCV, KernelRegressor
+from looms import KernelClassifier, KernelRegressor
 from looms.kernels import ARD, RBF, Boolean, Linear, _samples
 from looms.kernels._samples import (
     Pairs,
@@ -149,7 +149,7 @@ def test_features_whose_squares_overflow_are_refused(kernel, convert):
         with pytest.raises(ValueError, match=r"features go up to .* squares overflow: scale"):
             kernel(convert(samples))
         with pytest.raises(ValueError, match="squares overflow: scale the features"):
-            SVCCV(kernel).fit(convert(samples), X[:, 0] > 0)
+            KernelClassifier(kernel, loss="hinge").fit(convert(samples), X[:, 0] > 0)
         with pytest.raises(ValueError, match="squares overflow: scale the features"):
             KernelRegressor(kernel, mu=1e-3).fit(convert(samples), X[:, 0])
         with pytest.raises(ValueError, match="squares overflow: scale the features"):
@@ -194,7 +194,7 @@ def test_learning_from_features_whose_squares_vanish_is_refused(kernel, convert)
             with pytest.raises(ValueError, match=r"only up to .* squares vanish: scale the feat"):
                 machine.fit(convert(samples), X[:, 0])
         with pytest.raises(ValueError, match="squares vanish: scale the features"):
-            SVCCV(kernel).fit(convert(samples), X[:, 0] > 0)
+            KernelClassifier(kernel, loss="hinge").fit(convert(samples), X[:, 0] > 0)
 
 
 def test_a_polynomial_whose_values_vanish_is_refused():

@@ -22,7 +22,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from looms import SVCCV, KernelClassifier, KernelRegressor, Search, TabularRegressor, assess
+from looms import KernelClassifier, KernelRegressor, Search, TabularRegressor, assess
 from looms.assessment._experiment import estimator_text
 from looms.assessment._result import Assessment
 from looms.assessment._split_run import SplitResult
@@ -495,22 +495,26 @@ def test_cautions_of_a_fit_are_those_of_its_report(points):
         cautions(StandardScaler())
 
 
+def svm():
+    return KernelClassifier("linear", loss="hinge", search=Search(resolution=4.0))
+
+
 @pytest.mark.slow
 def test_cautions_of_a_support_vector_machine(points):
     X, y = points
     X = np.column_stack([X, y])
-    model = make_pipeline(StandardScaler(), SVCCV("linear", "error", resolution=4.0))
+    model = make_pipeline(StandardScaler(), svm())
     model = quietly(model, X, y)
     assert "A feature gives the target" in {each["title"] for each in cautions(model)}
     frame = pd.DataFrame(X, columns=[f"x{k}" for k in range(X.shape[1])])
-    model = quietly(SVCCV("linear", "error", resolution=4.0), frame, y)
+    model = quietly(svm(), frame, y)
     assert "A feature gives the target" in {each["title"] for each in cautions(model)}
 
 
 @pytest.mark.slow
 def test_copies_that_a_support_vector_machine_holds_out_together_are_no_doubt(points):
     X, y = (np.concatenate([each, each[:40]]) for each in points)
-    machine = SVCCV("linear", "error", resolution=4.0)
+    machine = svm()
     assert "groups=looms.duplicates" in titles(quietly(machine, X, y))["Duplicates"][1]
     assert "Duplicates" not in titles(quietly(machine, X, y, groups=duplicate_groups(X)))
 

@@ -7,9 +7,24 @@ import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from looms import SVCCV, KernelRegressor, TabularClassifier, TabularRegressor, machine_of
-from looms.estimators import BoundWarning
-from looms.report import RocDisplay, card, cautions, summary, summary_schema
+from looms import (
+    KernelClassifier,
+    KernelRegressor,
+    Search,
+    TabularClassifier,
+    TabularRegressor,
+    machine_of,
+)
+from looms.estimators import BoundWarning, CandidatesClassifier
+from looms.report import (
+    CriterionHistoryDisplay,
+    ImportanceDisplay,
+    SearchPathDisplay,
+    card,
+    cautions,
+    summary,
+    summary_schema,
+)
 from looms.report.facts import Facts
 from looms.report.page import render
 
@@ -18,16 +33,21 @@ X = RNG.normal(size=(60, 3))
 SIGNAL = X[:, 0] + np.sin(2 * X[:, 1]) + 0.3 * RNG.normal(size=60)
 
 
+def svm(kernel="rbf", criterion=None, resolution=0.5, **options):
+    search = Search(criterion, resolution=resolution)
+    return KernelClassifier(kernel, loss="hinge", search=search, **options)
+
+
 def on_numbers(candidates, **options):
     """A regressor that prepares no columns."""
     return TabularRegressor(candidates, preprocess=None, **options)
 
 
 MACHINES = {
-    "svm": (lambda: SVCCV(resolution=2.0), SIGNAL > 0),
-    "three classes": (lambda: SVCCV("linear"), np.digitize(SIGNAL, [-0.5, 0.5])),
-    "nested svm": (lambda: SVCCV("linear"), SIGNAL > 0),
-    "svm without probabilities": (lambda: SVCCV("linear", "ber", probability=None), SIGNAL > 0),
+    "svm": (lambda: svm(resolution=2.0), SIGNAL > 0),
+    "three classes": (lambda: svm("linear"), np.digitize(SIGNAL, [-0.5, 0.5])),
+    "nested svm": (lambda: svm("linear"), SIGNAL > 0),
+    "svm without probabilities": (lambda: svm("linear", "hinge", calibration=None), SIGNAL > 0),
     "log": (lambda: on_numbers(["linear"], target="log"), np.exp(SIGNAL)),
     "of several": (lambda: on_numbers(["rbf"]), np.exp(SIGNAL)),
     "stack of a log": (lambda: on_numbers(["linear", "rbf"], target="log"), np.exp(SIGNAL)),
@@ -71,7 +91,9 @@ def test_scores_are_those_of_what_predicts(fitted):
 def test_what_was_chosen(fitted):
     told, machine = summary(fitted)["chosen"], machine_of(fitted)
     assert told["kernel"] == machine.cv_results_["kernel"][machine.best_index_]
-    assert (told["mu"], told["C"]) == (getattr(machine, "mu_", None), getattr(machine, "C_", None))
+    assert told["mu"] == machine.mu_
+    supports = [one.support for one in machine.members_ if hasattr(one, "support")]
+    assert told["n_support"] == (len(supports[0]) if supports else None)
     assert told["transform"] == getattr(fitted[-1], "transform_", None)
     errors = getattr(fitted[-1], "transforms_", {})
     assert {each["name"]: each["error"] for each in told["transforms"]} == errors
@@ -84,7 +106,7 @@ def test_what_was_chosen(fitted):
 def test_page_and_card(fitted):
     page, facts = render(Facts(fitted)), summary(fitted)
     assert facts["chosen"]["reason"] in page
-    assert ("C, cost of errors" in page) == (facts["chosen"]["C"] is not None)
+    assert ("support vectors" in page) == (facts["chosen"]["n_support"] is not None)
     assert ("Transforms of the target" in page) == (len(facts["chosen"]["transforms"]) > 1)
     assert ("Which features matter" in page) == (facts["features"] is not None)
     pytest.importorskip("skops")
@@ -92,21 +114,19 @@ def test_page_and_card(fitted):
 
 
 @pytest.mark.slow
-def test_settings_are_ranked_with_their_values():
-    machine = SVCCV(resolution=4.0, param_grid={"gamma": 0.5}).fit(X, SIGNAL > 0)
-    told, results = summary(machine), machine.cv_results_
-    assert [each["score"] for each in told["candidates"]] == sorted(results["loo_score"])
-    first = {each["name"]: each["value"] for each in told["candidates"][0]["parameters"]}
-    assert first == results["params"][machine.best_index_]
-    assert told["score"]["name"] == "deviance"
-
-
-@pytest.mark.slow
-def test_curves_of_a_support_vector_machine_have_the_area_of_its_outputs():
-    machine = SVCCV("linear").fit(X, SIGNAL > 0)
-    f, right = machine.held_out_.outputs, SIGNAL > 0
-    wins = np.mean(f[right][:, None] > f[~right])
-    assert RocDisplay.compute(machine).areas["True"] == pytest.approx(wins)
+def test_what_is_of_least_squares_alone_is_not_said_of_support_vectors():
+    """Refits of a stack by least squares would be those of another model."""
+    members = ["linear", svm("rbf", resolution=4.0)]
+    for model in (svm("linear", "hinge"), CandidatesClassifier(members)):
+        model.fit(X, SIGNAL > 0)
+        assert Facts(model).importance is None
+        with pytest.raises(TypeError, match="needs a least-squares machine"):
+            ImportanceDisplay.compute(model)
+    machine = svm("linear", "hinge").fit(X, SIGNAL > 0)
+    with pytest.raises(TypeError, match="surface of least-squares models"):
+        SearchPathDisplay.compute(machine)
+    history = CriterionHistoryDisplay.compute(machine)
+    assert min(history.value) == machine.selection_.value
 
 
 def test_a_transform_that_was_chosen_counts_as_a_choice():

@@ -5,7 +5,6 @@ import pytest
 from numpy.testing import assert_allclose
 from pairwise import pairwise
 
-from looms import SVCCV
 from looms.diagnostics import case_deletion
 from looms.folds import GapKFold
 from looms.kernels import RBF

@@ -5,8 +5,9 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.svm import SVC, LinearSVC
 
-from looms import SVCCV, lssvm
+from looms import KernelClassifier, lssvm
 from looms.calibration._sigmoid import fit_sigmoid
+from looms.kernels import RBF
 from looms.svm import leave_one_out
 from looms.svm.dual import solve
 
@@ -84,33 +85,27 @@ def test_an_svc_gives_kernel_C_and_weights(fitted):
         np.testing.assert_allclose(loo.outputs[i], expected, atol=1e-9)
 
 
-@pytest.mark.parametrize("probability", ["loo", "single"])
-def test_the_search_judges_machines_of_its_loss(probability):
+def test_the_search_judges_machines_of_its_loss():
     X, y = load_iris(return_X_y=True)
     X, y = X[50::2, 1:3], y[50::2]
-    machine = SVCCV(
-        loss="squared_hinge", probability=probability, param_grid={"gamma": 0.5, "C": 9}
-    ).fit(X, y)
-    K, C = machine.kernel_(X), np.full(len(y), machine.C_)
+    kernel = RBF(0.5, gamma_bounds="fixed")
+    machine = KernelClassifier(kernel, loss="squared_hinge").fit(X, y)
+    K, C = kernel(X), np.full(len(y), 1 / (len(y) * machine.mu_))
     targets = machine.loo_.y
     held_out = [refitted(K, targets, np.where(np.arange(len(y)) == i, 0, C)) for i in range(len(y))]
     np.testing.assert_allclose(machine.loo_.outputs, np.diagonal(held_out), atol=1e-9)
     outputs = machine.decision_function(X) + machine.threshold_
     np.testing.assert_allclose(outputs, refitted(K, targets, C), atol=1e-9)
-    fitted_to = held_out if probability == "single" else np.diagonal(held_out)
-    fitted_to = np.broadcast_to(fitted_to, K.shape)
-    score = 0.0
+    f, score = np.diagonal(held_out), 0.0
     for i, rest in enumerate(~np.eye(len(y), dtype=bool)):
-        sigmoid = fit_sigmoid(fitted_to[i, rest], targets[rest].astype(int))
-        score += 2 * np.logaddexp(
-            0, targets[i] * (sigmoid.slope * held_out[i][i] + sigmoid.intercept)
-        )
-    assert machine.loo_score_ == pytest.approx(score, rel=1e-6)
+        sigmoid = fit_sigmoid(f[rest], targets[rest].astype(int))
+        score += 2 * np.logaddexp(0, targets[i] * (sigmoid.slope * f[i] + sigmoid.intercept))
+    assert machine.selection_.value == pytest.approx(score, rel=1e-6)
 
 
 def test_an_unknown_loss_is_refused():
     X, y = load_iris(return_X_y=True)
     with pytest.raises(ValueError, match="loss must be 'hinge' or 'squared_hinge', got 'square'"):
         solve(np.eye(4), [1, -1, 1, -1], 1.0, loss="square")
-    with pytest.raises(ValueError, match="loss must be"):
-        SVCCV(loss="logistic").fit(X, y)
+    with pytest.raises(ValueError, match="Unknown loss 'logistic'"):
+        KernelClassifier(loss="logistic").fit(X, y)

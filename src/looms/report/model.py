@@ -195,6 +195,11 @@ class Model:
         return len(self.members) > 0
 
     @property
+    def follows_paths(self) -> bool:
+        """True if the leading member is a support vector machine, searched without gradient."""
+        return hasattr(getattr(self.machine, "_leading", None), "support")
+
+    @property
     def repeated(self) -> str | None:
         """What was repeated without the sample; None for nothing."""
         return self.repeated_without(in_words(self.unit)) if self.nested else None
@@ -358,13 +363,8 @@ def sampled_rows(model: Model, size: int, random_state: int) -> AnyArray:
 
 
 def training_objective(model: Model, rows: AnyArray) -> Objective:
-    """The criterion by which the machine was chosen, on some rows of its samples.
-
-    TypeError for a support vector machine, whose criterion is not this function.
-    """
+    """The criterion by which the machine was chosen, on some rows of its samples."""
     machine: Any = model.machine
-    if model.n_support is not None:
-        raise TypeError("The criterion of a support vector machine has no surface to draw.")
     loo = machine.loo_
     selection_weight = getattr(machine, "selection_weight_", loo.sample_weight)
     return Objective(

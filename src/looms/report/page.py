@@ -250,7 +250,7 @@ def displays_of(facts: Facts) -> dict[str, Display]:
     if model.tuning is not None:
         if len(model.candidates) > 1:
             shown["candidates"] = CandidatesDisplay.compute(estimator)
-        if model.rows is not None and model.n_support is None:
+        if model.rows is not None and not model.follows_paths:
             shown["path"] = SearchPathDisplay.compute(estimator)
         history = CriterionHistoryDisplay.compute(estimator)
         if len(history.value) > 1:

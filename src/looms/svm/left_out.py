@@ -77,8 +77,8 @@ class Paths(LeftOut):
         K, F = self.machines.K, np.empty((len(batch.ids), *self.y.shape))
         for r in np.unique(batch.repetition):
             which = batch.repetition == r
-            folds = np.where(np.isin(units.number[r], batch.ids[which]), units.number[r], -1)
-            F[which] = self._at(self._without(folds), K, batch.ids[which]).swapaxes(0, 1)
+            machines = self._without(units.number[r])  # of all units, whose outputs sigmoids see
+            F[which] = self._at(machines, K, batch.ids[which]).swapaxes(0, 1)
         if inner is not None:
             for k, G in enumerate(batch.rows):
                 rest = np.delete(np.arange(len(self.y)), G)

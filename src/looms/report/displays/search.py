@@ -106,6 +106,8 @@ class SearchPathDisplay(MachineDisplay):
         landmarks that of the whole kernel.
         """
         model, tuning = searched_model(estimator, cls.__name__)
+        if model.follows_paths:
+            raise TypeError(f"{cls.__name__} draws the surface of least-squares models alone.")
         rows = sampled_rows(model, n_samples, random_state)
         objective = training_objective(model, rows)
         shown = _shown(model, objective, along)

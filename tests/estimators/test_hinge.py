@@ -1,0 +1,571 @@
+"""Kernel classifiers with a hinge loss, against refits of every pair, machine and sigmoid."""
+
+from functools import partial
+from itertools import combinations, product
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from evaluated import evaluated
+from numpy.testing import assert_allclose, assert_array_equal
+from pairwise import in_turn, pairwise
+from sklearn.base import clone
+from sklearn.preprocessing import scale
+from sklearn.svm import SVC
+
+from looms import (
+    BoundWarning,
+    KernelClassifier,
+    KernelRegressor,
+    Search,
+    TabularClassifier,
+)
+from looms._classes import class_indices, class_targets
+from looms.calibration import couple, fit_calibrator, fit_sigmoid
+from looms.calibration._calibrators import output_at
+from looms.calibration._sigmoid import fit_increasing_sigmoid
+from looms.conformal import prediction_sets
+from looms.conformal._sets import class_margins
+from looms.criteria import DIFFERENTIABLE, Hinge, balanced_error_rate
+from looms.estimators import CandidatesClassifier
+from looms.held_out import HeldOut
+from looms.kernels import RBF, Linear, Polynomial
+from looms.kernels._names import as_kernel
+from looms.selection import _support_vectors
+from looms.selection._fold_pairs import fold_pairs, pair_auc
+from looms.selection._stack import stacking_weights
+from looms.selection._support_vectors import Sample, score_of, searched, space_of
+from looms.svm import NotConvergedError, solve
+from looms.units import Units
+
+N = 36
+rng = np.random.default_rng(23)
+X = rng.normal(size=(N, 2))
+NEW = rng.normal(size=(7, 2))
+LATENT = X[:, 0] - X[:, 1] ** 2 + 0.7 * rng.normal(size=N)
+TWO = np.where(LATENT > -0.6, "yes", "no")
+THREE = np.digitize(LATENT, np.quantile(LATENT, [0.3, 0.7]))
+CLASSES = {"two": TWO, "three": THREE}
+WEIGHT = rng.integers(1, 4, size=N) / 2.0
+GROUPS = np.array([f"g{k}" for k in rng.integers(0, 11, size=N)])
+C, GAMMA = 3.0, 0.4
+MU = 1.0 / (N * C)
+HELD = RBF(GAMMA, gamma_bounds="fixed")
+TOGETHER = {
+    "rows": ({}, None),
+    "groups": ({}, GROUPS),
+    "folds": ({"cv": 4}, None),
+    "folds of groups": ({"cv": 3}, GROUPS),
+    "repeated folds": ({"cv": "2x3"}, None),
+}
+
+hinge = partial(KernelClassifier, loss="hinge")
+given = partial(hinge, HELD, mu=MU)
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::looms.BoundWarning"),
+    pytest.mark.filterwarnings("ignore::looms.OneClassWarning"),
+]
+
+
+class Refitted:
+    """Outputs of every pair, (n, n_pairs), and sigmoids, without the unit of each row."""
+
+    def __init__(self, y, weight=None, numbers=None, cost=C, K_new=None, single=False):
+        self.labels = np.unique(y, return_inverse=True)[1]
+        self.pairs = list(combinations(range(self.labels.max() + 1), 2))
+        weight = np.ones(N) if weight is None else weight
+        self.weight, self.cost = weight * (N / weight.sum()), cost
+        self.K, self.numbers = RBF(GAMMA)(X), np.arange(N) if numbers is None else numbers
+        self.outputs, self.slopes, self.intercepts = np.empty((3, N, len(self.pairs)))
+        self.new = None if K_new is None else np.empty((len(K_new), N, len(self.pairs)))
+        for q, g in product(range(len(self.pairs)), np.unique(self.numbers)):
+            own = self.numbers == g
+            self.outputs[own, q] = self.solved(q, ~own, self.K[own])
+            if K_new is not None:
+                self.new[:, own, q] = self.solved(q, ~own, K_new)[:, None]
+        for q, g in product(range(len(self.pairs)), np.unique(self.numbers)):
+            rest = self.numbers != g
+            f = self.solved(q, rest, self.K) if single else self.outputs[:, q]
+            sigmoid = self.sigmoid(q, rest, f, fit_sigmoid if single else fit_increasing_sigmoid)
+            self.slopes[~rest, q], self.intercepts[~rest, q] = sigmoid.slope, sigmoid.intercept
+
+    def part(self, q, rows):
+        part = np.flatnonzero(rows & np.isin(self.labels, self.pairs[q]))
+        return part, np.where(self.labels[part] == self.pairs[q][1], 1.0, -1.0)
+
+    def solved(self, q, rows, K_new):
+        """Outputs for new samples of the machine of a pair on some rows."""
+        part, y = self.part(q, rows)
+        machine = solve(self.K[np.ix_(part, part)], y, self.cost * self.weight[part])
+        return K_new[:, part] @ (machine.alpha * y) + machine.intercept
+
+    def sigmoid(self, q, rows, f, fit=fit_increasing_sigmoid):
+        part, y = self.part(q, rows)
+        return fit(f[part], y, self.weight[part])
+
+    def log_p(self, outputs, slopes, intercepts):
+        """Logarithms of the class probabilities, (..., k)."""
+        p = 1 / (1 + np.exp(slopes * outputs + intercepts))
+        pairwise = np.full((*p.shape[:-1], *[self.labels.max() + 1] * 2), 0.5)
+        for q, (a, b) in enumerate(self.pairs):
+            pairwise[..., b, a], pairwise[..., a, b] = p[..., q], 1 - p[..., q]
+        k = pairwise.shape[-1]
+        return np.log(couple(pairwise.reshape(-1, k, k))).reshape(pairwise.shape[:-1])
+
+    def decisions(self, outputs):
+        """Outputs of the model: of two classes those of the pair."""
+        several = len(self.pairs) > 1
+        return self.log_p(outputs, self.slopes, self.intercepts) if several else outputs[..., 0]
+
+    def of_all(self, K_new):
+        """Outputs of the model of all rows for new samples."""
+        every = np.full(N, True)
+        f = np.column_stack([self.solved(q, every, K_new) for q in range(len(self.pairs))])
+        if len(self.pairs) == 1:
+            return f[:, 0]
+        fitted = [self.sigmoid(q, every, self.outputs[:, q]) for q in range(len(self.pairs))]
+        return self.log_p(f, *np.array([(one.slope, one.intercept) for one in fitted]).T)
+
+    def score(self, criterion, weight):
+        """The criterion with some weights of the rows."""
+        if criterion == "log_likelihood":
+            own = np.arange(N), self.labels
+            return -2 * weight @ self.log_p(self.outputs, self.slopes, self.intercepts)[own]
+        values, masses = [], []
+        for q in range(len(self.pairs)):
+            part, y = self.part(q, np.full(N, True))
+            each = y, self.outputs[part, q], weight[part]
+            values.append(DIFFERENTIABLE[criterion].evaluate(*each).value)
+            masses.append(weight[part].sum())
+        return np.average(values, weights=masses)
+
+
+def fitted(y=TWO, weight=None, groups=None, **options):
+    return given(**options).fit(X, y, weight, groups=groups)
+
+
+def tuned(criterion=None, y=TWO, weight=None, kernel=HELD, search=(), groups=None, **options):
+    options["search"] = Search(criterion, **{"resolution": 4.0, **dict(search)})
+    return hinge(kernel, **options).fit(X, y, weight, groups=groups)
+
+
+def cost_of(model):
+    return 1.0 / (N * model.mu_)
+
+
+class TestHeldOut:
+    @pytest.mark.slow
+    @pytest.mark.parametrize(
+        ("y", "weight", "together"), pairwise(CLASSES, [None, WEIGHT], TOGETHER)
+    )
+    def test_outputs_are_those_of_machines_without_the_rows(self, y, weight, together):
+        (options, groups), y = TOGETHER[together], CLASSES[y]
+        model = fitted(y, weight, groups, **options)
+        repetitions = [Refitted(y, weight, numbers) for numbers in model.units_.number]
+        expected = np.mean([one.decisions(one.outputs) for one in repetitions], axis=0)
+        atol = 1e-8 if y is TWO else 1e-6  # of the coupling
+        assert_allclose(model.held_out_.outputs, expected, atol=atol)
+        alone = Refitted(y, weight)
+        assert_allclose(model.loo_.outputs, alone.decisions(alone.outputs), atol=atol)
+        labels = np.unique(y, return_inverse=True)[1]
+        assert_array_equal(model.loo_.y, class_targets(labels, labels.max() + 1))
+        assert_array_equal(model.loo_.sample_weight, np.ones(N) if weight is None else weight)
+        assert_allclose(model.calibrator_.slope, fit_calibrator(model.held_out_).slope, rtol=1e-9)
+        if len(repetitions) == 1:
+            of_all = repetitions[0].of_all(RBF(GAMMA)(NEW, X))
+            assert_allclose(model._outputs(NEW), of_all, atol=atol)
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize(
+        ("criterion", "y", "weight", "groups"),
+        [
+            *product(["log_likelihood"], CLASSES, [None, WEIGHT], [None, GROUPS]),
+            *((*pair, WEIGHT, GROUPS) for pair in in_turn(DIFFERENTIABLE, CLASSES)),
+        ],
+    )
+    def test_criteria_are_those_of_refits(self, criterion, y, weight, groups):
+        y, weigh = CLASSES[y], np.ones(N) if weight is None else weight
+        model = tuned(criterion, y, weight, groups=groups)
+        refitted = Refitted(y, weight, model.units_.number[0], cost_of(model))
+        score = refitted.score(criterion, weigh)
+        assert model.selection_.value == pytest.approx(score, rel=1e-6)
+        assert model.selection_.value == min(p.value for p in model.selection_.history)
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("y", CLASSES)
+    def test_class_weights_count_in_costs_and_those_of_the_search_in_the_criterion(self, y):
+        y = CLASSES[y]
+        rare = np.unique(y)[-1]
+        factor = np.where(y == rare, 5.0, 1.0)
+        for own, of_search in ((factor, np.ones(N)), (np.ones(N), factor), (factor, factor)):
+            options = {"class_weight": {rare: 5.0} if own is factor else None}
+            search = {"class_weight": {rare: 5.0} if of_search is factor else None}
+            model = tuned(y=y, search=search, **options)
+            refitted = Refitted(y, own, cost=cost_of(model))
+            score = refitted.score("log_likelihood", of_search)
+            assert model.selection_.value == pytest.approx(score, rel=1e-6)
+            assert_allclose(model.fit_weight_, own / own.mean())
+            assert_array_equal(model.selection_weight_, of_search)
+        assert tuned(y=y, class_weight={rare: 5.0}).selection_.value == model.selection_.value
+
+    def test_a_criterion_as_an_object(self):
+        assert tuned(Hinge()).selection_.value == tuned("hinge").selection_.value
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("groups", [None, GROUPS], ids=["rows", "groups"])
+    def test_the_area_is_of_machines_without_pairs_of_rows(self, groups):
+        model, refits = fitted(TWO, WEIGHT, groups), Refitted(TWO, WEIGHT)
+        (numbers,), y = model.units_.number, model.loo_.y[:, None]
+        pairs = fold_pairs(y, numbers)
+        rows = [np.r_[np.flatnonzero(numbers == g), np.flatnonzero(numbers == h)] for g, h in pairs]
+        without = [refits.solved(0, ~np.isin(np.arange(N), out), refits.K[out]) for out in rows]
+        outputs = Refitted(TWO, WEIGHT, numbers).outputs
+        expected, _ = pair_auc(
+            y, outputs, list(model.units_), pairs, [f[:, None] for f in without], WEIGHT
+        )
+        assert len(pairs) > 10
+        assert model.evaluate(nested=False)["auc"] == pytest.approx(expected)
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("groups", [None, GROUPS], ids=["rows", "groups"])
+    @pytest.mark.parametrize("y", CLASSES)
+    def test_sets_are_of_machines_without_each_row_or_its_group(self, y, groups):
+        model = fitted(CLASSES[y], WEIGHT, groups)
+        refits = Refitted(CLASSES[y], WEIGHT, model.units_.number[0], K_new=RBF(GAMMA)(NEW, X))
+        values, new = refits.decisions(refits.outputs), refits.decisions(refits.new)
+        labels = refits.labels
+        loo = class_margins(values.reshape(N, -1))[np.arange(N), labels]
+        scores = class_margins(new.reshape(len(NEW), N, -1))
+        for level, conditional in product((0.5, 0.8), (False, True)):
+            expected = prediction_sets(loo, scores, level, labels if conditional else None)
+            assert_array_equal(evaluated(model).predict_set(NEW, level, conditional), expected)
+
+
+class TestModel:
+    @pytest.mark.parametrize("class_weight", [None, "balanced", {"yes": 3.0}])
+    @pytest.mark.parametrize("weight", [None, WEIGHT])
+    def test_two_classes_are_those_of_scikit_learn(self, class_weight, weight):
+        model = fitted(weight=weight, class_weight=class_weight)
+        svc = SVC(C=C, gamma=GAMMA, tol=1e-8).fit(X, TWO, model.fit_weight_)
+        assert_allclose(model._outputs(NEW), svc.decision_function(NEW), atol=1e-3)
+        assert_array_equal(model.members_[0].support, np.sort(svc.support_))
+        assert_allclose(model.intercept_, svc.intercept_[0], atol=1e-3)
+        if class_weight is not None:
+            mass = {"yes": 3.0, "no": 1.0}
+            if class_weight == "balanced":
+                own = np.ones(N) if weight is None else weight
+                mass = {label: 1.0 / own[label == TWO].sum() for label in mass}
+            expected = (1.0 if weight is None else weight) * np.array([mass[c] for c in TWO])
+            assert_allclose(model.fit_weight_, expected / expected.mean())
+
+    def test_three_classes_are_those_of_scikit_learn(self):
+        model = fitted(THREE)
+        svc = SVC(C=C, gamma=GAMMA, tol=1e-8).fit(X, THREE)
+        (member,) = model.members_
+        assert_array_equal(member.support, np.sort(svc.support_))
+        assert_allclose(model.intercept_, -svc.intercept_, atol=1e-3)
+        assert model.dual_coef_.shape == (N, 3)
+        assert_array_equal(np.flatnonzero(model.dual_coef_.any(axis=1)), member.support)
+        assert np.mean(model.predict(X) == svc.predict(X)) > 0.9
+
+    @pytest.mark.parametrize("y", CLASSES)
+    def test_rows_of_weight_zero_take_no_part(self, y):
+        y, weight = CLASSES[y], WEIGHT.copy()
+        weight[::5] = 0.0
+        seen = weight > 0
+        for groups in (None, GROUPS):
+            own = None if groups is None else groups[seen]
+            model = hinge(HELD, mu=MU).fit(X, y, weight, groups)
+            less = clone(model).fit(X[seen], y[seen], weight[seen], own)
+            assert_allclose(model.held_out_.outputs[seen], less.held_out_.outputs)
+            assert_allclose(model.held_out_.outputs[~seen], less._outputs(X[~seen]))
+            assert_array_equal(
+                model.members_[0].support, np.flatnonzero(seen)[less.members_[0].support]
+            )
+            assert_allclose(model.predict_proba(X), less.predict_proba(X))
+
+    @pytest.mark.parametrize("y", CLASSES)
+    @pytest.mark.slow
+    def test_precomputed_and_sparse(self, y):
+        y, K = CLASSES[y], RBF(GAMMA)
+        model = tuned(y=y, weight=WEIGHT, groups=GROUPS)
+        matrix = clone(model).set_params(kernel="precomputed").fit(K(X), y, WEIGHT, GROUPS)
+        sparse = clone(model).fit(sp.csr_array(X), y, WEIGHT, GROUPS)
+        for other, new in ((matrix, K(NEW, X)), (sparse, sp.csr_array(NEW))):
+            assert_allclose(other.selection_.value, model.selection_.value, rtol=1e-8)
+            assert_allclose(other.held_out_.outputs, model.held_out_.outputs, atol=1e-8)
+            assert_allclose(other.predict_proba(new), model.predict_proba(NEW), atol=1e-8)
+
+    @pytest.mark.parametrize("y", CLASSES)
+    @pytest.mark.slow
+    def test_certificates(self, y):
+        for loss, options in (("hinge", {}), ("squared_hinge", {"cv": 3})):
+            model = fitted(CLASSES[y], WEIGHT, GROUPS, loss=loss, **options)
+            certificate = model.certify(n_rows=N)
+            assert certificate.holds
+            assert len(certificate.rows) == N
+
+
+def of_points(y, grid, score, X=X, loss="hinge", **options):
+    """Places, scores and the best of a search by `searched`, for weights of one."""
+    labels, one = np.unique(y, return_inverse=True)[1], np.ones(len(y))
+    sample = Sample(X, labels, one, one, Units.rows(len(y)), loss)
+    return searched(space_of(RBF(), grid, X), sample, score, **options)
+
+
+class TestSearch:
+    @pytest.mark.slow
+    @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+    def test_points_of_a_grid_are_machines_of_their_own(self, loss):
+        bounded = RBF(0.3, gamma_bounds=(0.2, 0.5))
+        model = tuned(kernel=bounded, search={"method": "grid"}, loss=loss)
+        history, best = model.selection_.history, model.selection_.value
+        assert {round(2 ** p.theta[0], 9) for p in history} == {0.2, 0.25, 0.5}
+        assert len(history) == 3 * 11
+        assert best == min(p.value for p in history)
+        assert_allclose([model.kernel_.gamma, model.mu_], 2.0**model.selection_.theta)
+        (params,) = model.cv_results_["params"]
+        assert params == pytest.approx({"gamma": model.kernel_.gamma, "mu": model.mu_}, rel=1e-12)
+        for point in history[::7]:
+            gamma, mu = 2.0**point.theta
+            one = hinge(RBF(gamma), mu=mu, loss=loss).fit(X, TWO)
+            K, t = RBF(gamma)(X), one.loo_.y
+            machine = solve(K, t, np.full(N, 1 / (N * mu)), loss=loss)
+            assert_allclose(one.loo_.outputs, machine.leave_one_out().outputs, atol=1e-9)
+            log_p = [-np.logaddexp(0, t[i] * sigmoid_without(one, i)) for i in range(N)]
+            assert point.value == pytest.approx(-2 * np.sum(log_p), rel=1e-6)
+
+    @pytest.mark.slow
+    def test_a_pattern_comes_close_to_a_fine_grid_with_few_points(self):
+        """It is local: at 36 samples the deviance has many minima, its standard error is 15 %."""
+        fine = {"C": 2.0 ** np.arange(-3, 11), "gamma": 2.0 ** np.arange(-8, 4)}
+        coarse = {"C": 2.0 ** np.arange(-3, 11, 2), "gamma": 2.0 ** np.arange(-8, 4, 2)}
+        score = score_of("log_likelihood")
+        places, grid, _ = of_points(TWO, fine, score, method="grid")
+        found, pattern, best = of_points(TWO, coarse, score)
+        assert pattern[best] <= min(grid)
+        assert len(found) < 80 < len(places)
+
+    @pytest.mark.slow
+    def test_resolution(self):
+        coarse, fine = (tuned(kernel="rbf", search={"resolution": r}) for r in (2.0, 0.25))
+        assert fine.selection_.value < coarse.selection_.value
+        steps = [np.diff(np.unique([p.theta[1] for p in m.selection_.history])).min()
+                 for m in (coarse, fine)]  # fmt: skip
+        assert_allclose(steps, [2.0, 0.25])
+
+    def test_of_equal_scores_the_smallest_C(self):
+        """Far apart classes: from some C on no coefficient is bounded and nothing changes."""
+        apart = np.r_[X[:10] - 9, X[10:20] + 9]
+        grid = {"C": np.array([1e-3, 10, 100, 1000]), "gamma": np.array([0.01])}
+        y = np.repeat([0, 1], 10)
+        _, scores, best = of_points(y, grid, score_of("hinge"), apart, method="grid")
+        assert_allclose(scores[1:], scores[1])
+        assert best == 1
+
+    @pytest.mark.slow
+    def test_units_of_the_features_change_nothing(self):
+        one, other = (hinge("linear").fit(s * X, TWO) for s in (1, 256))
+        assert_allclose(other.mu_, one.mu_ * 256**2)
+        assert_allclose(other.selection_.value, one.selection_.value, rtol=1e-6)
+
+    @pytest.mark.slow
+    def test_jobs_change_nothing(self):
+        one, two = (tuned("hinge", THREE, kernel="rbf", n_jobs=n) for n in (None, 2))
+        assert_array_equal(*([p.value for p in m.selection_.history] for m in (one, two)))
+        assert_array_equal(one.dual_coef_, two.dual_coef_)
+
+    @pytest.mark.parametrize(
+        ("kernel", "text"),
+        [
+            (RBF(1e-6, gamma_bounds=(1e-6, 1e-5)), "gamma ended at its upper bound 1e-05"),
+            (RBF(100.0, gamma_bounds="fixed"), "mu ended at its upper bound 0.889"),
+        ],
+    )
+    def test_an_edge_is_pointed_out(self, kernel, text):
+        with pytest.warns(BoundWarning, match=text):
+            tuned("hinge", kernel=kernel)
+
+    def test_points_without_a_solution_are_passed_over(self, monkeypatch):
+        def failing(sample, kernel, costs, score):
+            scored = zip(costs, sweep(sample, kernel, costs, score), strict=True)
+            error = str(NotConvergedError(1e-3, 0.25))
+            return [(np.nan, error) if most < C else one for C, one in scored]
+
+        sweep = _support_vectors.sweep
+        monkeypatch.setattr(_support_vectors, "sweep", failing)
+        most = 5.0
+        model = tuned("press")
+        for point in model.selection_.history:
+            assert np.isinf(point.value) == (2.0 ** -point.theta[-1] / N > 5)
+        assert cost_of(model) < 5
+        most = 0.0
+        with pytest.raises(ValueError, match=r"No setting of .* has a score.*duality gap is 0.25"):
+            tuned("press")
+
+    @pytest.mark.slow
+    def test_the_deviance_of_single_sigmoids_is_that_of_refits(self):
+        """Those of [T11], of outputs of the machine itself, also of scikit-learn's to 3 digits."""
+        grid = {"C": np.array([C]), "gamma": np.array([GAMMA])}
+        for y in CLASSES.values():
+            _, (found,), _ = of_points(y, grid, score_of("log_likelihood", "single"))
+            expected = Refitted(y, single=True).score("log_likelihood", np.ones(N))
+            assert found == pytest.approx(expected, rel=1e-6)
+        deviance, t = 0.0, np.where(TWO == "yes", 1, -1)
+        for i, rest in enumerate(~np.eye(N, dtype=bool)):
+            svc = SVC(C=C, gamma=GAMMA, tol=1e-10).fit(X[rest], t[rest])
+            sigmoid = fit_sigmoid(svc.decision_function(X[rest]), t[rest])
+            log_odds = sigmoid.slope * svc.decision_function(X[[i]])[0] + sigmoid.intercept
+            deviance += 2 * np.logaddexp(0, t[i] * log_odds)
+        _, (found,), _ = of_points(TWO, grid, score_of("log_likelihood", "single"))
+        assert found == pytest.approx(deviance, rel=1e-3)
+
+    @pytest.mark.slow
+    def test_mackerel(self, data_folder):
+        """The search of the paper, 477.04 there."""
+        table = pd.read_csv(data_folder / "mackerel.csv")
+        rows = scale(table[["lon", "lat", "b.depth", "c.dist", "temp.20m"]])
+        grid = {"C": 2.0 ** np.array([3.5, 5.5, 7.5]), "gamma": np.array([0.125, 0.25, 0.5])}
+        score = score_of("log_likelihood", "single")
+        places, scores, best = of_points(table.target, grid, score, rows, method="grid")
+        assert places[best] == (5.5, -2.0)
+        assert scores[best] == pytest.approx(471.732, abs=1e-3)
+
+
+def sigmoid_without(model, i):
+    """Minus the log-odds of a row by the sigmoid of the held-out outputs of the others."""
+    rest = np.arange(N) != i
+    sigmoid = fit_increasing_sigmoid(model.loo_.outputs[rest], model.loo_.y[rest])
+    return sigmoid.slope * model.loo_.outputs[i] + sigmoid.intercept
+
+
+#: A member with a hinge loss beside two of least squares.
+MEMBERS = [
+    KernelClassifier("linear"),
+    KernelClassifier(RBF(1.0, gamma_bounds="fixed")),
+    hinge(HELD, search=Search(resolution=4.0)),
+]
+
+
+class TestSeveral:
+    @pytest.mark.slow
+    @pytest.mark.parametrize(
+        ("y", "combine"), [("two", "stack"), ("three", "stack"), ("two", "best")]
+    )
+    def test_outputs_are_those_of_members_tuned_without_the_fold(self, y, combine):
+        y = CLASSES[y]
+        model = CandidatesClassifier(MEMBERS, combine=combine).fit(X, y, WEIGHT, GROUPS)
+        nested, rest = model.evaluate(nested=False)._nested, np.delete(np.arange(N), [0, 7, 20])
+        outputs = np.empty((3, *model.loo_.y.shape))
+        for fold in np.unique(nested.folds):
+            out = nested.folds == fold
+            share = np.array([WEIGHT[y == c].sum() / WEIGHT[(y == c) & ~out].sum() for c in y])
+            for k, one in enumerate(MEMBERS):
+                alone = clone(one).fit(X[~out], y[~out], (WEIGHT * share)[~out], GROUPS[~out])
+                outputs[k, out] = alone._outputs(X[out])
+        shares = np.zeros(3)
+        for member in model.members_:
+            shares[names_of(MEMBERS).index(name_of(member))] = member.weight
+        if combine == "stack":
+            expected = stacking_weights(model.loo_.y, outputs, WEIGHT, labeled=True)
+            assert_allclose(shares, expected, atol=1e-4)
+            for fold, members in enumerate(nested.machines):
+                w = np.zeros(3)
+                for member in members:
+                    w[names_of(MEMBERS).index(name_of(member))] = member.weight
+                out = nested.folds == fold
+                assert_allclose(np.tensordot(w, outputs, 1)[out], model.held_out_.outputs[out])
+        else:
+            for candidate, f in zip(model.candidates_, outputs, strict=True):
+                held_out = HeldOut(model.loo_.y, f, WEIGHT)
+                cut = output_at(fit_calibrator(held_out), f)
+                assert candidate.score == pytest.approx(
+                    balanced_error_rate(*held_out, threshold=cut)
+                )
+            assert model.candidates_[2].score == min(one.score for one in model.candidates_)
+        assert shares[2] > 0
+        whole = [clone(one).fit(X, y, WEIGHT, GROUPS) for one in MEMBERS]
+        for of in (lambda m: m.loo_.outputs, lambda m: m._outputs(NEW)):
+            assert_allclose(of(model), sum(w * of(m) for w, m in zip(shares, whole, strict=True)))
+        assert model.certify().holds
+        factor = WEIGHT.sum() / WEIGHT[rest].sum()  # 1 / C and the ridge stay
+        again = [clone(m).set_params(kernel=m.kernel_, mu=m.mu_ * factor) for m in whole]
+        again = [m.fit(X[rest], y[rest], WEIGHT[rest], GROUPS[rest]) for m in again]
+        ours = model.without([0, 7, 20])
+        for of in (lambda m: m.loo_.outputs, lambda m: m._outputs(NEW)):
+            expected = sum(w * of(m) for w, m in zip(shares, again, strict=True))
+            assert_allclose(of(ours), expected, rtol=1e-6, atol=1e-7)
+
+    @pytest.mark.slow
+    def test_a_frame(self):
+        table = pd.DataFrame(X, columns=["a", "b"]).assign(color=np.where(GROUPS > "g3", "r", "b"))
+        table.loc[3, "a"] = None
+        model = TabularClassifier(MEMBERS).fit(table, THREE, groups=GROUPS)
+        rows = model.preprocessor_.transform(table)
+        by_hand = CandidatesClassifier(MEMBERS).fit(rows, THREE, groups=GROUPS)
+        assert_array_equal(model.predict_proba(table), by_hand.predict_proba(rows))
+        assert_array_equal(model.loo_.outputs, by_hand.loo_.outputs)
+        assert [one.criterion for one in model.candidates_] == ["press", "press", "log_likelihood"]
+        assert any(name_of(one)[1] for one in model.members_)
+        assert model.certify().holds
+
+
+def name_of(model):
+    return type(model.kernel).__name__, getattr(model, "loss", "squared") == "hinge"
+
+
+def names_of(models):
+    return [(type(as_kernel(one.kernel)).__name__, one.loss == "hinge") for one in models]
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("options", "text"),
+        [
+            ({"search": Search("loss")}, "Unknown criterion 'loss'"),
+            ({"search": Search("error")}, "Unknown criterion 'error'"),
+            ({"search": Search("ber")}, "Unknown criterion 'ber'"),
+            ({"search": Search(method="gradient")}, "Unknown search method of loss='hinge'"),
+            ({"search": Search(method="random")}, "known are pattern, grid"),
+            ({"search": Search(resolution=0.0)}, "resolution must be a positive number"),
+            ({"search": Search(resolution="fine")}, "resolution must be a positive number"),
+            ({"search": Search(class_weight="even")}, "class_weight of the search must be 'same'"),
+            ({"loss": "logistic"}, "known are squared, hinge, squared_hinge"),
+            ({"loss": "squared", "search": Search("log_likelihood")}, "Unknown criterion 'log_"),
+            ({"loss": "squared", "search": Search(method="pattern")}, "known are gradient, grid"),
+            ({"n_landmarks": 5}, "has support vectors instead of landmarks"),
+            ({"fit_intercept": False}, "has an intercept"),
+            ({"class_weight": "even"}, "class_weight must be None, 'balanced' or a dict"),
+            ({"kernel": 0.5 * RBF() + 0.5 * Linear()}, "has 3 hyper-parameters here"),
+            ({"kernel": "precomputed"}, "square matrix"),
+        ],
+    )
+    def test_parameters(self, options, text):
+        with pytest.raises(ValueError, match=text):
+            hinge().set_params(**options).fit(X, TWO)
+
+    def test_of_numbers_there_is_the_squared_loss(self):
+        assert "loss" not in KernelRegressor().get_params()
+        with pytest.raises(TypeError, match="loss"):
+            KernelRegressor(loss="hinge")
+
+    def test_a_criterion_that_is_none(self):
+        with pytest.raises(TypeError, match="A criterion is a name or"):
+            tuned(3)
+
+    def test_kernel_values_that_are_no_numbers(self):
+        with pytest.raises(ValueError, match="their squares overflow: scale the features"):
+            hinge(Polynomial(3, 1.0)).fit(1e200 * X, TWO)
+
+    @pytest.mark.parametrize("mu", [None, 0.1])
+    def test_a_matrix_that_is_no_kernel(self, mu):
+        with pytest.raises(ValueError, match="not positive semi-definite"):
+            hinge("precomputed", mu=mu).fit(-RBF(1.0)(X), TWO)
+
+    @pytest.mark.parametrize("y", [np.zeros(N, dtype=int), (LATENT > 0).astype(int)])
+    def test_a_class_of_one_sample_is_unknown_without_it(self, y):
+        labels = np.array(["a", "b", "odd"])[np.where(np.arange(N) == 5, 2, y)]
+        model = fitted(labels)
+        assert np.isfinite(model.loo_.outputs).all()
+        assert model.classes_[class_indices(model.loo_.outputs)[5]] != "odd"
