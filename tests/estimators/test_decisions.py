@@ -9,16 +9,16 @@ from pairwise import pairwise
 from sklearn.base import clone
 from sklearn.metrics import log_loss
 
-from looms import SVCCV, HeldOut, KernelClassifier, OneClassWarning
+from looms import HeldOut, KernelClassifier, OneClassWarning, Search
 from looms.calibration import fit_calibrator
 from looms.calibration._beta import Beta
 from looms.calibration._calibrators import CALIBRATIONS, output_at
-from looms.calibration._coupling import at_prevalence
 from looms.calibration._isotonic import Isotonic
-from looms.calibration._sigmoid import Sigmoid, fit_sigmoid
-from looms.criteria._error_rates import balanced_error_rate, error_rate
+from looms.calibration._sigmoid import Sigmoid
+from looms.criteria._error_rates import balanced_error_rate
 from looms.estimators._candidates import CandidatesClassifier
 from looms.estimators._warnings import warn_of_one_class
+from looms.kernels import RBF
 from looms.threshold import find_threshold
 
 N = 90
@@ -28,14 +28,12 @@ NOISY = X[:, 0] + 0.9 * rng.normal(size=N)
 TWO = np.where(NOISY > 0.6, "yes", "no")
 THREE = np.digitize(NOISY, [-0.5, 0.6])
 X_NEW = np.vstack([X, rng.normal(size=(200, 3)), 20 * rng.normal(size=(50, 3))])
-SEARCH = {"search": "grid", "param_grid": {"C": [0.03, 1.0, 30.0], "gamma": [0.03, 0.3]}}
+SVM = {"kernel": RBF(0.1, gamma_bounds="fixed"), "loss": "hinge"}
 
 MACHINES = {
     **{f"given-{c}": KernelClassifier("linear", mu=1e-3, calibration=c) for c in CALIBRATIONS},
     **{f"tuned-{c}": KernelClassifier(calibration=c) for c in CALIBRATIONS},
-    "svc": SVCCV(**SEARCH),
-    "svc-single": SVCCV(probability="single", **SEARCH),
-    "svc-error": SVCCV(criterion="error", **SEARCH),
+    **{f"hinge-{c}": KernelClassifier(calibration=c, **SVM) for c in CALIBRATIONS},
 }
 each_machine = pytest.mark.parametrize("name", MACHINES)
 quietly = pytest.mark.filterwarnings("ignore::looms.BoundWarning")
@@ -65,12 +63,11 @@ def test_of_several_classes_the_largest_of_all_three_agree(name):
 def test_a_support_vector_machine_of_one_sign_still_decides():
     # So few positive samples that all outputs at a small C are of the other sign.
     y = np.where(NOISY > 1.0, "yes", "no")
-    grid = {"C": 1e-3, "gamma": 0.3}
-    model = SVCCV(param_grid=grid).fit(X, y)
+    machine = KernelClassifier(RBF(0.3), loss="hinge", mu=1e3 / N)
+    model = clone(machine).fit(X, y)
     assert (model.loo_.outputs < 0).all()
     assert set(model.predict(X)) == {"no", "yes"}
-    with pytest.warns(OneClassWarning, match="predicts class 'no' .* Try threshold='balanced'"):
-        at_zero = SVCCV(param_grid=grid, probability=None).fit(X, y)
+    at_zero = machine.set_params(calibration=None).fit(X, y)
     assert set(at_zero.predict(X)) == {"no"}
     assert model.score(X, y) > at_zero.score(X, y)
 
@@ -150,10 +147,11 @@ def test_a_flat_sigmoid_decides_for_the_larger_class():
 
 
 @pytest.mark.slow
-def test_class_weights_count_in_the_threshold_and_not_in_the_calibration():
+@pytest.mark.parametrize("options", [{"mu": 1e-3}, {"mu": 1e-2, **SVM}], ids=["squares", "hinge"])
+def test_class_weights_count_in_the_threshold_and_not_in_the_calibration(options):
     plain, model = (
-        KernelClassifier(mu=1e-3).fit(X, TWO),
-        KernelClassifier(mu=1e-3, class_weight="balanced").fit(X, TWO),
+        KernelClassifier(class_weight=weight, **options).fit(X, TWO)
+        for weight in (None, "balanced")
     )
     weight = np.where(TWO == "yes", 0.5 / (TWO == "yes").mean(), 0.5 / (TWO == "no").mean())
     expected = fit_calibrator(HeldOut(model.loo_.y, model.loo_.outputs, weight))
@@ -161,10 +159,7 @@ def test_class_weights_count_in_the_threshold_and_not_in_the_calibration():
     assert model.calibrator_ == fit_calibrator(model.loo_)
     rates = [balanced_error_rate(*m.loo_, threshold=m.threshold_) for m in (plain, model)]
     assert rates[1] < rates[0] - 0.01
-    machines = [SVCCV(class_weight=w, **SEARCH) for w in (None, "balanced")]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        shares = [(m.fit(X, TWO).predict(X) == "yes").mean() for m in machines]
+    shares = [(m.predict(X) == "yes").mean() for m in (plain, model)]
     assert shares[1] > shares[0]
 
 
@@ -189,7 +184,7 @@ def rare(n, n_classes, seed=0):
             KernelClassifier(),
             CandidatesClassifier(["linear", "rbf"]),
             KernelClassifier(n_landmarks=50),
-            SVCCV("linear", param_grid={"C": [0.01]}),
+            KernelClassifier("linear", loss="hinge", mu=1 / 3),
         ],
         [2, 3],
         [False, True],
@@ -212,16 +207,6 @@ def test_class_weights_leave_probabilities_those_of_the_samples(machine, n_class
     assert np.mean(model.predict(X_new) > 0) > 1.5 * np.mean(plain.predict(X_new) > 0)
 
 
-@quietly
-@pytest.mark.parametrize("y", [TWO, THREE], ids=["two", "three"])
-@pytest.mark.slow
-def test_decisions_of_weighted_sigmoids_are_those_of_a_population_with_such_classes(y):
-    model = SVCCV(class_weight="balanced", **SEARCH).fit(X, y)
-    of_samples = np.unique(y, return_counts=True)[1]
-    p = at_prevalence(model.predict_proba(X_NEW), of_samples, np.ones(len(of_samples)))
-    assert_array_equal(model.predict(X_NEW), model.classes_[p.argmax(axis=1)])
-
-
 def test_candidates_compete_by_the_decisions_that_they_make():
     model = CandidatesClassifier(["linear", "rbf"], combine="best", cv=np.arange(len(X))).fit(
         X, TWO
@@ -233,21 +218,12 @@ def test_candidates_compete_by_the_decisions_that_they_make():
 
 
 @quietly
-def test_the_error_rate_of_a_support_vector_machine_is_that_of_its_decisions():
-    model = SVCCV("linear", "error", param_grid={"C": 0.03}).fit(X, TWO)
-    sigmoid = fit_sigmoid(model.loo_.outputs, model.loo_.y)
-    assert model.threshold_ == output_at(sigmoid, model.loo_.outputs)
-    assert model.loo_score_ == error_rate(*model.loo_, threshold=model.threshold_)
-    assert model.loo_score_ != error_rate(*model.loo_)
-
-
-@quietly
 @pytest.mark.parametrize(
     "model",
     [
         KernelClassifier("linear", mu=1e-3, calibration=None),
         KernelClassifier("linear", calibration=None),
-        SVCCV(criterion="press", probability=None, **SEARCH),
+        KernelClassifier(calibration=None, **SVM),
     ],
 )
 def test_without_probabilities_the_threshold_is_zero(model):
@@ -256,7 +232,7 @@ def test_without_probabilities_the_threshold_is_zero(model):
 
 @quietly
 @pytest.mark.parametrize(
-    "model", [KernelClassifier("linear", mu=1e-3), SVCCV(criterion="press", **SEARCH)]
+    "model", [KernelClassifier("linear", mu=1e-3), KernelClassifier(search=Search("press"), **SVM)]
 )
 @pytest.mark.slow
 def test_a_rule_or_a_number_decides_otherwise(model):

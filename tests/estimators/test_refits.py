@@ -40,6 +40,7 @@ OPTIONS = {
     "landmarks, grid": {"n_landmarks": 12, "method": "grid", "groups": np.arange(N) // 9},
     "grid, repeated folds": {"method": "grid", "cv": "2x4"},
     "grid, two folds": {"method": "grid", "cv": 2, "kernels": ["linear", "rbf"]},
+    "hinge": {"loss": "hinge", "method": "pattern", "groups": GROUPS},
     "full kernel": {"cv": 4, "groups": GROUPS},
     "grid, stack": {"method": "grid", **STACK},
     "grid, landmarks, stack": {"method": "grid", "n_landmarks": 12, **STACK},
@@ -78,7 +79,7 @@ def anew(model, y, rest, options):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
-    [k for k in OPTIONS if k not in ("landmarks, stack", "grid, stack")],  # which are of classes
+    [k for k in OPTIONS if k not in ("landmarks, stack", "grid, stack", "hinge")],  # of classes
 )
 def test_numbers_and_intervals_are_of_machines_tuned_without_the_fold(options, tmp_path):
     options = OPTIONS[options]
@@ -112,6 +113,7 @@ def test_numbers_and_intervals_are_of_machines_tuned_without_the_fold(options, t
     "options",
     [
         "full kernel",
+        "hinge",
         "landmarks, weights",
         "landmarks, stack",
         "grid, repeated folds",

@@ -38,6 +38,8 @@ CASES = {
     "isotonic": (KernelClassifier(mu=1e-2, calibration="isotonic"), LABELS),
     "three classes": (KernelClassifier(mu=1e-2, class_weight="balanced"), np.arange(N) % 3),
     "tuned classifier": (KernelClassifier(class_weight="balanced"), LABELS),
+    "hinge": (KernelClassifier(mu=1e-2, loss="hinge", class_weight="balanced"), LABELS),
+    "squared hinge": (KernelClassifier(mu=1e-2, loss="squared_hinge"), LABELS),
     "on a grid": (KernelClassifier(search=Search(method="grid")), LABELS),
     "regressor": (KernelRegressor("cubic", mu=1e-2), Y),
     "no intercept, targets": (

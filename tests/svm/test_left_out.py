@@ -1,10 +1,15 @@
 """Support vector machines without each unit of rows, against machines solved from scratch."""
 
+from dataclasses import replace
+from itertools import combinations
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from pairwise import pairwise
 
+from looms import KernelClassifier, Search
+from looms.calibration._sigmoid import fit_increasing_sigmoid
 from looms.diagnostics import case_deletion
 from looms.folds import GapKFold
 from looms.kernels import RBF
@@ -36,41 +41,62 @@ UNITS = {
 }
 INNER = Units.of_numbers(np.arange(N) % 7)
 LOSSES = {"hinge": 4.0, "squared_hinge": 2.0}  # and C
-CASES = pairwise(UNITS, CLASSES, WEIGHTS, LOSSES)
+#: Units of one repetition whose rows are all tested: sigmoids are of what they hold out.
+TESTED = "rows", "groups", "folds"
+CASES = [
+    *pairwise(UNITS, ["two"], WEIGHTS, LOSSES),
+    *pairwise(TESTED, ["three"], WEIGHTS, LOSSES),
+]
 
 
 def cross(new):
     return RBF(0.5)(new, X)
 
 
-def both(classes, weight, loss):
-    """Paths, and refits; the sigmoids of several classes are of the fitted outputs alone."""
+def both(classes, weight, loss, units):
+    """Paths, and refits; sigmoids of several classes are fitted to what the units hold out."""
     labels, weight, C = CLASSES[classes], WEIGHTS[weight], LOSSES[loss]
     every, K = np.arange(N), cross(X)
 
-    def fit(rows):
+    def solved(rows):
         data = K[np.ix_(rows, rows)], labels[rows], C, weight[rows], np.arange(len(rows))
-        machines = solved_pairs(*data, loss=loss)
+        return solved_pairs(*data, loss=loss)
 
+    def of_pairs(rows, new):
+        machines = solved(rows)
+        return cross(new)[:, rows] @ machines.coefficients + machines.intercepts
+
+    held_out = np.empty((N, labels.max() * (labels.max() + 1) // 2))
+    if classes == "three":
+        for out in units:
+            held_out[out] = of_pairs(np.delete(every, out), X[out])
+
+    def fit(rows):
         def outputs(new):
-            f = cross(new)[:, rows] @ machines.coefficients + machines.intercepts
+            f = of_pairs(rows, new)
             if f.shape[1] == 1:
                 return f
-            sigmoids = machines.sigmoids("single")
-            slopes, intercepts = np.array([(one.slope, one.intercept) for one in sigmoids]).T
-            return class_log_probabilities(-(slopes * f + intercepts))
+            log_odds = np.empty(f.shape)
+            for q, pair in enumerate(combinations(range(3), 2)):
+                own = rows[np.isin(labels[rows], pair)]
+                y = np.where(labels[own] == pair[1], 1.0, -1.0)
+                sigmoid = fit_increasing_sigmoid(held_out[own, q], y, weight[own])
+                log_odds[:, q] = -(sigmoid.slope * f[:, q] + sigmoid.intercept)
+            return class_log_probabilities(log_odds)
 
         return outputs
 
-    machines = solved_pairs(K, labels, C, weight, every, loss=loss)
-    paths = Paths(machines, C, loss, "single", cross)
+    machines = replace(solved(every), folds=units.number[0])
+    known = [(one.slope, one.intercept) for one in machines.sigmoids("loo")]
+    paths = Paths(machines, C, loss, cross, np.array(known).T)
     return paths, Refits(fit, X, paths.y, weight)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("units", "classes", "weight", "loss"), CASES)
 def test_machines_without_units_equal_refits(units, classes, weight, loss):
-    units, (paths, expected) = UNITS[units], both(classes, weight, loss)
+    units = UNITS[units]
+    paths, expected = both(classes, weight, loss, units)
     close = {"rtol": 1e-5, "atol": 1e-6}  # where a sigmoid is steep
     assert_allclose(paths.fitted(), expected.fitted(), **close)
     assert_allclose(paths.outputs(units), expected.outputs(units), **close)
@@ -85,18 +111,23 @@ def test_machines_without_units_equal_refits(units, classes, weight, loss):
 
 @pytest.mark.parametrize("classes", CLASSES)
 @pytest.mark.slow
-def test_inner_units_and_sets_of_rows_equal_refits(classes):
-    paths, expected = both(classes, "uneven", "hinge")
+def test_machines_without_sets_of_rows_equal_refits(classes):
+    paths, expected = both(classes, "uneven", "hinge", UNITS["rows"])
     sets = np.array([[0, 5], [5, 9], [2, 20]])
     assert_allclose(paths.of_own(sets), expected.of_own(sets), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.slow
+def test_inner_units_equal_refits():
     units = UNITS["folds"]
+    paths, expected = both("two", "uneven", "hinge", units)
     for batch in units.batches:
         F = paths.of_rows(batch, units, INNER)
         assert_allclose(F, expected.of_rows(batch, units, INNER), rtol=1e-5, atol=1e-6)
 
 
 def machine(**options):
-    return SVCCV(param_grid={"C": [4.0], "gamma": [0.5]}, **options)
+    return KernelClassifier(RBF(0.5), **{"loss": "hinge", "mu": 1 / (4 * N), **options})
 
 
 @pytest.mark.parametrize(
@@ -111,15 +142,15 @@ def test_rows_leave_and_join(classes, options):
     gone = [0, 7]
     rest = np.delete(np.arange(N), gone)
     ours = whole.without(gone)
-    given = whole.with_given_values()
-    theirs = given.fit(X[rest], y[rest], sample_weight=weight[rest])
-    assert ours.C_ == whole.C_
-    assert_allclose(ours.fit_weight_, whole.fit_weight_[rest])
-    assert_allclose(ours.decision_function(NEW), theirs.decision_function(NEW), atol=1e-8)
+    costs = whole.fit_weight_ / (whole.mu_ * whole.fit_weight_.sum())  # C of each row
+    mu = 1.0 / costs[rest].sum()
+    theirs = machine(mu=mu, loss=whole.loss).fit(X[rest], y[rest], sample_weight=costs[rest])
+    assert_allclose(ours.fit_weight_ / (ours.mu_ * ours.fit_weight_.sum()), costs[rest])
+    assert_allclose(ours._outputs(NEW), theirs._outputs(NEW), atol=1e-6)
     assert_allclose(ours.loo_.outputs, theirs.loo_.outputs, atol=1e-6)
     assert ours.certificate_.holds
     again = ours.with_rows(X[gone], y[gone], sample_weight=weight[gone])
-    assert_allclose(again.decision_function(NEW), whole.decision_function(NEW), atol=1e-6)
+    assert_allclose(again._outputs(NEW), whole._outputs(NEW), atol=1e-6)
     with pytest.raises(ValueError, match="not classes of this model"):
         whole.with_rows(NEW, ["z"] * 4)
     with pytest.raises(ValueError, match="rows must be from 0 to 23"):
@@ -132,10 +163,10 @@ def test_case_deletion_is_of_refits():
     model = machine().fit(X, y, groups=groups)
     found = case_deletion(model)
     units = Units.of_numbers(groups)
-    given = model.with_given_values()
     for k, out in enumerate(units):
         rest = np.delete(np.arange(N), out)
-        change = given.fit(X[rest], y[rest])._decision(X[rest]) - model._decision(X[rest])
+        given = machine(mu=model.mu_ * N / len(rest)).fit(X[rest], y[rest])
+        change = given._outputs(X[rest]) - model._outputs(X[rest])
         assert found.rms_change[k] == pytest.approx(np.sqrt(np.mean(change**2)), abs=1e-8)
     assert np.isfinite(found.criterion_change).all()
 
@@ -145,18 +176,20 @@ def test_case_deletion_is_of_refits():
 @pytest.mark.parametrize("cv", ["2x3", GapKFold(4, gap=2)], ids=["repeated", "gaps"])
 def test_outputs_are_means_over_repetitions_without_folds_and_gaps(cv):
     y = CLASSES["two"]
-    model = machine(cv=cv, criterion="hinge").fit(X, y)
-    units, given = model.units_, model.with_given_values()
+    kernel, search = RBF(0.5, gamma_bounds="fixed"), Search("hinge", resolution=4.0)
+    model = KernelClassifier(kernel, loss="hinge", cv=cv, search=search).fit(X, y)
+    units = model.units_
     assert units.shape[0] == 2
     F = np.full(units.shape, np.nan)
     for k, out in enumerate(units):
         rest, r = np.delete(np.arange(N), out), units.repetition[k]
         tested = out[units.tested[r, out]]
-        F[r, tested] = given.fit(X[rest], y[rest])._decision(X[tested])
+        given = machine(mu=model.mu_ * N / len(rest)).fit(X[rest], y[rest])
+        F[r, tested] = given._outputs(X[tested])
     assert_allclose(model.held_out_.outputs, np.nanmean(F, axis=0), atol=1e-8)
     losses = np.maximum(0.0, 1.0 - np.where(y == 1, 1.0, -1.0) * F)
     of_passes = [losses[r, rows].mean() for r, rows in units.passes]
-    assert model.loo_score_ == pytest.approx(np.mean(of_passes))
+    assert model.selection_.value == pytest.approx(np.mean(of_passes))
     assert model.certify().holds
     assert 0.5 < model.evaluate()["auc"] < 1 + 1e-12
     three = machine(cv=cv).fit(X, CLASSES["three"])

@@ -226,14 +226,15 @@ class GivenMembers(KernelClassifier):
 
 @frozen.register
 def _(fitted: KernelClassifier | CandidatesClassifier) -> Any:
+    own = fitted if fitted._unfitted is None else fitted._unfitted  # parameters may be set since
     machine = GivenMembers(
         getattr(fitted, "kernel_", "rbf"),
         mu=1.0,  # of none
-        fit_intercept=fitted.fit_intercept,
-        class_weight=fitted.class_weight,
+        fit_intercept=fitted.fit_intercept_,
+        class_weight=own.class_weight,
         # The sigmoid of T11 serves two classes. The machine's own probabilities are for new
         # samples: calibrated on leave-one-out outputs, they are no likelihood of those it has seen.
-        calibration=fitted.calibration if len(fitted.classes_) > 2 else None,
+        calibration=own.calibration if len(fitted.classes_) > 2 else None,
     )
     machine.members = fitted.members_
     return machine
