@@ -38,6 +38,7 @@ from sklearn.svm import SVC
 from looms import KernelClassifier
 from looms.diagnostics import deviance, excess_error, left_out_fits
 from looms.kernels import RBF
+from looms.kernels._samples import Samples, center_of
 from looms.selection._support_vectors import Sample, score_of, searched, space_of
 from looms.units import Units
 
@@ -80,7 +81,7 @@ def least_cv_score(X: np.ndarray, y: np.ndarray, grid: Any = None, **options: An
     """
     values = {name: np.asarray(each) for name, each in (grid or {}).items()}
     one, labels = np.ones(len(y)), np.unique(y, return_inverse=True)[1]
-    space = space_of(RBF(), values, X)
+    space = space_of(RBF(), values, Samples(X, center=center_of(X)))
     sample = Sample(X, labels, one, one, Units.rows(len(y)), "hinge")
     points, scores, best = searched(space, sample, score_of("deviance", "single"), **options)
     chosen = space.params(points[best])

@@ -19,6 +19,7 @@ from looms.held_out import HeldOut
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm.conditioning import spread_of
 from looms.svm import NotConvergedError
+from looms.units import Units
 
 #: Largest bound, in standard deviations of the targets, of outputs that have digits left.
 LARGEST_BOUND = 1e-3
@@ -214,23 +215,21 @@ class CertifiedMachine(BaseEstimator):  # type: ignore[misc]
         drawn = np.random.default_rng(0).choice(others, n_rows - 1, replace=False)
         return np.sort(np.append(drawn, first))
 
-    def _passes(
-        self, places: AnyArray, train: AnyArray
-    ) -> list[tuple[HeldOut, AnyArray, AnyArray]]:
+    def _passes(self, places: AnyArray, train: AnyArray) -> list[tuple[HeldOut, AnyArray, Units]]:
         """Outputs to compare, and numbers, (n_repetitions, n_train), of what to leave out for them.
 
-        -1 for rows that stay; -2 - k for those of a gap. Then the numbers of all units.
+        -1 for rows that stay; -2 - k for those of a gap. Then all units.
         """
         alone = np.full(len(train), -1)
         alone[places] = np.arange(len(places))
-        passes = [(self.loo_, alone[None], np.arange(len(train))[None])]
+        passes = [(self.loo_, alone[None], Units.rows(len(train)))]
         if self._units.alone or getattr(self, "choice_units_", None) is not None:
             return passes
         kept = [
             np.where(np.isin(left_out_with(each), each[places][each[places] >= 0]), each, -1)
             for each in self._units.codes
         ]
-        return [*passes, (self.held_out_, np.array(kept), self._units.codes)]
+        return [*passes, (self.held_out_, np.array(kept), self._units)]
 
     @abstractmethod
     def _compared(self, places: AnyArray, train: AnyArray, X: Any) -> Certificate:

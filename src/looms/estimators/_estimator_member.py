@@ -187,7 +187,7 @@ class KeptOutputs:
     condition: float = 0.0
     solver: str = ""
 
-    def refitted(self, labels: AnyArray, codes: AnyArray) -> tuple[Array, Array]:
+    def refitted(self, labels: AnyArray, *_: Any) -> tuple[Array, Array]:
         """Outputs of rows with a number, and differences from them that rounding explains."""
         out = np.full(self.held_out.shape, np.nan)
         out[labels >= 0] = self.held_out[labels >= 0]

@@ -89,7 +89,8 @@ class KernelClassifier(Classifier, OneKernel):
     search : looms.Search or None, default=None
         Options of the search: its criterion, a grid instead of gradients, iterations, restarts.
     n_jobs : int or None, default=None
-        Number of fits at once in `evaluate`, as for joblib.
+        Number of fits at once in `evaluate`, and with a hinge loss of kernel matrices in `fit`, as
+        for joblib.
     verbose : int, default=0
         With 1, progress of long fits goes to stderr.
     random_state : int, RandomState instance or None, default=0

@@ -312,8 +312,8 @@ class KernelMachine(CertifiedMachine, ScoredMachine, KernelInput):
         rows, condition = self._rows_to_refit(X), 0.0
         with blas_threads(len(train)):
             for one, system in self._refits(self.members_, rows, train):
-                for sums, (_, *numbers) in zip(refitted, passes, strict=True):
-                    each = [system.refitted(*pair) for pair in zip(*numbers, strict=True)]
+                for sums, (_, labels, units) in zip(refitted, passes, strict=True):
+                    each = [system.refitted(one, units, r) for r, one in enumerate(labels)]
                     sums += one.weight * np.array(each).swapaxes(0, 1)
                 whole += one.weight * np.array(system.outputs(places))
                 expanded = expanded + one.weight * one.expanded(system, train, places)
@@ -350,7 +350,7 @@ class KernelMachine(CertifiedMachine, ScoredMachine, KernelInput):
         closed = [one for one in self.members_ if one.closed]
         with blas_threads(n):
             for one, system in self._refits(closed, self._rows_of_fit(), train):
-                refitted += one.weight * np.array(system.refitted(labels, np.arange(n)))[:, G]
+                refitted += one.weight * np.array(system.refitted(labels, Units.rows(n), 0))[:, G]
                 condition = max(condition, system.condition)
                 solvers[system.solver] = None
                 ours += one.weight * left_out[one].of_own(G[None])[0].reshape(ours.shape)

@@ -46,6 +46,8 @@ OPERATIONS_OF_SEARCH, _ON_LANDMARKS = 8.0, 135.0
 #: The same of support vector machines: some fifty points with their leave-one-out paths.
 _OF_PATHS = 200.0
 LOSSES = ("squared", "hinge", "squared_hinge")
+#: Options of searches along gradients.
+_OF_GRADIENTS = ("optimizer", "max_iter", "n_restarts", "tol", "prior")
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,6 +162,13 @@ class SupportVectors:
         """ValueError for options of a search that do not suit, and for what an SVM has not."""
         if search.criterion is not None:
             score_of(search.criterion)
+        given, plain = search.get_params(), Search().get_params()
+        others = [name for name in _OF_GRADIENTS if given[name] != plain[name]]
+        if others:
+            raise ValueError(
+                f"loss={self.model.loss!r} is searched without gradients, for which Search has "
+                f"{', '.join(others)}: leave that out, or use loss='squared'."
+            )
         if self.model.n_landmarks not in (None, "auto"):
             raise ValueError(
                 f"loss={self.model.loss!r} has support vectors instead of landmarks: use "

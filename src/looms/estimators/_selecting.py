@@ -216,7 +216,7 @@ class SelectingMachine(CallbackSupportMixin, UpdatableMachine):  # type: ignore[
         X, n, least = rows.X, len(rows.train), 3 if self._tunes else 2
         if isinstance(X, RowBlocks):
             X.check_finite()
-            if all(one.landmarks_for(X) is None for one in self._of_kernels):
+            if any(one.landmarks_for(X) is None for one in self._of_kernels):
                 X = rows_in_memory(X)
         numbers = group_numbers(gathered(rows.groups), X.shape[0], self.cv)
         if self._tunes and not (is_grouped(numbers) or isinstance(X, RowBlocks)):

@@ -155,8 +155,8 @@ class Member(ABC):
     def refits(self, X: Matrix | RowBlocks, y: Array, zeta: Array, fit_intercept: bool) -> Any:
         """Its refits without some rows, by another route than `left_out`; `looms.lssvm.refit`.
 
-        ``refitted(labels, codes)`` takes the rows to leave out, and the units that hold out all
-        rows, by which sigmoids of several classes are fitted.
+        ``refitted(labels, units, repetition)`` takes the rows to leave out, and the units that hold
+        out all rows, to whose outputs sigmoids of several classes are fitted.
         """
 
     @abstractmethod

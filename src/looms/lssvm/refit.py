@@ -84,7 +84,7 @@ class WholeSystem:
         """Outputs, shaped like the targets, by models without the rows of each number."""
         return self.refitted(labels)[0]
 
-    def refitted(self, labels: AnyArray, codes: AnyArray | None = None) -> tuple[Array, Array]:
+    def refitted(self, labels: AnyArray, *_: Any) -> tuple[Array, Array]:
         """`held_out`, and the differences from it that errors of kernel values explain, alike."""
         outputs, bounds = np.full((2, *targets_as_columns(self.y).shape), np.nan)
         for label in np.unique(labels[labels >= 0]):
@@ -155,7 +155,7 @@ class SystemOnLandmarks:
         self._blocks, self._y, self._zeta = blocks, y, zeta
         self._ridge, self.condition = len(y) * mu, 0.0
 
-    def refitted(self, labels: AnyArray, codes: AnyArray | None = None) -> tuple[Array, Array]:
+    def refitted(self, labels: AnyArray, *_: Any) -> tuple[Array, Array]:
         """Outputs, shaped like the targets, by models without the rows of each number.
 
         With them come the differences that rounding of kernel values explains.

@@ -23,7 +23,6 @@ from looms.held_out import HeldOut
 from looms.kernels import Kernel, Weighted
 from looms.kernels._hyperparameters import Hyperparameter
 from looms.kernels._samples import training_rows, variances
-from looms.optimize._search import Outcome
 from looms.report._feature_names import Features, features_of
 from looms.report.text import FIGURES, in_words
 from looms.scores import Scores
@@ -243,7 +242,8 @@ class Model:
         """
         if not self.classification:
             return CandidateScore(FIGURES["rmse"].name, "rmse")
-        points = self.tuning is None or self.tuning.outcome is Outcome.GRID
+        tried = getattr(self.machine, "_candidates", ())
+        points = self.tuning is None or all(getattr(one, "on_grid", False) for one in tried)
         if self.results and points and not self.n_choice_folds:
             name = str(self.criterion)
             if name in FIGURES:

@@ -311,6 +311,9 @@ def choose(
 
 def _failure(objective: Any, tuning: Tuning) -> str:
     """Message about a tuning that ended without a machine or a finite criterion."""
+    known: str = getattr(objective, "failure", "")
+    if known:
+        return known
     try:
         objective.fit(tuning.theta)
     except NotPositiveDefiniteError as error:

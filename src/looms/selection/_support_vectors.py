@@ -197,7 +197,7 @@ class Space:
         return self.kernel.with_values(list(self.params(point).values())[1:])
 
 
-def space_of(kernel: Kernel, grid: Mapping[str, Array], X: Matrix) -> Space:
+def space_of(kernel: Kernel, grid: Mapping[str, Array], samples: Samples) -> Space:
     """Search space of a kernel; ValueError for what cannot be searched.
 
     Parameters
@@ -205,11 +205,8 @@ def space_of(kernel: Kernel, grid: Mapping[str, Array], X: Matrix) -> Space:
     kernel : with values that it leaves open.
     grid : increasing positive values of the hyper-parameters to search, by name; C and those of the
         kernel have a range of their own.
-    X : (n, n_features) samples.
+    samples : with their weights, by which the kernel starts.
     """
-    if not kernel.pairwise:
-        check_scale(X)
-    samples = Samples(X, center=center_of(X))
     kernel = kernel.started(samples)
     free = kernel.hyperparameters
     if len(free) > _MOST_PARAMETERS:
@@ -244,6 +241,10 @@ def _scale(kernel: Kernel, samples: Samples) -> float:
     return float(np.exp2(np.ceil(np.log2(spread)))) if 1e-12 < spread < np.inf else 1.0
 
 
+class NoScoreError(ValueError):
+    """Error for a search whose first points all have no solution."""
+
+
 def searched(
     space: Space,
     sample: Sample,
@@ -264,7 +265,7 @@ def searched(
 
     Raises
     ------
-    ValueError
+    NoScoreError
         If the solver fails wherever the search begins.
     """
     run = Parallel(n_jobs=n_jobs, return_as="generator")
@@ -286,7 +287,7 @@ def searched(
                 if evaluated is not None:
                     evaluated(point, value)
         if None not in failures:
-            raise ValueError(
+            raise NoScoreError(
                 f"No setting of {len(failures)} has a score; of the first: {failures[0]}"
             )
         return [known[point] for point in points]
@@ -328,16 +329,21 @@ class SupportVectorCriterion:
         units: Units,
     ) -> None:
         self.X, self.y, self.loss, self.given = X, y, loss, mu is not None
+        self.failure = ""  # of the search, if no point has a score
         self.n_samples, self.score = len(y), score_of(criterion)
         self.samples = Samples(X, center=center_of(X), weight=sample_weight)
         of_sample = class_indices(y), sample_weight, selection_weight
         self.sample = Sample(X, *of_sample, units, loss)
-        grid: dict[str, Array] = {}
-        if mu is not None:
+        if not kernel.pairwise:
+            check_scale(X)
+        if mu is None:
+            self.space = space_of(kernel, {}, self.samples)
+        else:
             kernel = kernel.started(self.samples)
-            grid = {h.name: np.array([float(h.value or 1.0)]) for h in kernel.hyperparameters}
-            grid["C"] = np.array([1.0 / (self.n_samples * mu)])
-        self.space = space_of(kernel, grid, X)
+            own = {h.name: float(h.value or 1.0) for h in kernel.hyperparameters}
+            values = {"C": 1.0 / (self.n_samples * mu)} | own
+            axes = [Axis(name, np.array([value])) for name, value in values.items()]
+            self.space = Space(kernel, tuple(axes))
         self.kernel = self.space.kernel
 
     def tuned(
@@ -413,7 +419,14 @@ def search_paths(
         begun(objective)
     options: dict[str, Any] = {"method": method, "resolution": resolution, "n_jobs": n_jobs}
     problem = objective.space, objective.sample, objective.score
-    places, scores, best = searched(*problem, **options, evaluated=told)
+    try:
+        places, scores, best = searched(*problem, **options, evaluated=told)
+    except NoScoreError as error:
+        objective.failure = str(error)
+        first = point_at(tuple(float(axis.log2[0]) for axis in objective.space.axes), np.nan)
+        stages = ((objective.n_samples, Search(first, Outcome.NEVER_EVALUATED, (first,), 0)),)
+        none = first.theta, np.inf, np.nan, Outcome.NEVER_EVALUATED
+        return Tuning(*none, stages, 0, ()), None
     outcome = Outcome.GRID if method == "grid" else Outcome.CONVERGED
     outcome = Outcome.GIVEN if objective.given else outcome
     history = tuple(point_at(*pair) for pair in zip(places, scores, strict=True))

@@ -10,6 +10,7 @@ Sources are cited by the keys of docs/references.md.
 from __future__ import annotations
 
 import math
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -123,6 +124,13 @@ class Machines:
             outputs[own, q] = rows[place[own], np.arange(len(own))]
         outputs.flags.writeable = False
         return outputs
+
+    def seeing(self, known: Array) -> Machines:
+        """The same models, whose sigmoids are fitted to other held-out outputs (n, n_pairs)."""
+        other = copy(self)
+        vars(other).pop("held_out_outputs", None)
+        vars(other)["known"] = known
+        return other
 
     def passes(self, units: Units) -> list[tuple[Machines, Labels]]:
         """The models with the folds of each pass over the samples, and those that it tests."""

@@ -51,8 +51,25 @@ class Paths(LeftOut):
 
     def outputs(self, units: Units) -> Array:
         with one_blas_thread():
-            F = [self._without(number).held_out("loo").outputs for number in units.number]
+            F = [one.held_out("loo").outputs for one in self.without(units)]
         return units.only_tested(np.stack([targets_as_columns(f) for f in F]))
+
+    def without(self, units: Units) -> list[Machines]:
+        """The machines without the units of each repetition.
+
+        Sigmoids of several classes are fitted to the outputs that all repetitions of a pass over
+        the rows hold out.
+        """
+        each = [self._without(number) for number in units.number]
+        if len(each) == 1 or self.y.shape[1] == 1:
+            return each
+        single, joined = np.array([one.held_out_outputs for one in each]), list(each)
+        for repetition, rows in units.passes:
+            known = self.machines.outputs()
+            known[rows] = single[repetition, rows]
+            for r in np.unique(repetition):
+                joined[r] = each[r].seeing(known)
+        return joined
 
     def fitted(self) -> Array:
         f = self.machines.outputs()
@@ -75,10 +92,10 @@ class Paths(LeftOut):
 
     def of_rows(self, batch: Batch, units: Units, inner: Units | None = None) -> Array:
         K, F = self.machines.K, np.empty((len(batch.ids), *self.y.shape))
+        machines = self.without(units)
         for r in np.unique(batch.repetition):
             which = batch.repetition == r
-            machines = self._without(units.number[r])  # of all units, whose outputs sigmoids see
-            F[which] = self._at(machines, K, batch.ids[which]).swapaxes(0, 1)
+            F[which] = self._at(machines[r], K, batch.ids[which]).swapaxes(0, 1)
         if inner is not None:
             for k, G in enumerate(batch.rows):
                 rest = np.delete(np.arange(len(self.y)), G)
@@ -88,9 +105,9 @@ class Paths(LeftOut):
     def at(self, X: Matrix, units: Units) -> Array:
         K = self.cross(X)
         F = np.empty((len(K), units.n_units, self.y.shape[1]))
-        for r, number in enumerate(units.number):
+        for r, machines in enumerate(self.without(units)):
             ids = np.flatnonzero(units.repetition == r)
-            F[:, ids] = self._at(self._without(number), K, ids)
+            F[:, ids] = self._at(machines, K, ids)
         return F
 
     def _without(self, folds: AnyArray) -> Machines:
@@ -98,8 +115,8 @@ class Paths(LeftOut):
         for known in (self.machines, self._last):
             if np.array_equal(folds, known.folds):
                 return known
-        self._last = replace(self.machines, folds=folds)
-        return self._last
+        machines = self._last = replace(self.machines, folds=folds)
+        return machines
 
     def _at(self, machines: Machines, K: Array, ids: AnyArray) -> Array:
         """Outputs for rows of kernel values (b, n), without each of some folds, (b, k, t)."""

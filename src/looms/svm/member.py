@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.svm import SVC
 
 from looms._classes import class_indices, rounding
+from looms._memory import CERTIFICATE, check_memory
 from looms._recording import recorded_warnings
 from looms._threads import one_blas_thread
 from looms._typing import AnyArray, Array, Matrix
@@ -21,7 +22,6 @@ from looms.kernels._gram import check_finite_lower
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm.fit import Fit, KernelMember, cross_of, outputs
 from looms.svm._one_against_one import (
-    Machines,
     class_log_probabilities,
     solved_pairs,
 )
@@ -138,19 +138,19 @@ class RefittedPairs:
     solver = "scikit-learn's SVC, polished"
 
     def __init__(self, member: SupportVectorMember, X: Matrix, y: Array, zeta: Array) -> None:
-        self.member, self.y, self.zeta = member, y, zeta
+        check_memory(len(y), CERTIFICATE)
+        self.member, self.X, self.y, self.zeta = member, X, y, zeta
         self.K, self.labels = kernel_matrix(member.kernel, X), class_indices(y)
         self.C = zeta / (len(y) * member.mu)
 
     @cached_property
-    def _machines(self) -> Machines:
-        """The machines whose sigmoids without each unit couple the pairs."""
-        data = self.K, self.labels, 1.0 / (len(self.y) * self.member.mu), self.zeta
-        return solved_pairs(*data, np.arange(len(self.y)), loss=self.member.loss)
+    def _paths(self) -> Paths:
+        """The closed form whose sigmoids without each unit couple the pairs."""
+        return self.member.left_out(self.X, self.y, self.zeta, True)
 
-    def refitted(self, labels: AnyArray, codes: AnyArray) -> tuple[Array, Array]:
+    def refitted(self, labels: AnyArray, units: Units, repetition: int) -> tuple[Array, Array]:
         """Outputs of rows with a number, without all of that number, and what the KKT conditions
-        leave open of them; ``codes`` hold out the rows that sigmoids are fitted to.
+        leave open of them; the units hold out the rows that sigmoids are fitted to.
         """
         gone, tested = left_out_with(labels), np.flatnonzero(labels >= 0)
         f, moved = np.full((2, *targets_as_columns(self.y).shape), np.nan)
@@ -160,11 +160,13 @@ class RefittedPairs:
             rows = np.flatnonzero(labels == number)
             of_pairs[rows], to = self._solved(gone != number, rows)
             exactness = max(exactness, to)
-        f[tested], moved[tested] = of_pairs[tested, :1], exactness
-        if self.member.sigmoids is not None:
+        moved[tested] = exactness
+        if self.member.sigmoids is None:
+            f[tested] = of_pairs[tested]
+        else:
             with one_blas_thread():
-                known = replace(self._machines, folds=left_out_with(codes)).held_out_outputs
-                one = replace(self._machines, folds=gone, known=known)
+                known = self._paths.without(units)[repetition].held_out_outputs
+                one = replace(self._paths.machines, folds=gone, known=known)
                 slopes, intercepts = one.held_out_sigmoids("loo")
             f[tested] = coupled(of_pairs[tested], slopes[tested], intercepts[tested])
             moved[tested] *= max(1.0, float(np.abs(slopes[tested]).sum(axis=1).max()))
