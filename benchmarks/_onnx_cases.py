@@ -99,7 +99,7 @@ CASES: dict[str, Callable[[], Any]] = {
     ),
     **{
         f"hinge of {name} classes {calibration}": lambda y=y, c=calibration: _standardized(
-            KernelClassifier(loss="hinge", calibration=c)
+            KernelClassifier(loss="hinge", mu=1 / len(y), calibration=c)
         ).fit(X, y)
         for name, y in {"two": TWO, "three": CLASSES}.items()
         for calibration in ("sigmoid", None)

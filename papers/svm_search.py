@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from benchmarks._report import data_or_exit, write_table
+from joblib import Parallel
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import (
     GridSearchCV,
@@ -71,19 +72,25 @@ class Found:
     n_points: int
 
 
-def least_cv_score(X: np.ndarray, y: np.ndarray, grid: Any = None, **options: Any) -> Found:
+def least_cv_score(
+    X: np.ndarray, y: np.ndarray, grid: Any = None, n_jobs: int = 1, **options: Any
+) -> Found:
     """Search of RBF machines by the CV score [T11 section 2.2.1].
 
     Parameters
     ----------
     grid : values of C and gamma; by default the ranges of `KernelClassifier`.
-    options : ``method``, ``resolution`` and ``n_jobs`` of the search.
+    n_jobs : number of kernel matrices computed at once.
+    options : ``method`` and ``resolution`` of the search.
     """
     values = {name: np.asarray(each) for name, each in (grid or {}).items()}
     one, labels = np.ones(len(y)), np.unique(y, return_inverse=True)[1]
+    run = Parallel(n_jobs=n_jobs, return_as="generator")
     space = space_of(RBF(), values, Samples(X, center=center_of(X)))
     sample = Sample(X, labels, one, one, Units.rows(len(y)), "hinge")
-    points, scores, best = searched(space, sample, score_of("deviance", "single"), **options)
+    points, scores, best = searched(
+        space, sample, score_of("deviance", "single"), run=run, **options
+    )
     chosen = space.params(points[best])
     return Found(chosen["C"], chosen["gamma"], scores[best], len(points))
 

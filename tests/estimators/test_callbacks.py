@@ -119,7 +119,7 @@ def test_a_support_vector_machine_tells_of_each_point(options):
         for kernel in ("linear", "rbf")
     ]
     model = fitted(recorder, CandidatesClassifier(svm, combine="best"))
-    assert [name for _, _, name in recorder.ended(CANDIDATE)] == ["linear, log_likelihood"]
+    assert [name for _, _, name in recorder.ended(CANDIDATE)] == ["linear, deviance"]
     assert model.cv_results_["kernel"] == ["linear"]
     assert recorder.values == [point.value for point in model.selection_.history]
 

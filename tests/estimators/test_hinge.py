@@ -22,13 +22,14 @@ from looms import (
     TabularClassifier,
 )
 from looms._classes import class_targets
-from looms.calibration import couple, fit_calibrator, fit_sigmoid
+from looms.calibration import fit_calibrator
 from looms.calibration._calibrators import output_at
-from looms.calibration._sigmoid import fit_increasing_sigmoid
+from looms.calibration._coupling import couple
+from looms.calibration._sigmoid import fit_increasing_sigmoid, fit_sigmoid
 from looms.conformal import prediction_sets
 from looms.conformal._sets import class_margins
 from looms.criteria import DIFFERENTIABLE, balanced_error_rate
-from looms.estimators import CandidatesClassifier
+from looms.estimators._candidates import CandidatesClassifier
 from looms.held_out import HeldOut
 from looms.kernels import RBF, Linear
 from looms.kernels._names import as_kernel
@@ -129,7 +130,7 @@ class Refitted:
 
     def score(self, criterion, weight):
         """The criterion with some weights of the rows."""
-        if criterion == "log_likelihood":
+        if criterion == "deviance":
             own = np.arange(N), self.labels
             return -2 * weight @ self.log_p(self.outputs, self.slopes, self.intercepts)[own]
         values, masses = [], []
@@ -180,7 +181,7 @@ class TestHeldOut:
     @pytest.mark.parametrize(
         ("criterion", "y", "weight", "groups"),
         [
-            *product(["log_likelihood"], CLASSES, [None, WEIGHT], [None, GROUPS]),
+            *product(["deviance"], CLASSES, [None, WEIGHT], [None, GROUPS]),
             *((*pair, WEIGHT, GROUPS) for pair in in_turn(DIFFERENTIABLE, CLASSES)),
         ],
     )
@@ -203,7 +204,7 @@ class TestHeldOut:
             search = {"class_weight": {rare: 5.0} if of_search is factor else None}
             model = tuned(y=y, weight=WEIGHT, search=search, **options)
             refitted = Refitted(y, WEIGHT * own, cost=cost_of(model))
-            score = refitted.score("log_likelihood", WEIGHT * of_search)
+            score = refitted.score("deviance", WEIGHT * of_search)
             assert model.selection_.value == pytest.approx(score, rel=1e-6)
             assert_allclose(model.fit_weight_, WEIGHT * own / np.mean(WEIGHT * own))
             assert_array_equal(model.selection_weight_, WEIGHT * of_search)
@@ -330,7 +331,7 @@ class TestSearch:
         """It is local: at 36 samples the deviance has many minima, its standard error is 15 %."""
         fine = {"C": 2.0 ** np.arange(-3, 11), "gamma": 2.0 ** np.arange(-8, 4)}
         coarse = {"C": 2.0 ** np.arange(-3, 11, 2), "gamma": 2.0 ** np.arange(-8, 4, 2)}
-        score = score_of("log_likelihood")
+        score = score_of("deviance")
         places, grid, _ = of_points(TWO, fine, score, method="grid")
         found, pattern, best = of_points(TWO, coarse, score)
         assert pattern[best] <= min(grid)
@@ -399,8 +400,8 @@ class TestSearch:
         """Those of [T11], of outputs of the machine itself, also of scikit-learn's to 3 digits."""
         grid = {"C": np.array([C]), "gamma": np.array([GAMMA])}
         for y in CLASSES.values():
-            _, (found,), _ = of_points(y, grid, score_of("log_likelihood", "single"))
-            expected = Refitted(y, single=True).score("log_likelihood", np.ones(N))
+            _, (found,), _ = of_points(y, grid, score_of("deviance", "single"))
+            expected = Refitted(y, single=True).score("deviance", np.ones(N))
             assert found == pytest.approx(expected, rel=1e-6)
         deviance, t = 0.0, np.where(TWO == "yes", 1, -1)
         for i, rest in enumerate(~np.eye(N, dtype=bool)):
@@ -408,7 +409,7 @@ class TestSearch:
             sigmoid = fit_sigmoid(svc.decision_function(X[rest]), t[rest])
             log_odds = sigmoid.slope * svc.decision_function(X[[i]])[0] + sigmoid.intercept
             deviance += 2 * np.logaddexp(0, t[i] * log_odds)
-        _, (found,), _ = of_points(TWO, grid, score_of("log_likelihood", "single"))
+        _, (found,), _ = of_points(TWO, grid, score_of("deviance", "single"))
         assert found == pytest.approx(deviance, rel=1e-3)
 
     @pytest.mark.slow
@@ -425,7 +426,7 @@ class TestSearch:
         table = pd.read_csv(data_folder / "mackerel.csv")
         rows = scale(table[["lon", "lat", "b.depth", "c.dist", "temp.20m"]])
         grid = {"C": 2.0 ** np.array([3.5, 5.5, 7.5]), "gamma": np.array([0.125, 0.25, 0.5])}
-        score = score_of("log_likelihood", "single")
+        score = score_of("deviance", "single")
         places, scores, best = of_points(table.target, grid, score, rows, method="grid")
         assert places[best] == (5.5, -2.0)
         assert scores[best] == pytest.approx(471.732, abs=1e-3)
@@ -504,7 +505,7 @@ class TestSeveral:
         by_hand = CandidatesClassifier(MEMBERS).fit(rows, THREE, groups=GROUPS)
         assert_array_equal(model.predict_proba(table), by_hand.predict_proba(rows))
         assert_array_equal(model.loo_.outputs, by_hand.loo_.outputs)
-        assert [one.criterion for one in model.candidates_] == ["press", "press", "log_likelihood"]
+        assert [one.criterion for one in model.candidates_] == ["press", "press", "deviance"]
         assert any(name_of(one)[1] for one in model.members_)
         assert model.certify().holds
 
@@ -530,7 +531,7 @@ class TestBadInput:
             ({"search": Search(resolution="fine")}, "resolution must be a positive number"),
             ({"search": Search(class_weight="even")}, "class_weight of the search must be 'same'"),
             ({"loss": "logistic"}, "known are squared, hinge, squared_hinge"),
-            ({"loss": "squared", "search": Search("log_likelihood")}, "Unknown criterion 'log_"),
+            ({"loss": "squared", "search": Search("deviance")}, "Unknown criterion 'log_"),
             ({"loss": "squared", "search": Search(method="pattern")}, "known are gradient, grid"),
             ({"n_landmarks": 5}, "has support vectors instead of landmarks"),
             ({"fit_intercept": False}, "has an intercept"),

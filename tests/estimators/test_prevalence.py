@@ -7,7 +7,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from looms import KernelClassifier, PrevalenceClassifier, Search
+from looms import KernelClassifier, Search, at_prevalence
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(90, 2))
@@ -33,7 +33,7 @@ def test_training_prevalences_change_nothing(machine, y):
     machine.fit(X, y, sample_weight=WEIGHT)
     shares = np.array([WEIGHT[y == k].sum() for k in machine.classes_]) / WEIGHT.sum()
     prevalence = dict(zip(machine.classes_.tolist(), shares.tolist(), strict=True))
-    model = PrevalenceClassifier(machine, prevalence)
+    model = at_prevalence(machine, prevalence)
     assert_allclose(model.training_prevalence_, shares)
     assert_allclose(model.predict_proba(X_NEW), machine.predict_proba(X_NEW), rtol=1e-9)
     largest = machine.predict_proba(X_NEW).argmax(axis=1)
@@ -44,7 +44,7 @@ def test_training_prevalences_change_nothing(machine, y):
 def test_it_is_the_classifier_of_the_same_densities_with_these_priors(priors):
     even = GaussianNB(priors=[1 / 3] * 3).fit(X, THREE)
     other = GaussianNB(priors=priors).fit(X, THREE)
-    model = PrevalenceClassifier(even, dict(enumerate(priors)), dict.fromkeys(range(3), 1 / 3))
+    model = at_prevalence(even, dict(enumerate(priors)), dict.fromkeys(range(3), 1 / 3))
     assert_allclose(model.predict_proba(X_NEW), other.predict_proba(X_NEW), rtol=1e-9)
     assert_array_equal(model.predict(X_NEW), other.predict(X_NEW))
     assert_allclose(model.decision_function(X_NEW), other.predict_log_proba(X_NEW))
@@ -53,7 +53,7 @@ def test_it_is_the_classifier_of_the_same_densities_with_these_priors(priors):
 def test_of_two_classes_the_threshold_moves_by_the_log_odds():
     machine = KernelClassifier("linear", mu=1e-3).fit(X, TWO)
     share = np.mean(TWO == "yes")
-    model = PrevalenceClassifier(machine, {"yes": 0.05})
+    model = at_prevalence(machine, {"yes": 0.05})
     shift = np.log(0.05 / 0.95) - np.log(share / (1 - share))
     sigmoid, outputs = machine.calibrator_, machine.decision_function(X) + machine.threshold_
     log_odds = shift - (sigmoid.slope * outputs + sigmoid.intercept)
@@ -65,7 +65,7 @@ def test_of_two_classes_the_threshold_moves_by_the_log_odds():
 
 def test_classes_that_are_not_named_have_the_rest_in_their_proportions():
     pipeline = make_pipeline(StandardScaler(), KernelClassifier("linear", mu=1e-3)).fit(X, THREE)
-    model = PrevalenceClassifier(pipeline, {1: 0.8})
+    model = at_prevalence(pipeline, {1: 0.8})
     counts = np.bincount(THREE)
     rest = 0.2 / (counts[0] + counts[2])
     assert_allclose(model.prevalence_, [rest * counts[0], 0.8, rest * counts[2]])
@@ -82,7 +82,7 @@ def test_classes_that_are_not_named_have_the_rest_in_their_proportions():
 def test_prevalences_that_are_none_are_refused(prevalence, message):
     machine = KernelClassifier("linear", mu=1e-3).fit(X, TWO)
     with pytest.raises(ValueError, match=message):
-        PrevalenceClassifier(machine, prevalence).predict_proba(X_NEW)
+        at_prevalence(machine, prevalence).predict_proba(X_NEW)
 
 
 def test_of_other_classifiers_the_training_prevalences_must_be_given():
@@ -91,8 +91,8 @@ def test_of_other_classifiers_the_training_prevalences_must_be_given():
         X, TWO
     )  # whose probabilities are not those
     with pytest.raises(ValueError, match="training_prevalence must be given: GaussianNB"):
-        PrevalenceClassifier(other, {"yes": 0.1}).predict(X_NEW)
+        at_prevalence(other, {"yes": 0.1}).predict(X_NEW)
     with pytest.raises(ValueError, match=r"the share of every class; \['no'\] are missing"):
-        PrevalenceClassifier(other, {"yes": 0.1}, {"yes": 0.3}).predict(X_NEW)
+        at_prevalence(other, {"yes": 0.1}, {"yes": 0.3}).predict(X_NEW)
     with pytest.raises(TypeError, match="must be a dict"):
-        PrevalenceClassifier(other, 0.1, {"yes": 0.3, "no": 0.7}).predict(X_NEW)
+        at_prevalence(other, 0.1, {"yes": 0.3, "no": 0.7}).predict(X_NEW)

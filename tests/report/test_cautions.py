@@ -636,7 +636,7 @@ def test_few_patients_of_many_repeats_are_clusters(Estimator, sizes, noise):
 )
 def test_clusters_are_found_whatever_the_model_is(model):
     X, y, _ = patients(12, 20, 0.03)
-    text = titles(quietly(model, X, y > np.median(y)))["Samples like repeats of others"][1]
+    text = titles(quietly(model, X, y > np.median(y)))["Rows like repeats of others"][1]
     assert "the rest of its cluster (there are 12), the" in text
 
 

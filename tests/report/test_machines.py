@@ -15,7 +15,8 @@ from looms import (
     TabularRegressor,
     machine_of,
 )
-from looms.estimators import BoundWarning, CandidatesClassifier
+from looms.estimators import BoundWarning
+from looms.estimators._candidates import CandidatesClassifier
 from looms.report import (
     CriterionHistoryDisplay,
     ImportanceDisplay,

@@ -17,6 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array
 from looms.assessment._scoring import Scorer, all_scores, is_area, judges_order, takes_weights
+from looms.estimators import TabularClassifier
 from looms.estimators._classifier import Classifier
 from looms.held_out import HeldOut
 from looms.kernels._names import kernel_name
@@ -102,7 +103,8 @@ def loo_scores(
     that would rank outputs of different models (one per row, group or fold), which are biased
     away from the class of the row, such as the average precision.
     """
-    machine = getattr(machine, "machine_", machine)
+    if isinstance(machine, TabularClassifier):
+        machine = machine.machine_
     loo: HeldOut = getattr(machine, "held_out_", machine.loo_)
     classes, threshold = getattr(machine, "classes_", None), getattr(machine, "threshold_", 0.0)
     y, outputs, rows = loo.y, loo.outputs, np.arange(loo.n_samples)[:, None]

@@ -8,6 +8,7 @@ from numbers import Real
 from typing import Any, Self
 
 import numpy as np
+from joblib import Parallel
 from sklearn.base import clone, is_classifier
 
 from looms._checks import check_count, check_flag, check_known
@@ -196,8 +197,9 @@ class SupportVectors:
             y = rows.own(rows.targets)
             return SupportVectorCriterion(X, y, kernel=as_kernel(kernel), **values, **options)
 
+        run = Parallel(n_jobs=model.n_jobs, return_as="generator")
         how: dict[str, Any] = {"method": search.method or "pattern"}
-        searched = partial(search_paths, **how, resolution=search.resolution, n_jobs=model.n_jobs)
+        searched = partial(search_paths, **how, resolution=search.resolution, run=run)
         return Tried(model.kernel, options["criterion"], objective, searched)
 
 

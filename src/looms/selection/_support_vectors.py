@@ -5,13 +5,12 @@ Sources are cited by the keys of docs/references.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from looms._classes import class_indices
 from looms._threads import blas_threads, one_blas_thread
@@ -39,6 +38,10 @@ from looms.units import Units
 
 #: Name of the criterion that is not one of outputs alone.
 DEVIANCE = "deviance"
+#: A call of `sweep`: the function, its arguments, no keywords.
+Task = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
+#: Runs calls, perhaps in parallel, and returns their results: a `joblib.Parallel`.
+Run = Callable[[Iterable[Task]], Iterable[Any]]
 #: Solved machines and the weight of each sample in the score; smaller is better.
 Scorer = Callable[[Machines, Array], float]
 
@@ -241,6 +244,11 @@ def _scale(kernel: Kernel, samples: Samples) -> float:
     return float(np.exp2(np.ceil(np.log2(spread)))) if 1e-12 < spread < np.inf else 1.0
 
 
+def in_order(tasks: Iterable[Task]) -> Iterable[Any]:
+    """Results of calls, one after the other."""
+    return (function(*values, **options) for function, values, options in tasks)
+
+
 class NoScoreError(ValueError):
     """Error for a search whose first points all have no solution."""
 
@@ -252,7 +260,7 @@ def searched(
     *,
     method: str = "pattern",
     resolution: float = 0.5,
-    n_jobs: int | None = None,
+    run: Run = in_order,
     evaluated: Callable[[Place, float], None] | None = None,
 ) -> tuple[list[Place], list[float], int]:
     """Points of a space, their scores, and the place of the best one.
@@ -260,7 +268,7 @@ def searched(
     Parameters
     ----------
     method, resolution : as of `grid_search` or `pattern_search`.
-    n_jobs : number of kernel matrices computed at once.
+    run : makes the calls for models of different kernel parameters.
     evaluated : called with every point and its score.
 
     Raises
@@ -268,17 +276,16 @@ def searched(
     NoScoreError
         If the solver fails wherever the search begins.
     """
-    run = Parallel(n_jobs=n_jobs, return_as="generator")
     failures: list[str | None] = []
 
     def score_points(points: list[Place]) -> list[float]:
         by_kernel: dict[Place, list[Place]] = {}
         for point in points:
             by_kernel.setdefault(point[1:], []).append(point)
-        tasks = []
+        tasks: list[Task] = []
         for column in by_kernel.values():
             costs = [space.params(point)["C"] for point in column]
-            tasks.append(delayed(sweep)(sample, space.kernel_at(column[0]), costs, score))
+            tasks.append((sweep, (sample, space.kernel_at(column[0]), costs, score), {}))
         known: dict[Place, float] = {}
         for column, scored in zip(by_kernel.values(), run(tasks), strict=True):
             for point, (value, failure) in zip(column, scored, strict=True):
@@ -390,7 +397,7 @@ def search_paths(
     *,
     method: str,
     resolution: float,
-    n_jobs: int | None,
+    run: Run = in_order,
     evaluated: Callable[[Any, Point], None] | None = None,
     begun: Callable[[Any], None] | None = None,
     **_: Any,
@@ -400,7 +407,7 @@ def search_paths(
     Parameters
     ----------
     objective : the criterion as a function of its hyper-parameters.
-    method, resolution, n_jobs : as for `searched`.
+    method, resolution, run : as for `searched`.
     evaluated, begun : called with the objective, and the point after every evaluation.
 
     Returns
@@ -417,7 +424,7 @@ def search_paths(
 
     if begun is not None:
         begun(objective)
-    options: dict[str, Any] = {"method": method, "resolution": resolution, "n_jobs": n_jobs}
+    options: dict[str, Any] = {"method": method, "resolution": resolution, "run": run}
     problem = objective.space, objective.sample, objective.score
     try:
         places, scores, best = searched(*problem, **options, evaluated=told)
