@@ -58,19 +58,19 @@ def show_cautions(cautions: Sequence[Caution]) -> None:
 
 
 @contextmanager
-def as_messages(words: Mapping[str, str] | None = None, prefix: str = "") -> Iterator[None]:
-    """Turns warnings into notes, each once at the end, and ValueError into input errors.
+def as_messages(prefix: str = "") -> Iterator[None]:
+    """Turns warnings into notes, each once, and ValueError into input errors."""
+    told: set[str] = set()
 
-    ``words`` are the command line wording for Python wording in a warning.
-    """
-    with warnings.catch_warnings(record=True) as caught:
+    def tell(message: Warning | str, *_: Any, **__: Any) -> None:
+        if str(message) not in told:
+            note(str(message))
+        told.add(str(message))
+
+    with warnings.catch_warnings(), refused(prefix):
         warnings.simplefilter("always")
-        with refused(prefix):
-            yield
-    for message in dict.fromkeys(str(w.message) for w in caught):
-        for word, option in (words or {}).items():
-            message = message.replace(word, option)
-        note(message)
+        warnings.showwarning = tell
+        yield
 
 
 @contextmanager

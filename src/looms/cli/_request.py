@@ -1,4 +1,4 @@
-"""The request for a model: options, the model that they make, and what its fit costs."""
+"""The request for a model: options, the model that they make, and what they refuse."""
 
 from __future__ import annotations
 
@@ -18,18 +18,14 @@ from looms import (
     TabularClassifier,
     TabularRegressor,
 )
-from looms._memory import GRID, SEARCH, bytes_needed, check_memory, free_memory, gigabytes
-from looms._speed import operations_per_second
 from looms._typing import AnyArray
 from looms.cli._errors import InputError
 from looms.cli._names import OF_CANDIDATES, OF_MODEL, OF_OTHERS, OF_SEARCH, PARAMETERS
 from looms.cli._options import Bounds, Task
-from looms.cli._output import as_messages, note, refused, warning
+from looms.cli._output import as_messages, refused, warning
 from looms.cli._prepare import Prepared
-from looms.cli._progress import duration
 from looms.estimators._candidates import AUTO_KERNELS
-from looms.estimators._folds import CHOICE_FOLDS
-from looms.estimators._one_kernel import FULL_ROWS, OPERATIONS_OF_SEARCH
+from looms.estimators._one_kernel import FULL_ROWS
 from looms.estimators._scored import check_parameters
 from looms.folds import GapKFold, fold_numbers, group_numbers
 from looms.kernels import Ranked
@@ -52,11 +48,6 @@ OTHERS: dict[str, Any] = {"svm": SVCCV, "nonconformity": NonconformityClassifier
 #: Options of classes, and of numbers.
 OF_CLASSES = ("threshold", "calibration", "class_weight", "positive")
 OF_NUMBERS = ("target_transform",)
-
-#: Rows below which a fit is short.
-_FEW_ROWS = 1000
-#: Seconds from which a fit is long, so that its cost is told before.
-LONG = 30.0
 
 
 def threshold_of(text: str) -> Threshold:
@@ -337,35 +328,3 @@ def takes_matrix(request: ModelRequest, n_rows: int) -> bool:
     """True if a fit to so many rows has their kernel matrix, not landmarks."""
     few = n_rows <= FULL_ROWS and request.n_landmarks in (None, "auto")
     return few or request.n_landmarks == "none" or request.machine != "kernel"
-
-
-def tell_cost(
-    request: ModelRequest, n_rows: int, n_targets: int, n_fits: float = 1.0, at_once: int = 1
-) -> None:
-    """Note memory and time before long fits; refuses those that take more memory than is free.
-
-    ``n_fits`` fits follow, ``at_once`` of them at a time. Nothing is told of landmarks, which take
-    far less, and of linear kernels.
-    """
-    kernels = request.candidates or ["auto"]
-    if not takes_matrix(request, n_rows) or kernels == ["linear"]:
-        return
-    n_arrays = at_once * (GRID if request.search == "grid" else SEARCH)
-    with refused(faults=(MemoryError,)):
-        check_memory(n_rows, n_arrays)
-    if request.machine != "kernel" or request.search == "grid" or n_rows < _FEW_ROWS:
-        return
-    n_candidates = (len(AUTO_KERNELS) if kernels == ["auto"] else len(kernels)) * len(
-        request.criterion or ["press"]
-    )
-    of_choice = CHOICE_FOLDS * (1 - 1 / CHOICE_FOLDS) ** 3 if n_candidates > 1 else 0.0
-    searches = n_fits / at_once * (n_targets + n_candidates * (1.0 + of_choice))
-    seconds = searches * OPERATIONS_OF_SEARCH * n_rows**3 / operations_per_second()
-    if seconds < LONG:
-        return
-    free = free_memory()
-    of_free = "" if free is None else f" (of {gigabytes(free)} free)"
-    note(
-        f"{n_rows:,} rows: about {gigabytes(bytes_needed(n_rows, n_arrays))} of memory{of_free} "
-        f"and, very roughly, {duration(seconds)}; --n-landmarks 1000 takes far less"
-    )

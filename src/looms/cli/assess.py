@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from joblib import effective_n_jobs
-
 from looms.assessment import AssessmentInterrupted
 from looms.assessment import assess as assess_splits
 from looms.assessment import compare as compare_splits
@@ -26,7 +24,7 @@ from looms.cli._output import (
 )
 from looms.cli._prepare import Prepared, prepare_file, tell_columns
 from looms.cli._progress import Meter
-from looms.cli._request import ModelRequest, tell_cost
+from looms.cli._request import ModelRequest
 from looms.cli.fit import PAGE, check_report, train, write_report
 from looms.report._choice import near_guess
 from looms.report.figures import outer
@@ -55,14 +53,10 @@ class SplitRequest:
     store: Path | None = None
 
     def options(self, request: ModelRequest, prepared: Prepared) -> dict[str, Any]:
-        """Options of `looms.assess`; notes what the splits will cost."""
+        """Options of `looms.assess`."""
         forward = request.time is not None
-        n_splits, at_once = self.splits or (5 if forward else 100), effective_n_jobs(request.jobs)
-        n_train = round((1.0 - self.test_size) * len(prepared.target.y))
-        n_targets = 3 if prepared.target.task == "regression" else 0
-        tell_cost(request, n_train, n_targets, n_splits, at_once)
         return {
-            "n_splits": n_splits,
+            "n_splits": self.splits or (5 if forward else 100),
             "test_size": self.test_size,
             "method": self.method or ("forward" if forward else "shuffle"),
             "scoring": self.metric,

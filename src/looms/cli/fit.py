@@ -56,15 +56,14 @@ from looms.cli._prepare import (
     read,
     tell_columns,
 )
-from looms.cli._progress import USUAL_EVALUATIONS, Meter, duration
-from looms.cli._request import ModelRequest, takes_matrix, tell_cost
+from looms.cli._progress import USUAL_EVALUATIONS, Meter
+from looms.cli._request import ModelRequest, takes_matrix
 from looms.cli._target import target_of
 from looms.cli.predict import fitting
 from looms.datasets._table import Table, table_name
 from looms.estimators import Certificate
-from looms.estimators._folds import CHOICE_FOLDS, OUTER_FOLDS
 from looms.estimators._metrics import as_scorers
-from looms.estimators._scored import ScoredMachine, scores_of
+from looms.estimators._scored import scores_of
 from looms.estimators._tabular import Tabular
 from looms.model_files import save_model
 from looms.model_files._files import SavedModel
@@ -77,10 +76,6 @@ from looms.report.text import plain
 PAGE = r'<!doctype html>[\s\S]*<meta name="generator" content="looms '
 #: Number of rows up to which the refits take about a second; on m landmarks n m² counts, not n³.
 _CHEAP = 2000
-#: Seconds of an evaluation that is told before it starts.
-_TOLD = 5.0
-#: No option sets the values to search.
-_IN_PYTHON = {"in param_grid": "as param_grid of looms.SVCCV in Python"}
 
 
 @command
@@ -280,11 +275,9 @@ def train(
     model = request.model_for(prepared, again)
     machine = last_of(model)
     rows = prepared.X if prepared.blocks is None else prepared.blocks
-    n_targets = 3 if prepared.target.task == "regression" else 0  # fits that compare transforms
-    tell_cost(request, rows.shape[0], n_targets)
     start = time.perf_counter()
     with ExitStack() as stack:
-        stack.enter_context(as_messages(_IN_PYTHON))
+        stack.enter_context(as_messages())
         stack.enter_context(refused(faults=(MemoryError,)))
         # The cautions of the fit say these; and columns are scaled.
         in_notes = [DuplicatesWarning, OneClassWarning, ScalesWarning]
@@ -298,10 +291,13 @@ def train(
             machine.set_callbacks(stack.enter_context(meter))
             stack.callback(_without_callbacks, model)
         _fit(model, prepared)
-        if isinstance(machine, ScoredMachine):
-            if evaluate:
-                _evaluate(machine, time.perf_counter() - start)
-            scores_of(machine)
+        if evaluate:
+            try:
+                machine.evaluate()
+            except ValueError as error:
+                warning(f"the scores are those of the fit, because it cannot be repeated: {error}")
+        if hasattr(machine, "held_out_"):
+            scores_of(machine)  # which are kept
     if prepared.blocks is not None:
         model.set_params(preprocess="auto").preprocessor_ = prepared.preprocessor
     if not again:
@@ -341,22 +337,6 @@ def _without_callbacks(model: Any) -> None:
     for one in (last_of(model), getattr(last_of(model), "machine_", None)):
         if one is not None:
             one.set_callbacks()
-
-
-def _evaluate(machine: ScoredMachine, seconds: float) -> None:
-    """Evaluate a machine, telling before how long it will take; a note says if it cannot be."""
-    choice = getattr(getattr(machine, "machine_", machine), "choice_units_", None)
-    n_fits = OUTER_FOLDS if choice is None else CHOICE_FOLDS
-    if n_fits * seconds > _TOLD:
-        note(
-            f"now the fit is repeated without the rows of each of up to {n_fits} folds, about "
-            f"{duration(n_fits * seconds)} with one job; --no-evaluate skips it, --jobs hastens it"
-        )
-    warnings.filterwarnings("ignore", "To repeat the whole choice")
-    try:
-        machine.evaluate()
-    except ValueError as error:
-        warning(f"the scores are those of the fit, because it cannot be repeated: {error}")
 
 
 def check_metrics(metrics: list[str] | None) -> None:
