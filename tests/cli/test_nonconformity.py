@@ -14,14 +14,14 @@ OURS = ("--target", "kind", "--machine", "nonconformity")
 def test_fit_show_predict_score(looms, fit, pets, figures):
     fitted = looms("fit", pets, *OURS, "-o", "m.skops")
     assert fitted.exit_code == 0, fitted.stderr
-    assert "choice, made for each row by the others" in fitted.stderr
+    assert "scores of the selection, made for each row by the others" in fitted.stderr
     model = load_model("m.skops").model
     machine = model[-1]
     assert isinstance(machine, NonconformityClassifier)
     shown = looms("show", "m.skops").stdout
-    assert f"{len(machine.deciding_)} of the machines" in shown
+    assert f"{len(machine.deciding_)} of the models" in shown
     assert f"{machine.validation_errors_.min():.4f}" in shown
-    assert f"the choice, of each row by the others   {machine.evaluate()['error']:.4f}" in shown
+    assert f"the selection, of each row by the others   {machine.evaluate()['error']:.4f}" in shown
     predicted = looms("predict", "m.skops", pets, "--confidence-level", 0.8, "-o", "p.csv")
     assert predicted.exit_code == 0, predicted.stderr
     table, rows = pd.read_csv("p.csv"), pd.read_csv(pets)
@@ -36,7 +36,7 @@ def test_fit_show_predict_score(looms, fit, pets, figures):
     scored = looms("score", "m.skops", pets)
     wrong = (table["prediction"] != rows["kind"]).mean()
     assert figures(scored.stdout)[0] == pytest.approx(wrong, abs=1e-4)
-    assert "if they are the same rows, the figures flatter the model" in scored.stderr
+    assert "if they are the same rows, the scores are optimistic" in scored.stderr
     assert looms("predict", "m.skops", pets, "-o", "p.csv", "--force").exit_code == 0
 
 

@@ -48,8 +48,8 @@ def test_probabilities_and_predictions_are_those_of_the_prevalence(looms, fitted
 def test_prevalences_that_are_none_are_refused(looms, fitted, one_line):
     for option, message in (
         ("maybe=0.1", "--prevalence: prevalence has ['maybe'], which are not classes"),
-        ("0.1", "--prevalence 0.1 is no CLASS=SHARE"),
-        ("2=a", "--prevalence 2=a is no CLASS=SHARE"),
+        ("0.1", "--prevalence 0.1 is not CLASS=SHARE"),
+        ("2=a", "--prevalence 2=a is not CLASS=SHARE"),
         ("2=1.5", "between 0 and 1"),
     ):
         one_line(looms("predict", "m.skops", fitted, "--prevalence", option), 2, message)

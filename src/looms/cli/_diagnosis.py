@@ -13,7 +13,7 @@ from looms._optional import require
 from looms._typing import AnyArray
 from looms._words import count
 from looms.cli._errors import InputError
-from looms.cli._output import check_can_write, console, figure, show_table
+from looms.cli._output import check_can_write, console, score_text, show_table
 from looms.diagnostics import Deviance, ExcessError, GoodnessOfFit, Influence
 
 #: Largest number of influential rows on the screen; the CSV file has all.
@@ -71,7 +71,7 @@ def show(diagnosis: Diagnosis) -> None:
     of_groups = "" if unit == "row" else f" in {count(len(fits.labels), unit)}"
     echo(f"{diagnosis.subject.description}; {diagnosis.subject.name}, {n} rows{of_groups}")
     rates = [
-        (str(label), str(rows), *map(figure, of_class))
+        (str(label), str(rows), *map(score_text, of_class))
         for label, rows, *of_class in diagnosis.errors.table.itertuples()
     ]
     names = ["class", "rows", "apparent", fits.method, "excess"]
@@ -79,7 +79,7 @@ def show(diagnosis: Diagnosis) -> None:
 
     values = [("deviance", spread.deviance), ("CV score", spread.cv_score)]
     values += [] if fit is None else [("EIC", fit.eic)]
-    shown = [(name, f"{value:.2f}", figure(value / n)) for name, value in values]
+    shown = [(name, f"{value:.2f}", score_text(value / n)) for name, value in values]
     if fit is not None:
         shown.append((f"critical at {fit.alpha:g}", f"{fit.critical_value:.2f}", ""))
     show_table("Deviance", ["", "value", "a row"], shown, [""])

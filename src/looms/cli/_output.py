@@ -135,7 +135,15 @@ def show_table(
     console().print(shown)
 
 
-def figure(value: float) -> str:
+def show_rows(
+    title: str | None, rows: Sequence[Mapping[str, str]], words: Sequence[str], missing: str = ""
+) -> None:
+    """Print rows by the names of their columns as a table."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    show_table(title, names, [[row.get(name, missing) for name in names] for row in rows], words)
+
+
+def score_text(value: float) -> str:
     """Text with four decimals, as for rates, or four significant digits if these say more."""
     if not np.isfinite(value):
         return "–"

@@ -1,4 +1,4 @@
-"""Predictions of a saved model, and notes on the rows, a block at a time."""
+"""Predictions of a fitted model, and notes on the rows, a block at a time."""
 
 from __future__ import annotations
 
@@ -11,23 +11,21 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from looms import predict_interval, predict_set
 from looms._checks import check_share
 from looms._scores import number_scores
-from looms._typing import AnyArray, Matrix
+from looms._typing import AnyArray
 from looms._words import count
 from looms.cli._errors import InputError
-from looms.cli._figures import class_figures
-from looms.cli._model import before_of, keeps_rows, last_of, of_prepared
+from looms.cli._model import Fitted, fitting
 from looms.cli._options import IntervalMethod
-from looms.cli._output import refused
-from looms.cli._target import Column, Features, numbers, text
+from looms.cli._output import as_messages, note, refused
+from looms.cli._scores import class_scores
+from looms.cli._target import Column, numbers, text
+from looms.datasets._table import Table
 from looms.duplicates import duplicate_groups
-from looms.estimators._scored import ScoredMachine
-from looms.estimators._tabular import Tabular
-from looms.model_files._files import SavedModel
-from looms.tables import TablePreprocessor, Unlike
 
-#: What decides, and the method of a machine that gives it.
+#: What decides, and the method of a model that gives it.
 _DECIDING = {"decision": "decision_function", "p_value": "p_values"}
 #: Separator of the labels of a set.
 SEPARATOR = "|"
@@ -61,119 +59,122 @@ class CoverageRequest:
         for name in (name for name, value in given.items() if value):
             raise InputError(f"{name} goes with --confidence-level, such as --confidence-level 0.9")
 
-    def check_model(self, saved: SavedModel, path: Path) -> None:
-        """Refuse options of the other task."""
-        task = saved.metadata["task"]
+    def prepare(self, saved: Fitted, path: Path) -> None:
+        """Refuse options of the other task, and make the models that the file does not hold.
+
+        Nothing is tuned: they are the closed forms of the model that there is.
+        """
         name, other = "--class-conditional", "classification"
-        if task == "classification":
+        if saved.is_classifier:
             name, other = "--method", "regression"
-        if self.class_conditional if task == "regression" else self.method:
-            raise InputError(f"{name} is for {other}, but {path} is for {task}")
+        if self.method if saved.is_classifier else self.class_conditional:
+            raise InputError(f"{name} is for {other}, but {path} is for {saved.metadata['task']}")
+        if self.confidence_level is None or not hasattr(saved.last, "held_out_"):
+            return
+        nested = saved.last._nested_scores is not None
+        saved.last.evaluate(nested=nested)
+        if nested and self.method in ("minmax", "scaled"):
+            saved.last.evaluate(nested=False)
+
+    def columns(self, of: Predictions) -> dict[str, AnyArray]:
+        """Columns ``lower`` and ``upper``, or ``set``; none if not asked for."""
+        if self.confidence_level is None:
+            return {}
+        saved, level = of.saved, self.confidence_level
+        data: tuple[Any, Any] = (saved.own, of.matrix)
+        if getattr(saved.last, "_nested_scores", None) is not None:
+            data = saved.model, of.rows  # models without each fold may prepare the rows anew
+        # ValueError: a higher level than the rows of the model can give.
+        with refused(f"--confidence-level {level:g}: "):
+            if not saved.is_classifier:
+                lower, upper = predict_interval(*data, level, method=self.method or "plus").T
+                return {"lower": lower, "upper": upper}
+            sets = predict_set(*data, level, class_conditional=self.class_conditional)
+        return {"set": joined(sets, [str(label) for label in saved.classes])}
 
 
 class Predictions:
-    """Outputs of a saved model for some rows, from one pass of its preprocessor.
+    """Outputs of a model for some rows, from one pass of the steps that prepare them.
 
-    Rows that the model cannot take are refused. Warnings of the machine are left to the caller: see
-    `as_messages`. ``machine``, if given, replaces that of the model; ``unlike`` counts the rows.
+    Rows that the model cannot take are refused. Warnings of the model are left to the caller: see
+    `as_messages`. ``machine``, if given, replaces the model of prepared rows.
 
     Attributes
     ----------
-    matrix : what the machine takes.
+    matrix : prepared rows.
     predicted, decision : the decision values of a regression are the predictions, those of
         nonconformity the p-values.
-    probabilities : None if the machine has none.
+    probabilities : None if the model has none.
     """
 
-    def __init__(
-        self,
-        saved: SavedModel,
-        X: Features,
-        machine: Any = None,
-        unlike: Unlike | None = None,
-    ) -> None:
-        self.saved, self.rows, before = saved, X, before_of(saved.model)
-        self.own = of_prepared(saved.model)
-        machine = self.own if machine is None else machine
+    def __init__(self, saved: Fitted, X: Any, machine: Any = None) -> None:
+        self.saved, self.rows, self.matrix = saved, X, X
+        machine, steps = machine or saved.own, saved.parts.steps
         with refused("the model cannot take these rows: ", (ValueError, TypeError)):
-            self.matrix: Matrix = before.transform(X) if unlike is None else unlike.add(X)
+            if saved.unlike is not None:
+                self.matrix, steps = saved.unlike.add(X), steps[1:]
+            for _, step in steps:
+                self.matrix = step.transform(self.matrix)
             self.predicted: AnyArray = machine.predict(self.matrix)
             self.decision: AnyArray = self.predicted
             self.probabilities: AnyArray | None = None
-            for method in _DECIDING.values():
+            for self.kind, method in _DECIDING.items():
                 if hasattr(machine, method):
                     self.decision = getattr(machine, method)(self.matrix)
+                    break
             if hasattr(machine, "predict_proba"):
                 self.probabilities = machine.predict_proba(self.matrix)
 
     def outputs(self) -> dict[str, AnyArray]:
         """Columns of predictions, decision values and probabilities, if the model has them."""
         columns = {"prediction": self.predicted}
-        if self.saved.metadata["task"] == "classification":
-            machine = self.own
-            classes = machine.classes_
-            decided = classes[1:] if self.decision.ndim == 1 else classes
-            values = self.decision.reshape(len(self.predicted), -1)
-            (kind,) = (kind for kind, method in _DECIDING.items() if hasattr(machine, method))
-            columns |= {f"{kind}_{c}": values[:, k] for k, c in enumerate(decided)}
-            if self.probabilities is not None:
-                columns |= {
-                    f"probability_{c}": self.probabilities[:, k] for k, c in enumerate(classes)
-                }
+        if not self.saved.is_classifier:
+            return columns
+        classes = self.saved.classes
+        decided = classes[1:] if self.decision.ndim == 1 else classes
+        values = self.decision.reshape(len(self.predicted), -1)
+        columns |= {f"{self.kind}_{c}": values[:, k] for k, c in enumerate(decided)}
+        if self.probabilities is not None:
+            columns |= {f"probability_{c}": self.probabilities[:, k] for k, c in enumerate(classes)}
         return columns
 
-    def covering(self, request: CoverageRequest) -> dict[str, AnyArray]:
-        """Columns ``lower`` and ``upper``, or ``set``; none if not asked for."""
-        if request.confidence_level is None:
-            return {}
-        machine, rows = self.own, self.matrix
-        whole = last_of(self.saved.model)
-        if isinstance(whole, Tabular) and keeps_rows(whole) and whole._nested_scores is not None:
-            machine, rows = whole, self.rows  # models without each fold prepare the rows anew
-        if isinstance(machine, ScoredMachine):
-            make_models(machine, request.method)
-        # ValueError: a higher level than the rows of the model can give.
-        with refused(f"--confidence-level {request.confidence_level:g}: "):
-            if self.saved.metadata["task"] == "regression":
-                method = request.method or "plus"
-                lower, upper = machine.predict_interval(rows, request.confidence_level, method).T
-                return {"lower": lower, "upper": upper}
-            sets = machine.predict_set(rows, request.confidence_level, request.class_conditional)
-        return {"set": joined(sets, [str(label) for label in machine.classes_])}
-
-    def figures(self, y: Column) -> dict[str, float]:
-        """Figures against the target of the rows, as it was read."""
-        if self.saved.metadata["task"] == "regression":
+    def scores(self, y: Column) -> dict[str, float]:
+        """Scores against the target of the rows, as it was read."""
+        if not self.saved.is_classifier:
             scores = number_scores(numbers(y), self.predicted[None], np.ones(len(self.predicted)))
             return {key: value for key, (value, _) in scores.items()}
-        classes, truth, predicted = map(text, (self.own.classes_, y, self.predicted))
+        classes, truth, predicted = map(text, (self.saved.classes, y, self.predicted))
         decision = self.decision
         if decision.ndim == 2 and len(classes) == 2:
             decision = decision[:, 1] - decision[:, 0]
-        return class_figures(truth, predicted, decision, classes, self.probabilities)
+        return class_scores(truth, predicted, decision, classes, self.probabilities)
 
     def trained_on(self) -> Iterator[str]:
         """A note on rows equal to training rows."""
-        if not keeps_rows(self.saved.model):  # of a table in blocks
+        known, new = self.saved.known, self.matrix
+        if known is None:  # of a table in blocks
             return
-        known, new = getattr(self.own, "machine_", self.own).X_fit_, self.matrix
-        if sparse.issparse(new):
-            groups = duplicate_groups(sparse.csr_array(sparse.vstack([known, new])))
-        else:
-            groups = duplicate_groups(np.vstack([known, new]))
+        of_both = sparse.vstack if sparse.issparse(new) else np.vstack
+        groups = duplicate_groups(of_both([known, new]))
         n = int(np.isin(groups[known.shape[0] :], groups[: known.shape[0]]).sum())
         if n:
             yield (
                 f"in {count(n, 'row')} of {new.shape[0]} all features equal those of a training "
-                "row: if they are the same rows, the figures flatter the model; looms assess gives "
-                "honest ones"
+                "row: if they are the same rows, the scores are optimistic; looms assess gives "
+                "unbiased ones"
             )
 
 
-def unlike_of(saved: SavedModel) -> Unlike | None:
-    """Counts of rows unlike those of the fit; None for a model without a table's preprocessor."""
-    before = before_of(saved.model)
-    return Unlike(before) if isinstance(before, TablePreprocessor) else None
+def scored(
+    saved: Fitted, table: Table, file: Path, prefix: str = ""
+) -> tuple[Predictions, dict[str, Any]]:
+    """Predictions of rows with a target, their number and scores; notes are on the rows."""
+    with as_messages():
+        predictions = Predictions(saved, fitting(saved, table.X, file))
+    scores = predictions.scores(table.y)
+    for remark in (*saved.remarks(), *predictions.trained_on()):
+        note(f"{prefix}{remark}")
+    return predictions, {"n_rows": len(predictions.predicted), "figures": scores}
 
 
 def joined(members: AnyArray, labels: list[str]) -> AnyArray:
@@ -186,15 +187,3 @@ def joined(members: AnyArray, labels: list[str]) -> AnyArray:
         for row in members
     ]
     return np.array(sets, dtype=object)
-
-
-def make_models(machine: ScoredMachine, method: str | None) -> None:
-    """Make the models of intervals and sets that the file of a machine does not hold.
-
-    Nothing is tuned: they are the closed forms of the machine that there is.
-    """
-    repeated = bool(machine._nested_scores)
-    if repeated and not isinstance(machine, Tabular):
-        machine.evaluate()  # kept, but for numbers that follow from it
-    if not repeated or method == "scaled" or (method == "minmax" and hasattr(machine, "machine_")):
-        machine.evaluate(nested=False)

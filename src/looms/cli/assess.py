@@ -11,7 +11,6 @@ from looms.assessment import assess as assess_splits
 from looms.assessment import compare as compare_splits
 from looms.assessment._result import Assessment
 from looms.cli._errors import InputError
-from looms.cli._figures import facts_of
 from looms.cli._options import Bounds, Columns, Source, command
 from looms.cli._output import (
     as_messages,
@@ -25,6 +24,7 @@ from looms.cli._output import (
 from looms.cli._prepare import Prepared, prepare_file, tell_columns
 from looms.cli._progress import Meter
 from looms.cli._request import ModelRequest
+from looms.cli._scores import facts_of
 from looms.cli.fit import PAGE, check_report, train, write_report
 from looms.report._choice import near_guess
 from looms.report.figures import outer
@@ -104,7 +104,7 @@ def assess(
     looms assess days.csv -t sales --time day --gap 7
     """
     file = source.file
-    check_report(report, request, output, "the row a split")
+    check_report(report, request, output)
     outer_splits.check(request)
     prepared = prepare_file(source, columns, request)
     check_can_write(output, force, file, holds="split,n_train,n_test,")

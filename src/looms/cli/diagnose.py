@@ -23,7 +23,7 @@ from looms.cli._diagnosis import (
     show,
 )
 from looms.cli._errors import InputError
-from looms.cli._model import keeps_rows, last_of
+from looms.cli._model import Fitted, fitting, load, rows_for
 from looms.cli._options import Bounds, Reading, command
 from looms.cli._output import (
     as_messages,
@@ -37,7 +37,6 @@ from looms.cli._output import (
 from looms.cli._prepare import labels_of_groups
 from looms.cli._progress import Meter
 from looms.cli._target import Target, target_of
-from looms.cli.predict import load, rows_for
 from looms.diagnostics import (
     deviance,
     excess_error,
@@ -49,7 +48,6 @@ from looms.diagnostics._goodness_of_fit import least_replicates
 from looms.diagnostics._problem import classes_and_labels
 from looms.duplicates import duplicate_groups, n_unexpected_duplicates
 from looms.estimators import machine_of
-from looms.model_files._files import SavedModel
 
 
 @dataclass(frozen=True)
@@ -134,7 +132,7 @@ def diagnose(
     if groups and data is None:
         raise InputError("--groups is a column of --data; give both")
     saved = load(model, reading.max_bytes)
-    if saved.metadata["task"] != "classification":
+    if not saved.is_classifier:
         raise InputError(f"{model}: it is a regression, but diagnostics are for classes")
     if data is None:
         subject = _of_fit(saved, model)
@@ -165,9 +163,9 @@ def diagnose(
         note(f"{len(figures)} figures are in {plot}")
 
 
-def _of_fit(saved: SavedModel, path: Path) -> Subject:
+def _of_fit(saved: Fitted, path: Path) -> Subject:
     """The machine of a model file, and the rows that it was fitted to."""
-    if not keeps_rows(saved.model):
+    if saved.known is None:
         raise InputError(f"{path}: the file holds no rows; name a file with rows by --data")
     machine = machine_of(saved.model)
     rows = np.flatnonzero(machine.fit_weight_)
@@ -180,7 +178,7 @@ def _of_fit(saved: SavedModel, path: Path) -> Subject:
 
 
 def _of_data(
-    saved: SavedModel,
+    saved: Fitted,
     path: Path,
     file: Path,
     reading: Reading,
@@ -189,21 +187,21 @@ def _of_data(
 ) -> Subject:
     """The model of a file, to be refitted to the rows of another."""
     table = rows_for(saved, reading.of(file), [groups] if groups else [], drop_missing)
-    y = classes_of(table.y, file).y
-    of_fit, labels, X = saved.metadata["options"].get("groups"), None, table.X
-    if groups or of_fit in getattr(X, "columns", []):
+    y, X = classes_of(table.y, file).y, fitting(saved, table.X, file)
+    of_fit, labels = saved.metadata["options"].get("groups"), None
+    if groups or of_fit in getattr(table.X, "columns", []):
         name = groups or of_fit
         labels = labels_of_groups(file, table, name)
-        X = X if name in saved.metadata["columns"] else X.drop(columns=name)
-    elif hasattr(last_of(saved.model), "units_") and last_of(saved.model).units_.grouped:
+        X = X if name in saved.metadata["columns"] else X.drop(columns=name, errors="ignore")
+    elif hasattr(saved.last, "units_") and saved.last.units_.grouped:
         note("rows that the fit held out together are left out one at a time here; see --groups")
     return Subject(saved.model, X, y, labels, _described(saved, path), file.name)
 
 
-def _described(saved: SavedModel, path: Path) -> str:
+def _described(saved: Fitted, path: Path) -> str:
     """The model of a file in words."""
     kinds = {SVCCV: "Support vector machine", NonconformityClassifier: "Machines"}
-    return f"{kinds.get(type(last_of(saved.model)), 'Model')} of {path}"
+    return f"{kinds.get(type(saved.last), 'Model')} of {path}"
 
 
 def classes_of(column: Any, file: Path) -> Target:

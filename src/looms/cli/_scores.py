@@ -1,4 +1,4 @@
-"""Facts of a fitted machine, and scores of predictions, as tables on stdout."""
+"""What was tried, what was taken, and scores of predictions, as tables on stdout."""
 
 from __future__ import annotations
 
@@ -9,17 +9,15 @@ import numpy as np
 
 from looms._optional import require
 from looms._typing import AnyArray
-from looms._words import count
+from looms._words import count, with_error
 from looms.assessment._result import Assessment
 from looms.calibration import brier_score, log_loss
-from looms.cli._model import before_of, keeps_rows, last_of
-from looms.cli._output import NARROW, console, figure, show_table
+from looms.cli._model import Fitted
+from looms.cli._output import NARROW, console, score_text, show_rows, show_table
 from looms.cli._prepare import Prepared, column_notes
 from looms.criteria import mean_class_error
 from looms.estimators._encoding import is_positive_first
-from looms.estimators._tabular import Tabular
 from looms.held_out import HeldOut
-from looms.model_files._files import SavedModel
 from looms.report._chosen import candidates, chosen
 from looms.report.facts import Facts
 from looms.report.text import sentence
@@ -41,7 +39,7 @@ MOST_SCALES = 8
 MOST_POINTS = 8
 #: Prefix of a candidate's score, by what was held out.
 _SHORT = {"sample": "LOO", "group": "LOGO", "fold": "CV"}
-#: Headings of figures by key.
+#: Headings of scores by key.
 HEADINGS = {
     **{"error": "error", "ber": "BER", "auc": "AUC", "log_loss": "log loss", "brier": "Brier"},
     **{"rmse": "RMSE", "mae": "MAE", "r2": "R2"},
@@ -56,10 +54,10 @@ MEAN_AREA = "mean AUC, each class against the rest"
 
 
 def facts_of(
-    saved: SavedModel, prepared: Prepared | None = None, assessment: Assessment | None = None
+    saved: Fitted, prepared: Prepared | None = None, assessment: Assessment | None = None
 ) -> Facts | None:
-    """Facts of a model, with what is known of its rows after a fit; None for a pool of machines."""
-    if not hasattr(last_of(saved.model), "held_out_"):
+    """Facts of a model, with what is known of its rows after a fit; None for a pool of models."""
+    if not hasattr(saved.last, "held_out_"):
         return None
     pandas, about = require("pandas", "A report"), dict[str, Any]()
     target, file = saved.metadata["target"], saved.metadata["file"]
@@ -68,52 +66,49 @@ def facts_of(
         # People count the rows of a file from 1; only the names of the samples matter here.
         rows = pandas.Index(prepared.rows, name="row in the file, counted from 1 after any header")
         y, about = prepared.target.y, {"X": pandas.DataFrame(index=rows)}
-        columns = [text for _, text in column_notes(before_of(saved.model))]
-        about["notes"] = (*columns, *prepared.target.notes)
+        about["notes"] = (*(text for _, text in column_notes(saved.table)), *prepared.target.notes)
         about["groups"] = prepared.groups
-    return Facts(
-        saved.model,
-        y=pandas.Series(y, name=target),
-        assessment=assessment,
-        title=f"{target}, {file}" if target else file,
-        **about,
-    )
+    title, y = f"{target}, {file}" if target else file, pandas.Series(y, name=target)
+    return Facts(saved.model, y=y, assessment=assessment, title=title, **about)
 
 
-def held_out_figures(facts: Facts) -> dict[str, dict[str, float]]:
-    """Scores to quote for a machine on its training rows by key, and their standard errors."""
-    figures = facts.loo["figures"]
+def held_out_scores(facts: Facts) -> dict[str, dict[str, float]]:
+    """Scores to quote for a model on its training rows by key, and their standard errors."""
+    scores = facts.loo["figures"]
     return {
-        facts.model.scores.kind: {each["key"]: each["value"] for each in figures},
-        "± s.e.": {each["key"]: each["standard_error"] for each in figures},
+        facts.model.scores.kind: {each["key"]: each["value"] for each in scores},
+        "± s.e.": {each["key"]: each["standard_error"] for each in scores},
     }
 
 
-def choice_of(saved: SavedModel, facts: Facts | None) -> str:
-    """A sentence about what the choice of the machine means for its scores."""
+def choice_of(saved: Fitted, facts: Facts | None) -> str:
+    """A sentence about what the selection of the model means for its scores."""
     if facts is None:  # of a pool
         return (
-            "the smallest of many validation errors flatters its machine; quote the figures of the "
-            "choice, made for each row by the others; looms assess gives them for more rows"
+            "the smallest of many validation errors is optimistic, because it was selected; quote "
+            "the scores of the selection, made for each row by the others; looms assess gives them "
+            "for more rows"
         )
     model = facts.model
     if model.nested:
         of_folds = f"of {model.nested.units.n_units} folds"
         each = {"sample": "row", "group": "group", "fold": of_folds}[model.unit]
-        if isinstance(saved.model, Tabular) and model.nested.whole and keeps_rows(saved.model):
-            each += " of whole groups" * (model.unit == "fold" and model.units.grouped)
-            return f"for these scores everything was repeated without each {each}: columns, search"
-        more = "" if model.nested.whole else "; without --no-evaluate the whole choice is"
+        repeated, whole = model.repeated_without(each), model.nested.whole
+        if whole and hasattr(saved.model, "preprocessor_") and saved.known is not None:
+            return (
+                f"for these scores {repeated.replace('the choice', 'everything')}: columns, search"
+            )
+        more = "" if whole else "; without --no-evaluate the whole selection is"
         return (
-            f"for these scores {model.repeated_without(each)}; what was done to the columns "
-            f"before, such as scaling, was not repeated{more}"
+            f"for these scores {repeated}; what was done to the columns before, such as scaling, "
+            f"was not repeated{more}"
         )
     in_time = saved.metadata["options"].get("time")
-    honest = "looms assess --time gives" if in_time else model.honest_by
-    return f"{model.method} chose this machine, so its figures flatter it; {honest} honest ones"
+    by = "looms assess --time gives" if in_time else model.honest_by
+    return f"{model.method} tuned this model, so its scores are optimistic; {by} unbiased ones"
 
 
-def class_figures(
+def class_scores(
     y: AnyArray,
     predicted: AnyArray,
     decision: AnyArray,
@@ -131,47 +126,47 @@ def class_figures(
     codes = codes[:, 1] if len(classes) == 2 else codes
     rows, one = np.arange(len(y)), np.ones(len(y))
     area, _ = pair_auc(codes.reshape(len(y), -1), decision.reshape(len(y), -1), [rows], [], [], one)
-    figures = {
+    scores = {
         "error": float(wrong.mean()),
         "ber": mean_class_error(np.unique(y, return_inverse=True)[1], wrong),
         "auc": area,
     }
     if probabilities is not None:
         truth, known = HeldOut(codes, np.zeros(codes.shape)), np.isin(y, classes).all()
-        figures["log_loss"] = log_loss(truth, probabilities) if known else float("nan")
-        figures["brier"] = brier_score(truth, probabilities) if known else float("nan")
-    return figures
+        for name, score in (("log_loss", log_loss), ("brier", brier_score)):
+            scores[name] = score(truth, probabilities) if known else float("nan")
+    return scores
 
 
-def threshold_figures(
+def rule_scores(
     counts: Sequence[Sequence[float]], rule: ThresholdRule | Metric
 ) -> dict[str, float]:
-    """Figures that a threshold rule is about, from the confusion of two classes.
+    """Scores that a threshold rule is about, from the confusion of two classes.
 
     These are recall and precision of the positive class (NaN if no sample is predicted positive),
     preceded by the F score or the cost per row if the rule is about that.
     """
     (negative, alarms), (missed, found) = counts
-    figures = {
+    scores = {
         "recall": found / (found + missed),
         "precision": found / (found + alarms) if found + alarms else float("nan"),
     }
     if not isinstance(rule, FBeta | Cost):
-        return figures
+        return scores
     kinds = (np.array([float(n)]) for n in (found, alarms, missed, negative))
     loss = float(rule.losses(Counts(*kinds))[0][0])
     own = {"cost": loss} if isinstance(rule, Cost) else {f"F{rule.beta:g}": 1.0 - loss}
-    return own | figures
+    return own | scores
 
 
-def show_figures(figures: Mapping[str, Mapping[str, float]], n_classes: int = 2) -> None:
-    """Print figures of merit by key, with a row for each set; a dash if a row lacks one."""
-    keys = list(dict.fromkeys(key for values in figures.values() for key in values))
+def show_scores(scores: Mapping[str, Mapping[str, float]], n_classes: int = 2) -> None:
+    """Print scores by key, with a row for each set; a dash if a row lacks one."""
     headings = HEADINGS | ({"auc": MEAN_AREA} if n_classes > 2 else {})
     rows = [
-        (row, *(figure(values.get(key, np.nan)) for key in keys)) for row, values in figures.items()
+        {"": name} | {headings[key]: score_text(value) for key, value in row.items()}
+        for name, row in scores.items()
     ]
-    show_table(None, ["", *(headings[key] for key in keys)], rows, [""])
+    show_rows(None, rows, [""], "–")
 
 
 def show_confusion(counts: Any, labels: Sequence[object], title: str = "Confusion") -> None:
@@ -222,91 +217,93 @@ def show_tried(facts: Facts) -> None:
     model, tried, wide = facts.model, candidates(facts.model), console().width >= NARROW
     name, key, rule = model.score
     score = HEADINGS.get(key, name) if rule is None else loss_name(rule)
-    if tried and not model.candidates:
-        names = list(dict.fromkeys(each["name"] for row in tried for each in row["parameters"]))
-        points = []
-        for row in (tried[k] for k in model.ranked[:MOST_POINTS]):
-            values = {each["name"]: f"{each['value']:.4g}" for each in row["parameters"]}
-            numbers = [f"{row['score']:.5g}", str(row["n_support"]), f"{row['seconds']:.2f}"]
-            shown = [values.get(name, "") for name in names]
-            points.append(["→" if row["chosen"] else "", row["kernel"], *shown, *numbers])
-        title, headings = f"Best of {len(tried)} settings", [score, "support", "s"]
-        show_table(title, ["", "kernel", *names, *headings], points, ["", "kernel"])
-    elif tried:
-        by = f"{model.n_choice_folds}-fold" if model.n_choice_folds else _SHORT[model.units.unit]
+    if not model.candidates:
+        values = dict.fromkeys((each["name"] for row in tried for each in row["parameters"]), "")
         rows = [
-            {
-                "": "→" if k == model.machine.best_index_ else "",
-                "kernel": row["kernel"],
-                "criterion": row["criterion"],
-                "value ± s.e.": f"{row['value']:.4g} ± {row['standard_error']:.2g}",
-                f"{by} {score}": f"{row['score']:.4g}",
-                "weight": f"{row['weight']:.3f}" if row["chosen"] and model.stacked else "–",
-                "evals": str(row["n_evaluations"]),
-                "s": f"{row['seconds']:.2f}",
-                "stopped": row["outcome"],
-            }
+            {"": _arrow(row["chosen"]), "kernel": row["kernel"]}
+            | values
+            | {each["name"]: f"{each['value']:.4g}" for each in row["parameters"]}
+            | {score: f"{row['score']:.5g}", "support": str(row["n_support"])}
+            | {"s": f"{row['seconds']:.2f}"}
+            for row in (tried[k] for k in model.ranked[:MOST_POINTS])
+        ]
+        title = f"Best of {len(tried)} settings"
+    else:
+        by = f"{model.n_choice_folds}-fold" if model.n_choice_folds else _SHORT[model.units.unit]
+
+        def weight_of(row: Mapping[str, Any]) -> str:
+            return f"{row['weight']:.3f}" if row["chosen"] and model.stacked else "–"
+
+        rows = [
+            {"": _arrow(k == model.machine.best_index_), "kernel": row["kernel"]}
+            | {"criterion": row["criterion"]}
+            | {"value ± s.e.": with_error(row["value"], row["standard_error"])}
+            | {f"{by} {score}": f"{row['score']:.4g}"}
+            | ({} if model.shares is None else {"weight": weight_of(row)})
+            | ({"evals": str(row["n_evaluations"]), "s": f"{row['seconds']:.2f}"} if wide else {})
+            | ({"stopped": row["outcome"]} if wide else {})
             for k, row in enumerate(tried)
         ]
-        left_out = {"weight"} if model.shares is None else set()
-        left_out |= set() if wide else {"evals", "s", "stopped"}
-        headings = [heading for heading in rows[0] if heading not in left_out]
-        cells = [[row[heading] for heading in headings] for row in rows]
-        show_table("Candidates", headings, cells, ["", "kernel", "criterion", "stopped"])
+        title = "Candidates"
+    if tried:
+        show_rows(title, rows, ["", "kernel", "criterion", "stopped"])
     if len(model.transforms) > 1:
-        names = ["", "transform", "error"]
-        errors = []
-        for name, error in model.transforms.items():
-            errors.append(["→" if name == model.transform else "", name, f"{error:.4g}"])
-        show_table("Transforms of the target", names, errors, names[:2])
+        rows = [
+            {"": _arrow(name == model.transform), "transform": name, "error": f"{error:.4g}"}
+            for name, error in model.transforms.items()
+        ]
+        show_rows("Transforms of the target", rows, ["", "transform"])
 
 
-def show_choice(saved: SavedModel, facts: Facts | None) -> None:
-    """Print what was tried, the hyper-parameters of the best one, and its held-out figures."""
+def _arrow(taken: object) -> str:
+    return "→" if taken else ""
+
+
+def show_choice(saved: Fitted, facts: Facts | None) -> None:
+    """Print what was tried, the hyper-parameters of the best one, and its held-out scores."""
     if facts is None:
-        show_pool(last_of(saved.model))
+        show_pool(saved.last)
         return
     show_tried(facts)
     _show_chosen(facts)
-    figures, confusion = held_out_figures(facts), facts.loo["confusion"]
-    show_figures(figures, len(facts.model.classes))
-    method = next(iter(figures))
-    if confusion is not None:
-        show_confusion(confusion["counts"], confusion["labels"], f"Confusion, {method}")
-    rule = getattr(facts.model.machine, "threshold", 0.5)
-    if rule != 0.5:
-        machine, labels, counts = facts.model.machine, confusion["labels"], confusion["counts"]
-        if is_positive_first(getattr(machine, "pos_label", None), machine.classes_):
-            labels, counts = labels[::-1], [row[::-1] for row in counts[::-1]]
-        values = threshold_figures(counts, facts.model.rule)
-        shown = ", ".join(f"{name} {figure(value)}" for name, value in values.items())
-        console().print(
-            f"{sentence(method)}, at threshold {saved.metadata['options'].get('threshold', rule)} "
-            f"(positive: {labels[1]}): {shown}"
-        )
+    scores, confusion = held_out_scores(facts), facts.loo["confusion"]
+    show_scores(scores, len(facts.model.classes))
+    method = next(iter(scores))
+    if confusion is None:
+        return
+    machine, labels, counts = facts.model.machine, confusion["labels"], confusion["counts"]
+    show_confusion(counts, labels, f"Confusion, {method}")
+    rule = getattr(machine, "threshold", 0.5)
+    if rule == 0.5:
+        return
+    if is_positive_first(getattr(machine, "pos_label", None), machine.classes_):
+        labels, counts = labels[::-1], [row[::-1] for row in counts[::-1]]
+    values = rule_scores(counts, facts.model.rule)
+    shown = ", ".join(f"{name} {score_text(value)}" for name, value in values.items())
+    asked = saved.metadata["options"].get("threshold", rule)
+    console().print(f"{sentence(method)}, at threshold {asked} (positive: {labels[1]}): {shown}")
 
 
 def _show_chosen(facts: Facts) -> None:
     """Print the hyper-parameters, and the threshold of two classes."""
-    taken = chosen(facts.model)
+    model, taken = facts.model, chosen(facts.model)
     scales = [each for each in taken["parameters"] if each["feature"] is not None]
     values = {each["name"]: each["value"] for each in taken["parameters"] if each not in scales}
     values = {"C": taken["C"]} | values | {"mu": taken["mu"]}
     shown = [f"{name} = {value:.4g}" for name, value in values.items() if value is not None]
-    if facts.model.n_landmarks:
-        shown.append(f"{facts.model.n_landmarks} landmarks")
+    if model.n_landmarks:
+        shown.append(f"{model.n_landmarks} landmarks")
     if taken["one_class"]:
         shown.append("no output has probability 1/2")
     elif taken["threshold"] is not None:
         shown.append(f"threshold = {taken['threshold']:.4g}")
     if taken["transform"]:
         shown.append(f"transform of the target = {taken['transform']}")
-    how = "Given" if taken["criterion"] is None else "Chosen"
-    if facts.model.stacked:
-        largest = taken["members"][0] if taken["members"] else taken
+    how = "Given" if taken["criterion"] is None else "Selected"
+    if model.stacked:
+        largest = (taken["members"] or [taken])[0]
         how, shown = "Largest", [f"{largest['kernel']}, {largest['criterion']}", *shown]
-        n = len(facts.model.members)
-        console().print(f"Stacked: {n} machines, by the weights above")
+        console().print(f"Stacked: {len(model.members)} models, by the weights above")
     console().print(f"{how}: {', '.join(shown)}")
     if scales:
         n = taken["n_parameters"] - (len(taken["parameters"]) - len(scales))
@@ -315,24 +312,20 @@ def _show_chosen(facts: Facts) -> None:
 
 
 def show_pool(machine: Any) -> None:
-    """The machines of a pool with the smallest validation errors, how many predict, and scores."""
-    errors, names = machine.validation_errors_, list(machine.pool_[0])
-    n_rows = len(machine.validation_)
+    """The models of a pool with the smallest validation errors, how many predict, and scores."""
+    errors, n_rows = machine.validation_errors_, len(machine.validation_)
     rows = [
-        [
-            "→" if k in machine.deciding_ else "",
-            *(f"{machine.pool_[k][name]:.4g}" for name in names),
-            figure(errors[k]),
-            figure(np.sqrt(errors[k] * (1.0 - errors[k]) / n_rows)),
-        ]
+        {"": _arrow(k in machine.deciding_)}
+        | {name: f"{value:.4g}" for name, value in machine.pool_[k].items()}
+        | {"error": score_text(errors[k])}
+        | {"± s.e.": score_text(np.sqrt(errors[k] * (1.0 - errors[k]) / n_rows))}
         for k in np.argsort(errors, kind="stable")[:MOST_POINTS]
     ]
-    headings = ["", *names, "error", "± s.e."]
-    show_table(f"Best of {len(errors)} machines", headings, rows, ["", *names])
+    show_rows(f"Best of {len(errors)} models", rows, ["", *machine.pool_[0]])
     how = "held out in folds" if machine.validation != "split" else "that none was trained on"
     console().print(
-        f"Errors of {count(n_rows, 'row')} {how}; {len(machine.deciding_)} of the machines (→) "
+        f"Errors of {count(n_rows, 'row')} {how}; {len(machine.deciding_)} of the models (→) "
         "predict: for each row, the one most certain of its label"
     )
-    what, scores = "the choice, of each row by the others", machine.evaluate()
-    show_figures({what: scores, "± s.e.": scores.standard_errors})
+    what, scores = "the selection, of each row by the others", machine.evaluate()
+    show_scores({what: scores, "± s.e.": scores.standard_errors})
