@@ -185,7 +185,7 @@ def test_a_support_vector_machine_of_looms_fit(looms, fit, catches, threshold):
     assert fit(catches, *options).exit_code == 0
     result = looms("diagnose", "s.skops", "--bootstrap", 0)
     assert result.exit_code == 0, result.stderr
-    assert result.stdout.startswith("Support vector machine of s.skops")
+    assert result.stdout.startswith("Model of s.skops; ")
     error = re.search(r"optimistic +([\d.]+)", looms("show", "s.skops").stdout)[1]
     assert row(result.stdout, "all")[2] == float(error)
     again = looms("diagnose", "s.skops", "--data", catches, "--bootstrap", 0)

@@ -138,7 +138,7 @@ def test_where_the_sample_is_the_table_the_rows_are_kept(looms, fit, large, monk
         (("--n-landmarks", 20, "--memory", "1MB"), "no number fits: allow more by --memory"),
         (
             ("--n-landmarks", 3000, "--memory", "1GB"),
-            "GB of memory, and 1 may be used; --n-landmarks 1",
+            "GB of memory, and 1 GB may be used; --n-landmarks 1",
         ),
         (("--n-landmarks", 20, "--memory", "much"), "not an amount of memory, such as 2GB"),
         (("--memory", "1MB"), "no number fits: allow more by --memory"),

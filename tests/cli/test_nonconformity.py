@@ -62,4 +62,4 @@ def test_other_tables_are_refused_by_name(looms, fit, pets, one_line, tmp_path):
     result = looms("diagnose", "m.skops", "--data", pets)
     one_line(result, 2, "has neither decision_function nor predict_proba, so it has no")
     one_line(looms("predict", "m.skops", pets, "--confidence-level", 2), 2, "between 0 and 1")
-    one_line(looms("predict", "m.skops", "s.svm"), 2, "fitted to tables with named columns")
+    one_line(looms("predict", "m.skops", "s.svm"), 2, "was fitted to a table that is not sparse")

@@ -62,6 +62,6 @@ def test_it_is_for_models_with_probabilities(looms, data_folder, one_line):
     looms("fit", haberman, *common, "--calibration", "none", "-o", "classes.skops")
     looms("fit", yacht, *common, "-o", "numbers.skops")
     result = looms("predict", "classes.skops", haberman, "--prevalence", "2=0.1")
-    one_line(result, 2, "--prevalence needs probabilities")
+    one_line(result, 2, "needs probabilities of classes, and classes.skops has none")
     result = looms("predict", "numbers.skops", yacht, "--prevalence", "2=0.1")
-    one_line(result, 2, "--prevalence is for classification")
+    one_line(result, 2, "needs probabilities of classes, and numbers.skops has none")

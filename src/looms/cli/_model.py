@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from looms._words import count, listed
 from looms.cli._errors import InputError
 from looms.cli._options import Source
-from looms.cli._output import as_messages, note, refused
+from looms.cli._output import as_messages, note
 from looms.cli._prepare import open_file, read, tell
 from looms.datasets._table import Table, no_rows
 from looms.estimators._in_pipelines import Parts, parts_of
@@ -148,55 +148,43 @@ def rows_for(
     return table
 
 
-def blocks_for(saved: Fitted, source: Source, kept: Sequence[str]) -> Iterator[tuple[Table, Any]]:
-    """Rows of a file without the target, a block at a time, and in the form of the model."""
-    reader, path = open_file(source, None, kept), source.file
+def blocks_for(saved: Fitted, source: Source, kept: Sequence[str]) -> Iterator[Table]:
+    """Rows of a file without the target, a block at a time."""
+    reader, table = open_file(source, None, kept), None
     size = min(reader.usual_size, _ENTRIES // min(saved.metadata["n_rows"], _MOST_COLUMNS))
-    table = None
     for following in reader.tables(size):
-        X = fitting(saved, following.X, path)
         if table is None:
             note_ignored(saved, following, kept)
         table = following
         tell(source, table.notes)
-        yield table, X
+        yield table
     if table is None:
-        raise no_rows(path)
+        raise no_rows(source.file)
 
 
-def fitting(saved: Fitted, X: Any, path: Path) -> Any:
+def fitting(saved: Fitted, X: Any) -> Any:
     """Rows of a file in the form that the model takes; columns are found by name, if it has any."""
-    columns, n_features = saved.metadata["columns"], saved.metadata["n_features"]
-    if columns != {} and (columns is None) != sparse.issparse(X):
-        made_for = "sparse files" if columns is None else "tables with named columns"
-        raise InputError(f"{path}: the model was fitted to {made_for}, but this is not such a file")
+    columns, n = list(saved.metadata["columns"] or ()), saved.metadata["n_features"]
     if sparse.issparse(X):  # which ends at the last column that it uses
-        if X.shape[1] > n_features:
-            raise InputError(
-                f"{path}: a row has feature {X.shape[1]}, but the model was fitted to {n_features}"
-            )
-        return sparse.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features))
-    if not columns:
-        X = X.drop(columns=saved.metadata["target"] or [], errors="ignore")
-        if X.shape[1] != n_features:
-            raise InputError(
-                f"{path}: the model was fitted to {n_features} columns without names, and there "
-                f"are {X.shape[1]}"
-            )
-        return X.to_numpy(dtype=object)
-    if saved.table is not None:
+        shape = X.shape[0], max(X.shape[1], n)
+        return sparse.csr_array((X.data, X.indices, X.indptr), shape=shape)
+    if saved.table is not None and columns:
         return X
-    with refused(f"{path}: "):
-        check_names(list(columns), X.columns)
-    return X[list(columns)]
+    if columns:
+        check_names(columns, X.columns)
+        return X[columns]
+    X = X.drop(columns=saved.metadata["target"] or [], errors="ignore")
+    if X.shape[1] != n:
+        raise ValueError(f"it was fitted to {n} columns without names, and there are {X.shape[1]}")
+    return X.to_numpy(dtype=object)
 
 
 def note_ignored(saved: Fitted, table: Table, kept: Sequence[str]) -> None:
     """Note columns that the model does not know, except kept ones and those of its fit."""
     metadata, options = saved.metadata, saved.metadata["options"]
-    if metadata["columns"] == {}:  # without names all are taken
+    if not metadata["columns"]:  # without names all are taken
         return
-    known = {*(metadata["columns"] or ()), *kept, metadata["target"]}
+    known = {*metadata["columns"], *kept, metadata["target"]}
     known |= {options.get(name) for name in ("groups", "time", "sample_weight")}
     ignored = [str(name) for name in getattr(table.X, "columns", ()) if name not in known]
     if ignored:

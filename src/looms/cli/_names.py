@@ -31,18 +31,6 @@ OF_OTHERS = {
     },
     "nonconformity": {"cv": "validation", "jobs": "n_jobs", "seed": "random_state"},
 }
-#: Parameters that messages name, and their options.
-OPTIONS = {
-    **{parameter: option for option, parameter in PARAMETERS.items()},
-    **{name: name for name in (*OF_MODEL, *OF_CANDIDATES) if name not in PARAMETERS},
-    **{name: name for name in ("sep", "decimal", "encoding", "sheet", "format", "max_bytes")},
-    **{
-        name: name
-        for name in ("store", "test_size", "groups", "confidence_level", "alpha", "method")
-    },
-    **{"kernel": "candidates", "probability": "calibration", "validation": "cv"},
-    **{"duplicates": "duplicates", "metrics": "metric", "scoring": "metric"},
-}
 #: Parts of the help, and the options in each.
 PANELS = {
     "Data": (
@@ -64,3 +52,10 @@ PANELS = {
     "Expert": ("machine", *OF_CANDIDATES, "memory", "jobs", "seed"),
 }
 PANEL_OF = {option: panel for panel, options in PANELS.items() for option in options}
+#: Parameters that messages name, and their options.
+OPTIONS = {
+    **{option: option for option in PANEL_OF},
+    **{parameter: option for option, parameter in PARAMETERS.items()},
+    **{"kernel": "candidates", "probability": "calibration", "validation": "cv"},
+    **{"metrics": "metric", "scoring": "metric"},
+}

@@ -108,11 +108,12 @@ class Predictions:
     """
 
     def __init__(self, saved: Fitted, X: Any, machine: Any = None) -> None:
-        self.saved, self.rows, self.matrix = saved, X, X
         machine, steps = machine or saved.own, saved.parts.steps
         with refused("the model cannot take these rows: ", (ValueError, TypeError)):
+            self.saved, self.rows = saved, fitting(saved, X)
+            self.matrix = self.rows
             if saved.unlike is not None:
-                self.matrix, steps = saved.unlike.add(X), steps[1:]
+                self.matrix, steps = saved.unlike.add(self.rows), steps[1:]
             for _, step in steps:
                 self.matrix = step.transform(self.matrix)
             self.predicted: AnyArray = machine.predict(self.matrix)
@@ -165,12 +166,10 @@ class Predictions:
             )
 
 
-def scored(
-    saved: Fitted, table: Table, file: Path, prefix: str = ""
-) -> tuple[Predictions, dict[str, Any]]:
+def scored(saved: Fitted, table: Table, prefix: str = "") -> tuple[Predictions, dict[str, Any]]:
     """Predictions of rows with a target, their number and scores; notes are on the rows."""
     with as_messages():
-        predictions = Predictions(saved, fitting(saved, table.X, file))
+        predictions = Predictions(saved, table.X)
     scores = predictions.scores(table.y)
     for remark in (*saved.remarks(), *predictions.trained_on()):
         note(f"{prefix}{remark}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict, dataclass
+from inspect import signature
 from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
@@ -21,7 +22,7 @@ from looms import (
 from looms._typing import AnyArray
 from looms.cli._errors import InputError
 from looms.cli._names import OF_CANDIDATES, OF_MODEL, OF_OTHERS, OF_SEARCH, PARAMETERS
-from looms.cli._options import Bounds, Task
+from looms.cli._options import Bounds, Column, Task
 from looms.cli._output import as_messages, refused, warning
 from looms.cli._prepare import Prepared
 from looms.estimators._candidates import AUTO_KERNELS
@@ -45,28 +46,27 @@ _NUMBER = r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
 WINDOWS = 10
 #: Estimators of other machines, which take matrices.
 OTHERS: dict[str, Any] = {"svm": SVCCV, "nonconformity": NonconformityClassifier}
-#: Options of classes, and of numbers.
-OF_CLASSES = ("threshold", "calibration", "class_weight", "positive")
-OF_NUMBERS = ("target_transform",)
 
 
 def threshold_of(text: str) -> Threshold:
     """The probability, name or rule of `looms.threshold` that an option stands for."""
     if text in RULES:
         return text
-    if re.fullmatch(_NUMBER, text) and 0 < float(text) < 1:
-        return float(text)
-    share = re.fullmatch(f"(recall|precision)={_NUMBER}", text)
-    costs = re.fullmatch(f"cost={_NUMBER}:{_NUMBER}", text)
+    found = re.fullmatch(rf"(?:(recall|precision|cost)=)?{_NUMBER}(?::{_NUMBER})?", text)
+    kind, *numbers = found.groups() if found else ("",)
+    values = [float(number) for number in numbers if number is not None]
     try:
-        if share is not None:
-            kind = Recall if share[1] == "recall" else Precision
-            return kind(float(share[2]))
-        if costs is not None:
-            false_positive, false_negative = float(costs[1]), float(costs[2])
-            if not (false_positive > 0 and false_negative > 0):
+        match kind, values:
+            case None, [probability] if 0 < probability < 1:
+                return probability
+            case "recall", [least]:
+                return Recall(least)
+            case "precision", [least]:
+                return Precision(least)
+            case "cost", [_, _]:
+                if min(values) > 0:
+                    return Cost(*values)
                 raise ValueError("both costs must be positive, else one class takes everything")
-            return Cost(false_positive, false_negative)
     except ValueError as error:
         raise InputError(f"--threshold {text}: {error}") from None
     raise InputError(f"--threshold {text} is none of {FORMS}")
@@ -78,9 +78,10 @@ def value_of(option: str, value: Any) -> Any:
         return threshold_of(value)
     if value == ["auto"]:
         return "auto"
-    if option in ("calibration", "class_weight", "n_landmarks") and value == "none":
+    if value == "none" and option != "positive":
         return None
-    return int(value) if option in ("cv", "n_landmarks") and value.isdecimal() else value
+    whole = option in ("cv", "n_landmarks") and value.isdecimal()
+    return int(value) if whole else value
 
 
 @dataclass(frozen=True)
@@ -149,19 +150,19 @@ class ModelRequest:
     """
 
     task: Task = "auto"
-    candidates: list[str] | None = None
+    candidates: Annotated[list[str] | None, "KERNEL"] = None
     combine: Literal["stack", "best"] | None = None
-    threshold: str | None = None
+    threshold: Annotated[str | None, "RULE"] = None
     calibration: Literal["sigmoid", "isotonic", "beta", "none"] | None = None
     class_weight: Literal["none", "balanced"] | None = None
-    positive: str | None = None
-    target_transform: list[str] | None = None
-    cv: str | None = None
-    groups: str | None = None
-    time: str | None = None
+    positive: Annotated[str | None, "CLASS"] = None
+    target_transform: Annotated[list[str] | None, "NAME"] = None
+    cv: Annotated[str | None, "FOLDS"] = None
+    groups: Column = None
+    time: Column = None
     gap: Annotated[int, Bounds(0)] = 0
     duplicates: Literal["ignore", "group"] = "ignore"
-    sample_weight: str | None = None
+    sample_weight: Column = None
     jobs: int | None = None
     seed: Annotated[int, Bounds(0)] = 0
     machine: Literal["kernel", "svm", "nonconformity"] = "kernel"
@@ -170,7 +171,7 @@ class ModelRequest:
     optimizer: Literal["lbfgs", "scg", "nelder-mead"] | None = None
     max_iter: Annotated[int | None, Bounds(1)] = None
     prior: bool = False
-    n_landmarks: str | None = None
+    n_landmarks: Annotated[str | None, "NUMBER"] = None
 
     def __post_init__(self) -> None:
         """Refuse, before any file is read, what no rows could mend."""
@@ -191,44 +192,38 @@ class ModelRequest:
     @property
     def folds(self) -> Any:
         """Folds to hold out, or windows of time; None for single rows and groups."""
-        given = None if self.cv is None else value_of("cv", self.cv)
+        given = self.cv and value_of("cv", self.cv)
         return given if self.time is None else GapKFold(given or WINDOWS, self.gap)
+
+    def _values(self, *options: str) -> dict[str, Any]:
+        """Values of those of the options that were given, as Python takes them."""
+        given = {name: getattr(self, name) for name in options}
+        values = {name: value_of(name, each) for name, each in given.items() if each is not None}
+        return values | ({"cv": self.folds} if "cv" in options and self.folds else {})
 
     def model(self, classes: bool, sparse: bool = False) -> Any:
         """The unfitted model, of classes or of numbers; refuses options of the other.
 
         A machine other than the kernel machine is the last step of a pipeline.
         """
-        for option in OF_NUMBERS if classes else OF_CLASSES:
-            if getattr(self, option) is not None:
-                one, other = "regression", "a classification"
-                if not classes:
-                    one, other = "classification", "a regression"
-                raise InputError(f"{_option(option)} is for {one}, but this is {other}; see --task")
+        kind: Any = TabularClassifier if classes else TabularRegressor
+        tasks, values = ("classification", "regression"), dict[str, Any]()
+        for name, value in self._values(*OF_MODEL).items():
+            parameter = PARAMETERS.get(name, name)
+            if parameter not in signature(kind).parameters:
+                other, this = reversed(tasks) if classes else tasks
+                raise InputError(f"{_option(name)} is for {other}, but this is {this}; see --task")
+            values[parameter] = value
         if self.machine != "kernel":
             return self._other(classes)
-        values = self._values({name: PARAMETERS.get(name, name) for name in OF_MODEL})
         if any(getattr(self, name) for name in OF_CANDIDATES):
             values["candidates"] = self._kernels(classes, sparse)
-        kind = TabularClassifier if classes else TabularRegressor
         return kind(**values)
-
-    def _values(self, parameters: dict[str, str]) -> dict[str, Any]:
-        """Values of the options that were given, by the parameters that they stand for."""
-        given = {name: getattr(self, name) for name in parameters}
-        values = {
-            parameters[name]: value_of(name, value)
-            for name, value in given.items()
-            if value is not None
-        }
-        own = parameters.get("cv")
-        return values | ({own: self.folds} if own and self.time is not None else {})
 
     def _kernels(self, classes: bool, sparse: bool) -> list[Any]:
         """Candidates with the expert options, one for each kernel and criterion."""
-        given = {name: getattr(self, name) for name in OF_SEARCH}
-        options = {OF_SEARCH[name]: value for name, value in given.items() if value is not None}
-        kind = KernelClassifier if classes else KernelRegressor
+        options = {OF_SEARCH[name]: value for name, value in self._values(*OF_SEARCH).items()}
+        kind: Any = KernelClassifier if classes else KernelRegressor
         m = value_of("n_landmarks", self.n_landmarks or "auto")
         kernels = self.candidates or ["auto"]
         if kernels == ["auto"]:
@@ -251,7 +246,7 @@ class ModelRequest:
                 raise InputError(f"{_option(name)} is for --machine kernel, not for {self.machine}")
         if self.duplicates == "group" and not fit_options:
             raise InputError(f"--duplicates is not for --machine {self.machine}")
-        values = self._values(parameters)
+        values = {parameters[name]: each for name, each in self._values(*parameters).items()}
         for name in ("kernel", "criterion"):
             if len(values.get(name, ())) > 1 and isinstance(values[name], list):
                 raise InputError(f"--machine svm takes only one {_option(OF_ONE[name])}")
@@ -279,7 +274,7 @@ class ModelRequest:
             if positive is not None:
                 model.set_params(pos_label=positive)
         if again:
-            kinds = prepared.prepared_columns().kinds_
+            kinds = prepared.preprocessor.kinds_
             before = TablePreprocessor(kinds=dict(kinds) or None)
             name = "table" if isinstance(model, Pipeline) else "preprocess"
             model.set_params(**{name: before})

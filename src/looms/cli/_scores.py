@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from looms import threshold
 from looms._optional import require
 from looms._typing import AnyArray
 from looms._words import count, with_error
@@ -22,16 +23,8 @@ from looms.report._chosen import candidates, chosen
 from looms.report.facts import Facts
 from looms.report.text import sentence
 from looms.selection._fold_pairs import pair_auc
-from looms.threshold import (
-    BalancedError,
-    Cost,
-    Counts,
-    FBeta,
-    Metric,
-    Precision,
-    Recall,
-    ThresholdRule,
-)
+
+Rule: TypeAlias = "threshold.ThresholdRule | threshold.Metric"
 
 #: Number of scales shown, the largest, for a kernel with a scale for every feature.
 MOST_SCALES = 8
@@ -46,8 +39,8 @@ HEADINGS = {
 }
 #: Names of the losses of rules for a threshold.
 _LOSSES: dict[type, str] = {
-    **{BalancedError: "BER", Cost: "cost"},
-    **{Precision: "1 - recall", Recall: "1 - precision"},
+    **{threshold.BalancedError: "BER", threshold.Cost: "cost"},
+    **{threshold.Precision: "1 - recall", threshold.Recall: "1 - precision"},
 }
 #: Heading of the area under the ROC curve of several classes.
 MEAN_AREA = "mean AUC, each class against the rest"
@@ -138,9 +131,7 @@ def class_scores(
     return scores
 
 
-def rule_scores(
-    counts: Sequence[Sequence[float]], rule: ThresholdRule | Metric
-) -> dict[str, float]:
+def rule_scores(counts: Sequence[Sequence[float]], rule: Rule) -> dict[str, float]:
     """Scores that a threshold rule is about, from the confusion of two classes.
 
     These are recall and precision of the positive class (NaN if no sample is predicted positive),
@@ -151,11 +142,11 @@ def rule_scores(
         "recall": found / (found + missed),
         "precision": found / (found + alarms) if found + alarms else float("nan"),
     }
-    if not isinstance(rule, FBeta | Cost):
+    if not isinstance(rule, threshold.FBeta | threshold.Cost):
         return scores
     kinds = (np.array([float(n)]) for n in (found, alarms, missed, negative))
-    loss = float(rule.losses(Counts(*kinds))[0][0])
-    own = {"cost": loss} if isinstance(rule, Cost) else {f"F{rule.beta:g}": 1.0 - loss}
+    loss = float(rule.losses(threshold.Counts(*kinds))[0][0])
+    own = {"cost": loss} if isinstance(rule, threshold.Cost) else {f"F{rule.beta:g}": 1.0 - loss}
     return own | scores
 
 
@@ -203,9 +194,13 @@ def show_request(metadata: Mapping[str, Any]) -> None:
     )
 
 
-def loss_name(rule: ThresholdRule | Metric) -> str:
+def loss_name(rule: Rule) -> str:
     """Short name of the loss by which candidates compete at a threshold."""
-    return f"1 - F{rule.beta:g}" if isinstance(rule, FBeta) else _LOSSES.get(type(rule), "loss")
+    return (
+        f"1 - F{rule.beta:g}"
+        if isinstance(rule, threshold.FBeta)
+        else _LOSSES.get(type(rule), "loss")
+    )
 
 
 def show_tried(facts: Facts) -> None:

@@ -11,7 +11,7 @@ from looms.assessment import assess as assess_splits
 from looms.assessment import compare as compare_splits
 from looms.assessment._result import Assessment
 from looms.cli._errors import InputError
-from looms.cli._options import Bounds, Columns, Source, command
+from looms.cli._options import Bounds, Columns, Metrics, Source, command
 from looms.cli._output import (
     as_messages,
     check_can_write,
@@ -49,7 +49,7 @@ class SplitRequest:
     splits: Annotated[int | None, Bounds(2)] = None
     test_size: float = 0.1
     method: Literal["shuffle", "kfold", "bootstrap"] | None = None
-    metric: list[str] | None = None
+    metric: Metrics = None
     store: Path | None = None
 
     def options(self, request: ModelRequest, prepared: Prepared) -> dict[str, Any]:
@@ -63,17 +63,10 @@ class SplitRequest:
             "store": self.store,
             "n_jobs": request.jobs,
             "random_state": request.seed,
+            "gap": request.gap,
             "groups": prepared.groups,
             "sample_weight": prepared.weight,
         }
-
-    def check(self, request: ModelRequest) -> None:
-        """Refuse, before any work, splits that mix what --time orders."""
-        if request.time is not None and self.method is not None:
-            raise InputError(
-                f"--time tests rows after the training rows, which --method {self.method} mixes; "
-                "leave one of these options out"
-            )
 
 
 @command
@@ -105,19 +98,20 @@ def assess(
     """
     file = source.file
     check_report(report, request, output)
-    outer_splits.check(request)
+    if request.time is not None and outer_splits.method is not None:
+        raise InputError(
+            f"--time tests rows after the training rows, which --method {outer_splits.method} "
+            "mixes; leave one of these options out"
+        )
     prepared = prepare_file(source, columns, request)
     check_can_write(output, force, file, holds="split,n_train,n_test,")
     check_can_write(report, force, file, option="--report", holds=PAGE)
-    prepared = understood(prepared)
-    model = request.model_for(prepared, again=True)
-    y, names = prepared.target.y, (columns.target, file.name)
+    tell_columns(prepared.preprocessor, prepared.target)
+    model, y = request.model_for(prepared, again=True), prepared.target.y
     options = outer_splits.options(request, prepared)
     try:
         with as_messages(), Meter("Splits") as meter:
-            result = assess_splits(
-                model, prepared.X, y, gap=request.gap, progress=meter.split, **options
-            )
+            result = assess_splits(model, prepared.X, y, progress=meter.split, **options)
     except AssessmentInterrupted as interrupt:
         if interrupt.result is not None:
             show_result(interrupt.result, json)
@@ -126,7 +120,7 @@ def assess(
         if output is not None:
             write_or_print(output, csv_text(result.table), "a row for each split is in")
         if report is not None:
-            fitted = train(prepared, request, True, True, *names)
+            fitted = train(prepared, request, True, True, columns.target, file.name)
             facts = facts_of(fitted, prepared, result)
             assert facts is not None  # by `check_report`
             write_report(report, facts)
@@ -170,14 +164,12 @@ def compare(
         raise InputError("--time is not for looms compare: assess each candidate by looms assess")
     prepared = prepare_file(source, columns, request)
     check_can_write(output, force, source.file, holds="first,second,score,")
-    prepared = understood(prepared)
+    tell_columns(prepared.preprocessor, prepared.target)
     each = {name: replace(request, candidates=[name]) for name in named}
     models = {name: one.model_for(prepared, again=True) for name, one in each.items()}
-    options = outer_splits.options(request, prepared)
+    y, options = prepared.target.y, outer_splits.options(request, prepared)
     with as_messages(), Meter("Splits") as meter:
-        result = compare_splits(
-            models, prepared.X, prepared.target.y, progress=meter.split, **options
-        )
+        result = compare_splits(models, prepared.X, y, progress=meter.split, **options)
     table = result.differences()
     if output is not None:
         write_or_print(output, csv_text(table.reset_index(), index=False), "the differences are in")
@@ -187,13 +179,6 @@ def compare(
         show_json(plain({"candidates": assessed, "differences": rows}))
     else:
         to_stdout(f"{result.summary()}\n")
-
-
-def understood(prepared: Prepared) -> Prepared:
-    """The table with its columns understood; surprises go to stderr."""
-    before = prepared.prepared_columns()
-    tell_columns(before, prepared.target)
-    return replace(prepared, preprocessor=before)
 
 
 def show_result(result: Assessment, json: bool) -> None:

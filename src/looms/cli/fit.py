@@ -14,19 +14,12 @@ import numpy as np
 from sklearn import __version__ as sklearn_version
 from sklearn.exceptions import ConvergenceWarning
 
-from looms import (
-    BoundWarning,
-    DuplicatesWarning,
-    OneClassWarning,
-    ScalesWarning,
-    __version__,
-    machine_of,
-)
+import looms
 from looms._memory import CERTIFICATE, check_memory
 from looms._optional import require
 from looms.cli._errors import InputError
 from looms.cli._model import Fitted
-from looms.cli._options import Bounds, Columns, Source, command
+from looms.cli._options import Bounds, Columns, Metrics, Source, command
 from looms.cli._output import (
     as_messages,
     check_can_write,
@@ -83,7 +76,7 @@ def fit(
     request: ModelRequest,
     no_evaluate: bool = False,
     test: Path | None = None,
-    metric: list[str] | None = None,
+    metric: Metrics = None,
     output: Path | None = None,
     report: Path | None = None,
     source: Source,
@@ -151,7 +144,7 @@ def fit(
         saved = train(prepared, request, not no_evaluate, False, columns.target, file.name)
         more: dict[str, Any] = {}
         if new is not None and test is not None:
-            more["test"] = scored(saved, new, test, f"{test.name}: ")[1]
+            more["test"] = scored(saved, new, f"{test.name}: ")[1]
         try:
             certificate = certified(saved, prepared.blocks, certify)
         except (KeyboardInterrupt, MemoryError):
@@ -272,9 +265,9 @@ def train(
     model = request.model_for(prepared, again)
     last, X, prefix = parts_of(model).last, prepared.X, "machine__"
     # The cautions of the fit say these; and columns are scaled.
-    in_cautions = [DuplicatesWarning, OneClassWarning, ScalesWarning]
+    in_cautions = [looms.DuplicatesWarning, looms.OneClassWarning, looms.ScalesWarning]
     if last is model:
-        in_cautions, prefix = [*in_cautions, BoundWarning, ConvergenceWarning], ""
+        in_cautions, prefix = [*in_cautions, looms.BoundWarning, ConvergenceWarning], ""
     rows = X if prepared.blocks is None else prepared.blocks
     if prepared.blocks is not None:
         model.set_params(preprocess=None)
@@ -306,7 +299,7 @@ def train(
         "options": asdict(request),
         "seconds": time.perf_counter() - start,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "looms_version": __version__,
+        "looms_version": looms.__version__,
         "sklearn_version": sklearn_version,
         "target": target,
         "file": file,
@@ -321,7 +314,7 @@ def certified(saved: Fitted, blocks: Any, always: bool) -> Certificate | None:
     """Certificate of a model, if asked for or cheap compared with the fit; else None."""
     if not hasattr(saved.last, "certify"):
         return None
-    machine = machine_of(saved.model)
+    machine = looms.machine_of(saved.model)
     basis, n = getattr(machine, "landmarks_", None), len(machine.fit_weight_)
     m = n if basis is None else basis.shape[0]
     if not always and n * m**2 > _CHEAP**3:

@@ -15,7 +15,7 @@ from looms._optional import require
 from looms._words import count
 from looms.cli._errors import InputError
 from looms.cli._model import Fitted, blocks_for, load, rows_for
-from looms.cli._options import Bounds, Source, command
+from looms.cli._options import Bounds, Bytes, Source, command
 from looms.cli._output import (
     as_messages,
     check_can_write,
@@ -51,7 +51,7 @@ def predict(
     request: CoverageRequest,
     id: str | None = None,
     keep: list[str] | None = None,
-    prevalence: list[str] | None = None,
+    prevalence: Annotated[list[str] | None, "CLASS=SHARE"] = None,
     digits: Annotated[int, Bounds(1, 17)] = 6,
     source: Source,
     force: bool = False,
@@ -114,9 +114,9 @@ def predict(
     pandas = require("pandas", "Writing predictions")
     n_rows = n_empty = n_changed = 0
     with as_messages(), output_in_parts(output) as write:
-        for table, X in blocks_for(saved, source, kept):
-            first, n_rows = n_rows, n_rows + X.shape[0]
-            predictions = Predictions(saved, X, machine)
+        for table in blocks_for(saved, source, kept):
+            first, n_rows = n_rows, n_rows + table.X.shape[0]
+            predictions = Predictions(saved, table.X, machine)
             numbers = {"row": range(first + 1, n_rows + 1)} if id is None else {}
             rows = numbers | table.kept
             outputs = predictions.outputs() | request.columns(predictions)
@@ -167,7 +167,7 @@ def score(
     """
     saved = load(model, source.max_bytes)
     table = rows_for(saved, source, drop_missing=drop_missing_targets)
-    predictions, values = scored(saved, table, source.file)
+    predictions, values = scored(saved, table)
     labels: list[str] = []
     if saved.is_classifier:
         classes, truth = text(saved.classes), text(table.y)
@@ -190,7 +190,7 @@ def show(
     model: Path,
     *,
     json: bool = False,
-    max_bytes: Annotated[int, Bounds(1)] = Source.max_bytes,
+    max_bytes: Bytes = Source.max_bytes,
 ) -> None:
     """Show the options, the choice, the candidates and the held-out scores.
 
@@ -218,7 +218,7 @@ def export(
     model: Path,
     *,
     onnx: Path | None = None,
-    max_bytes: Annotated[int, Bounds(1)] = Source.max_bytes,
+    max_bytes: Bytes = Source.max_bytes,
     force: bool = False,
 ) -> None:
     """Write a model as an ONNX graph, which runs without Python.
@@ -261,12 +261,9 @@ def export(
 
 def at_prevalence(saved: Fitted, path: Path, prevalence: Sequence[str]) -> PrevalenceClassifier:
     """The model of prepared rows, at the class shares that options give."""
-    machine = saved.own
-    if not saved.is_classifier:
-        raise InputError(f"--prevalence is for classification, but {path} is for regression")
-    if not hasattr(machine, "predict_proba"):
-        raise InputError(f"--prevalence needs probabilities: {path} has --calibration none")
-    labels = {str(label): label for label in machine.classes_.tolist()}
+    if not hasattr(saved.own, "predict_proba"):
+        raise InputError(f"--prevalence needs probabilities of classes, and {path} has none")
+    labels = {str(label): label for label in saved.classes.tolist()}
     shares = {}
     for option in prevalence:
         name, equals, share = option.rpartition("=")
@@ -276,7 +273,7 @@ def at_prevalence(saved: Fitted, path: Path, prevalence: Sequence[str]) -> Preva
             raise InputError(
                 f"--prevalence {option} is not CLASS=SHARE, such as ill=0.01"
             ) from None
-    model = PrevalenceClassifier(machine, shares)
+    model = PrevalenceClassifier(saved.own, shares)
     with as_messages(prefix="--prevalence: "):
         _ = model.prevalence_
     return model
