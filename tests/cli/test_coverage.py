@@ -8,7 +8,7 @@ import pytest
 from evaluated import evaluated
 from sklearn.preprocessing import OneHotEncoder
 
-from looms.cli._predictions import joined
+from looms.cli._model import joined
 from looms.estimators._selecting import SelectingMachine
 from looms.model_files import load_model
 

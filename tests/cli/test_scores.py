@@ -5,9 +5,9 @@ import pytest
 from sklearn import metrics
 
 from looms import KernelClassifier, KernelRegressor
+from looms.cli._model import class_scores
 from looms.cli._scores import (
     HEADINGS,
-    class_scores,
     held_out_scores,
     show_confusion,
 )

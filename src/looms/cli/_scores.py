@@ -9,20 +9,15 @@ import numpy as np
 
 from looms import threshold
 from looms._optional import require
-from looms._typing import AnyArray
 from looms._words import count, with_error
 from looms.assessment._result import Assessment
-from looms.calibration import brier_score, log_loss
 from looms.cli._model import Fitted
 from looms.cli._output import NARROW, console, score_text, show_rows, show_table
 from looms.cli._prepare import Prepared, column_notes
-from looms.criteria import mean_class_error
 from looms.estimators._encoding import is_positive_first
-from looms.held_out import HeldOut
 from looms.report._chosen import candidates, chosen
 from looms.report.facts import Facts
 from looms.report.text import sentence
-from looms.selection._fold_pairs import pair_auc
 
 Rule: TypeAlias = "threshold.ThresholdRule | threshold.Metric"
 
@@ -99,36 +94,6 @@ def choice_of(saved: Fitted, facts: Facts | None) -> str:
     in_time = saved.metadata["options"].get("time")
     by = "looms assess --time gives" if in_time else model.honest_by
     return f"{model.method} tuned this model, so its scores are optimistic; {by} unbiased ones"
-
-
-def class_scores(
-    y: AnyArray,
-    predicted: AnyArray,
-    decision: AnyArray,
-    classes: AnyArray,
-    probabilities: AnyArray | None = None,
-) -> dict[str, float]:
-    """Error rate, balanced error rate, area under the ROC curve, log loss and Brier score.
-
-    For two classes ``decision`` is (n_samples,) and the second class is positive; else it is
-    (n_samples, n_classes), and the area a mean over classes against the rest. It is NaN without
-    samples of both kinds. The Brier score of two classes is that of one of them. The last two are
-    NaN if a label is not one of the classes, because it has no probability.
-    """
-    wrong, codes = y != predicted, np.where(y[:, None] == classes, 1.0, -1.0)
-    codes = codes[:, 1] if len(classes) == 2 else codes
-    rows, one = np.arange(len(y)), np.ones(len(y))
-    area, _ = pair_auc(codes.reshape(len(y), -1), decision.reshape(len(y), -1), [rows], [], [], one)
-    scores = {
-        "error": float(wrong.mean()),
-        "ber": mean_class_error(np.unique(y, return_inverse=True)[1], wrong),
-        "auc": area,
-    }
-    if probabilities is not None:
-        truth, known = HeldOut(codes, np.zeros(codes.shape)), np.isin(y, classes).all()
-        for name, score in (("log_loss", log_loss), ("brier", brier_score)):
-            scores[name] = score(truth, probabilities) if known else float("nan")
-    return scores
 
 
 def rule_scores(counts: Sequence[Sequence[float]], rule: Rule) -> dict[str, float]:

@@ -18,7 +18,7 @@ import looms
 from looms._memory import CERTIFICATE, check_memory
 from looms._optional import require
 from looms.cli._errors import InputError
-from looms.cli._model import Fitted
+from looms.cli._model import Fitted, Predictions, scored
 from looms.cli._options import Bounds, Columns, Metrics, Source, command
 from looms.cli._output import (
     as_messages,
@@ -31,7 +31,6 @@ from looms.cli._output import (
     warning,
     writing,
 )
-from looms.cli._predictions import Predictions, scored
 from looms.cli._prepare import (
     Prepared,
     memory_of,

@@ -14,7 +14,15 @@ from looms import PrevalenceClassifier, machine_of
 from looms._optional import require
 from looms._words import count
 from looms.cli._errors import InputError
-from looms.cli._model import Fitted, blocks_for, load, rows_for
+from looms.cli._model import (
+    CoverageRequest,
+    Fitted,
+    Predictions,
+    blocks_for,
+    load,
+    rows_for,
+    scored,
+)
 from looms.cli._options import Bounds, Bytes, Source, command
 from looms.cli._output import (
     as_messages,
@@ -26,7 +34,6 @@ from looms.cli._output import (
     without_formulas,
     write_output,
 )
-from looms.cli._predictions import CoverageRequest, Predictions, scored
 from looms.cli._scores import (
     choice_of,
     facts_of,
