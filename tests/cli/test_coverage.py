@@ -125,7 +125,7 @@ def test_empty_sets_are_counted(looms, fit, pets):
     result = looms("predict", "m.skops", pets, "--confidence-level", 0.3)
     n = int((predictions(result).set == "").sum())
     assert n > 1
-    assert f"Note: {n} sets of 40 are empty: at coverage 0.3 such a row is typical" in result.stderr
+    assert f"Note: {n} of 40 sets are empty: such a row is typical of no class" in result.stderr
 
 
 @pytest.mark.slow

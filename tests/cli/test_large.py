@@ -87,7 +87,7 @@ def test_a_machine_on_landmarks_of_a_table_in_blocks(looms, fit, large, tmp_path
         f"{name}: 300 rows in blocks; columns are prepared by a sample of 100 rows" in result.stderr
     )
     assert (
-        "Note: rows in blocks are not saved, so looms predict may have no --confidence-level"
+        "Note: rows in blocks are not saved: for intervals or sets, fit up to 20,000 rows"
         in result.stderr
     )
     assert "20 landmarks" in result.stdout

@@ -36,7 +36,7 @@ def test_fit_show_predict_score(looms, fit, pets, figures):
     scored = looms("score", "m.skops", pets)
     wrong = (table["prediction"] != rows["kind"]).mean()
     assert figures(scored.stdout)[0] == pytest.approx(wrong, abs=1e-4)
-    assert "if they are the same rows, the scores are optimistic" in scored.stderr
+    assert "if they are the same rows, scores are optimistic" in scored.stderr
     assert looms("predict", "m.skops", pets, "-o", "p.csv", "--force").exit_code == 0
 
 

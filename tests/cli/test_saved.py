@@ -111,7 +111,10 @@ def test_coverage_of_a_saved_model(looms):
 @pytest.mark.parametrize(
     ("machine", "text"),
     [
-        (StandardScaler().fit(FRAME[["a"]]), "the model ends in StandardScaler, and the command"),
+        (
+            StandardScaler().fit(FRAME[["a"]]),
+            "the model ends in StandardScaler, not in one of looms",
+        ),
         (KernelClassifier(mu=1e-3), "the model is not fitted; fit it, and save it again"),
         (
             KernelClassifier("precomputed", mu=1e-3).fit(np.eye(60), LABELS),

@@ -125,15 +125,10 @@ def load(path: Path, max_bytes: int) -> Fitted:
         raise InputError(f"{path}: the model is not fitted; fit it, and save it again") from None
     rows = last.loo_.y if hasattr(last, "loo_") else getattr(last, "validation_", None)
     if rows is None:
-        raise InputError(
-            f"{path}: the model ends in {type(last).__name__}, and the command line takes models "
-            "of looms; use looms.model_files.load_model in Python"
-        )
+        raise InputError(f"{path}: the model ends in {type(last).__name__}, not in one of looms")
     kernel = getattr(getattr(last, "machine_", last), "kernel_", None)
     if kernel is not None and kernel.pairwise:
-        raise InputError(
-            f"{path}: the model takes kernel values, and the command line takes rows of features"
-        )
+        raise InputError(f"{path}: the model takes kernel values, not rows of features")
     target = metadata.get("target")
     of_model = {
         "task": "classification" if is_classifier(last) else "regression",
@@ -155,10 +150,7 @@ def rows_for(
     """The rows of a file with the target; a note lists the columns that the model ignores."""
     table, path = read(source, saved.metadata["target"], kept, drop_missing), source.file
     if table.y is None and not saved.metadata["by_fit"]:
-        raise InputError(
-            f"{path}: the model does not name its target; save it with the metadata "
-            "{'target': ...}, the name of the column"
-        )
+        raise InputError(f"{path}: save the model with the metadata {{'target': ...}}, its column")
     if table.y is None:
         raise InputError(f"{path}: no labels are beside it; put them there, or use looms predict")
     note_ignored(saved, table, kept)
@@ -206,8 +198,7 @@ def note_ignored(saved: Fitted, table: Table, kept: Sequence[str]) -> None:
     ignored = [str(name) for name in getattr(table.X, "columns", ()) if name not in known]
     if ignored:
         note(
-            f"{count(len(ignored), 'column')} ignored, because the model does not know "
-            f"{'it' if len(ignored) == 1 else 'them'}: {listed(ignored, 10)}"
+            f"{count(len(ignored), 'column')} ignored, unknown to the model: {listed(ignored, 10)}"
         )
 
 
@@ -341,8 +332,7 @@ class Predictions:
         if n:
             yield (
                 f"in {count(n, 'row')} of {new.shape[0]} all features equal those of a training "
-                "row: if they are the same rows, the scores are optimistic; looms assess gives "
-                "unbiased ones"
+                "row: if they are the same rows, scores are optimistic; see looms assess"
             )
 
 

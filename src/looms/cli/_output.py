@@ -175,10 +175,7 @@ def csv_text(frame: pd.DataFrame, **options: Any) -> str:
 def note_formulas(n_changed: int) -> None:
     """Note on cells that were changed by `without_formulas`, if any."""
     if n_changed:
-        note(
-            "cells or names in the table that begin like a formula of a spreadsheet (= + - @) get "
-            f"an apostrophe in front, {n_changed} of them; remove it to restore them"
-        )
+        note(f"{n_changed} cells or names like formulas (= + - @) get an apostrophe in front")
 
 
 def without_formulas(frame: pd.DataFrame, **options: Any) -> tuple[str, int]:
@@ -215,9 +212,7 @@ def check_can_write(
         exists = path.exists()
         lost = exists and any(source.exists() and path.samefile(source) for source in inputs)
     except OSError as error:
-        raise InputError(
-            f"no file can be called so ({error.strerror}): {error.filename}; check the name"
-        ) from None
+        raise InputError(f"no file can be called so ({error.strerror}): {error.filename}") from None
     if lost:
         raise InputError(f"{path} is an input and would be lost; name another {option}")
     if path.is_dir():
@@ -227,18 +222,12 @@ def check_can_write(
     if exists and not force:
         raise InputError(f"{path} exists; use --force to overwrite it, or {option} for another")
     if exists and path.stat().st_size and not _begins_with(path, holds):
-        raise InputError(
-            f"{path} is not a file that this command writes, so --force does not overwrite it; "
-            f"remove it, or name another {option}"
-        )
+        raise InputError(f"{path} is not a file that this command writes; name another {option}")
     if not path.parent.is_dir():
         raise InputError(f"{path}: there is no folder {path.parent}; make it, or name another")
     folder = path.resolve().parent  # at the end of links, beside what is there
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise InputError(
-            f"{path}: no file can be made in {folder}; change its permissions, or name another "
-            f"{option}"
-        )
+        raise InputError(f"{folder} is read-only: change its permissions, or name another {option}")
 
 
 def _begins_with(path: Path, holds: str) -> bool:

@@ -132,9 +132,7 @@ def times_of_rows(path: Path, X: Features, name: str | None) -> AnyArray | None:
             why = "is the same in every row"
         elif len(kinds) > 1:
             why = "has dates in which either number may be the day"
-        raise InputError(
-            f"{path}: --time {name} {why}; write dates as 2021-12-31, or number the rows in order"
-        )
+        raise InputError(f"{path}: --time {name} {why}; write dates as 2021-12-31, or numbers")
     return values
 
 
@@ -244,10 +242,8 @@ def _advice(columns: Sequence[str]) -> dict[str, str]:
     """What to do about a remark on columns, by its topic, in terms of options."""
     option = f"--groups {shlex.quote(columns[0])}" if len(columns) == 1 else "--groups"
     return {
-        "dates": "; leave it out by --drop unless new rows have the same dates, and if rows "
-        "resemble the next ones, hold out windows of time by --time",
-        "identifiers": "; if this is an identifier, which says nothing about new rows, leave it "
-        "out by --drop",
+        "dates": "; leave it out by --drop unless new rows have the same dates, or see --time",
+        "identifiers": "; if this is an identifier, leave it out by --drop",
         "repeated": f"hold them out together by {option}",
     }
 
@@ -295,22 +291,17 @@ def prepare_large(
     needed = bytes_needed(blocks.shape, n_outputs, rank)
     if most is not None and needed > most:
         fits = [m for m in range(1, rank) if bytes_needed(blocks.shape, n_outputs, m) <= most]
-        cure = (
-            f"--n-landmarks {fits[-1]} fits" if fits else "no number fits: allow more by --memory"
-        )
+        fit = f"--n-landmarks {fits[-1]} fits" if fits else "no number fits: allow more by --memory"
         raise InputError(
             f"{path}: {count(first.n_rows, 'row')} and --n-landmarks {given} take about "
-            f"{gigabytes(needed)} of memory, and {gigabytes(most)} may be used; {cure}"
+            f"{gigabytes(needed)} of memory, and {gigabytes(most)} may be used; {fit}"
         )
     on_disk = f" and, meanwhile, {gigabytes(8 * prod(blocks.shape))} next to the model"
     note(
         f"{path.name}: {first.n_rows:,} rows in blocks; columns are prepared by a sample of "
         f"{n_sampled:,} rows; about {gigabytes(needed)} of memory{'' if in_memory else on_disk}"
     )
-    note(
-        "rows in blocks are not saved, so looms predict may have no --confidence-level; for "
-        f"intervals or sets, fit a sample of up to {SAMPLE:,} rows"
-    )
+    note(f"rows in blocks are not saved: for intervals or sets, fit up to {SAMPLE:,} rows")
     prepared.blocks = blocks
     if not in_memory:
         with writing(beside, "--output"), as_messages():

@@ -36,10 +36,7 @@ from looms.threshold import RULES, Cost, Precision, Recall
 
 Threshold: TypeAlias = float | str | Precision | Recall | Cost
 
-FORMS = (
-    "a probability such as 0.3, balanced, f1, recall=0.9, precision=0.8 or cost=1:5 (false "
-    "positive : false negative)"
-)
+FORMS = "a probability such as 0.3, balanced, f1, recall=0.9, precision=0.8 or cost=1:5"
 _NUMBER = r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
 
 #: Windows of time that are held out.
@@ -178,10 +175,7 @@ class ModelRequest:
         if self.time is None and self.gap:
             raise InputError("--gap goes with --time, the column that orders the rows")
         if self.time is not None and self.time == self.groups:
-            raise InputError(
-                f"--groups and --time are both {self.time}: rows of one time are held out together "
-                "without --groups"
-            )
+            raise InputError(f"--groups and --time are both {self.time}: leave --groups out")
         if "precomputed" in (self.candidates or ()):
             raise InputError("--candidates precomputed is for Python; here rows have features")
         numbers = self.task == "regression" or (self.task == "auto" and self.target_transform)
@@ -294,8 +288,8 @@ class ModelRequest:
         labels, counts = np.unique(y, return_counts=True)
         if len(labels) == 2 and counts.min() == 1:
             raise InputError(
-                f"the class {labels[counts.argmin()]} has only one row, and without that row there "
-                "is no second class to learn; add rows of it, or name another --target"
+                f"the class {labels[counts.argmin()]} has only one row, and without that row no "
+                "second class is left; add rows of it, or name another --target"
             )
         if self.positive is not None:
             named = {str(label): label for label in labels.tolist()}
@@ -304,9 +298,8 @@ class ModelRequest:
         if rule not in (0.5, "balanced") and len(labels) == 2 and counts[1] > counts[0]:
             other, positive = labels
             warning(
-                f"--threshold {self.threshold} treats {positive} as the positive class, because it "
-                f"is later in order, but most rows have it. If {other} is to be detected, give "
-                f"--positive {other}"
+                f"--threshold {self.threshold} treats {positive} as the positive class, but most "
+                f"rows have it. If {other} is to be detected, give --positive {other}"
             )
         return None
 

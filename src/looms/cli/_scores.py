@@ -73,9 +73,8 @@ def choice_of(saved: Fitted, facts: Facts | None) -> str:
     """A sentence about what the selection of the model means for its scores."""
     if facts is None:  # of a pool
         return (
-            "the smallest of many validation errors is optimistic, because it was selected; quote "
-            "the scores of the selection, made for each row by the others; looms assess gives them "
-            "for more rows"
+            "the smallest of many validation errors is optimistic; quote the scores of the "
+            "selection, made for each row by the others"
         )
     model = facts.model
     if model.nested:

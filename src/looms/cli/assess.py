@@ -98,11 +98,8 @@ def assess(
     """
     file = source.file
     check_report(report, request, output)
-    if request.time is not None and outer_splits.method is not None:
-        raise InputError(
-            f"--time tests rows after the training rows, which --method {outer_splits.method} "
-            "mixes; leave one of these options out"
-        )
+    if request.time is not None and (how := outer_splits.method) is not None:
+        raise InputError(f"--time tests rows after the training rows, which --method {how} mixes")
     prepared = prepare_file(source, columns, request)
     check_can_write(output, force, file, holds="split,n_train,n_test,")
     check_can_write(report, force, file, option="--report", holds=PAGE)

@@ -84,8 +84,8 @@ class Plan:
         least = least_replicates(self.alpha)
         if 0 < self.bootstrap < least:
             raise InputError(
-                f"--bootstrap {self.bootstrap} cannot reach level {self.alpha:g}, which takes "
-                f"at least {least} samples; take 400 to 1000, or 0 for none"
+                f"--bootstrap {self.bootstrap} cannot reach level {self.alpha:g}, which takes at "
+                f"least {least} samples; take 400 to 1000, or 0 for none"
             )
 
 
@@ -176,17 +176,13 @@ def diagnose(
     X = numbered(subject.X)
     n_duplicates = n_unexpected_duplicates(X, duplicate_groups(X))
     if n_duplicates and subject.groups is None:
-        note(
-            f"{n_duplicates} of {len(subject.y)} rows are duplicates of other rows: leaving one "
-            "out keeps its duplicates, so leave-one-out scores are optimistic"
-        )
+        rows = f"{n_duplicates} of {len(subject.y)} rows are duplicates of other rows"
+        note(f"{rows}: leaving one out keeps its duplicates, so scores are optimistic")
     diagnosis = diagnosed(subject, plan)
     show(diagnosis)
     if n_impossible := diagnosis.deviance.n_impossible:
-        note(
-            f"{count(n_impossible, 'held-out row')} got probability 0 of the true class, "
-            "so the CV score is infinite"
-        )
+        rows = count(n_impossible, "held-out row")
+        note(f"{rows} got probability 0 of the true class, so the CV score is infinite")
     # Everything is made before anything is written.
     figures = {} if plot is None else drawn(diagnosis)
     if output is not None:

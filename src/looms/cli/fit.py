@@ -124,9 +124,7 @@ def fit(
         prepared = prepare_file(source, columns, request) if whole else None
         check_can_write(output, force, file, holds="model")
         if output.suffix not in (".skops", ""):
-            raise InputError(
-                f"{output}: the name of a model file ends in .skops, not in {output.suffix}"
-            )
+            raise InputError(f"{output}: the name of a model file ends in .skops")
         check_can_write(report, force, file, option="--report", holds=PAGE)
         if prepared is None:  # reading may take long
             most = memory_of(memory)
@@ -190,9 +188,7 @@ def _is_whole(request: ModelRequest, columns: Columns, memory: str | None) -> bo
     }
     given = [name for name, value in needs.items() if value]
     if memory is not None and given:
-        raise InputError(
-            f"--memory is for rows in blocks, but {given[0]} reads the whole table; leave one out"
-        )
+        raise InputError(f"--memory is for rows in blocks, but {given[0]} reads the whole table")
     return not blocks or bool(given)
 
 
@@ -217,11 +213,8 @@ def demo(
     from sklearn.model_selection import train_test_split
 
     out = console()
-    out.print(
-        "Breast cancer Wisconsin (diagnostic), 569 tumors, 30 features, from scikit-learn.",
-        "One half is for training; the other half is not seen until the end.",
-        sep="\n",
-    )
+    out.print("Breast cancer Wisconsin (diagnostic), 569 tumors, 30 features, from scikit-learn.")
+    out.print("One half is for training; the other half is not seen until the end.")
     X, y = load_breast_cancer(as_frame=True, return_X_y=True)
     y = y.map({0: "malignant", 1: "benign"})
     X_train, X_test, y_train, y_test = train_test_split(
@@ -235,17 +228,10 @@ def demo(
     with as_messages():
         predictions = Predictions(fitted, X_test)
     (kind, scores), _ = held_out_scores(facts).items()
-    show_scores(
-        {
-            f"{kind}, {len(y_train)} rows": scores,
-            f"the other half, {len(y_test)} rows": predictions.scores(y_test),
-        }
-    )
-    out.print(
-        "Each score is of rows that neither the model nor its tuning has seen. Your own table:",
-        "looms fit FILE --target COLUMN",
-        sep="\n",
-    )
+    rows = f"{kind}, {len(y_train)} rows", f"the other half, {len(y_test)} rows"
+    show_scores({rows[0]: scores, rows[1]: predictions.scores(y_test)})
+    out.print("Each score is of rows that neither the model nor its tuning has seen.")
+    out.print("Your own table: looms fit FILE --target COLUMN")
 
 
 def train(
@@ -337,10 +323,7 @@ def check_report(
     """Refuse, before any work, what could not be made afterwards."""
     for option, wanted in {"--report": report, "--json": json, "--certify": certify}.items():
         if wanted and request.machine == "nonconformity":
-            raise InputError(
-                f"{option} is not for --machine nonconformity: rows are held out of the selection, "
-                "not of its models"
-            )
+            raise InputError(f"{option} is not for --machine nonconformity")
     if report is None:
         return
     if output is not None and report.absolute() == output.absolute():

@@ -109,15 +109,9 @@ def predict(
     machine = at_prevalence(saved, model, prevalence) if prevalence else None
     kept = [*([] if id is None else [id]), *(keep or [])]
     if prevalence and request.confidence_level is not None and not request.class_conditional:
-        note(
-            "--confidence-level holds for the shares of the fit; with --class-conditional, for any "
-            "shares"
-        )
+        note("--confidence-level holds for the shares of the fit; with --class-conditional for any")
     if request.confidence_level is not None and saved.metadata["options"].get("time"):
-        note(
-            "--confidence-level comes from single held-out rows, which rows near in time help to "
-            "predict: later rows may be covered less often"
-        )
+        note("--confidence-level comes from single held-out rows; later ones may be covered less")
     pandas = require("pandas", "Writing predictions")
     n_rows = n_empty = n_changed = 0
     with as_messages(), output_in_parts(output) as write:
@@ -128,9 +122,7 @@ def predict(
             rows = numbers | table.kept
             outputs = predictions.outputs() | request.columns(predictions)
             for name in rows.keys() & outputs.keys():
-                raise InputError(
-                    f"predict writes a column {name!r} of its own; keep it by another name"
-                )
+                raise InputError(f"predict writes a column {name!r} of its own; rename it in FILE")
             n_empty += int(sum(label == "" for label in outputs.get("set", ())))
             frame = pandas.DataFrame(rows | outputs)
             part, n = without_formulas(
@@ -140,11 +132,7 @@ def predict(
             n_changed += n
     note_formulas(n_changed)
     if n_empty:
-        note(
-            f"{count(n_empty, 'set')} of {n_rows} {'is' if n_empty == 1 else 'are'} empty: "
-            f"at coverage {request.confidence_level:g} such a row is typical of no class of the "
-            "training rows"
-        )
+        note(f"{n_empty} of {n_rows} sets are empty: such a row is typical of no class of the fit")
     for remark in saved.remarks():
         note(remark)
     if output is not None:
@@ -249,10 +237,7 @@ def export(
     saved = load(model, max_bytes)
     transform = getattr(saved.last, "transform_", "none")
     if transform != "none":
-        raise InputError(
-            f"{model}: a graph has no mean of a target that is fitted by its {transform}; "
-            "fit with --target-transform none"
-        )
+        raise InputError(f"{model}: fit with --target-transform none, not {transform}, for ONNX")
     with as_messages(prefix=f"{model}: "):
         machine = machine_of(saved.model)
         register_converters()
@@ -277,9 +262,7 @@ def at_prevalence(saved: Fitted, path: Path, prevalence: Sequence[str]) -> Preva
         try:
             shares[labels.get(name, name)] = float(share if equals else "")
         except ValueError:
-            raise InputError(
-                f"--prevalence {option} is not CLASS=SHARE, such as ill=0.01"
-            ) from None
+            raise InputError(f"--prevalence {option} is not CLASS=SHARE, as ill=0.01 is") from None
     model = PrevalenceClassifier(saved.own, shares)
     with as_messages(prefix="--prevalence: "):
         _ = model.prevalence_
