@@ -146,7 +146,7 @@ def test_report(looms, data_folder, tmp_path, monkeypatch):
         (["--store", "."], "the folder is no store and holds other files, such as 'pets.csv'"),
         (["-o", "nowhere/table.csv"], "there is no folder nowhere"),
         (["--report", "nowhere/r.html"], "there is no folder nowhere"),
-        (["--report", "r.html", "-o", "r.html"], "is to hold the row a split; name another"),
+        (["--report", "r.html", "-o", "r.html"], "--output and --report are both r.html; give"),
         (["--report", "pets.csv"], "is an input and would be lost; name another --report"),
         (["-m", "nonconformity", "--report", "r.html"], "--report is not for --machine noncon"),
     ],

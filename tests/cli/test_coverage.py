@@ -8,7 +8,7 @@ import pytest
 from evaluated import evaluated
 from sklearn.preprocessing import OneHotEncoder
 
-from looms.cli._predictions import joined
+from looms.cli._model import joined
 from looms.estimators._selecting import SelectingMachine
 from looms.model_files import load_model
 
@@ -114,7 +114,7 @@ def test_refusals(looms, fit, pets, one_line, model, options, text):
     frame["weight"] = frame["weight"].fillna(4.0)
     frame.to_csv("pets.csv", index=False)
     target = {"class": ("kind",), "number": ("weight", "--task", "regression")}.get(model)
-    machine = ("--target", *target) if target else ("--target", "kind", "--machine", "svm")
+    machine = ("--target", *target) if target else ("--target", "kind", "--loss", "hinge")
     assert fit("pets.csv", *machine, "-o", model).exit_code == 0
     one_line(looms("predict", model, "pets.csv", *options, "--digits", 17), 2, text)
 
@@ -125,7 +125,7 @@ def test_empty_sets_are_counted(looms, fit, pets):
     result = looms("predict", "m.skops", pets, "--confidence-level", 0.3)
     n = int((predictions(result).set == "").sum())
     assert n > 1
-    assert f"Note: {n} sets of 40 are empty: at coverage 0.3 such a row is typical" in result.stderr
+    assert f"Note: {n} of 40 sets are empty: such a row is typical of no class" in result.stderr
 
 
 @pytest.mark.slow

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from looms.cli._figures import show_figures
-from looms.cli._output import figure
+from looms.cli._output import score_text
+from looms.cli._scores import show_scores
 from looms.model_files import load_model
 
 
@@ -119,12 +119,12 @@ def test_a_table_goes_through_each_room_in_turn(fit, pets):
     ("value", "text"),
     [(0.0376, "0.0376"), (0.0, "0.0000"), (4.7e-8, "4.7e-08"), (11031258.48, "1.103e+07")],
 )
-def test_figures_have_digits_in_any_units(value, text):
-    assert figure(value) == text
+def test_scores_have_digits_in_any_units(value, text):
+    assert score_text(value) == text
 
 
-def test_every_column_of_figures_has_a_heading(capsys):
-    show_figures({"a": {"error": 0.25}, "b": {"error": 0.5, "brier": 0.125}})
+def test_every_column_of_scores_has_a_heading(capsys):
+    show_scores({"a": {"error": 0.25}, "b": {"error": 0.5, "brier": 0.125}})
     heading, _, first, second = capsys.readouterr().out.strip("\n").splitlines()[-5:][:4]
     assert heading.split() == ["error", "Brier"]
     assert first.split() == ["a", "0.2500", "–"]

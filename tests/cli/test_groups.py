@@ -28,8 +28,8 @@ def visits(tmp_path):
 def test_a_fit_with_groups_is_that_of_the_estimator(looms, fit, visits, figures):
     result = fit(visits, "-t", "ill", "--groups", "patient", "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
-    assert "leave-one-group-out chose this machine" in result.stderr
-    assert "looms fit without --no-evaluate and looms assess give honest ones" in result.stderr
+    assert "leave-one-group-out tuned this model" in result.stderr
+    assert "looms fit without --no-evaluate and looms assess give unbiased ones" in result.stderr
     assert "--groups" not in result.stderr
     saved = load_model("m.skops")
     assert list(saved.metadata["columns"]) == list("abcd")
@@ -63,7 +63,7 @@ def test_everything_is_repeated_without_the_folds(looms, visits, figures, more):
     result = looms("fit", visits, "-t", "ill", *options, "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
     assert "everything was repeated without each of" in result.stderr
-    assert "flatter" not in result.stderr
+    assert "optimistic" not in result.stderr
     model = load_model("m.skops").model
     scores = model._nested_scores
     assert f"{scores.kind} " in result.stdout
@@ -78,7 +78,7 @@ def test_everything_is_repeated_without_the_folds(looms, visits, figures, more):
     assert f"{scores['ber']:.3f}" in text or f"{100 * scores['ber']:.1f}" in text
     asked = text[text.index('<dl class="asked">') :]
     assert "<dt>groups</dt>" in asked
-    assert "flatter" not in text
+    assert "optimistic" not in text
 
 
 def test_a_gap_among_the_groups_is_refused(fit, visits, one_line):

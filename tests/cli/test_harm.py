@@ -109,7 +109,7 @@ def test_numbers_signs_and_words_stay_as_they_are(value):
 def test_cells_names_and_rows_of_a_table_are_guarded_and_numbers_are_not(capsys):
     table = pd.DataFrame({"=a": [-1.5, 2.0], "b": ["@x", "-3"]}, index=["+i+1", "j"])
     assert csv_text(table) == ",'=a,b\n'+i+1,-1.5,'@x\nj,2.0,-3\n"
-    assert capsys.readouterr().err.startswith("Note: cells or names in the table that begin")
+    assert capsys.readouterr().err.startswith("Note: 3 cells or names like formulas (= + - @)")
     assert list(table.columns) == ["=a", "b"]
 
 

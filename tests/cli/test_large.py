@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 from sklearn.datasets import dump_svmlight_file
 
-from looms.cli import _prepare, _request
-from looms.cli import fit as fit_module
+from looms.cli import _prepare
 from looms.datasets import _rows
 from looms.datasets._large import first_pass
+from looms.estimators import _warnings
 from looms.model_files import load_model
 
 N = 300
@@ -87,11 +87,11 @@ def test_a_machine_on_landmarks_of_a_table_in_blocks(looms, fit, large, tmp_path
         f"{name}: 300 rows in blocks; columns are prepared by a sample of 100 rows" in result.stderr
     )
     assert (
-        "Note: rows in blocks are not saved, so looms predict may have no --confidence-level"
+        "Note: rows in blocks are not saved: for intervals or sets, fit up to 20,000 rows"
         in result.stderr
     )
     assert "20 landmarks" in result.stdout
-    assert "so its figures flatter it; looms assess gives honest ones" in result.stderr
+    assert "so its scores are optimistic; looms assess gives unbiased ones" in result.stderr
     written = {path.name for path in tmp_path.iterdir()}
     assert written == {"m.skops", "r.html", "t.csv", "t.parquet"}
     saved = load_model(tmp_path / "m.skops")
@@ -138,7 +138,7 @@ def test_where_the_sample_is_the_table_the_rows_are_kept(looms, fit, large, monk
         (("--n-landmarks", 20, "--memory", "1MB"), "no number fits: allow more by --memory"),
         (
             ("--n-landmarks", 3000, "--memory", "1GB"),
-            "GB of memory, and 1 may be used; --n-landmarks 1",
+            "GB of memory, and 1 GB may be used; --n-landmarks 1",
         ),
         (("--n-landmarks", 20, "--memory", "much"), "not an amount of memory, such as 2GB"),
         (("--memory", "1MB"), "no number fits: allow more by --memory"),
@@ -165,31 +165,35 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(looms, large, one_line, tmp_
 
 @pytest.mark.slow
 def test_memory_and_time_are_told_before_a_long_fit(looms, fit, tmp_path, monkeypatch):
-    monkeypatch.setattr(_request, "LONG", 0.0)
-    monkeypatch.setattr(_request, "_FEW_ROWS", 200)
-    monkeypatch.setattr(_request, "free_memory", lambda: 8 * 10**9)
+    monkeypatch.setattr(_warnings, "_MOST_SECONDS", 0.0)
+    monkeypatch.setattr(_warnings, "_LEAST_OPERATIONS", 1e8)
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(N, 2)), columns=["a", "y"]).round(3)
     frame.to_csv(tmp_path / "t.csv", index=False)
     quick = ("t.csv", "-t", "y", "--max-iter", 1, "--force")
-    told = r"Note: 300 rows: about 0\.0025 GB of memory \(of 8 GB free\) and, very roughly, \d+ s; "
+    told = (
+        "Note: A fit to 300 rows will take some 0 minutes and 0.0025 GB. Fewer candidates, fewer "
+        "landmarks (--n-landmarks) or a sample of the rows take less.\n"
+    )
     result = fit(*quick)
     assert result.exit_code == 0, result.stderr
-    assert re.search(told, result.stderr)
-    assert result.stderr.index("very roughly") < result.stderr.index("Candidate 1")
-    assert "very roughly" not in fit(*quick, "-c", "linear").stderr
-    assert "very roughly" not in fit(*quick, "--n-landmarks", 20).stderr
-    assess = looms("assess", "t.csv", "-t", "y", "-c", "rbf", "--max-iter", 1, "--splits", 2)
-    assert "Note: 270 rows: about 0.002 GB of memory" in assess.stderr
-    monkeypatch.setattr(_request, "LONG", 30.0)
-    assert "very roughly" not in fit(*quick).stderr
+    assert result.stderr.count(told) == 1
+    assert result.stderr.index(told) < result.stderr.index("Candidate 1")
+    assert "A fit to" not in fit(*quick, "-c", "linear").stderr
+    assert "A fit to" not in fit(*quick, "--n-landmarks", 20).stderr
+    monkeypatch.setattr(_warnings, "_MOST_SECONDS", 60.0)
+    assert "A fit to" not in fit(*quick).stderr
 
 
 @pytest.mark.slow
 def test_an_evaluation_is_told_before_it_starts(looms, pets, monkeypatch):
-    monkeypatch.setattr(fit_module, "_TOLD", 0.0)
+    monkeypatch.setattr(_warnings, "_MOST_SECONDS", 0.0)
     result = looms("fit", pets, "-t", "kind", "-c", "linear")
     assert result.exit_code == 0, result.stderr
-    told = re.search(r"without the rows of each of up to 10 folds, about \d+ s with", result.stderr)
+    told = re.search(
+        r"Note: Nested evaluation repeats tuning in every fold, which will take about \d+ "
+        r"seconds\. --no-evaluate repeats nothing, and --jobs runs several fits at a time\.\n",
+        result.stderr,
+    )
     assert told
     assert told.start() < result.stderr.index("Tuned 10 machines again")

@@ -14,14 +14,14 @@ OURS = ("--target", "kind", "--machine", "nonconformity")
 def test_fit_show_predict_score(looms, fit, pets, figures):
     fitted = looms("fit", pets, *OURS, "-o", "m.skops")
     assert fitted.exit_code == 0, fitted.stderr
-    assert "choice, made for each row by the others" in fitted.stderr
+    assert "scores of the selection, made for each row by the others" in fitted.stderr
     model = load_model("m.skops").model
     machine = model[-1]
     assert isinstance(machine, NonconformityClassifier)
     shown = looms("show", "m.skops").stdout
-    assert f"{len(machine.deciding_)} of the machines" in shown
+    assert f"{len(machine.deciding_)} of the models" in shown
     assert f"{machine.validation_errors_.min():.4f}" in shown
-    assert f"the choice, of each row by the others   {machine.evaluate()['error']:.4f}" in shown
+    assert f"the selection, of each row by the others   {machine.evaluate()['error']:.4f}" in shown
     predicted = looms("predict", "m.skops", pets, "--confidence-level", 0.8, "-o", "p.csv")
     assert predicted.exit_code == 0, predicted.stderr
     table, rows = pd.read_csv("p.csv"), pd.read_csv(pets)
@@ -36,7 +36,7 @@ def test_fit_show_predict_score(looms, fit, pets, figures):
     scored = looms("score", "m.skops", pets)
     wrong = (table["prediction"] != rows["kind"]).mean()
     assert figures(scored.stdout)[0] == pytest.approx(wrong, abs=1e-4)
-    assert "if they are the same rows, the figures flatter the model" in scored.stderr
+    assert "if they are the same rows, scores are optimistic" in scored.stderr
     assert looms("predict", "m.skops", pets, "-o", "p.csv", "--force").exit_code == 0
 
 
@@ -62,4 +62,4 @@ def test_other_tables_are_refused_by_name(looms, fit, pets, one_line, tmp_path):
     result = looms("diagnose", "m.skops", "--data", pets)
     one_line(result, 2, "has neither decision_function nor predict_proba, so it has no")
     one_line(looms("predict", "m.skops", pets, "--confidence-level", 2), 2, "between 0 and 1")
-    one_line(looms("predict", "m.skops", "s.svm"), 2, "fitted to tables with named columns")
+    one_line(looms("predict", "m.skops", "s.svm"), 2, "was fitted to a table that is not sparse")

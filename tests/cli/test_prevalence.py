@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from looms import PrevalenceClassifier
+from looms import at_prevalence
 from looms.model_files import load_model
 
 
@@ -37,7 +37,7 @@ def test_probabilities_and_predictions_are_those_of_the_prevalence(looms, fitted
     assert result.exit_code == 0, result.stderr
     assert "--confidence-level holds for the shares of the fit" in result.stderr
     written = pd.read_csv(io.StringIO(result.stdout))
-    model = PrevalenceClassifier(machine, {machine.classes_[1]: 0.02})
+    model = at_prevalence(machine, {machine.classes_[1]: 0.02})
     X = pd.read_csv(fitted)
     np.testing.assert_allclose(written[f"probability_{rare}"], model.predict_proba(X)[:, 1])
     np.testing.assert_allclose(written[f"decision_{rare}"], model.decision_function(X))
@@ -48,8 +48,8 @@ def test_probabilities_and_predictions_are_those_of_the_prevalence(looms, fitted
 def test_prevalences_that_are_none_are_refused(looms, fitted, one_line):
     for option, message in (
         ("maybe=0.1", "--prevalence: prevalence has ['maybe'], which are not classes"),
-        ("0.1", "--prevalence 0.1 is no CLASS=SHARE"),
-        ("2=a", "--prevalence 2=a is no CLASS=SHARE"),
+        ("0.1", "--prevalence 0.1 is not CLASS=SHARE"),
+        ("2=a", "--prevalence 2=a is not CLASS=SHARE"),
         ("2=1.5", "between 0 and 1"),
     ):
         one_line(looms("predict", "m.skops", fitted, "--prevalence", option), 2, message)
@@ -62,6 +62,6 @@ def test_it_is_for_models_with_probabilities(looms, data_folder, one_line):
     looms("fit", haberman, *common, "--calibration", "none", "-o", "classes.skops")
     looms("fit", yacht, *common, "-o", "numbers.skops")
     result = looms("predict", "classes.skops", haberman, "--prevalence", "2=0.1")
-    one_line(result, 2, "--prevalence needs probabilities")
+    one_line(result, 2, "needs probabilities of classes, and classes.skops has none")
     result = looms("predict", "numbers.skops", yacht, "--prevalence", "2=0.1")
-    one_line(result, 2, "--prevalence is for classification")
+    one_line(result, 2, "needs probabilities of classes, and numbers.skops has none")

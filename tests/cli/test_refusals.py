@@ -94,9 +94,7 @@ def test_columns_that_are_ignored_are_noted(looms, pets, pets_model):
     pd.read_csv(pets).assign(**extra).to_csv("more.csv", index=False)
     result = looms("predict", pets_model, "more.csv")
     assert result.exit_code == 0
-    assert result.stderr.startswith(
-        "Note: 12 columns ignored, because the model does not know them: 'extra0"
-    )
+    assert result.stderr.startswith("Note: 12 columns ignored, unknown to the model: 'extra0")
     assert result.stderr.rstrip().endswith("'extra9' and 2 more")
 
 

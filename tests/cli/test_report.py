@@ -48,7 +48,7 @@ def test_nothing_is_overwritten_without_force(looms, pets, one_line):
 @pytest.mark.parametrize(
     ("report", "text"),
     [
-        ("m.skops", "is to hold the model; name another --report"),
+        ("m.skops", "--output and --report are both m.skops; give"),
         ("absent/r.html", "there is no folder absent"),
         (".", "is a folder"),
         ("pets.csv", "is an input and would be lost; name another --report"),

@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 
 from looms import (
-    SVCCV,
     KernelClassifier,
     KernelRegressor,
     NonconformityClassifier,
@@ -22,7 +21,7 @@ from looms.cli._request import ModelRequest
 from looms.datasets import read_table
 from looms.folds import GapKFold
 from looms.model_files import load_model
-from looms.threshold import Cost, Recall
+from looms.threshold import Recall
 
 NUMBERS = {"task": "regression"}
 CASES = [
@@ -60,20 +59,22 @@ CASES = [
         ),
     ),
     (
+        {"loss": "hinge", "search": "pattern", "criterion": ["deviance"]},
+        TabularClassifier(
+            [KernelClassifier(loss="hinge", search=Search("deviance", method="pattern"))]
+        ),
+    ),
+    (
+        {"loss": "squared_hinge", "candidates": ["linear"]},
+        TabularClassifier([KernelClassifier("linear", loss="squared_hinge", search=Search())]),
+    ),
+    (
         NUMBERS | {"candidates": ["rbf"], "search": "grid", "n_landmarks": "none"},
         TabularRegressor([KernelRegressor(n_landmarks=None, search=Search(method="grid"))]),
     ),
 ]
-SVM = {"machine": "svm"}
+HINGE = {"loss": "hinge"}
 OTHERS = [
-    (SVM, SVCCV()),
-    (SVM | {"candidates": ["linear"], "criterion": ["ber"]}, SVCCV("linear", "ber")),
-    (SVM | {"threshold": "cost=1:5"}, SVCCV(threshold=Cost(1.0, 5.0))),
-    (SVM | {"calibration": "none"}, SVCCV(probability=None)),
-    (SVM | {"calibration": "sigmoid"}, SVCCV(probability="loo")),
-    (SVM | {"class_weight": "balanced", "jobs": 2}, SVCCV(class_weight="balanced", n_jobs=2)),
-    (SVM | {"cv": "4", "search": "grid"}, SVCCV(cv=4, search="grid")),
-    (SVM | {"time": "day"}, SVCCV(cv=GapKFold(10))),
     ({"machine": "nonconformity"}, NonconformityClassifier(random_state=0)),
     (
         {"machine": "nonconformity", "cv": "5x2"},
@@ -117,14 +118,12 @@ def test_every_parameter_of_the_models_has_its_option():
         ),
         ({"candidates": ["precomputed"]}, "--candidates precomputed is for Python"),
         ({"criterion": ["loss"]}, "Unknown --criterion 'loss'; known are press"),
-        (SVM | {"criterion": ["loss"]}, "'loss'; known are log_likelihood, error, ber"),
         (NUMBERS | {"criterion": ["wmw"]}, "judges classes; for regression use"),
-        (SVM | {"criterion": ["ber", "error"]}, "svm takes only one --criterion"),
-        (SVM | {"candidates": ["rbf", "linear"]}, "svm takes only one --candidates"),
         ({"prior": True, "search": "grid"}, "--search grid compares its points without a prior"),
-        (SVM | {"search": "gradient"}, "--search must be 'pattern' or 'grid'"),
-        ({"search": "pattern"}, "Unknown --search 'pattern'; known are gradient, grid"),
-        (SVM | NUMBERS, "--machine svm is for classification"),
+        (HINGE | {"search": "gradient"}, "'gradient'; known are pattern, grid"),
+        ({"search": "pattern"}, "'pattern'; known are gradient, grid"),
+        (HINGE | {"n_landmarks": "30"}, "has support vectors instead of landmarks"),
+        (HINGE | NUMBERS, "--loss is for classification"),
         (NUMBERS | {"threshold": "0.3"}, "--threshold is for classification, but this"),
         (NUMBERS | {"class_weight": "none"}, "--class-weight is for classification, but this"),
         (NUMBERS | {"positive": "a"}, "--positive is for classification, but this"),
@@ -132,14 +131,13 @@ def test_every_parameter_of_the_models_has_its_option():
             {"task": "classification", "target_transform": ["log"]},
             "--target-transform is for regression, but this",
         ),
-        (SVM | {"optimizer": "scg"}, "--optimizer is for --machine kernel, not for svm"),
-        (SVM | {"max_iter": 3}, "--max-iter is for --machine kernel, not for svm"),
-        (SVM | {"combine": "best"}, "--combine is for --machine kernel, not for svm"),
-        (SVM | {"n_landmarks": "9"}, "--n-landmarks is for --machine kernel, not for svm"),
-        (SVM | {"calibration": "beta"}, "--calibration beta is not for svm"),
-        ({"class_weight": "none", "machine": "nonconformity"}, "is for --machine kernel"),
-        ({"groups": "a", "machine": "nonconformity"}, "--groups is for --machine kernel"),
-        ({"time": "a", "machine": "nonconformity"}, "--time is for --machine kernel"),
+        (HINGE | {"optimizer": "scg"}, "is searched without gradients"),
+        (
+            {"class_weight": "none", "machine": "nonconformity"},
+            "is not for --machine nonconformity",
+        ),
+        ({"groups": "a", "machine": "nonconformity"}, "--groups is not for"),
+        ({"time": "a", "machine": "nonconformity"}, "--time is not for"),
         ({"duplicates": "group", "machine": "nonconformity"}, "--duplicates is not for"),
         ({"n_landmarks": "0"}, "--n-landmarks must be a positive integer"),
         ({"n_landmarks": "many"}, "--n-landmarks must be a positive integer"),

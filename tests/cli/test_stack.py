@@ -38,8 +38,8 @@ def test_a_stack_is_shown_with_its_weights_and_predicts(looms, fit, table):
         assert all(f" {one.weight:.3f} " in each.stdout for one in machine.members_)
         largest = machine.candidates_[machine.best_index_].name
         assert f"Largest: {largest}, " in each.stdout
-        assert "Stacked: 2 machines" in each.stdout
-        assert "Chosen:" not in each.stdout
+        assert "Stacked: 2 models" in each.stdout
+        assert "Selected:" not in each.stdout
     assert "without each of 5 folds, and weighed by the other folds" in result.stderr
     if find_spec("sklearn.callback"):  # what tells of progress came with scikit-learn 1.9
         assert "Tuned 10 machines again, each without an outer fold" in result.stderr  # 2 × 5

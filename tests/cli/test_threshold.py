@@ -7,10 +7,10 @@ from sklearn.metrics import f1_score, fbeta_score, matthews_corrcoef
 
 from looms import KernelClassifier
 from looms.cli._errors import InputError
-from looms.cli._figures import show_tried
-from looms.cli._model import last_of
 from looms.cli._request import FORMS, threshold_of
-from looms.estimators._candidates import CandidatesClassifier
+from looms.cli._scores import show_tried
+from looms.estimators import CandidatesClassifier
+from looms.estimators._in_pipelines import parts_of
 from looms.model_files import load_model, save_model
 from looms.report.facts import Facts
 from looms.threshold import Cost, FBeta, Precision, Recall
@@ -93,20 +93,20 @@ def test_candidates_are_compared_by_the_loss_of_the_rule(rule, capsys):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("machine", "text"),
+    ("loss", "text"),
     [
-        ("kernel", "f1"),
-        ("svm", "cost=1:5"),
+        ("squared", "f1"),
+        ("hinge", "cost=1:5"),
     ],
 )
 @pytest.mark.filterwarnings("ignore::looms.BoundWarning")
-def test_rules_reach_the_estimator_and_its_file(looms, fit, data_folder, text, machine):
+def test_rules_reach_the_estimator_and_its_file(looms, fit, data_folder, text, loss):
     file = data_folder / "haberman.csv"
-    options = ("-t", "target", "-m", machine, "-c", "linear", "--threshold", text)
+    options = ("-t", "target", "--loss", loss, "-c", "linear", "--threshold", text)
     result = fit(file, *options, "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
     saved = load_model("m.skops").model
-    fitted = last_of(saved)
+    fitted = parts_of(saved).last
     assert fitted.threshold == threshold_of(text)
     assert f"threshold = {fitted.threshold_:.4g}" in result.stdout
     assert fitted.threshold_ != 0
@@ -124,7 +124,7 @@ def test_rules_reach_the_estimator_and_its_file(looms, fit, data_folder, text, m
 
 
 @pytest.mark.parametrize("rule", [Cost(1.0, 5.0, -2.0, 0.5), FBeta(2.0), "f1", 0.3], ids=str)
-def test_figures_of_a_rule_from_python(looms, rule):
+def test_scores_of_a_rule_from_python(looms, rule):
     rng = np.random.default_rng(0)
     y = np.arange(40) % 3 > 0
     X = rng.normal(size=(40, 2)) + y[:, None]

@@ -39,7 +39,7 @@ def test_a_fit_in_time_is_that_of_the_estimator_on_sorted_rows(looms, fit, deman
     options = ("--time", "day", "--gap", 5, "-o", "m.skops", "--report", "r.html")
     result = fit(demand, "-t", "demand", *options)
     assert result.exit_code == 0, result.stderr
-    assert "looms assess --time gives honest ones" in result.stderr
+    assert "looms assess --time gives unbiased ones" in result.stderr
     saved = load_model("m.skops")
     assert list(saved.metadata["columns"]) == ["wind", "price"]
     assert "time=day, gap=5" in looms("show", "m.skops").stdout

@@ -28,7 +28,8 @@ from looms.calibration._coupling import couple
 from looms.calibration._sigmoid import fit_increasing_sigmoid, fit_sigmoid
 from looms.conformal import prediction_sets
 from looms.conformal._sets import class_margins
-from looms.criteria import DIFFERENTIABLE, balanced_error_rate
+from looms.criteria import DIFFERENTIABLE
+from looms.criteria._error_rates import balanced_error_rate
 from looms.estimators._candidates import CandidatesClassifier
 from looms.held_out import HeldOut
 from looms.kernels import RBF, Linear

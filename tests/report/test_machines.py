@@ -115,14 +115,13 @@ def test_page_and_card(fitted):
 
 
 @pytest.mark.slow
-def test_what_is_of_least_squares_alone_is_not_said_of_support_vectors():
-    """Refits of a stack by least squares would be those of another model."""
+def test_importance_is_of_support_vectors_too_and_a_surface_is_not():
     members = ["linear", svm("rbf", resolution=4.0)]
     for model in (svm("linear", "hinge"), CandidatesClassifier(members)):
-        model.fit(X, SIGNAL > 0)
-        assert Facts(model).importance is None
-        with pytest.raises(TypeError, match="needs a least-squares machine"):
-            ImportanceDisplay.compute(model)
+        importance = ImportanceDisplay.compute(model.fit(X, SIGNAL > 0))
+        assert importance.value[0] > 2 * importance.standard_error[0]
+        y, f = model.held_out_.y, model.left_out().outputs(model.units_)[0, :, 0]
+        assert importance.press == pytest.approx(np.mean((y - f) ** 2), rel=1e-6)
     machine = svm("linear", "hinge").fit(X, SIGNAL > 0)
     with pytest.raises(TypeError, match="surface of least-squares models"):
         SearchPathDisplay.compute(machine)

@@ -39,6 +39,8 @@ _WORDS = {
     "groups=looms.duplicates.duplicate_groups(X)": "--duplicates group",
     "looms.assess": "looms assess",
     "evaluate(nested=False)": "--no-evaluate",
+    "joblib.parallel_config(n_jobs=...)": "--jobs",
+    "; verbose=1 shows the progress": "",
     "evaluate()": "looms fit without --no-evaluate",
     "Unknown search method": "Unknown --search",
     "Unknown transform of the target": "Unknown --target-transform",

@@ -1,35 +1,389 @@
-"""A model of a table, or a machine of matrices after a preprocessor, as the commands take them."""
+"""A fitted model, the rows of a file in the form that it takes, and its predictions for them."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator, Sequence
 from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
-from sklearn.pipeline import Pipeline
+import numpy as np
+from scipy import sparse
+from sklearn.base import is_classifier
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
-from looms.estimators._tabular import Tabular
+from looms import predict_interval, predict_set
+from looms._checks import check_share
+from looms._scores import number_scores
+from looms._typing import AnyArray
+from looms._words import count, listed
+from looms.calibration._scores import brier_score, log_loss
+from looms.cli._errors import InputError
+from looms.cli._options import IntervalMethod, Source
+from looms.cli._output import as_messages, note, refused
+from looms.cli._prepare import open_file, read, tell
+from looms.cli._target import Column, numbers, text
+from looms.criteria import mean_class_error
+from looms.datasets._table import Table, no_rows
+from looms.duplicates import duplicate_groups
+from looms.estimators._in_pipelines import Parts, parts_of
+from looms.held_out import HeldOut
+from looms.model_files import load_model
+from looms.model_files._files import SavedModel
+from looms.selection._fold_pairs import pair_auc
+from looms.tables import TablePreprocessor
+from looms.tables._columns import check_names
+from looms.tables._unlike import Unlike
+
+#: Metadata of a model of looms fit.
+METADATA = {
+    *("task", "target", "columns", "n_rows", "n_features", "options", "seconds", "date", "file"),
+    *("looms_version", "sklearn_version"),
+}
+#: Entries in the kernel matrix of a block and the training rows, and the most rows that count.
+_ENTRIES, _MOST_COLUMNS = 2**24, 2**14
+#: What decides, and the method of a model that gives it.
+_DECIDING = {"decision": "decision_function", "p_value": "p_values"}
+#: Separator of the labels of a set.
+SEPARATOR = "|"
 
 
-def last_of(model: Any) -> Any:
-    """A model of tables itself; of a pipeline the machine at its end."""
-    return model if isinstance(model, Tabular) else model[-1]
+class Fitted(SavedModel):
+    """A fitted model with the metadata of `METADATA`, and ``by_fit``, False for those of Python.
+
+    Attributes
+    ----------
+    parts : steps that prepare the rows, and what is at their end, `last`.
+    own : what takes the prepared rows.
+    table : first step, if it reads the columns of a table; None otherwise.
+    unlike : counts of predicted rows unlike those of the fit; None without such a step.
+    known : training rows as they were prepared; None if the model does not hold them.
+    classes : labels; empty for a regression.
+    """
+
+    @cached_property
+    def parts(self) -> Parts:
+        return parts_of(self.model)
+
+    @property
+    def last(self) -> Any:
+        return self.parts.last
+
+    @property
+    def own(self) -> Any:
+        if getattr(self.last, "preprocessor_", None) is None:
+            return self.last
+        one = copy(self.last)
+        one.preprocessor_ = None
+        return one
+
+    @property
+    def table(self) -> Any:
+        first = self.parts.steps[0][1] if self.parts.steps else None
+        return first if isinstance(first, TablePreprocessor) else None
+
+    @cached_property
+    def unlike(self) -> Unlike | None:
+        return None if self.table is None else Unlike(self.table)
+
+    def remarks(self) -> tuple[str, ...]:
+        """Sentences on the rows that were predicted, where they are unlike those of the fit."""
+        return () if self.unlike is None else self.unlike.notes()
+
+    @property
+    def known(self) -> Any:
+        return getattr(getattr(self.last, "machine_", self.last), "X_fit_", None)
+
+    @property
+    def classes(self) -> Any:
+        return getattr(self.last, "classes_", ())
+
+    @property
+    def is_classifier(self) -> bool:
+        return bool(self.metadata["task"] == "classification")
 
 
-def before_of(model: Any) -> Any:
-    """Fitted transformer of the columns."""
-    return model.preprocessor_ if isinstance(model, Tabular) else model[0]
+def load(path: Path, max_bytes: int) -> Fitted:
+    """The model of a file of looms fit or `save_model`, with warnings about versions as notes.
+
+    Of other metadata than those of a fit only ``target`` counts, the name of the column to
+    predict. Refuses models that do not end in a fitted model of looms.
+    """
+    with as_messages():
+        saved = load_model(path, max_bytes=max_bytes)
+    model, metadata = saved.model, saved.metadata
+    known = metadata.keys() >= METADATA and isinstance(metadata["options"], dict)
+    if known and isinstance(metadata["columns"], dict | None):
+        return Fitted(model, metadata | {"by_fit": True})
+    last = parts_of(model).last
+    try:
+        check_is_fitted(last)
+    except NotFittedError:
+        raise InputError(f"{path}: the model is not fitted; fit it, and save it again") from None
+    rows = last.loo_.y if hasattr(last, "loo_") else getattr(last, "validation_", None)
+    if rows is None:
+        raise InputError(f"{path}: the model ends in {type(last).__name__}, not in one of looms")
+    kernel = getattr(getattr(last, "machine_", last), "kernel_", None)
+    if kernel is not None and kernel.pairwise:
+        raise InputError(f"{path}: the model takes kernel values, not rows of features")
+    target = metadata.get("target")
+    of_model = {
+        "task": "classification" if is_classifier(last) else "regression",
+        "target": target if isinstance(target, str) else None,
+        "columns": {str(name): "" for name in getattr(model, "feature_names_in_", ())},
+        "n_rows": len(rows),
+        "n_features": model.n_features_in_,
+        "options": {},
+        "file": path.name,
+        "by_fit": False,
+        "looms_version": metadata["looms_version"],
+    }
+    return Fitted(model, of_model)
 
 
-def of_prepared(model: Any) -> Any:
-    """The same model for columns that `before_of` has prepared."""
-    if not isinstance(model, Tabular):
-        return model[-1]
-    one = copy(model)
-    one.preprocessor_ = None
-    return one
+def rows_for(
+    saved: Fitted, source: Source, kept: Sequence[str] = (), drop_missing: bool | None = None
+) -> Table:
+    """The rows of a file with the target; a note lists the columns that the model ignores."""
+    table, path = read(source, saved.metadata["target"], kept, drop_missing), source.file
+    if table.y is None and not saved.metadata["by_fit"]:
+        raise InputError(f"{path}: save the model with the metadata {{'target': ...}}, its column")
+    if table.y is None:
+        raise InputError(f"{path}: no labels are beside it; put them there, or use looms predict")
+    note_ignored(saved, table, kept)
+    return table
 
 
-def keeps_rows(model: Any) -> bool:
-    """False for a model, or the machine at its end, that was fitted to rows in blocks."""
-    machine = model[-1] if isinstance(model, Pipeline) else model
-    return getattr(getattr(machine, "machine_", machine), "X_fit_", None) is not None
+def blocks_for(saved: Fitted, source: Source, kept: Sequence[str]) -> Iterator[Table]:
+    """Rows of a file without the target, a block at a time."""
+    reader, table = open_file(source, None, kept), None
+    size = min(reader.usual_size, _ENTRIES // min(saved.metadata["n_rows"], _MOST_COLUMNS))
+    for following in reader.tables(size):
+        if table is None:
+            note_ignored(saved, following, kept)
+        table = following
+        tell(source, table.notes)
+        yield table
+    if table is None:
+        raise no_rows(source.file)
+
+
+def fitting(saved: Fitted, X: Any) -> Any:
+    """Rows of a file in the form that the model takes; columns are found by name, if it has any."""
+    columns, n = list(saved.metadata["columns"] or ()), saved.metadata["n_features"]
+    if sparse.issparse(X):  # which ends at the last column that it uses
+        shape = X.shape[0], max(X.shape[1], n)
+        return sparse.csr_array((X.data, X.indices, X.indptr), shape=shape)
+    if saved.table is not None and columns:
+        return X
+    if columns:
+        check_names(columns, X.columns)
+        return X[columns]
+    X = X.drop(columns=saved.metadata["target"] or [], errors="ignore")
+    if X.shape[1] != n:
+        raise ValueError(f"it was fitted to {n} columns without names, and there are {X.shape[1]}")
+    return X.to_numpy(dtype=object)
+
+
+def note_ignored(saved: Fitted, table: Table, kept: Sequence[str]) -> None:
+    """Note columns that the model does not know, except kept ones and those of its fit."""
+    metadata, options = saved.metadata, saved.metadata["options"]
+    if not metadata["columns"]:  # without names all are taken
+        return
+    known = {*metadata["columns"], *kept, metadata["target"]}
+    known |= {options.get(name) for name in ("groups", "time", "sample_weight")}
+    ignored = [str(name) for name in getattr(table.X, "columns", ()) if name not in known]
+    if ignored:
+        note(
+            f"{count(len(ignored), 'column')} ignored, unknown to the model: {listed(ignored, 10)}"
+        )
+
+
+@dataclass(frozen=True)
+class CoverageRequest:
+    """Intervals or sets to predict; without a confidence level, neither.
+
+    Parameters
+    ----------
+    confidence_level
+        Share of rows to cover, such as 0.9: adds lower and upper, or a set of labels.
+    method
+        Intervals: jackknife+ (default), minmax, or scaled.
+    class_conditional
+        Sets that cover this share of every class.
+    """
+
+    confidence_level: float | None = None
+    method: IntervalMethod | None = None
+    class_conditional: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse impossible options."""
+        given = {"--method": self.method, "--class-conditional": self.class_conditional}
+        if self.confidence_level is not None:
+            with refused():
+                check_share(self.confidence_level, "confidence_level")
+            return
+        for name in (name for name, value in given.items() if value):
+            raise InputError(f"{name} goes with --confidence-level, such as --confidence-level 0.9")
+
+    def prepare(self, saved: Fitted, path: Path) -> None:
+        """Refuse options of the other task, and make the models that the file does not hold.
+
+        Nothing is tuned: they are the closed forms of the model that there is.
+        """
+        name, other = "--class-conditional", "classification"
+        if saved.is_classifier:
+            name, other = "--method", "regression"
+        if self.method if saved.is_classifier else self.class_conditional:
+            raise InputError(f"{name} is for {other}, but {path} is for {saved.metadata['task']}")
+        if self.confidence_level is None or not hasattr(saved.last, "held_out_"):
+            return
+        nested = saved.last._nested_scores is not None
+        saved.last.evaluate(nested=nested)
+        if nested and self.method in ("minmax", "scaled"):
+            saved.last.evaluate(nested=False)
+
+    def columns(self, of: Predictions) -> dict[str, AnyArray]:
+        """Columns ``lower`` and ``upper``, or ``set``; none if not asked for."""
+        if self.confidence_level is None:
+            return {}
+        saved, level = of.saved, self.confidence_level
+        data: tuple[Any, Any] = (saved.own, of.matrix)
+        if getattr(saved.last, "_nested_scores", None) is not None:
+            data = saved.model, of.rows  # models without each fold may prepare the rows anew
+        # ValueError: a higher level than the rows of the model can give.
+        with refused(f"--confidence-level {level:g}: "):
+            if not saved.is_classifier:
+                lower, upper = predict_interval(*data, level, method=self.method or "plus").T
+                return {"lower": lower, "upper": upper}
+            sets = predict_set(*data, level, class_conditional=self.class_conditional)
+        return {"set": joined(sets, [str(label) for label in saved.classes])}
+
+
+class Predictions:
+    """Outputs of a model for some rows, from one pass of the steps that prepare them.
+
+    Rows that the model cannot take are refused. Warnings of the model are left to the caller: see
+    `as_messages`. ``machine``, if given, replaces the model of prepared rows.
+
+    Attributes
+    ----------
+    matrix : prepared rows.
+    predicted, decision : the decision values of a regression are the predictions, those of
+        nonconformity the p-values.
+    probabilities : None if the model has none.
+    """
+
+    def __init__(self, saved: Fitted, X: Any, machine: Any = None) -> None:
+        machine, steps = machine or saved.own, saved.parts.steps
+        with refused("the model cannot take these rows: ", (ValueError, TypeError)):
+            self.saved, self.rows = saved, fitting(saved, X)
+            self.matrix = self.rows
+            if saved.unlike is not None:
+                self.matrix, steps = saved.unlike.add(self.rows), steps[1:]
+            for _, step in steps:
+                self.matrix = step.transform(self.matrix)
+            self.predicted: AnyArray = machine.predict(self.matrix)
+            self.decision: AnyArray = self.predicted
+            self.probabilities: AnyArray | None = None
+            for self.kind, method in _DECIDING.items():
+                if hasattr(machine, method):
+                    self.decision = getattr(machine, method)(self.matrix)
+                    break
+            if hasattr(machine, "predict_proba"):
+                self.probabilities = machine.predict_proba(self.matrix)
+
+    def outputs(self) -> dict[str, AnyArray]:
+        """Columns of predictions, decision values and probabilities, if the model has them."""
+        columns = {"prediction": self.predicted}
+        if not self.saved.is_classifier:
+            return columns
+        classes = self.saved.classes
+        decided = classes[1:] if self.decision.ndim == 1 else classes
+        values = self.decision.reshape(len(self.predicted), -1)
+        columns |= {f"{self.kind}_{c}": values[:, k] for k, c in enumerate(decided)}
+        if self.probabilities is not None:
+            columns |= {f"probability_{c}": self.probabilities[:, k] for k, c in enumerate(classes)}
+        return columns
+
+    def scores(self, y: Column) -> dict[str, float]:
+        """Scores against the target of the rows, as it was read."""
+        if not self.saved.is_classifier:
+            scores = number_scores(numbers(y), self.predicted[None], np.ones(len(self.predicted)))
+            return {key: value for key, (value, _) in scores.items()}
+        classes, truth, predicted = map(text, (self.saved.classes, y, self.predicted))
+        decision = self.decision
+        if decision.ndim == 2 and len(classes) == 2:
+            decision = decision[:, 1] - decision[:, 0]
+        return class_scores(truth, predicted, decision, classes, self.probabilities)
+
+    def trained_on(self) -> Iterator[str]:
+        """A note on rows equal to training rows."""
+        known, new = self.saved.known, self.matrix
+        if known is None:  # of a table in blocks
+            return
+        of_both = sparse.vstack if sparse.issparse(new) else np.vstack
+        groups = duplicate_groups(of_both([known, new]))
+        n = int(np.isin(groups[known.shape[0] :], groups[: known.shape[0]]).sum())
+        if n:
+            yield (
+                f"in {count(n, 'row')} of {new.shape[0]} all features equal those of a training "
+                "row: if they are the same rows, scores are optimistic; see looms assess"
+            )
+
+
+def scored(saved: Fitted, table: Table, prefix: str = "") -> tuple[Predictions, dict[str, Any]]:
+    """Predictions of rows with a target, their number and scores; notes are on the rows."""
+    with as_messages():
+        predictions = Predictions(saved, table.X)
+    scores = predictions.scores(table.y)
+    for remark in (*saved.remarks(), *predictions.trained_on()):
+        note(f"{prefix}{remark}")
+    return predictions, {"n_rows": len(predictions.predicted), "figures": scores}
+
+
+def joined(members: AnyArray, labels: list[str]) -> AnyArray:
+    """(m,) labels of each row of (m, n_classes) memberships, with bars between them."""
+    if any(SEPARATOR in label for label in labels):
+        message = f"labels hold {SEPARATOR!r}, which also separates the labels of a set"
+        warnings.warn(message, stacklevel=2)
+    sets = [
+        SEPARATOR.join(label for label, member in zip(labels, row, strict=True) if member)
+        for row in members
+    ]
+    return np.array(sets, dtype=object)
+
+
+def class_scores(
+    y: AnyArray,
+    predicted: AnyArray,
+    decision: AnyArray,
+    classes: AnyArray,
+    probabilities: AnyArray | None = None,
+) -> dict[str, float]:
+    """Error rate, balanced error rate, area under the ROC curve, log loss and Brier score.
+
+    For two classes ``decision`` is (n_samples,) and the second class is positive; else it is
+    (n_samples, n_classes), and the area a mean over classes against the rest. It is NaN without
+    samples of both kinds. The Brier score of two classes is that of one of them. The last two are
+    NaN if a label is not one of the classes, because it has no probability.
+    """
+    wrong, codes = y != predicted, np.where(y[:, None] == classes, 1.0, -1.0)
+    codes = codes[:, 1] if len(classes) == 2 else codes
+    rows, one = np.arange(len(y)), np.ones(len(y))
+    area, _ = pair_auc(codes.reshape(len(y), -1), decision.reshape(len(y), -1), [rows], [], [], one)
+    scores = {
+        "error": float(wrong.mean()),
+        "ber": mean_class_error(np.unique(y, return_inverse=True)[1], wrong),
+        "auc": area,
+    }
+    if probabilities is not None:
+        truth, known = HeldOut(codes, np.zeros(codes.shape)), np.isin(y, classes).all()
+        for name, score in (("log_loss", log_loss), ("brier", brier_score)):
+            scores[name] = score(truth, probabilities) if known else float("nan")
+    return scores

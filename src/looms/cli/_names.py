@@ -16,33 +16,9 @@ OF_MODEL = (
 )
 #: Options of every candidate with a kernel, of its search and its landmarks.
 OF_SEARCH = {"optimizer": "optimizer", "max_iter": "max_iter", "search": "method"}
-OF_CANDIDATES = ("criterion", *OF_SEARCH, "prior", "n_landmarks")
-#: Options of other machines, and their parameters.
-OF_OTHERS = {
-    "svm": {
-        "candidates": "kernel",
-        "criterion": "criterion",
-        "search": "search",
-        "threshold": "threshold",
-        "calibration": "probability",
-        "class_weight": "class_weight",
-        "cv": "cv",
-        "jobs": "n_jobs",
-    },
-    "nonconformity": {"cv": "validation", "jobs": "n_jobs", "seed": "random_state"},
-}
-#: Parameters that messages name, and their options.
-OPTIONS = {
-    **{parameter: option for option, parameter in PARAMETERS.items()},
-    **{name: name for name in (*OF_MODEL, *OF_CANDIDATES) if name not in PARAMETERS},
-    **{name: name for name in ("sep", "decimal", "encoding", "sheet", "format", "max_bytes")},
-    **{
-        name: name
-        for name in ("store", "test_size", "groups", "confidence_level", "alpha", "method")
-    },
-    **{"kernel": "candidates", "probability": "calibration", "validation": "cv"},
-    **{"duplicates": "duplicates", "metrics": "metric", "scoring": "metric"},
-}
+OF_CANDIDATES = ("loss", "criterion", *OF_SEARCH, "prior", "n_landmarks")
+#: Options of a grid of models, one for each row, and their parameters.
+OF_POOL = {"cv": "validation", "jobs": "n_jobs", "seed": "random_state"}
 #: Parts of the help, and the options in each.
 PANELS = {
     "Data": (
@@ -64,3 +40,10 @@ PANELS = {
     "Expert": ("machine", *OF_CANDIDATES, "memory", "jobs", "seed"),
 }
 PANEL_OF = {option: panel for panel, options in PANELS.items() for option in options}
+#: Parameters that messages name, and their options.
+OPTIONS = {
+    **{option: option for option in PANEL_OF},
+    **{parameter: option for option, parameter in PARAMETERS.items()},
+    **{"kernel": "candidates", "probability": "calibration", "validation": "cv"},
+    **{"metrics": "metric", "scoring": "metric"},
+}

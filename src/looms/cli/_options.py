@@ -24,34 +24,9 @@ class Bounds(NamedTuple):
     max: int | None = None
 
 
-#: Other names of options.
-NAMES = {
-    "bootstrap": ["-b"],
-    "candidates": ["-c"],
-    "force": ["-f"],
-    "jobs": ["-j"],
-    "machine": ["-m"],
-    "output": ["--out", "-o"],
-    "quiet": ["-q"],
-    "splits": ["-n"],
-    "target": ["-t"],
-}
-#: What a value is called, if its type does not tell.
-VALUES = {
-    "candidates": "KERNEL",
-    "cv": "FOLDS",
-    "groups": "COLUMN",
-    "max_bytes": "BYTES",
-    "metric": "SCORER",
-    "n_landmarks": "NUMBER",
-    "positive": "CLASS",
-    "prevalence": "CLASS=SHARE",
-    "sample_weight": "COLUMN",
-    "sep": "CHARACTER",
-    "target_transform": "NAME",
-    "threshold": "RULE",
-    "time": "COLUMN",
-}
+#: Options that their first letter stands for, too, and those with other names.
+LETTERS = {"bootstrap", "candidates", "force", "jobs", "machine", "output", "quiet", "target"}
+OTHERS = {"output": ["--out"], "splits": ["-n"]}
 #: Help of options of several commands.
 HELP = {
     "drop": "Column to leave out; may be repeated.",
@@ -117,24 +92,29 @@ def _help(of: Any) -> tuple[str, dict[str, str], str]:
 
 def _option(name: str, kind: Any, default: Any, texts: dict[str, str]) -> inspect.Parameter:
     """The parameter of a function, or field of a dataclass, as Typer takes it."""
-    bounds = None
+    notes: tuple[Any, ...] = ()  # bounds, what a value is called, or what Typer itself takes
     if get_origin(kind) is Annotated:
-        kind, (bounds, *_) = kind.__origin__, kind.__metadata__
-    about: dict[str, Any] = {"help": texts.get(name, HELP.get(name)), "metavar": VALUES.get(name)}
+        kind, notes = kind.__origin__, kind.__metadata__
+    about: dict[str, Any] = {"help": texts.get(name, HELP.get(name))}
     about["rich_help_panel"] = PANEL_OF.get(name)
-    made: Any = bounds  # of Typer itself
-    if not isinstance(bounds, ParameterInfo):
-        if default in (inspect.Parameter.empty, MISSING):
-            default = inspect.Parameter.empty
-            made = typer.Argument(**about | {"metavar": name.upper()})
-        else:
-            names = [f"--{name.replace('_', '-')}", *NAMES.get(name, [])]
-            limits = {} if bounds is None else bounds._asdict()
-            made = typer.Option(*names, **about | limits)
+    for note in notes:
+        about |= note._asdict() if isinstance(note, Bounds) else {"metavar": note}
+    if notes and isinstance(notes[0], ParameterInfo):
+        made: Any = notes[0]
+    elif default in (inspect.Parameter.empty, MISSING):
+        default = inspect.Parameter.empty
+        made = typer.Argument(**about | {"metavar": name.upper()})
+    else:
+        names = [f"--{name.replace('_', '-')}", *OTHERS.get(name, [])]
+        names += [f"-{name[0]}"] if name in LETTERS else []
+        made = typer.Option(*names, **about)
     keyword = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(name, keyword, default=default, annotation=Annotated[kind, made])
 
 
+Column: TypeAlias = Annotated[str | None, "COLUMN"]
+Metrics: TypeAlias = Annotated[list[str] | None, "SCORER"]
+Bytes: TypeAlias = Annotated[int, Bounds(1), "BYTES"]
 Task: TypeAlias = Literal["auto", "classification", "regression"]
 IntervalMethod: TypeAlias = Literal["plus", "minmax", "scaled"]
 
@@ -158,11 +138,11 @@ class Reading:
     """
 
     format: Format | None = None
-    sep: str | None = None
+    sep: Annotated[str | None, "CHARACTER"] = None
     decimal: Literal[".", ","] | None = None
     encoding: str | None = None
     sheet: str | None = None
-    max_bytes: Annotated[int, Bounds(1)] = 2**30  # as `looms.datasets.read_table` has it
+    max_bytes: Bytes = 2**30  # as `looms.datasets.read_table` has it
 
     def options(self) -> dict[str, Any]:
         """The options by the names of Python."""

@@ -58,19 +58,19 @@ def show_cautions(cautions: Sequence[Caution]) -> None:
 
 
 @contextmanager
-def as_messages(words: Mapping[str, str] | None = None, prefix: str = "") -> Iterator[None]:
-    """Turns warnings into notes, each once at the end, and ValueError into input errors.
+def as_messages(prefix: str = "") -> Iterator[None]:
+    """Turns warnings into notes, each once, and ValueError into input errors."""
+    told: set[str] = set()
 
-    ``words`` are the command line wording for Python wording in a warning.
-    """
-    with warnings.catch_warnings(record=True) as caught:
+    def tell(message: Warning | str, *_: Any, **__: Any) -> None:
+        if str(message) not in told:
+            note(str(message))
+        told.add(str(message))
+
+    with warnings.catch_warnings(), refused(prefix):
         warnings.simplefilter("always")
-        with refused(prefix):
-            yield
-    for message in dict.fromkeys(str(w.message) for w in caught):
-        for word, option in (words or {}).items():
-            message = message.replace(word, option)
-        note(message)
+        warnings.showwarning = tell
+        yield
 
 
 @contextmanager
@@ -135,7 +135,15 @@ def show_table(
     console().print(shown)
 
 
-def figure(value: float) -> str:
+def show_rows(
+    title: str | None, rows: Sequence[Mapping[str, str]], words: Sequence[str], missing: str = ""
+) -> None:
+    """Print rows by the names of their columns as a table."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    show_table(title, names, [[row.get(name, missing) for name in names] for row in rows], words)
+
+
+def score_text(value: float) -> str:
     """Text with four decimals, as for rates, or four significant digits if these say more."""
     if not np.isfinite(value):
         return "–"
@@ -167,10 +175,7 @@ def csv_text(frame: pd.DataFrame, **options: Any) -> str:
 def note_formulas(n_changed: int) -> None:
     """Note on cells that were changed by `without_formulas`, if any."""
     if n_changed:
-        note(
-            "cells or names in the table that begin like a formula of a spreadsheet (= + - @) get "
-            f"an apostrophe in front, {n_changed} of them; remove it to restore them"
-        )
+        note(f"{n_changed} cells or names like formulas (= + - @) get an apostrophe in front")
 
 
 def without_formulas(frame: pd.DataFrame, **options: Any) -> tuple[str, int]:
@@ -207,9 +212,7 @@ def check_can_write(
         exists = path.exists()
         lost = exists and any(source.exists() and path.samefile(source) for source in inputs)
     except OSError as error:
-        raise InputError(
-            f"no file can be called so ({error.strerror}): {error.filename}; check the name"
-        ) from None
+        raise InputError(f"no file can be called so ({error.strerror}): {error.filename}") from None
     if lost:
         raise InputError(f"{path} is an input and would be lost; name another {option}")
     if path.is_dir():
@@ -219,18 +222,12 @@ def check_can_write(
     if exists and not force:
         raise InputError(f"{path} exists; use --force to overwrite it, or {option} for another")
     if exists and path.stat().st_size and not _begins_with(path, holds):
-        raise InputError(
-            f"{path} is not a file that this command writes, so --force does not overwrite it; "
-            f"remove it, or name another {option}"
-        )
+        raise InputError(f"{path} is not a file that this command writes; name another {option}")
     if not path.parent.is_dir():
         raise InputError(f"{path}: there is no folder {path.parent}; make it, or name another")
     folder = path.resolve().parent  # at the end of links, beside what is there
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise InputError(
-            f"{path}: no file can be made in {folder}; change its permissions, or name another "
-            f"{option}"
-        )
+        raise InputError(f"{folder} is read-only: change its permissions, or name another {option}")
 
 
 def _begins_with(path: Path, holds: str) -> bool:

@@ -7,6 +7,8 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
+from math import prod
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -15,15 +17,15 @@ import numpy as np
 from scipy.sparse import issparse
 
 from looms._checks import some_of
-from looms._memory import free_memory
+from looms._memory import free_memory, gigabytes
 from looms._threads import available_threads
 from looms._typing import AnyArray
 from looms._words import count, listed
 from looms.blocks import RowBlocks
 from looms.cli._errors import InputError
-from looms.cli._options import Columns, Source
-from looms.cli._output import as_messages, note, warning, writing
-from looms.cli._target import Features, Target, is_number, target_of, text
+from looms.cli._options import Columns, Source, Task
+from looms.cli._output import as_messages, note, refused, warning, writing
+from looms.cli._target import Column, Features, Target, target_of, text
 from looms.datasets import open_table, read_table
 from looms.datasets._large import SAMPLE, TableBlocks, first_pass
 from looms.datasets._rows import RowReader
@@ -85,30 +87,19 @@ def open_file(source: Source, target: str | None, keep: Sequence[str] = ()) -> R
     return reader
 
 
-def read_training(
-    source: Source, columns: Columns, groups: str | None
-) -> tuple[Table, AnyArray | None]:
-    """The table of a file without the columns to drop, and labels of groups, if a column has them.
-
-    Refuses a table without a target.
-    """
-    path, labels = source.file, None
-    table = read(source, columns.target, drop_missing=columns.drop_missing_targets)
-    table = replace(table, X=without(table.X, columns.drop or (), path))
-    if groups:
-        labels = labels_of_groups(path, table, groups)
-        table = replace(table, X=table.X.drop(columns=groups))
-    if table.y is None:
-        raise no_target(path, table.X)
-    return table, labels
-
-
-def without(X: Features, names: Sequence[str], path: Path) -> Features:
-    """Rows of a table without the columns to leave out."""
-    for name in names:
+def understood(
+    path: Path, X: Features, y: Column | None, columns: Columns, task: Task
+) -> tuple[Features, Target]:
+    """Rows of a table without the columns to leave out, and the target with a note on the task."""
+    for name in columns.drop or ():
         if name not in getattr(X, "columns", ()):
             raise InputError(f"{path}: there is no column {name!r} to leave out")
-    return X.drop(columns=list(names)) if names else X
+    X = X.drop(columns=columns.drop) if columns.drop else X
+    if y is None:
+        raise no_target(path, X)
+    target = target_of(y, task)
+    note(f"{target.task}: {target.reason}")
+    return X, target
 
 
 def no_target(path: Path, X: Features) -> InputError:
@@ -121,15 +112,18 @@ def no_target(path: Path, X: Features) -> InputError:
     )
 
 
-def labels_of_groups(path: Path, table: Table, name: str) -> AnyArray:
-    """(n_rows,) labels of a column as text; refuses gaps."""
-    advice = "no label", "give every row a group, one of its own if it belongs to no other"
-    return text(_whole_column(path, table, "--groups", name, *advice))
+def labels_of_groups(path: Path, X: Features, name: str | None) -> AnyArray | None:
+    """(n_rows,) labels of a column as text."""
+    advice = "label", "give every row a group, one of its own if it belongs to no other"
+    column = _whole_column(path, X, "--groups", name, *advice)
+    return None if column is None else text(column)
 
 
-def times_of_rows(path: Path, table: Table, name: str) -> AnyArray:
-    """(n_rows,) numbers of a column, dates as days; refuses gaps, text, and a single time."""
-    column = _whole_column(path, table, "--time", name, "no time", "leave these rows out")
+def times_of_rows(path: Path, X: Features, name: str | None) -> AnyArray | None:
+    """(n_rows,) numbers of a column, dates as days; refuses text, and a single time."""
+    column = _whole_column(path, X, "--time", name, "time", "leave these rows out")
+    if column is None:
+        return None
     with as_messages():
         kinds, values, _ = read_column(column, name)
     if kinds == ("category",) or len(kinds) != 1:
@@ -138,51 +132,45 @@ def times_of_rows(path: Path, table: Table, name: str) -> AnyArray:
             why = "is the same in every row"
         elif len(kinds) > 1:
             why = "has dates in which either number may be the day"
-        raise InputError(
-            f"{path}: --time {name} {why}; write dates as 2021-12-31, or number the rows in order"
-        )
+        raise InputError(f"{path}: --time {name} {why}; write dates as 2021-12-31, or numbers")
     return values
 
 
-def weights_of_rows(path: Path, table: Table, name: str) -> AnyArray:
-    """(n_rows,) weights of a column; refuses gaps and text."""
-    advice = "no weight", "give every row a weight, 0 to leave it out"
-    column = _whole_column(path, table, "--sample-weight", name, *advice)
-    if not is_number(column):
-        raise InputError(
-            f"{path}: --sample-weight {name} holds {str(column.iloc[0])!r} in data row 1: weights "
-            "are numbers"
-        )
-    return np.asarray(column, dtype=float)
+def weights_of_rows(path: Path, X: Features, name: str | None) -> AnyArray | None:
+    """(n_rows,) weights of a column; refuses text."""
+    advice = "weight", "give every row a weight, 0 to leave it out"
+    column = _whole_column(path, X, "--sample-weight", name, *advice)
+    with refused(f"{path}: --sample-weight {name}: "):
+        return None if column is None else np.asarray(column, dtype=float)
 
 
 def _whole_column(
-    path: Path, table: Table, option: str, name: str, nothing: str, advice: str
-) -> pd.Series:
-    """The column that an option names; refuses a column that is missing or has gaps."""
-    if name not in getattr(table.X, "columns", []):
-        columns = listed(getattr(table.X, "columns", []), 20)
-        raise InputError(
-            f"{path}: there is no column {name!r} for {option}"
-            + (f" besides the target ({columns})" if columns else ": the file has no named columns")
-        )
-    gaps = table.X[name].isna().to_numpy()
+    path: Path, X: Features, option: str, name: str | None, what: str, advice: str
+) -> pd.Series | None:
+    """The column that an option names, if any; refuses one that is missing or has gaps."""
+    if name is None:
+        return None
+    columns = getattr(X, "columns", [])
+    if name not in columns:
+        there = f" besides the target ({listed(columns, 20)})"
+        there = there if len(columns) else ": the file has no named columns"
+        raise InputError(f"{path}: there is no column {name!r} for {option}{there}")
+    gaps = X[name].isna().to_numpy()
     if gaps.any():
         raise InputError(
-            f"{path}: {option} {name} has {nothing} in {count(int(gaps.sum()), 'row')} of "
-            f"{len(gaps)}, first in data row {table.X.index[int(gaps.argmax())] + 1}; {advice}"
+            f"{path}: {option} {name} has no {what} in {count(int(gaps.sum()), 'row')} of "
+            f"{len(gaps)}, first in data row {X.index[int(gaps.argmax())] + 1}; {advice}"
         )
-    return table.X[name]
+    return X[name]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Prepared:
     """Rows to fit, as they were read.
 
     Rows of one label in ``groups`` are held out together; ``weight`` are their weights. ``rows``
     are the numbers of the rows in the file, from 1. For a table larger than memory, ``X`` is a
-    sample of the rows, and ``blocks`` are all rows, prepared by ``preprocessor``; it is None if it
-    has yet to be fitted.
+    sample of the rows, ``ranges`` are those of all, and ``blocks`` are all rows, prepared.
     """
 
     X: Features
@@ -190,7 +178,7 @@ class Prepared:
     rows: AnyArray
     groups: AnyArray | None = None
     weight: AnyArray | None = None
-    preprocessor: TablePreprocessor | None = None
+    ranges: dict[str, list[float]] | None = None
     blocks: RowBlocks | None = None
 
     @property
@@ -204,38 +192,36 @@ class Prepared:
         given = {"groups": self.groups, "sample_weight": self.weight}
         return {name: value for name, value in given.items() if value is not None}
 
-    def prepared_columns(self) -> TablePreprocessor:
+    @cached_property
+    def preprocessor(self) -> TablePreprocessor:
         """A preprocessor that is fitted to the rows."""
-        if self.preprocessor is not None:
-            return self.preprocessor
         with as_messages():
-            return TablePreprocessor().fit(self.X)
+            return TablePreprocessor().fit(self.X, ranges=self.ranges)
 
 
 def prepare_file(source: Source, columns: Columns, request: ModelRequest) -> Prepared:
     """The rows of a file; notes on how it is understood go to stderr."""
-    table, groups = read_training(source, columns, request.groups)
-    known, X, weight, path = target_of(table.y, request.task), table.X, None, source.file
-    note(f"{known.task}: {known.reason}")
-    if request.sample_weight is not None:
-        weight = weights_of_rows(path, replace(table, X=X), request.sample_weight)
-        X = X.drop(columns=request.sample_weight)
+    path = source.file
+    table = read(source, columns.target, drop_missing=columns.drop_missing_targets)
+    X, target = understood(path, table.X, table.y, columns, request.task)
+    groups = labels_of_groups(path, X, request.groups)
+    weight = weights_of_rows(path, X, request.sample_weight)
+    times = times_of_rows(path, X, request.time)
+    named = {request.groups, request.sample_weight, request.time} - {None}
+    X = X.drop(columns=list(named)) if named else X
     rows = np.arange(X.shape[0]) if issparse(X) else X.index.to_numpy()
-    if request.time is not None:
-        times = times_of_rows(path, table, request.time)
-        order = np.argsort(times, kind="stable")
-        X, known = X.drop(columns=request.time).iloc[order], replace(known, y=known.y[order])
+    if times is not None:
         if not request.groups and len(np.unique(times)) < len(times):
             note(f"--time {request.time}: rows of one time are held out together")
             groups = times
-        rows, groups, weight = rows[order], some_of(groups, order), some_of(weight, order)
-    prepared = Prepared(X, known, rows + 1, groups, weight)
-    if request.duplicates == "ignore":
-        return prepared
-    before = prepared.prepared_columns()
-    labels = group_numbers(groups, len(rows))
-    together = joined_groups(labels, duplicate_groups(before.transform(X)))
-    return replace(prepared, groups=together, preprocessor=before)
+        order = np.argsort(times, kind="stable")
+        X, rows, target = X.iloc[order], rows[order], replace(target, y=target.y[order])
+        groups, weight = some_of(groups, order), some_of(weight, order)
+    prepared = Prepared(X, target, rows + 1, groups, weight)
+    if request.duplicates == "group":
+        equal = duplicate_groups(prepared.preprocessor.transform(X))
+        prepared.groups = joined_groups(group_numbers(groups, len(rows)), equal)
+    return prepared
 
 
 def tell_columns(preprocessor: TablePreprocessor, target: Target) -> None:
@@ -256,10 +242,8 @@ def _advice(columns: Sequence[str]) -> dict[str, str]:
     """What to do about a remark on columns, by its topic, in terms of options."""
     option = f"--groups {shlex.quote(columns[0])}" if len(columns) == 1 else "--groups"
     return {
-        "dates": "; leave it out by --drop unless new rows have the same dates, and if rows "
-        "resemble the next ones, hold out windows of time by --time",
-        "identifiers": "; if this is an identifier, which says nothing about new rows, leave it "
-        "out by --drop",
+        "dates": "; leave it out by --drop unless new rows have the same dates, or see --time",
+        "identifiers": "; if this is an identifier, leave it out by --drop",
         "repeated": f"hold them out together by {option}",
     }
 
@@ -292,50 +276,38 @@ def prepare_large(
     with offering_to_drop(), as_messages():
         first = first_pass(reader)
     tell(source, first.notes[len(reader.notes) :])
-    if first.y is None:
-        raise no_target(path, first.sample.X)
-    sample = without(first.sample.X, columns.drop or (), path)
-    known = target_of(first.y, request.task)
-    note(f"{known.task}: {known.reason}")
-    with as_messages():
-        before = TablePreprocessor().fit(sample, ranges=first.ranges)
-    prepared = Prepared(sample, known, np.arange(1, first.n_rows + 1), preprocessor=before)
-    n_sampled = len(first.places)
+    sample, target = understood(path, first.sample.X, first.y, columns, request.task)
+    prepared = Prepared(sample, target, np.arange(1, first.n_rows + 1), ranges=first.ranges)
+    n_sampled, in_memory = len(first.places), issparse(sample)
     if n_sampled == first.n_rows:
         return prepared
-    size = _SPARSE_SIZE if issparse(sample) else None
     with as_messages():
-        blocks = TableBlocks(reader, before, first, size)
-    n_classes = 1 if known.task == "regression" else len(np.unique(known.y))
-    n_outputs = 1 if n_classes == 2 else n_classes
+        size = _SPARSE_SIZE if in_memory else None
+        blocks = TableBlocks(reader, prepared.preprocessor, first, size)
+    n_outputs = 1 if target.task == "regression" else len(np.unique(target.y))
     given = request.n_landmarks or "auto"
     rank = int(given) if given.isdecimal() else LARGEST_RANK
     most = memory or free_memory()
     needed = bytes_needed(blocks.shape, n_outputs, rank)
     if most is not None and needed > most:
         fits = [m for m in range(1, rank) if bytes_needed(blocks.shape, n_outputs, m) <= most]
-        cure = (
-            f"--n-landmarks {fits[-1]} fits" if fits else "no number fits: allow more by --memory"
-        )
+        fit = f"--n-landmarks {fits[-1]} fits" if fits else "no number fits: allow more by --memory"
         raise InputError(
             f"{path}: {count(first.n_rows, 'row')} and --n-landmarks {given} take about "
-            f"{needed / 1e9:.2g} GB of memory, and {most / 1e9:.2g} may be used; {cure}"
+            f"{gigabytes(needed)} of memory, and {gigabytes(most)} may be used; {fit}"
         )
-    on_disk = 0 if issparse(sample) else 8 * blocks.shape[0] * blocks.shape[1]
+    on_disk = f" and, meanwhile, {gigabytes(8 * prod(blocks.shape))} next to the model"
     note(
         f"{path.name}: {first.n_rows:,} rows in blocks; columns are prepared by a sample of "
-        f"{n_sampled:,} rows; about {needed / 1e9:.2g} GB of memory"
-        + (f" and, meanwhile, {on_disk / 1e9:.2g} GB next to the model" if on_disk else "")
+        f"{n_sampled:,} rows; about {gigabytes(needed)} of memory{'' if in_memory else on_disk}"
     )
-    note(
-        "rows in blocks are not saved, so looms predict may have no --confidence-level; for "
-        f"intervals or sets, fit a sample of up to {SAMPLE:,} rows"
-    )
-    if on_disk:
+    note(f"rows in blocks are not saved: for intervals or sets, fit up to {SAMPLE:,} rows")
+    prepared.blocks = blocks
+    if not in_memory:
         with writing(beside, "--output"), as_messages():
             folder = stack.enter_context(TemporaryDirectory(prefix=".looms-", dir=beside))
-            return replace(prepared, blocks=blocks.stored(Path(folder) / "X.npy", _SIZE))
-    return replace(prepared, blocks=blocks)
+            prepared.blocks = blocks.stored(Path(folder) / "X.npy", _SIZE)
+    return prepared
 
 
 def bytes_needed(shape: tuple[int, int], n_outputs: int, rank: int) -> int:
@@ -343,9 +315,11 @@ def bytes_needed(shape: tuple[int, int], n_outputs: int, rank: int) -> int:
     and the quarter of the rows on which a search runs before all of them.
 
     The counts of matrices and columns are from fits with 2,000,000 rows and with 1000 landmarks.
+    Two classes have one output.
     """
     (n_rows, n_features), threads = shape, available_threads()
+    columns = 20 + 10 * (1 if n_outputs == 2 else n_outputs)
     matrices = (30 + 4 * threads) * (rank + 1) ** 2
     at_work = 8 * threads * _SIZE * rank
     subset = n_features * max(n_rows // 4, 20 * rank)
-    return 420 * 10**6 + 8 * (matrices + at_work + subset + (20 + 10 * n_outputs) * n_rows)
+    return 420 * 10**6 + 8 * (matrices + at_work + subset + columns * n_rows)

@@ -25,19 +25,18 @@ SECONDS_PER_LINE = 10.0
 class Meter:
     """Counter of candidates, splits or refits, for use as a context manager.
 
-    It is a callback of scikit-learn for candidates. These are tuned on a table of ``n_rows`` in
-    ``usual`` evaluations on all rows (None if unknown), whose time grows with this ``power`` of
-    the rows. It also has the callbacks `split` for an assessment and `refit` for diagnostics.
+    It is a callback of scikit-learn for candidates. These are tuned on a table of ``n_rows``, and
+    the time of an evaluation grows with this ``power`` of the rows. It also has the callbacks
+    `split` for an assessment and `refit` for diagnostics.
     """
 
     def __init__(
         self,
         title: str,
         n_rows: int = 0,
-        usual: int | None = USUAL_EVALUATIONS,
         power: int = 3,
     ) -> None:
-        self._title, self._n_rows, self._usual, self._power = title, n_rows, usual, power
+        self._title, self._n_rows, self._power = title, n_rows, power
         self._at_start, self._began = 0, time.monotonic()
         self._last = self._said = self._began
         self._seconds: list[float] = []
@@ -129,14 +128,14 @@ class Meter:
             self._name = context.task_name
             self._began = self._last = time.monotonic()
             self._n, self._total, self._values = 0, 0, [np.inf]
-            self._landmarks, self._on_all, self._of_all = None, self._usual, np.inf
+            self._landmarks, self._on_all, self._of_all = None, 0, np.inf
             line = f"Candidate {k + 1} of {self._n_candidates}: {self._name}"
             self.show(k, self._n_candidates, self._name, line)
 
     def on_stage(self, estimator: object, n: int, n_landmarks: int | None) -> None:
         """Rows of the search that begins, and landmarks of one in place of the kernel matrix."""
         now = time.monotonic()
-        self._on_all = self._usual if self._landmarks is None else 1
+        self._on_all = USUAL_EVALUATIONS if self._landmarks is None else 1
         self._landmarks = n_landmarks if self._power == 3 else None
         self._n, self._values, self._pace, self._last = n, [], np.inf, now
         if n == self._n_rows and self._landmarks is None:  # the longest, of few evaluations
@@ -183,7 +182,7 @@ class Meter:
         after, elapsed = self._n_candidates - len(self._seconds) - 1, now - self._began
         if self._seconds:
             seconds = (after + 1) * sum(self._seconds) / len(self._seconds) - elapsed
-        elif self._on_all is not None and self._of_all < np.inf:
+        elif self._on_all and self._of_all < np.inf:
             done = len(self._values) if self._n == self._n_rows else 0
             to_go = (1 if self._landmarks else self._on_all - done) * self._of_all
             seconds = to_go + after * (elapsed + to_go)

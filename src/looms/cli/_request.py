@@ -1,9 +1,10 @@
-"""The request for a model: options, the model that they make, and what its fit costs."""
+"""The request for a model: options, the model that they make, and what they refuse."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import asdict, dataclass
+from inspect import signature
 from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
@@ -17,18 +18,14 @@ from looms import (
     TabularClassifier,
     TabularRegressor,
 )
-from looms._memory import GRID, SEARCH, bytes_needed, check_memory, free_memory, gigabytes
-from looms._speed import operations_per_second
 from looms._typing import AnyArray
 from looms.cli._errors import InputError
-from looms.cli._names import OF_CANDIDATES, OF_MODEL, OF_OTHERS, OF_SEARCH, PARAMETERS
-from looms.cli._options import Bounds, Task
-from looms.cli._output import as_messages, note, refused, warning
+from looms.cli._names import OF_CANDIDATES, OF_MODEL, OF_POOL, OF_SEARCH, PARAMETERS
+from looms.cli._options import Bounds, Column, Task
+from looms.cli._output import as_messages, refused, warning
 from looms.cli._prepare import Prepared
-from looms.cli._progress import duration
 from looms.estimators._candidates import AUTO_KERNELS
-from looms.estimators._folds import CHOICE_FOLDS
-from looms.estimators._one_kernel import FULL_ROWS, OPERATIONS_OF_SEARCH
+from looms.estimators._one_kernel import FULL_ROWS
 from looms.estimators._scored import check_parameters
 from looms.folds import GapKFold, fold_numbers, group_numbers
 from looms.kernels import Ranked
@@ -38,43 +35,32 @@ from looms.threshold import RULES, Cost, Precision, Recall
 
 Threshold: TypeAlias = float | str | Precision | Recall | Cost
 
-FORMS = (
-    "a probability such as 0.3, balanced, f1, recall=0.9, precision=0.8 or cost=1:5 (false "
-    "positive : false negative)"
-)
+FORMS = "a probability such as 0.3, balanced, f1, recall=0.9, precision=0.8 or cost=1:5"
 _NUMBER = r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
 
 #: Windows of time that are held out.
 WINDOWS = 10
-#: Estimators of other machines, which take matrices.
-OTHERS: dict[str, Any] = {"nonconformity": NonconformityClassifier}
-#: Options of classes, and of numbers.
-OF_CLASSES = ("threshold", "calibration", "class_weight", "positive")
-OF_NUMBERS = ("target_transform",)
-
-#: Rows below which a fit is short.
-_FEW_ROWS = 1000
-#: Seconds from which a fit is long, so that its cost is told before.
-LONG = 30.0
 
 
 def threshold_of(text: str) -> Threshold:
     """The probability, name or rule of `looms.threshold` that an option stands for."""
     if text in RULES:
         return text
-    if re.fullmatch(_NUMBER, text) and 0 < float(text) < 1:
-        return float(text)
-    share = re.fullmatch(f"(recall|precision)={_NUMBER}", text)
-    costs = re.fullmatch(f"cost={_NUMBER}:{_NUMBER}", text)
+    found = re.fullmatch(rf"(?:(recall|precision|cost)=)?{_NUMBER}(?::{_NUMBER})?", text)
+    kind, *numbers = found.groups() if found else ("",)
+    values = [float(number) for number in numbers if number is not None]
     try:
-        if share is not None:
-            kind = Recall if share[1] == "recall" else Precision
-            return kind(float(share[2]))
-        if costs is not None:
-            false_positive, false_negative = float(costs[1]), float(costs[2])
-            if not (false_positive > 0 and false_negative > 0):
+        match kind, values:
+            case None, [probability] if 0 < probability < 1:
+                return probability
+            case "recall", [least]:
+                return Recall(least)
+            case "precision", [least]:
+                return Precision(least)
+            case "cost", [_, _]:
+                if min(values) > 0:
+                    return Cost(*values)
                 raise ValueError("both costs must be positive, else one class takes everything")
-            return Cost(false_positive, false_negative)
     except ValueError as error:
         raise InputError(f"--threshold {text}: {error}") from None
     raise InputError(f"--threshold {text} is none of {FORMS}")
@@ -86,9 +72,10 @@ def value_of(option: str, value: Any) -> Any:
         return threshold_of(value)
     if value == ["auto"]:
         return "auto"
-    if option in ("calibration", "class_weight", "n_landmarks") and value == "none":
+    if value == "none" and option != "positive":
         return None
-    return int(value) if option in ("cv", "n_landmarks") and value.isdecimal() else value
+    whole = option in ("cv", "n_landmarks") and value.isdecimal()
+    return int(value) if whole else value
 
 
 @dataclass(frozen=True)
@@ -137,14 +124,17 @@ class ModelRequest:
         Fits to run in parallel; -1 for one per core.
     seed
         Seed of subsamples, landmarks, folds and splits.
+    loss
+        Loss of the kernel models: squared (default); for classes also hinge or squared_hinge, the
+        support vector machine, by default with the kernel rbf.
     machine
-        Kernel machine; for classes also svm, or nonconformity, a grid of SVMs, one for each row.
+        Models of tables; for classes also nonconformity, a grid of SVMs, one for each row.
     criterion
         What the search minimizes: press (default); for classes also hinge, squared_hinge,
-        smoothed_error, wmw or cross_entropy; repeat it to compare several. For svm log_likelihood
-        (default), error or ber.
+        smoothed_error, wmw or cross_entropy; repeat it to compare several. With
+        --loss hinge also deviance (default).
     search
-        Search by gradients (default), or on a grid. For svm by a pattern (default), or a grid.
+        Search by gradients (default), or on a grid; with --loss hinge by a pattern, or on a grid.
     optimizer
         Optimizer of the search by gradients, default lbfgs.
     max_iter
@@ -157,38 +147,36 @@ class ModelRequest:
     """
 
     task: Task = "auto"
-    candidates: list[str] | None = None
+    candidates: Annotated[list[str] | None, "KERNEL"] = None
     combine: Literal["stack", "best"] | None = None
-    threshold: str | None = None
+    threshold: Annotated[str | None, "RULE"] = None
     calibration: Literal["sigmoid", "isotonic", "beta", "none"] | None = None
     class_weight: Literal["none", "balanced"] | None = None
-    positive: str | None = None
-    target_transform: list[str] | None = None
-    cv: str | None = None
-    groups: str | None = None
-    time: str | None = None
+    positive: Annotated[str | None, "CLASS"] = None
+    target_transform: Annotated[list[str] | None, "NAME"] = None
+    cv: Annotated[str | None, "FOLDS"] = None
+    groups: Column = None
+    time: Column = None
     gap: Annotated[int, Bounds(0)] = 0
     duplicates: Literal["ignore", "group"] = "ignore"
-    sample_weight: str | None = None
+    sample_weight: Column = None
     jobs: int | None = None
     seed: Annotated[int, Bounds(0)] = 0
-    machine: Literal["kernel", "svm", "nonconformity"] = "kernel"
+    loss: Literal["squared", "hinge", "squared_hinge"] | None = None
+    machine: Literal["kernel", "nonconformity"] = "kernel"
     criterion: list[str] | None = None
     search: Literal["gradient", "grid", "pattern"] | None = None
     optimizer: Literal["lbfgs", "scg", "nelder-mead"] | None = None
     max_iter: Annotated[int | None, Bounds(1)] = None
     prior: bool = False
-    n_landmarks: str | None = None
+    n_landmarks: Annotated[str | None, "NUMBER"] = None
 
     def __post_init__(self) -> None:
         """Refuse, before any file is read, what no rows could mend."""
         if self.time is None and self.gap:
             raise InputError("--gap goes with --time, the column that orders the rows")
         if self.time is not None and self.time == self.groups:
-            raise InputError(
-                f"--groups and --time are both {self.time}: rows of one time are held out together "
-                "without --groups"
-            )
+            raise InputError(f"--groups and --time are both {self.time}: leave --groups out")
         if "precomputed" in (self.candidates or ()):
             raise InputError("--candidates precomputed is for Python; here rows have features")
         numbers = self.task == "regression" or (self.task == "auto" and self.target_transform)
@@ -199,78 +187,65 @@ class ModelRequest:
     @property
     def folds(self) -> Any:
         """Folds to hold out, or windows of time; None for single rows and groups."""
-        given = None if self.cv is None else value_of("cv", self.cv)
+        given = self.cv and value_of("cv", self.cv)
         return given if self.time is None else GapKFold(given or WINDOWS, self.gap)
+
+    def _values(self, *options: str) -> dict[str, Any]:
+        """Values of those of the options that were given, as Python takes them."""
+        given = {name: getattr(self, name) for name in options}
+        values = {name: value_of(name, each) for name, each in given.items() if each is not None}
+        return values | ({"cv": self.folds} if "cv" in options and self.folds else {})
 
     def model(self, classes: bool, sparse: bool = False) -> Any:
         """The unfitted model, of classes or of numbers; refuses options of the other.
 
         A machine other than the kernel machine is the last step of a pipeline.
         """
-        for option in OF_NUMBERS if classes else OF_CLASSES:
-            if getattr(self, option) is not None:
-                one, other = "regression", "a classification"
-                if not classes:
-                    one, other = "classification", "a regression"
-                raise InputError(f"{_option(option)} is for {one}, but this is {other}; see --task")
+        kind: Any = TabularClassifier if classes else TabularRegressor
+        tasks, values = ("classification", "regression"), dict[str, Any]()
+        for name, value in self._values(*OF_MODEL).items():
+            parameter = PARAMETERS.get(name, name)
+            if parameter not in signature(kind).parameters:
+                other, this = reversed(tasks) if classes else tasks
+                raise InputError(f"{_option(name)} is for {other}, but this is {this}; see --task")
+            values[parameter] = value
         if self.machine != "kernel":
-            return self._other(classes)
-        values = self._values({name: PARAMETERS.get(name, name) for name in OF_MODEL})
+            return self._pool(classes)
         if any(getattr(self, name) for name in OF_CANDIDATES):
             values["candidates"] = self._kernels(classes, sparse)
-        kind = TabularClassifier if classes else TabularRegressor
         return kind(**values)
-
-    def _values(self, parameters: dict[str, str]) -> dict[str, Any]:
-        """Values of the options that were given, by the parameters that they stand for."""
-        given = {name: getattr(self, name) for name in parameters}
-        values = {
-            parameters[name]: value_of(name, value)
-            for name, value in given.items()
-            if value is not None
-        }
-        own = parameters.get("cv")
-        return values | ({own: self.folds} if own and self.time is not None else {})
 
     def _kernels(self, classes: bool, sparse: bool) -> list[Any]:
         """Candidates with the expert options, one for each kernel and criterion."""
-        given = {name: getattr(self, name) for name in OF_SEARCH}
-        options = {OF_SEARCH[name]: value for name, value in given.items() if value is not None}
-        kind = KernelClassifier if classes else KernelRegressor
+        options = {OF_SEARCH[name]: value for name, value in self._values(*OF_SEARCH).items()}
+        kind: Any = KernelClassifier if classes else KernelRegressor
         m = value_of("n_landmarks", self.n_landmarks or "auto")
-        kernels = self.candidates or ["auto"]
+        if self.loss is not None and not classes:
+            raise InputError("--loss is for classification, but this is a regression; see --task")
+        kernels = self.candidates or ["auto" if self.loss in (None, "squared") else "rbf"]
         if kernels == ["auto"]:
             kernels = [k for k in AUTO_KERNELS if not (sparse and isinstance(as_kernel(k), Ranked))]
-        criteria = self.criterion or ["press"]
+        criteria: list[str | None] = [*(self.criterion or [None])]
         searches = [Search(one, prior=self.prior, **options) for one in criteria]
-        return [kind(k, n_landmarks=m, search=search) for k in kernels for search in searches]
+        loss = {} if self.loss is None else {"loss": self.loss}
+        return [kind(k, n_landmarks=m, search=one, **loss) for k in kernels for one in searches]
 
-    def _other(self, classes: bool) -> Pipeline:
-        """A machine of matrices, after the preparation of the columns."""
+    def _pool(self, classes: bool) -> Pipeline:
+        """A grid of models, one for each row, after the preparation of the columns."""
         if not classes:
             raise InputError(
-                f"--machine {self.machine} is for classification, but this is a regression"
+                "--machine nonconformity is for classification, but this is a regression"
             )
-        parameters = OF_OTHERS[self.machine]
-        fit_options = ("groups", "time", "sample_weight") if self.machine == "svm" else ()
-        known = {"task", "machine", "seed", "jobs", "gap", "duplicates", *parameters, *fit_options}
         for name, value in asdict(self).items():
-            if value not in (None, False) and name not in known:
-                raise InputError(f"{_option(name)} is for --machine kernel, not for {self.machine}")
-        if self.duplicates == "group" and not fit_options:
-            raise InputError(f"--duplicates is not for --machine {self.machine}")
-        values = self._values(parameters)
-        for name in ("kernel", "criterion"):
-            if len(values.get(name, ())) > 1 and isinstance(values[name], list):
-                raise InputError(f"--machine svm takes only one {_option(OF_ONE[name])}")
-            if isinstance(values.get(name), list):
-                (values[name],) = values[name]
-        if self.calibration is not None:
-            if self.calibration not in ("sigmoid", "none"):
-                raise InputError(f"--calibration {self.calibration} is not for svm: use sigmoid")
-            values["probability"] = "loo" if self.calibration == "sigmoid" else None
-        machine = OTHERS[self.machine](**values)
-        return Pipeline([("table", TablePreprocessor()), ("machine", machine)])
+            if value not in (None, False, 0, "ignore") and name not in (
+                "task",
+                "machine",
+                *OF_POOL,
+            ):
+                raise InputError(f"{_option(name)} is not for --machine nonconformity")
+        values = {OF_POOL[name]: each for name, each in self._values(*OF_POOL).items()}
+        steps = [("table", TablePreprocessor()), ("machine", NonconformityClassifier(**values))]
+        return Pipeline(steps)
 
     def model_for(self, prepared: Prepared, again: bool = False) -> Any:
         """The unfitted model for a table; refuses what it would refuse for these rows.
@@ -287,7 +262,7 @@ class ModelRequest:
             if positive is not None:
                 model.set_params(pos_label=positive)
         if again:
-            kinds = prepared.prepared_columns().kinds_
+            kinds = prepared.preprocessor.kinds_
             before = TablePreprocessor(kinds=dict(kinds) or None)
             name = "table" if isinstance(model, Pipeline) else "preprocess"
             model.set_params(**{name: before})
@@ -307,8 +282,8 @@ class ModelRequest:
         labels, counts = np.unique(y, return_counts=True)
         if len(labels) == 2 and counts.min() == 1:
             raise InputError(
-                f"the class {labels[counts.argmin()]} has only one row, and without that row there "
-                "is no second class to learn; add rows of it, or name another --target"
+                f"the class {labels[counts.argmin()]} has only one row, and without that row no "
+                "second class is left; add rows of it, or name another --target"
             )
         if self.positive is not None:
             named = {str(label): label for label in labels.tolist()}
@@ -317,15 +292,10 @@ class ModelRequest:
         if rule not in (0.5, "balanced") and len(labels) == 2 and counts[1] > counts[0]:
             other, positive = labels
             warning(
-                f"--threshold {self.threshold} treats {positive} as the positive class, because it "
-                f"is later in order, but most rows have it. If {other} is to be detected, give "
-                f"--positive {other}"
+                f"--threshold {self.threshold} treats {positive} as the positive class, but most "
+                f"rows have it. If {other} is to be detected, give --positive {other}"
             )
         return None
-
-
-#: Options of parameters that a support vector machine has one of.
-OF_ONE = {"kernel": "candidates", "criterion": "criterion"}
 
 
 def _option(name: str) -> str:
@@ -336,35 +306,3 @@ def takes_matrix(request: ModelRequest, n_rows: int) -> bool:
     """True if a fit to so many rows has their kernel matrix, not landmarks."""
     few = n_rows <= FULL_ROWS and request.n_landmarks in (None, "auto")
     return few or request.n_landmarks == "none" or request.machine != "kernel"
-
-
-def tell_cost(
-    request: ModelRequest, n_rows: int, n_targets: int, n_fits: float = 1.0, at_once: int = 1
-) -> None:
-    """Note memory and time before long fits; refuses those that take more memory than is free.
-
-    ``n_fits`` fits follow, ``at_once`` of them at a time. Nothing is told of landmarks, which take
-    far less, and of linear kernels.
-    """
-    kernels = request.candidates or ["auto"]
-    if not takes_matrix(request, n_rows) or kernels == ["linear"]:
-        return
-    n_arrays = at_once * (GRID if request.search == "grid" else SEARCH)
-    with refused(faults=(MemoryError,)):
-        check_memory(n_rows, n_arrays)
-    if request.machine != "kernel" or request.search == "grid" or n_rows < _FEW_ROWS:
-        return
-    n_candidates = (len(AUTO_KERNELS) if kernels == ["auto"] else len(kernels)) * len(
-        request.criterion or ["press"]
-    )
-    of_choice = CHOICE_FOLDS * (1 - 1 / CHOICE_FOLDS) ** 3 if n_candidates > 1 else 0.0
-    searches = n_fits / at_once * (n_targets + n_candidates * (1.0 + of_choice))
-    seconds = searches * OPERATIONS_OF_SEARCH * n_rows**3 / operations_per_second()
-    if seconds < LONG:
-        return
-    free = free_memory()
-    of_free = "" if free is None else f" (of {gigabytes(free)} free)"
-    note(
-        f"{n_rows:,} rows: about {gigabytes(bytes_needed(n_rows, n_arrays))} of memory{of_free} "
-        f"and, very roughly, {duration(seconds)}; --n-landmarks 1000 takes far less"
-    )

@@ -66,10 +66,7 @@ def target_of(column: Column, task: Task) -> Target:
     counts = np.unique(y, return_counts=True)[1]
     n_values, n_alone = len(counts), int((counts == 1).sum())
     if n_values == 1:
-        raise InputError(
-            f"the target has only one value, {y[:1].tolist()[0]!r}: name another column with "
-            "--target, or add rows with other values"
-        )
+        raise InputError(f"the target has only one value, {y.tolist()[0]!r}: name another column")
     what = "whole numbers" if whole else "numbers, not all whole" if numeric else "labels"
     reason, values = "as asked", f"{n_values} different {what}"
     if task == "auto":
@@ -77,9 +74,7 @@ def target_of(column: Column, task: Task) -> Target:
         task = "regression" if many else "classification"
         reason = f"the target has {values}; choose with --task"
         if n_alone and not many:
-            reason += (
-                f"; {n_alone} of them in only one row, so no machine without that row knows them"
-            )
+            reason += f"; {n_alone} of them in only one row"
         if not numeric:
             _check_labels(column, y, n_values, n_alone)
     if task == "regression":
@@ -90,8 +85,7 @@ def target_of(column: Column, task: Task) -> Target:
     groups = [", ".join(map(repr, group)) for group in alike.values() if len(group) > 1]
     remark = (
         f"labels that differ only by case or by blanks around them: "
-        f"{'; '.join(groups[:MOST_NAMES])}; write labels of one class in the same way (blanks are "
-        "removed, but case makes another class)"
+        f"{'; '.join(groups[:MOST_NAMES])}; write one class in one way (case makes another class)"
     )
     return Target(y, task, reason, (remark,) if groups else (), values)
 
@@ -143,8 +137,7 @@ def numbers(column: Column) -> AnyArray:
         row = int(number_like(values).argmin())  # the first of all if all look like numbers
         raise InputError(
             f"the target of a regression must be numbers, but this one holds {values[row]!r}; use "
-            f"--task classification, or correct data row {row + 1} and others like it, or choose "
-            "the decimal mark of the file by --decimal"
+            f"--task classification, correct data row {row + 1} or choose the mark by --decimal"
         )
     return np.asarray(column, dtype=float)
 

@@ -6,15 +6,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from joblib import effective_n_jobs
-
 from looms.assessment import AssessmentInterrupted
 from looms.assessment import assess as assess_splits
 from looms.assessment import compare as compare_splits
 from looms.assessment._result import Assessment
 from looms.cli._errors import InputError
-from looms.cli._figures import facts_of
-from looms.cli._options import Bounds, Columns, Source, command
+from looms.cli._options import Bounds, Columns, Metrics, Source, command
 from looms.cli._output import (
     as_messages,
     check_can_write,
@@ -26,7 +23,8 @@ from looms.cli._output import (
 )
 from looms.cli._prepare import Prepared, prepare_file, tell_columns
 from looms.cli._progress import Meter
-from looms.cli._request import ModelRequest, tell_cost
+from looms.cli._request import ModelRequest
+from looms.cli._scores import facts_of
 from looms.cli.fit import PAGE, check_report, train, write_report
 from looms.report._choice import near_guess
 from looms.report.figures import outer
@@ -51,35 +49,24 @@ class SplitRequest:
     splits: Annotated[int | None, Bounds(2)] = None
     test_size: float = 0.1
     method: Literal["shuffle", "kfold", "bootstrap"] | None = None
-    metric: list[str] | None = None
+    metric: Metrics = None
     store: Path | None = None
 
     def options(self, request: ModelRequest, prepared: Prepared) -> dict[str, Any]:
-        """Options of `looms.assess`; notes what the splits will cost."""
+        """Options of `looms.assess`."""
         forward = request.time is not None
-        n_splits, at_once = self.splits or (5 if forward else 100), effective_n_jobs(request.jobs)
-        n_train = round((1.0 - self.test_size) * len(prepared.target.y))
-        n_targets = 3 if prepared.target.task == "regression" else 0
-        tell_cost(request, n_train, n_targets, n_splits, at_once)
         return {
-            "n_splits": n_splits,
+            "n_splits": self.splits or (5 if forward else 100),
             "test_size": self.test_size,
             "method": self.method or ("forward" if forward else "shuffle"),
             "scoring": self.metric,
             "store": self.store,
             "n_jobs": request.jobs,
             "random_state": request.seed,
+            "gap": request.gap,
             "groups": prepared.groups,
             "sample_weight": prepared.weight,
         }
-
-    def check(self, request: ModelRequest) -> None:
-        """Refuse, before any work, splits that mix what --time orders."""
-        if request.time is not None and self.method is not None:
-            raise InputError(
-                f"--time tests rows after the training rows, which --method {self.method} mixes; "
-                "leave one of these options out"
-            )
 
 
 @command
@@ -110,20 +97,18 @@ def assess(
     looms assess days.csv -t sales --time day --gap 7
     """
     file = source.file
-    check_report(report, request, output, "the row a split")
-    outer_splits.check(request)
+    check_report(report, request, output)
+    if request.time is not None and (how := outer_splits.method) is not None:
+        raise InputError(f"--time tests rows after the training rows, which --method {how} mixes")
     prepared = prepare_file(source, columns, request)
     check_can_write(output, force, file, holds="split,n_train,n_test,")
     check_can_write(report, force, file, option="--report", holds=PAGE)
-    prepared = understood(prepared)
-    model = request.model_for(prepared, again=True)
-    y, names = prepared.target.y, (columns.target, file.name)
+    tell_columns(prepared.preprocessor, prepared.target)
+    model, y = request.model_for(prepared, again=True), prepared.target.y
     options = outer_splits.options(request, prepared)
     try:
         with as_messages(), Meter("Splits") as meter:
-            result = assess_splits(
-                model, prepared.X, y, gap=request.gap, progress=meter.split, **options
-            )
+            result = assess_splits(model, prepared.X, y, progress=meter.split, **options)
     except AssessmentInterrupted as interrupt:
         if interrupt.result is not None:
             show_result(interrupt.result, json)
@@ -132,7 +117,7 @@ def assess(
         if output is not None:
             write_or_print(output, csv_text(result.table), "a row for each split is in")
         if report is not None:
-            fitted = train(prepared, request, True, True, *names)
+            fitted = train(prepared, request, True, True, columns.target, file.name)
             facts = facts_of(fitted, prepared, result)
             assert facts is not None  # by `check_report`
             write_report(report, facts)
@@ -176,14 +161,12 @@ def compare(
         raise InputError("--time is not for looms compare: assess each candidate by looms assess")
     prepared = prepare_file(source, columns, request)
     check_can_write(output, force, source.file, holds="first,second,score,")
-    prepared = understood(prepared)
+    tell_columns(prepared.preprocessor, prepared.target)
     each = {name: replace(request, candidates=[name]) for name in named}
     models = {name: one.model_for(prepared, again=True) for name, one in each.items()}
-    options = outer_splits.options(request, prepared)
+    y, options = prepared.target.y, outer_splits.options(request, prepared)
     with as_messages(), Meter("Splits") as meter:
-        result = compare_splits(
-            models, prepared.X, prepared.target.y, progress=meter.split, **options
-        )
+        result = compare_splits(models, prepared.X, y, progress=meter.split, **options)
     table = result.differences()
     if output is not None:
         write_or_print(output, csv_text(table.reset_index(), index=False), "the differences are in")
@@ -193,13 +176,6 @@ def compare(
         show_json(plain({"candidates": assessed, "differences": rows}))
     else:
         to_stdout(f"{result.summary()}\n")
-
-
-def understood(prepared: Prepared) -> Prepared:
-    """The table with its columns understood; surprises go to stderr."""
-    before = prepared.prepared_columns()
-    tell_columns(before, prepared.target)
-    return replace(prepared, preprocessor=before)
 
 
 def show_result(result: Assessment, json: bool) -> None:

@@ -2,54 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from looms import NonconformityClassifier
+from looms import diagnostics, machine_of
 from looms._checks import check_share
 from looms._classes import class_indices
+from looms._optional import require
+from looms._typing import AnyArray
 from looms._words import count
 from looms.assessment._experiment import numbered
-from looms.cli._diagnosis import (
-    FIGURES,
-    Diagnosis,
-    Subject,
-    check_figures,
-    drawn,
-    rows_of,
-    show,
-)
 from looms.cli._errors import InputError
-from looms.cli._model import keeps_rows, last_of
-from looms.cli._options import Bounds, Reading, command
+from looms.cli._model import Fitted, fitting, load, rows_for
+from looms.cli._options import Bounds, Column, Reading, command
 from looms.cli._output import (
     as_messages,
     check_can_write,
+    console,
     csv_text,
     note,
     refused,
+    score_text,
+    show_table,
     write_or_print,
     write_output,
 )
 from looms.cli._prepare import labels_of_groups
 from looms.cli._progress import Meter
-from looms.cli._target import Target, target_of
-from looms.cli.predict import load, rows_for
-from looms.diagnostics import (
-    deviance,
-    excess_error,
-    goodness_of_fit,
-    influence,
-    left_out_fits,
-)
-from looms.diagnostics._goodness_of_fit import least_replicates
+from looms.cli._target import target_of
+from looms.diagnostics._goodness_of_fit import GoodnessOfFit, least_replicates
 from looms.diagnostics._problem import classes_and_labels
+from looms.diagnostics._statistics import Deviance, ExcessError, Influence
 from looms.duplicates import duplicate_groups, n_unexpected_duplicates
-from looms.estimators import machine_of
-from looms.model_files._files import SavedModel
+
+#: Largest number of influential rows on the screen; the CSV file has all.
+MOST_ROWS = 10
+#: Files of the figures, and the statistics that they show; the last needs a bootstrap.
+FIGURES = {
+    "excess_error.png": "errors",
+    "deviance.png": "deviance",
+    "influence.png": "influence",
+    "goodness_of_fit.png": "fit",
+}
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,7 @@ class Plan:
     alpha: float = 0.05
     seed: Annotated[int, Bounds(0)] = 0
     jobs: int = 1
-    cv: Annotated[int | None, Bounds(2)] = None
+    cv: Annotated[int | None, Bounds(2), "FOLDS"] = None
 
     def __post_init__(self) -> None:
         """Refuse impossible options, before any work."""
@@ -86,9 +85,45 @@ class Plan:
         least = least_replicates(self.alpha)
         if 0 < self.bootstrap < least:
             raise InputError(
-                f"--bootstrap {self.bootstrap} cannot reach level {self.alpha:g}, which takes "
-                f"at least {least} samples; take 400 to 1000, or 0 for none"
+                f"--bootstrap {self.bootstrap} cannot reach level {self.alpha:g}, which takes at "
+                f"least {least} samples; take 400 to 1000, or 0 for none"
             )
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A model and the rows that it is diagnosed on.
+
+    Attributes
+    ----------
+    model : a model of tables, a pipeline that ends in a machine, or the machine.
+    X, y : rows and their classes.
+    groups : (n_rows,) labels, the same for rows left out together; None for each row by itself.
+    description : the model in words.
+    name : name of the file.
+    """
+
+    model: Any
+    X: Any
+    y: AnyArray
+    groups: AnyArray | None
+    description: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """Statistics of a subject; rows are numbered from 1.
+
+    ``unit`` is what is left out at a time: "row", "group" or "fold".
+    """
+
+    subject: Subject
+    unit: str
+    errors: ExcessError
+    deviance: Deviance
+    influence: Influence
+    fit: GoodnessOfFit | None
 
 
 @command
@@ -96,7 +131,7 @@ def diagnose(
     model: Path,
     *,
     data: Path | None = None,
-    groups: str | None = None,
+    groups: Column = None,
     drop_missing_targets: bool = False,
     plan: Plan,
     plot: Path | None = None,
@@ -127,14 +162,13 @@ def diagnose(
     looms diagnose clinic.looms.skops --bootstrap 0 --plot figures --output rows.csv
     looms diagnose clinic.looms.skops --data clinic.csv --groups patient
     """
-    check_can_write(output, force, *([] if data is None else [data]), model, holds="row,")
+    check_can_write(output, force, data or model, model, holds="row,")
     if plot is not None:
-        names = [name for name, of in FIGURES.items() if plan.bootstrap or of != "fit"]
-        check_figures(plot, names, force)
+        check_figures(plot, FIGURES if plan.bootstrap else list(FIGURES)[:-1], force)
     if groups and data is None:
         raise InputError("--groups is a column of --data; give both")
     saved = load(model, reading.max_bytes)
-    if saved.metadata["task"] != "classification":
+    if not saved.is_classifier:
         raise InputError(f"{model}: it is a regression, but diagnostics are for classes")
     if data is None:
         subject = _of_fit(saved, model)
@@ -143,17 +177,13 @@ def diagnose(
     X = numbered(subject.X)
     n_duplicates = n_unexpected_duplicates(X, duplicate_groups(X))
     if n_duplicates and subject.groups is None:
-        note(
-            f"{n_duplicates} of {len(subject.y)} rows are duplicates of other rows: leaving one "
-            "out keeps its duplicates, so leave-one-out scores are optimistic"
-        )
+        rows = f"{n_duplicates} of {len(subject.y)} rows are duplicates of other rows"
+        note(f"{rows}: leaving one out keeps its duplicates, so scores are optimistic")
     diagnosis = diagnosed(subject, plan)
     show(diagnosis)
     if n_impossible := diagnosis.deviance.n_impossible:
-        note(
-            f"{count(n_impossible, 'held-out row')} got probability 0 of the true class, "
-            "so the CV score is infinite"
-        )
+        rows = count(n_impossible, "held-out row")
+        note(f"{rows} got probability 0 of the true class, so the CV score is infinite")
     # Everything is made before anything is written.
     figures = {} if plot is None else drawn(diagnosis)
     if output is not None:
@@ -165,9 +195,9 @@ def diagnose(
         note(f"{len(figures)} figures are in {plot}")
 
 
-def _of_fit(saved: SavedModel, path: Path) -> Subject:
+def _of_fit(saved: Fitted, path: Path) -> Subject:
     """The machine of a model file, and the rows that it was fitted to."""
-    if not keeps_rows(saved.model):
+    if saved.known is None:
         raise InputError(f"{path}: the file holds no rows; name a file with rows by --data")
     machine = machine_of(saved.model)
     rows = np.flatnonzero(machine.fit_weight_)
@@ -176,11 +206,11 @@ def _of_fit(saved: SavedModel, path: Path) -> Subject:
     with as_messages(prefix=f"{path}: "):
         classes_and_labels(y)
     of_rows = f"the {count(len(rows), 'row')} of its fit"
-    return Subject(machine, machine.X_fit_[rows], y, groups, _described(saved, path), of_rows)
+    return Subject(machine, machine.X_fit_[rows], y, groups, f"Model of {path}", of_rows)
 
 
 def _of_data(
-    saved: SavedModel,
+    saved: Fitted,
     path: Path,
     file: Path,
     reading: Reading,
@@ -188,26 +218,20 @@ def _of_data(
     drop_missing: bool,
 ) -> Subject:
     """The model of a file, to be refitted to the rows of another."""
+    of_fit = saved.metadata["options"].get("groups")
     table = rows_for(saved, reading.of(file), [groups] if groups else [], drop_missing)
-    y = classes_of(table.y, file).y
-    of_fit, labels, X = saved.metadata["options"].get("groups"), None, table.X
-    if groups or of_fit in getattr(X, "columns", []):
-        name = groups or of_fit
-        labels = labels_of_groups(file, table, name)
-        X = X if name in saved.metadata["columns"] else X.drop(columns=name)
-    elif hasattr(last_of(saved.model), "units_") and last_of(saved.model).units_.grouped:
+    y, X = classes_of(table.y, file), fitting(saved, table.X)
+    name = groups or (of_fit if of_fit in getattr(table.X, "columns", []) else None)
+    labels = labels_of_groups(file, table.X, name)
+    if name is not None and saved.table is not None and name not in saved.metadata["columns"]:
+        X = X.drop(columns=name)
+    elif name is None and hasattr(saved.last, "units_") and saved.last.units_.grouped:
         note("rows that the fit held out together are left out one at a time here; see --groups")
-    return Subject(saved.model, X, y, labels, _described(saved, path), file.name)
+    return Subject(saved.model, X, y, labels, f"Model of {path}", file.name)
 
 
-def _described(saved: SavedModel, path: Path) -> str:
-    """The model of a file in words."""
-    kinds = {NonconformityClassifier: "Machines"}
-    return f"{kinds.get(type(last_of(saved.model)), 'Model')} of {path}"
-
-
-def classes_of(column: Any, file: Path) -> Target:
-    """The target; refuses one without classes, or with too few rows in a class."""
+def classes_of(column: Any, file: Path) -> AnyArray:
+    """The classes; refuses a target without classes, or with too few rows in a class."""
     without = f"{file}: diagnostics are for classes, but"
     try:
         target = target_of(column, "auto")
@@ -217,23 +241,114 @@ def classes_of(column: Any, file: Path) -> Target:
         raise InputError(f"{without} the target has {target.values}")
     with as_messages(prefix=f"{file}: "):
         classes_and_labels(target.y)
-    return target
+    return target.y
 
 
 def diagnosed(subject: Subject, plan: Plan) -> Diagnosis:
     """All statistics of a subject; progress goes to stderr."""
-    data = subject.model, subject.X, subject.y
-    options: dict[str, Any] = {"cv": plan.cv, "groups": subject.groups, "n_jobs": plan.jobs}
+    data, fit = (subject.model, subject.X, subject.y), None
     with as_messages(), Meter("Leave-one-out refits") as meter:
-        fits = left_out_fits(*data, progress=meter.refit, **options)
+        options: Any = {"cv": plan.cv, "groups": subject.groups, "n_jobs": plan.jobs}
+        fits = diagnostics.left_out_fits(*data, progress=meter.refit, **options)
         fits = fits.named(np.arange(1, len(subject.y) + 1))
-        errors, spread = excess_error(fits), deviance(fits)
-        changes = influence(fits, alpha=plan.alpha)
+        errors, spread = diagnostics.excess_error(fits), diagnostics.deviance(fits)
+        changes = diagnostics.influence(fits, alpha=plan.alpha)
     unit = "fold" if plan.cv else {"sample": "row", "group": "group"}[fits.unit]
-    if not plan.bootstrap:
-        return Diagnosis(subject, unit, errors, spread, changes, None)
-    options = {"alpha": plan.alpha, "resampling": plan.resampling, "random_state": plan.seed}
-    with as_messages(), Meter("Bootstrap") as meter:
-        options |= {"n_jobs": plan.jobs, "progress": meter.refit}
-        fit = goodness_of_fit(*data, plan.bootstrap, **options)
+    if plan.bootstrap:
+        with as_messages(), Meter("Bootstrap") as meter:
+            fit = diagnostics.goodness_of_fit(
+                *data,
+                plan.bootstrap,
+                alpha=plan.alpha,
+                resampling=plan.resampling,
+                random_state=plan.seed,
+                n_jobs=plan.jobs,
+                progress=meter.refit,
+            )
     return Diagnosis(subject, unit, errors, spread, changes, fit)
+
+
+def show(diagnosis: Diagnosis) -> None:
+    """Print the statistics as tables on stdout."""
+    spread, changes, fit = diagnosis.deviance, diagnosis.influence, diagnosis.fit
+    fits, n, unit = spread.fits, len(diagnosis.subject.y), diagnosis.unit
+    echo = console().print
+    of_groups = "" if unit == "row" else f" in {count(len(fits.labels), unit)}"
+    echo(f"{diagnosis.subject.description}; {diagnosis.subject.name}, {n} rows{of_groups}")
+    rates = [
+        (str(label), str(rows), *map(score_text, of_class))
+        for label, rows, *of_class in diagnosis.errors.table.itertuples()
+    ]
+    names = ["class", "rows", "apparent", fits.method, "excess"]
+    show_table("Error rate", names, rates, names[:1])
+
+    values = [("deviance", spread.deviance), ("CV score", spread.cv_score)]
+    values += [] if fit is None else [("EIC", fit.eic)]
+    shown = [(name, f"{value:.2f}", score_text(value / n)) for name, value in values]
+    if fit is not None:
+        shown.append((f"critical at {fit.alpha:g}", f"{fit.critical_value:.2f}", ""))
+    show_table("Deviance", ["", "value", "a row"], shown, [""])
+    if fit is not None:
+        echo(
+            f"Goodness of fit: {fit.verdict}, "
+            f"p = {fit.p_value:.3g}; the deviance is at percentile {fit.percentile:.1f} of "
+            f"{len(fit.bootstrapped)} bootstrap samples of {fit.resampling}"
+        )
+
+    flagged, n_cases = changes.flagged, len(changes.values)
+    by_chance = f"about {changes.alpha * n_cases:.3g} of {n_cases} would be by chance"
+    critical = changes.critical_values
+    above = f"at p < {changes.alpha:g}" if np.ptp(critical) else f"above {critical[0]:.2f}"
+    title = f"Influence {above}: {count(len(flagged), unit)} ({by_chance})"
+    if not len(flagged):
+        echo(title)
+        return
+    most = [
+        (str(name), str(about), f"{value:.2f}", f"{p:.2g}")
+        for name, about, value, p, _ in changes.table.loc[flagged[:MOST_ROWS]].itertuples()
+    ]
+    names = [unit, "class" if unit == "row" else "rows", "influence", "p"]
+    show_table(title, names, most, ["class", "group"])
+    if len(flagged) > MOST_ROWS:
+        echo(f"and {len(flagged) - MOST_ROWS} more, which --output lists")
+
+
+def rows_of(diagnosis: Diagnosis) -> Any:
+    """A data frame with a row per sample, numbered from 1."""
+    fits, spread, changes = diagnosis.errors.fits, diagnosis.deviance, diagnosis.influence
+    of_cases = changes.table.iloc[fits.group]
+    more = {} if fits.unit == "sample" else {fits.unit: fits.labels[fits.group]}
+    return fits.table(
+        **more,
+        predicted=fits.predicted,
+        predicted_without=fits.predicted_without,
+        deviance=spread.contributions,
+        cv_score=spread.cv_contributions,
+        **{name: of_cases[name].to_numpy() for name in ("influence", "p_value", "flagged")},
+    ).rename_axis("row")
+
+
+def check_figures(folder: Path, names: Iterable[str], force: bool) -> None:
+    """Refuse, before any work, a folder to which the figures cannot be written."""
+    require("matplotlib.figure", "--plot", extra="plot")
+    if folder.is_dir():
+        for name in names:
+            check_can_write(folder / name, force, option="--plot", holds="\ufffdPNG")
+    elif folder.exists():
+        raise InputError(f"{folder} is not a folder; name one for the figures")
+    else:
+        check_can_write(folder, force, option="--plot")
+
+
+def drawn(diagnosis: Diagnosis) -> dict[str, bytes]:
+    """The figures as PNG files, by name."""
+    figures = {}
+    for name, statistic in FIGURES.items():
+        result = getattr(diagnosis, statistic)
+        if result is not None:
+            drawing = require("matplotlib.figure", "--plot").Figure(layout="constrained")
+            result.plot(drawing.subplots())
+            content = BytesIO()
+            drawing.savefig(content, format="png", dpi=150)
+            figures[name] = content.getvalue()
+    return figures

@@ -14,28 +14,12 @@ import numpy as np
 from sklearn import __version__ as sklearn_version
 from sklearn.exceptions import ConvergenceWarning
 
-from looms import (
-    BoundWarning,
-    ColumnsWarning,
-    DuplicatesWarning,
-    OneClassWarning,
-    ScalesWarning,
-    __version__,
-    machine_of,
-)
+import looms
 from looms._memory import CERTIFICATE, check_memory
 from looms._optional import require
 from looms.cli._errors import InputError
-from looms.cli._figures import (
-    choice_of,
-    facts_of,
-    held_out_figures,
-    show_choice,
-    show_figures,
-    show_tried,
-)
-from looms.cli._model import before_of, last_of
-from looms.cli._options import Bounds, Columns, Source, command
+from looms.cli._model import Fitted, Predictions, scored
+from looms.cli._options import Bounds, Columns, Metrics, Source, command
 from looms.cli._output import (
     as_messages,
     check_can_write,
@@ -47,7 +31,6 @@ from looms.cli._output import (
     warning,
     writing,
 )
-from looms.cli._predictions import Predictions
 from looms.cli._prepare import (
     Prepared,
     memory_of,
@@ -57,18 +40,23 @@ from looms.cli._prepare import (
     read,
     tell_columns,
 )
-from looms.cli._progress import USUAL_EVALUATIONS, Meter, duration
-from looms.cli._request import ModelRequest, takes_matrix, tell_cost
+from looms.cli._progress import Meter
+from looms.cli._request import ModelRequest, takes_matrix
+from looms.cli._scores import (
+    choice_of,
+    facts_of,
+    held_out_scores,
+    show_choice,
+    show_scores,
+    show_tried,
+)
 from looms.cli._target import target_of
-from looms.cli.predict import fitting
-from looms.datasets._table import Table, table_name
+from looms.datasets._table import table_name
 from looms.estimators._certificate import Certificate
-from looms.estimators._folds import CHOICE_FOLDS, OUTER_FOLDS
-from looms.estimators._metrics import as_scorers
-from looms.estimators._scored import ScoredMachine, scores_of
-from looms.estimators._tabular import Tabular
+from looms.estimators._in_pipelines import parts_of
+from looms.estimators._metrics import as_scorers, judged
+from looms.estimators._scored import scores_of
 from looms.model_files import save_model
-from looms.model_files._files import SavedModel
 from looms.report._cautions import cautions_of_fit
 from looms.report.facts import Facts
 from looms.report.page import write_page
@@ -78,10 +66,6 @@ from looms.report.text import plain
 PAGE = r'<!doctype html>[\s\S]*<meta name="generator" content="looms '
 #: Number of rows up to which the refits take about a second; on m landmarks n m² counts, not n³.
 _CHEAP = 2000
-#: Seconds of an evaluation that is told before it starts.
-_TOLD = 5.0
-#: No option sets the values to search.
-_IN_PYTHON = {"in param_grid": "as param_grid of looms.SVCCV in Python"}
 
 
 @command
@@ -91,7 +75,7 @@ def fit(
     request: ModelRequest,
     no_evaluate: bool = False,
     test: Path | None = None,
-    metric: list[str] | None = None,
+    metric: Metrics = None,
     output: Path | None = None,
     report: Path | None = None,
     source: Source,
@@ -132,38 +116,34 @@ def fit(
     """
     file = source.file
     output = output or Path(f"{table_name(file)}.looms.skops")
-    check_report(report, request, output, "the model", json, certify)
-    check_metrics(metric)
-    whole = _is_whole(request, columns, memory)
-
-    def check_paths() -> None:
+    check_report(report, request, output, json, certify)
+    with refused("--metric: "):
+        scorers = as_scorers(metric or [])
+    with ExitStack() as stack:
+        whole = _is_whole(request, columns, memory)
+        prepared = prepare_file(source, columns, request) if whole else None
         check_can_write(output, force, file, holds="model")
         if output.suffix not in (".skops", ""):
-            raise InputError(
-                f"{output}: the name of a model file ends in .skops, not in {output.suffix}"
-            )
+            raise InputError(f"{output}: the name of a model file ends in .skops")
         check_can_write(report, force, file, option="--report", holds=PAGE)
-
-    with ExitStack() as stack:
-        if whole:  # a wrong --target is told first
-            prepared = prepare_file(source, columns, request)
-            check_paths()
-            if certify and takes_matrix(request, len(prepared.rows)):
-                with refused(f"{file}: ", (MemoryError,)):
-                    check_memory(len(prepared.rows), CERTIFICATE)
-        else:  # reading may take long
-            check_paths()
+        if prepared is None:  # reading may take long
             most = memory_of(memory)
             prepared = prepare_large(source, columns, request, most, output.parent, stack)
+        elif certify and takes_matrix(request, len(prepared.rows)):
+            with refused(f"{file}: ", (MemoryError,)):
+                check_memory(len(prepared.rows), CERTIFICATE)
         new = None
         if test is not None:
             drop = columns.drop_missing_targets
             new = read(replace(source, file=test), columns.target, drop_missing=drop)
-        names = columns.target, file.name
-        saved = train(prepared, request, not no_evaluate, False, *names)
-        tested = None if new is None or test is None else tested_on(saved, new, test)
+            if new.y is None:
+                raise no_target(test, new.X)
+        saved = train(prepared, request, not no_evaluate, False, columns.target, file.name)
+        more: dict[str, Any] = {}
+        if new is not None and test is not None:
+            more["test"] = scored(saved, new, f"{test.name}: ")[1]
         try:
-            certificate = certified(saved.model, prepared.blocks, certify)
+            certificate = certified(saved, prepared.blocks, certify)
         except (KeyboardInterrupt, MemoryError):
             save_model(output, saved.model, saved.metadata)
             note(f"the model is in {output}, without a certificate")
@@ -174,17 +154,18 @@ def fit(
     facts = facts_of(saved, prepared)
     if report is not None and facts is not None:  # before printing, to a pipe that may close
         write_report(report, facts)
-    by_metric = scores_by(saved, metric)
+    if metric:
+        scores = saved.last.evaluate() if facts is None else scores_of(saved.last)
+        classes = saved.classes if saved.is_classifier else None
+        more["metrics"] = dict(judged(scores, scorers, classes))
     if json and facts is not None:
-        more: dict[str, Any] = {} if test is None else {"test": tested}
-        more |= {"metrics": by_metric} if metric else {}
         show_json(facts.summary | plain(more))
     else:
         show_choice(saved, facts)
-        if tested is not None and test is not None:
-            rows = {f"{test.name}, {tested['n_rows']} rows": tested["figures"]}
-            show_figures(rows, len(getattr(last_of(saved.model), "classes_", ())))
-        for name, value in by_metric.items():
+        if test is not None:
+            rows = f"{test.name}, {more['test']['n_rows']} rows"
+            show_scores({rows: more["test"]["figures"]}, len(saved.classes))
+        for name, value in more.get("metrics", {}).items():
             console().print(f"{name}: {value:.4g}")
     if facts is not None:
         show_cautions(cautions_of_fit(facts.model, facts.remarks))
@@ -207,9 +188,7 @@ def _is_whole(request: ModelRequest, columns: Columns, memory: str | None) -> bo
     }
     given = [name for name, value in needs.items() if value]
     if memory is not None and given:
-        raise InputError(
-            f"--memory is for rows in blocks, but {given[0]} reads the whole table; leave one out"
-        )
+        raise InputError(f"--memory is for rows in blocks, but {given[0]} reads the whole table")
     return not blocks or bool(given)
 
 
@@ -234,11 +213,8 @@ def demo(
     from sklearn.model_selection import train_test_split
 
     out = console()
-    out.print(
-        "Breast cancer Wisconsin (diagnostic), 569 tumors, 30 features, from scikit-learn.",
-        "One half is for training; the other half is not seen until the end.",
-        sep="\n",
-    )
+    out.print("Breast cancer Wisconsin (diagnostic), 569 tumors, 30 features, from scikit-learn.")
+    out.print("One half is for training; the other half is not seen until the end.")
     X, y = load_breast_cancer(as_frame=True, return_X_y=True)
     y = y.map({0: "malignant", 1: "benign"})
     X_train, X_test, y_train, y_test = train_test_split(
@@ -251,18 +227,11 @@ def demo(
     show_tried(facts)
     with as_messages():
         predictions = Predictions(fitted, X_test)
-    (kind, figures), _ = held_out_figures(facts).items()
-    show_figures(
-        {
-            f"{kind}, {len(y_train)} rows": figures,
-            f"the other half, {len(y_test)} rows": predictions.figures(y_test),
-        }
-    )
-    out.print(
-        "Each score is of rows that neither the model nor its choice has seen. Your own table:",
-        "looms fit FILE --target COLUMN",
-        sep="\n",
-    )
+    (kind, scores), _ = held_out_scores(facts).items()
+    rows = f"{kind}, {len(y_train)} rows", f"the other half, {len(y_test)} rows"
+    show_scores({rows[0]: scores, rows[1]: predictions.scores(y_test)})
+    out.print("Each score is of rows that neither the model nor its tuning has seen.")
+    out.print("Your own table: looms fit FILE --target COLUMN")
 
 
 def train(
@@ -272,126 +241,66 @@ def train(
     again: bool = False,
     target: str | None = None,
     file: str = "",
-) -> SavedModel:
+) -> Fitted:
     """The model that was asked for, fitted to a table; progress goes to stderr.
 
     ``again`` is for a table whose columns were understood before, and for the model that splits
     fitted; ``target`` and ``file`` are names.
     """
     model = request.model_for(prepared, again)
-    machine = last_of(model)
-    rows = prepared.X if prepared.blocks is None else prepared.blocks
-    n_targets = 3 if prepared.target.task == "regression" else 0  # fits that compare transforms
-    tell_cost(request, rows.shape[0], n_targets)
+    last, X, prefix = parts_of(model).last, prepared.X, "machine__"
+    # The cautions of the fit say these; and columns are scaled.
+    in_cautions = [looms.ColumnsWarning, looms.DuplicatesWarning, looms.OneClassWarning]
+    in_cautions += [looms.ScalesWarning]
+    if last is model:
+        in_cautions, prefix = [*in_cautions, looms.BoundWarning, ConvergenceWarning], ""
+    rows = X if prepared.blocks is None else prepared.blocks
+    if prepared.blocks is not None:
+        model.set_params(preprocess=None)
     start = time.perf_counter()
-    with ExitStack() as stack:
-        stack.enter_context(as_messages(_IN_PYTHON))
-        stack.enter_context(refused(faults=(MemoryError,)))
-        # The cautions of the fit say these; and columns are scaled.
-        in_notes = [ColumnsWarning, DuplicatesWarning, OneClassWarning, ScalesWarning]
-        if isinstance(model, Tabular):
-            in_notes += [BoundWarning, ConvergenceWarning]
-        for category in in_notes:
+    meter = Meter("", rows.shape[0], 3 if prepared.blocks is None else 1)
+    with as_messages(), refused(faults=(MemoryError,)), meter:
+        for category in in_cautions:
             warnings.simplefilter("ignore", category)
-        if hasattr(machine, "set_callbacks"):  # of scikit-learn since 1.9
-            usual = None if request.machine == "svm" else USUAL_EVALUATIONS
-            meter = Meter("", rows.shape[0], usual, 3 if prepared.blocks is None else 1)
-            machine.set_callbacks(stack.enter_context(meter))
-            stack.callback(_without_callbacks, model)
-        _fit(model, prepared)
-        if isinstance(machine, ScoredMachine):
-            if evaluate:
-                _evaluate(machine, time.perf_counter() - start)
-            scores_of(machine)
+        if hasattr(last, "set_callbacks"):  # of scikit-learn since 1.9
+            last.set_callbacks(meter)
+        options = {f"{prefix}{name}": values for name, values in prepared.fit_options.items()}
+        model.fit(rows, prepared.target.y, **options)
+        if evaluate:
+            try:
+                last.evaluate()
+            except ValueError as error:
+                warning(f"the scores are those of the fit, because it cannot be repeated: {error}")
+        if hasattr(last, "held_out_"):
+            scores_of(last)  # which are kept
+    for one in (last, getattr(last, "machine_", last)):
+        vars(one).pop("_skl_callbacks", None)
     if prepared.blocks is not None:
         model.set_params(preprocess="auto").preprocessor_ = prepared.preprocessor
-    if not again:
-        tell_columns(before_of(model), prepared.target)
-    types = None
-    if not prepared.sparse:
-        types = {str(n): str(t) for n, t in prepared.X.dtypes.items()}
     metadata = {
         "task": str(prepared.target.task),
-        "columns": types,
+        "columns": None if prepared.sparse else {str(n): str(t) for n, t in X.dtypes.items()},
         "n_rows": rows.shape[0],
-        "n_features": prepared.X.shape[1],
+        "n_features": X.shape[1],
         "options": asdict(request),
         "seconds": time.perf_counter() - start,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "looms_version": __version__,
+        "looms_version": looms.__version__,
         "sklearn_version": sklearn_version,
         "target": target,
         "file": file,
     }
-    return SavedModel(model, metadata)
+    saved = Fitted(model, metadata)
+    if not again:
+        tell_columns(saved.table, prepared.target)
+    return saved
 
 
-def _fit(model: Any, prepared: Prepared) -> None:
-    """Fit a model to rows, to rows in blocks, or a machine of matrices to prepared columns."""
-    y, options = prepared.target.y, prepared.fit_options
-    if isinstance(model, Tabular) and prepared.blocks is None:
-        model.fit(prepared.X, y, **options)
-    elif isinstance(model, Tabular):
-        model.set_params(preprocess=None).fit(prepared.blocks, y, **options)
-    else:
-        model[-1].fit(model[0].fit_transform(prepared.X), y, **options)
-
-
-def _without_callbacks(model: Any) -> None:
-    """Take the callbacks from a model that may be fitted."""
-    for one in (last_of(model), getattr(last_of(model), "machine_", None)):
-        if one is not None:
-            one.set_callbacks()
-
-
-def _evaluate(machine: ScoredMachine, seconds: float) -> None:
-    """Evaluate a machine, telling before how long it will take; a note says if it cannot be."""
-    choice = getattr(getattr(machine, "machine_", machine), "choice_units_", None)
-    n_fits = OUTER_FOLDS if choice is None else CHOICE_FOLDS
-    if n_fits * seconds > _TOLD:
-        note(
-            f"now the fit is repeated without the rows of each of up to {n_fits} folds, about "
-            f"{duration(n_fits * seconds)} with one job; --no-evaluate skips it, --jobs hastens it"
-        )
-    warnings.filterwarnings("ignore", "To repeat the whole choice")
-    try:
-        machine.evaluate()
-    except ValueError as error:
-        warning(f"the scores are those of the fit, because it cannot be repeated: {error}")
-
-
-def check_metrics(metrics: list[str] | None) -> None:
-    """Refuse names of scorers that there are not."""
-    with refused("--metric: "):
-        as_scorers(metrics or [])
-
-
-def scores_by(saved: SavedModel, metrics: list[str] | None) -> dict[str, float]:
-    """Scores of the held-out predictions by scorers of scikit-learn."""
-    machine = last_of(saved.model)
-    if not metrics:
-        return {}
-    nested = machine._nested_scores is not None
-    with as_messages():
-        return dict(machine.evaluate(nested=nested, metrics=metrics))
-
-
-def tested_on(saved: SavedModel, table: Table, file: Path) -> dict[str, Any]:
-    """Number of rows and scores of a table that the model was not fitted to."""
-    if table.y is None:
-        raise no_target(file, table.X)
-    with as_messages():
-        predictions = Predictions(saved, fitting(saved, table, file).X)
-    for remark in predictions.trained_on():
-        note(f"{file.name}: {remark}")
-    return {"n_rows": table.X.shape[0], "figures": predictions.figures(table.y)}
-
-
-def certified(model: Any, blocks: Any, always: bool) -> Certificate | None:
+def certified(saved: Fitted, blocks: Any, always: bool) -> Certificate | None:
     """Certificate of a model, if asked for or cheap compared with the fit; else None."""
-    if not hasattr(last_of(model), "certify"):
+    if not hasattr(saved.last, "certify"):
         return None
-    machine = machine_of(model)
+    machine = looms.machine_of(saved.model)
     basis, n = getattr(machine, "landmarks_", None), len(machine.fit_weight_)
     m = n if basis is None else basis.shape[0]
     if not always and n * m**2 > _CHEAP**3:
@@ -408,25 +317,18 @@ def certified(model: Any, blocks: Any, always: bool) -> Certificate | None:
 def check_report(
     report: Path | None,
     request: ModelRequest,
-    other: Path | None,
-    holds: str,
+    output: Path | None,
     json: bool = False,
     certify: bool = False,
 ) -> None:
-    """Refuse, before any work, what could not be made afterwards.
-
-    ``other`` is the other file that the command writes, and ``holds`` what is in it.
-    """
+    """Refuse, before any work, what could not be made afterwards."""
     for option, wanted in {"--report": report, "--json": json, "--certify": certify}.items():
         if wanted and request.machine == "nonconformity":
-            raise InputError(
-                f"{option} is not for --machine nonconformity: rows are held out of its choice, "
-                "not of its machines"
-            )
+            raise InputError(f"{option} is not for --machine nonconformity")
     if report is None:
         return
-    if other is not None and report.absolute() == other.absolute():
-        raise InputError(f"{report} is to hold {holds}; name another --report")
+    if output is not None and report.absolute() == output.absolute():
+        raise InputError(f"--output and --report are both {report}; give them different names")
     for package in ("jinja2", "matplotlib"):
         require(package, "--report", "report")
 

@@ -1,14 +1,14 @@
-"""Figures of merit against scikit-learn and by hand."""
+"""Scores against scikit-learn and by hand."""
 
 import numpy as np
 import pytest
 from sklearn import metrics
 
 from looms import KernelClassifier, KernelRegressor
-from looms.cli._figures import (
+from looms.cli._model import class_scores
+from looms.cli._scores import (
     HEADINGS,
-    class_figures,
-    held_out_figures,
+    held_out_scores,
     show_confusion,
 )
 from looms.report.facts import Facts
@@ -20,32 +20,32 @@ def test_two_classes_against_scikit_learn():
     y = RNG.choice(["a", "b"], size=50, p=[0.8, 0.2]).astype(object)
     decision = RNG.normal(size=50) + (y == "b")
     predicted = np.where(decision > 0.3, "b", "a").astype(object)
-    figures = class_figures(y, predicted, decision, np.array(["a", "b"], dtype=object))
-    assert figures["error"] == pytest.approx(1 - metrics.accuracy_score(y, predicted))
-    assert figures["ber"] == pytest.approx(1 - metrics.balanced_accuracy_score(y, predicted))
-    assert figures["auc"] == pytest.approx(metrics.roc_auc_score(y == "b", decision))
+    scores = class_scores(y, predicted, decision, np.array(["a", "b"], dtype=object))
+    assert scores["error"] == pytest.approx(1 - metrics.accuracy_score(y, predicted))
+    assert scores["ber"] == pytest.approx(1 - metrics.balanced_accuracy_score(y, predicted))
+    assert scores["auc"] == pytest.approx(metrics.roc_auc_score(y == "b", decision))
 
 
 def test_three_classes():
     y = RNG.integers(3, size=60)
     decision = RNG.normal(size=(60, 3)) + 1.5 * np.eye(3)[y]
     predicted = decision.argmax(axis=1)
-    figures = class_figures(y, predicted, decision, np.arange(3))
+    scores = class_scores(y, predicted, decision, np.arange(3))
     areas = [metrics.roc_auc_score(y == k, decision[:, k]) for k in range(3)]
-    assert figures["auc"] == pytest.approx(np.mean(areas))
-    assert figures["ber"] == pytest.approx(1 - metrics.balanced_accuracy_score(y, predicted))
+    assert scores["auc"] == pytest.approx(np.mean(areas))
+    assert scores["ber"] == pytest.approx(1 - metrics.balanced_accuracy_score(y, predicted))
 
 
 def test_a_class_that_is_not_there_does_not_count():
     y, decision = np.array([0, 1, 0, 1]), np.eye(3)[[0, 1, 1, 1]]
-    figures = class_figures(y, decision.argmax(axis=1), decision, np.arange(3))
-    assert figures == {"error": 0.25, "ber": 0.25, "auc": 0.75}
+    scores = class_scores(y, decision.argmax(axis=1), decision, np.arange(3))
+    assert scores == {"error": 0.25, "ber": 0.25, "auc": 0.75}
 
 
 def test_one_class_only_has_no_auc():
-    figures = class_figures(np.array([1, 1]), np.array([1, 0]), np.array([1.0, -1.0]), np.arange(2))
-    assert figures["error"] == figures["ber"] == 0.5
-    assert np.isnan(figures["auc"])
+    scores = class_scores(np.array([1, 1]), np.array([1, 0]), np.array([1.0, -1.0]), np.arange(2))
+    assert scores["error"] == scores["ber"] == 0.5
+    assert np.isnan(scores["auc"])
 
 
 def test_a_confusion_has_counts_and_shares(capsys):
@@ -64,7 +64,7 @@ def test_shares_are_rounded_once(capsys):
     assert "58.8%" in capsys.readouterr().out
 
 
-def test_figures_of_a_fit_are_its_scores():
+def test_the_scores_shown_of_a_fit_are_its_scores():
     X = RNG.normal(size=(60, 3))
     two, three = X[:, 0] > 0, np.digitize(X[:, 0] + RNG.normal(size=60), [-0.5, 0.5])
     for machine in (
@@ -76,7 +76,7 @@ def test_figures_of_a_fit_are_its_scores():
             "leave-one-out": machine.evaluate(),
             "± s.e.": machine.evaluate().standard_errors,
         }
-        assert held_out_figures(Facts(machine)) == expected
+        assert held_out_scores(Facts(machine)) == expected
         assert machine.evaluate().keys() <= HEADINGS.keys()
 
 
@@ -86,15 +86,15 @@ def test_probabilities_against_scikit_learn(n_classes):
     y = RNG.choice(classes, size=40)
     p = RNG.dirichlet(np.ones(n_classes), size=40)
     decision = p[:, 1] if n_classes == 2 else p
-    figures = class_figures(y, classes[p.argmax(axis=1)], decision, classes, p)
-    assert list(figures) == ["error", "ber", "auc", "log_loss", "brier"]
-    assert figures["log_loss"] == pytest.approx(metrics.log_loss(y.astype(str), p))
+    scores = class_scores(y, classes[p.argmax(axis=1)], decision, classes, p)
+    assert list(scores) == ["error", "ber", "auc", "log_loss", "brier"]
+    assert scores["log_loss"] == pytest.approx(metrics.log_loss(y.astype(str), p))
     truth = (y[:, None] == classes).astype(float)
     brier = ((p - truth) ** 2).sum(axis=1).mean() / (2 if n_classes == 2 else 1)
-    assert figures["brier"] == pytest.approx(brier)
+    assert scores["brier"] == pytest.approx(brier)
 
 
 def test_a_label_without_a_probability_has_no_log_loss():
     y, classes = np.array(["a", "z"], dtype=object), np.array(["a", "b"], dtype=object)
-    figures = class_figures(y, y, np.zeros(2), classes, np.full((2, 2), 0.5))
-    assert np.isnan([figures["log_loss"], figures["brier"]]).all()
+    scores = class_scores(y, y, np.zeros(2), classes, np.full((2, 2), 0.5))
+    assert np.isnan([scores["log_loss"], scores["brier"]]).all()

@@ -1,0 +1,290 @@
+"""What was tried, what was taken, and scores of predictions, as tables on stdout."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from looms import threshold
+from looms._optional import require
+from looms._words import count, with_error
+from looms.assessment._result import Assessment
+from looms.cli._model import Fitted
+from looms.cli._output import NARROW, console, score_text, show_rows, show_table
+from looms.cli._prepare import Prepared, column_notes
+from looms.estimators._encoding import is_positive_first
+from looms.report._chosen import candidates, chosen
+from looms.report.facts import Facts
+from looms.report.text import sentence
+
+Rule: TypeAlias = "threshold.ThresholdRule | threshold.Metric"
+
+#: Number of scales shown, the largest, for a kernel with a scale for every feature.
+MOST_SCALES = 8
+#: Number of points of a search shown, the best.
+MOST_POINTS = 8
+#: Prefix of a candidate's score, by what was held out.
+_SHORT = {"sample": "LOO", "group": "LOGO", "fold": "CV"}
+#: Headings of scores by key.
+HEADINGS = {
+    **{"error": "error", "ber": "BER", "auc": "AUC", "log_loss": "log loss", "brier": "Brier"},
+    **{"rmse": "RMSE", "mae": "MAE", "r2": "R2"},
+}
+#: Names of the losses of rules for a threshold.
+_LOSSES: dict[type, str] = {
+    **{threshold.BalancedError: "BER", threshold.Cost: "cost"},
+    **{threshold.Precision: "1 - recall", threshold.Recall: "1 - precision"},
+}
+#: Heading of the area under the ROC curve of several classes.
+MEAN_AREA = "mean AUC, each class against the rest"
+
+
+def facts_of(
+    saved: Fitted, prepared: Prepared | None = None, assessment: Assessment | None = None
+) -> Facts | None:
+    """Facts of a model, with what is known of its rows after a fit; None for a pool of models."""
+    if not hasattr(saved.last, "held_out_"):
+        return None
+    pandas, about = require("pandas", "A report"), dict[str, Any]()
+    target, file = saved.metadata["target"], saved.metadata["file"]
+    y: Any = range(saved.metadata["n_rows"])  # of which only the name counts
+    if prepared is not None:
+        # People count the rows of a file from 1; only the names of the samples matter here.
+        rows = pandas.Index(prepared.rows, name="row in the file, counted from 1 after any header")
+        y, about = prepared.target.y, {"X": pandas.DataFrame(index=rows)}
+        about["notes"] = (*(text for _, text in column_notes(saved.table)), *prepared.target.notes)
+        about["groups"] = prepared.groups
+    title, y = f"{target}, {file}" if target else file, pandas.Series(y, name=target)
+    return Facts(saved.model, y=y, assessment=assessment, title=title, **about)
+
+
+def held_out_scores(facts: Facts) -> dict[str, dict[str, float]]:
+    """Scores to quote for a model on its training rows by key, and their standard errors."""
+    scores = facts.loo["figures"]
+    return {
+        facts.model.scores.kind: {each["key"]: each["value"] for each in scores},
+        "± s.e.": {each["key"]: each["standard_error"] for each in scores},
+    }
+
+
+def choice_of(saved: Fitted, facts: Facts | None) -> str:
+    """A sentence about what the selection of the model means for its scores."""
+    if facts is None:  # of a pool
+        return (
+            "the smallest of many validation errors is optimistic; quote the scores of the "
+            "selection, made for each row by the others"
+        )
+    model = facts.model
+    if model.nested:
+        of_folds = f"of {model.nested.units.n_units} folds"
+        each = {"sample": "row", "group": "group", "fold": of_folds}[model.unit]
+        repeated, whole = model.repeated_without(each), model.nested.whole
+        if whole and hasattr(saved.model, "preprocessor_") and saved.known is not None:
+            return (
+                f"for these scores {repeated.replace('the choice', 'everything')}: columns, search"
+            )
+        more = "" if whole else "; without --no-evaluate the whole selection is"
+        return (
+            f"for these scores {repeated}; what was done to the columns before, such as scaling, "
+            f"was not repeated{more}"
+        )
+    in_time = saved.metadata["options"].get("time")
+    by = "looms assess --time gives" if in_time else model.honest_by
+    return f"{model.method} tuned this model, so its scores are optimistic; {by} unbiased ones"
+
+
+def rule_scores(counts: Sequence[Sequence[float]], rule: Rule) -> dict[str, float]:
+    """Scores that a threshold rule is about, from the confusion of two classes.
+
+    These are recall and precision of the positive class (NaN if no sample is predicted positive),
+    preceded by the F score or the cost per row if the rule is about that.
+    """
+    (negative, alarms), (missed, found) = counts
+    scores = {
+        "recall": found / (found + missed),
+        "precision": found / (found + alarms) if found + alarms else float("nan"),
+    }
+    if not isinstance(rule, threshold.FBeta | threshold.Cost):
+        return scores
+    kinds = (np.array([float(n)]) for n in (found, alarms, missed, negative))
+    loss = float(rule.losses(threshold.Counts(*kinds))[0][0])
+    own = {"cost": loss} if isinstance(rule, threshold.Cost) else {f"F{rule.beta:g}": 1.0 - loss}
+    return own | scores
+
+
+def show_scores(scores: Mapping[str, Mapping[str, float]], n_classes: int = 2) -> None:
+    """Print scores by key, with a row for each set; a dash if a row lacks one."""
+    headings = HEADINGS | ({"auc": MEAN_AREA} if n_classes > 2 else {})
+    rows = [
+        {"": name} | {headings[key]: score_text(value) for key, value in row.items()}
+        for name, row in scores.items()
+    ]
+    show_rows(None, rows, [""], "–")
+
+
+def show_confusion(counts: Any, labels: Sequence[object], title: str = "Confusion") -> None:
+    """Print counts of each label (row) predicted as each (column), and the shares of both."""
+    counts, names, true = np.asarray(counts), [str(label) for label in labels], "true \\ predicted"
+    of_true, of_predicted = (counts.sum(axis=axis) / counts.sum() for axis in (1, 0))
+    rows = [
+        (name, *map(str, row), f"{part:.1%}")
+        for name, row, part in zip(names, counts, of_true, strict=True)
+    ]
+    rows.append(("share", *(f"{part:.1%}" for part in of_predicted), ""))
+    show_table(title, [true, *names, "share"], rows, [true])
+
+
+def show_request(metadata: Mapping[str, Any]) -> None:
+    """Print the data that the model was fitted to, and the options."""
+    target = f" of {metadata['target']!r}" if metadata["target"] else ""
+    task, version = f"{metadata['task'].capitalize()}{target}", metadata["looms_version"]
+    size = f"{count(metadata['n_rows'], 'row')}, {count(metadata['n_features'], 'feature')}"
+    echo = console().print
+    if not metadata["by_fit"]:
+        echo(f"{task}: {size}; saved by looms {version}")
+        return
+    options = {
+        name: " ".join(map(str, value)) if isinstance(value, list | tuple) else value
+        for name, value in metadata["options"].items()
+        if value
+    }
+    echo(f"{task}, {metadata['file']}: {size}")
+    echo(f"Asked for: {', '.join(f'{name}={value}' for name, value in options.items())}")
+    echo(
+        f"Fitted {metadata['date']} in {metadata['seconds']:.1f} s by looms {version}, "
+        f"scikit-learn {metadata['sklearn_version']}"
+    )
+
+
+def loss_name(rule: Rule) -> str:
+    """Short name of the loss by which candidates compete at a threshold."""
+    return (
+        f"1 - F{rule.beta:g}"
+        if isinstance(rule, threshold.FBeta)
+        else _LOSSES.get(type(rule), "loss")
+    )
+
+
+def show_tried(facts: Facts) -> None:
+    """Print what was tried, with an arrow at what was taken; nothing for values that were given.
+
+    Of a search on points the best are shown; of candidates that were each tuned, all, with the
+    arrow at the best, or at the largest weight of a stack.
+    """
+    model, tried, wide = facts.model, candidates(facts.model), console().width >= NARROW
+    name, key, rule = model.score
+    score = HEADINGS.get(key, name) if rule is None else loss_name(rule)
+    if not model.candidates:
+        values = dict.fromkeys((each["name"] for row in tried for each in row["parameters"]), "")
+        rows = [
+            {"": _arrow(row["chosen"]), "kernel": row["kernel"]}
+            | values
+            | {each["name"]: f"{each['value']:.4g}" for each in row["parameters"]}
+            | {score: f"{row['score']:.5g}", "support": str(row["n_support"])}
+            | {"s": f"{row['seconds']:.2f}"}
+            for row in (tried[k] for k in model.ranked[:MOST_POINTS])
+        ]
+        title = f"Best of {len(tried)} settings"
+    else:
+        by = f"{model.n_choice_folds}-fold" if model.n_choice_folds else _SHORT[model.units.unit]
+
+        def weight_of(row: Mapping[str, Any]) -> str:
+            return f"{row['weight']:.3f}" if row["chosen"] and model.stacked else "–"
+
+        rows = [
+            {"": _arrow(k == model.machine.best_index_), "kernel": row["kernel"]}
+            | {"criterion": row["criterion"]}
+            | {"value ± s.e.": with_error(row["value"], row["standard_error"])}
+            | {f"{by} {score}": f"{row['score']:.4g}"}
+            | ({} if model.shares is None else {"weight": weight_of(row)})
+            | ({"evals": str(row["n_evaluations"]), "s": f"{row['seconds']:.2f}"} if wide else {})
+            | ({"stopped": row["outcome"]} if wide else {})
+            for k, row in enumerate(tried)
+        ]
+        title = "Candidates"
+    if tried:
+        show_rows(title, rows, ["", "kernel", "criterion", "stopped"])
+    if len(model.transforms) > 1:
+        rows = [
+            {"": _arrow(name == model.transform), "transform": name, "error": f"{error:.4g}"}
+            for name, error in model.transforms.items()
+        ]
+        show_rows("Transforms of the target", rows, ["", "transform"])
+
+
+def _arrow(taken: object) -> str:
+    return "→" if taken else ""
+
+
+def show_choice(saved: Fitted, facts: Facts | None) -> None:
+    """Print what was tried, the hyper-parameters of the best one, and its held-out scores."""
+    if facts is None:
+        show_pool(saved.last)
+        return
+    show_tried(facts)
+    _show_chosen(facts)
+    scores, confusion = held_out_scores(facts), facts.loo["confusion"]
+    show_scores(scores, len(facts.model.classes))
+    method = next(iter(scores))
+    if confusion is None:
+        return
+    machine, labels, counts = facts.model.machine, confusion["labels"], confusion["counts"]
+    show_confusion(counts, labels, f"Confusion, {method}")
+    rule = getattr(machine, "threshold", 0.5)
+    if rule == 0.5:
+        return
+    if is_positive_first(getattr(machine, "pos_label", None), machine.classes_):
+        labels, counts = labels[::-1], [row[::-1] for row in counts[::-1]]
+    values = rule_scores(counts, facts.model.rule)
+    shown = ", ".join(f"{name} {score_text(value)}" for name, value in values.items())
+    asked = saved.metadata["options"].get("threshold", rule)
+    console().print(f"{sentence(method)}, at threshold {asked} (positive: {labels[1]}): {shown}")
+
+
+def _show_chosen(facts: Facts) -> None:
+    """Print the hyper-parameters, and the threshold of two classes."""
+    model, taken = facts.model, chosen(facts.model)
+    scales = [each for each in taken["parameters"] if each["feature"] is not None]
+    values = {each["name"]: each["value"] for each in taken["parameters"] if each not in scales}
+    values = {"C": taken["C"]} | values | {"mu": taken["mu"]}
+    shown = [f"{name} = {value:.4g}" for name, value in values.items() if value is not None]
+    if model.n_landmarks:
+        shown.append(f"{model.n_landmarks} landmarks")
+    if taken["one_class"]:
+        shown.append("no output has probability 1/2")
+    elif taken["threshold"] is not None:
+        shown.append(f"threshold = {taken['threshold']:.4g}")
+    if taken["transform"]:
+        shown.append(f"transform of the target = {taken['transform']}")
+    how = "Given" if taken["criterion"] is None else "Selected"
+    if model.stacked:
+        largest = (taken["members"] or [taken])[0]
+        how, shown = "Largest", [f"{largest['kernel']}, {largest['criterion']}", *shown]
+        console().print(f"Stacked: {len(model.members)} models, by the weights above")
+    console().print(f"{how}: {', '.join(shown)}")
+    if scales:
+        n = taken["n_parameters"] - (len(taken["parameters"]) - len(scales))
+        largest_ones = ", ".join(f"{s['feature']} {s['value']:.3g}" for s in scales[:MOST_SCALES])
+        console().print(f"Largest of {n} scales: {largest_ones}")
+
+
+def show_pool(machine: Any) -> None:
+    """The models of a pool with the smallest validation errors, how many predict, and scores."""
+    errors, n_rows = machine.validation_errors_, len(machine.validation_)
+    rows = [
+        {"": _arrow(k in machine.deciding_)}
+        | {name: f"{value:.4g}" for name, value in machine.pool_[k].items()}
+        | {"error": score_text(errors[k])}
+        | {"± s.e.": score_text(np.sqrt(errors[k] * (1.0 - errors[k]) / n_rows))}
+        for k in np.argsort(errors, kind="stable")[:MOST_POINTS]
+    ]
+    show_rows(f"Best of {len(errors)} models", rows, ["", *machine.pool_[0]])
+    how = "held out in folds" if machine.validation != "split" else "that none was trained on"
+    console().print(
+        f"Errors of {count(n_rows, 'row')} {how}; {len(machine.deciding_)} of the models (→) "
+        "predict: for each row, the one most certain of its label"
+    )
+    what, scores = "the selection, of each row by the others", machine.evaluate()
+    show_scores({what: scores, "± s.e.": scores.standard_errors})
