@@ -225,7 +225,7 @@ class ModelRequest:
         kernels = self.candidates or ["auto" if self.loss in (None, "squared") else "rbf"]
         if kernels == ["auto"]:
             kernels = [k for k in AUTO_KERNELS if not (sparse and isinstance(as_kernel(k), Ranked))]
-        criteria: list[str | None] = [*(self.criterion or [None])]
+        criteria: list[Any] = [*(self.criterion or [None])]
         searches = [Search(one, prior=self.prior, **options) for one in criteria]
         loss = {} if self.loss is None else {"loss": self.loss}
         return [kind(k, n_landmarks=m, search=one, **loss) for k in kernels for one in searches]
@@ -237,11 +237,8 @@ class ModelRequest:
                 "--machine nonconformity is for classification, but this is a regression"
             )
         for name, value in asdict(self).items():
-            if value not in (None, False, 0, "ignore") and name not in (
-                "task",
-                "machine",
-                *OF_POOL,
-            ):
+            known = name in ("task", "machine", *OF_POOL)
+            if not known and value not in (None, False, 0, "ignore"):
                 raise InputError(f"{_option(name)} is not for --machine nonconformity")
         values = {OF_POOL[name]: each for name, each in self._values(*OF_POOL).items()}
         steps = [("table", TablePreprocessor()), ("machine", NonconformityClassifier(**values))]

@@ -170,42 +170,25 @@ def loss_name(rule: Rule) -> str:
 def show_tried(facts: Facts) -> None:
     """Print what was tried, with an arrow at what was taken; nothing for values that were given.
 
-    Of a search on points the best are shown; of candidates that were each tuned, all, with the
-    arrow at the best, or at the largest weight of a stack.
+    The arrow is at the best, or at the largest weight of a stack.
     """
     model, tried, wide = facts.model, candidates(facts.model), console().width >= NARROW
     name, key, rule = model.score
     score = HEADINGS.get(key, name) if rule is None else loss_name(rule)
-    if not model.candidates:
-        values = dict.fromkeys((each["name"] for row in tried for each in row["parameters"]), "")
-        rows = [
-            {"": _arrow(row["chosen"]), "kernel": row["kernel"]}
-            | values
-            | {each["name"]: f"{each['value']:.4g}" for each in row["parameters"]}
-            | {score: f"{row['score']:.5g}", "support": str(row["n_support"])}
-            | {"s": f"{row['seconds']:.2f}"}
-            for row in (tried[k] for k in model.ranked[:MOST_POINTS])
-        ]
-        title = f"Best of {len(tried)} settings"
-    else:
-        by = f"{model.n_choice_folds}-fold" if model.n_choice_folds else _SHORT[model.units.unit]
-
-        def weight_of(row: Mapping[str, Any]) -> str:
-            return f"{row['weight']:.3f}" if row["chosen"] and model.stacked else "–"
-
-        rows = [
-            {"": _arrow(k == model.machine.best_index_), "kernel": row["kernel"]}
-            | {"criterion": row["criterion"]}
-            | {"value ± s.e.": with_error(row["value"], row["standard_error"])}
-            | {f"{by} {score}": f"{row['score']:.4g}"}
-            | ({} if model.shares is None else {"weight": weight_of(row)})
-            | ({"evals": str(row["n_evaluations"]), "s": f"{row['seconds']:.2f}"} if wide else {})
-            | ({"stopped": row["outcome"]} if wide else {})
-            for k, row in enumerate(tried)
-        ]
-        title = "Candidates"
+    by = f"{model.n_choice_folds}-fold" if model.n_choice_folds else _SHORT[model.units.unit]
+    weighed = [row["weight"] is not None for row in tried]
+    rows = [
+        {"": _arrow(k == model.machine.best_index_), "kernel": row["kernel"]}
+        | {"criterion": row["criterion"]}
+        | {"value ± s.e.": with_error(row["value"], row["standard_error"])}
+        | {f"{by} {score}": f"{row['score']:.4g}"}
+        | ({"weight": f"{row['weight']:.3f}" if row["chosen"] else "–"} if any(weighed) else {})
+        | ({"evals": str(row["n_evaluations"]), "s": f"{row['seconds']:.2f}"} if wide else {})
+        | ({"stopped": row["outcome"]} if wide else {})
+        for k, row in enumerate(tried)
+    ]
     if tried:
-        show_rows(title, rows, ["", "kernel", "criterion", "stopped"])
+        show_rows("Candidates", rows, ["", "kernel", "criterion", "stopped"])
     if len(model.transforms) > 1:
         rows = [
             {"": _arrow(name == model.transform), "transform": name, "error": f"{error:.4g}"}
@@ -248,7 +231,7 @@ def _show_chosen(facts: Facts) -> None:
     model, taken = facts.model, chosen(facts.model)
     scales = [each for each in taken["parameters"] if each["feature"] is not None]
     values = {each["name"]: each["value"] for each in taken["parameters"] if each not in scales}
-    values = {"C": taken["C"]} | values | {"mu": taken["mu"]}
+    values |= {"mu": taken["mu"]}
     shown = [f"{name} = {value:.4g}" for name, value in values.items() if value is not None]
     if model.n_landmarks:
         shown.append(f"{model.n_landmarks} landmarks")
