@@ -235,7 +235,7 @@ def test_outer_folds_tell_the_time_left(meter, capsys):
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "Tuned again without outer fold 1 of 10, about 54 s left"
     assert lines[1] == "Tuned again without outer fold 3 of 10, about 42 s left"
-    assert lines[-1] == "Tuned 10 machines again, each without an outer fold"
+    assert lines[-1] == "Tuned 10 models again, each without an outer fold"
 
 
 def shown_on_a_terminal(looms, monkeypatch, *arguments):
@@ -243,9 +243,9 @@ def shown_on_a_terminal(looms, monkeypatch, *arguments):
     shown = []
     show = Meter.show
 
-    def record(self, done, total, text, line):
+    def record(self, done, total, text, line, after=0.0):
         shown.append((done, total, text))
-        show(self, done, total, text, line)
+        show(self, done, total, text, line, after)
 
     monkeypatch.setattr(_progress, "_is_terminal", lambda: True)
     monkeypatch.setattr(Meter, "show", record)

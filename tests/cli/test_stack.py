@@ -42,7 +42,7 @@ def test_a_stack_is_shown_with_its_weights_and_predicts(looms, fit, table):
         assert "Selected:" not in each.stdout
     assert "without each of 5 folds, and weighed by the other folds" in result.stderr
     if find_spec("sklearn.callback"):  # what tells of progress came with scikit-learn 1.9
-        assert "Tuned 10 machines again, each without an outer fold" in result.stderr  # 2 × 5
+        assert "Tuned 10 models again, each without an outer fold" in result.stderr  # 2 × 5
     assert looms("score", "m.skops", table).exit_code == 0
     X = pd.read_csv(table)
     for method in ("plus", "scaled"):

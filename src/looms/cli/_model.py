@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from looms import predict_interval, predict_set
-from looms._checks import check_share
 from looms._scores import number_scores
 from looms._typing import AnyArray
 from looms._words import count, listed
@@ -30,10 +28,9 @@ from looms.cli._target import Column, numbers, text
 from looms.criteria import mean_class_error
 from looms.datasets._table import Table, no_rows
 from looms.duplicates import duplicate_groups
-from looms.estimators._in_pipelines import Parts, parts_of
+from looms.estimators._in_pipelines import parts_of
 from looms.held_out import HeldOut
 from looms.model_files import load_model
-from looms.model_files._files import SavedModel
 from looms.selection._fold_pairs import pair_auc
 from looms.tables import TablePreprocessor
 from looms.tables._columns import check_names
@@ -52,59 +49,40 @@ _DECIDING = {"decision": "decision_function", "p_value": "p_values"}
 SEPARATOR = "|"
 
 
-class Fitted(SavedModel):
+class Fitted:
     """A fitted model with the metadata of `METADATA`, and ``by_fit``, False for those of Python.
 
     Attributes
     ----------
-    parts : steps that prepare the rows, and what is at their end, `last`.
-    own : what takes the prepared rows.
+    steps : name and transformer of each step that prepares the rows.
+    last : what is at their end.
     table : first step, if it reads the columns of a table; None otherwise.
     unlike : counts of predicted rows unlike those of the fit; None without such a step.
     known : training rows as they were prepared; None if the model does not hold them.
     classes : labels; empty for a regression.
     """
 
-    @cached_property
-    def parts(self) -> Parts:
-        return parts_of(self.model)
+    def __init__(self, model: Any, metadata: dict[str, Any]) -> None:
+        self.model, self.metadata = model, metadata
+        self.steps, self.last = parts_of(model)
+        first = self.steps[0][1] if self.steps else None
+        self.table: Any = first if isinstance(first, TablePreprocessor) else None
+        self.unlike = None if self.table is None else Unlike(self.table)
+        self.known: Any = getattr(getattr(self.last, "machine_", self.last), "X_fit_", None)
+        self.classes: Any = getattr(self.last, "classes_", ())
+        self.is_classifier = metadata["task"] == "classification"
 
-    @property
-    def last(self) -> Any:
-        return self.parts.last
-
-    @property
     def own(self) -> Any:
+        """What takes the prepared rows."""
         if getattr(self.last, "preprocessor_", None) is None:
             return self.last
         one = copy(self.last)
         one.preprocessor_ = None
         return one
 
-    @property
-    def table(self) -> Any:
-        first = self.parts.steps[0][1] if self.parts.steps else None
-        return first if isinstance(first, TablePreprocessor) else None
-
-    @cached_property
-    def unlike(self) -> Unlike | None:
-        return None if self.table is None else Unlike(self.table)
-
     def remarks(self) -> tuple[str, ...]:
         """Sentences on the rows that were predicted, where they are unlike those of the fit."""
         return () if self.unlike is None else self.unlike.notes()
-
-    @property
-    def known(self) -> Any:
-        return getattr(getattr(self.last, "machine_", self.last), "X_fit_", None)
-
-    @property
-    def classes(self) -> Any:
-        return getattr(self.last, "classes_", ())
-
-    @property
-    def is_classifier(self) -> bool:
-        return bool(self.metadata["task"] == "classification")
 
 
 def load(path: Path, max_bytes: int) -> Fitted:
@@ -160,15 +138,14 @@ def rows_for(
 
 def blocks_for(saved: Fitted, source: Source, kept: Sequence[str]) -> Iterator[Table]:
     """Rows of a file without the target, a block at a time."""
-    reader, table = open_file(source, None, kept), None
+    reader, number = open_file(source, None, kept), 0
     size = min(reader.usual_size, _ENTRIES // min(saved.metadata["n_rows"], _MOST_COLUMNS))
-    for following in reader.tables(size):
-        if table is None:
-            note_ignored(saved, following, kept)
-        table = following
+    for number, table in enumerate(reader.tables(size), 1):
+        if number == 1:
+            note_ignored(saved, table, kept)
         tell(source, table.notes)
         yield table
-    if table is None:
+    if not number:
         raise no_rows(source.file)
 
 
@@ -224,12 +201,9 @@ class CoverageRequest:
     def __post_init__(self) -> None:
         """Refuse impossible options."""
         given = {"--method": self.method, "--class-conditional": self.class_conditional}
-        if self.confidence_level is not None:
-            with refused():
-                check_share(self.confidence_level, "confidence_level")
-            return
-        for name in (name for name, value in given.items() if value):
-            raise InputError(f"{name} goes with --confidence-level, such as --confidence-level 0.9")
+        for name, value in given.items():
+            if value and self.confidence_level is None:
+                raise InputError(f"{name} goes with --confidence-level, such as 0.9")
 
     def prepare(self, saved: Fitted, path: Path) -> None:
         """Refuse options of the other task, and make the models that the file does not hold.
@@ -253,7 +227,7 @@ class CoverageRequest:
         if self.confidence_level is None:
             return {}
         saved, level = of.saved, self.confidence_level
-        data: tuple[Any, Any] = (saved.own, of.matrix)
+        data: tuple[Any, Any] = (saved.own(), of.matrix)
         if getattr(saved.last, "_nested_scores", None) is not None:
             data = saved.model, of.rows  # models without each fold may prepare the rows anew
         # ValueError: a higher level than the rows of the model can give.
@@ -280,7 +254,7 @@ class Predictions:
     """
 
     def __init__(self, saved: Fitted, X: Any, machine: Any = None) -> None:
-        machine, steps = machine or saved.own, saved.parts.steps
+        machine, steps = machine or saved.own(), saved.steps
         with refused("the model cannot take these rows: ", (ValueError, TypeError)):
             self.saved, self.rows = saved, fitting(saved, X)
             self.matrix = self.rows

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 
 from looms.assessment._split_run import SplitResult
 from looms.cli._errors import in_options, is_quiet, visible
@@ -30,12 +30,7 @@ class Meter:
     `split` for an assessment and `refit` for diagnostics.
     """
 
-    def __init__(
-        self,
-        title: str,
-        n_rows: int = 0,
-        power: int = 3,
-    ) -> None:
+    def __init__(self, title: str, n_rows: int = 0, power: int = 3) -> None:
         self._title, self._n_rows, self._power = title, n_rows, power
         self._at_start, self._began = 0, time.monotonic()
         self._last = self._said = self._began
@@ -45,15 +40,9 @@ class Meter:
 
     def __enter__(self) -> Self:
         if _is_terminal() and not is_quiet():
-            self._bar = Progress(
-                TextColumn(self._title),
-                BarColumn(bar_width=20),
-                MofNCompleteColumn(),
-                TextColumn("{task.description}"),
-                TimeElapsedColumn(),
-                console=Console(stderr=True),
-                transient=True,
-            )
+            counts = BarColumn(bar_width=20), MofNCompleteColumn()
+            parts = self._title, *counts, "{task.description}", TimeElapsedColumn()
+            self._bar = Progress(*parts, console=Console(stderr=True), transient=True)
             self._task = self._bar.add_task("", total=None)
             self._bar.start()
         return self
@@ -62,35 +51,33 @@ class Meter:
         if self._bar is not None:
             self._bar.stop()
 
-    def show(self, done: int, total: int, text: str, line: str | None) -> None:
-        """Set the bar, with a text next to it; if there is no bar, write a line."""
+    def show(self, done: int, total: int, text: str, line: str | None, after: float = 0.0) -> None:
+        """Set the bar, with a text next to it; if there is no bar, write a line.
+
+        The line is left out if another one was written less than ``after`` seconds ago.
+        """
+        now = time.monotonic()
         if self._bar is not None:
             self._bar.update(self._task, completed=done, total=total, description=text)
-        elif line is not None and not is_quiet():
-            self._said = time.monotonic()
+        elif line is not None and not is_quiet() and now - self._said >= after:
+            self._said = now
             typer.echo(line, err=True)
 
-    def _line_now_and_then(self, line: str) -> str | None:
-        """The line, or None if another one was written a moment ago."""
-        return line if time.monotonic() - self._said >= SECONDS_PER_LINE else None
-
     def split(self, done: int, total: int, result: SplitResult | None) -> None:
-        """Figures of a split, and the time left; no result means that an assessment begins."""
+        """Scores of a split, and the time left; no result means that an assessment begins."""
         if result is None:
             self._at_start, self._began = done, time.monotonic()
             stored = f"{done} of {total} splits were in the store"
             self.show(done, total, "", stored if done else None)
             return
-        left = self._left_of(done, total)
+        left, loo = self._left_of(done, total), result.loo_scores
         name = "All rows" if result.index < 0 else f"Split {result.index}"
+        of_loo = {name: f", LOO {score:.4f}" for name, score in loo.items()}
+        texts = [f"{key} {score:.4f}{of_loo.get(key, '')}" for key, score in result.scores.items()]
         if result.error is not None:
-            figures = visible(in_options(" ".join(f"raised {result.error}".split())))
-        else:
-            loo = {name: f", LOO {score:.4f}" for name, score in result.loo_scores.items()}
-            figures = "; ".join(
-                f"{name} {score:.4f}{loo.get(name, '')}" for name, score in result.scores.items()
-            )
-        self.show(done, total, figures + left, f"{name}: {figures} ({done} of {total}{left})")
+            texts = [visible(in_options(" ".join(f"raised {result.error}".split())))]
+        scores = "; ".join(texts)
+        self.show(done, total, scores + left, f"{name}: {scores} ({done} of {total}{left})")
 
     def refit(self, done: int, total: int) -> None:
         """Number of refits, with a line at every quarter."""
@@ -104,17 +91,15 @@ class Meter:
         return f", about {duration(pace * (total - done))} left" if done < total else ""
 
     def on_outer_fold(self, estimator: object, done: int, total: int) -> None:
-        """Number of machines tuned again without an outer fold, and the time left."""
+        """Number of models tuned again without an outer fold, and the time left."""
         if done == 1:
             self._began = self._last
         self._last = time.monotonic()
         left = self._left_of(done, total)
-        line: str | None = f"Tuned {total} machines again, each without an outer fold"
-        if done < total:
-            line = self._line_now_and_then(
-                f"Tuned again without outer fold {done} of {total}{left}"
-            )
-        self.show(done, total, f"without outer folds{left}", line)
+        line, after = f"Tuned again without outer fold {done} of {total}{left}", SECONDS_PER_LINE
+        if done == total:
+            line, after = f"Tuned {total} models again, each without an outer fold", 0.0
+        self.show(done, total, f"without outer folds{left}", line, after)
 
     def setup(self, estimator: object, context: Any) -> None:
         """Nothing to prepare, and nothing to tidy up."""
@@ -163,7 +148,7 @@ class Meter:
         text = f"{self._name}: {on}, {what}{self._left(now)}"
         k, elapsed = len(self._seconds), duration(now - self._began)
         line = f"Candidate {k + 1} of {self._n_candidates}: {text} ({elapsed})"
-        self.show(k, self._n_candidates, text, self._line_now_and_then(line))
+        self.show(k, self._n_candidates, text, line, SECONDS_PER_LINE)
 
     def on_fit_task_end(self, estimator: object, context: Any) -> None:
         """Number of finished candidates."""

@@ -254,7 +254,7 @@ def export(
 
 def at_prevalence(saved: Fitted, path: Path, prevalence: Sequence[str]) -> PrevalenceClassifier:
     """The model of prepared rows, at the class shares that options give."""
-    if not hasattr(saved.own, "predict_proba"):
+    if not hasattr(saved.own(), "predict_proba"):
         raise InputError(f"--prevalence needs probabilities of classes, and {path} has none")
     labels = {str(label): label for label in saved.classes.tolist()}
     shares = {}
@@ -264,7 +264,7 @@ def at_prevalence(saved: Fitted, path: Path, prevalence: Sequence[str]) -> Preva
             shares[labels.get(name, name)] = float(share if equals else "")
         except ValueError:
             raise InputError(f"--prevalence {option} is not CLASS=SHARE, as ill=0.01 is") from None
-    model = PrevalenceClassifier(saved.own, shares)
+    model = PrevalenceClassifier(saved.own(), shares)
     with as_messages(prefix="--prevalence: "):
         _ = model.prevalence_
     return model
