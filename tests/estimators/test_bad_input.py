@@ -316,7 +316,7 @@ class TestSelecting:
         with pytest.raises(ValueError, match=message):
             Estimator(**options).fit(X, target(Estimator))
 
-    @pytest.mark.parametrize("criterion", [None, [], ["press", "press"]], ids=str)
+    @pytest.mark.parametrize("criterion", [3, [], ["press", "press"]], ids=str)
     def test_no_criterion(self, Estimator, criterion):
         with pytest.raises(TypeError, match="A criterion is a name"):
             Estimator(search=Search(criterion)).fit(X, target(Estimator))
