@@ -225,7 +225,7 @@ class ModelRequest:
         kernels = self.candidates or ["auto" if self.loss in (None, "squared") else "rbf"]
         if kernels == ["auto"]:
             kernels = [k for k in AUTO_KERNELS if not (sparse and isinstance(as_kernel(k), Ranked))]
-        criteria: list[Any] = [*(self.criterion or [None])]
+        criteria: list[Any] = list(self.criterion) if self.criterion else [None]
         searches = [Search(one, prior=self.prior, **options) for one in criteria]
         loss = {} if self.loss is None else {"loss": self.loss}
         return [kind(k, n_landmarks=m, search=one, **loss) for k in kernels for one in searches]
