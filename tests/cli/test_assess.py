@@ -160,9 +160,9 @@ def test_class_with_one_member(looms, pets, one_line):
     frame = pd.read_csv(pets)
     frame.loc[0, "kind"] = "ferret"
     frame.to_csv("rare.csv", index=False)
-    one_line(
-        looms("assess", "rare.csv", "-t", "kind"), 2, "Class 'ferret' has 1 member, and a split"
-    )
+    result = looms("assess", "rare.csv", "-t", "kind")
+    one_line(result, 2, "Class 'ferret' has 1 member, and a split")
+    assert not re.search(r"^Split \d", result.stderr, re.M)  # before any work
 
 
 def test_lines_and_durations(capsys):

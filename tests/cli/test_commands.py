@@ -331,12 +331,18 @@ def test_a_test_file_metrics_and_quiet(looms, pets):
     ],
 )
 def test_what_they_refuse_is_said_before_the_fit(fit, pets, one_line, options, text):
-    one_line(fit(pets, "-t", "kind", *options), 2, text)
+    result = fit(pets, "-t", "kind", *options)
+    one_line(result, 2, text)
+    assert "Candidate" not in result.stderr
+    assert os.listdir() == ["pets.csv"]
 
 
 @pytest.mark.slow
-def test_weights_are_those_of_python(looms, fit, pets):
+def test_weights_are_those_of_python(looms, fit, pets, one_line):
     frame = pd.read_csv(pets)
+    frame.assign(w="heavy").to_csv("text.csv", index=False)
+    text = "text.csv: --sample-weight w: could not convert string to float: 'heavy'"
+    one_line(fit("text.csv", "-t", "kind", "--sample-weight", "w"), 2, text)
     weight = np.arange(40) % 3 + 0.5
     frame.assign(w=weight).to_csv("weighted.csv", index=False)
     assert fit("weighted.csv", "-t", "kind", "--sample-weight", "w", "-o", "m.skops").exit_code == 0

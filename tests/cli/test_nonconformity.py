@@ -12,12 +12,13 @@ OURS = ("--target", "kind", "--machine", "nonconformity")
 
 @pytest.mark.slow
 def test_fit_show_predict_score(looms, fit, pets, figures):
-    fitted = looms("fit", pets, *OURS, "-o", "m.skops")
+    fitted = looms("fit", pets, *OURS, "-o", "m.skops", "--metric", "accuracy")
     assert fitted.exit_code == 0, fitted.stderr
     assert "scores of the selection, made for each row by the others" in fitted.stderr
     model = load_model("m.skops").model
     machine = model[-1]
     assert isinstance(machine, NonconformityClassifier)
+    assert f"\naccuracy: {1 - machine.evaluate()['error']:.4g}\n" in fitted.stdout
     shown = looms("show", "m.skops").stdout
     assert f"{len(machine.deciding_)} of the models" in shown
     assert f"{machine.validation_errors_.min():.4f}" in shown

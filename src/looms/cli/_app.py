@@ -20,7 +20,7 @@ COMMANDS = {
     "assess": "Assess the whole selection on outer splits, whose test rows it never sees.",
     "compare": "Compare candidates on the same outer splits, with their differences.",
     "diagnose": "Diagnose a classifier: excess error, deviance, goodness of fit, influential rows.",
-    "show": "Show the options, the choice, the candidates and the held-out scores.",
+    "show": "Show the options, the candidates, what was selected, and the held-out scores.",
     "export": "Write a model as an ONNX graph, which runs without Python.",
     "demo": "Fit half of a real data set, and compare held-out scores with the other half.",
 }
@@ -78,7 +78,7 @@ class LazyGroup(PlainFlags, TyperGroup):
 app = typer.Typer(
     name="looms",
     cls=LazyGroup,
-    help="Kernel machines for tables, tuned by their exact leave-one-out predictions.",
+    help="Kernel models for tables, tuned by their exact leave-one-out predictions.",
     epilog="Start with: looms demo",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -99,7 +99,7 @@ def looms(
         ),
     ] = False,
 ) -> None:
-    """Kernel machines for tables, tuned by their exact leave-one-out predictions."""
+    """Kernel models for tables, tuned by their exact leave-one-out predictions."""
     if verbose and not version:
         raise typer.BadParameter("it goes with --version", param_hint="--verbose")
     if version:

@@ -32,7 +32,7 @@ HELP = {
     "drop": "Column to leave out; may be repeated.",
     "drop_missing_targets": "Leave out rows whose target is missing.",
     "force": "Overwrite existing output files.",
-    "json": "Print figures as JSON, and nothing else, on standard output.",
+    "json": "Print scores as JSON, and nothing else, on standard output.",
     "max_bytes": "Largest unpacked size of a file.",
     "metric": "Scorer of scikit-learn, such as f1 or neg_mean_absolute_error; may be repeated.",
     "model": "A model file of looms fit.",

@@ -80,7 +80,7 @@ def value_of(option: str, value: Any) -> Any:
 
 @dataclass(frozen=True)
 class ModelRequest:
-    """Model to fit; None leaves a choice to the model.
+    """Model to fit; None leaves it to the model.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class ModelRequest:
         others, also after ranked_ (for columns with long tails) or weighted_ (by feature). Default
         auto: linear, rbf, ranked_laplacian and weighted_matern12.
     combine
-        Several candidates are stacked (default), or the best is taken, by five folds that each was
+        With several candidates: stack them (default), or keep the best, by five folds that each was
         tuned without.
     threshold
         For two classes a probability, default 0.5, or balanced (least balanced error), f1,

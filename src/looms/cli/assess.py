@@ -179,7 +179,7 @@ def compare(
 
 
 def show_result(result: Assessment, json: bool) -> None:
-    """Figures of an assessment on standard output."""
+    """Scores of an assessment on standard output."""
     if json:
         show_json(plain(outer(result)))
     else:

@@ -96,13 +96,13 @@ def fit(
     Parameters
     ----------
     no_evaluate
-        Repeat nothing: the scores are those of the fit, by which the model was tuned.
+        Repeat nothing: the scores are those that the model was tuned by, and optimistic.
     test
         File with the same columns, none of whose rows are in FILE, to score as well.
     output
         Model file, by default the name of FILE + .looms.skops.
     report
-        HTML page on the choice, how good it is, and what to distrust.
+        HTML page on the model, how good it is, and what to distrust.
     memory
         Most memory to use for rows in blocks, such as 2GB; by default all there is.
     certify

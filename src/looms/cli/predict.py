@@ -68,14 +68,14 @@ def predict(
 
     Each row begins with its number in FILE, or the column --id, to join it to FILE.
 
-    The larger decision_CLASS, the more speaks for that class; of two classes only the second has
-    one. These decide the prediction, which need not be the class with the largest
-    probability_CLASS. With --machine nonconformity, p_value_CLASS is small if the row is not
-    typical of the class.
+    decision_CLASS is the decision value: the higher, the likelier the class. With two classes there
+    is one column, for the second. Decision values make the prediction, which need not be the class
+    with the largest probability_CLASS. With --machine nonconformity, p_value_CLASS is small if the
+    row is not typical of the class.
 
     --confidence-level adds an interval from lower to upper, or a set: labels with | between them,
-    none for a row that is typical of no class. If the choice was not repeated without each row, as
-    looms fit says, they are a little too small.
+    none for a row that is typical of no class. They are a little too small if the model was not
+    tuned again without each row, as looms fit says.
 
     --prevalence gives probabilities and predictions for rows among which a class is rarer, or
     more common, than in the fit, but looks the same: Bayes' rule. decision_CLASS is then the log
@@ -188,7 +188,7 @@ def show(
     json: bool = False,
     max_bytes: Bytes = Source.max_bytes,
 ) -> None:
-    """Show the options, the choice, the candidates and the held-out scores.
+    """Show the options, the candidates, what was selected, and the held-out scores.
 
     Examples
     --------
@@ -200,7 +200,7 @@ def show(
     facts = facts_of(saved)
     if json:
         if facts is None:
-            raise InputError(f"--json is not for the machines of {model}, chosen for each row")
+            raise InputError(f"--json is not for {model}, which takes another model for each row")
         show_json(facts.summary)
         return
     show_request(saved.metadata)
