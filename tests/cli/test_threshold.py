@@ -9,7 +9,7 @@ from looms import KernelClassifier
 from looms.cli._errors import InputError
 from looms.cli._request import FORMS, threshold_of
 from looms.cli._scores import show_tried
-from looms.estimators import CandidatesClassifier
+from looms.estimators._candidates import CandidatesClassifier
 from looms.estimators._in_pipelines import parts_of
 from looms.model_files import load_model, save_model
 from looms.report.facts import Facts

@@ -34,11 +34,13 @@ from looms.estimators._candidates import CandidatesClassifier
 from looms.held_out import HeldOut
 from looms.kernels import RBF, Linear
 from looms.kernels._names import as_kernel
+from looms.kernels._samples import Samples, center_of
 from looms.selection import _support_vectors
 from looms.selection._fold_pairs import fold_pairs, pair_auc
 from looms.selection._stack import stacking_weights
 from looms.selection._support_vectors import Sample, score_of, searched, space_of
-from looms.svm import NotConvergedError, solve
+from looms.svm import NotConvergedError
+from looms.svm.dual import solve
 from looms.units import Units
 
 N = 36
@@ -302,7 +304,9 @@ def of_points(y, grid, score, X=X, loss="hinge", **options):
     """Places, scores and the best of a search by `searched`, for weights of one."""
     labels, one = np.unique(y, return_inverse=True)[1], np.ones(len(y))
     sample = Sample(X, labels, one, one, Units.rows(len(y)), loss)
-    return searched(space_of(RBF(), grid, X), sample, score, **options)
+    return searched(
+        space_of(RBF(), grid, Samples(X, center=center_of(X))), sample, score, **options
+    )
 
 
 class TestSearch:
@@ -532,7 +536,7 @@ class TestBadInput:
             ({"search": Search(resolution="fine")}, "resolution must be a positive number"),
             ({"search": Search(class_weight="even")}, "class_weight of the search must be 'same'"),
             ({"loss": "logistic"}, "known are squared, hinge, squared_hinge"),
-            ({"loss": "squared", "search": Search("deviance")}, "Unknown criterion 'log_"),
+            ({"loss": "squared", "search": Search("deviance")}, "Unknown criterion 'deviance'"),
             ({"loss": "squared", "search": Search(method="pattern")}, "known are gradient, grid"),
             ({"n_landmarks": 5}, "has support vectors instead of landmarks"),
             ({"fit_intercept": False}, "has an intercept"),
