@@ -141,11 +141,7 @@ def predict(
 
 @command
 def score(
-    model: Path,
-    *,
-    drop_missing_targets: bool = False,
-    json: bool = False,
-    source: Source,
+    model: Path, *, drop_missing_targets: bool = False, json: bool = False, source: Source
 ) -> None:
     """Score the model on rows whose target is known.
 
@@ -181,12 +177,7 @@ def score(
 
 
 @command
-def show(
-    model: Path,
-    *,
-    json: bool = False,
-    max_bytes: Bytes = Source.max_bytes,
-) -> None:
+def show(model: Path, *, json: bool = False, max_bytes: Bytes = Source.max_bytes) -> None:
     """Show the options, the candidates, what was selected, and the held-out scores.
 
     Examples
