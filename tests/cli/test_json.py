@@ -53,7 +53,11 @@ def test_json_is_not_of_a_pool_of_machines(looms, pets, one_line):
     of = ("-t", "kind", "--machine", "nonconformity", "-o", "pool.skops")
     one_line(looms("fit", pets, *of, "--json"), 2, "--json is not for --machine nonconformity")
     assert looms("fit", pets, *of).exit_code == 0
-    one_line(looms("show", "pool.skops", "--json"), 2, "pool.skops, which takes another model for each row")
+    one_line(
+        looms("show", "pool.skops", "--json"),
+        2,
+        "pool.skops, which takes another model for each row",
+    )
 
 
 def test_versions_for_bug_reports(looms):

@@ -51,10 +51,7 @@ def show_cautions(cautions: Sequence[Caution]) -> None:
     for each in cautions:
         # Isolates around a name, for the order of words in a page; in a line quotes show it.
         text = each["text"].replace("\u2068", "'").replace("\u2069", "'")
-        if each["level"] == "serious":
-            warning(text)
-        else:
-            note(text)
+        (warning if each["level"] == "serious" else note)(text)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import asdict, dataclass
 from inspect import signature
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from sklearn.pipeline import Pipeline
@@ -33,8 +33,6 @@ from looms.kernels._names import as_kernel
 from looms.tables import TablePreprocessor
 from looms.threshold import RULES, Cost, Precision, Recall
 
-Threshold: TypeAlias = float | str | Precision | Recall | Cost
-
 FORMS = "a probability such as 0.3, balanced, f1, recall=0.9, precision=0.8 or cost=1:5"
 _NUMBER = r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
 
@@ -42,7 +40,7 @@ _NUMBER = r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
 WINDOWS = 10
 
 
-def threshold_of(text: str) -> Threshold:
+def threshold_of(text: str) -> float | str | Precision | Recall | Cost:
     """The probability, name or rule of `looms.threshold` that an option stands for."""
     if text in RULES:
         return text

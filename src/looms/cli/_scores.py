@@ -62,11 +62,8 @@ def facts_of(
 
 def held_out_scores(facts: Facts) -> dict[str, dict[str, float]]:
     """Scores to quote for a model on its training rows by key, and their standard errors."""
-    scores = facts.loo["figures"]
-    return {
-        facts.model.scores.kind: {each["key"]: each["value"] for each in scores},
-        "± s.e.": {each["key"]: each["standard_error"] for each in scores},
-    }
+    scores = facts.model.scores
+    return {scores.kind: dict(scores), "± s.e.": scores.standard_errors}
 
 
 def choice_of(saved: Fitted, facts: Facts | None) -> str:
@@ -80,16 +77,11 @@ def choice_of(saved: Fitted, facts: Facts | None) -> str:
     if model.nested:
         of_folds = f"of {model.nested.units.n_units} folds"
         each = {"sample": "row", "group": "group", "fold": of_folds}[model.unit]
-        repeated, whole = model.repeated_without(each), model.nested.whole
+        text, whole = f"for these scores {model.repeated_without(each)}", model.nested.whole
         if whole and hasattr(saved.model, "preprocessor_") and saved.known is not None:
-            return (
-                f"for these scores {repeated.replace('the choice', 'everything')}: columns, search"
-            )
+            return f"{text.replace('the choice', 'everything')}: columns, search"
         more = "" if whole else "; without --no-evaluate the whole selection is"
-        return (
-            f"for these scores {repeated}; what was done to the columns before, such as scaling, "
-            f"was not repeated{more}"
-        )
+        return f"{text}; the preparation of the columns was not repeated{more}"
     in_time = saved.metadata["options"].get("time")
     by = "looms assess --time gives" if in_time else model.honest_by
     return f"{model.method} tuned this model, so its scores are optimistic; {by} unbiased ones"

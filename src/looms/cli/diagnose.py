@@ -210,12 +210,7 @@ def _of_fit(saved: Fitted, path: Path) -> Subject:
 
 
 def _of_data(
-    saved: Fitted,
-    path: Path,
-    file: Path,
-    reading: Reading,
-    groups: str | None,
-    drop_missing: bool,
+    saved: Fitted, path: Path, file: Path, reading: Reading, groups: str | None, drop_missing: bool
 ) -> Subject:
     """The model of a file, to be refitted to the rows of another."""
     of_fit = saved.metadata["options"].get("groups")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 import warnings
-from contextlib import ExitStack
-from dataclasses import asdict, replace
+from contextlib import ExitStack, suppress
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -135,7 +135,7 @@ def fit(
         new = None
         if test is not None:
             drop = columns.drop_missing_targets
-            new = read(replace(source, file=test), columns.target, drop_missing=drop)
+            new = read(source.of(test), columns.target, drop_missing=drop)
             if new.y is None:
                 raise no_target(test, new.X)
         saved = train(prepared, request, not no_evaluate, False, columns.target, file.name)
@@ -193,9 +193,7 @@ def _is_whole(request: ModelRequest, columns: Columns, memory: str | None) -> bo
 
 
 @command
-def demo(
-    seed: Annotated[int, Bounds(0)] = 0,
-) -> None:
+def demo(seed: Annotated[int, Bounds(0)] = 0) -> None:
     """Fit half of a real data set, and compare held-out scores with the other half.
 
     Parameters
@@ -305,13 +303,10 @@ def certified(saved: Fitted, blocks: Any, always: bool) -> Certificate | None:
     m = n if basis is None else basis.shape[0]
     if not always and n * m**2 > _CHEAP**3:
         return None
-    try:
-        certificate: Certificate = machine.certify(X=blocks)
-        return certificate
-    except MemoryError:
-        if always:
-            raise
-        return None
+    made: Certificate | None = None
+    with suppress(*[] if always else [MemoryError]):
+        made = machine.certify(X=blocks)
+    return made
 
 
 def check_report(

@@ -114,7 +114,7 @@ def predict(
     if request.confidence_level is not None and saved.metadata["options"].get("time"):
         note("--confidence-level comes from single held-out rows; later ones may be covered less")
     pandas = require("pandas", "Writing predictions")
-    n_rows = n_empty = n_changed = 0
+    style, n_rows, n_empty, n_changed = {"index": False, "float_format": f"%.{digits}g"}, 0, 0, 0
     with as_messages(), output_in_parts(output) as write:
         for table in blocks_for(saved, source, kept):
             first, n_rows = n_rows, n_rows + table.X.shape[0]
@@ -126,9 +126,7 @@ def predict(
                 raise InputError(f"predict writes a column {name!r} of its own; rename it in FILE")
             n_empty += int(sum(label == "" for label in outputs.get("set", ())))
             frame = pandas.DataFrame(rows | outputs)
-            part, n = without_formulas(
-                frame, index=False, header=not first, float_format=f"%.{digits}g"
-            )
+            part, n = without_formulas(frame, header=not first, **style)
             write(part)
             n_changed += n
     note_formulas(n_changed)
@@ -142,11 +140,7 @@ def predict(
 
 @command
 def score(
-    model: Path,
-    *,
-    drop_missing_targets: bool = False,
-    json: bool = False,
-    source: Source,
+    model: Path, *, drop_missing_targets: bool = False, json: bool = False, source: Source
 ) -> None:
     """Score the model on rows whose target is known.
 
@@ -182,12 +176,7 @@ def score(
 
 
 @command
-def show(
-    model: Path,
-    *,
-    json: bool = False,
-    max_bytes: Bytes = Source.max_bytes,
-) -> None:
+def show(model: Path, *, json: bool = False, max_bytes: Bytes = Source.max_bytes) -> None:
     """Show the options, the candidates, what was selected, and the held-out scores.
 
     Examples
@@ -205,7 +194,7 @@ def show(
         return
     show_request(saved.metadata)
     show_choice(saved, facts)
-    if saved.metadata["by_fit"] or (facts is not None and facts.model.results):
+    if facts is None or facts.model.results:
         note(choice_of(saved, facts))
 
 
