@@ -165,7 +165,7 @@ MACHINES = {
     "support vector machine": Machine(
         least_squares(method="pattern", loss="hinge")[0],
         None,
-        command=("-m", "svm", "-c", "linear"),
+        command=("--loss", "hinge", "-c", "linear"),
     ),
     "transformed target": Machine(
         None,
