@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -84,7 +84,7 @@ class Certificate:
         *,
         condition: float | None,
         bound: float,
-        solver: str = "LU with partial pivoting",
+        solver: str,
     ) -> Self:
         """Certificate of differences, (k,), or (k, n_targets) for several targets."""
         relative = targets_as_columns(differences) / spread_of(y)
@@ -131,11 +131,6 @@ class Certificate:
         return _html.table(["certificate", self.verdict], list(values.items()))
 
 
-def milder(machine: CertifiedMachine) -> str:
-    """What makes the model less sensitive to rounding, in words."""
-    return machine._milder
-
-
 class CertifiedMachine(BaseEstimator):  # type: ignore[misc]
     """Base class of the models that compare their held-out outputs with refits."""
 
@@ -143,8 +138,6 @@ class CertifiedMachine(BaseEstimator):  # type: ignore[misc]
     loo_: HeldOut
     held_out_: HeldOut
     certificate_: Certificate
-    #: More regularization, by which fewer digits are lost.
-    _milder: ClassVar[str] = "larger mu"
 
     def certify(self, n_rows: int = 3, X: Any = None) -> Certificate:
         """Largest difference between some outputs, held-out and ordinary, and refits.

@@ -10,7 +10,7 @@ import numpy as np
 from looms._words import count
 from looms.diagnostics import row_order
 from looms.duplicates import duplicate_groups, n_unexpected_duplicates
-from looms.estimators._certificate import Certificate, milder
+from looms.estimators._certificate import Certificate
 from looms.estimators._warnings import remark_on_scales, settings_for_rare_classes
 from looms.report._choice import close_candidates, foreign, optimism, search_cautions
 from looms.report._near_rows import rise_without_near
@@ -340,7 +340,7 @@ def _rounding(model: Model, certificate: Certificate | None) -> Iterator[Caution
     if certificate.verdict in titles:
         yield serious(
             titles[certificate.verdict],
-            f"{sentence(str(certificate))}. Use a {milder(model.machine)}, or scale the features.",
+            f"{sentence(str(certificate))}. Use a larger mu, or scale the features.",
         )
 
 

@@ -324,6 +324,13 @@ def pairs_of_svc(
     return coefficients, sign * intercept
 
 
+def coupled(f: Array, slopes: Array, intercepts: Array) -> Array:
+    """Logarithms of the class probabilities, (..., k), from outputs of pairs, (..., n_pairs)."""
+    log_odds = -(slopes * f + intercepts)
+    values = class_log_probabilities(log_odds.reshape(-1, f.shape[-1]))
+    return values.reshape(*f.shape[:-1], -1)
+
+
 def class_log_probabilities(log_odds: Array) -> Array:
     """(n, k) logarithms of class probabilities from (n, n_pairs) log-odds of the pairs.
 

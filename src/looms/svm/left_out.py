@@ -11,11 +11,7 @@ from looms._threads import one_blas_thread
 from looms._typing import AnyArray, Array, Matrix
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm.left_out import LeftOut
-from looms.svm._one_against_one import (
-    Machines,
-    class_log_probabilities,
-    solved_pairs,
-)
+from looms.svm._one_against_one import Machines, coupled, solved_pairs
 from looms.svm._problem import Loss
 from looms.units import Batch, Units
 
@@ -78,8 +74,7 @@ class Paths(LeftOut):
         if self.sigmoids is None:
             fitted = self.machines.sigmoids("loo")
             self.sigmoids = np.array([(one.slope, one.intercept) for one in fitted]).T
-        slopes, intercepts = self.sigmoids
-        return class_log_probabilities(-(slopes * f + intercepts))
+        return coupled(f, *self.sigmoids)
 
     def of_own(self, rows: AnyArray) -> Array:
         F, known = [], self.machines.held_out_outputs
@@ -126,9 +121,7 @@ class Paths(LeftOut):
                 return f
             first = [int(np.flatnonzero(machines.folds == k)[0]) for k in ids]
             slopes, intercepts = machines.held_out_sigmoids("loo")
-            log_odds = -(slopes[first] * f + intercepts[first])
-        values = class_log_probabilities(log_odds.reshape(-1, f.shape[2]))
-        return values.reshape(*f.shape[:2], -1)
+        return coupled(f, slopes[first], intercepts[first])
 
     def _of_rest(self, rest: AnyArray, folds: AnyArray) -> Array:
         """Held-out outputs of the machine of some rows; NaN if these lack a class."""

@@ -21,10 +21,7 @@ from looms.kernels import Kernel
 from looms.kernels._gram import check_finite_lower
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm.fit import Fit, KernelMember, cross_of, outputs
-from looms.svm._one_against_one import (
-    class_log_probabilities,
-    solved_pairs,
-)
+from looms.svm._one_against_one import coupled, solved_pairs
 from looms.svm._problem import KKT_TOLERANCE, Loss
 from looms.svm.dual import solve
 from looms.svm.left_out import Paths, mean_of_passes
@@ -62,7 +59,7 @@ class SupportVectorMember(KernelMember):
     loss: Loss = "hinge"
     sigmoids: Array | None = None
 
-    @property
+    @cached_property
     def support(self) -> AnyArray:
         """Rows of the fit with a coefficient for some pair."""
         return np.flatnonzero(targets_as_columns(self.dual_coef).any(axis=1))
@@ -120,11 +117,6 @@ class SupportVectorMember(KernelMember):
         alpha = targets_as_columns(self.dual_coef)[train]
         f = refits.K[places] @ alpha + self.intercept
         return f[:, 0] if self.sigmoids is None else coupled(f, *self.sigmoids)
-
-
-def coupled(f: Array, slopes: Array, intercepts: Array) -> Array:
-    """Logarithms of the class probabilities, (b, k), from outputs of the pairs, (b, n_pairs)."""
-    return class_log_probabilities(-(slopes * f + intercepts))
 
 
 class RefittedPairs:
