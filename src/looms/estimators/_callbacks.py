@@ -26,7 +26,7 @@ except ImportError:  # before scikit-learn 1.9
 def say(estimator: Any, text: str) -> None:
     """Write a line on the progress of an estimator with ``verbose`` to stderr."""
     if getattr(estimator, "verbose", 0):
-        sys.stderr.write(f"{type(estimator).__name__}: {text}\n")
+        sys.stderr.write(f"looms: {text}\n")
         sys.stderr.flush()
 
 

@@ -108,8 +108,8 @@ class KernelClassifier(Classifier, OneKernel):
     dual_coef_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
         Coefficients of the kernel expansion; on landmarks one for each of these. With a hinge loss
         they are y α, a column for each pair of several classes, (0, 1), (0, 2), ..., (1, 2), ...
-    intercept_ : float or ndarray of shape (n_classes,)
-        The intercept.
+    intercept_ : float or ndarray of shape (n_classes,) or (n_pairs,)
+        The intercept; with a hinge loss one for each pair of several classes.
     coef_ : ndarray of shape (n_features,) or (n_features, n_classes)
         Feature weights of a linear model that was solved for them.
     landmarks_ : ndarray or sparse matrix of shape (n_landmarks, n_features), or None
