@@ -408,7 +408,7 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
     ----------
     candidates : "auto", str or list, default="auto"
         Names of kernels, or one name, as of `KernelClassifier`; `KernelClassifier` with options of
-        their own (of which the kernel, its values, its landmarks and its search count); any
+        their own (of which the kernel, its values, the loss, landmarks and search count); any
         classifier of scikit-learn, which is refitted in folds where kernels have closed forms.
         "auto" stands for "linear", "rbf", "ranked_laplacian" (not for sparse rows) and
         "weighted_matern12", with landmarks from 5000 rows on; beyond 20,000 rows for the first two.
@@ -771,7 +771,7 @@ class TabularRegressor(ScoredRegressor, Tabular):
     ----------
     candidates : "auto", str or list, default="auto"
         Names of kernels, or one name, as of `KernelRegressor`; `KernelRegressor` with options of
-        their own (of which the kernel, its values, its landmarks and its search count); any
+        their own (of which the kernel, its values, the loss, landmarks and search count); any
         regressor of scikit-learn. "auto" as for `TabularClassifier`.
     combine : {"stack", "best"}, default="stack"
         As for `TabularClassifier`, by squared errors.
