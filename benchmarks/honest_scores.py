@@ -14,8 +14,6 @@ what was learned from noise may well be worse than chance.
 Claim checked: nothing of outer folds and of the grid flatters.
 
     python benchmarks/honest_scores.py [--draws 200] [--jobs 1]
-
-Sizes of 160 rows and more get a tenth of the draws.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ from scipy.special import entr
 
 from looms import KernelClassifier, KernelRegressor, Search
 
-N_FEATURES, ROWS_OF_PATIENT, MANY, ROUNDING = 5, 4, 160, 1e-9
+N_FEATURES, ROWS_OF_PATIENT, ROUNDING = 5, 4, 1e-9
 #: Search, and whether the choice is repeated without the rows that are scored.
 WAYS = {
     "plain": (Search(), False),
@@ -91,7 +89,7 @@ def main() -> None:
     options = parser.parse_args()
     rows = []
     for name, scores_of, n, share in PROBLEMS:
-        draws = max(2, options.draws // 10 if n >= MANY else options.draws)
+        draws = options.draws
         drawn = draws_of(scores_of, n, share, n_draws=draws, n_jobs=options.jobs)
         for k, way in enumerate(WAYS):
             for figure, chance in chances(share).items():
