@@ -28,7 +28,12 @@ from looms.lssvm.features import has_few_features
 from looms.lssvm.fit import KernelMember, LandmarkMember
 from looms.selection._candidates import Tried
 from looms.selection._given import GivenCriterion
-from looms.selection._low_rank import LARGEST_RANK, drawn_landmarks, low_rank_objective
+from looms.selection._low_rank import (
+    LARGEST_RANK,
+    drawn_landmarks,
+    low_rank_objective,
+    most_landmarks,
+)
 from looms.selection._objective import objective_of
 from looms.selection._support_vectors import (
     DEVIANCE,
@@ -42,7 +47,8 @@ FULL_ROWS = 5000
 #: Landmarks of n_landmarks="auto" beyond that if the values are given.
 _GIVEN_LANDMARKS = LARGEST_RANK // 2
 #: Floating-point operations of a search over n³, and on m landmarks over n m²: 3 to 13 in searches
-#: on 2500 and 4000 rows, at the speed of a matrix product; 135 on 6000 rows and 1024 landmarks.
+#: on 2500 and 4000 rows, at the speed of a matrix product; 135 on 6000 rows and 1024 landmarks, 100
+#: on 100,000 rows and 2048.
 OPERATIONS_OF_SEARCH, _ON_LANDMARKS = 8.0, 135.0
 #: The same of support vector machines: some fifty points with their leave-one-out paths.
 _OF_PATHS = 200.0
@@ -99,8 +105,8 @@ class LeastSquares:
             return 0.0
         if m is None:
             return (1.0 if given else OPERATIONS_OF_SEARCH) * n**3
-        size = _GIVEN_LANDMARKS if m == "auto" else float(m)
-        return (10.0 if given else _ON_LANDMARKS) * n * size**2
+        size = most_landmarks(X.shape[0]) if m == "auto" else m
+        return (10.0 if given else _ON_LANDMARKS) * n * float(size) ** 2
 
     def tried_on(self, rows: RowsOfFit, X: Matrix | RowBlocks, **options: Any) -> Tried:
         model, y, m = self.model, rows.own(rows.targets), self.landmarks_for(X)

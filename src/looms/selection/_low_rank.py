@@ -235,6 +235,12 @@ def low_rank_objective(
     return on_landmarks(int(rank))
 
 
+def most_landmarks(n: int) -> int:
+    """Largest number of landmarks that "auto" tries on n rows."""
+    most = max(_FIRST_RANK, min(n // _ROWS_PER_LANDMARK, LARGEST_RANK))
+    return int(_FIRST_RANK * 2 ** np.floor(np.log2(most / _FIRST_RANK)))
+
+
 def drawn_landmarks(
     kernel: Kernel, blocks: RowBlocks, m: int, rng: np.random.RandomState
 ) -> tuple[Kernel, Matrix]:
@@ -273,10 +279,9 @@ def _doubled(
         part = objective.subset(rows)
         return part.evaluate(part.theta0, gradient=False)
 
-    most = min(n // _ROWS_PER_LANDMARK, LARGEST_RANK)
     objective = last = on_landmarks(_FIRST_RANK)
     point, doublings = tuned(objective), 0
-    while doublings < _DOUBLINGS and 2 * last.samples.n_samples <= most:
+    while doublings < _DOUBLINGS and 2 * last.samples.n_samples <= most_landmarks(n):
         last = on_landmarks(2 * last.samples.n_samples)
         more, doublings = tuned(last), doublings + 1
         gain = (point.value - more.value) / abs(point.value)
