@@ -83,7 +83,7 @@ def test_nested_predictions_show_the_scores_of_the_machine(kind):
 def test_held_out_outputs_show_figures():
     loo = KernelClassifier(mu=1e-3).fit(X, Y).loo_
     assert [row[0] for row in rows_of(loo)[1:]] == ["rmse", "mae", "r2"]
-    remark = "f ±1 are classes, error rates and AUC are in evaluate()"
+    remark = "f ±1 are classes, accuracies and AUC are in evaluate()"
     assert remark in text_of(loo)
     assert remark in repr(loo)
 

@@ -1,7 +1,7 @@
 """Scores of held-out predictions, with standard errors.
 
 Held-out outputs are biased away from the class of their own row, and more so the larger the ridge.
-So on pure noise their error rate and the area under their ROC curve differ from chance. These
+So on pure noise their accuracy and the area under their ROC curve differ from chance. These
 scores compare pairs of rows of different classes, each pair under a model trained on neither
 row [docs/references.md, Pairs].
 """
