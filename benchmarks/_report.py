@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from importlib import metadata
 from importlib.util import find_spec
@@ -34,6 +34,14 @@ def seconds(
         call()
         times.append(clock() - began)
     return min(times)
+
+
+def as_errors(scores: Mapping[str, float]) -> dict[str, float]:
+    """Scores under the names of the tables: of classes error rates, 1 − accuracy, and areas."""
+    errors = {"accuracy": "error", "balanced_accuracy": "ber"}
+    renamed = {errors[name]: 1.0 - scores[name] for name in errors if name in scores}
+    rest = {name: value for name, value in scores.items() if name not in errors}
+    return renamed | {name.removeprefix("roc_"): value for name, value in rest.items()}
 
 
 def quietly(call: Callable[..., Any], *arguments: Any) -> Any:

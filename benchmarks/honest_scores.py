@@ -23,7 +23,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from _report import draws_of, write_table
+from _report import as_errors, draws_of, write_table
 from scipy.special import entr
 
 from looms import KernelClassifier, KernelRegressor, Search
@@ -43,7 +43,7 @@ Values = list[dict[str, float]]
 def of_ways(machine: Any, *data: Any, **groups: Any) -> Values:
     """Scores of the machine by every way."""
     return [
-        dict(machine.set_params(search=search).fit(*data, **groups).evaluate(nested=nested))
+        as_errors(machine.set_params(search=search).fit(*data, **groups).evaluate(nested=nested))
         for search, nested in WAYS.values()
     ]
 

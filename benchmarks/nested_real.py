@@ -19,7 +19,7 @@ import argparse
 
 import numpy as np
 import pandas as pd
-from _report import DATA, draws_of, write_table
+from _report import DATA, as_errors, draws_of, write_table
 from calibration import read
 from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import train_test_split
@@ -57,7 +57,8 @@ def loaded(name: str) -> tuple[pd.DataFrame, np.ndarray]:
 
 def of_scores(machine: KernelClassifier, nested: bool) -> tuple[float, ...]:
     """Scores in the order of the figures."""
-    return tuple(machine.evaluate(nested=nested)[figure] for figure in FIGURES)
+    scores = as_errors(machine.evaluate(nested=nested))
+    return tuple(scores[figure] for figure in FIGURES)
 
 
 def of_rows(machine: KernelClassifier, X: np.ndarray, y: np.ndarray) -> tuple[float, ...]:

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from _report import draws_of, write_table
+from _report import as_errors, draws_of, write_table
 
 import looms
 from looms import (
@@ -71,7 +71,8 @@ class Subject:
 
 
 def of_names(values: dict[str, float]) -> Figures:
-    return {name: (value, *CHANCE[name]) for name, value in values.items() if name in CHANCE}
+    errors = as_errors(values)
+    return {name: (value, *CHANCE[name]) for name, value in errors.items() if name in CHANCE}
 
 
 def classes(
@@ -111,7 +112,7 @@ def numbers_of_tables(machine: Any, rng: np.random.Generator) -> Figures:
 def rare(machine: Any, rng: np.random.Generator) -> Figures:
     """Figures that the shares of the classes do not move, of one class in five rows."""
     values = machine.fit(*classes(rng, 2 * N, 0.2)).evaluate()
-    return of_names({name: values[name] for name in ("ber", "auc")})
+    return of_names({name: values[name] for name in ("balanced_accuracy", "roc_auc")})
 
 
 def grouped(machine: Any, rng: np.random.Generator, nested: bool = True) -> Figures:
@@ -163,18 +164,19 @@ def pool(rng: np.random.Generator) -> Figures:
 def assessed(machine: Any, rng: np.random.Generator, **options: Any) -> Figures:
     """Outer figures, how often the interval leaves out chance, and the leave-one-out column."""
     seed = int(rng.integers(2**31))
-    scoring = ["error", "ber", "roc_auc"]
+    scoring = ["accuracy", "balanced_accuracy", "roc_auc"]
     result = looms.assess(machine, *classes(rng), scoring=scoring, random_state=seed, **options)
     figures: Figures = {}
-    for name, key in zip(scoring, ("error", "ber", "auc"), strict=True):
-        value, sign = CHANCE[key]
-        of_score = result.figures(name)
-        figures[key] = (of_score.value, value, sign)
+    for name in scoring:
+        estimate = result.estimate(name)
+        ((key, value),) = as_errors({name: estimate.value}).items()
+        chance, sign = CHANCE[key]
+        figures[key] = (value, chance, sign)
         # A bound that is better than chance beyond it: one side of a 95 % interval.
-        bound = of_score.low if sign > 0 else of_score.high
-        claims = float(sign * (bound - value) > 1e-9)
+        claims = float(estimate.low - chance > 1e-9)
         figures[f"{key}: interval better than chance"] = (claims, LEVEL / 2, 1)
-        figures[f"{key}: leave-one-out column"] = (of_score.loo, value, sign)
+        (loo,) = as_errors({name: estimate.loo}).values()
+        figures[f"{key}: leave-one-out column"] = (loo, chance, sign)
     return figures
 
 
@@ -186,7 +188,7 @@ def compared(rng: np.random.Generator) -> Figures:
     }
     X, y = classes(rng)
     seed = int(rng.integers(2**31))
-    result = looms.compare(both, X, y, n_splits=10, scoring="error", random_state=seed)
+    result = looms.compare(both, X, y, n_splits=10, scoring="accuracy", random_state=seed)
     p = float(result.differences()["p_value"].iloc[0])
     return {"difference at p < 0.05": (float(p < LEVEL), LEVEL, 1)}
 
@@ -217,8 +219,8 @@ def report(rng: np.random.Generator) -> Figures:
     importance = feature_importance(machine)
     matters = importance.value > 2 * importance.standard_error
     titles = {caution["title"] for caution in cautions(machine)}
-    warned = bool(titles & {"May be no better than a guess", "One class for all"})
-    ber, error = scores["ber"], scores.standard_errors["ber"]
+    warned = bool(titles & {"May be no better than the baseline", "One class for all"})
+    ber, error = as_errors(scores)["ber"], scores.standard_errors["balanced_accuracy"]
     return {
         "features of importance > 2 s.e.": (float(np.mean(matters)), LEVEL / 2, 1),
         "BER + 2 s.e. below a guess": (float(ber + 2 * error < 0.5), LEVEL / 2, 1),

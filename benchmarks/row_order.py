@@ -15,7 +15,7 @@ import argparse
 
 import numpy as np
 import pandas as pd
-from _report import data_or_exit, draws_of, quietly, write_table
+from _report import as_errors, data_or_exit, draws_of, quietly, write_table
 from scipy.signal import lfilter
 
 from looms import KernelClassifier, KernelRegressor
@@ -92,7 +92,7 @@ def levels(options: argparse.Namespace) -> None:
 def fitted(X: np.ndarray, y: np.ndarray) -> tuple[float, RowOrder | None]:
     """Error to quote of the default machine, and the test."""
     model = KernelClassifier().fit((X - X.mean(axis=0)) / X.std(axis=0), y)
-    return model.evaluate()["error"], row_order(model)
+    return as_errors(model.evaluate())["error"], row_order(model)
 
 
 def tables() -> None:
@@ -107,7 +107,13 @@ def tables() -> None:
         for rows_are, order in (("as they are", slice(None)), ("shuffled", some)):
             error, result = quietly(fitted, X[order], y[order])
             random = float(result.random.mean()), float(result.random.std())
-            numbers = (error, result.scores["error"], result.statistic, *random, result.p_value)
+            numbers = (
+                error,
+                as_errors(result.scores)["error"],
+                result.statistic,
+                *random,
+                result.p_value,
+            )
             rows.append((name, len(y), rows_are, *map(float, numbers)))
     header = ("table", "n", "rows", "error", "error_by_blocks", "press_by_blocks", "press_random")
     write_table("row_order_tables", (*header, "press_random_sd", "p"), rows)

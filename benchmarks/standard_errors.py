@@ -22,7 +22,7 @@ import argparse
 from collections.abc import Callable
 
 import numpy as np
-from _report import DATA, draws_of, write_table
+from _report import DATA, as_errors, draws_of, write_table
 from sklearn.metrics import log_loss, roc_auc_score
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
@@ -113,8 +113,11 @@ def of_draw(split: Callable[[int, int], Split], n: int, seed: int) -> Pairs:
 
 def beside(machine: KernelClassifier | KernelRegressor, test: dict[str, float]) -> Pairs:
     scores = machine.evaluate()
-    errors = scores.standard_errors
-    return {name: (scores[name], errors[name], value) for name, value in test.items()}
+    values, errors = as_errors(scores), scores.standard_errors.values()
+    return {
+        name: (value, error, test[name])
+        for (name, value), error in zip(values.items(), errors, strict=True)
+    }
 
 
 def main() -> None:

@@ -23,7 +23,7 @@ import argparse
 from collections.abc import Callable
 
 import numpy as np
-from _report import draws_of, write_table
+from _report import as_errors, draws_of, write_table
 from sklearn.datasets import make_friedman1
 from sklearn.metrics import mean_squared_error
 from sklearn.model_selection import KFold, cross_val_predict
@@ -76,7 +76,8 @@ def repeats(n_of_unit: int, informative: bool, seed: int) -> Draw:
         machine = KernelClassifier().fit(X, y, groups=groups)
         truth = 1 - machine.score(X_new, y_new)
         for figures, nested in (("leave-one-out", False), ("nested", True)):
-            draw[f"{way} {figures}"] = (machine.evaluate(nested=nested)["error"], truth)
+            error = as_errors(machine.evaluate(nested=nested))["error"]
+            draw[f"{way} {figures}"] = (error, truth)
     return draw
 
 

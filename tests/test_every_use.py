@@ -260,7 +260,7 @@ def probabilities(name: str) -> None:
 
 
 def area(name: str) -> None:
-    assert 0.5 < fitted(name, "classes").evaluate(nested=False)["auc"] <= 1
+    assert 0.5 < fitted(name, "classes").evaluate(nested=False)["roc_auc"] <= 1
 
 
 def intervals(name: str, **options: Any) -> None:
@@ -304,7 +304,7 @@ def doubts(name: str) -> None:
 
 def report(name: str) -> None:
     """The page shows this, as `tests/report/test_html.py` has it."""
-    assert summary(fitted(name))["loo"]["figures"]
+    assert summary(fitted(name))["loo"]["scores"]
 
 
 def model_file(name: str) -> None:

@@ -95,7 +95,7 @@ def test_targets_of_plus_and_minus_one_may_be_numbers_or_classes(y):
     y = np.array(y)
     text = repr(HeldOut(y, 0.5 * y))
     assert ": rmse=0.5 ± 0, mae=0.5 ± 0, r2=" in text
-    assert "; if ±1 are classes, error rates and AUC are in evaluate() of the model)" in text
+    assert "; if ±1 are classes, accuracies and AUC are in evaluate() of the model)" in text
     assert "evaluate" not in repr(HeldOut(2 * y, y))
 
 

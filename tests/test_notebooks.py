@@ -38,11 +38,11 @@ def comparison():
 @pytest.mark.slow
 def test_a_comparison_shows_means_and_tests(comparison):
     rows = rows_of(comparison)
-    assert rows[0] == ["mean ± s.e.", "ber", "error"]
+    assert rows[0] == ["mean ± s.e.", "balanced_accuracy", "accuracy"]
     assert [row[0] for row in rows[1:3]] == [SHOWN, "majority"]
     assert rows[3] == ["difference", "mean ± s.e.", "95 % interval", "t", "p", "splits"]
-    test = comparison.differences().loc[(NAME, "majority", "ber")]
-    assert rows[4][0] == f"ber, {SHOWN} − majority"
+    test = comparison.differences().loc[(NAME, "majority", "balanced_accuracy")]
+    assert rows[4][0] == f"balanced_accuracy, {SHOWN} − majority"
     assert float(rows[4][1].split()[0]) == pytest.approx(test["difference"], rel=1e-3)
     assert float(rows[4][4]) == pytest.approx(test["p_value"], rel=0.06)
 
@@ -51,8 +51,8 @@ def test_an_assessment_shows_its_figures_and_remarks(comparison):
     result = comparison.results[NAME]
     rows = rows_of(result)
     assert rows[0] == ["score", "mean ± s.e.", "95 % interval", "LOO", "LOO − mean"]
-    assert float(rows[1][1].split()[0]) == pytest.approx(result.mean["ber"], rel=1e-3)
-    assert result.optimism_text("ber") in text_of(result)
+    assert float(rows[1][1].split()[0]) == pytest.approx(result.mean["balanced_accuracy"], rel=1e-3)
+    assert result.optimism_text("balanced_accuracy") in text_of(result)
     failed = replace(result, splits=(*result.splits[:2], replace(result.splits[2], error=NAME)))
     assert f"1 of 3 splits raised; split 2: {SHOWN}" in text_of(failed)
     without_loo = comparison.results["majority"]
@@ -83,7 +83,7 @@ def test_nested_predictions_show_the_scores_of_the_machine(kind):
 def test_held_out_outputs_show_figures():
     loo = KernelClassifier(mu=1e-3).fit(X, Y).loo_
     assert [row[0] for row in rows_of(loo)[1:]] == ["rmse", "mae", "r2"]
-    remark = "f ±1 are classes, error rates and AUC are in evaluate()"
+    remark = "f ±1 are classes, accuracies and AUC are in evaluate()"
     assert remark in text_of(loo)
     assert remark in repr(loo)
 
@@ -100,7 +100,7 @@ def test_candidates_are_a_list_and_a_table(tmp_path):
     looms.model_files.save_model(tmp_path / "model.skops", machine, {})
     again = looms.model_files.load_model(tmp_path / "model.skops").model
     assert rows_of(again.candidates_) == rows
-    assert np.isfinite([candidate.score for candidate in again.candidates_]).all()
+    assert np.isfinite([candidate.loss for candidate in again.candidates_]).all()
 
 
 def test_candidates_of_a_model_of_tables_are_a_list_and_a_table():

@@ -5,13 +5,13 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import norm
 from sklearn.metrics import (
+    accuracy_score,
     balanced_accuracy_score,
     log_loss,
     mean_absolute_error,
     r2_score,
     roc_auc_score,
     root_mean_squared_error,
-    zero_one_loss,
 )
 
 from looms import KernelClassifier, KernelRegressor, Search
@@ -55,27 +55,27 @@ class TestPlainFormulas:
         wrong = 1.0 * (self.predicted != self.labels)
         arguments = self.labels, wrong, (0.7, np.full(10, 0.1)), w, None, losses
         scores = class_scores(*arguments)
-        assert list(scores) == ["error", "ber", "auc", "log_loss"]
+        assert list(scores) == ["accuracy", "balanced_accuracy", "roc_auc", "log_loss"]
         truth = {"y_true": self.labels, "sample_weight": w}
         expected = {
-            "error": zero_one_loss(y_pred=self.predicted, **truth),
-            "ber": 1 - balanced_accuracy_score(y_pred=self.predicted, **truth),
-            "auc": 0.7,
+            "accuracy": accuracy_score(y_pred=self.predicted, **truth),
+            "balanced_accuracy": balanced_accuracy_score(y_pred=self.predicted, **truth),
+            "roc_auc": 0.7,
             "log_loss": log_loss(self.labels, self.probabilities, sample_weight=w),
         }
         assert {name: value for name, (value, _) in scores.items()} == pytest.approx(expected)
-        assert scores["auc"] == pytest.approx((0.7, 0.1 * np.sqrt(10)))
-        assert list(class_scores(*arguments[:-1])) == ["error", "ber", "auc"]
+        assert scores["roc_auc"] == pytest.approx((0.7, 0.1 * np.sqrt(10)))
+        assert list(class_scores(*arguments[:-1])) == ["accuracy", "balanced_accuracy", "roc_auc"]
 
     def test_standard_errors_of_classes(self):
         losses = -np.log(self.probabilities[np.arange(10), self.labels])
         wrong = 1.0 * (self.predicted != self.labels)
         scores = class_scores(self.labels, wrong, (0.7, wrong), np.ones(10), None, losses)
         p = (3 + 1) / 12
-        assert scores["error"][1] == pytest.approx(np.sqrt(p * (1 - p) / 10))
+        assert scores["accuracy"][1] == pytest.approx(np.sqrt(p * (1 - p) / 10))
         rates = [((1 + 1) / 6, 4), ((1 + 1) / 4, 2), ((1 + 1) / 6, 4)]
         total = sum(p * (1 - p) / n for p, n in rates)
-        assert scores["ber"][1] == pytest.approx(np.sqrt(total) / 3)
+        assert scores["balanced_accuracy"][1] == pytest.approx(np.sqrt(total) / 3)
         assert scores["log_loss"][1] == pytest.approx(losses.std(ddof=1) / np.sqrt(10))
 
     @pytest.mark.parametrize("targets", [(), (2,)])
@@ -116,8 +116,8 @@ class TestPlainFormulas:
         once = class_scores(labels, wrong, (0.5, wrong), weight)
         copies = [np.tile(array, 3) for array in (labels, wrong, weight, np.arange(N))]
         thrice = class_scores(*copies[:2], (0.5, copies[1]), *copies[2:])
-        assert thrice["error"] == pytest.approx(once["error"])
-        assert thrice["ber"] == pytest.approx(once["ber"])
+        assert thrice["accuracy"] == pytest.approx(once["accuracy"])
+        assert thrice["balanced_accuracy"] == pytest.approx(once["balanced_accuracy"])
         assert effective_size(np.array([1.0, 1.0, 2.0, 0.0])) == pytest.approx(16 / 6)
 
 
@@ -159,9 +159,9 @@ def test_of_a_machine_are_of_pairs_left_out(target, together, weight):
         losses[rows] -= np.log(p[np.arange(len(rows)), labels[rows]])
     wrong, losses, w = wrong[train] / rounds[train], losses[train] / rounds[train], w[train]
     expected = {
-        "error": np.average(wrong, weights=w),
-        "ber": mean_class_error(labels[train], wrong, w),
-        "auc": model.evaluate(nested=False)["auc"],
+        "accuracy": 1 - np.average(wrong, weights=w),
+        "balanced_accuracy": 1 - mean_class_error(labels[train], wrong, w),
+        "roc_auc": model.evaluate(nested=False)["roc_auc"],
         "log_loss": np.average(losses, weights=w),
     }
     assert model.evaluate(nested=False) == pytest.approx(expected, rel=1e-6)
@@ -185,7 +185,7 @@ def test_of_folds_areas_are_within_folds(cv):
             if weight > 0:
                 right, total = right + weight * roc_auc_score(positive, f), total + weight
         areas.append(right / total)
-    assert model.evaluate(nested=False)["auc"] == pytest.approx(np.mean(areas))
+    assert model.evaluate(nested=False)["roc_auc"] == pytest.approx(np.mean(areas))
     assert all(np.isfinite(list(model.evaluate(nested=False).standard_errors.values())))
 
 
@@ -221,7 +221,7 @@ def test_of_numbers_are_of_the_outputs_held_out(options):
 
 def test_without_probabilities_there_is_no_log_loss():
     without = KernelClassifier(mu=1e-3, calibration=None).fit(X, LABELS["two classes"])
-    assert list(without.evaluate()) == ["error", "ber", "auc"]
+    assert list(without.evaluate()) == ["accuracy", "balanced_accuracy", "roc_auc"]
 
 
 @pytest.mark.slow
@@ -241,7 +241,7 @@ def test_of_noise_they_are_chance(grouped, threshold):
             y = y[number]
         model = KernelClassifier("linear", threshold=threshold, search=Search(method="grid"))
         scores = model.fit(X, y, groups=number if grouped else None).evaluate()
-        draws.append([scores["error"], scores["ber"], scores["auc"]])
+        draws.append([scores["accuracy"], scores["balanced_accuracy"], scores["roc_auc"]])
     mean, error = np.mean(draws, axis=0), np.std(draws, axis=0, ddof=1) / np.sqrt(len(draws))
     assert (np.abs(mean - 0.5) < 2.5 * error).all(), (mean, error)
     assert (error < 0.04).all()
@@ -298,7 +298,7 @@ def test_an_area_of_one_is_no_certainty(sizes):
     f, one = np.arange(len(y), 0.0, -1.0), np.ones(len(y))
     auc = pooled_auc(y, f, one)
     assert auc[0] == pytest.approx(1)
-    error = class_scores((y > 0).astype(int), np.zeros(len(y)), auc, one)["auc"][1]
+    error = class_scores((y > 0).astype(int), np.zeros(len(y)), auc, one)["roc_auc"][1]
     rng, short = np.random.default_rng(0), []
     areas = rng.uniform(0.8, 1.0, 20_000)
     for area, distance in zip(areas, np.sqrt(2) * norm.ppf(areas), strict=True):
@@ -309,4 +309,4 @@ def test_an_area_of_one_is_no_certainty(sizes):
 
 def test_an_area_without_classes_that_meet_has_no_standard_error():
     made = np.array([0, 0, 1]), np.zeros(3), (np.nan, np.full(3, np.nan)), np.ones(3)
-    assert np.isnan(class_scores(*made)["auc"]).all()
+    assert np.isnan(class_scores(*made)["roc_auc"]).all()

@@ -67,7 +67,7 @@ def win(upper, lower):
 
 
 def exact_scores(X, y, mu, folds):
-    """Error, BER and AUC at threshold 0, of pairs of folds that are left out together."""
+    """Accuracies and AUC at threshold 0, of pairs of folds that are left out together."""
     targets, n = 2 * y - 1, len(y)
     number = np.empty(n, dtype=int)
     for k, rows in enumerate(folds):
@@ -102,7 +102,11 @@ def exact_scores(X, y, mu, folds):
     kinds = [kind for kind in right if mass[kind]]
     weight = sum(of_pairs[kind] for kind in kinds)
     area = sum(Fraction(of_pairs[kind], weight) * right[kind] / mass[kind] for kind in kinds)
-    return {"error": float(sum(wrong) / n), "ber": float(np.mean(rates)), "auc": float(area)}
+    return {
+        "accuracy": 1 - float(sum(wrong) / n),
+        "balanced_accuracy": 1 - float(np.mean(rates)),
+        "roc_auc": float(area),
+    }
 
 
 def machine(X, y, groups, **options):

@@ -22,7 +22,7 @@ PIECES = "header, main > *, footer, #samples .scroll"
 PARTS = (
     ("report_head", "clinic", "header, .headline, .short"),
     ("report_distrust", "rows", "#distrust"),
-    ("report_figures", "clinic", "#good"),
+    ("report_scores", "clinic", "#good"),
     ("report_chosen", "clinic", "#chosen"),
     ("report_features", "clinic", "#features"),
     ("report_samples", "clinic", "#samples"),

@@ -1,9 +1,9 @@
 """
-Sixty patients: which figure to quote
+Sixty patients: which score to report
 =====================================
 
 A table of sixty rows is too small to set some aside for testing. But if leave-one-out chose the
-machine, its leave-one-out error flatters. This example shows by how much, using the other rows of
+model, its leave-one-out loss is optimistic. This example shows by how much, using the other rows of
 a larger table as new patients.
 """
 
@@ -24,40 +24,40 @@ X, y = load_breast_cancer(return_X_y=True)
 rng = np.random.default_rng(0)
 X = np.hstack([X[:, :10], rng.normal(size=(len(X), 10))])
 
-figures = []
+losses = []
 for draw in range(12):
     rows = np.random.default_rng(draw).permutation(len(y))
     few, others = rows[:60], rows[60:]
     scaler = StandardScaler().fit(X[few])
-    machine = KernelClassifier("ard").fit(scaler.transform(X[few]), y[few])
-    chosen_by = machine.calibrator_.probability(machine.loo_.outputs)
-    figures.append(
+    model = KernelClassifier("ard").fit(scaler.transform(X[few]), y[few])
+    chosen_by = model.calibrator_.probability(model.loo_.outputs)
+    losses.append(
         (
             log_loss(y[few], chosen_by),
-            machine.evaluate()["log_loss"],
-            log_loss(y[others], machine.predict_proba(scaler.transform(X[others]))),
+            model.evaluate()["log_loss"],
+            log_loss(y[others], model.predict_proba(scaler.transform(X[others]))),
         )
     )
-figures = np.array(figures)
+losses = np.array(losses)
 
 # %%
-# ``machine.loo_`` holds the predictions by which the widths were chosen. ``machine.evaluate()``
+# ``model.loo_`` holds the predictions by which the widths were chosen. ``model.evaluate()``
 # repeats the whole choice without each of ten folds. Each thin line is one draw; the thick line is
 # the mean.
 
 fig, ax = plt.subplots(figsize=(5.4, 3.8), layout="constrained")
-ax.plot(figures.T, color="0.75", linewidth=1)
-ax.plot(figures.mean(axis=0), color="C0", linewidth=3, marker="o", markersize=8)
+ax.plot(losses.T, color="0.75", linewidth=1)
+ax.plot(losses.mean(axis=0), color="C0", linewidth=3, marker="o", markersize=8)
 ax.set_xticks(
     range(3), ["leave-one-out\nthat chose", "evaluate()\n(nested)", "509 other\npatients"]
 )
-ax.set(ylabel="log loss", ylim=(0, None), title="A machine trained on 60 patients")
+ax.set(ylabel="log loss", ylim=(0, None), title="A model trained on 60 patients")
 plt.show()
 
 # %%
-# The first figure is too good. The second is the one to quote: on average it is close to the loss
-# on new patients, and single draws deviate in both directions. A figure from sixty rows is still
-# uncertain, so quote its standard error with it: ``machine.evaluate()`` shows both.
+# The first loss is too small. The second is the one to report: on average it is close to the loss
+# on new patients, and single draws deviate in both directions. A score of sixty rows is still
+# uncertain, so report its standard error with it: ``model.evaluate()`` shows both.
 
-for name, values in zip(["chosen by", "evaluate()", "others"], figures.T, strict=True):
+for name, values in zip(["chosen by", "evaluate()", "others"], losses.T, strict=True):
     print(f"{name:10} {values.mean():.3f} ± {values.std(ddof=1) / np.sqrt(len(values)):.3f}")

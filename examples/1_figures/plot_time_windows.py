@@ -48,7 +48,7 @@ for draw in range(12):
         later[draw, k] = np.sqrt(np.mean((y[300:] - machine.predict(X[300:])) ** 2))
 
 fig, ax = plt.subplots(figsize=(5.4, 3.8), layout="constrained")
-for values, color, label in ((own, "C1", "figure of the machine"), (later, "C0", "later rows")):
+for values, color, label in ((own, "C1", "score of the model"), (later, "C0", "later rows")):
     error = values.std(axis=0, ddof=1) / np.sqrt(len(values))
     ax.errorbar(
         range(len(held_out)),
@@ -65,13 +65,13 @@ ax.set(
     xlabel="held out together",
     ylabel="root mean square error",
     ylim=(0, None),
-    title="The figure that chose, and later rows",
+    title="The score that chose, and later rows",
 )
 ax.legend(loc="lower right", frameon=False)
 plt.show()
 
 # %%
-# If rows are held out one at a time, the figure is far below the error on later rows. Windows
+# If rows are held out one at a time, the error is far below that on later rows. Windows
 # remove more than half of the difference. Gaps add little here, because the memory of the series
-# is short compared with a window. The rest remains because the features drift. The machines
+# is short compared with a window. The rest remains because the features drift. The models
 # themselves differ by no more than the standard errors over twelve draws (the bars).

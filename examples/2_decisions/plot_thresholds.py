@@ -56,10 +56,10 @@ plt.show()
 # Other rules use the same outputs. Each line is one fit.
 
 print(f"{'threshold':>24}  recall  precision   cost")
-for name in (None, "ber", "f1", rule):
+for name in (0.5, "balanced", "f1", rule):
     predicted = KernelClassifier(threshold=name).fit(X, y).predict(X_new)
     hit = np.sum((predicted == 1) & (y_new == 1))
     recall, precision = hit / np.sum(y_new == 1), hit / max(1, np.sum(predicted == 1))
     cost = np.mean((predicted == 1) & (y_new == 0)) + 10 * np.mean((predicted == 0) & (y_new == 1))
-    shown = "probability ½" if name is None else name if isinstance(name, str) else "costs 1 and 10"
+    shown = "probability ½" if name == 0.5 else name if isinstance(name, str) else "costs 1 and 10"
     print(f"{shown:>24}  {recall:6.2f}  {precision:9.2f}  {cost:5.2f}")

@@ -60,6 +60,6 @@ ax.legend(loc="lower left", framealpha=1)
 plt.show()
 
 # %%
-# The errors are alike. The least-squares machine also has probabilities and honest figures:
+# The errors are alike. The least-squares machine also has probabilities and unbiased scores:
 
 print(machine.evaluate())

@@ -73,7 +73,7 @@ looms = make_pipeline(StandardScaler(), KernelClassifier("linear"))
 for name, model in (("RidgeClassifierCV", ridge), ("KernelClassifier", looms)):
     print(f"{name}: accuracy {model.fit(F, y).score(F_new, y_new):.3f} on new series")
 print(f"leave-one-out accuracy by RidgeClassifierCV: {ridge[-1].best_score_:.3f}")
-print(f"held-out accuracy by KernelClassifier: {1 - looms[-1].evaluate()['error']:.3f}")
+print(f"held-out accuracy by KernelClassifier: {looms[-1].evaluate()['accuracy']:.3f}")
 
 # %%
 # For two classes the leave-one-out accuracy of ``RidgeClassifierCV`` is always 1 in scikit-learn
@@ -82,7 +82,7 @@ print(f"held-out accuracy by KernelClassifier: {1 - looms[-1].evaluate()['error'
 # looms calibrates its probabilities on the leave-one-out outputs.
 
 p = looms.predict_proba(F_new)[:, 1]
-print(f"log loss {log_loss(y_new, p):.3f}, of a guess {np.log(2):.3f}")
+print(f"log loss {log_loss(y_new, p):.3f}, of the baseline {np.log(2):.3f}")
 
 fig, ax = plt.subplots(figsize=(5.4, 3.4), layout="constrained")
 bins = np.linspace(0, 1, 21)

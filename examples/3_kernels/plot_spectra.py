@@ -49,7 +49,7 @@ plt.show()
 
 # %%
 # Leave-one-out and its gradient choose the regularization. ``evaluate`` repeats that without each
-# of ten folds, for honest scores and the machines that prediction intervals come from.
+# of ten folds, for unbiased scores and the models that prediction intervals come from.
 
 machine = KernelRegressor("linear").fit(X, y)
 scores = machine.evaluate()

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import balanced_accuracy_score, make_scorer
 from sklearn.pipeline import Pipeline
 
 from looms import Search
@@ -38,6 +39,13 @@ TEST_SIZE = 0.1
 
 #: Called when a part begins, with a text, its number, and the number of parts.
 Announce = Callable[[str, int, int], object]
+
+
+def balanced_error(
+    y: AnyArray, predicted: AnyArray, sample_weight: AnyArray | None = None
+) -> float:
+    """Balanced error rate, the mean over classes of their error rates."""
+    return 1.0 - float(balanced_accuracy_score(y, predicted, sample_weight=sample_weight))
 
 
 @smaller_is_better
@@ -96,8 +104,8 @@ def _of_training_rows(model: Any) -> HeldOut:
 
 #: Scores of every experiment.
 SCORING: dict[str, str | Scorer] = {
-    "ber": "ber",
-    "auc": "auc",
+    "ber": make_scorer(balanced_error),
+    "auc": "roc_auc",
     "miss": miss,
     "false_alarm": false_alarm,
     "ber_train": ber_train,

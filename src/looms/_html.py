@@ -1,4 +1,4 @@
-"""HTML tables of figures for notebooks, light or dark."""
+"""HTML tables of numbers for notebooks, light or dark."""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal, NamedTuple
+
 import numpy as np
 
 from looms._classes import tie_width
@@ -13,6 +15,31 @@ from looms.kernels._samples import variances
 ValuesAndErrors = dict[str, tuple[float, float]]
 
 
+class Shown(NamedTuple):
+    """Name of a score for readers, its direction, and its format.
+
+    Scores are better when greater; losses and errors when smaller. The format is in percent, with
+    three decimals, or in significant digits.
+    """
+
+    name: str
+    smaller_is_better: bool = False
+    unit: Literal["%", ".3f", ""] = ""
+
+
+#: Every score by its key, which is that of scikit-learn's scorer where one exists.
+SCORES = {
+    "accuracy": Shown("accuracy", unit="%"),
+    "balanced_accuracy": Shown("balanced accuracy", unit="%"),
+    "roc_auc": Shown("area under the ROC curve", unit=".3f"),
+    "log_loss": Shown("log loss", smaller_is_better=True),
+    "brier": Shown("Brier score", smaller_is_better=True),
+    "rmse": Shown("RMSE", smaller_is_better=True),
+    "mae": Shown("MAE", smaller_is_better=True),
+    "r2": Shown("R²", unit=".3f"),
+}
+
+
 def class_scores(
     labels: AnyArray,
     wrong: Array,
@@ -21,7 +48,7 @@ def class_scores(
     groups: AnyArray | None = None,
     losses: Array | None = None,
 ) -> ValuesAndErrors:
-    """Error rates, area under the ROC curve and log loss of held-out predictions.
+    """Accuracies, area under the ROC curve and log loss of held-out predictions.
 
     Parameters
     ----------
@@ -35,19 +62,19 @@ def class_scores(
 
     Returns
     -------
-    scores : "error", "ber", "auc" and "log_loss". Standard errors are over draws of as many rows,
-        or groups, for given machines. Those of error rates use (wrong + 1) / (n + 2) in each
-        class, so that no error among n does not mean certainty; that of an area is at least
-        1 / (2 √(n₊ n₋)), a mean over classes: where n₊ and n₋ normal outputs have an area of 1, the
-        true one falls short by no more (root mean square). Machines that share most of their
-        rows err together, so over draws of the training rows the scores vary more:
+    scores : "accuracy", "balanced_accuracy", "roc_auc" and "log_loss". Standard errors are over
+        draws of as many rows, or groups, for given models. Those of accuracies use
+        (wrong + 1) / (n + 2) in each class, so that no error among n does not mean certainty; that
+        of an area is at least 1 / (2 √(n₊ n₋)), a mean over classes: where n₊ and n₋ normal outputs
+        have an area of 1, the true one falls short by no more (root mean square). Models that share
+        most of their rows err together, so over draws of the training rows the scores vary more:
         benchmarks/results/standard_errors.csv.
 
     Examples
     --------
     >>> import numpy as np
     >>> labels, wrong = np.array([0, 0, 0, 1]), np.array([0.0, 0.0, 0.0, 1.0])
-    >>> class_scores(labels, wrong, (0.5, np.zeros(4)), np.ones(4))["ber"][0]
+    >>> class_scores(labels, wrong, (0.5, np.zeros(4)), np.ones(4))["balanced_accuracy"][0]
     0.5
     """
     present = np.unique(labels[weight > 0])
@@ -60,12 +87,12 @@ def class_scores(
     least = np.mean(0.5 / np.sqrt(sizes * rest))
     area_error = np.maximum(standard_error(deviations, groups), least)  # NaN stays NaN
     scores = {
-        "error": (float(error), float(np.sqrt(_variance(error, size)))),
-        "ber": (
-            mean_class_error(labels, wrong, weight),
+        "accuracy": (1.0 - float(error), float(np.sqrt(_variance(error, size)))),
+        "balanced_accuracy": (
+            1.0 - mean_class_error(labels, wrong, weight),
             float(np.sqrt(_variance(rates, sizes).sum()) / len(present)),
         ),
-        "auc": (area, float(area_error)),
+        "roc_auc": (area, float(area_error)),
     }
     if losses is not None:
         scores["log_loss"] = mean_and_error(losses, weight, groups)

@@ -1,4 +1,4 @@
-"""Text for counts, figures and names."""
+"""Text for counts, numbers and names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def listed(names: Iterable[object], most: int = 5, quoted: Callable[[str], str] 
 
 
 def with_error(value: float, error: float = math.nan) -> str:
-    """A figure, with its standard error if there is one; a dash for no figure."""
+    """A number, with its standard error if there is one; a dash for no number."""
     if not math.isfinite(value):
         return "–"
     return f"{value:.4g} ± {error:.2g}" if math.isfinite(error) else f"{value:.4g}"

@@ -130,7 +130,7 @@ class HeldOut:
     def _remarks(self) -> list[str]:
         """Where to find scores of classes; those of these outputs, which are biased, mislead."""
         coded = bool((np.abs(self.y) == 1).all())
-        return ["if ±1 are classes, error rates and AUC are in evaluate() of the model"] * coded
+        return ["if ±1 are classes, accuracies and AUC are in evaluate() of the model"] * coded
 
     def __repr__(self) -> str:
         parts = [f"n_samples={self.n_samples}"]

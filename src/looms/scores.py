@@ -1,7 +1,7 @@
 """Scores of held-out predictions, with standard errors.
 
 Held-out outputs are biased away from the class of their own row, and more so the larger the ridge.
-So on pure noise their error rate and the area under their ROC curve differ from chance. These
+So on pure noise their accuracy and the area under their ROC curve differ from chance. These
 scores compare pairs of rows of different classes, each pair under a model trained on neither
 row [docs/references.md, Pairs].
 """
@@ -36,7 +36,8 @@ _PAIRS = 1024  # that are held out at once
 class Scores(Mapping[str, float]):
     """Scores of held-out predictions: a mapping from their names to their values.
 
-    A model's ``evaluate`` returns them.
+    A model's ``evaluate`` returns them. As in scikit-learn, scores are better when greater, losses
+    and errors when smaller.
 
     Attributes
     ----------
@@ -87,7 +88,7 @@ class Scores(Mapping[str, float]):
         """Standard errors over draws of the rows, or groups, for a fixed model; NaN for none.
 
         Over draws of the training rows too, the distance from the score on new rows is larger:
-        1.0 to 1.4 times (root mean square, error rates and areas of 150 or 200 rows), for log loss
+        1.0 to 1.4 times (root mean square, accuracies and areas of 150 or 200 rows), for log loss
         and numbers up to 2.9 times [benchmarks/results/standard_errors.csv].
         """
         return {name: error for name, (_, error) in self.with_errors.items()}

@@ -39,7 +39,7 @@ def test_scores_are_those_of_cross_validate(two_classes, method):
         X,
         y,
         10,
-        scoring=["balanced_accuracy", "roc_auc", "neg_log_loss", "ber", "error", "auc"],
+        scoring=["balanced_accuracy", "roc_auc", "neg_log_loss", "accuracy"],
         method=method,
         random_state=0,
     )
@@ -51,36 +51,36 @@ def test_scores_are_those_of_cross_validate(two_classes, method):
         scoring=["balanced_accuracy", "roc_auc", "neg_log_loss", "accuracy"],
     )
     ours = result.table
-    for name in ("balanced_accuracy", "roc_auc", "neg_log_loss"):
+    for name in ("balanced_accuracy", "roc_auc", "neg_log_loss", "accuracy"):
         np.testing.assert_array_equal(ours[name], theirs[f"test_{name}"])
-    np.testing.assert_allclose(ours["ber"], 1 - theirs["test_balanced_accuracy"], atol=1e-15)
-    np.testing.assert_allclose(ours["error"], 1 - theirs["test_accuracy"], atol=1e-15)
-    np.testing.assert_array_equal(ours["auc"], ours["roc_auc"])
-    assert "loo_ber" not in ours
-    assert np.isnan(result.optimism["ber"])
+    assert "loo_balanced_accuracy" not in ours
+    assert np.isnan(result.optimism["balanced_accuracy"])
 
 
 @pytest.mark.slow
 def test_figures_by_hand(two_classes):
     result = looms.assess(LogisticRegression(), *two_classes, 10, random_state=0)
-    scores = result.table["auc"].to_numpy()
-    assert result.mean["auc"] == scores.mean()
-    assert result.error_over_splits["auc"] == pytest.approx(scores.std(ddof=1) / np.sqrt(10))
+    scores = result.table["roc_auc"].to_numpy()
+    assert result.mean["roc_auc"] == scores.mean()
+    assert result.error_over_splits["roc_auc"] == pytest.approx(scores.std(ddof=1) / np.sqrt(10))
     error = np.sqrt((1 / 10 + 6 / 54) * scores.var(ddof=1))
-    assert result.standard_error["auc"] == pytest.approx(error)
+    assert result.standard_error["roc_auc"] == pytest.approx(error)
     low, high = stats.t.interval(0.9, 9, scores.mean(), error)
     assert high > 1  # which no area is
-    assert result.interval(0.9).loc["auc"].tolist() == pytest.approx([low, 1.0])
+    assert result.interval(0.9).loc["roc_auc"].tolist() == pytest.approx([low, 1.0])
     low, high = stats.t.interval(0.5, 9, scores.mean(), error)
-    assert result.interval(0.5).loc["auc"].tolist() == pytest.approx([low, high])
+    assert result.interval(0.5).loc["roc_auc"].tolist() == pytest.approx([low, high])
     with pytest.raises(ValueError, match="level"):
         result.interval(95)
 
 
 def test_default_scores(two_classes, a_line):
     X, y = load_iris(return_X_y=True)
-    assert looms.assess(DummyClassifier(), X, y, 2).scores == ("ber", "error")
-    assert looms.assess(DummyClassifier(), *two_classes, 2).scores == ("ber", "auc")
+    assert looms.assess(DummyClassifier(), X, y, 2).scores == ("balanced_accuracy", "accuracy")
+    assert looms.assess(DummyClassifier(), *two_classes, 2).scores == (
+        "balanced_accuracy",
+        "roc_auc",
+    )
     assert looms.assess(Ridge(), *a_line, 2).scores == ("rmse", "r2")
 
 
@@ -93,11 +93,12 @@ def test_loo_scores_mean_the_same(two_classes):
         model = MACHINE.fit(X[train], y[train])
         machine = model[-1]
         said = np.where(machine.loo_.outputs > machine.threshold_, "yes", "no")
-        assert row["loo_ber"] == pytest.approx(1 - balanced_accuracy_score(y[train], said))
+        expected = balanced_accuracy_score(y[train], said)
+        assert row["loo_balanced_accuracy"] == pytest.approx(expected)
         area = clone(MACHINE).fit(X[train], y[train])[-1]
-        assert row["loo_auc"] == pytest.approx(area.evaluate(nested=False)["auc"])
-        assert row["ber"] == pytest.approx(
-            1 - balanced_accuracy_score(y[test], model.predict(X[test]))
+        assert row["loo_roc_auc"] == pytest.approx(area.evaluate(nested=False)["roc_auc"])
+        assert row["balanced_accuracy"] == pytest.approx(
+            balanced_accuracy_score(y[test], model.predict(X[test]))
         )
         assert row["threshold"] == machine.threshold_ != 0
         assert (row["mu"], row["kernel"], row["criterion"]) == (machine.mu_, "linear", "press")
@@ -110,7 +111,7 @@ def test_loo_scores_of_several_classes():
     for (train, _), (_, row) in zip(folds(y, n=2), table.iterrows(), strict=True):
         machine = looms.KernelClassifier(mu=1e-3).fit(X[train], y[train])
         outputs = machine.evaluate(nested=False).decisions.outputs - machine.threshold_
-        assert row["loo_error"] == pytest.approx(np.mean(outputs.argmax(axis=1) != y[train]))
+        assert row["loo_accuracy"] == pytest.approx(np.mean(outputs.argmax(axis=1) == y[train]))
         assert row["gamma"] > 0
 
 
@@ -151,18 +152,21 @@ def test_optimism_is_said_with_its_corrected_error(two_classes):
     result = looms.assess(
         looms.KernelClassifier("ard", threshold="balanced"), wide, y, 8, 0.3, random_state=0
     )
-    figures, table = result.figures("ber"), result.table
-    error = np.sqrt((1 / 8 + 18 / 42) * (table["loo_ber"] - table["ber"]).var(ddof=1))
-    assert figures.optimism_error == pytest.approx(error)
-    assert figures.flattered_by > stats.t.ppf(0.975, 7) * error
-    text = f"Leave-one-out is optimistic by {figures.flattered_by:.2g} ± {error:.2g} (ber)."
-    assert text in repr(result)
+    estimate, table = result.estimate("balanced_accuracy"), result.table
+    difference = table["loo_balanced_accuracy"] - table["balanced_accuracy"]
+    error = np.sqrt((1 / 8 + 18 / 42) * difference.var(ddof=1))
+    assert estimate.optimism_error == pytest.approx(error)
+    assert estimate.signed_optimism > stats.t.ppf(0.975, 7) * error
+    by = f"{estimate.signed_optimism:.2g} ± {error:.2g} (balanced_accuracy)"
+    assert f"Leave-one-out is optimistic by {by}." in repr(result)
 
 
 @pytest.mark.slow
 def test_an_optimism_within_two_errors_has_no_direction(two_classes):
     result = looms.assess(looms.KernelClassifier(mu=1e-3), *two_classes, 6, random_state=0)
-    assert "No clear optimism of leave-one-out in 6 random splits (ber: " in repr(result)
+    assert "No clear optimism of leave-one-out in 6 random splits (balanced_accuracy: " in repr(
+        result
+    )
     assert "is optimistic" not in repr(result)
     assert "pessimistic" not in repr(result)
 
@@ -172,10 +176,10 @@ def test_no_difference_at_all_is_printed_without_zeros():
     X = np.repeat([[0.0], [1.0]], 20, axis=0) + np.linspace(0, 0.1, 40)[:, None]
     y = np.repeat([0, 1], 20)
     result = looms.assess(
-        looms.KernelClassifier("linear", mu=1e-3), X, y, 5, scoring="error", random_state=0
+        looms.KernelClassifier("linear", mu=1e-3), X, y, 5, scoring="accuracy", random_state=0
     )
-    assert result.figures("error").optimism == 0
-    assert "No clear optimism of leave-one-out in 5 random splits (error)." in repr(result)
+    assert result.estimate("accuracy").optimism == 0
+    assert "No clear optimism of leave-one-out in 5 random splits (accuracy)." in repr(result)
     assert "0.0000 ±" not in repr(result)
 
 
@@ -230,7 +234,7 @@ def test_outputs_of_different_machines_are_not_ranked_together(two_classes):
     scoring = {
         "average_precision": "average_precision",
         "partial": make_scorer(roc_auc_score, max_fpr=0.5, response_method="decision_function"),
-        "auc": "auc",
+        "roc_auc": "roc_auc",
     }
     data = X, (labels == "yes").astype(int)
     result = looms.assess(
@@ -238,7 +242,7 @@ def test_outputs_of_different_machines_are_not_ranked_together(two_classes):
     )
     assert result.table[list(scoring)].notna().all(axis=None)
     assert result.table[["loo_average_precision", "loo_partial"]].isna().all(axis=None)
-    assert result.table["loo_auc"].notna().all()
+    assert result.table["loo_roc_auc"].notna().all()
 
 
 @pytest.mark.slow
@@ -254,7 +258,7 @@ def test_chosen_kernel_and_grid_search(two_classes):
     )
     table = looms.assess(machine, X, y, 2, random_state=0).table
     for (train, _), (_, row) in zip(folds(y, n=2), table.iterrows(), strict=True):
-        best = min(machine.fit(X[train], y[train]).candidates_, key=lambda c: c.score)
+        best = min(machine.fit(X[train], y[train]).candidates_, key=lambda c: c.loss)
         assert (row["kernel"], row["criterion"]) == (
             {"Linear": "linear", "RBF": "rbf"}[type(best.kernel).__name__],
             best.criterion,
@@ -263,7 +267,7 @@ def test_chosen_kernel_and_grid_search(two_classes):
     search = GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]})
     assert set(looms.assess(search, X, y, 3, random_state=0).table["C"]) <= {0.1, 1.0}
     inside = GridSearchCV(looms.KernelClassifier(mu=1e-3), {"mu": [1e-3, 1e-1]})
-    assert "loo_ber" in looms.assess(inside, X, y, 2, random_state=0).table
+    assert "loo_balanced_accuracy" in looms.assess(inside, X, y, 2, random_state=0).table
 
 
 @pytest.mark.slow
@@ -329,15 +333,15 @@ def numbered():
 
 def test_splits_that_raise_are_recorded(numbered):
     X, y = numbered
-    result = looms.assess(Fussy(), X, y, 30, scoring="ber", random_state=0)
+    result = looms.assess(Fussy(), X, y, 30, scoring="balanced_accuracy", random_state=0)
     raised = {i for i, (train, _) in enumerate(folds(y, n=30)) if 0 in train}
     assert 0 < len(raised) < 30
     assert set(result.failures) == raised
     assert set(result.failures.values()) == {"RuntimeError: no zeros, please"}
     table = result.table
     assert set(table.index[table["failure"].notna()]) == raised
-    assert table.loc[table["failure"].notna(), "ber"].isna().all()
-    assert result.mean["ber"] == 0.5
+    assert table.loc[table["failure"].notna(), "balanced_accuracy"].isna().all()
+    assert result.mean["balanced_accuracy"] == 0.5
     assert f"{len(raised)} of 30 splits raised; split {min(raised)}: RuntimeError" in repr(result)
     assert "splits warned; split" in repr(result)
     assert "RuntimeWarning: divide by zero" in repr(result)
@@ -346,15 +350,17 @@ def test_splits_that_raise_are_recorded(numbered):
 @pytest.mark.filterwarnings("ignore:Fussy cannot be given sample_weight")
 def test_all_splits_raise(numbered):
     with pytest.raises(ValueError, match="All 3 splits raised; the first: RuntimeError: no zeros"):
-        looms.assess(Fussy(True), *numbered, 3, scoring="ber")
+        looms.assess(Fussy(True), *numbered, 3, scoring="balanced_accuracy")
     with pytest.raises(ValueError, match=r"fit to all rows.*no zeros"):
-        looms.assess(Fussy(), *numbered, 30, scoring="ber", method="bootstrap", random_state=0)
+        looms.assess(
+            Fussy(), *numbered, 30, scoring="balanced_accuracy", method="bootstrap", random_state=0
+        )
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"scoring": "goodness"}, "Unknown score 'goodness'; known are ber, error"),
+        ({"scoring": "goodness"}, "Unknown score 'goodness'; known are rmse, mae"),
         ({"scoring": []}, "scoring is empty"),
         ({"scoring": 3}, "scoring must be names or callables, got 3"),
         ({"random_state": -1}, "must not be negative"),
@@ -378,7 +384,9 @@ def test_scorers_by_name_and_callable(two_classes):
     def always(estimator, X, y):
         return 0.25
 
-    result = looms.assess(DummyClassifier(), *two_classes, 3, scoring={"a": always, "b": "ber"})
+    result = looms.assess(
+        DummyClassifier(), *two_classes, 3, scoring={"a": always, "b": "balanced_accuracy"}
+    )
     assert result.mean.to_dict() == {"a": 0.25, "b": 0.5}
     assert looms.assess(DummyClassifier(), *two_classes, 3, scoring=always).scores == ("always",)
 
@@ -408,8 +416,11 @@ def test_comparison_by_hand(two_classes):
     found = compare(models, *two_classes, n_splits=10, random_state=0)
     differences = found.differences()
     assert len(differences) == 3 * 2
-    a, b = (found.results[name].table["ber"].to_numpy() for name in ("machine", "majority"))
-    row = differences.loc[("machine", "majority", "ber")]
+    a, b = (
+        found.results[name].table["balanced_accuracy"].to_numpy()
+        for name in ("machine", "majority")
+    )
+    row = differences.loc[("machine", "majority", "balanced_accuracy")]
     error = np.sqrt((1 / 10 + 6 / 54) * (a - b).var(ddof=1))
     assert row["difference"] == pytest.approx((a - b).mean())
     assert row["standard_error"] == pytest.approx(error)
@@ -418,14 +429,18 @@ def test_comparison_by_hand(two_classes):
     assert row["p_value"] == pytest.approx(2 * stats.t.cdf(-abs(t), 9))
     low, high = stats.t.interval(0.95, 9, (a - b).mean(), error)
     assert [row["low"], row["high"]] == pytest.approx([low, high])
-    assert found.table.loc["majority", "ber"] == 0.5
-    assert "ber, machine − majority" in repr(found)
+    assert found.table.loc["majority", "balanced_accuracy"] == 0.5
+    assert "balanced_accuracy, machine − majority" in repr(found)
 
 
 @pytest.mark.slow
 def test_comparison_is_on_the_same_splits(two_classes):
     models = {"one": LogisticRegression(), "same": LogisticRegression()}
-    row = compare(models, *two_classes, n_splits=5).differences().loc[("one", "same", "ber")]
+    row = (
+        compare(models, *two_classes, n_splits=5)
+        .differences()
+        .loc[("one", "same", "balanced_accuracy")]
+    )
     assert (row["difference"], row["t"], row["p_value"]) == (0.0, 0.0, 1.0)
 
 
@@ -437,7 +452,7 @@ def test_comparison_leaves_out_splits_that_raised(numbered):
         X,
         y,
         n_splits=30,
-        scoring="ber",
+        scoring="balanced_accuracy",
         random_state=0,
     )
     n_raised = len(found.results["fussy"].failures)

@@ -60,17 +60,19 @@ def test_a_worker_dies_once(numbered, tmp_path):
     """A pool of multiprocessing would wait for ever: loky's processes are taken in its place."""
     model = Deadly(os.getpid(), str(tmp_path / "killed"))
     with joblib.parallel_config("multiprocessing", n_jobs=2):
-        result = looms.assess(model, *numbered, 6, scoring="ber", random_state=16)
+        result = looms.assess(model, *numbered, 6, scoring="balanced_accuracy", random_state=16)
     assert (tmp_path / "killed").exists()
     assert result.failures == {}
-    assert result.table["ber"].tolist() == [0.5] * 6
+    assert result.table["balanced_accuracy"].tolist() == [0.5] * 6
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_a_split_that_kills_its_worker_is_recorded(numbered):
     model = Deadly(os.getpid())
-    result = looms.assess(model, *numbered, 2, scoring="ber", random_state=16, n_jobs=2)
+    result = looms.assess(
+        model, *numbered, 2, scoring="balanced_accuracy", random_state=16, n_jobs=2
+    )
     assert set(result.failures) == {0}  # the one split of these whose training part lacks row 0
     assert all(reason.startswith("TerminatedWorkerError") for reason in result.failures.values())
 
@@ -141,7 +143,7 @@ def test_who_stops_early_gets_no_warning(numbered):
     """While another thread records the warnings of its split, by filters of the whole process."""
     before = list(warnings.filters)
     experiment = Experiment.of(
-        Held(os.getpid()), *numbered, n_splits=30, scoring="ber", random_state=0
+        Held(os.getpid()), *numbered, n_splits=30, scoring="balanced_accuracy", random_state=0
     )
     with joblib.parallel_config("threading"):
         results = run_splits(experiment, experiment.splits, 2)
@@ -197,7 +199,7 @@ def test_workers_of_dask_die_halfway(numbered, tmp_path):
     X, y = numbered
     X = np.hstack([X, np.zeros((60, 50))])
     model = Deadly(os.getpid(), until=os.devnull, seconds=0.05)
-    alone = looms.assess(model, X, y, 30, scoring="ber", random_state=0)
+    alone = looms.assess(model, X, y, 30, scoring="balanced_accuracy", random_state=0)
     with (
         distributed.LocalCluster(**{**TWO_PROCESSES, "n_workers": 1}) as cluster,
         distributed.Client(cluster) as client,
@@ -215,7 +217,7 @@ def test_workers_of_dask_die_halfway(numbered, tmp_path):
                 X,
                 y,
                 30,
-                scoring="ber",
+                scoring="balanced_accuracy",
                 random_state=0,
                 store=tmp_path / "store",
                 progress=kill,
@@ -278,7 +280,7 @@ def test_a_cluster_that_loses_all_workers_for_good_is_an_error(numbered, monkeyp
         looms.assess(
             Deadly(os.getpid(), seconds=0.2),
             *(*numbered, 100),
-            scoring="ber",
+            scoring="balanced_accuracy",
             random_state=0,
             progress=lambda done, total, split: cluster.scale(0) if done == 2 else None,
         )

@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 from sklearn.ensemble import VotingClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import accuracy_score, get_scorer, make_scorer, mean_absolute_error
+from sklearn.metrics import accuracy_score, make_scorer, mean_absolute_error
 
 import looms
-from looms.assessment._scoring import OWN, kind_of, scorers_of, smaller_is_better
+from looms.assessment._scoring import kind_of, named_scorer, scorers_of, smaller_is_better
 
 
 def test_ranks_are_scored_where_the_estimator_has_them():
     logistic = LogisticRegression()
     votes = VotingClassifier([("logistic", logistic)])
-    assert list(scorers_of(None, logistic, [0, 1])) == ["ber", "auc"]
-    assert list(scorers_of(None, votes, [0, 1])) == ["ber", "error"]
+    assert list(scorers_of(None, logistic, [0, 1])) == ["balanced_accuracy", "roc_auc"]
+    assert list(scorers_of(None, votes, [0, 1])) == ["balanced_accuracy", "accuracy"]
 
 
 def share_of_yes(model, X, y):
@@ -32,15 +32,15 @@ INF = np.inf
 @pytest.mark.parametrize(
     ("scorer", "smaller", "low", "high"),
     [
-        (OWN["ber"], True, 0, 1),
-        (OWN["error"], True, 0, 1),
-        (OWN["rmse"], True, 0, INF),
-        (OWN["auc"], False, 0, 1),
-        (OWN["r2"], False, -INF, 1),
-        (get_scorer("accuracy"), False, 0, 1),
-        (get_scorer("neg_log_loss"), False, -INF, 0),
-        (get_scorer("neg_root_mean_squared_error"), False, -INF, 0),
-        (get_scorer("matthews_corrcoef"), False, -INF, INF),
+        (named_scorer("balanced_accuracy"), False, 0, 1),
+        (named_scorer("accuracy"), False, 0, 1),
+        (named_scorer("rmse"), True, 0, INF),
+        (named_scorer("mae"), True, 0, INF),
+        (named_scorer("roc_auc"), False, 0, 1),
+        (named_scorer("r2"), False, -INF, 1),
+        (named_scorer("neg_log_loss"), False, -INF, 0),
+        (named_scorer("neg_root_mean_squared_error"), False, -INF, 0),
+        (named_scorer("matthews_corrcoef"), False, -INF, INF),
         (make_scorer(mean_absolute_error), True, 0, INF),
         (make_scorer(accuracy_score, normalize=False), False, -INF, INF),
         (share_of_yes, None, -INF, INF),
@@ -54,14 +54,14 @@ def test_kinds(scorer, smaller, low, high):
 
 @pytest.mark.slow
 def test_directions_are_told_or_not(two_classes):
-    scoring = {"wrong": rate, "ber": share_of_yes, "accuracy": "accuracy"}
+    scoring = {"wrong": rate, "yes": share_of_yes, "right": "accuracy"}
     result = looms.assess(
         looms.KernelClassifier(mu=1e-3), *two_classes, 4, 0.2, scoring, random_state=0
     )
-    wrong, unknown, right = map(result.figures, scoring)
-    assert wrong.flattered_by == -wrong.optimism == pytest.approx(right.flattered_by)
-    assert unknown.smaller_is_better is unknown.flattered_by is None
-    (said,) = [line for line in str(result).splitlines() if "(ber: " in line]
+    wrong, unknown, right = map(result.estimate, scoring)
+    assert wrong.signed_optimism == -wrong.optimism == pytest.approx(right.signed_optimism)
+    assert unknown.smaller_is_better is unknown.signed_optimism is None
+    (said,) = [line for line in str(result).splitlines() if "(yes: " in line]
     assert said.startswith("No clear difference of leave-one-out")
     always = {"always": lambda model, X, y: float(len(y) > 20)}  # 1 of leave-one-out outputs
     result = looms.assess(
@@ -72,21 +72,24 @@ def test_directions_are_told_or_not(two_classes):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["shuffle", "bootstrap"])
-def test_figures_are_those_of_the_tables(two_classes, method):
+def test_estimates_are_those_of_the_tables(two_classes, method):
     result = looms.assess(
         looms.KernelClassifier(mu=1e-3), *two_classes, 20, random_state=0, method=method
     )
     for name in result.scores:
-        found = result.figures(name, 0.8)
+        found = result.estimate(name, 0.8)
         assert found.value == result.mean[name]
         assert found.standard_error == result.standard_error[name]
         assert [found.low, found.high] == result.interval(0.8).loc[name].tolist()
         assert found.optimism == result.optimism[name]
         assert found.loo == pytest.approx(result.table[f"loo_{name}"].mean())
-    with pytest.raises(ValueError, match="score must be one of ber, auc; got 'f1'"):
-        result.figures("f1")
+    with pytest.raises(
+        ValueError, match="score must be one of balanced_accuracy, roc_auc; got 'f1'"
+    ):
+        result.estimate("f1")
 
 
-def test_figures_without_leave_one_out(two_classes):
-    found = looms.assess(LogisticRegression(), *two_classes, 3, random_state=0).figures("ber")
-    assert np.isnan([found.loo, found.optimism, found.flattered_by]).all()
+def test_estimates_without_leave_one_out(two_classes):
+    result = looms.assess(LogisticRegression(), *two_classes, 3, random_state=0)
+    found = result.estimate("balanced_accuracy")
+    assert np.isnan([found.loo, found.optimism, found.signed_optimism]).all()

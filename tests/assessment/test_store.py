@@ -70,7 +70,7 @@ def test_finished_splits_are_not_run_again(counted, tmp_path):
         {"random_state": 1},
         {"test_size": 0.2},
         {"test_size": 1},
-        {"scoring": "ber"},
+        {"scoring": "balanced_accuracy"},
         {"method": "bootstrap"},
     ],
 )

@@ -11,7 +11,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import VotingClassifier
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.metrics import accuracy_score, get_scorer, roc_auc_score
+from sklearn.metrics import accuracy_score, roc_auc_score
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -21,12 +21,12 @@ import looms
 from looms.assessment import AllSplitsRaisedError, compare
 from looms.assessment._assess import stored
 from looms.assessment._bootstrap632 import KNOWN, no_information
-from looms.assessment._scoring import OWN, all_scores
+from looms.assessment._scoring import all_scores, named_scorer
 from looms.assessment._split_run import SplitResult
 from looms.assessment._splits import plan
 from looms.criteria._error_rates import balanced_error_rate
 
-SCORES = ["ber", "error", "auc", "balanced_accuracy", "accuracy", "roc_auc", "neg_log_loss"]
+SCORES = ["balanced_accuracy", "accuracy", "roc_auc", "neg_log_loss"]
 W60 = np.random.default_rng(5).integers(1, 5, 60).astype(float)
 W50 = np.random.default_rng(6).integers(0, 4, 50).astype(float)
 
@@ -41,7 +41,7 @@ def scores_of_duplicates(model, X, y, weight, names, train, test):
     copies = np.repeat(np.arange(len(y)), weight.astype(int))
     model.fit(*(v[copies[np.isin(copies, train)]] for v in (X, y)))
     rows = copies[np.isin(copies, test)]
-    return all_scores({n: OWN.get(n) or get_scorer(n) for n in names}, model, X[rows], y[rows])
+    return all_scores({n: named_scorer(n) for n in names}, model, X[rows], y[rows])
 
 
 def weighted(model, X, y, weight, n=4, **options):
@@ -57,7 +57,7 @@ def weighted(model, X, y, weight, n=4, **options):
 ], ids=["plain", "pipeline", "search", "machine"])  # fmt: skip
 def test_integer_weights_are_copies(two_classes, model):
     X, y = two_classes
-    names = SCORES[:6] if isinstance(model, looms.KernelClassifier) else SCORES
+    names = SCORES[:3] if isinstance(model, looms.KernelClassifier) else SCORES
     found = weighted(model, X, y, W60, scoring=names)
     for (train, test), split in zip(folds(y), found.splits, strict=True):
         expected = scores_of_duplicates(model, X, y, W60, names, train, test)
@@ -90,14 +90,14 @@ def test_defaults_of_an_ensemble(two_classes):
     for (train, test), split in zip(folds(y, 2), found.splits, strict=True):
         model.fit(X[train], y[train], sample_weight=W60[train])
         p = model.predict_proba(X[test])[:, 1]
-        assert split.scores["auc"] == roc_auc_score(y[test], p, sample_weight=W60[test])
+        assert split.scores["roc_auc"] == roc_auc_score(y[test], p, sample_weight=W60[test])
 
 
 @pytest.mark.slow
 def test_the_whole_selection_and_leave_one_out_by_hand(two_classes):
     X, y = two_classes
     model = make_pipeline(StandardScaler(), looms.KernelClassifier("linear", threshold="balanced"))
-    found = weighted(model, X, y, W60, scoring=["error", "auc", "ber"])
+    found = weighted(model, X, y, W60, scoring=SCORES[:3])
     for (train, _), (_, row) in zip(folds(y), found.table.iterrows(), strict=True):
         fit = {"kernelclassifier__sample_weight": W60[train]}
         machine = model.fit(X[train], y[train], **fit)[-1]
@@ -105,13 +105,13 @@ def test_the_whole_selection_and_leave_one_out_by_hand(two_classes):
         said = np.where(outputs > machine.threshold_, "yes", "no")
         right = accuracy_score(y[train], said, sample_weight=weight)
         assert (row["mu"], row["threshold"]) == (machine.mu_, machine.threshold_)
-        assert row["loo_error"] == pytest.approx(1 - right)
+        assert row["loo_accuracy"] == pytest.approx(right)
         apart = clone(model).fit(X[train], y[train], **fit)
-        assert row["loo_auc"] == pytest.approx(apart[-1].evaluate(nested=False)["auc"])
+        assert row["loo_roc_auc"] == pytest.approx(apart[-1].evaluate(nested=False)["roc_auc"])
         rate = balanced_error_rate(*machine.loo_, threshold=machine.threshold_)
-        assert row["loo_ber"] == pytest.approx(rate)
-    plain = looms.assess(model, X, y, 4, scoring=["error", "auc", "ber"], random_state=0)
-    assert not np.allclose(found.table["loo_auc"], plain.table["loo_auc"])
+        assert row["loo_balanced_accuracy"] == pytest.approx(1 - rate)
+    plain = looms.assess(model, X, y, 4, scoring=SCORES[:3], random_state=0)
+    assert not np.allclose(found.table["loo_roc_auc"], plain.table["loo_roc_auc"])
 
 
 @pytest.mark.parametrize("form", [list, np.asarray, lambda w: w.astype(int)])
@@ -120,7 +120,7 @@ def test_forms_of_weights_and_other_data(two_classes, form):
     expected = weighted(LogisticRegression(), X, y, W60).table
     assert weighted(LogisticRegression(), X, y, form(W60)).table.equals(expected)
     found = weighted(LogisticRegression(), sparse.csr_array(X), y, form(W60)).table
-    np.testing.assert_allclose(found["auc"], expected["auc"])
+    np.testing.assert_allclose(found["roc_auc"], expected["roc_auc"])
 
 
 def test_scorers_that_take_weights_and_others(two_classes):
@@ -139,12 +139,13 @@ def test_scorers_that_take_weights_and_others(two_classes):
     assert list(found.splits[0].scores) == list(scoring)
 
 
-def test_a_class_without_weight_does_not_count_in_the_ber():
-    scorers = {"ber": OWN["ber"]}
+@pytest.mark.filterwarnings("ignore:y_pred contains classes not in y_true")
+def test_a_class_without_weight_does_not_count():
+    scorers = {"balanced_accuracy": named_scorer("balanced_accuracy")}
     y, weight = np.array([0, 0, 1, 1]), np.array([1.0, 3.0, 0.0, 0.0])
     model = DummyClassifier(strategy="constant", constant=0).fit(y[:, None], y)
-    assert all_scores(scorers, model, y[:, None], y, weight) == {"ber": 0.0}
-    assert all_scores(scorers, model, y[:, None], y) == {"ber": 0.5}
+    assert all_scores(scorers, model, y[:, None], y, weight) == {"balanced_accuracy": 1.0}
+    assert all_scores(scorers, model, y[:, None], y) == {"balanced_accuracy": 0.5}
 
 
 @pytest.mark.parametrize("task", ["classes", "values"])
@@ -153,12 +154,11 @@ def test_no_information_is_that_of_copies(task):
     weight = rng.integers(0, 4, 40)
     copies = np.repeat(np.arange(40), weight)
     if task == "classes":
-        y, predicted, names = rng.integers(3, size=40), rng.integers(3, size=40), ["error", "ber"]
-        names += ["accuracy", "balanced_accuracy"]
+        y, predicted, names = rng.integers(3, size=40), rng.integers(3, size=40), SCORES[:2]
     else:
         y, predicted, names = rng.normal(size=40), rng.normal(1, size=40), ["rmse", "r2"]
     assert set(names) <= set(KNOWN)
-    scorers = {name: OWN.get(name) or get_scorer(name) for name in names}
+    scorers = {name: named_scorer(name) for name in names}
     found = no_information(scorers, y, predicted, weight)
     assert found == pytest.approx(no_information(scorers, y[copies], predicted[copies]))
     assert found != pytest.approx(no_information(scorers, y, predicted))
@@ -170,16 +170,16 @@ def test_no_information_is_that_of_copies(task):
 def test_bootstrap_draws_rows_with_their_weights(two_classes):
     X, y = two_classes
     model = LogisticRegression()
-    found = weighted(model, X, y, W60, 5, scoring=["error", "ber"], method="bootstrap")
+    found = weighted(model, X, y, W60, 5, scoring=SCORES[:2], method="bootstrap")
     _, *splits = folds(y, 5, "bootstrap")
     for (train, test), split in zip(splits, found.splits, strict=True):
         assert len(np.unique(train)) < len(train)
         model.fit(X[train], y[train], sample_weight=W60[train])
         right = model.score(X[test], y[test], sample_weight=W60[test])
-        assert split.scores["error"] == pytest.approx(1 - right)
+        assert split.scores["accuracy"] == pytest.approx(right)
     model.fit(X, y, sample_weight=W60)
-    assert found.whole.scores["error"] == pytest.approx(1 - model.score(X, y, W60))
-    scorers = {name: OWN[name] for name in ("error", "ber")}
+    assert found.whole.scores["accuracy"] == pytest.approx(model.score(X, y, W60))
+    scorers = {name: named_scorer(name) for name in SCORES[:2]}
     expected = no_information(scorers, y, model.predict(X), W60)
     assert found.whole.no_information == expected
 
@@ -215,7 +215,7 @@ def test_stores_tell_weights_apart_and_resume(two_classes, tmp_path):
 def test_workers_give_the_same(two_classes, backend):
     """Routing too, which is a setting of the thread that calls."""
     X, y = two_classes
-    scoring = ["neg_log_loss", "ber"]
+    scoring = ["neg_log_loss", "balanced_accuracy"]
     with joblib.parallel_config(backend):
         steps = make_pipeline(StandardScaler(), LogisticRegression())
         by_name = [weighted(steps, X, y, W60, scoring=scoring, n_jobs=n).table for n in (1, 2)]
@@ -242,8 +242,8 @@ def test_metadata_routing(two_classes, tmp_path):
         )
 
     with sklearn.config_context(enable_metadata_routing=True):
-        accuracy = get_scorer("accuracy").set_score_request(sample_weight=True)
-        log_loss = get_scorer("neg_log_loss").set_score_request(sample_weight=False)
+        accuracy = named_scorer("accuracy").set_score_request(sample_weight=True)
+        log_loss = named_scorer("neg_log_loss").set_score_request(sample_weight=False)
         scoring = {"accuracy": accuracy, "log_loss": log_loss}
         options = {"scoring": scoring, "store": tmp_path / "store"}
         for of_scaler in (True, False):
@@ -259,12 +259,12 @@ def test_metadata_routing(two_classes, tmp_path):
             for name in scoring:
                 np.testing.assert_array_equal(found[name], theirs[f"test_{name}"])
         kept = weighted(model(False), X, y, W60, **options).table
-        scoring["accuracy"] = get_scorer("accuracy").set_score_request(sample_weight=False)
+        scoring["accuracy"] = named_scorer("accuracy").set_score_request(sample_weight=False)
         other = weighted(model(False), X, y, W60, **options).table
         assert kept.equals(found)
         assert (kept["log_loss"] == other["log_loss"]).all()
         assert (kept["accuracy"] != other["accuracy"]).any()
-        assert weighted(model(True), X, y, W60, scoring="ber").failures == {}
+        assert weighted(model(True), X, y, W60, scoring="balanced_accuracy").failures == {}
         with pytest.raises(UnsetMetadataPassedError, match="set_fit_request"):
             weighted(LogisticRegression(), X, y, W60)
         refused = LogisticRegression().set_fit_request(sample_weight=False)

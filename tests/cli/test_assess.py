@@ -1,4 +1,4 @@
-"""looms assess: figures, table, resumption, refusals."""
+"""looms assess: scores, table, resumption, refusals."""
 
 import json
 import os
@@ -26,15 +26,22 @@ def test_summary_and_table(looms, pets):
     X, y = frame.drop(columns="kind"), frame["kind"].to_numpy(str)
     model = package.TabularClassifier(["linear"])
     expected = package.assess(model, X, y, 5, random_state=0)
-    assert np.isfinite(table["loo_auc"]).all()
-    assert table["ber"].tolist() == expected.table["ber"].tolist()
-    assert table["loo_auc"].tolist() == expected.table["loo_auc"].tolist()
-    assert len(re.findall(r"^Split \d: ber [\d.]+, LOO [\d.]+; auc", result.stderr, re.M)) == 5
+    assert np.isfinite(table["loo_roc_auc"]).all()
+    assert table["balanced_accuracy"].tolist() == expected.table["balanced_accuracy"].tolist()
+    assert table["loo_roc_auc"].tolist() == expected.table["loo_roc_auc"].tolist()
+    assert (
+        len(
+            re.findall(
+                r"^Split \d: balanced_accuracy [\d.]+, LOO [\d.]+; roc_auc", result.stderr, re.M
+            )
+        )
+        == 5
+    )
     assert re.search(r"\(1 of 5, about \d+ s left\)", result.stderr)
     assert "(5 of 5)" in result.stderr
     assert "TabularClassifier(candidates=['linear']" in result.stdout
-    assert f"ber         {expected.mean['ber']:>10.4f}" in result.stdout
-    assert expected.optimism_text("ber") in result.stdout
+    assert f"balanced_accuracy  {expected.mean['balanced_accuracy']:>10.4f}" in result.stdout
+    assert expected.optimism_text("balanced_accuracy") in result.stdout
     assert "a row for each split is in table.csv" in result.stderr
 
 
@@ -72,7 +79,7 @@ def test_interrupted_it_prints_the_table_so_far(looms, pets, monkeypatch, given)
         stopped = looms(*arguments, "-o", "t.csv")
     assert stopped.exit_code == 130
     assert "3 random splits, seed 0" in stopped.stdout
-    assert re.search(r"^ber +[\d.]+ +[\d.]+ +[\d.]+ to [\d.]+", stopped.stdout, re.M)
+    assert re.search(r"^balanced_accuracy +[\d.]+ +[\d.]+ +[\d.]+ to [\d.]+", stopped.stdout, re.M)
     last = stopped.stderr.splitlines()[-1]
     assert last.startswith("Interrupted. 3 of 5 splits are done and ")
     assert "repeat it to run the rest" in last if given else "--store" in last
@@ -112,9 +119,7 @@ def test_report(looms, data_folder, tmp_path, monkeypatch):
     result = looms("assess", file, *given, "--report", "nested.html")
     assert result.exit_code == 0, result.stderr
     page = (tmp_path / "nested.html").read_text(encoding="utf-8")
-    assert (
-        "figure of the outer splits has a larger standard error" in page
-    )  # 3 times 92 of 306 rows
+    assert "score of the outer splits has a larger standard error" in page  # 3 times 92 of 306 rows
     assert "Nested cross-validation report" in page
     monkeypatch.setattr(  # the model of all rows is not evaluated
         assess_module, "train", lambda *given: train(*given[:2], False, *given[3:])
@@ -124,9 +129,9 @@ def test_report(looms, data_folder, tmp_path, monkeypatch):
     assert "the report is in r.html" in result.stderr
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "<title>target, haberman.csv</title>" in page
-    assert "alanced error rate to expect on new rows" in page
-    assert "an optimistic figure" not in page
-    outer = re.search(r"^ber +([\d.]+)", result.stdout, re.M)[1]
+    assert "alanced accuracy to expect on new rows" in page
+    assert "an optimistic score" not in page
+    outer = re.search(r"^balanced_accuracy +([\d.]+)", result.stdout, re.M)[1]
     headline = page[page.index('class="headline"') :].partition("</section>")[0]
     assert f"{float(outer):.3f}" in headline or f"{100 * float(outer):.1f}" in headline
     assert "Another estimator was assessed" not in page
@@ -276,7 +281,7 @@ def test_copies_together_are_on_one_side_of_every_split(looms):
     assert "80 of 120 rows are duplicates" in " ".join(result.stderr.split())
     assert "rows are duplicates" not in result.stdout  # of the splits, which is the same news
     looms(*command, "--duplicates", "group", "-o", "splits.csv")
-    assert pd.read_csv("splits.csv")["ber"].mean() > 0.3
+    assert pd.read_csv("splits.csv")["balanced_accuracy"].mean() < 0.7
 
 
 @pytest.mark.slow
@@ -284,8 +289,8 @@ def test_the_bar_counts_splits_from_those_in_the_store(looms, pets, monkeypatch)
     arguments = ("assess", pets, "-t", "kind", "-c", "rbf", "-n", 3)
     shown, result = shown_on_a_terminal(looms, monkeypatch, *arguments)
     assert [each[:2] for each in shown] == [(0, 3), (1, 3), (2, 3), (3, 3)]
-    assert all("ber" in text for *_, text in shown[1:])
-    assert np.isfinite(float(re.search(r"ber +([\d.]+)", result.stdout)[1]))
+    assert all("balanced_accuracy" in text for *_, text in shown[1:])
+    assert np.isfinite(float(re.search(r"balanced_accuracy +([\d.]+)", result.stdout)[1]))
 
 
 @pytest.mark.slow

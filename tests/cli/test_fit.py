@@ -124,8 +124,8 @@ def test_scores_have_digits_in_any_units(value, text):
 
 
 def test_every_column_of_scores_has_a_heading(capsys):
-    show_scores({"a": {"error": 0.25}, "b": {"error": 0.5, "brier": 0.125}})
+    show_scores({"a": {"accuracy": 0.25}, "b": {"accuracy": 0.5, "brier": 0.125}})
     heading, _, first, second = capsys.readouterr().out.strip("\n").splitlines()[-5:][:4]
-    assert heading.split() == ["error", "Brier"]
+    assert heading.split() == ["accuracy", "Brier", "score"]
     assert first.split() == ["a", "0.2500", "–"]
     assert second.split() == ["b", "0.5000", "0.1250"]

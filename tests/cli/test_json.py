@@ -33,19 +33,25 @@ def test_fit_and_show_print_the_summary(summaries):
 
 
 @pytest.mark.slow
-def test_score_prints_figures_by_key(summaries, looms, pets):
+def test_score_prints_scores_by_key(summaries, looms, pets):
     result = looms("score", "pets.skops", pets, "--json")
     values = json.loads(result.stdout)
     assert values["n_rows"] == 40
-    assert set(values["figures"]) == {"error", "ber", "auc", "log_loss", "brier"}
+    assert set(values["scores"]) == {
+        "accuracy",
+        "balanced_accuracy",
+        "roc_auc",
+        "log_loss",
+        "brier",
+    }
 
 
 @pytest.mark.slow
-def test_assess_prints_outer_figures(looms, pets):
+def test_assess_prints_outer_scores(looms, pets):
     result = looms("assess", pets, "-t", "kind", "-c", "linear", "--splits", 3, "--json")
     values = json.loads(result.stdout)
     assert values["n_splits"] == 3
-    assert [score["key"] for score in values["scores"]] == ["ber", "auc"]
+    assert [score["key"] for score in values["scores"]] == ["balanced_accuracy", "roc_auc"]
 
 
 @pytest.mark.slow

@@ -18,11 +18,14 @@ def test_fit_show_predict_score(looms, fit, pets, figures):
     model = load_model("m.skops").model
     machine = model[-1]
     assert isinstance(machine, NonconformityClassifier)
-    assert f"\naccuracy: {1 - machine.evaluate()['error']:.4g}\n" in fitted.stdout
+    assert f"\naccuracy: {machine.evaluate()['accuracy']:.4g}\n" in fitted.stdout
     shown = looms("show", "m.skops").stdout
     assert f"{len(machine.deciding_)} of the models" in shown
     assert f"{machine.validation_errors_.min():.4f}" in shown
-    assert f"the selection, of each row by the others   {machine.evaluate()['error']:.4f}" in shown
+    assert (
+        f"the selection, of each row by the others     {machine.evaluate()['accuracy']:.4f}"
+        in shown
+    )
     predicted = looms("predict", "m.skops", pets, "--confidence-level", 0.8, "-o", "p.csv")
     assert predicted.exit_code == 0, predicted.stderr
     table, rows = pd.read_csv("p.csv"), pd.read_csv(pets)
@@ -36,7 +39,7 @@ def test_fit_show_predict_score(looms, fit, pets, figures):
     assert table["set"].fillna("").tolist() == sets
     scored = looms("score", "m.skops", pets)
     wrong = (table["prediction"] != rows["kind"]).mean()
-    assert figures(scored.stdout)[0] == pytest.approx(wrong, abs=1e-4)
+    assert figures(scored.stdout)[0] == pytest.approx(1 - wrong, abs=1e-4)
     assert "if they are the same rows, scores are optimistic" in scored.stderr
     assert looms("predict", "m.skops", pets, "-o", "p.csv", "--force").exit_code == 0
 

@@ -77,11 +77,11 @@ def test_show_predict_and_score(looms, name):
         assert found.tolist() == given.tolist()
     scored = looms("score", "m.skops", file, "--json")
     assert scored.exit_code == 0, scored.stderr
-    figures = json.loads(scored.stdout)["figures"]
+    scores = json.loads(scored.stdout)["scores"]
     if name == "names":
-        assert figures["mae"] == pytest.approx(np.abs(given - y).mean())
+        assert scores["mae"] == pytest.approx(np.abs(given - y).mean())
     else:
-        assert figures["error"] == pytest.approx(np.mean(given != y))
+        assert scores["accuracy"] == pytest.approx(np.mean(given == y))
 
 
 @pytest.mark.slow
@@ -106,7 +106,9 @@ def test_a_model_that_saved_itself_is_scored_by_the_name_of_its_target(looms):
     FRAME.assign(y=LABELS).to_csv("t.csv", index=False)
     scored = looms("score", "m.skops", "t.csv", "--json")
     assert scored.exit_code == 0, scored.stderr
-    assert json.loads(scored.stdout)["figures"]["error"] == np.mean(model.predict(FRAME) != LABELS)
+    assert json.loads(scored.stdout)["scores"]["accuracy"] == np.mean(
+        model.predict(FRAME) == LABELS
+    )
 
 
 @pytest.mark.slow

@@ -5,9 +5,9 @@ import pytest
 from sklearn import metrics
 
 from looms import KernelClassifier, KernelRegressor
+from looms._scores import SCORES
 from looms.cli._model import class_scores
 from looms.cli._scores import (
-    HEADINGS,
     held_out_scores,
     show_confusion,
 )
@@ -21,9 +21,11 @@ def test_two_classes_against_scikit_learn():
     decision = RNG.normal(size=50) + (y == "b")
     predicted = np.where(decision > 0.3, "b", "a").astype(object)
     scores = class_scores(y, predicted, decision, np.array(["a", "b"], dtype=object))
-    assert scores["error"] == pytest.approx(1 - metrics.accuracy_score(y, predicted))
-    assert scores["ber"] == pytest.approx(1 - metrics.balanced_accuracy_score(y, predicted))
-    assert scores["auc"] == pytest.approx(metrics.roc_auc_score(y == "b", decision))
+    assert scores["accuracy"] == pytest.approx(metrics.accuracy_score(y, predicted))
+    assert scores["balanced_accuracy"] == pytest.approx(
+        metrics.balanced_accuracy_score(y, predicted)
+    )
+    assert scores["roc_auc"] == pytest.approx(metrics.roc_auc_score(y == "b", decision))
 
 
 def test_three_classes():
@@ -32,20 +34,22 @@ def test_three_classes():
     predicted = decision.argmax(axis=1)
     scores = class_scores(y, predicted, decision, np.arange(3))
     areas = [metrics.roc_auc_score(y == k, decision[:, k]) for k in range(3)]
-    assert scores["auc"] == pytest.approx(np.mean(areas))
-    assert scores["ber"] == pytest.approx(1 - metrics.balanced_accuracy_score(y, predicted))
+    assert scores["roc_auc"] == pytest.approx(np.mean(areas))
+    assert scores["balanced_accuracy"] == pytest.approx(
+        metrics.balanced_accuracy_score(y, predicted)
+    )
 
 
 def test_a_class_that_is_not_there_does_not_count():
     y, decision = np.array([0, 1, 0, 1]), np.eye(3)[[0, 1, 1, 1]]
     scores = class_scores(y, decision.argmax(axis=1), decision, np.arange(3))
-    assert scores == {"error": 0.25, "ber": 0.25, "auc": 0.75}
+    assert scores == {"accuracy": 0.75, "balanced_accuracy": 0.75, "roc_auc": 0.75}
 
 
 def test_one_class_only_has_no_auc():
     scores = class_scores(np.array([1, 1]), np.array([1, 0]), np.array([1.0, -1.0]), np.arange(2))
-    assert scores["error"] == scores["ber"] == 0.5
-    assert np.isnan(scores["auc"])
+    assert scores["accuracy"] == scores["balanced_accuracy"] == 0.5
+    assert np.isnan(scores["roc_auc"])
 
 
 def test_a_confusion_has_counts_and_shares(capsys):
@@ -77,7 +81,7 @@ def test_the_scores_shown_of_a_fit_are_its_scores():
             "± s.e.": machine.evaluate().standard_errors,
         }
         assert held_out_scores(Facts(machine)) == expected
-        assert machine.evaluate().keys() <= HEADINGS.keys()
+        assert machine.evaluate().keys() <= SCORES.keys()
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -87,7 +91,7 @@ def test_probabilities_against_scikit_learn(n_classes):
     p = RNG.dirichlet(np.ones(n_classes), size=40)
     decision = p[:, 1] if n_classes == 2 else p
     scores = class_scores(y, classes[p.argmax(axis=1)], decision, classes, p)
-    assert list(scores) == ["error", "ber", "auc", "log_loss", "brier"]
+    assert list(scores) == ["accuracy", "balanced_accuracy", "roc_auc", "log_loss", "brier"]
     assert scores["log_loss"] == pytest.approx(metrics.log_loss(y.astype(str), p))
     truth = (y[:, None] == classes).astype(float)
     brier = ((p - truth) ** 2).sum(axis=1).mean() / (2 if n_classes == 2 else 1)

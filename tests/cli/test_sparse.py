@@ -21,7 +21,7 @@ def test_svmlight_end_to_end(looms, fit, figures, one_line):
     assert fit("t.svm", "-c", "linear").exit_code == 0
     assert load_model("t.looms.skops").metadata["columns"] is None
     result = looms("score", "t.looms.skops", "t.svm")
-    assert figures(result.stdout.partition("Confusion")[0])[0] < 0.3
+    assert figures(result.stdout.partition("Confusion")[0])[0] > 0.7
     result = looms("predict", "t.looms.skops", "narrow.svm")
     assert result.exit_code == 0, result.stderr
     assert len(result.stdout.splitlines()) == 61

@@ -73,7 +73,7 @@ def test_numbers_out_of_range(text, said):
 
 
 LOSSES = {
-    **{0.5: "BER", "balanced": "BER", "f1": "1 - F1", FBeta(2.0): "1 - F2"},
+    **{0.5: "balanced error", "balanced": "balanced error", "f1": "1 - F1", FBeta(2.0): "1 - F2"},
     **{Recall(0.95): "1 - precision", Precision(0.6): "1 - recall"},
     **{Cost(1.0, 5.0): "cost", matthews_corrcoef: "loss"},
 }

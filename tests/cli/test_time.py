@@ -1,4 +1,4 @@
-"""Rows in order of time: windows and gaps, from the options to the figures."""
+"""Rows in order of time: windows and gaps, from the options to the scores."""
 
 import numpy as np
 import pandas as pd

@@ -88,7 +88,9 @@ def test_residuals_and_scores_equal_those_of_refits(name):
     outputs = (model.loo_.y - residuals.reshape(model.loo_.y.shape))[train]
     if classes:
         wrong = (outputs - model.threshold_).argmax(axis=1) != CLASSES[train]
-        assert order.scores["error"] == pytest.approx(np.average(wrong, weights=WEIGHT[train]))
+        assert order.scores["accuracy"] == pytest.approx(
+            1 - np.average(wrong, weights=WEIGHT[train])
+        )
         assert set(order.scores) == set(model.evaluate(nested=False))
     else:
         squares = np.average((NUMBERS[train] - outputs) ** 2, weights=WEIGHT[train])

@@ -331,7 +331,7 @@ class TestSelecting:
         kind = CandidatesClassifier if Estimator in CLASSIFIERS else CandidatesRegressor
         model = kind([overflowing, "rbf"], combine="best").fit(10 * X, target(Estimator))
         failed, fine = model.candidates_
-        assert (failed.score, failed.n_failures) == (np.inf, failed.n_evaluations)
+        assert (failed.loss, failed.n_failures) == (np.inf, failed.n_evaluations)
         assert "positive definite" in failed.outcome.value
         assert model.kernel_ is fine.kernel
         with pytest.raises(ValueError, match=r"No candidate could be evaluated.* Scale the feat"):

@@ -213,8 +213,8 @@ def test_candidates_compete_by_the_decisions_that_they_make():
     )
     best = model.candidates_[model.best_index_]
     assert model.threshold_ == best.threshold != 0
-    assert best.score == balanced_error_rate(*model.loo_, threshold=model.threshold_)
-    assert best.score != balanced_error_rate(*model.loo_)
+    assert best.loss == balanced_error_rate(*model.loo_, threshold=model.threshold_)
+    assert best.loss != balanced_error_rate(*model.loo_)
 
 
 @quietly

@@ -86,7 +86,7 @@ def test_outputs_of_classes_are_those_of_their_probabilities(y, estimator):
         rest = np.delete(np.arange(N), out)
         f = codes(clone(estimator).fit(X[rest], y[rest]), X[out], y)
         assert_allclose(model.held_out_.outputs[out], f)
-    assert model.evaluate()["auc"] > 0.7
+    assert model.evaluate()["roc_auc"] > 0.7
     with pytest.raises(AttributeError):
         _ = model.kernel_
 
@@ -195,7 +195,7 @@ def test_an_estimator_wins_where_it_is_better():
     model = CandidatesClassifier(["rbf", tree, SVC(C=10.0)], combine="best").fit(rows, steps)
     assert model.candidates_[model.best_index_].kernel_name.startswith("DecisionTree")
     assert model.evaluate()._nested is not None
-    assert model.evaluate()["error"] < 0.15
+    assert model.evaluate()["accuracy"] > 0.85
 
 
 @pytest.mark.parametrize(
@@ -225,8 +225,8 @@ def test_a_single_estimator_is_scored_where_its_threshold_was_set():
     model = CandidatesClassifier([Counted()]).fit(X, TWO)
     assert len(fits) == 6
     decided = model.held_out_.outputs > model.threshold_
-    assert model.evaluate(nested=False)["error"] == pytest.approx(
-        np.mean(decided != (TWO == "yes"))
+    assert model.evaluate(nested=False)["accuracy"] == pytest.approx(
+        np.mean(decided == (TWO == "yes"))
     )
     assert len(fits) == 6
     with pytest.raises(NotFittedError, match=r"no closed forms: call evaluate\(\)"):
@@ -260,7 +260,12 @@ def test_a_rare_class_is_scored_by_the_refits_of_the_fit():
 
     model = CandidatesClassifier([Counted()]).fit(rows, rare)
     assert len(fits) == 2 * N + 1
-    assert set(model.evaluate(nested=False)) == {"error", "ber", "auc", "log_loss"}
+    assert set(model.evaluate(nested=False)) == {
+        "accuracy",
+        "balanced_accuracy",
+        "roc_auc",
+        "log_loss",
+    }
     assert len(fits) == 2 * N + 1
     many = np.zeros((1000, 2))
     model.predict(many)

@@ -164,7 +164,7 @@ def test_classes_that_are_drawn_by_lot_are_not_learnt():
     rng = np.random.default_rng(1)
     X, labels = rng.normal(size=(80, 5)), rng.random(80) > 0.5
     model = CandidatesClassifier(["linear", "rbf"], combine="best").fit(X, labels)
-    assert model.candidates_[0].score > 0.35
+    assert model.candidates_[0].loss > 0.35
 
 
 def test_classes_that_are_separable_are():

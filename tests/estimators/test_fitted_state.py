@@ -121,7 +121,7 @@ def test_best_index(Estimator):
     model = Estimator(["boolean", "rbf", "linear"], combine="best").fit(X, y)
     best = model.candidates_[model.best_index_]
     assert best.kernel is model.kernel_
-    assert model.best_index_ == int(np.argmin([c.score for c in model.candidates_])) > 0
+    assert model.best_index_ == int(np.argmin([c.loss for c in model.candidates_])) > 0
 
 
 @pytest.mark.parametrize("make", [np.asarray, np.asfortranarray, sp.csr_array])

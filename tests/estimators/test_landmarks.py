@@ -155,9 +155,9 @@ def test_scores_of_rows_in_blocks_are_of_ten_folds(grouped):
         taken = f + one.threshold_ > model.threshold_
         wrong += weight[out][taken != above].sum()
     scores = model.evaluate(nested=False)
-    assert scores["error"] == pytest.approx(wrong / weight.sum(), abs=1e-3)
-    assert scores["auc"] == pytest.approx(right / total, abs=1e-3)
-    assert 0.0 < scores.standard_errors["auc"] < 0.1
+    assert scores["accuracy"] == pytest.approx(1 - wrong / weight.sum(), abs=1e-3)
+    assert scores["roc_auc"] == pytest.approx(right / total, abs=1e-3)
+    assert 0.0 < scores.standard_errors["roc_auc"] < 0.1
 
 
 @pytest.mark.parametrize("seed", [13, 23])
@@ -168,7 +168,7 @@ def test_outputs_that_lean_away_from_their_class_are_no_errors(seed):
     noise, y = rng.normal(size=(300, 5)), rng.permutation(np.arange(300) < 150)
     model = classifier(n_landmarks=30).fit(noise, y)
     for scores in (model.evaluate(), model.evaluate(nested=False)):
-        assert scores["ber"] < 0.5 + 2 * scores.standard_errors["ber"]
+        assert scores["balanced_accuracy"] > 0.5 - 2 * scores.standard_errors["balanced_accuracy"]
 
 
 @pytest.mark.slow
@@ -176,9 +176,9 @@ def test_without_folds_that_have_both_classes_there_is_no_area():
     y = np.where(np.arange(N) < 2, "yes", "no")
     model = classifier(threshold="balanced").fit(ArrayBlocks(X[:N]), y)
     scores = model.evaluate(nested=False)
-    assert np.isnan([scores["auc"], scores.standard_errors["auc"]]).all()
-    by_key = {one["key"]: one["value"] for one in summary(model)["loo"]["figures"]}
-    assert by_key["auc"] is None
+    assert np.isnan([scores["roc_auc"], scores.standard_errors["roc_auc"]]).all()
+    by_key = {one["key"]: one["value"] for one in summary(model)["loo"]["scores"]}
+    assert by_key["roc_auc"] is None
     assert not any("AUC" in caution["text"] for caution in cautions(model))
 
 

@@ -228,7 +228,9 @@ def test_classes_and_probabilities_are_set_without_the_rows(
     assert len(folds) > 3
     assert_allclose(nested.decisions.wrong, wrong / rounds, atol=1e-12)
     assert_allclose(nested.decisions.losses, losses / rounds, rtol=1e-5, atol=1e-7)
-    assert model.evaluate()["error"] == pytest.approx(np.average(wrong / rounds, weights=weight))
+    assert model.evaluate()["accuracy"] == pytest.approx(
+        1 - np.average(wrong / rounds, weights=weight)
+    )
     assert model.evaluate()["log_loss"] == pytest.approx(
         np.average(losses / rounds, weights=weight), rel=1e-5
     )
@@ -254,7 +256,7 @@ def test_area_is_of_pairs_with_the_choice_made_without_both(target):
                 right, total = right + w * (f[0] > f[1]), total + w
         areas.append(right / total)
     assert model.evaluate()._nested.auc[0] == pytest.approx(np.mean(areas), rel=1e-9)
-    assert model.evaluate()["auc"] == model.evaluate()._nested.auc[0]
+    assert model.evaluate()["roc_auc"] == model.evaluate()._nested.auc[0]
 
 
 def test_a_regressor_of_labels_predicts_numbers():

@@ -656,12 +656,12 @@ def test_scores_are_of_a_choice_by_the_other_validation_samples():
         without.deciding_ = within_standard_errors(without.validation_errors_, len(truth) - 1, 1.0)
         said.append(without.predict(X[[row]])[0])
     wrong = truth != said
-    assert model.evaluate()["error"] == pytest.approx(wrong.mean())
-    assert model.evaluate()["error"] > model.validation_errors_.min()
+    assert model.evaluate()["accuracy"] == pytest.approx(1 - wrong.mean())
+    assert model.evaluate()["accuracy"] < 1 - model.validation_errors_.min()
     rates = [wrong[truth == label].mean() for label in model.classes_]
-    assert model.evaluate()["ber"] == pytest.approx(np.mean(rates))
+    assert model.evaluate()["balanced_accuracy"] == pytest.approx(1 - np.mean(rates))
     n_wrong, n = wrong.sum(), len(wrong)
     rate = (n_wrong + 1) / (n + 2)
-    assert model.evaluate().standard_errors["error"] == pytest.approx(
+    assert model.evaluate().standard_errors["accuracy"] == pytest.approx(
         np.sqrt(rate * (1 - rate) / n)
     )

@@ -280,7 +280,7 @@ class TestThresholds:
         ]
         options = {"combine": "best", "cv": np.arange(len(X))}
         model = CandidatesClassifier(candidates, threshold=Cost(1, 6), **options).fit(X, TWO)
-        scores = [candidate.score for candidate in model.candidates_]
+        scores = [candidate.loss for candidate in model.candidates_]
         assert model.best_index_ == np.argmin(scores)
         assert scores[model.best_index_] == find_threshold(model.loo_, Cost(1, 6))[1]
         assert scores != [

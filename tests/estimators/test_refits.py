@@ -144,7 +144,7 @@ def test_classes_and_probabilities_are_of_machines_tuned_without_the_fold(option
         right += (pairs * (f[above][:, None] > f[~above])).sum()
         total += pairs.sum()
     if options.get("cv") != "2x4":  # whose area is a mean over repetitions
-        assert model.evaluate()["auc"] == pytest.approx(right / total)
+        assert model.evaluate()["roc_auc"] == pytest.approx(right / total)
 
 
 @pytest.mark.slow

@@ -413,7 +413,7 @@ def test_machines_tuned_without_a_fold_see_classes_weigh_what_they_do_in_all(tar
 def test_few_rows_have_figures_all_the_same(n, target):
     y = np.arange(n) % 2 if "classes" in target else np.arange(n) * 1.0
     model = machine(target).fit(RNG.normal(size=(n, 2)), y)
-    names = ("error", "ber") if "classes" in target else ("rmse", "mae", "r2")
+    names = ("accuracy", "balanced_accuracy") if "classes" in target else ("rmse", "mae", "r2")
     assert np.isfinite([model.evaluate(nested=False)[name] for name in names]).all()
     if n < (6 if "classes" in target else 4):
         with pytest.raises(ValueError, match=r"fewer than 3|too few.*nested=False"):
@@ -429,7 +429,7 @@ def test_a_threshold_by_a_metric_without_weights_is_set_in_every_fold():
 
     y = TARGETS["two classes"]
     model = machine("two classes", threshold=agreement).fit(X, y)
-    assert 0 <= model.evaluate()["error"] <= 1
+    assert 0 <= model.evaluate()["accuracy"] <= 1
 
 
 @pytest.mark.slow
@@ -438,4 +438,4 @@ def test_groups_of_one_class_each_meet_in_folds():
     X = np.random.default_rng(0).normal(size=(40, 2))
     model = machine("two classes").fit(X, group % 2, groups=group)
     assert len(np.unique(model.evaluate()._nested.folds)) == 4
-    assert np.isfinite(model.evaluate()["auc"])
+    assert np.isfinite(model.evaluate()["roc_auc"])

@@ -115,7 +115,7 @@ class TestWhatIsChosen:
         assert set(np.argsort(relevance)[-2:]) == {0, 4}
         assert np.sort(relevance)[-2] > 10 * np.sort(relevance)[-3]
         rbf, ard = model.candidates_
-        assert ard.score < 0.5 * rbf.score
+        assert ard.loss < 0.5 * rbf.loss
 
     def test_zero_weights_take_no_part(self):
         weight = np.where(np.arange(N) % 4 == 1, 0.0, WEIGHT)
@@ -152,8 +152,8 @@ class TestCandidates:
         assert list(results["kernel"]) == ["linear", "linear", "rbf", "rbf"]
         assert list(results["param_mu"]) == list(table["mu"])
         assert results["param_gamma"].isna().tolist() == [True, True, False, False]
-        assert results["rank_loo_score"][model.best_index_] == 1
-        assert list(results["loo_score"]) == list(table["score"])
+        assert results["rank_held_out_loss"][model.best_index_] == 1
+        assert list(results["held_out_loss"]) == list(table["loss"])
 
     @pytest.mark.parametrize("threshold", [0.5, 0.3, "balanced"])
     @pytest.mark.parametrize("class_weight", ["same", "balanced"])
@@ -164,25 +164,25 @@ class TestCandidates:
         ]
         model = CandidatesClassifier(candidates, combine="best", threshold=threshold, cv=EACH_ROW)
         model.fit(X, LABELS, sample_weight=WEIGHT)
-        scores = [c.score for c in model.candidates_]
+        scores = [c.loss for c in model.candidates_]
         best = model.candidates_[int(np.argmin(scores))]
         assert len(set(scores)) > 2
         assert model.kernel_ is best.kernel
         assert model.mu_ == best.mu
         assert model.threshold_ == best.threshold
         # The score is that of the leave-one-out outputs, weighted as the samples are.
-        assert best.score == pytest.approx(
+        assert best.loss == pytest.approx(
             balanced_error_rate(*model.loo_, threshold=model.threshold_)
         )
 
     def test_the_smallest_press_is_chosen(self):
         model = CandidatesRegressor(["linear", "rbf", "cubic"], combine="best", cv=EACH_ROW)
         model.fit(X, Y, sample_weight=WEIGHT)
-        scores = [c.score for c in model.candidates_]
+        scores = [c.loss for c in model.candidates_]
         best = model.candidates_[int(np.argmin(scores))]
         assert model.kernel_ is best.kernel
-        assert best.score == pytest.approx(PRESS().evaluate(*model.loo_).value)
-        assert best.score == best.value
+        assert best.loss == pytest.approx(PRESS().evaluate(*model.loo_).value)
+        assert best.loss == best.value
 
     @pytest.mark.slow
     def test_the_order_does_not_matter(self):
@@ -202,7 +202,7 @@ class TestCandidates:
         model = CandidatesClassifier(["linear", "rbf"], combine="best", cv=EACH_ROW).fit(X, THREE)
         wrong = (model.loo_.outputs - model.threshold_).argmax(axis=1) != THREE
         expected = np.mean([wrong[k == THREE].mean() for k in range(3)])
-        assert min(c.score for c in model.candidates_) == pytest.approx(expected)
+        assert min(c.loss for c in model.candidates_) == pytest.approx(expected)
 
 
 class TestRecord:
@@ -216,7 +216,7 @@ class TestRecord:
         assert min(p.value for p in tuning.history) == pytest.approx(tuning.value)
         assert model.n_iter_ == tuning.n_iterations >= 1
         assert_allclose(2.0**tuning.theta, [*model.kernel_.gammas, model.mu_])
-        best = min(model.candidates_, key=lambda c: c.score)
+        best = min(model.candidates_, key=lambda c: c.loss)
         assert best.n_evaluations == tuning.n_evaluations
 
     @pytest.mark.slow
@@ -359,10 +359,10 @@ class TestOptions:
             ["rbf", "linear"], combine="best", threshold="balanced", cv=EACH_ROW
         ).fit(X, LABELS)
         threshold, rate = find_threshold(model.loo_, "balanced")
-        assert (model.threshold_, min(c.score for c in model.candidates_)) == (threshold, rate)
+        assert (model.threshold_, min(c.loss for c in model.candidates_)) == (threshold, rate)
         assert len({c.threshold for c in model.candidates_}) == 2
         plain = CandidatesClassifier(["rbf", "linear"], combine="best", cv=EACH_ROW).fit(X, LABELS)
-        assert rate < min(c.score for c in plain.candidates_)
+        assert rate < min(c.loss for c in plain.candidates_)
 
     def test_tol_is_how_far_the_search_goes(self):
         loose, default, tight = (

@@ -86,7 +86,7 @@ def test_held_out_outputs_are_of_machines_tuned_without_the_fold(target, combine
     if combine == "best":
         squares = [weight @ ((y - f) ** 2).reshape(len(y), -1).mean(axis=1) for f in outputs]
         if target in ("numbers", "two targets"):
-            scores = [c.score for c in model.candidates_]
+            scores = [c.loss for c in model.candidates_]
             assert_allclose(scores, np.array(squares) / weight.sum(), rtol=1e-6)
         assert len(model.members_) == 1
         return
@@ -177,7 +177,7 @@ def test_of_equal_candidates_the_simplest():
     X, y = rng.normal(size=(60, 2)), np.repeat([0, 1], 30)
     X[:, 0] += 20 * y
     model = CandidatesClassifier(["ard", "rbf", "linear"], combine="best").fit(X, y)
-    assert [c.score for c in model.candidates_] == [0, 0, 0]
+    assert [c.loss for c in model.candidates_] == [0, 0, 0]
     assert type(model.kernel_).__name__ == "Linear"
 
 
@@ -220,7 +220,7 @@ def test_splits_are_the_folds_that_candidates_are_tuned_without(cv, nested):
             outputs[k, tested] = alone.predict(X[tested])
     own = stack.candidates_
     errors = [np.mean((Y - f) ** 2) for f in outputs]
-    assert_allclose([each.score for each in own], errors, rtol=1e-6)
+    assert_allclose([each.loss for each in own], errors, rtol=1e-6)
     weights = stacking_weights(Y, outputs, np.ones(len(Y)), labeled=False)
     shares = stack.candidate_weights_
     if shares is None:  # of a single machine

@@ -282,7 +282,7 @@ class TestEvaluate:
             model = TabularClassifier(FEW).fit(TABLE.iloc[rest], LABELS[rest], weight)
             p[out] = model.predict_proba(TABLE.iloc[out])
         assert scores["log_loss"] == pytest.approx(log_loss(LABELS, p), rel=1e-6)
-        assert scores["error"] == pytest.approx(np.mean((p[:, 1] > 0.5) != (LABELS == "yes")))
+        assert scores["accuracy"] == pytest.approx(np.mean((p[:, 1] > 0.5) == (LABELS == "yes")))
         assert scores.kind == "nested 5-fold"
         assert not scores.optimistic
 
@@ -325,7 +325,7 @@ class TestEvaluate:
         copied = pickle.loads(pickle.dumps(model))
         with pytest.raises(ValueError, match="before saving"):
             copied.evaluate()
-        assert copied.evaluate(nested=False)["error"] < 0.5
+        assert copied.evaluate(nested=False)["accuracy"] > 0.5
 
     def test_verbose_tells_candidates_and_folds(self, capsys):
         model = TabularClassifier(FEW, verbose=1).fit(TABLE, LABELS)

@@ -33,7 +33,7 @@ def test_scores_of_the_papers_entries(name, guess_by):
 
 
 def test_smaller_is_better_of_the_papers_rates():
-    own = {name: kind_of(scorer) for name, scorer in SCORING.items() if name not in ("ber", "auc")}
+    own = {name: kind_of(scorer) for name, scorer in SCORING.items() if name != "auc"}
     assert {name for name, kind in own.items() if kind.smaller_is_better} == set(own)
 
 

@@ -1,4 +1,4 @@
-"""The model card has the figures of the machine, in Markdown that no name breaks."""
+"""The model card has the scores of the machine, in Markdown that no name breaks."""
 
 import numpy as np
 import pandas as pd
@@ -14,11 +14,11 @@ HARMFUL = "a|b <script>x</script> [c](javascript:1)\n\n# d\r\n| e"
 
 
 @pytest.mark.slow
-def test_figures_with_errors_and_what_is_left_to_be_written():
+def test_scores_with_errors_and_what_is_left_to_be_written():
     machine = KernelClassifier(mu=1e-3).fit(X, Y)
     text = card(machine).render()
-    error, spread = machine.evaluate()["error"], machine.evaluate().standard_errors["error"]
-    assert f"| Error rate | {100 * error:.1f} % | ± {100 * spread:.1f} |" in text
+    value, spread = machine.evaluate().with_errors["accuracy"]
+    assert f"| Accuracy | {100 * value:.1f} % | ± {100 * spread:.1f} |" in text
     assert "## Intended uses & limitations\n\n[More Information Needed]" in text
     assert "Model Plot" not in text
 

@@ -32,14 +32,14 @@ from looms.estimators._candidates import CandidatesClassifier
 from looms.held_out import HeldOut
 from looms.kernels import RBF, Linear
 from looms.report import cautions, summary
-from looms.report._choice import near_guess
-from looms.report._near_rows import rise_without_near
-from looms.report.figures import guess_log_loss
+from looms.report._choice import near_baseline
+from looms.report._near_rows import scores_without_near
 from looms.report.model import model_of
-from looms.report.text import figure
+from looms.report.scores import baseline_log_loss
+from looms.report.text import score
 from looms.tables import TablePreprocessor
 
-WORSE = "Probabilities worse than a guess"
+WORSE = "Probabilities worse than the baseline"
 
 
 def titles(estimator, **options):
@@ -91,10 +91,10 @@ def test_outer_estimate(points):
     text = found["Optimism of 5-fold cross-validation"][1]
     assert "Leave-one-out chose 1 hyper-parameter and a threshold, and 5-fold" in text
     assert "cross-validation chose among 2 candidates" in text
-    assert result.optimism_text("ber", "5-fold cross-validation") in text
-    (score, _) = summary(model, assessment=result)["assessment"]["scores"]
-    assert score["standard_error"] == result.standard_error["ber"]
-    assert score["optimism_error"] == result.figures("ber").optimism_error
+    assert result.optimism_text("balanced_accuracy", "5-fold cross-validation") in text
+    (first, _) = summary(model, assessment=result)["assessment"]["scores"]
+    assert first["standard_error"] == result.standard_error["balanced_accuracy"]
+    assert first["optimism_error"] == result.estimate("balanced_accuracy").optimism_error
 
 
 @pytest.mark.slow
@@ -198,29 +198,31 @@ def test_few_samples_and_a_rare_class(points):
 
 
 @pytest.mark.slow
-def test_a_machine_far_better_than_a_guess_needs_no_remedy():
+def test_a_machine_far_better_than_the_baseline_needs_no_remedy():
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1, 2], [70, 70, 15])
     X = np.eye(3)[y] + 0.15 * rng.normal(size=(155, 3))
     text = titles(KernelClassifier(mu=1e-3).fit(X, y))["Unequal classes"][1]
-    assert text.startswith("Always predicting the largest class is wrong for 54.8 % of the ")
-    assert text.endswith("judge it by the balanced error rate.")
+    assert text.startswith("Always predicting the largest class has accuracy 45.2 %, ")
+    assert text.endswith("judge it by the balanced accuracy.")
 
 
 @pytest.mark.slow
-def test_no_better_than_a_guess(points):
+def test_no_better_than_the_baseline(points):
     X, _ = points
     noise = np.random.default_rng(1).normal(size=len(X))
-    assert "May be no better than a guess" in titles(
+    assert "May be no better than the baseline" in titles(
         KernelClassifier(mu=1.0, calibration=None).fit(X, noise > 0)
     )
     found = titles(quietly(KernelRegressor("linear"), X, noise))
-    assert "the mean of the targets predicts as well" in found["May be no better than a guess"][1]
+    assert (
+        "the mean of the targets predicts as well" in found["May be no better than the baseline"][1]
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::looms.BoundWarning")
-def test_probabilities_worse_than_a_guess():
+def test_probabilities_worse_than_the_baseline():
     rng = np.random.default_rng(2)
     noise, y = rng.normal(size=(80, 5)), rng.permutation(80) % 2
     model = quietly(KernelClassifier("ard", calibration="isotonic"), noise, y)
@@ -230,7 +232,7 @@ def test_probabilities_worse_than_a_guess():
     assert WORSE not in titles(KernelClassifier(mu=1e-3, calibration=None).fit(noise, y))
     weight = np.where(y == 1, 9.0, 1.0)
     model = model_of(KernelClassifier(mu=1e-3).fit(noise, y, sample_weight=weight))
-    assert guess_log_loss(model) == pytest.approx(-0.9 * np.log(0.9) - 0.1 * np.log(0.1))
+    assert baseline_log_loss(model) == pytest.approx(-0.9 * np.log(0.9) - 0.1 * np.log(0.1))
 
 
 def test_too_good(points):
@@ -283,7 +285,7 @@ def test_an_assessment_of_something_else(points):
         "of KernelClassifier(kernel='linear', mu=0.001), but this is "
         "KernelClassifier(kernel='linear'), about" in found["Another estimator was assessed"][1]
     )
-    assert "of 100 rows, but the machine was fitted to 160" in found["Other rows were assessed"][1]
+    assert "of 100 rows, but the model was fitted to 160" in found["Other rows were assessed"][1]
 
 
 @pytest.mark.parametrize(
@@ -336,8 +338,8 @@ def test_no_sign_where_nobody_says_which_way_is_better(points):
 
     result = assess(model, X, y, n_splits=3, scoring=share, random_state=0)
     assert "Optimism of leave-one-out" not in titles(model, assessment=result)
-    (score,) = summary(model, assessment=result)["assessment"]["scores"]
-    assert score["optimism"] is score["smaller_is_better"] is None
+    (only,) = summary(model, assessment=result)["assessment"]["scores"]
+    assert only["optimism"] is only["smaller_is_better"] is None
 
 
 def rare(n_positive=36, n=600):
@@ -384,22 +386,22 @@ def test_outputs_that_do_not_rank_the_classes():
     rng = np.random.default_rng(5)
     X, y = rng.normal(size=(300, 3)), rng.random(300) < 0.5
     found = titles(KernelClassifier("linear", mu=1e-3, calibration=None).fit(X, y))
-    assert found["May be no better than a guess"][0] == "serious"
+    assert found["May be no better than the baseline"][0] == "serious"
 
 
 @pytest.mark.parametrize(
     ("seed", "words"),
-    [(0, "cannot be told from guessing (0.5)"), (1, "is no better than guessing (0.5)")],
+    [(0, "cannot be told from the baseline (0.5)"), (1, "is no better than the baseline (0.5)")],
 )
-def test_an_error_within_noise_of_a_guess_is_not_called_one(seed, words):
+def test_an_error_within_noise_of_the_baseline_is_not_called_one(seed, words):
     rng = np.random.default_rng(seed)
     model = KernelClassifier(mu=1e-3, calibration=None).fit(
         rng.normal(size=(20, 2)), np.arange(20) % 2
     )
-    ber, error = model.evaluate(nested=False).with_errors["ber"]
-    assert (ber < 0.5) == ("told" in words)
-    assert ber + 2 * error > 0.5
-    assert words in titles(model)["May be no better than a guess"][1]
+    accuracy, error = model.evaluate(nested=False).with_errors["balanced_accuracy"]
+    assert (accuracy > 0.5) == ("told" in words)
+    assert accuracy - 2 * error < 0.5
+    assert words in titles(model)["May be no better than the baseline"][1]
 
 
 def test_an_explained_variance_within_noise_is_no_better_than_the_mean():
@@ -407,9 +409,9 @@ def test_an_explained_variance_within_noise_is_no_better_than_the_mean():
     X = rng.normal(size=(60, 1))
     y = X[:, 0] * 0.4 + rng.standard_t(2, size=60)
     model = KernelRegressor("linear", mu=1e-3).fit(X, y)
-    scores = summary(model)["loo"]["figures"]
+    scores = summary(model)["loo"]["scores"]
     assert 0 < next(each["value"] for each in scores if each["key"] == "r2") < 0.1
-    assert "within noise" in titles(model)["May be no better than a guess"][1]
+    assert "within noise" in titles(model)["May be no better than the baseline"][1]
 
 
 def codes_of(y):
@@ -572,12 +574,12 @@ def test_few_groups_are_named_as_the_cause(n_groups, few):
     why = f"There are only {n_groups} groups: a standard error from so few is not to be trusted."
     found = titles(quietly(KernelRegressor("linear"), X, numbers, groups=groups))
     ends = why if few else "Consider another kernel or other features."
-    assert found["May be no better than a guess"][1].endswith(ends)
+    assert found["May be no better than the baseline"][1].endswith(ends)
     assert ("Few groups" in found) == few
     assert "Few groups" not in titles(quietly(KernelRegressor("linear"), X, numbers))
     if n_groups == 3:
         found = titles(quietly(KernelClassifier("linear"), X, labels, groups=groups))
-        assert found["May be no better than a guess"][1].endswith(why)
+        assert found["May be no better than the baseline"][1].endswith(why)
 
 
 @pytest.mark.slow
@@ -588,8 +590,8 @@ def test_a_choice_repeated_without_each_sample_is_no_caution(points):
     model.evaluate()
     assert titles(model) == {}
     found = summary(model)
-    assert found["headline"]["honest"] is True
-    assert found["headline"]["value"] == model.evaluate()["ber"]
+    assert found["headline"]["optimistic"] is False
+    assert found["headline"]["value"] == model.evaluate()["balanced_accuracy"]
     assert (found["loo"]["unit"], found["loo"]["nested"]) == ("sample", True)
 
 
@@ -601,7 +603,7 @@ def test_chance_is_called_so_where_pooled_outputs_lean_below_it():
     assert pooled > 0.7  # each class is rarer by one without a row of it
     (text,) = (t for _, t in titles(model).values() if "AUC" in t)
     area = float(re.search(r"AUC (\d\.\d+)", text)[1])
-    assert abs(area - 0.5) < 3 * model.evaluate().standard_errors["auc"]
+    assert abs(area - 0.5) < 3 * model.evaluate().standard_errors["roc_auc"]
 
 
 @pytest.mark.slow
@@ -655,11 +657,11 @@ def test_rows_in_an_order_are_pointed_out_once(Estimator, monkeypatch):
     monkeypatch.setattr(_row_order, "_tested", lambda machine: calls.append(1) or tested(machine))
     model = Estimator(mu=1e-3).fit(X, y)
     level, text = titles(model)["Rows in an order"]
-    order, key = row_order(model), "error" if Estimator is KernelClassifier else "rmse"
+    order, key = row_order(model), "accuracy" if Estimator is KernelClassifier else "rmse"
     assert len(calls) == 1
     assert level == "serious"
-    assert f"quote is {figure(model.evaluate()[key], key, 3)} ±" in text
-    assert f"it is {figure(order.scores[key], key, 3)} (p = 0.005)" in text
+    assert f"quote is {score(model.evaluate()[key], key, 3)} ±" in text
+    assert f"it is {score(order.scores[key], key, 3)} (p = 0.005)" in text
     assert text in [each["text"] for each in cautions(model)]
     assert len(calls) == 1
 
@@ -674,17 +676,15 @@ def test_samples_drawn_one_by_one_are_no_clusters(n):
         X = rng.normal(size=(n, d))
         y = X[:, 0] + 0.5 * rng.normal(size=n) > 0
         model = KernelClassifier()
-        assert rise_without_near(model_of(quietly(model, X, y))) is None
+        assert scores_without_near(model_of(quietly(model, X, y))) is None
 
 
 @pytest.mark.parametrize(("by", "told"), [(1.0, False), (1.3, True), (2.0, False)])
-@pytest.mark.parametrize(("name", "sign"), [("ber", -1), ("auc", 1)])
-def test_an_interval_that_ends_near_a_guess(name, sign, by, told):
+@pytest.mark.parametrize("name", ["balanced_accuracy", "roc_auc"])
+def test_an_interval_that_ends_near_the_baseline(name, by, told):
     """Of ten splits, each 0.1 from their mean: standard error 0.048, half of the interval 0.11."""
-    splits = tuple(
-        SplitResult(k, 90, 10, {name: 0.5 + 0.1 * (sign * by + (-1) ** k)}) for k in range(10)
-    )
+    splits = tuple(SplitResult(k, 90, 10, {name: 0.5 + 0.1 * (by + (-1) ** k)}) for k in range(10))
     made = Assessment(splits, None, (name,), "shuffle", 0, "a machine")
-    found = [each["title"] for each in near_guess(made, n_classes=2)]
-    assert found == ["Close to a guess"] * told
-    assert not list(near_guess(replace(made, method="bootstrap"), n_classes=2))
+    found = [each["title"] for each in near_baseline(made, n_classes=2)]
+    assert found == ["Close to the baseline"] * told
+    assert not list(near_baseline(replace(made, method="bootstrap"), n_classes=2))

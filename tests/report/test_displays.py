@@ -87,13 +87,13 @@ def test_options_of_plot_go_to_plot(binary):
 def test_optimism(binary):
     assessment = binary[3]
     shown = OptimismDisplay.from_assessment(assessment)
-    assert shown.score == "ber"
-    np.testing.assert_allclose(shown.outer, assessment.table["ber"])
-    np.testing.assert_allclose(shown.loo, assessment.table["loo_ber"])
-    assert shown.optimism == pytest.approx(-assessment.optimism["ber"])
-    other = OptimismDisplay.from_assessment(assessment, score="auc")
-    assert other.optimism == pytest.approx(assessment.optimism["auc"])
-    with pytest.raises(ValueError, match="score must be one of ber, auc"):
+    assert shown.score == "balanced_accuracy"
+    np.testing.assert_allclose(shown.outer, assessment.table["balanced_accuracy"])
+    np.testing.assert_allclose(shown.loo, assessment.table["loo_balanced_accuracy"])
+    assert shown.optimism == pytest.approx(assessment.optimism["balanced_accuracy"])
+    other = OptimismDisplay.from_assessment(assessment, score="roc_auc")
+    assert other.optimism == pytest.approx(assessment.optimism["roc_auc"])
+    with pytest.raises(ValueError, match="score must be one of balanced_accuracy, roc_auc"):
         OptimismDisplay.from_assessment(assessment, score="f1")
 
 
@@ -289,8 +289,8 @@ def test_history_ends_where_the_search_did(several):
 def test_candidates(binary):
     shown = CandidatesDisplay.from_estimator(binary[0])
     assert shown.names == ["rbf, press", "rbf, hinge", "linear, press", "linear, hinge"]
-    assert shown.chosen == int(shown.score.argmin())
-    assert "5-fold cross-validation balanced error rate" in shown.score_name
+    assert shown.chosen == int(shown.loss.argmin())
+    assert "5-fold cross-validation balanced error rate" in shown.loss_name
 
 
 @pytest.mark.parametrize(
@@ -304,7 +304,7 @@ def test_candidates_of_a_grid_are_compared_by_the_criterion_or_in_folds(binary, 
         [KernelClassifier(k, search=Search(method="grid")) for k in ["rbf", "linear"]],
         combine=combine,
     )
-    assert name in CandidatesDisplay.from_estimator(model.fit(X, y)).score_name
+    assert name in CandidatesDisplay.from_estimator(model.fit(X, y)).loss_name
 
 
 @pytest.mark.parametrize("n", [5, 100, 101, 5000])
@@ -345,7 +345,7 @@ def test_reliability_of_many_samples_is_of_one_calibrator(several, monkeypatch):
 def test_dollars_in_names_of_scores_and_criteria_are_dollars():
     shown = [
         OptimismDisplay(loo=np.ones(2), outer=np.ones(2), score="$\\x$", smaller_is_better=None),
-        CandidatesDisplay(names=["$"], score=np.ones(1), score_name="$\\x$", chosen=0),
+        CandidatesDisplay(names=["$"], loss=np.ones(1), loss_name="$\\x$", chosen=0),
         CriterionHistoryDisplay(value=np.ones(2), n_samples=np.ones(2), criterion="$\\x$"),
         SearchPathDisplay(
             names=["$"],

@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 from looms import KernelClassifier, KernelRegressor, Search, report
 from looms.report.facts import Facts
 from looms.report.page import _text, render
-from looms.report.text import count, figure, number, plus_minus, thousands
+from looms.report.text import count, number, plus_minus, score, thousands
 
 VOID = {"meta", "br", "hr", "img", "input", "link", "source"}
 
@@ -153,10 +153,10 @@ def test_nothing_fitted_is_shown_of_given_hyperparameters(pages):
 @pytest.mark.slow
 def test_headline(pages, binary):
     assessment = binary[3]
-    assert f">{100 * assessment.mean['ber']:.1f} %<" in pages["binary"]
+    assert f">{100 * assessment.mean['balanced_accuracy']:.1f} %<" in pages["binary"]
     assert "to expect on new rows" in pages["binary"]
     assert "± ±" not in pages["binary"]
-    assert "an optimistic figure" in pages["several"]
+    assert "an optimistic score" in pages["several"]
 
 
 @pytest.mark.slow
@@ -243,13 +243,16 @@ def test_numbers(value, text):
     assert number(value) == text
 
 
-def test_figures():
-    assert figure(0.1234, "ber") == "12.3 %"
-    assert (figure(-0.0001, "ber"), figure(-0.01, "ber")) == ("0.0 %", "−1.0 %")
-    assert figure(0.9876, "auc") == "0.988"
-    assert figure(4.7211, "rmse", 3) == "4.72"
-    assert plus_minus(0.0123, "ber") == "± 1.2"
-    assert plus_minus(None, "ber") == ""
+def test_scores():
+    assert score(0.1234, "balanced_accuracy") == "12.3 %"
+    assert (score(-0.0001, "balanced_accuracy"), score(-0.01, "balanced_accuracy")) == (
+        "0.0 %",
+        "−1.0 %",
+    )
+    assert score(0.9876, "roc_auc") == "0.988"
+    assert score(4.7211, "rmse", 3) == "4.72"
+    assert plus_minus(0.0123, "balanced_accuracy") == "± 1.2"
+    assert plus_minus(None, "balanced_accuracy") == ""
     assert (count(1, "row"), count(12_345, "row")) == ("1 row", "12\u202f345 rows")
     assert thousands(9999) == "9999"
 
@@ -279,14 +282,14 @@ def test_a_page_names_how_rows_were_held_out(search, numbers, held_out):
     model = estimator.fit(X, y if numbers else y > 0, **options)
     model.evaluate(nested=search == "grid")
     page = render(Facts(model))
-    assert f"{method.capitalize()} figures" in page
-    assert ("an optimistic figure" in page) == (search == "gradient")
+    assert f"{method.capitalize()} scores" in page
+    assert ("an optimistic score" in page) == (search == "gradient")
     assert (f"the choice was repeated without each {unit}" in page) == (search == "grid")
     outputs = f"{method} outputs"
     if search == "grid":
-        outputs = f"outputs of machines chosen without the {unit}"
+        outputs = f"outputs of models chosen without the {unit}"
     assert outputs in page
-    assert "flatter" not in page or search == "gradient"
+    assert "are optimistic" not in page or search == "gradient"
 
 
 @pytest.mark.slow

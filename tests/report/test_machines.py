@@ -72,13 +72,13 @@ def test_scores_are_those_of_what_predicts(fitted):
     jsonschema = pytest.importorskip("jsonschema")
     told, machine = summary(fitted), fitted[-1]
     jsonschema.validate(told, summary_schema())
-    figures = {each["key"]: each for each in told["loo"]["figures"] if each["key"] != "brier"}
+    shown = {each["key"]: each for each in told["loo"]["scores"] if each["key"] != "brier"}
     evaluated = machine._nested_scores is not None
     scores = machine.evaluate(nested=evaluated)
-    assert {key: each["value"] for key, each in figures.items()} == scores
-    assert {key: each["standard_error"] for key, each in figures.items()} == scores.standard_errors
+    assert {key: each["value"] for key, each in shown.items()} == scores
+    assert {key: each["standard_error"] for key, each in shown.items()} == scores.standard_errors
     without = evaluated or machine._in_folds is not None  # the choice, or the weights of the stack
-    assert told["loo"]["nested"] == told["headline"]["honest"] == without
+    assert told["loo"]["nested"] == without != told["headline"]["optimistic"]
     assert told["certificate"]["holds"]
     titles = {each["title"] for each in told["cautions"]}
     assert ("No outer estimate" in titles) == (not without)

@@ -1,4 +1,4 @@
-"""Figures of merit and their standard errors."""
+"""Scores and their standard errors."""
 
 from dataclasses import replace
 
@@ -18,12 +18,12 @@ from sklearn.metrics import (
 from looms import HeldOut, KernelClassifier, KernelRegressor
 from looms.duplicates import duplicate_groups
 from looms.report import PrecisionRecallDisplay, ResidualsDisplay, RocDisplay, summary
-from looms.report.figures import error_by_class, gain_over_mean, guess_error, guess_rmse
 from looms.report.model import model_of, predicted_labels
+from looms.report.scores import baseline_accuracy, baseline_rmse, gain_over_mean, recall_by_class
 
 
 def scores_of(model):
-    """Value and standard error of the figures that a report shows."""
+    """Value and standard error of the scores that a report shows."""
     return model_of(model).scores.with_errors
 
 
@@ -31,23 +31,23 @@ def test_two_classes(binary):
     model, _, y, _ = binary
     predicted = model.classes_[predicted_labels(model_of(model))]
     scores = scores_of(model)
-    assert scores["error"][0] == pytest.approx(np.mean(predicted != y))
-    assert scores["ber"][0] == pytest.approx(1 - balanced_accuracy_score(y, predicted))
+    assert scores["accuracy"][0] == pytest.approx(np.mean(predicted == y))
+    assert scores["balanced_accuracy"][0] == pytest.approx(balanced_accuracy_score(y, predicted))
     assert {name: value for name, (value, _) in scores.items()} == model[-1].evaluate(nested=False)
-    n, rate = error_by_class(model_of(model))
+    n, rate = recall_by_class(model_of(model))
     assert n.tolist() == [(y == label).sum() for label in model.classes_]
     p = (rate * n + 1) / (n + 2)
-    assert scores["ber"][1] == pytest.approx(np.sqrt(np.sum(p * (1 - p) / n)) / 2)
+    assert scores["balanced_accuracy"][1] == pytest.approx(np.sqrt(np.sum(p * (1 - p) / n)) / 2)
     drawn = np.random.default_rng(0).binomial(n, p, (4000, 2)) / n
-    assert scores["ber"][1] == pytest.approx(drawn.mean(axis=1).std(), rel=0.05)
-    assert guess_error(model_of(model)) == pytest.approx(1 - max(n) / sum(n))
+    assert scores["balanced_accuracy"][1] == pytest.approx(drawn.mean(axis=1).std(), rel=0.05)
+    assert baseline_accuracy(model_of(model)) == pytest.approx(max(n) / sum(n))
 
 
 def test_several_classes(several):
     model, _, y = several
     predicted = model.classes_[predicted_labels(model_of(model))]
     scores = scores_of(model)
-    assert scores["ber"][0] == pytest.approx(1 - balanced_accuracy_score(y, predicted))
+    assert scores["balanced_accuracy"][0] == pytest.approx(balanced_accuracy_score(y, predicted))
     assert {name: value for name, (value, _) in scores.items()} == model.evaluate(nested=False)
 
 
@@ -82,9 +82,9 @@ def test_targets_of_different_means():
     spread = np.sqrt([squares[rng.integers(0, 60, 60)].mean() for _ in range(4000)]).std()
     assert scores["rmse"][1] == pytest.approx(spread, rel=0.1)
     means = DummyRegressor().fit(X, Y).predict(X)
-    guess = np.sqrt(mean_squared_error(Y, means))
-    assert guess_rmse(model_of(model)) == pytest.approx(guess)
-    assert summary(model)["headline"]["guess"] == pytest.approx(guess)
+    baseline = np.sqrt(mean_squared_error(Y, means))
+    assert baseline_rmse(model_of(model)) == pytest.approx(baseline)
+    assert summary(model)["headline"]["baseline"] == pytest.approx(baseline)
 
 
 @pytest.fixture(scope="module")
@@ -103,15 +103,15 @@ def test_samples_count_by_their_weight(weighted):
     scores, by_weight = scores_of(model), {"sample_weight": weight}
     made = model_of(model).scores
     rows, decisions = made.rows, made.decisions
-    rate = np.average(decisions.wrong, weights=weight[rows])
-    assert scores["error"][0] == pytest.approx(rate)
-    assert scores["error"][0] != pytest.approx(decisions.wrong.mean())
-    n, rate = error_by_class(model_of(model))
+    rate = np.average(1 - decisions.wrong, weights=weight[rows])
+    assert scores["accuracy"][0] == pytest.approx(rate)
+    assert scores["accuracy"][0] != pytest.approx(1 - decisions.wrong.mean())
+    n, rate = recall_by_class(model_of(model))
     assert n.tolist() == np.bincount(y[weight > 0]).tolist()
     of_class = [y[rows] == k for k in range(2)]
-    expected = [np.average(decisions.wrong[k], weights=weight[rows][k]) for k in of_class]
+    expected = [np.average(1 - decisions.wrong[k], weights=weight[rows][k]) for k in of_class]
     np.testing.assert_allclose(rate, expected)
-    assert scores["ber"][0] == pytest.approx(np.mean(expected))
+    assert scores["balanced_accuracy"][0] == pytest.approx(np.mean(expected))
     found = summary(model)["loo"]["confusion"]
     np.testing.assert_allclose(found["counts"], confusion_matrix(y, said, **by_weight))
     assert found["weighted"] is True
@@ -133,7 +133,7 @@ def test_samples_of_weight_zero_take_no_part(weighted):
     without = KernelClassifier(mu=1e-3).fit(X[seen], y[seen])
     for key, value in scores_of(without).items():
         assert scores_of(model)[key] == pytest.approx(value)
-    assert guess_error(model_of(model)) == pytest.approx(guess_error(model_of(without)))
+    assert baseline_accuracy(model_of(model)) == pytest.approx(baseline_accuracy(model_of(without)))
     few, alone = summary(model), summary(without)
     assert few["loo"]["confusion"] == alone["loo"]["confusion"]
     assert few["samples"]["n_samples"] == seen.sum()
@@ -168,7 +168,7 @@ def test_equal_weights_are_no_weights(weighted):
 
 
 @pytest.mark.parametrize("Estimator", [KernelClassifier, KernelRegressor])
-def test_figures_of_samples_entered_three_times_and_held_out_together_are_those_of_once(Estimator):
+def test_scores_of_samples_entered_three_times_and_held_out_together_are_those_of_once(Estimator):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
     y = np.where(X[:, 0] + rng.normal(size=60) > 0, 1, -1)

@@ -48,11 +48,11 @@ def test_members_are_named_with_their_weights_the_largest_first(stack):
 @pytest.mark.slow
 def test_the_page_of_a_stack_tells_what_is_of_its_largest_machine(stack):
     page = re.sub("<[^>]*>", "", render(Facts(stack, X=X, y=Y)))
-    assert f"stack of {len(stack.members_)} machines" in page
-    assert page.count("Shown for the largest machine of the stack.") == 2  # path and history
+    assert f"stack of {len(stack.members_)} models" in page
+    assert page.count("Shown for the largest model of the stack.") == 2  # path and history
     assert "without each fold, and weighed by the other folds" in page
     assert "the choice was repeated" not in page
-    assert "Hyper-parameters of the largest machine of the stack" in page
+    assert "Hyper-parameters of the largest model of the stack" in page
     assert "the largest of the stack is marked" in page
     assert "Moves others by" in page
 
@@ -61,9 +61,9 @@ def test_the_page_of_a_stack_tells_what_is_of_its_largest_machine(stack):
 def test_the_page_of_the_best_tells_how_candidates_were_compared(best):
     page, report = re.sub("<[^>]*>", "", render(Facts(best))), summary(best)
     assert report["chosen"]["members"] == []
-    assert "root mean square error in 5 folds, each predicted by machines tuned without it" in page
-    assert report["score"]["method"] == "5-fold cross-validation"
-    assert "Candidates by 5-fold cross-validation root mean square error" in page
+    assert "RMSE in 5 folds, each predicted by models tuned without it" in page
+    assert report["loss"]["method"] == "5-fold cross-validation"
+    assert "Candidates by 5-fold cross-validation RMSE" in page
     assert {c["weight"] for c in report["candidates"]} == {None}
     assert "stack" not in report["chosen"]["reason"]
     assert "Moves others by" in page
@@ -78,7 +78,7 @@ def test_a_stack_of_one_says_that_it_was_weighed(many, monkeypatch):
     )
     model = CandidatesRegressor(["linear", "rbf"]).fit(X, Y)
     taken, other = model.candidates_
-    assert other.score < taken.score
+    assert other.loss < taken.loss
     report = summary(model)
     reason = report["chosen"]["reason"]
     assert reason.startswith("Of 2 candidates, a stack of all gave it all the weight: no weighted")

@@ -84,14 +84,14 @@ def quotes(report):
 
 
 @pytest.mark.slow
-def test_headline_is_the_outer_estimate_of_a_machine_chosen_by_its_figures(binary, by_loo):
+def test_headline_is_the_outer_estimate_of_a_machine_chosen_by_its_scores(binary, by_loo):
     assessment = binary[3]
     alone, beside = summary(by_loo)["headline"], summary(by_loo, assessment=assessment)["headline"]
-    assert (alone["honest"], beside["honest"]) == (False, True)
+    assert (alone["optimistic"], beside["optimistic"]) == (True, False)
     assert (alone["outer"], beside["outer"]) == (False, True)
     assert alone["value"] == beside["loo"] != beside["value"]
-    assert beside["value"] == pytest.approx(assessment.mean["ber"])
-    low, high = assessment.interval().loc["ber"]
+    assert beside["value"] == pytest.approx(assessment.mean["balanced_accuracy"])
+    low, high = assessment.interval().loc["balanced_accuracy"]
     assert (beside["low"], beside["high"]) == pytest.approx((low, high))
     assert alone["low"] < alone["value"] < alone["high"]
 
@@ -101,27 +101,30 @@ def test_headline_of_a_nested_choice_and_outer_splits_is_that_of_smaller_error(b
     model, _, _, assessment = binary
     assert model[-1].evaluate()._nested is not None
     alone, few = summary(model), summary(model, assessment=assessment)  # of four splits
-    assert model[-1].evaluate().standard_errors["ber"] < assessment.figures("ber").standard_error
+    assert (
+        model[-1].evaluate().standard_errors["balanced_accuracy"]
+        < assessment.estimate("balanced_accuracy").standard_error
+    )
     assert few["headline"] == alone["headline"]
-    assert (few["headline"]["honest"], few["headline"]["outer"]) == (True, False)
+    assert (few["headline"]["optimistic"], few["headline"]["outer"]) == (False, False)
     assert not quotes(few)
     page = render(Facts(model, assessment=assessment))
     assert '<p class="kicker">Nested cross-validation report</p>' in page
-    assert "figure of the outer splits has a larger standard error" in page
-    assert "the figures to quote" not in page
-    figures = type(assessment).figures
+    assert "score of the outer splits has a larger standard error" in page
+    assert "the scores to quote" not in page
+    estimate = type(assessment).estimate
     monkeypatch.setattr(
         type(assessment),
-        "figures",
-        lambda self, *score: replace(figures(self, *score), standard_error=1e-6),
+        "estimate",
+        lambda self, *score: replace(estimate(self, *score), standard_error=1e-6),
     )
     many = summary(model, assessment=assessment)
     assert many["headline"]["outer"] is True
-    assert many["headline"]["value"] == pytest.approx(assessment.mean["ber"])
+    assert many["headline"]["value"] == pytest.approx(assessment.mean["balanced_accuracy"])
     assert quotes(many)
     page = render(Facts(model, assessment=assessment))
     assert '<p class="kicker">Report on outer splits</p>' in page
-    assert "of 4 splits: the figures to quote" in page
+    assert "of 4 splits: the scores to quote" in page
 
 
 @pytest.mark.slow
@@ -137,7 +140,7 @@ def test_the_title_is_of_the_scores_shown(by_loo):
 def test_a_negative_rise_is_explained_where_there_is_one():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 3))
-    text = "Where the rise is negative, the machine predicts left-out rows better without"
+    text = "Where the rise is negative, the model predicts left-out rows better without"
     for y, negative in ((X[:, 0] + rng.normal(size=60), True), (X @ [3.0, 2.0, 1.0], False)):
         model = KernelRegressor("linear", mu=1e-3).fit(X, y)
         rises = [row["importance"] for row in summary(model)["features"]["rows"]]
@@ -153,8 +156,8 @@ def test_chosen_and_candidates(binary):
     assert found["chosen"]["kernel"] == found["candidates"][0]["kernel"]
     assert found["chosen"]["mu"] == machine.mu_
     assert found["chosen"]["threshold"] == machine.threshold_
-    scores = [c["score"] for c in found["candidates"]]
-    assert scores == sorted(scores)
+    losses = [c["loss"] for c in found["candidates"]]
+    assert losses == sorted(losses)
 
 
 @pytest.mark.slow
@@ -238,12 +241,12 @@ def test_several_targets_and_kernel_matrices(regression):
 @pytest.mark.slow
 def test_probabilities_are_judged(binary, by_loo):
     machine = by_loo[-1]
-    found = {f["key"]: f["value"] for f in summary(by_loo)["loo"]["figures"]}
+    found = {f["key"]: f["value"] for f in summary(by_loo)["loo"]["scores"]}
     p = loo_probabilities(machine.loo_)
     assert found["log_loss"] == machine.evaluate(nested=False)["log_loss"]
     assert found["brier"] == pytest.approx(brier_score(machine.loo_, p))
     without = KernelClassifier(mu=1e-3, calibration=None).fit(binary[1], binary[2])
-    assert "brier" not in {f["key"] for f in summary(without)["loo"]["figures"]}
+    assert "brier" not in {f["key"] for f in summary(without)["loo"]["scores"]}
 
 
 @pytest.mark.slow
@@ -253,13 +256,13 @@ def test_candidates_compete_by_what_the_threshold_is_set_for(binary):
     model.fit((X - X.mean()) / 9, y)
     found = summary(model)
     method = "5-fold cross-validation"
-    assert found["score"] == {"name": "loss of FBeta(beta=2.0)", "key": "", "method": method}
+    assert found["loss"] == {"name": "loss of FBeta(beta=2.0)", "key": "", "method": method}
     assert "loss of FBeta(beta=2.0)" in found["chosen"]["reason"]
     assert "The choice is not settled" not in {c["title"] for c in found["cautions"]}
     assert "Loss of FBeta(beta=2.0)" in render(Facts(model))
-    assert summary(binary[0])["score"] == {
+    assert summary(binary[0])["loss"] == {
         "name": "balanced error rate",
-        "key": "ber",
+        "key": "balanced_accuracy",
         "method": method,
     }
 
@@ -312,17 +315,17 @@ def test_classes_are_counted_in_english(several):
 
 
 def test_an_assessment_of_the_other_task(several, binary, regression):
-    with pytest.raises(TypeError, match="assessment is of a classifier, but the machine is a reg"):
+    with pytest.raises(TypeError, match="assessment is of a classifier, but the model is a reg"):
         summary(regression[0], assessment=binary[3])
 
 
-def test_honest_headline_of_several_targets(regression):
+def test_headline_of_several_targets(regression):
     _, X, y = regression
     model, both = KernelRegressor(mu=0.1), np.column_stack([y, 9 * y])
     result = assess(model, X, both, n_splits=3, random_state=0)
     head = summary(model.fit(X, both), assessment=result)["headline"]
-    assert head["guess"] is None
-    assert head["loo"] == pytest.approx(result.figures("rmse").loo)
+    assert head["baseline"] is None
+    assert head["loo"] == pytest.approx(result.estimate("rmse").loo)
 
 
 @pytest.mark.slow

@@ -86,5 +86,5 @@ def test_the_schema_admits_no_other_keys_and_types():
     assert faults(values) == []
     for wrong in ({"more": 1}, {"task": "ranking"}, {"n_candidates": None}):
         assert len(faults(values | wrong)) == 1
-    values["loo"]["figures"][0]["value"] = "0.1"
+    values["loo"]["scores"][0]["value"] = "0.1"
     assert len(faults(values)) == 1

@@ -15,7 +15,7 @@ from looms.criteria._error_rates import balanced_error_rate
 from looms.kernels import RBF, Linear
 from looms.kernels._gram import GramBlocks
 from looms.kernels._names import as_kernel
-from looms.selection._candidates import Score, Tried, choose
+from looms.selection._candidates import HeldOutLoss, Tried, choose
 from looms.selection._objective import Objective
 from looms.selection._tune import tune
 
@@ -50,20 +50,20 @@ class Watcher:
 
 
 def ber(loo):
-    return Score(balanced_error_rate(*loo))
+    return HeldOutLoss(balanced_error_rate(*loo))
 
 
 def objective_of(X, criterion, kernel):
     return Objective(X, LABELS, kernel=kernel, criterion=criterion)
 
 
-def chosen(kernels, criteria=("press",), *, scorer=ber, watcher=None, X=X, search=SEARCH):
+def chosen(kernels, criteria=("press",), *, loss_of=ber, watcher=None, X=X, search=SEARCH):
     return choose(
         [
             Tried(kernel, criterion, partial(objective_of, X, criterion), search)
             for kernel, criterion in product([as_kernel(kernel) for kernel in kernels], criteria)
         ],
-        scorer=scorer,
+        loss_of=loss_of,
         watcher=watcher or Watcher(),
         random_state=0,
     )
@@ -87,30 +87,30 @@ def test_every_kernel_under_every_criterion_in_order():
 
 def test_the_best_is_taken_with_its_machine():
     choice = chosen(["linear", "rbf"])
-    assert choice.best is min(choice.candidates, key=lambda c: c.score)
+    assert choice.best is min(choice.candidates, key=lambda c: c.loss)
     assert type(choice.best.kernel) is RBF
-    assert balanced_error_rate(*choice.fit.loo) == choice.best.score
+    assert balanced_error_rate(*choice.fit.loo) == choice.best.loss
     assert choice.tuning.value == choice.best.value
     assert np.exp2(choice.tuning.theta[-1]) == choice.best.mu
 
 
 def test_of_equals_the_first_is_taken():
-    choice = chosen(["linear", "rbf", "cubic"], scorer=lambda loo: Score(0.25))
+    choice = chosen(["linear", "rbf", "cubic"], loss_of=lambda loo: HeldOutLoss(0.25))
     assert choice.best is choice.candidates[0]
 
 
-def test_the_scorer_gives_score_and_threshold():
-    choice = chosen(["linear", "rbf"], scorer=lambda loo: Score(*loo.outputs[:2]))
+def test_the_loss_comes_with_its_threshold():
+    choice = chosen(["linear", "rbf"], loss_of=lambda loo: HeldOutLoss(*loo.outputs[:2]))
     for candidate in choice.candidates:
         assert candidate.threshold != 0
-    assert (choice.best.score, choice.best.threshold) == tuple(choice.fit.loo.outputs[:2])
+    assert (choice.best.loss, choice.best.threshold) == tuple(choice.fit.loo.outputs[:2])
 
 
 def test_a_failing_candidate_is_reported_and_not_taken():
     for kernels in (["linear", impossible], [impossible, "linear"]):
         choice = chosen(kernels)
         failed = choice.candidates[kernels.index(impossible)]
-        assert failed.score == np.inf
+        assert failed.loss == np.inf
         assert failed.value == np.inf
         assert failed.n_failures == failed.n_evaluations > 0
         assert type(choice.best.kernel) is Linear
@@ -173,7 +173,7 @@ def test_the_reason_why_nothing_could_be_evaluated_is_that_of_the_first_candidat
 def test_a_choice_is_shown_in_a_line():
     X = np.random.default_rng(0).normal(size=(40, 2))
     machine = KernelRegressor("ard").fit(X, X[:, 0])
-    assert re.fullmatch(r"Candidate\(ard, press, score=[\d.e-]+\)", repr(machine.candidates_[0]))
+    assert re.fullmatch(r"Candidate\(ard, press, loss=[\d.e-]+\)", repr(machine.candidates_[0]))
     assert re.fullmatch(
         r"Tuning\(value=[\d.e-]+, outcome=[A-Z_]+, n_evaluations=\d+\)", repr(machine.selection_)
     )

@@ -191,7 +191,7 @@ def test_outputs_are_means_over_repetitions_without_folds_and_gaps(cv):
     of_passes = [losses[r, rows].mean() for r, rows in units.passes]
     assert model.selection_.value == pytest.approx(np.mean(of_passes))
     assert model.certify().holds
-    assert 0.5 < model.evaluate()["auc"] < 1 + 1e-12
+    assert 0.5 < model.evaluate()["roc_auc"] < 1 + 1e-12
     three = machine(cv=cv).fit(X, CLASSES["three"])
     assert np.isfinite(three.held_out_.outputs).all()
     assert three.certify().holds

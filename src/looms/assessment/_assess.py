@@ -68,12 +68,12 @@ def assess(
         k-fold. The bootstrap ignores it.
     scoring : str, callable, list of str or dict, default=None
         Names of scores, callables ``(estimator, X, y)``, or a dict of these by name.
-        "ber" (balanced error rate), "error" (error rate), "rmse", "auc" and "r2" are known
-        besides the names of scikit-learn. Smaller is better for the first three, larger for
-        scorers of scikit-learn. Other callables tell their direction by an attribute
-        ``smaller_is_better``, True or False; otherwise optimism is reported unsigned.
-        The default is "rmse" and "r2" for regressors, "ber" and "auc" for two classes, and "ber"
-        and "error" for more classes or without a decision function and probabilities.
+        Names are those of scikit-learn's scorers, for which greater is better, and "rmse" and
+        "mae", errors in the units of the targets, for which smaller is better. Callables tell
+        their direction by an attribute ``smaller_is_better``, True or False; otherwise optimism is
+        reported unsigned. The default is "rmse" and "r2" for regressors, "balanced_accuracy" and
+        "roc_auc" for two classes, and "balanced_accuracy" and "accuracy" for more classes or
+        without a decision function and probabilities.
     store : path, default=None
         Folder that keeps every finished split. Repeating the call, even after the process was
         killed, runs only the splits that are missing or raised; the result is the same to the
@@ -91,8 +91,8 @@ def assess(
         tests the last window of ``test_size`` rows, split 1 the window before it, and so on,
         each trained on the rows before its window. The bootstrap trains on n rows drawn with
         replacement, tests on those not drawn, and corrects the score for both, using the
-        apparent score of a fit to all rows [1]_. It is defined for "ber", "error", "auc",
-        "rmse", "r2", "accuracy", "balanced_accuracy" and "roc_auc". See Notes.
+        apparent score of a fit to all rows [1]_. It is defined for "accuracy",
+        "balanced_accuracy", "roc_auc", "rmse" and "r2". See Notes.
     sample_weight : array-like of shape (n_samples,), default=None
         Nonnegative weights of the samples. They count everywhere: in the fit of every split, in
         the scores of its test part and of the leave-one-out outputs (for scorers that take
@@ -164,7 +164,7 @@ def assess(
     step that requests them. An estimator that takes no weights gets the duplicates, with a warning.
 
     The out-of-bag error of .632+ averages, over the rows, each row's mean loss in the resamples
-    without it [1]_. For "ber" and "balanced_accuracy" this average is taken within each
+    without it [1]_. For "balanced_accuracy" this average is taken within each
     class and then over the classes; "rmse" and "r2" are computed from the mean squared error. An
     area under a curve is not a mean over rows, so it is averaged over the resamples. Unlike in
     [1]_, resamples of classifiers are drawn within each class, so that no class is missing.
@@ -172,8 +172,8 @@ def assess(
 
     The scores of a test part belong to one model, which was trained on none of its rows. Scores are
     averaged over splits; outputs of different models are never ranked together. The same holds
-    for leave-one-out outputs, which are biased away from the class of their row: "loo_auc"
-    compares two rows under one model trained on neither, as ``evaluate`` does. Error rates of
+    for leave-one-out outputs, which are biased away from the class of their row: "loo_roc_auc"
+    compares two rows under one model trained on neither, as ``evaluate`` does. Accuracies of
     models with given hyper-parameters use means over such pairs, and "loo_average_precision" is
     missing.
 
@@ -219,10 +219,10 @@ def assess(
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> model = make_pipeline(StandardScaler(), looms.KernelClassifier("linear"))
     >>> result = looms.assess(model, X[::3], y[::3], n_splits=5, random_state=0)
-    >>> bool(result.mean["ber"] < 0.1)
+    >>> bool(result.mean["balanced_accuracy"] > 0.9)
     True
     >>> list(result.table.columns[:6])
-    ['n_train', 'n_test', 'ber', 'auc', 'loo_ber', 'loo_auc']
+    ['n_train', 'n_test', 'balanced_accuracy', 'roc_auc', 'loo_balanced_accuracy', 'loo_roc_auc']
     """
     experiment = Experiment.of(
         *(estimator, X, y, n_splits, test_size, scoring),
@@ -339,7 +339,7 @@ def finished(
 
 
 def _assessment(experiment: Experiment, results: dict[int, SplitResult]) -> Assessment | None:
-    """Figures of the splits that have results, in the order of the plan.
+    """Result of the splits that have results, in the order of the plan.
 
     None if they do not suffice: there are none, or no fit to all rows for the bootstrap.
     """

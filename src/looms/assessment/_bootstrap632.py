@@ -8,10 +8,9 @@ from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.metrics import get_scorer
 
 from looms._typing import AnyArray, Array
-from looms.assessment._scoring import OWN, Scorer, takes_weights
+from looms.assessment._scoring import Scorer, named_scorer, takes_weights
 from looms.assessment._split_run import SplitResult
 from looms.assessment._splits import Rows
 from looms.folds import group_numbers
@@ -66,11 +65,8 @@ class KnownScore(NamedTuple):
 
 #: By name.
 KNOWN = {
-    "ber": KnownScore(_balanced_error, "wrong", False),
     "balanced_accuracy": KnownScore(_balanced_error, "wrong", True),
-    "error": KnownScore(_error, "wrong", False),
     "accuracy": KnownScore(_error, "wrong", True),
-    "auc": KnownScore(lambda *parts: 0.5, None, True),
     "roc_auc": KnownScore(lambda *parts: 0.5, None, True),
     "rmse": KnownScore(lambda *parts: float(np.sqrt(_squared(*parts))), "square", False),
     "r2": KnownScore(lambda y, f, w: _squared(y, f, w) / _variance(y, w), "square", True),
@@ -88,7 +84,7 @@ def check_defined(names: Mapping[str, Scorer], y: npt.ArrayLike) -> None:
         raise ValueError("The .632+ bootstrap takes one target; assess each by itself.")
     unknown = []
     for name, scorer in names.items():
-        known = (OWN.get(name) or get_scorer(name)) if name in KNOWN else None
+        known = named_scorer(name) if name in KNOWN else None
         parts = ("_score_func", "_sign", "_kwargs")
         same = (getattr(scorer, part, None) == getattr(known, part, None) for part in parts)
         if known is None or not all(same):
@@ -207,7 +203,7 @@ def out_of_bag(
 
 def _summary(name: str, y: AnyArray, E: Array, weight: Array) -> tuple[float, Array, Array]:
     """Score of the mean losses E, its derivatives, and the deviations of E from their mean."""
-    if name in ("ber", "balanced_accuracy"):
+    if name == "balanced_accuracy":
         labels = np.unique(y[weight > 0])
         c, deviation = np.zeros(len(y)), np.zeros(len(y))
         for m in (y == label for label in labels):
@@ -253,7 +249,7 @@ def plus_632(name: str, apparent: float, out_of_bag: S, none: float) -> Array:
 
     Examples
     --------
-    >>> bool(np.isclose(plus_632("error", 0.0, 0.5, 0.5), 0.5))    # 1-NN on noise
+    >>> bool(np.isclose(plus_632("accuracy", 1.0, 0.5, 0.5), 0.5))    # 1-NN on noise
     True
     """
     e, e1, gamma = (error_of(name, np.asarray(s)) for s in (apparent, out_of_bag, none))

@@ -39,10 +39,10 @@ class Comparison:
     >>> X, y = load_iris(return_X_y=True)
     >>> comparison = looms.compare(
     ...     {kernel: looms.KernelClassifier(kernel) for kernel in ("linear", "rbf")},
-    ...     X, y, n_splits=5, scoring="error", random_state=0,
+    ...     X, y, n_splits=5, scoring="accuracy", random_state=0,
     ... )
     >>> comparison.table.index.to_list(), comparison.differences().index.to_list()
-    (['linear', 'rbf'], [('linear', 'rbf', 'error')])
+    (['linear', 'rbf'], [('linear', 'rbf', 'accuracy')])
     """
 
     results: dict[str, Assessment]
@@ -113,8 +113,8 @@ class Comparison:
         names = next(iter(self.results.values())).scores
         rows = []
         for estimator, result in self.results.items():
-            figures = [result.figures(name) for name in names]
-            rows.append((estimator, *(with_error(f.value, f.standard_error) for f in figures)))
+            estimates = [result.estimate(name) for name in names]
+            rows.append((estimator, *(with_error(e.value, e.standard_error) for e in estimates)))
         first = next(iter(self.results.values()))
         means = _html.table(["mean ± s.e.", *names], rows, first._design())
         tests = [
@@ -186,10 +186,10 @@ def compare(
     >>> import looms
     >>> X, y = load_iris(return_X_y=True)
     >>> comparison = looms.compare(
-    ...     {"machine": looms.KernelClassifier(mu=1e-3), "majority": DummyClassifier()},
-    ...     X, y, n_splits=10, scoring="error", random_state=0,
+    ...     {"kernel": looms.KernelClassifier(mu=1e-3), "majority": DummyClassifier()},
+    ...     X, y, n_splits=10, scoring="accuracy", random_state=0,
     ... )
-    >>> bool(comparison.differences()["high"].iloc[0] < -0.4)
+    >>> bool(comparison.differences()["low"].iloc[0] > 0.4)
     True
     """
     if not isinstance(estimators, Mapping) or len(estimators) < 2:

@@ -1,4 +1,4 @@
-"""Result of an assessment: figures, tables and a summary."""
+"""Result of an assessment: estimates, tables and a summary."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from looms._optional import require
 from looms._typing import Array
 from looms._words import count, with_error
 from looms.assessment._bootstrap632 import LEAST, OutOfBag, plus_632, standard_error_632
-from looms.assessment._scoring import OWN, ScoreKind, kind_of
+from looms.assessment._scoring import ScoreKind
 from looms.assessment._split_run import SplitResult, without_numbers
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ScoreFigures:
-    """Estimates of one score of an assessment.
+class ScoreEstimate:
+    """Estimate of one score of an assessment.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class ScoreFigures:
     smaller_is_better: bool | None
 
     @property
-    def flattered_by(self) -> float | None:
+    def signed_optimism(self) -> float | None:
         """LOO score minus test score, signed so that positive means that LOO is optimistic.
 
         None if the score's direction is unknown.
@@ -84,7 +84,7 @@ class Assessment:
     estimator_key : str or None
         Digest of the estimator, the same for one of equal parameters; None if that is not known.
     kinds : mapping of str to ScoreKind, or None
-        Direction and range of every score.
+        Direction and range of every score; None if they are not known.
     classification : bool or None
         Whether the estimator is a classifier; None if that is not known.
     out_of_bag : mapping of str to OutOfBag, or None
@@ -100,8 +100,8 @@ class Assessment:
     >>> X, y = load_iris(return_X_y=True)
     >>> result = looms.assess(looms.KernelClassifier(), X, y, n_splits=5, random_state=0)
     >>> result.scores, len(result.table)
-    (('ber', 'error'), 5)
-    >>> bool(result.mean["ber"] < 0.1)
+    (('balanced_accuracy', 'accuracy'), 5)
+    >>> bool(result.mean["balanced_accuracy"] > 0.9)
     True
     """
 
@@ -158,7 +158,7 @@ class Assessment:
     @property
     def mean(self) -> pd.Series:
         """Mean of every score over the splits; for the bootstrap, the .632+ estimate."""
-        return self._series([self.figures(name).value for name in self.scores], "mean")
+        return self._series([self.estimate(name).value for name in self.scores], "mean")
 
     @property
     def standard_error(self) -> pd.Series:
@@ -186,7 +186,7 @@ class Assessment:
         .. [2] Efron & Tibshirani (1997), Improvements on cross-validation: the .632+
            bootstrap method, JASA 92, section 5.
         """
-        return self._series([self.figures(name).standard_error for name in self.scores], "error")
+        return self._series([self.estimate(name).standard_error for name in self.scores], "error")
 
     @property
     def error_over_splits(self) -> pd.Series:
@@ -204,10 +204,10 @@ class Assessment:
         """Mean of leave-one-out score − test score, for models of looms; else NaN.
 
         Leave-one-out is optimistic if this is positive and larger scores are better, or if it is
-        negative and smaller scores are better, as for "ber", "error" and "rmse". `figures` has
+        negative and smaller scores are better, as for "rmse". `estimate` has
         it with the same sign for both.
         """
-        return self._series([self.figures(name).optimism for name in self.scores], "optimism")
+        return self._series([self.estimate(name).optimism for name in self.scores], "optimism")
 
     @property
     def failures(self) -> dict[int, str]:
@@ -234,12 +234,12 @@ class Assessment:
         """
         check_share(level, "level")
         pandas = require("pandas", "The interval of an assessment")
-        figures = [self.figures(name, level) for name in self.scores]
-        rows = [(each.low, each.high) for each in figures]
+        estimates = [self.estimate(name, level) for name in self.scores]
+        rows = [(each.low, each.high) for each in estimates]
         return pandas.DataFrame(rows, index=list(self.scores), columns=["low", "high"])
 
-    def figures(self, score: str, level: float = 0.95) -> ScoreFigures:
-        """Estimates of one score as plain numbers, without pandas.
+    def estimate(self, score: str, level: float = 0.95) -> ScoreEstimate:
+        """Estimate of one score as plain numbers, without pandas.
 
         Parameters
         ----------
@@ -260,7 +260,7 @@ class Assessment:
             value = float(plus_632(score, apparent, out_of_bag.score, none))
             error = standard_error_632(score, apparent, out_of_bag, none)
         half = stats.t.ppf((1 + level) / 2, degrees) * error
-        kind = kind_of(OWN.get(score)) if self.kinds is None else self.kinds[score]
+        kind = ScoreKind() if self.kinds is None else self.kinds[score]
         loo = optimism = optimism_error = float("nan")
         discernible = False
         both = [split for split in done if score in split.loo_scores]
@@ -271,7 +271,7 @@ class Assessment:
             loo, optimism = float(np.mean(held_out)), float(np.mean(difference))
             optimism_error = corrected_error(difference, both)
             discernible = abs(optimism) > stats.t.ppf(0.975, len(both) - 1) * optimism_error
-        return ScoreFigures(
+        return ScoreEstimate(
             value=value,
             standard_error=error,
             low=float(np.maximum(value - half, kind.low)),
@@ -286,10 +286,11 @@ class Assessment:
     def summary(self) -> str:
         """Text with every score, its standard error, interval and optimism, and failures."""
         lines = [f"{self.estimator}", self._design()]
-        lines.append(f"{'':<12}{'mean':>10}{'s.e.':>9}{'95 % interval':>20}{'LOO':>10}")
+        width = 2 + max(10, *map(len, self.scores))
+        lines.append(f"{'':<{width}}{'mean':>10}{'s.e.':>9}{'95 % interval':>20}{'LOO':>10}")
         for name in self.scores:
-            f = self.figures(name)
-            line = f"{name:<12}{f.value:>10.4f}"
+            f = self.estimate(name)
+            line = f"{name:<{width}}{f.value:>10.4f}"
             if np.isnan(f.low):
                 line += f"{'–':>9}{'–':>20}"
             else:
@@ -303,7 +304,7 @@ class Assessment:
     def _repr_html_(self) -> str:
         rows = []
         for name in self.scores:
-            f = self.figures(name)
+            f = self.estimate(name)
             interval = "–" if np.isnan(f.low) else f"{f.low:.4f} to {f.high:.4f}"
             row = [name, with_error(f.value, f.standard_error), interval]
             if not np.isnan(f.loo):
@@ -318,7 +319,7 @@ class Assessment:
     def optimism_text(self, score: str, method: str = "leave-one-out") -> str:
         """Sentence about the optimism of leave-one-out.
 
-        It names a direction only if that is discernible (see `figures`). Empty without
+        It names a direction only if that is discernible (see `estimate`). Empty without
         leave-one-out scores.
 
         Parameters
@@ -328,19 +329,19 @@ class Assessment:
         method : str, default="leave-one-out"
             Name of the way in which the models held samples out.
         """
-        figures = self.figures(score)
-        difference, flattered = figures.optimism, figures.flattered_by
+        estimate = self.estimate(score)
+        difference, optimism = estimate.optimism, estimate.signed_optimism
         if np.isnan(difference):
             return ""
-        if figures.discernible:
-            if flattered is None:
+        if estimate.discernible:
+            if optimism is None:
                 word = "is higher" if difference > 0 else "is lower"
             else:
-                word = "is optimistic" if flattered > 0 else "is pessimistic"
-            by = f"{abs(difference):.2g} ± {figures.optimism_error:.2g}"
+                word = "is optimistic" if optimism > 0 else "is pessimistic"
+            by = f"{abs(difference):.2g} ± {estimate.optimism_error:.2g}"
             return f"{method[0].upper()}{method[1:]} {word} by {by} ({score})."
-        what, size = ("difference", difference) if flattered is None else ("optimism", flattered)
-        by = f": {size:.2g} ± {figures.optimism_error:.2g}" if size else ""
+        what, size = ("difference", difference) if optimism is None else ("optimism", optimism)
+        by = f": {size:.2g} ± {estimate.optimism_error:.2g}" if size else ""
         return f"No clear {what} of {method} in {self._count()} ({score}{by})."
 
     def _design(self) -> str:

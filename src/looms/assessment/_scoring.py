@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -15,14 +16,14 @@ from sklearn.metrics import (
     average_precision_score,
     check_scoring,
     get_scorer,
+    get_scorer_names,
     make_scorer,
+    mean_absolute_error,
     roc_auc_score,
     root_mean_squared_error,
-    zero_one_loss,
 )
 
 from looms._typing import Array
-from looms.criteria import mean_class_error
 
 #: Function ``(estimator, X, y)``; some also take ``sample_weight``.
 Scorer: TypeAlias = Callable[..., float]
@@ -32,7 +33,6 @@ S = TypeVar("S", bound=Scorer)
 _SHARES = {
     "accuracy_score",
     "average_precision_score",
-    "balanced_error",
     "balanced_accuracy_score",
     "f1_score",
     "fbeta_score",
@@ -106,28 +106,17 @@ def kind_of(scorer: Scorer | None) -> ScoreKind:
     return ScoreKind(is_loss, low, high) if sign > 0 else ScoreKind(False, -high, -low)
 
 
-def balanced_error(
-    y: npt.ArrayLike, predicted: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
-) -> float:
-    """Mean over the classes in ``y`` of the weighted error rate within each class.
-
-    Parameters
-    ----------
-    y, predicted : (n_samples,) classes.
-    sample_weight : (n_samples,) weights, or None for ones. A class without weight does not
-        count.
-    """
-    labels = np.unique(y, return_inverse=True)[1]
-    return mean_class_error(labels, np.asarray(y) != np.asarray(predicted), sample_weight)
-
-
+#: Errors in the units of the target, which scikit-learn's scorers negate.
 OWN: dict[str, Scorer] = {
-    "ber": make_scorer(balanced_error),
-    "error": make_scorer(zero_one_loss),
     "rmse": make_scorer(root_mean_squared_error),
-    "auc": get_scorer("roc_auc"),
-    "r2": get_scorer("r2"),
+    "mae": make_scorer(mean_absolute_error),
 }
+
+
+def named_scorer(name: Any) -> Scorer:
+    """A scorer of looms or scikit-learn; ValueError or TypeError for a name of neither."""
+    scorer: Scorer = OWN[name] if name in OWN else get_scorer(name)
+    return scorer
 
 
 def scorers_of(scoring: Any, estimator: Any, y: npt.ArrayLike) -> dict[str, Scorer]:
@@ -136,8 +125,9 @@ def scorers_of(scoring: Any, estimator: Any, y: npt.ArrayLike) -> dict[str, Scor
     Parameters
     ----------
     scoring : None, str, callable, iterable of str, or mapping of names to str or callables
-        None means "rmse" and "r2" for a regressor, "ber" and "auc" for two classes, and "ber" and
-        "error" for more classes or without a decision function and probabilities.
+        None means "rmse" and "r2" for a regressor, "balanced_accuracy" and "roc_auc" for two
+        classes, and "balanced_accuracy" and "accuracy" for more classes or without a decision
+        function and probabilities.
     estimator : estimator, which says whether there are classes.
     y : targets.
     """
@@ -147,7 +137,7 @@ def scorers_of(scoring: Any, estimator: Any, y: npt.ArrayLike) -> dict[str, Scor
         else:
             scored = hasattr(estimator, "decision_function") or hasattr(estimator, "predict_proba")
             two = len(np.unique(np.asarray(y))) == 2
-            scoring = ["ber", "auc"] if two and scored else ["ber", "error"]
+            scoring = ["balanced_accuracy", "roc_auc" if two and scored else "accuracy"]
     if isinstance(scoring, str):
         scoring = [scoring]
     if callable(scoring):
@@ -165,12 +155,13 @@ def scorers_of(scoring: Any, estimator: Any, y: npt.ArrayLike) -> dict[str, Scor
         if callable(scorer):
             continue
         try:
-            known = isinstance(scorer, str) and scorer in OWN
-            named[name] = OWN[scorer] if known else get_scorer(scorer)
+            named[name] = named_scorer(scorer)
         except (ValueError, TypeError) as error:
+            near = get_close_matches(str(scorer), [*OWN, *get_scorer_names()], 1)
+            meant = f" Did you mean {near[0]!r}?" if near else ""
             raise ValueError(
                 f"Unknown score {scorer!r}; known are {', '.join(OWN)}, all that "
-                "sklearn.metrics.get_scorer_names() lists, and callables (estimator, X, y)."
+                f"sklearn.metrics.get_scorer_names() lists, and callables (estimator, X, y).{meant}"
             ) from error
     return {str(name): scorer for name, scorer in named.items()}
 

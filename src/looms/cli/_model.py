@@ -318,7 +318,7 @@ def scored(saved: Fitted, table: Table, prefix: str = "") -> tuple[Predictions, 
     scores = predictions.scores(table.y)
     for remark in (*saved.remarks(), *predictions.trained_on()):
         note(f"{prefix}{remark}")
-    return predictions, {"n_rows": len(predictions.predicted), "figures": scores}
+    return predictions, {"n_rows": len(predictions.predicted), "scores": scores}
 
 
 def joined(members: AnyArray, labels: list[str]) -> AnyArray:
@@ -340,7 +340,7 @@ def class_scores(
     classes: AnyArray,
     probabilities: AnyArray | None = None,
 ) -> dict[str, float]:
-    """Error rate, balanced error rate, area under the ROC curve, log loss and Brier score.
+    """Accuracy, balanced accuracy, area under the ROC curve, log loss and Brier score.
 
     For two classes ``decision`` is (n_samples,) and the second class is positive; else it is
     (n_samples, n_classes), and the area a mean over classes against the rest. It is NaN without
@@ -352,9 +352,9 @@ def class_scores(
     rows, one = np.arange(len(y)), np.ones(len(y))
     area, _ = pair_auc(codes.reshape(len(y), -1), decision.reshape(len(y), -1), [rows], [], [], one)
     scores = {
-        "error": float(wrong.mean()),
-        "ber": mean_class_error(np.unique(y, return_inverse=True)[1], wrong),
-        "auc": area,
+        "accuracy": 1.0 - float(wrong.mean()),
+        "balanced_accuracy": 1.0 - mean_class_error(np.unique(y, return_inverse=True)[1], wrong),
+        "roc_auc": area,
     }
     if probabilities is not None:
         truth, known = HeldOut(codes, np.zeros(codes.shape)), np.isin(y, classes).all()

@@ -125,7 +125,7 @@ class ModelRequest:
     loss
         Loss of the kernel models: squared (default); for classes also hinge or squared_hinge, the
         support vector machine, by default with the kernel rbf.
-    machine
+    model
         Models of tables; for classes also nonconformity, a grid of SVMs, one for each row.
     criterion
         What the search minimizes: press (default); for classes also hinge, squared_hinge,
@@ -197,7 +197,7 @@ class ModelRequest:
     def model(self, classes: bool, sparse: bool = False) -> Any:
         """The unfitted model, of classes or of numbers; refuses options of the other.
 
-        A machine other than the kernel machine is the last step of a pipeline.
+        A model other than the kernel machine is the last step of a pipeline.
         """
         kind: Any = TabularClassifier if classes else TabularRegressor
         tasks, values = ("classification", "regression"), dict[str, Any]()

@@ -9,6 +9,7 @@ import numpy as np
 
 from looms import threshold
 from looms._optional import require
+from looms._scores import SCORES
 from looms._words import count, with_error
 from looms.assessment._result import Assessment
 from looms.cli._model import Fitted
@@ -25,20 +26,15 @@ Rule: TypeAlias = "threshold.ThresholdRule | threshold.Metric"
 MOST_SCALES = 8
 #: Number of points of a search shown, the best.
 MOST_POINTS = 8
-#: Prefix of a candidate's score, by what was held out.
+#: Prefix of a candidate's loss, by what was held out.
 _SHORT = {"sample": "LOO", "group": "LOGO", "fold": "CV"}
-#: Headings of scores by key.
-HEADINGS = {
-    **{"error": "error", "ber": "BER", "auc": "AUC", "log_loss": "log loss", "brier": "Brier"},
-    **{"rmse": "RMSE", "mae": "MAE", "r2": "R2"},
-}
 #: Names of the losses of rules for a threshold.
 _LOSSES: dict[type, str] = {
-    **{threshold.BalancedError: "BER", threshold.Cost: "cost"},
+    **{threshold.BalancedError: "balanced error", threshold.Cost: "cost"},
     **{threshold.Precision: "1 - recall", threshold.Recall: "1 - precision"},
 }
 #: Heading of the area under the ROC curve of several classes.
-MEAN_AREA = "mean AUC, each class against the rest"
+MEAN_AREA = "mean area under the ROC curve"
 
 
 def facts_of(
@@ -83,7 +79,7 @@ def choice_of(saved: Fitted, facts: Facts | None) -> str:
         more = "" if whole else "; without --no-evaluate the whole selection is"
         return f"{text}; the preparation of the columns was not repeated{more}"
     in_time = saved.metadata["options"].get("time")
-    by = "looms assess --time gives" if in_time else model.honest_by
+    by = "looms assess --time gives" if in_time else model.unbiased_by
     return f"{model.method} tuned this model, so its scores are optimistic; {by} unbiased ones"
 
 
@@ -108,7 +104,8 @@ def rule_scores(counts: Sequence[Sequence[float]], rule: Rule) -> dict[str, floa
 
 def show_scores(scores: Mapping[str, Mapping[str, float]], n_classes: int = 2) -> None:
     """Print scores by key, with a row for each set; a dash if a row lacks one."""
-    headings = HEADINGS | ({"auc": MEAN_AREA} if n_classes > 2 else {})
+    headings = {key: shown.name for key, shown in SCORES.items()}
+    headings |= {"roc_auc": MEAN_AREA} if n_classes > 2 else {}
     rows = [
         {"": name} | {headings[key]: score_text(value) for key, value in row.items()}
         for name, row in scores.items()
@@ -165,15 +162,15 @@ def show_tried(facts: Facts) -> None:
     The arrow is at the best, or at the largest weight of a stack.
     """
     model, tried, wide = facts.model, candidates(facts.model), console().width >= NARROW
-    name, key, rule = model.score
-    score = HEADINGS.get(key, name) if rule is None else loss_name(rule)
+    name, _, rule = model.loss
+    loss = name if rule is None else loss_name(rule)
     by = f"{model.n_choice_folds}-fold" if model.n_choice_folds else _SHORT[model.units.unit]
     weighed = [row["weight"] is not None for row in tried]
     rows = [
         {"": _arrow(k == model.machine.best_index_), "kernel": row["kernel"]}
         | {"criterion": row["criterion"]}
         | {"value ± s.e.": with_error(row["value"], row["standard_error"])}
-        | {f"{by} {score}": f"{row['score']:.4g}"}
+        | {f"{by} {loss}": f"{row['loss']:.4g}"}
         | ({"weight": f"{row['weight']:.3f}" if row["chosen"] else "–"} if any(weighed) else {})
         | ({"evals": str(row["n_evaluations"]), "s": f"{row['seconds']:.2f}"} if wide else {})
         | ({"stopped": row["outcome"]} if wide else {})

@@ -26,8 +26,8 @@ from looms.cli._progress import Meter
 from looms.cli._request import ModelRequest
 from looms.cli._scores import facts_of
 from looms.cli.fit import PAGE, check_report, train, write_report
-from looms.report._choice import near_guess
-from looms.report.figures import outer
+from looms.report._choice import near_baseline
+from looms.report.scores import outer
 from looms.report.text import plain
 
 
@@ -124,7 +124,7 @@ def assess(
     finally:
         show_result(result, json)
     if result.classification:
-        show_cautions(list(near_guess(result, len(set(y)))))
+        show_cautions(list(near_baseline(result, len(set(y)))))
 
 
 @command

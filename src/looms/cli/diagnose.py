@@ -96,7 +96,7 @@ class Subject:
 
     Attributes
     ----------
-    model : a model of tables, a pipeline that ends in a machine, or the machine.
+    model : a model of tables, a pipeline that ends in a model, or the machine.
     X, y : rows and their classes.
     groups : (n_rows,) labels, the same for rows left out together; None for each row by itself.
     description : the model in words.
@@ -196,7 +196,7 @@ def diagnose(
 
 
 def _of_fit(saved: Fitted, path: Path) -> Subject:
-    """The machine of a model file, and the rows that it was fitted to."""
+    """The model of a model file, and the rows that it was fitted to."""
     if saved.known is None:
         raise InputError(f"{path}: the file holds no rows; name a file with rows by --data")
     machine = machine_of(saved.model)

@@ -164,7 +164,7 @@ def fit(
         show_choice(saved, facts)
         if test is not None:
             rows = f"{test.name}, {more['test']['n_rows']} rows"
-            show_scores({rows: more["test"]["figures"]}, len(saved.classes))
+            show_scores({rows: more["test"]["scores"]}, len(saved.classes))
         for name, value in more.get("metrics", {}).items():
             console().print(f"{name}: {value:.4g}")
     if facts is not None:

@@ -169,7 +169,7 @@ def score(
         show_json(plain(values))
         return
     rows = f"{count(values['n_rows'], 'row')} of {source.file.name}"
-    show_scores({rows: values["figures"]}, len(saved.classes))
+    show_scores({rows: values["scores"]}, len(saved.classes))
     if labels:
         counts = confusion_matrix(truth, text(predictions.predicted), labels=labels)
         show_confusion(counts, labels)

@@ -46,14 +46,15 @@ class RowOrder:
     folds : (n,) block of each row; -1 for a row of weight zero. ``cv=order.folds`` tunes on
         these blocks.
     scores : scores of the model without the block of each row, named as by its ``evaluate``. The
-        hyper-parameters, threshold and calibration were tuned on all rows. "auc" compares
+        hyper-parameters, threshold and calibration were tuned on all rows. "roc_auc" compares
         rows of one block.
 
     Examples
     --------
     >>> from sklearn.datasets import load_iris
     >>> from looms import KernelClassifier
-    >>> row_order(KernelClassifier(mu=1e-3).fit(*load_iris(return_X_y=True))).scores["error"] < 0.1
+    >>> model = KernelClassifier(mu=1e-3).fit(*load_iris(return_X_y=True))
+    >>> row_order(model).scores["accuracy"] > 0.9
     True
     """
 

@@ -128,7 +128,7 @@ class CandidatesClassifier(Candidates, Classifier):
     >>> model = CandidatesClassifier(["linear", "rbf"], combine="best", threshold="balanced")
     >>> model.fit(scale(X), y).score(scale(X), y) > 0.97
     True
-    >>> [(type(c.kernel).__name__, c.score < 0.05) for c in model.candidates_]
+    >>> [(type(c.kernel).__name__, c.loss < 0.05) for c in model.candidates_]
     [('Linear', True), ('RBF', True)]
     """
 

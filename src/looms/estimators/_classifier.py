@@ -30,7 +30,7 @@ from looms.estimators._selecting import SelectingMachine
 from looms.estimators._warnings import warn_of_missed_precision, warn_of_one_class, warn_of_search
 from looms.held_out import HeldOut
 from looms.scores import area_within, held_out_decisions
-from looms.selection._candidates import Score
+from looms.selection._candidates import HeldOutLoss
 from looms.selection._decisions import Decided, Decisions
 
 
@@ -90,9 +90,9 @@ class Classifier(ThresholdedClassifier, SelectingMachine):
         watcher = CallbackWatcher(self, X, y, None if sample_weight is None else weight)
         weights = weight, fit_weight, fit_weight
         selection = self._selection_on(
-            RowsOfFit(X, y, targets, *weights, groups, True, self._scorer(classes)), watcher
+            RowsOfFit(X, y, targets, *weights, groups, True, self._loss_of(classes)), watcher
         )
-        loss, threshold, calibrator = selection.choice.score
+        loss, threshold, calibrator = selection.choice.loss
         rule = {"threshold_": threshold, "calibrator_": calibrator}
         fitted = {"classes_": classes, **rule, **selection.attributes()}
         self._set_fitted(_unfitted=unfitted(self), **fitted)
@@ -177,11 +177,11 @@ class Classifier(ThresholdedClassifier, SelectingMachine):
         check_threshold(self.threshold, targets, self.calibration is not None)
         return classes, labels, targets
 
-    def _scorer(self, classes: AnyArray) -> Callable[[HeldOut, Array], Score]:
-        """`_score`, for these classes."""
-        return partial(self._score, positive_first=is_positive_first(self.pos_label, classes))
+    def _loss_of(self, classes: AnyArray) -> Callable[[HeldOut, Array], HeldOutLoss]:
+        """`_loss`, for these classes."""
+        return partial(self._loss, positive_first=is_positive_first(self.pos_label, classes))
 
-    def _score(self, loo: HeldOut, fit_weight: Array, positive_first: bool = False) -> Score:
+    def _loss(self, loo: HeldOut, fit_weight: Array, positive_first: bool = False) -> HeldOutLoss:
         """Loss of the threshold rule on held-out outputs, the threshold and the calibrator.
 
         Probabilities are those of the classes as they are, whatever their weights. The threshold
@@ -194,7 +194,7 @@ class Classifier(ThresholdedClassifier, SelectingMachine):
             if isinstance(self.threshold, Real) and self.class_weight is not None:
                 weighted = fit_calibrator(HeldOut(loo.y, loo.outputs, fit_weight), self.calibration)
         cut, loss = threshold_and_loss(self.threshold, weighted, loo, positive_first)
-        return Score(loss, cut, calibrator)
+        return HeldOutLoss(loss, cut, calibrator)
 
     def _as_targets(self, y: AnyArray) -> Array:
         number = {label: k for k, label in enumerate(self.classes_.tolist())}
@@ -216,6 +216,6 @@ class Classifier(ThresholdedClassifier, SelectingMachine):
         y, outputs, weight = fitted["held_out_"]
         held_out = HeldOut(y, with_ties(outputs, fitted["_tie"]), weight)
         first = is_positive_first(self.pos_label, fitted["classes_"])
-        loss, threshold, calibrator = self._score(held_out, fitted["fit_weight_"], first)
+        loss, threshold, calibrator = self._loss(held_out, fitted["fit_weight_"], first)
         self._set_fitted(threshold_=threshold, calibrator_=calibrator, **fitted)
         warn_of_missed_precision(self.threshold, loss)

@@ -29,7 +29,7 @@ from looms.kernels._samples import training_rows
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm.fit import Member
 from looms.lssvm.left_out import Refits
-from looms.selection._candidates import Score
+from looms.selection._candidates import HeldOutLoss
 from looms.selection._decisions import Decided
 from looms.selection._nested import Nested
 from looms.threshold import as_rule
@@ -55,8 +55,8 @@ class RowsOfFit:
     weight, fit_weight, selection_weight : (n,) as given, in the fit, and in the criterion.
     groups : (n,) numbers, equal for rows of one group.
     classes : whether ``y`` holds classes.
-    scorer : score of held-out outputs and the weights of the fit; needed to compare candidates.
-    weighs : whether the score takes the factors of classes that some rows lack.
+    loss_of : loss of held-out outputs and the weights of the fit; needed to compare candidates.
+    weighs : whether the loss takes the factors of classes that some rows lack.
     seed : of folds, subsamples and landmarks.
     """
 
@@ -68,7 +68,7 @@ class RowsOfFit:
     selection_weight: Array
     groups: Any
     classes: bool
-    scorer: Callable[[HeldOut, Array], Score] | None = None
+    loss_of: Callable[[HeldOut, Array], HeldOutLoss] | None = None
     weighs: bool = True
     seed: int = 0
 
@@ -107,14 +107,14 @@ class RowsOfFit:
         """What ``cv`` holds out of the rows that take part, if it is made for these rows."""
         return None if is_number_of_folds(cv) else self.units(cv)
 
-    def score(
+    def loss(
         self, held_out: HeldOut, rows: AnyArray | slice = slice(None), factor: Any = 1.0
-    ) -> Score:
-        """Score of held-out outputs of some of the rows that take part."""
+    ) -> HeldOutLoss:
+        """Loss of held-out outputs of some of the rows that take part."""
         places, factor = self.train[rows], factor if self.weighs else 1.0
         own = HeldOut(held_out.y, held_out.outputs, factor * self.weight[places])
-        assert self.scorer is not None
-        return self.scorer(own, factor * self.fit_weight[places])
+        assert self.loss_of is not None
+        return self.loss_of(own, factor * self.fit_weight[places])
 
 
 def checked_outer(units: Units) -> Units:
@@ -398,8 +398,8 @@ class TunedInFolds:
         stays = self.outer.stays(np.arange(self.outer.n_units))
         for rest, own in zip(map(np.flatnonzero, stays), self.own, strict=True):
             factor = class_factors(class_indices(y), rows.own(rows.weight), rest)
-            score = rows.score(HeldOut(y[rest], own), rest, factor)
-            rules.append((score.threshold, score.calibrator))
+            loss = rows.loss(HeldOut(y[rest], own), rest, factor)
+            rules.append((loss.threshold, loss.calibrator))
         return rules
 
     def nested(

@@ -138,8 +138,8 @@ class KernelClassifier(Classifier, OneKernel):
     candidates_ : list of looms.selection.Candidate
         The tuned kernel, as a list of one.
     cv_results_ : dict of lists and arrays
-        The same as a table: "kernel", "criterion", "params", "param_mu" and so on, "loo_score",
-        "rank_loo_score", "seconds".
+        The same as a table: "kernel", "criterion", "params", "param_mu" and so on,
+        "held_out_loss", "rank_held_out_loss", "seconds".
     best_index_ : int
         0.
     n_iter_ : int

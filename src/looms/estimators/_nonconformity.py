@@ -255,7 +255,9 @@ class NonconformityClassifier(PooledClassifier):
         return np.asarray((self.validation_scores_ <= 0).mean(axis=1))
 
     def evaluate(self, *, metrics: Any = None) -> Scores:
-        """Scores of the predictions: "error", and "ber", the mean error rate of the classes.
+        """Scores of the predictions: "accuracy", and "balanced_accuracy", the mean recall.
+
+        As in scikit-learn, scores are better when greater.
 
         Each validation sample is predicted with models trained without it, selected on the other
         validation samples. The smallest of ``validation_errors_`` would be optimistic.
@@ -278,7 +280,7 @@ class NonconformityClassifier(PooledClassifier):
         pairs = class_scores(labels, wrong, (np.nan, np.nan * one), one)
         held_out = HeldOut(class_targets(labels, k), class_targets(taken, k))
         scores = Scores(
-            {name: pairs[name] for name in ("error", "ber")},
+            {name: pairs[name] for name in ("accuracy", "balanced_accuracy")},
             "validation samples, each by models selected on the others",
             False,
             held_out,

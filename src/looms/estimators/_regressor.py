@@ -25,7 +25,7 @@ from looms.estimators._warnings import warn_of_search
 from looms.held_out import HeldOut
 from looms.kernels._samples import training_rows
 from looms.lssvm.fit import cross_of
-from looms.selection._candidates import Score
+from looms.selection._candidates import HeldOutLoss
 
 METHODS = ("plus", "minmax", "scaled")
 
@@ -252,7 +252,7 @@ class Regressor(ScoredRegressor, SelectingMachine):
         return y
 
 
-def _squared_error(held_out: HeldOut, fit_weight: Array) -> Score:
+def _squared_error(held_out: HeldOut, fit_weight: Array) -> HeldOutLoss:
     """Mean squared error, by which candidates are compared."""
     with np.errstate(over="ignore", invalid="ignore"):  # squares of enormous targets
-        return Score(PRESS().evaluate(*held_out).value)
+        return HeldOutLoss(PRESS().evaluate(*held_out).value)

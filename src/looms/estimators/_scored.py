@@ -123,8 +123,9 @@ class ScoredMachine(BaseEstimator):  # type: ignore[misc]
     def evaluate(self, *, nested: bool = True, metrics: Any = None) -> Scores:
         """Scores of held-out predictions, with standard errors.
 
-        For classes "error", "ber" (the mean over classes of the error rate), "auc" and, with
-        probabilities, "log_loss"; for numbers "rmse", "mae" and "r2".
+        For classes "accuracy", "balanced_accuracy" (the mean over classes of the recall), "roc_auc"
+        and, with probabilities, "log_loss"; for numbers "rmse", "mae" and "r2". As in scikit-learn,
+        scores are better when greater, losses and errors when smaller.
 
         Parameters
         ----------
@@ -163,10 +164,10 @@ class ScoredMachine(BaseEstimator):  # type: ignore[misc]
 
         Notes
         -----
-        "auc" compares two rows under one model that was trained on neither: leave-pair-out.
+        "roc_auc" compares two rows under one model that was trained on neither: leave-pair-out.
         Models tuned in folds, and models fitted to rows in blocks, compare rows within the
         folds. Without folds of their own, the last use ten folds for this, and for
-        their other scores. "auc" is then NaN if some class has fewer than three rows or groups.
+        their other scores. "roc_auc" is then NaN if some class has fewer than three rows or groups.
         Without refits, a least-squares model takes n³ flops. It keeps the n² numbers that intervals
         need, but not in copies and files; a grid keeps as many for each of its points that was
         selected without some unit.

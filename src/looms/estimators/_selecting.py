@@ -98,7 +98,7 @@ class SelectingMachine(CallbackSupportMixin, UpdatableMachine):  # type: ignore[
         return len(self._candidates) > 1 or not kernels or kernels[0].mu is None
 
     def _selection_on(self, rows: RowsOfFit, watcher: CallbackWatcher) -> Selection:
-        """The candidate with the smallest score, or a stack of several."""
+        """The candidate with the smallest loss, or a stack of several."""
         began = time.perf_counter()
         rows = self._checked_rows(rows)
         X = training_rows(rows.X, rows.train, any(one.pairwise for one in self._kernels()))
@@ -128,7 +128,7 @@ class SelectingMachine(CallbackSupportMixin, UpdatableMachine):  # type: ignore[
         watcher.begins(len(tried))
         choice = choose(
             tried,
-            scorer=rows.score,
+            loss_of=rows.loss,
             watcher=watcher,
             random_state=rows.seed,
             by_value=on_grid,
@@ -167,8 +167,8 @@ class SelectingMachine(CallbackSupportMixin, UpdatableMachine):  # type: ignore[
         y = self.classes_[class_indices(targets)] if classes else targets
         weights = weight, self.fit_weight_, self.selection_weight_
         data = self._rows_of_fit(), y, targets, *weights, self.units_.clusters, classes
-        scorer = machine._scorer(self.classes_) if classes else None
-        rows = RowsOfFit(*data, scorer, takes_weight(machine), self._outer_seed)
+        loss_of = machine._loss_of(self.classes_) if classes else None
+        rows = RowsOfFit(*data, loss_of, takes_weight(machine), self._outer_seed)
         if self._repeats_in_closed_form:
             return self._in_rounds(rows)
         most = OUTER_FOLDS
@@ -209,7 +209,7 @@ class SelectingMachine(CallbackSupportMixin, UpdatableMachine):  # type: ignore[
         for one in machine._candidates_for(X):
             tried = one.tried_on(rows, X, **options)
             rounds.scan(tried.objective_of(as_kernel(one.kernel)))
-        return rounds.nested(train, rows.own(rows.weight), rows.score)
+        return rounds.nested(train, rows.own(rows.weight), rows.loss)
 
     def _checked_rows(self, rows: RowsOfFit) -> RowsOfFit:
         """The rows, with numbers of their groups and a seed."""

@@ -170,8 +170,8 @@ def combined(machine: Any, selection: Selection, candidates: Sequence[Any]) -> S
         factor, places = np.ones(len(some)), rows.train[some]
         if is_classifier(machine):
             factor = class_factors(class_indices(y), rows.own(rows.weight), some)
-        scores = [rows.score(HeldOut(y[some], f[some]), some, factor) for f in outputs]
-        losses = np.array([score.value for score in scores])
+        judged = [rows.loss(HeldOut(y[some], f[some]), some, factor) for f in outputs]
+        losses = np.array([each.value for each in judged])
         own = y[some], outputs[:, some], factor * rows.fit_weight[places]
         return machine._combination.weights(Compared(*own, losses, sizes, probable)), losses
 
@@ -180,11 +180,11 @@ def combined(machine: Any, selection: Selection, candidates: Sequence[Any]) -> S
     weights[evaluated], losses[evaluated] = compared(np.arange(len(y)))
     if not in_folds:
         summed = np.tensordot(weights[evaluated], outputs, axes=1)
-        choice = choice.combined(weights, losses, rows.score(HeldOut(y, summed)))
+        choice = choice.combined(weights, losses, rows.loss(HeldOut(y, summed)))
         return replace(selection, choice=choice)
     of_folds = [compared(np.flatnonzero(own))[0] for own in outer.stays(np.arange(outer.n_units))]
     tuned = TunedInFolds.stacked(in_folds, np.array(of_folds))
-    choice = choice.combined(weights, losses, rows.score(HeldOut(y, tuned.outputs)))
+    choice = choice.combined(weights, losses, rows.loss(HeldOut(y, tuned.outputs)))
     rules = tuned.rules(choice.fit.loo.y, rows) if rows.classes else None
     nested = tuned.nested(rows, choice.fit.loo.y, rules, whole=False)
     return replace(selection, choice=choice, in_folds=nested, tuned=tuned)
@@ -192,14 +192,14 @@ def combined(machine: Any, selection: Selection, candidates: Sequence[Any]) -> S
 
 def candidates_table(candidates: list[Candidate]) -> dict[str, Any]:
     """``cv_results_`` of tuned candidates."""
-    scores = np.array([candidate.score for candidate in candidates])
+    losses = np.array([candidate.loss for candidate in candidates])
     params = [candidate.params for candidate in candidates]
     kernels = [one.kernel for one in candidates if not is_estimator(one.kernel)]
     of_features = {h.name for k in kernels for h in k.hyperparameters if h.feature is not None}
     return results_table(
         params,
-        scores,
-        rankdata(scores, method="min").astype(int),
+        losses,
+        rankdata(losses, method="min").astype(int),
         [name for row in params for name in row if name not in of_features],
         kernel=[candidate.kernel_name for candidate in candidates],
         criterion=[str(candidate.criterion) for candidate in candidates],
@@ -208,7 +208,7 @@ def candidates_table(candidates: list[Candidate]) -> dict[str, Any]:
 
 def results_table(
     params: list[dict[str, Any]],
-    scores: Array,
+    losses: Array,
     ranks: AnyArray,
     names: Iterable[str],
     **columns: list[str],
@@ -216,5 +216,5 @@ def results_table(
     """``cv_results_``: a row for each point, a column for each hyper-parameter in ``names``."""
     own = dict.fromkeys(names)
     values = {f"param_{k}": np.array([row.get(k, np.nan) for row in params]) for k in own}
-    scored = {"params": params, "loo_score": scores, "rank_loo_score": ranks}
+    scored = {"params": params, "held_out_loss": losses, "rank_held_out_loss": ranks}
     return columns | values | scored

@@ -148,8 +148,9 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
     def evaluate(self, *, nested: bool = True, metrics: Any = None) -> Scores:
         """Scores of held-out predictions, with standard errors.
 
-        For classes "error", "ber" (the mean over classes of the error rate), "auc" and, with
-        probabilities, "log_loss"; for numbers "rmse", "mae" and "r2".
+        For classes "accuracy", "balanced_accuracy" (the mean over classes of the recall), "roc_auc"
+        and, with probabilities, "log_loss"; for numbers "rmse", "mae" and "r2". As in scikit-learn,
+        scores are better when greater, losses and errors when smaller.
 
         Parameters
         ----------
@@ -487,7 +488,7 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
     >>> model = TabularClassifier(["linear", "rbf"]).fit(table, np.where(signal > 0, "yes", "no"))
     >>> model.predict(pd.DataFrame({"color": ["red", "blue"], "size": [1.5, -2.0]})).tolist()
     ['yes', 'no']
-    >>> model.evaluate()["error"] < 0.25
+    >>> model.evaluate()["accuracy"] > 0.75
     True
     """
 

@@ -1,4 +1,4 @@
-"""Reports on fitted machines: displays, cautions, a summary dict and an HTML page."""
+"""Reports on fitted models: displays, cautions, a summary dict and an HTML page."""
 
 from looms.report._cautions import cautions
 from looms.report.displays.classes import (

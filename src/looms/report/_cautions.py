@@ -1,4 +1,4 @@
-"""Cautions about a fitted machine and its report, with the numbers they rest on."""
+"""Cautions about a fitted model and its report, with the numbers they rest on."""
 
 from __future__ import annotations
 
@@ -7,29 +7,30 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from looms._scores import SCORES
 from looms._words import count
 from looms.diagnostics import row_order
 from looms.duplicates import duplicate_groups, n_unexpected_duplicates
 from looms.estimators._certificate import Certificate
 from looms.estimators._warnings import remark_on_scales, settings_for_rare_classes
 from looms.report._choice import close_candidates, foreign, optimism, search_cautions
-from looms.report._near_rows import rise_without_near
+from looms.report._near_rows import scores_without_near
 from looms.report._telltales import telltales
-from looms.report.figures import (
-    error_by_class,
+from looms.report.model import Model, model_of, predicted_labels
+from looms.report.scores import (
+    baseline_accuracy,
+    baseline_log_loss,
     gain_over_mean,
-    guess_error,
-    guess_log_loss,
+    headline_key,
+    recall_by_class,
     seldom_predicted,
 )
-from looms.report.model import Model, model_of, predicted_labels
 from looms.report.text import (
-    FIGURES,
     Caution,
-    figure,
     isolated,
     note,
     plus_minus,
+    score,
     sentence,
     serious,
 )
@@ -37,11 +38,11 @@ from looms.report.text import (
 if TYPE_CHECKING:
     from looms.report.facts import Facts
 
-#: Below these numbers a caution says that the figures are uncertain.
+#: Below these numbers a caution says that the scores are uncertain.
 _FEW_SAMPLES, _FEW_IN_CLASS, _FEW_GROUPS = 100, 20, 6
 #: The smallest class is called rare below this fraction of an even share.
 _RARE = 0.4
-#: A machine with less than this fraction of the errors of a guess needs no remedy.
+#: A model with less than this fraction of the errors of the baseline needs no remedy.
 _GOOD = 0.5
 #: Columns named in a caution.
 _MOST_NAMES = 3
@@ -51,20 +52,20 @@ _OTHERS = "Consider another kernel or other features."
 
 
 def cautions(estimator: Any) -> list[Caution]:
-    """Cautions about a fitted machine, the serious ones first.
+    """Cautions about a fitted model, the serious ones first.
 
-    They warn of a machine that is no better than a guess, predicts one class for every sample, or
-    seldom predicts a rare class; probabilities that are worse than the shares of the classes; a
+    They warn of a model that is no better than the baseline, predicts one class for every sample,
+    or seldom predicts a rare class; probabilities that are worse than the shares of the classes; a
     feature that alone predicts the target; a search that ended at a bound or early; columns whose
     scales differ a hundredfold; duplicates, or samples that look like repeats of others;
     rows in an order (`looms.diagnostics.row_order`); few samples, or few in a class; and, after
     ``certify``, outputs that differ from refits or are too ill-conditioned to tell. They do not say
-    that the figures of a machine without nested scores flatter, since leave-one-out chose it.
+    that the scores of a model without nested scores are optimistic, since leave-one-out chose it.
 
     Parameters
     ----------
     estimator : estimator
-        A fitted looms machine with leave-one-out outputs, a pipeline that ends in one, or a
+        A fitted looms model with leave-one-out outputs, a pipeline that ends in one, or a
         search with such a ``best_estimator_``.
 
     Returns
@@ -97,13 +98,13 @@ def cautions(estimator: Any) -> list[Caution]:
 
 
 def cautions_of_fit(model: Model, remarks: Iterable[Caution]) -> list[Caution]:
-    """`cautions` about a machine with these `remarks_on_fit`."""
+    """`cautions` about a model with these `remarks_on_fit`."""
     certificate = getattr(model.machine, "certificate_", None)
     return _ordered([*remarks, *_rounding(model, certificate)])
 
 
 def cautions_of_report(facts: Facts) -> list[Caution]:
-    """Cautions about the fit, choice and assessment of a machine, the serious ones first."""
+    """Cautions about the fit, choice and assessment of a model, the serious ones first."""
     model, assessment = facts.model, facts.assessment
     return _ordered(
         [
@@ -158,7 +159,7 @@ def remarks_on_fit(model: Model) -> Iterator[Caution]:
         yield from _row_order(model.on_scale)
     yield from _sizes(model)
     scores = model.scores.with_errors
-    perfect = scores["error"][0] == 0 if model.classification else scores["r2"][0] > 0.9999
+    perfect = scores["accuracy"][0] == 1 if model.classification else scores["r2"][0] > 0.9999
     if perfect and not telling:
         yield note(
             "Too good",
@@ -169,15 +170,16 @@ def remarks_on_fit(model: Model) -> Iterator[Caution]:
 
 
 def _near_rows(model: Model) -> Iterator[Caution]:
-    errors = rise_without_near(model)
-    if errors is None:
+    scores = scores_without_near(model)
+    if scores is None:
         return
-    what, *values = errors
-    alone, together = (figure(value, _key(model), 3) for value in values)
+    what, *values = scores
+    alone, together = (score(value, _key(model), 3) for value in values)
+    changes = "falls" if model.classification else "rises"
     yield note(
         "Rows like repeats of others",
         f"{_quoted(model)}. When a row is left out together with {what}, the "
-        f"{FIGURES[_key(model)].name} rises from {alone} to {together}. If rows belong "
+        f"{SCORES[_key(model)].name} {changes} from {alone} to {together}. If rows belong "
         "together, such as repeats or rows of one patient, hold them out together: groups=...",
     )
 
@@ -188,10 +190,11 @@ def _row_order(model: Model) -> Iterator[Caution]:
         return
     value, error = model.scores.with_errors[_key(model)]
     by_blocks = order.scores[_key(model)]
-    yield (serious if by_blocks > value + error else note)(
+    worse = value - by_blocks if model.classification else by_blocks - value
+    yield (serious if worse > error else note)(
         "Rows in an order",
         f"{_quoted(model)}; by blocks of consecutive rows it is "
-        f"{figure(by_blocks, _key(model), 3)} (p = {order.p_value:.3g}): rows near one another in "
+        f"{score(by_blocks, _key(model), 3)} (p = {order.p_value:.3g}): rows near one another in "
         "the table tell of one another. If they follow one another in time or along a track, or "
         "come in batches, hold them out together: groups=... or cv=GapKFold(). If the table was "
         "only sorted by a feature, this is harmless.",
@@ -199,16 +202,16 @@ def _row_order(model: Model) -> Iterator[Caution]:
 
 
 def _key(model: Model) -> str:
-    """The figure by which cautions compare."""
-    return "error" if model.classification else "rmse"
+    """The score by which cautions compare."""
+    return "accuracy" if model.classification else "rmse"
 
 
 def _quoted(model: Model) -> str:
-    """The figure to quote as the beginning of a sentence."""
+    """The score to quote as the beginning of a sentence."""
     key = _key(model)
     value, error = model.scores.with_errors[key]
     of = "to quote" if model.scale is None else f"on the scale of the {model.scale}"
-    return f"The {FIGURES[key].name} {of} is {figure(value, key, 3)} {plus_minus(error, key)}"
+    return f"The {SCORES[key].name} {of} is {score(value, key, 3)} {plus_minus(error, key)}"
 
 
 def _few_groups(model: Model) -> str:
@@ -220,7 +223,7 @@ def _few_groups(model: Model) -> str:
 
 
 def _guessing(model: Model) -> Iterator[Caution]:
-    scores, title = model.scores.with_errors, "May be no better than a guess"
+    scores, title = model.scores.with_errors, "May be no better than the baseline"
     few = _few_groups(model)
     if not model.classification:
         value = scores["r2"][0]
@@ -232,8 +235,8 @@ def _guessing(model: Model) -> Iterator[Caution]:
                 f"targets predicts as well. {few or _OTHERS}",
             )
         return
-    (ber, error), (area, area_error) = scores["ber"], scores["auc"]
-    guess, seldom = 1 - 1 / len(model.classes), _rarest_in_predictions(model)
+    (accuracy, error), (area, area_error) = scores["balanced_accuracy"], scores["roc_auc"]
+    baseline, seldom = 1 / len(model.classes), _rarest_in_predictions(model)
     ordered = not area - 2 * area_error <= 0.5
     known = f", AUC {area:.3g}" if np.isfinite(area) else ""
     remedy = _remedy(model) if ordered else _OTHERS
@@ -241,19 +244,19 @@ def _guessing(model: Model) -> Iterator[Caution]:
     if len(predicted) == 1:
         title = "One class for all"
         text = (
-            f"The machine predicts {isolated(model.classes[predicted[0]])} for every row: "
-            f"balanced error rate {ber:.3g}{known}. {remedy}"
+            f"The model predicts {isolated(model.classes[predicted[0]])} for every row: "
+            f"balanced accuracy {accuracy:.3g}{known}. {remedy}"
         )
-    elif ber + 2 * error >= guess:
-        is_worse = "is no better than" if ber >= guess else "cannot be told from"
+    elif accuracy - 2 * error <= baseline:
+        is_worse = "is no better than" if accuracy <= baseline else "cannot be told from"
         text = (
-            f"The {model.method} balanced error rate {ber:.3g} ± {error:.2g} {is_worse} guessing "
-            f"({guess:.3g}){known}. {seldom}{few or remedy}"
+            f"The {model.method} balanced accuracy {accuracy:.3g} ± {error:.2g} {is_worse} the "
+            f"baseline ({baseline:.3g}){known}. {seldom}{few or remedy}"
         )
     elif not ordered:
         text = (
             f"The {model.method} outputs do not rank the classes: AUC {area:.3g} ± "
-            f"{area_error:.2g}, where a guess has 0.5. {few or _OTHERS}"
+            f"{area_error:.2g}, where the baseline has 0.5. {few or _OTHERS}"
         )
     elif seldom:
         title, text = "A class is seldom predicted", f"{seldom}{remedy}"
@@ -265,12 +268,12 @@ def _guessing(model: Model) -> Iterator[Caution]:
 def _probabilities(model: Model) -> Iterator[Caution]:
     """Caution if probabilities are worse than the shares of the classes, beyond noise."""
     loss, error = model.scores.with_errors.get("log_loss", (0.0, 0.0))
-    guess = guess_log_loss(model) if model.classification else 0.0
-    if loss - 2 * error > guess:
+    baseline = baseline_log_loss(model) if model.classification else 0.0
+    if loss - 2 * error > baseline:
         yield serious(
-            "Probabilities worse than a guess",
+            "Probabilities worse than the baseline",
             f"The {model.method} log loss {loss:.3g} ± {error:.2g} is larger than that of the "
-            f"shares of the classes, {guess:.3g}: do not use the probabilities. Consider "
+            f"shares of the classes, {baseline:.3g}: do not use the probabilities. Consider "
             "calibration='sigmoid', which bends least, or another kernel.",
         )
 
@@ -296,37 +299,38 @@ def _rarest_in_predictions(model: Model) -> str:
 def _sizes(model: Model) -> Iterator[Caution]:
     n, scores = model.n_with_weight, model.scores.with_errors
     if n < _FEW_SAMPLES:
-        value, error = scores["ber" if model.classification else "rmse"]
+        key = headline_key(model)
+        value, error = scores[key]
         yield note(
             "Few rows",
-            f"With {n} rows, the {model.method} figure {value:.3g} has a standard error of "
-            f"{error:.2g}{', apart from any optimism' * (not model.is_nested)}.",
+            f"With {n} rows, the {model.method} {SCORES[key].name} {value:.3g} has a standard "
+            f"error of {error:.2g}{', apart from any optimism' * (not model.is_nested)}.",
         )
     few = _few_groups(model)
     if few:
         yield note("Few groups", few)
     if not model.classification:
         return
-    counts = error_by_class(model)[0]
+    counts = recall_by_class(model)[0]
     rare = int(counts.argmin())
     least = int(counts[rare])
     if least < _FEW_IN_CLASS:
         yield (serious if least < 5 else note)(
             "A small class",
             f"Class {isolated(model.classes[rare])} has {count(least, 'row')}: one more error "
-            f"there changes its error rate by {100 / max(least, 1):.0f} %.",
+            f"there changes its recall by {100 / max(least, 1):.0f} %.",
         )
     if least < _RARE * n / len(counts) and not _rarest_in_predictions(model):
-        guess, rate, machine = guess_error(model), scores["error"][0], model.machine
+        baseline, accuracy, machine = baseline_accuracy(model), scores["accuracy"][0], model.machine
         if settings_for_rare_classes(machine, len(counts)):
-            advice = f" {_remedy(model)}" if rate > _GOOD * guess else ""
+            advice = f" {_remedy(model)}" if 1 - accuracy > _GOOD * (1 - baseline) else ""
         else:
             weighted = getattr(machine, "class_weight", None) is not None
             advice = " The classes were weighted." if weighted else " The threshold was set for it."
         yield note(
             "Unequal classes",
-            f"Always predicting the largest class is wrong for {100 * guess:.1f} % of the rows, "
-            f"this machine for {100 * rate:.1f} %; judge it by the balanced error rate.{advice}",
+            f"Always predicting the largest class has accuracy {100 * baseline:.1f} %, this model "
+            f"{100 * accuracy:.1f} %; judge it by the balanced accuracy.{advice}",
         )
 
 
@@ -348,7 +352,7 @@ def _data(model: Model, steps: list[str], notes: Sequence[str]) -> Iterator[Caut
     if steps:
         yield note(
             "Preprocessing saw all rows",
-            f"The {'step' if len(steps) == 1 else 'steps'} before the machine "
+            f"The {'step' if len(steps) == 1 else 'steps'} before the model "
             f"({', '.join(steps)}) also learned from the row that is left out. For scaling and "
             "filling gaps this is harmless; for steps that look at the target it is not.",
         )
@@ -356,8 +360,7 @@ def _data(model: Model, steps: list[str], notes: Sequence[str]) -> Iterator[Caut
     if model.n_with_weight < n:
         yield note(
             "Rows of weight zero",
-            f"{n - model.n_with_weight} of {n} rows take no part in the fit or in the figures "
-            "here.",
+            f"{n - model.n_with_weight} of {n} rows take no part in the fit or in the scores here.",
         )
     for remark in notes:
         yield note("Columns", f"{sentence(remark.rstrip('.'))}.")

@@ -1,4 +1,4 @@
-"""Cautions about the choice of a machine and about its assessment."""
+"""Cautions about the choice of a model and about its assessment."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from looms._scores import SCORES
 from looms._words import count
 from looms.assessment._experiment import estimator_key, estimator_text
 from looms.assessment._result import Assessment
 from looms.optimize._search import Outcome
-from looms.report.figures import quotes_splits
 from looms.report.model import Model, parameter_name
-from looms.report.text import FIGURES, Caution, isolated, note, sentence, serious
+from looms.report.scores import quotes_splits
+from looms.report.text import Caution, isolated, note, sentence, serious
 
 #: Samples for each hyper-parameter below which their number is pointed out.
 _SAMPLES_PER_PARAMETER = 20
@@ -63,7 +64,7 @@ def search_cautions(model: Model) -> Iterator[Caution]:
 
 
 def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
-    """Caution that the samples of the figures also chose the machine, or the optimism found."""
+    """Caution that the scored samples also chose the model, or the optimism found."""
     n_parameters, transforms = model.n_tuned, len(model.transforms)
     if not model.results and transforms < 2:
         return
@@ -80,9 +81,9 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
     if assessment is None and not model.is_nested:
         yield serious(
             "No outer estimate",
-            f"{sentence(model.method)} chose {tuned}, so its figures flatter the machine. For "
-            "honest figures the selection must be repeated without the rows that it is scored "
-            f"on: {model.honest_by} them.",
+            f"{sentence(model.method)} chose {tuned}, so its scores are optimistic. For unbiased "
+            "scores the selection must be repeated without the rows that it is scored on: "
+            f"{model.unbiased_by} them.",
         )
     elif assessment is not None:
         of_candidates = ""
@@ -90,8 +91,8 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
             verb = "weighed" if model.weighs else "chose among"
             of_candidates = f", and {model.candidates_by} {verb} {n_candidates} candidates"
         name = assessment.scores[0]
-        figures = assessment.figures(name)
-        if np.isfinite(figures.optimism) and figures.flattered_by is not None:
+        estimate = assessment.estimate(name)
+        if np.isfinite(estimate.optimism) and estimate.signed_optimism is not None:
             yield note(
                 f"Optimism of {model.candidates_by}",
                 f"{sentence(model.chosen_by)} chose {tuned}{of_candidates}. "
@@ -99,7 +100,7 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
                 f"{' Quote the outer estimate.' * quotes_splits(model, assessment)}",
             )
         if model.classification:
-            yield from near_guess(assessment, len(model.classes))
+            yield from near_baseline(assessment, len(model.classes))
         if assessment.failures:
             first = next(iter(assessment.failures.values()))
             yield serious(
@@ -124,29 +125,28 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
         )
 
 
-def near_guess(assessment: Assessment, n_classes: int) -> Iterator[Caution]:
-    """Caution if an interval of outer splits excludes a guess by less than a standard error.
+def near_baseline(assessment: Assessment, n_classes: int) -> Iterator[Caution]:
+    """Caution if an interval of outer splits excludes the baseline by less than a standard error.
 
-    The correction for shared rows ignores that machines of nearly the same rows err together, so
+    The correction for shared rows ignores that models of nearly the same rows err together, so
     the intervals are too narrow (benchmarks/assess_intervals.py).
     """
-    for name, guess in (("ber", 1 - 1 / n_classes), ("auc", 0.5)):
+    for name, baseline in (("balanced_accuracy", 1 / n_classes), ("roc_auc", 0.5)):
         if name not in assessment.scores or assessment.method == "bootstrap":
             continue
-        figures = assessment.figures(name)
-        bound, sign = (figures.low, 1) if name == "auc" else (figures.high, -1)
-        if 0 < sign * (bound - guess) < figures.standard_error:
+        estimate = assessment.estimate(name)
+        if 0 < estimate.low - baseline < estimate.standard_error:
             yield note(
-                "Close to a guess",
-                f"The interval of the {FIGURES[name].name} ends near a guess, {guess:.3g}. "
-                "Machines of different splits share most of their rows and err together, "
-                "which the interval ignores: on pure noise it excludes a guess more often than "
-                "its level says.",
+                "Close to the baseline",
+                f"The interval of the {SCORES[name].name} ends near the baseline, {baseline:.3g}. "
+                "Models of different splits share most of their rows and err together, which the "
+                "interval ignores: on pure noise it excludes the baseline more often than its "
+                "level says.",
             )
 
 
 def foreign(estimator: Any, model: Model, assessment: Assessment) -> Iterator[Caution]:
-    """Caution if the outer estimate is not of the machine shown."""
+    """Caution if the outer estimate is not of the model shown."""
     if assessment.estimator_key not in (None, estimator_key(estimator)):
         yield serious(
             "Another estimator was assessed",
@@ -157,22 +157,22 @@ def foreign(estimator: Any, model: Model, assessment: Assessment) -> Iterator[Ca
     if n not in (None, model.held_out.n_samples):
         yield serious(
             "Other rows were assessed",
-            f"The outer estimate is of {n} rows, but the machine was fitted to "
+            f"The outer estimate is of {n} rows, but the model was fitted to "
             f"{model.held_out.n_samples}.",
         )
 
 
 def close_candidates(model: Model) -> Iterator[Caution]:
-    """Caution if other candidates scored within chance of the best."""
-    key = model.score.key
-    if not model.results or model.stacked or not key:  # a loss of no known error
+    """Caution if the losses of other candidates are within chance of the best."""
+    key = model.loss.key
+    if not model.results or model.stacked or not key:  # a loss without a standard error
         return
-    scores = model.candidate_scores
+    losses = model.candidate_losses
     error = model.on_scale.scores.with_errors[key][1]
-    close = int(((scores - scores[model.machine.best_index_]) < error).sum()) - 1
+    close = int(((losses - losses[model.machine.best_index_]) < error).sum()) - 1
     if close > 0:
         yield note(
             "The choice is not settled",
-            f"{count(close, 'other candidate')} of {len(scores)} came within one standard error "
+            f"{count(close, 'other candidate')} of {len(losses)} came within one standard error "
             f"({error:.2g}) of the one taken: other data might have chosen another.",
         )

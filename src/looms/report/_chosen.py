@@ -1,4 +1,4 @@
-"""Candidates of a machine, the one chosen, and the reason."""
+"""Candidates of a model, the one chosen, and the reason."""
 
 from __future__ import annotations
 
@@ -30,35 +30,35 @@ def candidates(model: Model) -> list[dict[str, Any]]:
             "standard_error": one.standard_error,
             "n_evaluations": one.n_evaluations,
             "seconds": one.seconds,
-            "score": score,
+            "loss": loss,
             "outcome": words(one.outcome.name),
             "weight": None if weights is None else weights[k],
             "chosen": k == taken if weights is None else weights[k] > 0,
         }
-        for k, (one, score) in enumerate(zip(model.candidates, model.candidate_scores, strict=True))
+        for k, (one, loss) in enumerate(zip(model.candidates, model.candidate_losses, strict=True))
     ]
 
 
 def chosen(model: Model) -> dict[str, Any]:
-    """The machine that was taken, and why."""
+    """The model that was taken, and why."""
     machine, tuning, tried = model.machine, model.tuning, model.results
     bounds = {met.name: met.remark for met in tuning.at_bounds} if tuning else {}
     members = _members(model)
     reason = "The hyper-parameters were given."
     if tried:
-        n, score, n_folds = len(tried["params"]), model.score.name, model.n_choice_folds
+        n, loss, n_folds = len(tried["params"]), model.loss.name, model.n_choice_folds
         reason = "It was the only candidate; its hyper-parameters minimize the criterion."
         if model.weighs:
-            by = f"the rows of {n_folds} folds, each by machines tuned without it"
-            by = by if n_folds else "the rows, each by machines without it"
+            by = f"the rows of {n_folds} folds, each by models tuned without it"
+            by = by if n_folds else "the rows, each by models without it"
             how = "a stack of all gave it all the weight: no weighted sum of their outputs better"
             if members:
                 how = f"{len(members)} are stacked: the weighted sum of their outputs best"
             reason = f"Of {n} candidates, {how} predicts {by}."
         elif n > 1:
-            least = f"{model.chosen_by} {score}"
+            least = f"{model.chosen_by} {loss}"
             if n_folds:
-                least = f"{score} in {n_folds} folds, each predicted by machines tuned without it"
+                least = f"{loss} in {n_folds} folds, each predicted by models tuned without it"
             reason = f"Of {n} candidates, it has the smallest {least}."
     given = bool(model.candidates) and is_estimator(model.candidates[machine.best_index_].kernel)
     scales_last = sorted(
@@ -112,7 +112,7 @@ def _probability_asked(model: Model) -> float | None:
 
 
 def _members(model: Model) -> list[dict[str, Any]]:
-    """Machines of a stack, the largest first; empty for a single machine."""
+    """Models of a stack, the largest first; empty for a single one."""
     shares = model.shares
     if shares is None:
         return []

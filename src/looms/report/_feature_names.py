@@ -1,4 +1,4 @@
-"""Names of the features of a machine, and of the columns that they were made from."""
+"""Names of the features of a model, and of the columns that they were made from."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from looms.tables._preprocessor import features_made
 
 
 class Features(NamedTuple):
-    """Features that a machine gets from the steps before it.
+    """Features that a model gets from the steps before it.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Features(NamedTuple):
 
 
 def features_of(before: Pipeline, machine: Any) -> Features:
-    """Features of a machine, named by the steps before it."""
+    """Features of a model, named by the steps before it."""
     steps = list(_flattened(before))
     if len(steps) == 1 and isinstance(steps[0], TablePreprocessor):
         return _of_table(steps[0])

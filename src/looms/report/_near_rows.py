@@ -32,13 +32,13 @@ _FEWEST, _FEWEST_IN_CLUSTERS, _MOST = 20 * TOGETHER, 5 * TOGETHER, 3000
 _APART, _LARGEST, _ALONE = 1.25, 0.25, 0.1
 
 
-def rise_without_near(model: Model) -> tuple[str, float, float] | None:
-    """Error if each sample is left out by itself, and with those near to it in the kernel's space.
+def scores_without_near(model: Model) -> tuple[str, float, float] | None:
+    """Score if each sample is left out by itself, and with those near to it in the kernel's space.
 
     These are its cluster, if samples fall into clusters, or the seven nearest. Returns what they
-    are, then both error rates, or root mean square errors. None if the second is no larger than
-    expected for samples drawn one by one; for fewer than 40 samples (160 without clusters) or
-    more than 3000; and for models with members that have no kernel.
+    are, then both accuracies, or both RMSE. None if the second is no worse than expected for
+    samples drawn one by one; for fewer than 40 samples (160 without clusters) or more than 3000;
+    and for models with members that have no kernel.
 
     Notes
     -----
@@ -88,8 +88,8 @@ def rise_without_near(model: Model) -> tuple[str, float, float] | None:
     for what, outputs in left_out.items():
         rise, of_rise = mean_and_error(losses(outputs) - alone, weight)
         if rise > max(_DISCERNIBLE * of_rise, error, _SHARE * cost):
-            power = 1.0 if model.classification else 0.5
-            return what, value**power, (value + rise) ** power
+            both = np.array([value, value + rise])
+            return what, *(1.0 - both if model.classification else np.sqrt(both)).tolist()
     return None
 
 

@@ -19,7 +19,7 @@ def samples(
 ) -> dict[str, Any]:
     """Samples with the largest residuals, and the most influential others.
 
-    ``deletion`` is that of the machine, or None.
+    ``deletion`` is that of the model, or None.
     """
     loo, n = model.held_out, model.n_with_weight
     size = residual_sizes(model)
@@ -57,7 +57,7 @@ def samples(
 
 
 def groups_left_out(deletion: CaseDeletion | None) -> dict[str, Any] | None:
-    """The groups that change the machine most; None if none are left out."""
+    """The groups that change the model most; None if none are left out."""
     if deletion is None or deletion.unit == "sample":
         return None
     most = deletion.most_influential(MOST_INFLUENTIAL)

@@ -25,7 +25,7 @@ _MOST_ENTRIES = 50_000_000
 
 
 def telltales(model: Model, X: Matrix) -> list[tuple[str, str]]:
-    """Columns that alone predict the target, and the figure that shows it.
+    """Columns that alone predict the target, and the score that shows it.
 
     For classes: a feature that orders them one after the other, so that the area under the ROC
     curve of any two neighbors is above 0.995; or a category, or number of few values, nearly all
@@ -64,7 +64,7 @@ def telltales(model: Model, X: Matrix) -> list[tuple[str, str]]:
 
 
 def _sign_of_numbers(columns: list[Array], y: AnyArray) -> str:
-    """The figure by which the features of one column give a numeric target, or an empty string."""
+    """The score by which the features of one column give a numeric target, or an empty string."""
     if len(y) < _FEWEST:
         return ""
     value = max(_rank_correlation(column, y) for column in columns)
@@ -72,7 +72,7 @@ def _sign_of_numbers(columns: list[Array], y: AnyArray) -> str:
 
 
 def _sign_of_classes(columns: list[Array], labels: AnyArray) -> str:
-    """The figure by which the features of one column give the class, or an empty string."""
+    """The score by which the features of one column give the class, or an empty string."""
     n_in_class = np.bincount(labels)
     if len(labels) < _FEWEST or len(n_in_class) < 2 or n_in_class.min() < _FEWEST_IN_CLASS:
         return ""

@@ -1,4 +1,4 @@
-"""Facts of a fitted machine, each gathered once: what page, card, JSON and terminal print."""
+"""Facts of a fitted model, each gathered once: what page, card, JSON and terminal print."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from looms.report._chosen import candidates, chosen
 from looms.report._samples import groups_left_out, samples
 from looms.report.displays.classes import probabilities_of
 from looms.report.displays.features import ImportanceDisplay
-from looms.report.figures import brier, error_by_class, headline, held_out, outer
 from looms.report.model import Model, model_of, relevances
+from looms.report.scores import brier, headline, held_out, outer, recall_by_class
 from looms.report.text import Caution, clean, plain
 
 #: Version of summary.schema.json; it increases if a key changes its meaning or is removed.
-SCHEMA = 3
+SCHEMA = 4
 #: Most samples for which the effect of each is computed: n³ flops and some n×n arrays. On m
 #: landmarks n m² counts.
 MOST_DELETIONS = 1500
@@ -53,19 +53,19 @@ def summary(
     title: str | None = None,
     notes: Sequence[str] | None = None,
 ) -> dict[str, Any]:
-    """Everything a report says about a fitted machine, as a dict that JSON can hold.
+    """Everything a report says about a fitted model, as a dict that JSON can hold.
 
     Parameters
     ----------
-    estimator : fitted looms machine, or pipeline that ends in one
+    estimator : fitted looms model, or pipeline that ends in one
     X : the training samples, default=None
         The index of a data frame names the samples; otherwise they are numbered from 0.
     y : the training targets, default=None
         The name of a series is the name of the target; None for that of the fit.
-    groups : the labels of the groups that the machine was fitted with, default=None
+    groups : the labels of the groups that the model was fitted with, default=None
         They name the groups; otherwise each is named after its first sample.
     assessment : Assessment, default=None
-        Result of `looms.assess`: the honest outer estimate.
+        Result of `looms.assess`: the outer estimate, which is not optimistic.
     title : str, default=None
     notes : sequence of str, default=None
         Remarks on the data to add to the cautions; None for those of a
@@ -74,10 +74,10 @@ def summary(
     Returns
     -------
     summary : dict
-        Numbers that are not finite are None, and so is what the machine does not have. Its keys,
+        Numbers that are not finite are None, and so is what the model does not have. Its keys,
         which `looms.report.summary_schema` describes, are ``schema``, ``title``, ``date``,
         ``looms_version``, ``task``; the ``data``; what was ``asked``; what was ``chosen`` from the
-        ``candidates``, ``n_candidates`` in all, by which ``score``; ``loo``, figures of held-out
+        ``candidates``, ``n_candidates`` in all, by which ``loss``; ``loo``, scores of held-out
         predictions; the ``assessment`` by outer splits; the ``headline``; the ``features``,
         ``samples`` and ``groups`` that matter; the ``certificate`` of held-out outputs;
         ``cautions``.
@@ -85,7 +85,7 @@ def summary(
     Raises
     ------
     TypeError
-        If the estimator contains no looms machine, or the assessment is of another kind of task.
+        If the estimator contains no looms model, or the assessment is of another kind of task.
     ValueError
         If the number of rows of ``X``, ``y`` or ``groups`` is not that of the training samples.
 
@@ -123,7 +123,7 @@ def summary_schema() -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class Facts:
-    """A fitted machine and all that is told about it, for the arguments of `summary`.
+    """A fitted model and all that is told about it, for the arguments of `summary`.
 
     Each fact is computed when it is first asked for, and kept.
     """
@@ -146,7 +146,7 @@ class Facts:
             n_rows = values.shape[0] if hasattr(values, "shape") else len(values)
             if n_rows != n:
                 raise ValueError(
-                    f"{name} has {n_rows} rows, but the machine was fitted to {n}: give the "
+                    f"{name} has {n_rows} rows, but the model was fitted to {n}: give the "
                     f"{name} that it was fitted to."
                 )
         given = self.assessment
@@ -157,13 +157,13 @@ class Facts:
         if given is not None and given.classification not in (None, classification):
             kinds = {True: "a classifier", False: "a regressor"}
             raise TypeError(
-                f"The assessment is of {kinds[not classification]}, but the machine is "
+                f"The assessment is of {kinds[not classification]}, but the model is "
                 f"{kinds[classification]}: give the assessment of the same estimator."
             )
 
     @cached_property
     def model(self) -> Model:
-        """The machine in the estimator."""
+        """The model in the estimator."""
         return model_of(self.estimator)
 
     @cached_property
@@ -284,7 +284,7 @@ class Facts:
         tried = candidates(model)
         loo = self.loo
         if self.probabilities is not None:
-            loo = loo | {"figures": [*loo["figures"], brier(model, self.probabilities)]}
+            loo = loo | {"scores": [*loo["scores"], brier(model, self.probabilities)]}
         report: dict[str, Any] = plain(
             {
                 "schema": SCHEMA,
@@ -297,9 +297,9 @@ class Facts:
                 "chosen": chosen(model),
                 "candidates": [tried[k] for k in model.ranked[:MOST_CANDIDATES]],
                 "n_candidates": len(tried),
-                "score": {
-                    "name": model.score.name,
-                    "key": model.score.key,
+                "loss": {
+                    "name": model.loss.name,
+                    "key": model.loss.key,
                     "method": model.candidates_by,
                 },
                 "loo": loo,
@@ -322,9 +322,9 @@ class Facts:
             counts = np.bincount(duplicate_groups(model.table))
             n_replicates = counts[counts > 1].sum()
         if model.classification:
-            n, error = error_by_class(model)
+            n, recall = recall_by_class(model)
             largest = np.argsort(-n, kind="stable")[:MOST_CLASSES]
-            classes = [{"label": model.classes[k], "n": n[k], "error": error[k]} for k in largest]
+            classes = [{"label": model.classes[k], "n": n[k], "recall": recall[k]} for k in largest]
         return {
             "n_samples": model.held_out.n_samples,
             "n_landmarks": model.n_landmarks,

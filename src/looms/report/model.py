@@ -1,4 +1,4 @@
-"""A fitted machine as its reports read it: names, held-out predictions, its training problem."""
+"""A fitted model as its reports read it: names, held-out predictions, its training problem."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from looms._classes import class_indices
+from looms._scores import SCORES
 from looms._typing import AnyArray, Array, Matrix
 from looms.diagnostics._case_deletion import loo_margins
 from looms.estimators._in_pipelines import machine_of, parts_of
@@ -24,7 +25,7 @@ from looms.kernels import Kernel, Weighted
 from looms.kernels._hyperparameters import Hyperparameter
 from looms.kernels._samples import training_rows, variances
 from looms.report._feature_names import Features, features_of
-from looms.report.text import FIGURES, in_words
+from looms.report.text import in_words
 from looms.scores import Scores
 from looms.selection._nested import Nested
 from looms.selection._objective import Objective
@@ -42,13 +43,13 @@ METHODS = {
 _FEW = 5
 
 
-class CandidateScore(NamedTuple):
+class CandidateLoss(NamedTuple):
     """By what candidates are compared.
 
     Attributes
     ----------
     name : in words.
-    key : among the figures of a report; empty if it is not one of them.
+    key : score that has its units and standard error; empty if none has.
     rule : rule of the threshold whose loss it is; None for a criterion, and for regressors.
     """
 
@@ -58,39 +59,39 @@ class CandidateScore(NamedTuple):
 
 
 class Model:
-    """A fitted machine as plain values; what it does not have is None or empty.
+    """A fitted model as plain values; what it does not have is None or empty.
 
     Attributes
     ----------
     machine : the kernel machine; with a transformed target, on the scale of the transform.
-    whole : what predicts: the machine, or the regressor around it that transforms the target.
+    whole : what predicts: the model, or the regressor around it that transforms the target.
     features, sources, named, gaps : names of its features, as `Features` has them.
     classes, threshold : labels of the classes, and the threshold of two.
-    held_out : output for every sample by the machine without its fold, its group or itself.
-    nested, is_nested : predictions by machines that were chosen without the sample, if there are.
+    held_out : output for every sample by the model without its fold, its group or itself.
+    nested, is_nested : predictions by models that were chosen without the sample, if there are.
     units : samples that the criterion held out together; those of weight zero stay.
-    rows : samples that the machine was fitted to; None for rows in blocks, which are not kept.
+    rows : samples that the model was fitted to; None for rows in blocks, which are not kept.
     pairwise : True if the samples are rows of a kernel matrix, without features.
     table : the samples if they have features; None otherwise, and for rows in blocks.
     n_landmarks : number of landmarks; None if the coefficients belong to all samples.
-    members : least-squares machines of a stack, or the machine as the only one, with kernel, mu and
-        weight; none for other machines, and for stacks that have to be refitted without rows.
-    stacked : True for a stack of machines; ``kernel_`` is then that of the largest.
-    weighs : True if a stack was asked for and made, also if one machine got all the weight.
+    members : least-squares models of a stack, or the model as the only one, with kernel, mu and
+        weight; none for other models, and for stacks that have to be refitted without rows.
+    stacked : True for a stack of models; ``kernel_`` is then that of the largest.
+    weighs : True if a stack was asked for and made, also if one model got all the weight.
     results : ``cv_results_``, a row for each candidate; empty for given hyper-parameters.
     candidates : candidates that were each tuned; empty if all values were given.
     shares : weights of the candidates in a stack; None if one of them was taken.
-    tuning : record of the search of the machine, of a stack of the largest.
+    tuning : record of the search of the model, of a stack of the largest.
     prior : True if a prior restrained the hyper-parameters; None where there is no such option.
     transform, transforms : the transform of the target, and those that were compared.
-    has_weight, n_with_weight : samples of positive weight; others take no part in fit and figures.
+    has_weight, n_with_weight : samples of positive weight; others take no part in fit and scores.
     unit, method : what is held out at a time ("sample", "group" or "fold"), and the method's name.
     chosen_by : name of the method by which the criterion held samples out.
     n_choice_folds : folds that compare candidates, each tuned without them; 0 if none do.
         Candidates are then compared by the held-out outputs that the criterion judged.
-    candidates_by : name of the method by which the candidates' score held samples out.
+    candidates_by : name of the method by which the candidates' loss held samples out.
     kernels : kernels with their values: those of a stack, or the only one.
-    n_tuned : number of hyper-parameters that were chosen, of all machines of a stack.
+    n_tuned : number of hyper-parameters that were chosen, of all models of a stack.
     ranked : places of the candidates, the best first.
     """
 
@@ -148,12 +149,12 @@ class Model:
         self.pairwise = any(one.pairwise for one in self.kernels)
         self.table = None if self.pairwise else self.rows
         self.n_tuned = sum(len(one.theta) + 1 for one in self.kernels) if self.results else 0
-        ranks = self.results.get("rank_loo_score", [])
+        ranks = self.results.get("rank_held_out_loss", [])
         self.ranked: list[int] = np.argsort(ranks, kind="stable").tolist()
 
     @property
     def on_scale(self) -> Model:
-        """The machine by itself if the target is transformed, with outputs on that scale."""
+        """The model by itself if the target is transformed, with outputs on that scale."""
         if self.transform in (None, "none"):
             return self
         model = Model(self.machine, self.machine, self._features)
@@ -167,11 +168,11 @@ class Model:
 
     @property
     def predictions(self) -> HeldOut:
-        """Held-out outputs that can be compared with one another, like the figures.
+        """Held-out outputs that can be compared with one another, like the scores.
 
         For classes, the outputs that decide: means over the pairs in which a sample is left out;
-        if the choice was repeated without the sample, those of the machines so chosen.
-        Of rows in blocks, without folds of ``cv``, those of the machines without one of ten folds.
+        if the choice was repeated without the sample, those of the models so chosen.
+        Of rows in blocks, without folds of ``cv``, those of the models without one of ten folds.
         """
         return self.scores.predictions
 
@@ -212,7 +213,7 @@ class Model:
         return f"candidates were tuned anew without each {each}, and {verb} by the other folds"
 
     @property
-    def honest_by(self) -> str:
+    def unbiased_by(self) -> str:
         """What gives scores that are not optimistic: subject and verb."""
         again = self.rows is not None and not self.whole._tuned_before
         return "evaluate() and looms.assess give" if again else "looms.assess gives"
@@ -229,37 +230,34 @@ class Model:
         return as_rule("balanced" if isinstance(given, Real) else given)
 
     @property
-    def candidate_scores(self) -> Array:
-        """The score by which candidates were compared, in the units of `score`."""
-        scores = np.asarray(self.results["loo_score"])
-        return scores if self.classification else np.sqrt(scores)
+    def candidate_losses(self) -> Array:
+        """The loss by which candidates were compared, in the units of `loss`."""
+        losses = np.asarray(self.results["held_out_loss"])
+        return losses if self.classification else np.sqrt(losses)
 
     @property
-    def score(self) -> CandidateScore:
+    def loss(self) -> CandidateLoss:
         """By what candidates are compared.
 
         Points are compared by the criterion itself, unless folds compare them.
         """
         if not self.classification:
-            return CandidateScore(FIGURES["rmse"].name, "rmse")
+            return CandidateLoss(SCORES["rmse"].name, "rmse")
         tried = getattr(self.machine, "_candidates", ())
         points = self.tuning is None or all(getattr(one, "on_grid", False) for one in tried)
         if self.results and points and not self.n_choice_folds:
-            name = str(self.criterion)
-            if name in FIGURES:
-                return CandidateScore(FIGURES[name].name, name)
-            return CandidateScore(name)
+            return CandidateLoss(str(self.criterion))
         given, rule = self.machine.threshold, self.rule
         if isinstance(rule, BalancedError):
-            return CandidateScore(FIGURES["ber"].name, "ber", rule)
+            return CandidateLoss("balanced error rate", "balanced_accuracy", rule)
         shown = given if isinstance(given, str) else getattr(given, "__name__", repr(given))
-        return CandidateScore(f"loss of {shown}", rule=rule)
+        return CandidateLoss(f"loss of {shown}", rule=rule)
 
 
 def model_of(estimator: Any) -> Model:
-    """The machine of looms in a fitted estimator; TypeError or NotFittedError without one.
+    """The model of looms in a fitted estimator; TypeError or NotFittedError without one.
 
-    The estimator is the machine, a model of tables around it, a pipeline that
+    The estimator is the model, a model of tables around it, a pipeline that
     ends in one of them, or a search with such a ``best_estimator_``.
     """
     machine, parts = machine_of(estimator), parts_of(estimator)
@@ -329,7 +327,7 @@ def residual_sizes(model: Model) -> Array:
 
 
 def predicted_labels(model: Model) -> AnyArray:
-    """Index of the class that most machines without a sample give it, (n_samples,)."""
+    """Index of the class that most models without a sample give it, (n_samples,)."""
     labels = np.asarray(loo_margins(model.machine).argmax(axis=1))
     decisions = model.scores.decisions
     if decisions is not None:
@@ -340,12 +338,11 @@ def predicted_labels(model: Model) -> AnyArray:
 def sampled_rows(model: Model, size: int, random_state: int) -> AnyArray:
     """At most about ``size`` rows of positive weight, stratified by class.
 
-    ValueError if the machine keeps no rows.
+    ValueError if the model keeps no rows.
     """
     if model.rows is None:
         raise ValueError(
-            "This needs the training rows, but a machine fitted to rows in blocks does not keep "
-            "them."
+            "This needs the training rows, but a model fitted to rows in blocks does not keep them."
         )
     weighted = np.flatnonzero(model.has_weight)
     if len(weighted) <= size:
@@ -363,7 +360,7 @@ def sampled_rows(model: Model, size: int, random_state: int) -> AnyArray:
 
 
 def training_objective(model: Model, rows: AnyArray) -> Objective:
-    """The criterion by which the machine was chosen, on some rows of its samples."""
+    """The criterion by which the model was chosen, on some rows of its samples."""
     machine: Any = model.machine
     loo = machine.loo_
     selection_weight = getattr(machine, "selection_weight_", loo.sample_weight)

@@ -37,11 +37,11 @@ from looms.report.text import (
     count,
     day,
     escaped,
-    figure,
     in_words,
     number,
     percent,
     plus_minus,
+    score,
     sentence,
 )
 
@@ -82,16 +82,16 @@ def write_html(
     title: str | None = None,
     notes: Sequence[str] | None = None,
 ) -> None:
-    """Write a report on a fitted machine: a single HTML page that loads nothing else.
+    """Write a report on a fitted model: a single HTML page that loads nothing else.
 
-    It shows the parameters, the choice and its reason, figures of merit, the features and samples
+    It shows the parameters, the choice and its reason, scores, the features and samples
     that matter, and cautions. It is light or dark like the reader's device, and suits screens of
     any size and paper.
 
     Parameters
     ----------
     estimator : estimator
-        A fitted looms machine, or a pipeline that ends in one.
+        A fitted looms model, or a pipeline that ends in one.
     path : path
         The file to write; an existing one is replaced, whole or not at all.
     X, y, groups, assessment, title, notes : see `summary`
@@ -171,17 +171,17 @@ def card(
     title: str | None = None,
     notes: Sequence[str] | None = None,
 ) -> Card:
-    """Model card of a fitted machine, to be completed by hand and saved beside its file.
+    """Model card of a fitted model, to be completed by hand and saved beside its file.
 
-    It contains what looms knows: data, choice, figures with their standard errors, cautions. What
+    It contains what looms knows: data, choice, scores with their standard errors, cautions. What
     looms cannot know, such as the intended use, is marked as missing.
 
     Parameters
     ----------
     estimator : estimator
-        A fitted looms machine, or a pipeline that ends in one.
+        A fitted looms model, or a pipeline that ends in one.
     X, y, groups, assessment, title, notes : see `looms.report.summary`
-        The figures of an assessment come first.
+        The scores of an assessment come first.
 
     Returns
     -------
@@ -234,7 +234,7 @@ def _template(name: str) -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = (clean, count, day, escaped, figure, in_words, number, percent, plus_minus, sentence)
+    filters = (clean, count, day, escaped, in_words, number, percent, plus_minus, score, sentence)
     environment.filters |= {function.__name__: function for function in filters}
     return environment.get_template(name)
 
@@ -256,10 +256,10 @@ def displays_of(facts: Facts) -> dict[str, Display]:
         if len(history.value) > 1:
             shown["history"] = history
     if facts.assessment is not None and report["assessment"]["scores"][0]["loo"] is not None:
-        score = report["headline"]["key"]
-        shown["optimism"] = OptimismDisplay.compute(facts.assessment, score=score)
+        key = report["headline"]["key"]
+        shown["optimism"] = OptimismDisplay.compute(facts.assessment, score=key)
     if model.classification:
-        # By the machine of the facts, which knows these outputs.
+        # By the model of the facts, which knows these outputs.
         shown["roc"] = RocDisplay.compute(model.machine)
         shown["precision"] = PrecisionRecallDisplay.compute(model.machine)
         if facts.probabilities is not None:

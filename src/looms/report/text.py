@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from typing import Any, Literal, NamedTuple, TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 
+from looms._scores import SCORES
 from looms._words import clean as clean
 
 _NOTHING = "–"
@@ -15,28 +16,8 @@ _NOTHING = "–"
 _LONGEST_NAME = 28
 
 
-class Figure(NamedTuple):
-    """Name, direction and format of a figure: in percent, with three decimals, or as it is."""
-
-    name: str
-    smaller_is_better: bool = True
-    unit: Literal["%", ".3f", ""] = ""
-
-
-FIGURES = {
-    "ber": Figure("balanced error rate", unit="%"),
-    "error": Figure("error rate", unit="%"),
-    "auc": Figure("area under the ROC curve", False, ".3f"),
-    "log_loss": Figure("log loss of the probabilities"),
-    "brier": Figure("Brier score of the probabilities"),
-    "rmse": Figure("root mean square error"),
-    "mae": Figure("mean absolute error"),
-    "r2": Figure("R², share of variance explained", False, ".3f"),
-}
-
-
 class Caution(TypedDict):
-    """A reason to distrust a machine or its figures, of level "serious" or "note"."""
+    """A reason to distrust a model or its scores, of level "serious" or "note"."""
 
     level: str
     title: str
@@ -74,19 +55,19 @@ def percent(value: float | None, places: int = 1) -> str:
     return _NOTHING if value is None else f"{signed(f'{100 * value:.{places}f}')} %"
 
 
-def figure(value: float | None, key: str, digits: int = 4) -> str:
-    """A figure of merit as text; by `number` if it is not in `FIGURES`."""
-    unit = FIGURES[key].unit if key in FIGURES else ""
+def score(value: float | None, key: str, digits: int = 4) -> str:
+    """A score as text; by `number` if it is not in `SCORES`."""
+    unit = SCORES[key].unit if key in SCORES else ""
     if value is None or not unit:
         return number(value, digits)
     return percent(value) if unit == "%" else signed(f"{value:{unit}}")
 
 
 def plus_minus(value: float | None, key: str) -> str:
-    """The standard error of a figure as text, in its units, two digits."""
+    """The standard error of a score as text, in its units, two digits."""
     if value is None:
         return ""
-    is_rate = key in FIGURES and FIGURES[key].unit == "%"
+    is_rate = key in SCORES and SCORES[key].unit == "%"
     return f"± {100 * value:.1f}" if is_rate else f"± {number(value, 2)}"
 
 

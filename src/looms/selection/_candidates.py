@@ -37,8 +37,8 @@ class Candidate:
     mu : tuned regularization; NaN for an estimator.
     criterion : name or object as passed.
     value, standard_error : value of the criterion, and its standard error.
-    score : score by which candidates are compared, smaller is better: the balanced error rate for
-        classes, or the loss of another threshold rule; the mean squared error for regression. With
+    loss : what candidates are compared by, smaller is better: the balanced error rate for classes,
+        or the loss of another threshold rule; the mean squared error for regression. With
         several candidates it is computed on folds that each was tuned without; if there are no
         such folds, on held-out outputs. Infinite if the candidate could not be evaluated anywhere.
     threshold : threshold of the outputs; (n_classes,) for several classes with a softmax.
@@ -54,7 +54,7 @@ class Candidate:
     criterion: str | Criterion
     value: float
     standard_error: float
-    score: float
+    loss: float
     threshold: float | Array
     n_evaluations: int
     n_failures: int
@@ -69,7 +69,7 @@ class Candidate:
         kernel: Any,
         mu: float,
         criterion: str | Criterion,
-        score: Score,
+        loss: HeldOutLoss,
         tuning: Tuning,
         before: tuple[int, int],
         seconds: float,
@@ -82,8 +82,8 @@ class Candidate:
             criterion,
             tuning.value,
             tuning.standard_error,
-            score.value,
-            score.threshold,
+            loss.value,
+            loss.threshold,
             before[0] + tuning.n_evaluations,
             before[1] + tuning.n_failures,
             seconds,
@@ -104,7 +104,7 @@ class Candidate:
         return candidate_name(self.kernel_name, self.criterion)
 
     def __repr__(self) -> str:
-        return f"Candidate({self.name}, score={self.score:.4g})"
+        return f"Candidate({self.name}, loss={self.loss:.4g})"
 
 
 class Candidates(list[Candidate]):
@@ -116,7 +116,7 @@ class Candidates(list[Candidate]):
                 candidate.kernel_name,
                 str(candidate.criterion),
                 with_error(candidate.value, candidate.standard_error),
-                with_error(candidate.score),
+                with_error(candidate.loss),
                 with_error(candidate.mu),
                 str(candidate.n_evaluations),
                 f"{candidate.seconds:.2f}",
@@ -124,7 +124,7 @@ class Candidates(list[Candidate]):
             )
             for candidate in self
         ]
-        value = ("value ± s.e.", "score, less is better", "mu")
+        value = ("value ± s.e.", "held-out loss", "mu")
         head = ["kernel", "criterion", *value, "evaluations", "seconds", "stopped"]
         return _html.table(head, rows, count(len(self), "candidate"))
 
@@ -140,12 +140,12 @@ def candidate_name(kernel: KernelLike, criterion: str | Criterion) -> str:
     return f"{kernel_name(kernel)}, {criterion}"
 
 
-class Score(NamedTuple):
-    """Score of leave-one-out outputs, smaller is better, with the threshold and calibrator used.
+class HeldOutLoss(NamedTuple):
+    """Loss of leave-one-out outputs, with the threshold and calibrator used.
 
     Attributes
     ----------
-    value : the score.
+    value : the loss, smaller is better.
     threshold : threshold of the outputs; (n_classes,) for several classes with a softmax.
     calibrator : calibrator of the outputs, which may have set the threshold, or None.
     """
@@ -155,8 +155,8 @@ class Score(NamedTuple):
     calibrator: Calibrator | None = None
 
 
-#: Score of the leave-one-out outputs of a candidate.
-Scorer: TypeAlias = Callable[[HeldOut], Score]
+#: Loss of the leave-one-out outputs of a candidate.
+LossOf: TypeAlias = Callable[[HeldOut], HeldOutLoss]
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,34 +166,34 @@ class Choice:
     Attributes
     ----------
     candidates : candidates in the order in which they were tried.
-    best, tuning, fit : the candidate with the smallest score, or the largest weight in a stack, its
+    best, tuning, fit : the candidate with the smallest loss, or the largest weight in a stack, its
         tuning and its model.
-    score : score, threshold and calibrator of the selected candidate.
+    loss : loss, threshold and calibrator of the selected candidate.
     machines : tuning of each candidate, and its model or None.
     weights : (n_candidates,) weights of their outputs in a stack; None for the best alone.
     """
 
     candidates: list[Candidate]
     best: Candidate
-    score: Score
+    loss: HeldOutLoss
     tuning: Tuning
     fit: Fit
     machines: list[tuple[Tuning, Fit | None]]
     weights: Array | None = None
 
-    def combined(self, weights: Array, losses: Array, score: Score) -> Choice:
+    def combined(self, weights: Array, losses: Array, loss: HeldOutLoss) -> Choice:
         """The same candidates with other losses, stacked if several weights are positive."""
         candidates = [
-            replace(candidate, score=float(loss))
-            for candidate, loss in zip(self.candidates, losses, strict=True)
+            replace(candidate, loss=float(own))
+            for candidate, own in zip(self.candidates, losses, strict=True)
         ]
         k = int(np.argmax(weights))
         tuning, fit = self.machines[k]
         if fit is None:
             raise ValueError(f"{candidates[k]} has no model and cannot be the best.")
         stack = weights if np.count_nonzero(weights) > 1 else None
-        candidates[k] = replace(candidates[k], threshold=score.threshold)
-        return Choice(candidates, candidates[k], score, tuning, fit, self.machines, stack)
+        candidates[k] = replace(candidates[k], threshold=loss.threshold)
+        return Choice(candidates, candidates[k], loss, tuning, fit, self.machines, stack)
 
 
 class Watcher(Protocol):
@@ -231,12 +231,12 @@ class Tried:
 def choose(
     tried: Sequence[Tried],
     *,
-    scorer: Scorer,
+    loss_of: LossOf,
     watcher: Watcher,
     random_state: int,
     by_value: bool = False,
 ) -> Choice:
-    """Candidate with the smallest score, among kernels tuned under criteria, and estimators.
+    """Candidate with the smallest loss, among kernels tuned under criteria, and estimators.
 
     The first of equally good candidates is selected. If ``watcher`` stops the selection after a
     candidate, the rest are skipped, provided that one could be evaluated. Feature weights that
@@ -245,7 +245,7 @@ def choose(
     Parameters
     ----------
     tried : the candidates.
-    scorer : score by which candidates are compared; it also sets the threshold.
+    loss_of : loss by which candidates are compared; it also sets the threshold.
     by_value : whether they are compared by the criterion instead, as the points of a grid are.
     watcher : callbacks.
     random_state : seed of the subsamples, which are the same for every candidate.
@@ -257,7 +257,7 @@ def choose(
     """
     candidates: list[Candidate] = []
     machines: list[tuple[Tuning, Fit | None]] = []
-    best: tuple[Candidate, Score, Tuning, Fit] | None = None
+    best: tuple[Candidate, HeldOutLoss, Tuning, Fit] | None = None
     objective: Any = None
     reason = ""
     for one in tried:
@@ -291,17 +291,17 @@ def choose(
             objective = one.objective_of(weighted)
             tuning, fit = objective.tuned(searched)
         seconds = time.perf_counter() - began
-        score = Score(np.inf) if fit is None else scorer(fit.decided)
+        loss = HeldOutLoss(np.inf) if fit is None else loss_of(fit.decided)
         tuned = objective.kernel_at(tuning.theta) if fit is None else fit.member.kernel
         named = kernel_name(kernel), tuned, objective.mu_at(tuning.theta), criterion
-        loss = score._replace(value=tuning.value) if by_value else score
-        candidate = Candidate.of(*named, loss, tuning, before, seconds)
+        compared = loss._replace(value=tuning.value) if by_value else loss
+        candidate = Candidate.of(*named, compared, tuning, before, seconds)
         candidates.append(candidate)
         machines.append((tuning, fit))
         if fit is None:
             reason = reason or f"{objective.kernel!r}: {_failure(objective, tuning)}"
-        elif best is None or candidate.score < best[0].score:
-            best = candidate, score, tuning, fit
+        elif best is None or candidate.loss < best[0].loss:
+            best = candidate, loss, tuning, fit
         if watcher.candidate_ends(candidate) and best is not None:
             break
     if best is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
@@ -24,13 +24,16 @@ from looms.lssvm.conditioning import tie_of
 from looms.lssvm.fit import Fit
 from looms.lssvm.projection import Projection
 from looms.optimize._search import Point
-from looms.selection._candidates import Score
+from looms.selection._candidates import HeldOutLoss
 from looms.selection._decisions import Decided, Decisions
 from looms.selection._fold_pairs import fold_pairs, pair_auc
 from looms.selection._objective import HeldOutCriterion
 from looms.selection._scan import grid_points, least_of
 from looms.selection._tuning import Tuning
 from looms.units import Batch, Units, of_one_size
+
+#: Threshold and calibrator by held-out outputs of some rows, and factors of their weights.
+RuleOf: TypeAlias = Callable[[HeldOut, AnyArray, Array], HeldOutLoss]
 
 _NUMBERS = 1 << 17  # in the outputs of some rounds, as many as stay near the processor
 
@@ -227,16 +230,14 @@ class Rounds:
             less = np.flatnonzero(np.where(np.isfinite(inner), inner, np.inf) < self._least[part])
             yield part[less], inner[less], f[less]
 
-    def nested(
-        self, rows: AnyArray, weight: Array, scorer: Callable[[HeldOut, AnyArray, Array], Score]
-    ) -> Nested:
+    def nested(self, rows: AnyArray, weight: Array, rule_of: RuleOf) -> Nested:
         """Predictions of every row, threshold and calibration set without its unit.
 
         Parameters
         ----------
         rows : (n,) numbers of the rows.
         weight : (n,) for the area under the curve.
-        scorer : threshold and calibrator of held-out outputs of some of the n rows, and factors of
+        rule_of : threshold and calibrator of held-out outputs of some of the n rows, and factors of
             their weights.
 
         Raises
@@ -258,7 +259,7 @@ class Rounds:
             in_pairs = {g for pair in self.left_out[first:] for g in pair}
             pairs = range(first, len(self.left_out))
             alone = (g for g in range(first) if g not in in_pairs)
-            rounds = [self._decided(k, labels, weight, scorer) for k in [*pairs, *alone]]
+            rounds = [self._decided(k, labels, weight, rule_of) for k in [*pairs, *alone]]
             decisions = Decisions.of(rounds, labels)
             auc = pair_auc(
                 targets_as_columns(self.y),
@@ -278,11 +279,11 @@ class Rounds:
         k: int,
         labels: AnyArray,
         weight: Array,
-        scorer: Callable[[HeldOut, AnyArray, Array], Score],
+        rule_of: RuleOf,
     ) -> Decided:
         """Decisions of a round on the rows that it leaves out."""
         out, rest = self._rows[k], np.flatnonzero(self._outside[k])
         factor = class_factors(labels, weight, rest)
         f, tie = self.outputs[k].reshape(self.y.shape), self.ties[k]
-        score = scorer(HeldOut(self.y[rest], with_ties(f[rest], tie)), rest, factor)
-        return Decided.of(out, f[out], score.threshold, score.calibrator, tie)
+        rule = rule_of(HeldOut(self.y[rest], with_ties(f[rest], tie)), rest, factor)
+        return Decided.of(out, f[out], rule.threshold, rule.calibrator, tie)

@@ -1,1 +1,1 @@
-"""Figures of fitted machines, in scikit-learn's way: computed, stored, drawn by `plot`."""
+"""Displays of fitted models, in scikit-learn's way: computed, stored, drawn by `plot`."""

@@ -57,21 +57,21 @@ class Display(ABC):
 
 
 class MachineDisplay(Display):
-    """A display that needs only a fitted machine and its training samples."""
+    """A display that needs only a fitted model and its training samples."""
 
     @classmethod
     @abstractmethod
     def compute(cls, estimator: Any) -> Self:
-        """The display of a fitted machine, without drawing it; a subclass may take options."""
+        """The display of a fitted model, without drawing it; a subclass may take options."""
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, **options: Any) -> Self:
-        """Compute the display of a fitted machine, and draw it.
+        """Compute the display of a fitted model, and draw it.
 
         Parameters
         ----------
         estimator : estimator
-            A fitted looms machine, or a pipeline that ends in one.
+            A fitted looms model, or a pipeline that ends in one.
         ax : matplotlib axes, default=None
             Axes to draw on; by default those of a new figure.
         **options

@@ -191,7 +191,7 @@ class PrecisionRecallDisplay(ClassCurves):
 
     @property
     def shares(self) -> dict[str, float]:
-        """Share of the samples in each class: the precision of a guess."""
+        """Share of the samples in each class: the precision of the baseline."""
         return {label: _share(y, weight) for label, (y, _, weight) in self.predictions.items()}
 
     def _draw(self, ax: Any) -> None:
@@ -270,7 +270,7 @@ class ReliabilityDisplay(MachineDisplay):
         Parameters
         ----------
         calibration : {"sigmoid", "isotonic", "beta"}, default=None
-            Method that turns outputs into probabilities; by default that of the machine, or
+            Method that turns outputs into probabilities; by default that of the model, or
             "sigmoid" if it has none.
         n_bins : int, default=10
             Number of bins, each with about the same number of samples.
@@ -310,7 +310,7 @@ class ReliabilityDisplay(MachineDisplay):
 def probabilities_of(model: Model, calibration: str | None = None) -> Array | None:
     """Probability of every class for the held-out outputs, (n_samples, n_classes).
 
-    By default those of the machine; None if it has none.
+    By default those of the model; None if it has none.
     """
     own = getattr(model.machine, "calibration", None)
     anew = own is not None and not model.is_nested  # from a calibrator that did not see the sample

@@ -38,7 +38,7 @@ class OptimismDisplay(Display):
     >>> X, y = load_iris(return_X_y=True)
     >>> display = OptimismDisplay.from_assessment(assess(KernelClassifier(), X, y, n_splits=5))
     >>> display.score, len(display.loo), abs(display.optimism) < 0.05
-    ('ber', 5, True)
+    ('balanced_accuracy', 5, True)
     """
 
     loo: Array
@@ -74,15 +74,15 @@ class OptimismDisplay(Display):
         ]
         if not pairs:
             raise ValueError(
-                "The assessment has no leave-one-out scores; only looms machines have them."
+                "The assessment has no leave-one-out scores; only looms models have them."
             )
         loo, outer = np.array(pairs).T
-        direction = assessment.figures(name).smaller_is_better
+        direction = assessment.estimate(name).smaller_is_better
         return cls(loo=loo, outer=outer, score=name, smaller_is_better=direction)
 
     @property
     def optimism(self) -> float | None:
-        """Mean of leave-one-out score less test score, signed so that positive flatters.
+        """Mean of leave-one-out score less test score, signed so that positive is optimistic.
 
         None if the direction of the score is unknown.
         """

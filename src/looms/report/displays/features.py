@@ -32,7 +32,7 @@ class ImportanceDisplay(MachineDisplay):
     ----------
     names : names of the columns examined.
     value : (n_columns,) rise of PRESS, the mean squared leave-one-out residual, when the
-        column is held at its mean, or at zero if sparse. Negative if the machine does better
+        column is held at its mean, or at zero if sparse. Negative if the model does better
         without it.
     standard_error : (n_columns,) standard error of the rise, which is a mean over samples.
     press : PRESS with all columns.
@@ -96,7 +96,7 @@ class ImportanceDisplay(MachineDisplay):
         Notes
         -----
         Every column takes a kernel matrix and a factorization with inverse of m samples, m³ flops
-        beside the kernel, for each machine of a stack. For a machine on landmarks, the figures are
+        beside the kernel, for each model of a stack. For a model on landmarks, the values are
         those of the whole kernel on the samples drawn.
 
         Examples
@@ -174,7 +174,7 @@ class ImportanceDisplay(MachineDisplay):
         ax.set_xlabel("rise of PRESS without it")
 
 
-#: The same under its own name, for the figures without a drawing.
+#: The same under its own name, for the values without a drawing.
 feature_importance = ImportanceDisplay.compute
 
 
@@ -197,7 +197,7 @@ class RelevanceDisplay(MachineDisplay):
 
     The mean over pairs of samples of γ_k (x_k − x'_k)², which the exponent of the kernel sums,
     is 2 γ_k var_k; so relevances do not depend on units. For a `Weighted` kernel γ_k is the weight.
-    For a stack, the machine with the largest weight is shown.
+    For a stack, the model with the largest weight is shown.
     ``plot(max_features=20)`` draws at most so many, the largest.
 
     Parameters
@@ -224,7 +224,7 @@ class RelevanceDisplay(MachineDisplay):
 
     @classmethod
     def compute(cls, estimator: Any) -> Self:
-        """Relevances in a fitted machine whose kernel is weighted, ARD, or has an ARD part."""
+        """Relevances in a fitted model whose kernel is weighted, ARD, or has an ARD part."""
         model = model_of(estimator)
         relevance = relevances(model)
         if relevance is None:

@@ -1,4 +1,4 @@
-"""Samples by how far they lie from the machines without them, and how these machines differ."""
+"""Samples by how far they lie from the models without them, and how these models differ."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class CaseDeletionDisplay(MachineDisplay):
     def compute(
         cls, estimator: Any, *, kind: str = "rms_change", names: Any = None, groups: Any = None
     ) -> Self:
-        """Effect of leaving out each sample, or group, of a fitted machine, or its residual.
+        """Effect of leaving out each sample, or group, of a fitted model, or its residual.
 
         Parameters
         ----------
@@ -80,7 +80,7 @@ class CaseDeletionDisplay(MachineDisplay):
             groups that are left out.
         groups : array-like of shape (n_samples,), default=None
             As for `looms.diagnostics.case_deletion`: "surprise" and the changes are those of
-            groups if the machine was fitted with groups, or if groups are given.
+            groups if the model was fitted with groups, or if groups are given.
         """
         model = model_of(estimator)
         if kind not in KINDS:
@@ -147,7 +147,7 @@ class ResidualsDisplay(MachineDisplay):
     Parameters
     ----------
     target, output : ndarray of shape (n_samples,)
-        Targets and the outputs of the machines that did not see them.
+        Targets and the outputs of the models that did not see them.
     interval : ndarray of shape (n_samples, 2)
         Ends of an interval around each output.
     confidence_level : float

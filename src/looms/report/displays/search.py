@@ -102,7 +102,7 @@ class SearchPathDisplay(MachineDisplay):
         -----
         Every value of a kernel's parameter takes one eigendecomposition of an m×m matrix, and then
         each μ O(m²); two parameters of the kernel take resolution² factorizations. The surface is
-        that of the criterion, without the prior if the search had one, and for a machine on
+        that of the criterion, without the prior if the search had one, and for a model on
         landmarks that of the whole kernel.
         """
         model, tuning = searched_model(estimator, cls.__name__)
@@ -193,7 +193,7 @@ class CriterionHistoryDisplay(MachineDisplay):
 
     @classmethod
     def compute(cls, estimator: Any) -> Self:
-        """History of the search of a machine that chose its hyper-parameters."""
+        """History of the search of a model that chose its hyper-parameters."""
         model, tuning = searched_model(estimator, cls.__name__)
         points = [(p.value, size) for size, search in tuning.stages for p in search.history]
         name = str(model.criterion)
@@ -230,7 +230,7 @@ class CriterionHistoryDisplay(MachineDisplay):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class CandidatesDisplay(MachineDisplay):
-    """Scores of the candidates of a selection, the best on top, with the chosen one marked.
+    """Held-out losses of the candidates, the best on top, with the chosen one marked.
 
     ``plot(max_candidates=20)`` draws at most so many, the best.
 
@@ -238,10 +238,10 @@ class CandidatesDisplay(MachineDisplay):
     ----------
     names : sequence of str
         Kernel and criterion of every candidate.
-    score : ndarray of shape (n_candidates,)
-        Score of every candidate, smaller is better; infinite if it could not be evaluated.
-    score_name : str
-        Name of the score.
+    loss : ndarray of shape (n_candidates,)
+        Loss of every candidate, smaller is better; infinite if it could not be evaluated.
+    loss_name : str
+        Name of the loss.
     chosen : int
         Index of the chosen candidate; for a stack, of the largest.
 
@@ -258,29 +258,29 @@ class CandidatesDisplay(MachineDisplay):
     """
 
     names: list[str]
-    score: Array
-    score_name: str
+    loss: Array
+    loss_name: str
     chosen: int
 
     @classmethod
     def compute(cls, estimator: Any) -> Self:
-        """Candidates of a fitted machine by `looms.selection.Candidate.score`, or √PRESS."""
+        """Candidates of a fitted model by `looms.selection.Candidate.loss`, or √PRESS."""
         model, _ = searched_model(estimator, cls.__name__)
         return cls(
             names=[each.name for each in model.candidates],
-            score=model.candidate_scores,
-            score_name=f"{model.candidates_by} {model.score.name}",
+            loss=model.candidate_losses,
+            loss_name=f"{model.candidates_by} {model.loss.name}",
             chosen=model.machine.best_index_,
         )
 
     def _draw(self, ax: Any, *, max_candidates: int = 20) -> None:
-        order = np.argsort(self.score, kind="stable")[:max_candidates]
-        score = np.where(np.isfinite(self.score), self.score, np.nan)
+        order = np.argsort(self.loss, kind="stable")[:max_candidates]
+        loss = np.where(np.isfinite(self.loss), self.loss, np.nan)
         for place, k in enumerate(order):
             ax.axhline(place, color=ink(), linewidth=0.4, linestyle=":", zorder=0)
-            ax.plot(score[k], place, "o", color="C1" if k == self.chosen else "C0", markersize=7)
+            ax.plot(loss[k], place, "o", color="C1" if k == self.chosen else "C0", markersize=7)
         label_ticks(ax, [self.names[k] for k in order])
-        label_axes(ax, self.score_name)
+        label_axes(ax, self.loss_name)
 
 
 def _shown(model: Model, objective: Objective, along: tuple[str, str] | None) -> list[list[int]]:

@@ -1,4 +1,4 @@
-"""Figures of merit: held-out figures with standard errors, outer splits, and the headline."""
+"""Scores: of held-out predictions with standard errors, of outer splits, and the headline."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from scipy.special import entr
 from sklearn.metrics import confusion_matrix
 
 from looms._classes import class_indices
-from looms._scores import mean_and_error
+from looms._scores import SCORES, mean_and_error
 from looms._typing import AnyArray, Array
 from looms.assessment._result import Assessment
 from looms.calibration._scores import brier_score
@@ -17,7 +17,6 @@ from looms.criteria import standard_error
 from looms.folds import left_out_with
 from looms.kernels._samples import variances
 from looms.report.model import Model, predicted_labels
-from looms.report.text import FIGURES
 
 #: Most classes for which there is a confusion matrix.
 MOST_CONFUSED = 12
@@ -26,15 +25,15 @@ MOST_CONFUSED = 12
 _SELDOM, _FEWEST_OF_SELDOM = 0.6, 5
 
 
-def error_by_class(model: Model) -> tuple[AnyArray, Array]:
-    """Number of samples of positive weight in each class, and their error rate."""
+def recall_by_class(model: Model) -> tuple[AnyArray, Array]:
+    """Number of samples of positive weight in each class, and the share that is found."""
     rows, decisions, k = model.scores.rows, model.scores.decisions, len(model.classes)
     labels, weight = class_indices(model.held_out.y)[rows], model.held_out.sample_weight[rows]
     assert decisions is not None  # of classes
-    missed = np.bincount(labels, weights=weight * decisions.wrong, minlength=k)
+    found = np.bincount(labels, weights=weight * (1.0 - decisions.wrong), minlength=k)
     mass = np.bincount(labels, weights=weight, minlength=k)
     with np.errstate(invalid="ignore"):
-        return np.bincount(labels, minlength=k), np.asarray(missed / mass)
+        return np.bincount(labels, minlength=k), np.asarray(found / mass)
 
 
 def seldom_predicted(model: Model) -> tuple[int, int, int] | None:
@@ -81,12 +80,12 @@ def gain_over_mean(model: Model) -> tuple[float, float]:
     return mean_and_error(gain.mean(axis=1), weight, clusters) if gain.size else (0.0, 0.0)
 
 
-def guess_error(model: Model) -> float:
-    """Error rate of always predicting the largest class."""
-    return 1.0 - float(_shares(model).max())
+def baseline_accuracy(model: Model) -> float:
+    """Accuracy of always predicting the largest class."""
+    return float(_shares(model).max())
 
 
-def guess_log_loss(model: Model) -> float:
+def baseline_log_loss(model: Model) -> float:
     """Log loss of predicting the shares of the classes for every sample."""
     return float(entr(_shares(model)).sum())
 
@@ -97,30 +96,30 @@ def _shares(model: Model) -> Array:
     return np.asarray(totals / totals.sum())
 
 
-def guess_rmse(model: Model) -> float:
-    """Root mean square error of predicting the means of the targets."""
+def baseline_rmse(model: Model) -> float:
+    """RMSE of predicting the means of the targets."""
     y, weight = model.held_out.y, model.held_out.sample_weight
     return float(np.sqrt(variances(y.reshape(len(y), -1), weight).mean()))
 
 
-def _figure(key: str, value: float, error: float) -> dict[str, Any]:
+def _score(key: str, value: float, error: float) -> dict[str, Any]:
     return {
         "key": key,
-        "name": FIGURES[key].name,
+        "name": SCORES[key].name,
         "value": value,
         "standard_error": error,
-        "smaller_is_better": FIGURES[key].smaller_is_better,
+        "smaller_is_better": SCORES[key].smaller_is_better,
     }
 
 
 def brier(model: Model, probabilities: Array) -> dict[str, Any]:
-    """Brier score of held-out probabilities, as one of the figures."""
-    return _figure("brier", brier_score(model.predictions, probabilities), float("nan"))
+    """Brier score of held-out probabilities, as one of the scores."""
+    return _score("brier", brier_score(model.predictions, probabilities), float("nan"))
 
 
 def held_out(model: Model) -> dict[str, Any]:
-    """Figures of held-out predictions, how these were made, and the confusion matrix."""
-    figures = [_figure(key, *pair) for key, pair in model.scores.with_errors.items()]
+    """Scores of held-out predictions, how these were made, and the confusion matrix."""
+    scores = [_score(key, *pair) for key, pair in model.scores.with_errors.items()]
     confusion = None
     if model.classification and len(model.classes) <= MOST_CONFUSED:
         mask, weight = model.has_weight, model.held_out.sample_weight
@@ -133,7 +132,7 @@ def held_out(model: Model) -> dict[str, Any]:
         )
         confusion = {"labels": model.classes, "counts": counts.tolist(), "weighted": weighted}
     return {
-        "figures": figures,
+        "scores": scores,
         "confusion": confusion,
         "method": model.method,
         "unit": model.unit,
@@ -143,7 +142,7 @@ def held_out(model: Model) -> dict[str, Any]:
 
 
 def _name(key: str) -> str:
-    return FIGURES[key].name if key in FIGURES else key
+    return SCORES[key].name if key in SCORES else key
 
 
 def outer(assessment: Assessment) -> dict[str, Any]:
@@ -151,10 +150,10 @@ def outer(assessment: Assessment) -> dict[str, Any]:
     names = ("value", "standard_error", "low", "high", "loo", "optimism_error", "smaller_is_better")
     scores = []
     for key in assessment.scores:
-        figures = assessment.figures(key)
+        estimate = assessment.estimate(key)
         row = {"key": key, "name": _name(key)}
-        row |= {name: getattr(figures, name) for name in names}
-        scores.append(row | {"optimism": figures.flattered_by})
+        row |= {name: getattr(estimate, name) for name in names}
+        scores.append(row | {"optimism": estimate.signed_optimism})
     return {
         "method": assessment.method,
         "n_splits": len(assessment.splits),
@@ -164,49 +163,55 @@ def outer(assessment: Assessment) -> dict[str, Any]:
     }
 
 
+def headline_key(model: Model) -> str:
+    """Key of the score on top."""
+    return "balanced_accuracy" if model.classification else "rmse"
+
+
 def quotes_splits(model: Model, assessment: Assessment | None) -> bool:
-    """True if outer splits are the figures to quote, not those of the machine of all samples."""
+    """True if the scores to quote are those of outer splits, not of the model of all samples."""
     if assessment is None or not model.is_nested:
         return assessment is not None
-    key = "ber" if model.classification else "rmse"
+    key = headline_key(model)
     same = model.classification or model.held_out.y.ndim == 1
     if not same or key not in assessment.scores:
         return True
-    return not model.scores.with_errors[key][1] < assessment.figures(key).standard_error
+    return not model.scores.with_errors[key][1] < assessment.estimate(key).standard_error
 
 
 def headline(model: Model, assessment: Assessment | None) -> dict[str, Any]:
-    """The figure on top: from outer splits if any, otherwise from held-out predictions.
+    """The score on top: from outer splits if any, otherwise from held-out predictions.
 
     Of outer splits and a choice repeated without each fold, the one of smaller standard error.
     """
-    key = "ber" if model.classification else "rmse"
+    key = headline_key(model)
     scores = model.scores.with_errors
-    guess: float | None = 1 - 1 / len(model.classes) if model.classification else guess_rmse(model)
+    classes = model.classification
+    baseline: float | None = 1 / len(model.classes) if classes else baseline_rmse(model)
     from_splits = quotes_splits(model, assessment)
     if assessment is None or not from_splits:
         value, error = scores[key]
-        most = 1.0 if model.classification else np.inf
+        most = 1.0 if classes else np.inf
         low: float | None = max(0.0, value - 1.96 * error)
         high: float | None = min(most, value + 1.96 * error)
         loo: float | None = value
     else:
         # Of several targets the splits have the mean of the errors, not the root of their squares.
-        same = model.classification or model.held_out.y.ndim == 1
+        same = classes or model.held_out.y.ndim == 1
         headline = key
         key = key if key in assessment.scores else assessment.scores[0]
-        figures = assessment.figures(key)
-        value, low, high = figures.value, figures.low, figures.high
-        loo = scores.get(key, (None, None))[0] if same else figures.loo
-        guess = guess if same and key == headline else None
+        estimate = assessment.estimate(key)
+        value, low, high = estimate.value, estimate.low, estimate.high
+        loo = scores.get(key, (None, None))[0] if same else estimate.loo
+        baseline = baseline if same and key == headline else None
     return {
         "key": key,
         "name": _name(key),
         "value": value,
         "low": low,
         "high": high,
-        "honest": assessment is not None or model.nested is not None,
+        "optimistic": assessment is None and model.nested is None,
         "outer": from_splits,
         "loo": loo,
-        "guess": guess,
+        "baseline": baseline,
     }
