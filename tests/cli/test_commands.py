@@ -323,7 +323,9 @@ def test_a_test_file_metrics_and_quiet(looms, pets):
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        (("--metric", "f2"), "--metric: 'f2' is not a valid scoring value"),
+        (("--metric", "roc_acu"), "did you mean 'roc_auc'?"),
+        (("--metric", "r2"), "--metric: 'r2' cannot score these 2 classes"),
+        (("--metric", "neg_log_loss", "--calibration", "none"), "there are no probabilities"),
         (("--test", "nowhere.csv"), "nowhere.csv: there is no such file"),
         (("--sample-weight", "color"), "--sample-weight color has no weight in 13 rows of 40"),
         (("--sample-weight", "size"), "there is no column 'size' for --sample-weight"),

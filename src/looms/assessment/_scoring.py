@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn.metrics import (
     average_precision_score,
     check_scoring,
     get_scorer,
+    get_scorer_names,
     make_scorer,
     roc_auc_score,
     root_mean_squared_error,
@@ -23,6 +25,7 @@ from sklearn.metrics import (
 
 from looms._typing import Array
 from looms.criteria import mean_class_error
+from looms.estimators._metrics import suited
 
 #: Function ``(estimator, X, y)``; some also take ``sample_weight``.
 Scorer: TypeAlias = Callable[..., float]
@@ -166,12 +169,15 @@ def scorers_of(scoring: Any, estimator: Any, y: npt.ArrayLike) -> dict[str, Scor
             continue
         try:
             known = isinstance(scorer, str) and scorer in OWN
-            named[name] = OWN[scorer] if known else get_scorer(scorer)
+            found = OWN[scorer] if known else get_scorer(scorer)
         except (ValueError, TypeError) as error:
+            near = get_close_matches(str(scorer), [*OWN, *get_scorer_names()], 1)
+            meant = f" (did you mean {near[0]!r}?)" if near else ""
             raise ValueError(
-                f"Unknown score {scorer!r}; known are {', '.join(OWN)}, all that "
+                f"Unknown score {scorer!r}{meant}; known are {', '.join(OWN)}, all that "
                 "sklearn.metrics.get_scorer_names() lists, and callables (estimator, X, y)."
             ) from error
+        named[name] = suited(scorer, found, estimator, y)
     return {str(name): scorer for name, scorer in named.items()}
 
 
