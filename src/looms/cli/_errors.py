@@ -41,7 +41,7 @@ _WORDS = {
     "evaluate(nested=False)": "--no-evaluate",
     "joblib.parallel_config(n_jobs=...)": "--jobs",
     "; verbose=1 shows the progress": "",
-    "evaluate()": "looms fit without --no-evaluate",
+    "evaluate()": "an evaluation (model.evaluate() in Python, looms fit without --no-evaluate)",
     "Unknown search method": "Unknown --search",
     "Unknown transform of the target": "Unknown --target-transform",
     "method='grid'": "--search grid",

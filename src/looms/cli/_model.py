@@ -218,6 +218,15 @@ class CoverageRequest:
         if self.confidence_level is None or not hasattr(saved.last, "held_out_"):
             return
         nested = saved.last._nested_scores is not None
+        if not nested and saved.last._was_tuned:
+            if saved.last._own_scores is None:
+                tuned = "the model was tuned but not evaluated"
+                raise InputError(f"{path}: {tuned}, and --confidence-level needs evaluate()")
+            what = "sets" if saved.is_classifier else "intervals"
+            tuned = "the model was tuned on the rows that they come from"
+            note(
+                f"{what} cover a little less than the level, because {tuned}; evaluate() mends that"
+            )
         saved.last.evaluate(nested=nested)
         if nested and self.method in ("minmax", "scaled"):
             saved.last.evaluate(nested=False)

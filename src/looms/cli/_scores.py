@@ -80,7 +80,7 @@ def choice_of(saved: Fitted, facts: Facts | None) -> str:
         text, whole = f"for these scores {model.repeated_without(each)}", model.nested.whole
         if whole and hasattr(saved.model, "preprocessor_") and saved.known is not None:
             return f"{text.replace('the choice', 'everything')}: columns, search"
-        more = "" if whole else "; without --no-evaluate the whole selection is"
+        more = "" if whole else "; by evaluate() the whole selection is"
         return f"{text}; the preparation of the columns was not repeated{more}"
     in_time = saved.metadata["options"].get("time")
     by = "looms assess --time gives" if in_time else model.honest_by
