@@ -212,6 +212,7 @@ def test_models_on_landmarks_do_without_rows(looms, fit, pets, pets_model, one_l
     X, y = before.transform(pd.read_csv(pets)), saved.model.classes_[np.arange(40) % 2]
     for rows, covered in ((X, 0), (ArrayBlocks(X), 2)):
         machine = KernelClassifier(n_landmarks=5).fit(rows, y)
+        machine.evaluate(nested=False)
         model = Pipeline([("table", before), ("machine", machine)])
         save_model(pets_model, model, saved.metadata)
         assert looms("show", pets_model).exit_code == 0
