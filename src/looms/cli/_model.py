@@ -36,13 +36,15 @@ from looms.tables import TablePreprocessor
 from looms.tables._columns import check_names
 from looms.tables._unlike import Unlike
 
-#: Metadata of a model of looms fit.
+#: Metadata of a model of looms fit, besides "rows": numbers in the file, None for all in order.
 METADATA = {
     *("task", "target", "columns", "n_rows", "n_features", "options", "seconds", "date", "file"),
     *("looms_version", "sklearn_version"),
 }
 #: Entries in the kernel matrix of a block and the training rows, and the most rows that count.
 _ENTRIES, _MOST_COLUMNS = 2**24, 2**14
+#: How a person finds a row: the one convention of all commands.
+ROWS = "row in the file, counted from 1 after any header"
 #: What decides, and the method of a model that gives it.
 _DECIDING = {"decision": "decision_function", "p_value": "p_values"}
 #: Separator of the labels of a set.
@@ -71,6 +73,12 @@ class Fitted:
         self.known: Any = getattr(getattr(self.last, "machine_", self.last), "X_fit_", None)
         self.classes: Any = getattr(self.last, "classes_", ())
         self.is_classifier = metadata["task"] == "classification"
+
+    @property
+    def rows(self) -> AnyArray:
+        """(n_rows,) numbers of the rows of the fit, as `ROWS` has them."""
+        n, of_file = self.metadata["n_rows"], self.metadata.get("rows")
+        return np.array(of_file) if of_file and len(of_file) == n else np.arange(1, n + 1)
 
     def own(self) -> Any:
         """What takes the prepared rows."""

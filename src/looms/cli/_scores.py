@@ -11,7 +11,7 @@ from looms import threshold
 from looms._optional import require
 from looms._words import count, with_error
 from looms.assessment._result import Assessment
-from looms.cli._model import Fitted
+from looms.cli._model import ROWS, Fitted
 from looms.cli._output import NARROW, console, score_text, show_rows, show_table
 from looms.cli._prepare import Prepared, column_notes
 from looms.estimators._encoding import is_positive_first
@@ -49,11 +49,11 @@ def facts_of(
         return None
     pandas, about = require("pandas", "A report"), dict[str, Any]()
     target, file = saved.metadata["target"], saved.metadata["file"]
-    y: Any = range(saved.metadata["n_rows"])  # of which only the name counts
+    # Only the names of the rows matter here, and without the table only the name of y.
+    about["X"] = pandas.DataFrame(index=pandas.Index(saved.rows, name=ROWS))
+    y: Any = range(saved.metadata["n_rows"])
     if prepared is not None:
-        # People count the rows of a file from 1; only the names of the samples matter here.
-        rows = pandas.Index(prepared.rows, name="row in the file, counted from 1 after any header")
-        y, about = prepared.target.y, {"X": pandas.DataFrame(index=rows)}
+        y = prepared.target.y
         about["notes"] = (*(text for _, text in column_notes(saved.table)), *prepared.target.notes)
         about["groups"] = prepared.groups
     title, y = f"{target}, {file}" if target else file, pandas.Series(y, name=target)

@@ -222,7 +222,7 @@ def demo(seed: Annotated[int, Bounds(0)] = 0) -> None:
         X, y, test_size=0.5, stratify=y, random_state=seed
     )
     request = ModelRequest("classification", candidates=["linear", "rbf"], seed=seed)
-    prepared = Prepared(X_train, target_of(y_train, request.task), np.arange(len(y_train)))
+    prepared = Prepared(X_train, target_of(y_train, request.task), np.arange(1, len(y_train) + 1))
     fitted = train(request.model_for(prepared), prepared, request)
     facts = Facts(fitted.model)
     show_tried(facts)
@@ -278,10 +278,12 @@ def train(
         vars(one).pop("_skl_callbacks", None)
     if prepared.blocks is not None:
         model.set_params(preprocess="auto").preprocessor_ = prepared.preprocessor
+    numbers = prepared.rows
     metadata = {
         "task": str(prepared.target.task),
         "columns": None if prepared.sparse else {str(n): str(t) for n, t in X.dtypes.items()},
         "n_rows": rows.shape[0],
+        "rows": None if np.all(np.diff(numbers) == 1) and numbers[0] == 1 else numbers.tolist(),
         "n_features": X.shape[1],
         "options": asdict(request),
         "seconds": time.perf_counter() - start,
