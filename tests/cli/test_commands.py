@@ -4,6 +4,7 @@ import io
 import json
 import os
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -358,13 +359,23 @@ def test_weights_are_those_of_python(looms, fit, pets, one_line):
 
 
 @pytest.mark.slow
+def test_names_are_listed_with_commas(looms, fit, pets):
+    names = ("-c", "linear, rbf", "-c", "ard", "--metric", "f1,roc_auc")
+    result = fit(pets, "-t", "kind", *names, "--json", "-o", "m.skops")
+    assert result.exit_code == 0, result.stderr
+    assert load_model("m.skops").model.candidates == ["linear", "rbf", "ard"]
+    assert list(json.loads(result.stdout)["metrics"]) == ["f1", "roc_auc"]
+
+
+@pytest.mark.slow
 def test_a_model_is_exported(looms, pets, pets_model, one_line):
     runtime, onnx = pytest.importorskip("onnxruntime"), pytest.importorskip("onnx")
     pytest.importorskip("skl2onnx")
-    one_line(looms("export", pets_model), 2, "name the file to write by --onnx")
-    result = looms("export", pets_model, "--onnx", "m.onnx")
+    result = looms("export", pets_model, "--output", "m.onnx")
     assert result.exit_code == 0, result.stderr
-    assert looms("export", pets_model, "--onnx", "m.onnx", "--force").exit_code == 0
+    one_line(looms("export", pets_model, "-o", "m.onnx"), 2, "use --force to overwrite it")
+    assert looms("export", pets_model).exit_code == 0
+    assert Path("pets.onnx").read_bytes() == Path("m.onnx").read_bytes()
     model, frame = load_model(pets_model).model, pd.read_csv(pets)
     rows = model.preprocessor_.transform(frame)
     session = runtime.InferenceSession("m.onnx", providers=["CPUExecutionProvider"])

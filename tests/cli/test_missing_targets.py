@@ -43,9 +43,9 @@ def test_all_commands_number_rows_as_the_file_does(looms, fit, gaps, one_line):
     shown = json.loads(looms("show", "m.skops", "--json").stdout)["samples"]["rows"]
     labels = gaps["y"].to_dict()
     assert [labels[int(row["name"]) - 1] for row in shown] == [row["target"] for row in shown]
-    gaps.assign(y=gaps["a"].where(gaps["y"].notna())).replace({"y": {gaps["a"][20]: "high"}}).to_csv(
-        "t.csv", index=False
-    )
+    gaps.assign(y=gaps["a"].where(gaps["y"].notna())).replace(
+        {"y": {gaps["a"][20]: "high"}}
+    ).to_csv("t.csv", index=False)
     one_line(fit("t.csv", "-t", "y", OPTION), 2, "1 is not: 'high' in data row 21")
 
 

@@ -112,7 +112,7 @@ def fit(
     --------
     looms fit clinic.csv --target relapse
     looms fit clinic.csv -t relapse --groups patient --threshold recall=0.9 --report page.html
-    looms fit homes.parquet -t price --candidates rbf --candidates linear --test new.parquet
+    looms fit homes.parquet -t price --candidates rbf,linear --test new.parquet
     """
     file = source.file
     output = output or Path(f"{table_name(file)}.looms.skops")

@@ -202,7 +202,7 @@ def show(model: Path, *, json: bool = False, max_bytes: Bytes = Source.max_bytes
 def export(
     model: Path,
     *,
-    onnx: Path | None = None,
+    output: Path | None = None,
     max_bytes: Bytes = Source.max_bytes,
     force: bool = False,
 ) -> None:
@@ -213,16 +213,16 @@ def export(
 
     Parameters
     ----------
-    onnx
-        File to write.
+    output
+        File to write, by default the name of MODEL + .onnx.
 
     Examples
     --------
-    looms export clinic.looms.skops --onnx clinic.onnx
+    looms export clinic.looms.skops
+    looms export clinic.looms.skops --output clinic.onnx
     """
-    if onnx is None:
-        raise InputError("name the file to write by --onnx, such as --onnx model.onnx")
-    check_can_write(onnx, force, model, option="--onnx", holds=r"[\s\S]*skl2onnx")
+    output = output or Path(f"{model.name.removesuffix('.skops').removesuffix('.looms')}.onnx")
+    check_can_write(output, force, model, holds=r"[\s\S]*skl2onnx")
     to_onnx = require("skl2onnx", "looms export", "onnx").to_onnx
     saved = load(model, max_bytes)
     transform = getattr(saved.last, "transform_", "none")
@@ -237,8 +237,8 @@ def export(
     if saved.table is not None:
         names = list(map(str, saved.table.get_feature_names_out()))
         graph.metadata_props.add(key="columns", value=json_text(names))
-    write_output(onnx, graph.SerializeToString())
-    note(f"the graph is in {onnx}, of {count(machine.n_features_in_, 'prepared column')}")
+    write_output(output, graph.SerializeToString())
+    note(f"the graph is in {output}, of {count(machine.n_features_in_, 'prepared column')}")
 
 
 def at_prevalence(saved: Fitted, path: Path, prevalence: Sequence[str]) -> PrevalenceClassifier:
