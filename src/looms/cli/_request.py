@@ -273,13 +273,8 @@ class ModelRequest:
             fold_numbers(self.folds, y, groups, classes=classes)
 
     def _check_classes(self, y: AnyArray) -> Any:
-        """The positive class, if one was named; refuses a class of one row."""
+        """The positive class, if one was named."""
         labels, counts = np.unique(y, return_counts=True)
-        if len(labels) == 2 and counts.min() == 1:
-            raise InputError(
-                f"the class {labels[counts.argmin()]} has only one row, and without that row no "
-                "second class is left; add rows of it, or name another --target"
-            )
         if self.positive is not None:
             named = {str(label): label for label in labels.tolist()}
             return named.get(self.positive, self.positive)
