@@ -34,7 +34,7 @@ from looms.duplicates import duplicate_groups
 from looms.folds import group_numbers, joined_groups
 from looms.selection._low_rank import LARGEST_RANK
 from looms.tables import TablePreprocessor
-from looms.tables._kinds import read_column
+from looms.tables._kinds import data_row, read_column
 from looms.tables._preprocessor import remarks_in
 from looms.tables._remarks import sentence
 
@@ -127,7 +127,8 @@ def times_of_rows(path: Path, X: Features, name: str | None) -> AnyArray | None:
     with as_messages():
         kinds, values, _ = read_column(column, name)
     if kinds == ("category",) or len(kinds) != 1:
-        why = f"holds {str(column.iloc[0])!r} in data row 1, which is neither a number nor a date"
+        cell = f"{str(column.iloc[0])!r} in data row {data_row(column, 0)}"
+        why = f"holds {cell}, which is neither a number nor a date"
         if not kinds:
             why = "is the same in every row"
         elif len(kinds) > 1:
@@ -227,7 +228,7 @@ def prepare_file(source: Source, columns: Columns, request: ModelRequest) -> Pre
 def tell_columns(preprocessor: TablePreprocessor, target: Target) -> None:
     """Notes on columns and labels that may be other than they look."""
     for topic, remark in column_notes(preprocessor):
-        (warning if topic == "words" else note)(remark)
+        (warning if topic in ("words", "unclear") else note)(remark)
     for remark in target.notes:
         note(remark)
 
