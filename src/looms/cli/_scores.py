@@ -17,7 +17,7 @@ from looms.cli._prepare import Prepared, column_notes
 from looms.estimators._encoding import is_positive_first
 from looms.report._chosen import candidates, chosen
 from looms.report.facts import Facts
-from looms.report.text import sentence
+from looms.report.text import CRITERIA, plainly, sentence
 
 Rule: TypeAlias = "threshold.ThresholdRule | threshold.Metric"
 
@@ -175,12 +175,15 @@ def show_tried(facts: Facts) -> None:
         | {"value ± s.e.": with_error(row["value"], row["standard_error"])}
         | {f"{by} {score}": f"{row['score']:.4g}"}
         | ({"weight": f"{row['weight']:.3f}" if row["chosen"] else "–"} if any(weighed) else {})
-        | ({"evals": str(row["n_evaluations"]), "s": f"{row['seconds']:.2f}"} if wide else {})
+        | ({"evaluations": str(row["n_evaluations"]), "s": f"{row['seconds']:.2f}"} if wide else {})
         | ({"stopped": row["outcome"]} if wide else {})
         for k, row in enumerate(tried)
     ]
     if tried:
         show_rows("Candidates", rows, ["", "kernel", "criterion", "stopped"])
+        for criterion in dict.fromkeys(row["criterion"] for row in tried):
+            if criterion in CRITERIA:
+                console().print(plainly(criterion))
     if len(model.transforms) > 1:
         rows = [
             {"": _arrow(name == model.transform), "transform": name, "error": f"{error:.4g}"}
@@ -223,7 +226,7 @@ def _show_chosen(facts: Facts) -> None:
     model, taken = facts.model, chosen(facts.model)
     scales = [each for each in taken["parameters"] if each["feature"] is not None]
     values = {each["name"]: each["value"] for each in taken["parameters"] if each not in scales}
-    values |= {"mu": taken["mu"]}
+    values |= {"regularization mu": taken["mu"]}
     shown = [f"{name} = {value:.4g}" for name, value in values.items() if value is not None]
     if model.n_landmarks:
         shown.append(f"{model.n_landmarks} landmarks")

@@ -41,6 +41,7 @@ from looms.report.text import (
     in_words,
     number,
     percent,
+    plainly,
     plus_minus,
     sentence,
 )
@@ -234,7 +235,19 @@ def _template(name: str) -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = (clean, count, day, escaped, figure, in_words, number, percent, plus_minus, sentence)
+    filters = (
+        clean,
+        count,
+        day,
+        escaped,
+        figure,
+        in_words,
+        number,
+        percent,
+        plainly,
+        plus_minus,
+        sentence,
+    )
     environment.filters |= {function.__name__: function for function in filters}
     return environment.get_template(name)
 
