@@ -178,12 +178,13 @@ def test_task_can_be_forced(looms, fit, pets):
 
 @pytest.mark.slow
 def test_drop(looms, fit, pets, one_line):
+    one_line(fit(pets, "-t", "kind", "--drop", "kind"), 2, "--drop kind is the target")
     assert fit(pets, "-t", "kind", "--drop", "weight", "--drop", "color").exit_code == 0
     assert list(load_model("pets.looms.skops").metadata["columns"]) == ["indoors"]
     one_line(
         fit(pets, "-t", "kind", "--drop", "size", "-o", "m.skops"),
         2,
-        "there is no column 'size' to leave out",
+        "there is no column 'size' for --drop besides the target ('weight', 'color'",
     )
 
 
@@ -241,7 +242,7 @@ def test_predictions_can_be_joined_to_their_rows(looms, pets, pets_model, one_li
     options = ("--id", "chip", "--keep", "kind", "--keep", "weight")
     result = looms("predict", pets_model, "new.csv", *options)
     named = predictions_of(result)
-    assert result.stderr == ""
+    assert "--id chip does not tell 1 of 40 rows apart" in result.stderr
     assert list(named)[:4] == ["chip", "kind", "weight", "prediction"]
     assert named["chip"].tolist()[:2] == ["123456789.0", "123456790.0"]  # as in the file
     assert named["kind"].tolist() == frame["kind"].tolist()
@@ -250,8 +251,11 @@ def test_predictions_can_be_joined_to_their_rows(looms, pets, pets_model, one_li
     named = predictions_of(looms("predict", pets_model, "new.csv", "--id", "chip"))
     assert named["chip"].tolist()[:2] == ["9007199254740992", "9007199254740993"]
     assert named["chip"].tolist()[-1] == "007"
-    result = looms("predict", pets_model, "new.csv", "--keep", "size")
-    one_line(result, 2, "there is no column 'size'")
+    result = looms("predict", pets_model, "new.csv", "--id", "size")
+    one_line(result, 2, "there is no column 'size' for --id")
+    frame.assign(chip=["a", "a", *range(38)]).to_csv("twice.csv", index=False)
+    twice = looms("predict", pets_model, "twice.csv", "--id", "chip", "-o", "twice.out")
+    assert "--id chip does not tell 2 of 40 rows apart" in twice.stderr
     frame.rename(columns={"chip": "prediction"}).to_csv("new.csv", index=False)
     result = looms("predict", pets_model, "new.csv", "--keep", "prediction")
     one_line(result, 2, "writes a column 'prediction' of its own")

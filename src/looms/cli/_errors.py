@@ -37,6 +37,7 @@ _WORDS = {
     "cv=GapKFold()": "--time",
     " with criterion='error' does not admit": " does not admit",
     "groups=looms.duplicates.duplicate_groups(X)": "--duplicates group",
+    "' to keep.": "' for --id or --keep.",
     "looms.assess": "looms assess",
     "evaluate(nested=False)": "--no-evaluate",
     "joblib.parallel_config(n_jobs=...)": "--jobs",

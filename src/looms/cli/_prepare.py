@@ -92,8 +92,10 @@ def understood(
 ) -> tuple[Features, Target]:
     """Rows of a table without the columns to leave out, and the target with a note on the task."""
     for name in columns.drop or ():
+        if name == columns.target:
+            raise InputError(f"{path}: --drop {name} is the target, which is no feature anyway")
         if name not in getattr(X, "columns", ()):
-            raise InputError(f"{path}: there is no column {name!r} to leave out")
+            raise _no_column(path, X, name, "--drop")
     X = X.drop(columns=columns.drop) if columns.drop else X
     if y is None:
         raise no_target(path, X)
@@ -151,11 +153,8 @@ def _whole_column(
     """The column that an option names, if any; refuses one that is missing or has gaps."""
     if name is None:
         return None
-    columns = getattr(X, "columns", [])
-    if name not in columns:
-        there = f" besides the target ({listed(columns, 20)})"
-        there = there if len(columns) else ": the file has no named columns"
-        raise InputError(f"{path}: there is no column {name!r} for {option}{there}")
+    if name not in getattr(X, "columns", []):
+        raise _no_column(path, X, name, option)
     gaps = X[name].isna().to_numpy()
     if gaps.any():
         raise InputError(
@@ -163,6 +162,14 @@ def _whole_column(
             f"{len(gaps)}, first in data row {X.index[int(gaps.argmax())] + 1}; {advice}"
         )
     return X[name]
+
+
+def _no_column(path: Path, X: Features, name: str, option: str) -> InputError:
+    """Error for an option that names no column."""
+    columns = getattr(X, "columns", [])
+    there = f" besides the target ({listed(columns, 20)})"
+    there = there if len(columns) else ": the file has no named columns"
+    return InputError(f"{path}: there is no column {name!r} for {option}{there}")
 
 
 @dataclass

@@ -115,12 +115,14 @@ def predict(
         note("--confidence-level comes from single held-out rows; later ones may be covered less")
     pandas = require("pandas", "Writing predictions")
     style, n_rows, n_empty, n_changed = {"index": False, "float_format": f"%.{digits}g"}, 0, 0, 0
+    ids = []
     with as_messages(), output_in_parts(output) as write:
         for table in blocks_for(saved, source, kept):
             first, n_rows = n_rows, n_rows + table.X.shape[0]
             predictions = Predictions(saved, table.X, machine)
             numbers = {"row": range(first + 1, n_rows + 1)} if id is None else {}
             rows = numbers | table.kept
+            ids.append(pandas.Series(() if id is None else rows[id]))
             outputs = predictions.outputs() | request.columns(predictions)
             for name in rows.keys() & outputs.keys():
                 raise InputError(f"predict writes a column {name!r} of its own; rename it in FILE")
@@ -130,6 +132,12 @@ def predict(
             write(part)
             n_changed += n
     note_formulas(n_changed)
+    named = pandas.concat(ids)
+    if n_alike := int((named.duplicated(keep=False) | named.eq("")).sum()):
+        note(
+            f"--id {id} does not tell {n_alike} of {n_rows} rows apart: it is missing there, or "
+            "the same in several rows; without --id rows are numbered"
+        )
     if n_empty:
         note(f"{n_empty} of {n_rows} sets are empty: such a row is typical of no class of the fit")
     for remark in saved.remarks():
