@@ -171,8 +171,10 @@ def test_task_can_be_forced(looms, fit, pets):
     assert fit(pets, "-t", "weight", "-o", "a").exit_code == 2  # a gap in the target
     frame = pd.read_csv(pets).fillna({"weight": 4})
     frame.to_csv("whole.csv", index=False)
-    result = fit("whole.csv", "-t", "weight", "--task", "regression")
+    result = fit("whole.csv", "-t", "weight", "--task", "regression", "--report", "r.html")
     assert result.exit_code == 0, result.stderr
+    assert "in units of 'weight'" in result.stdout
+    assert "in units of <bdi>weight" in Path("r.html").read_text(encoding="utf-8")
     assert load_model("whole.looms.skops").metadata["task"] == "regression"
 
 

@@ -116,6 +116,14 @@ def show_scores(scores: Mapping[str, Mapping[str, float]], n_classes: int = 2) -
     show_rows(None, rows, [""], "–")
 
 
+def show_units(saved: Fitted) -> None:
+    """Print what the errors of a regression are measured in."""
+    if not saved.is_classifier and saved.metadata["target"]:
+        console().print(
+            f"{HEADINGS['rmse']} and {HEADINGS['mae']}: in units of {saved.metadata['target']!r}"
+        )
+
+
 def show_confusion(counts: Any, labels: Sequence[object], title: str = "Confusion") -> None:
     """Print counts of each label (row) predicted as each (column), and the shares of both."""
     counts, names, true = np.asarray(counts), [str(label) for label in labels], "true \\ predicted"
@@ -205,6 +213,7 @@ def show_choice(saved: Fitted, facts: Facts | None) -> None:
     _show_chosen(facts)
     scores, confusion = held_out_scores(facts), facts.loo["confusion"]
     show_scores(scores, len(facts.model.classes))
+    show_units(saved)
     method = next(iter(scores))
     if confusion is None:
         return

@@ -41,6 +41,7 @@ from looms.cli._scores import (
     show_confusion,
     show_request,
     show_scores,
+    show_units,
 )
 from looms.cli._target import text
 from looms.estimators._prevalence import PrevalenceClassifier
@@ -178,6 +179,7 @@ def score(
         return
     rows = f"{count(values['n_rows'], 'row')} of {source.file.name}"
     show_scores({rows: values["figures"]}, len(saved.classes))
+    show_units(saved)
     if labels:
         counts = confusion_matrix(truth, text(predictions.predicted), labels=labels)
         show_confusion(counts, labels)
