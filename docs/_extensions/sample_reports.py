@@ -29,7 +29,7 @@ DATA = (
     "frame.to_csv('tumors.csv', index=False)\n"
 )
 COMMANDS = {
-    "sample_report.html": "fit tumors.csv --target target --candidates linear --candidates rbf",
+    "sample_report.html": "fit tumors.csv --target target --candidates linear,rbf",
     "sample_assessment.html": "assess tumors.csv --target target --candidates rbf --splits 10",
 }
 

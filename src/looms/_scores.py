@@ -31,7 +31,7 @@ class Shown(NamedTuple):
 SCORES = {
     "accuracy": Shown("accuracy", unit="%"),
     "balanced_accuracy": Shown("balanced accuracy", unit="%"),
-    "roc_auc": Shown("area under the ROC curve", unit=".3f"),
+    "roc_auc": Shown("ROC AUC", unit=".3f"),
     "log_loss": Shown("log loss", smaller_is_better=True),
     "brier": Shown("Brier score", smaller_is_better=True),
     "rmse": Shown("RMSE", smaller_is_better=True),

@@ -169,6 +169,9 @@ def test_an_optimism_within_two_errors_has_no_direction(two_classes):
     )
     assert "is optimistic" not in repr(result)
     assert "pessimistic" not in repr(result)
+    few = looms.assess(looms.KernelClassifier(mu=1e-3), *two_classes, 3, random_state=0)
+    assert "3 random splits cannot tell the optimism of leave-one-out" in repr(few)
+    assert "No clear" not in repr(few)
 
 
 @pytest.mark.slow

@@ -62,7 +62,7 @@ def test_directions_are_told_or_not(two_classes):
     assert wrong.signed_optimism == -wrong.optimism == pytest.approx(right.signed_optimism)
     assert unknown.smaller_is_better is unknown.signed_optimism is None
     (said,) = [line for line in str(result).splitlines() if "(yes: " in line]
-    assert said.startswith("No clear difference of leave-one-out")
+    assert said.startswith("4 random splits cannot tell the difference of leave-one-out")
     always = {"always": lambda model, X, y: float(len(y) > 20)}  # 1 of leave-one-out outputs
     result = looms.assess(
         looms.KernelClassifier(mu=1e-3), *two_classes, 4, 0.2, always, random_state=0

@@ -21,7 +21,7 @@ def said(capsys):
         before = TablePreprocessor().fit(pd.DataFrame(columns))
         tell_columns(before, target)
         levels = [
-            f"{'Warning' if 'is treated as text, with a feature' in each else 'Note'}: {each}\n"
+            f"{'Warning' if 'treated as text' in each else 'Note'}: {each}\n"
             for _, each in column_notes(before)
         ]
         notes = "".join(levels)
@@ -110,7 +110,7 @@ def test_dates_are_not_used_without_a_word(said):
 
 
 def test_dates_whose_order_is_not_clear(said):
-    assert "'a': treated as text, because in these dates" in said(
+    assert "'a': treated as text, because in dates such as '01/02/2021'" in said(
         a=[f"0{k % 9 + 1}/02/2021" for k in ROWS]
     )
 

@@ -4,6 +4,7 @@ import io
 import json
 import os
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -170,19 +171,22 @@ def test_task_can_be_forced(looms, fit, pets):
     assert fit(pets, "-t", "weight", "-o", "a").exit_code == 2  # a gap in the target
     frame = pd.read_csv(pets).fillna({"weight": 4})
     frame.to_csv("whole.csv", index=False)
-    result = fit("whole.csv", "-t", "weight", "--task", "regression")
+    result = fit("whole.csv", "-t", "weight", "--task", "regression", "--report", "r.html")
     assert result.exit_code == 0, result.stderr
+    assert "in units of 'weight'" in result.stdout
+    assert "in units of <bdi>weight" in Path("r.html").read_text(encoding="utf-8")
     assert load_model("whole.looms.skops").metadata["task"] == "regression"
 
 
 @pytest.mark.slow
 def test_drop(looms, fit, pets, one_line):
+    one_line(fit(pets, "-t", "kind", "--drop", "kind"), 2, "--drop kind is the target")
     assert fit(pets, "-t", "kind", "--drop", "weight", "--drop", "color").exit_code == 0
     assert list(load_model("pets.looms.skops").metadata["columns"]) == ["indoors"]
     one_line(
         fit(pets, "-t", "kind", "--drop", "size", "-o", "m.skops"),
         2,
-        "there is no column 'size' to leave out",
+        "there is no column 'size' for --drop besides the target ('weight', 'color'",
     )
 
 
@@ -240,7 +244,7 @@ def test_predictions_can_be_joined_to_their_rows(looms, pets, pets_model, one_li
     options = ("--id", "chip", "--keep", "kind", "--keep", "weight")
     result = looms("predict", pets_model, "new.csv", *options)
     named = predictions_of(result)
-    assert result.stderr == ""
+    assert "--id chip does not tell 1 of 40 rows apart" in result.stderr
     assert list(named)[:4] == ["chip", "kind", "weight", "prediction"]
     assert named["chip"].tolist()[:2] == ["123456789.0", "123456790.0"]  # as in the file
     assert named["kind"].tolist() == frame["kind"].tolist()
@@ -249,8 +253,11 @@ def test_predictions_can_be_joined_to_their_rows(looms, pets, pets_model, one_li
     named = predictions_of(looms("predict", pets_model, "new.csv", "--id", "chip"))
     assert named["chip"].tolist()[:2] == ["9007199254740992", "9007199254740993"]
     assert named["chip"].tolist()[-1] == "007"
-    result = looms("predict", pets_model, "new.csv", "--keep", "size")
-    one_line(result, 2, "there is no column 'size'")
+    result = looms("predict", pets_model, "new.csv", "--id", "size")
+    one_line(result, 2, "there is no column 'size' for --id")
+    frame.assign(chip=["a", "a", *range(38)]).to_csv("twice.csv", index=False)
+    twice = looms("predict", pets_model, "twice.csv", "--id", "chip", "-o", "twice.out")
+    assert "--id chip does not tell 2 of 40 rows apart" in twice.stderr
     frame.rename(columns={"chip": "prediction"}).to_csv("new.csv", index=False)
     result = looms("predict", pets_model, "new.csv", "--keep", "prediction")
     one_line(result, 2, "writes a column 'prediction' of its own")
@@ -323,7 +330,9 @@ def test_a_test_file_metrics_and_quiet(looms, pets):
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        (("--metric", "f2"), "--metric: 'f2' is not a valid scoring value"),
+        (("--metric", "roc_acu"), "did you mean 'roc_auc'?"),
+        (("--metric", "r2"), "--metric: 'r2' cannot score these 2 classes"),
+        (("--metric", "neg_log_loss", "--calibration", "none"), "there are no probabilities"),
         (("--test", "nowhere.csv"), "nowhere.csv: there is no such file"),
         (("--sample-weight", "color"), "--sample-weight color has no weight in 13 rows of 40"),
         (("--sample-weight", "size"), "there is no column 'size' for --sample-weight"),
@@ -356,13 +365,23 @@ def test_weights_are_those_of_python(looms, fit, pets, one_line):
 
 
 @pytest.mark.slow
+def test_names_are_listed_with_commas(looms, fit, pets):
+    names = ("-c", "linear, rbf", "-c", "ard", "--metric", "f1,roc_auc")
+    result = fit(pets, "-t", "kind", *names, "--json", "-o", "m.skops")
+    assert result.exit_code == 0, result.stderr
+    assert load_model("m.skops").model.candidates == ["linear", "rbf", "ard"]
+    assert list(json.loads(result.stdout)["metrics"]) == ["f1", "roc_auc"]
+
+
+@pytest.mark.slow
 def test_a_model_is_exported(looms, pets, pets_model, one_line):
     runtime, onnx = pytest.importorskip("onnxruntime"), pytest.importorskip("onnx")
     pytest.importorskip("skl2onnx")
-    one_line(looms("export", pets_model), 2, "name the file to write by --onnx")
-    result = looms("export", pets_model, "--onnx", "m.onnx")
+    result = looms("export", pets_model, "--output", "m.onnx")
     assert result.exit_code == 0, result.stderr
-    assert looms("export", pets_model, "--onnx", "m.onnx", "--force").exit_code == 0
+    one_line(looms("export", pets_model, "-o", "m.onnx"), 2, "use --force to overwrite it")
+    assert looms("export", pets_model).exit_code == 0
+    assert Path("pets.onnx").read_bytes() == Path("m.onnx").read_bytes()
     model, frame = load_model(pets_model).model, pd.read_csv(pets)
     rows = model.preprocessor_.transform(frame)
     session = runtime.InferenceSession("m.onnx", providers=["CPUExecutionProvider"])

@@ -1,6 +1,7 @@
 """`looms predict --confidence-level`: intervals and sets, and what is refused."""
 
 import io
+import os
 
 import numpy as np
 import pandas as pd
@@ -8,6 +9,7 @@ import pytest
 from evaluated import evaluated
 from sklearn.preprocessing import OneHotEncoder
 
+from looms import TabularRegressor
 from looms.cli._model import joined
 from looms.estimators._selecting import SelectingMachine
 from looms.model_files import load_model
@@ -71,6 +73,23 @@ def test_sets_of_no_label_are_empty():
     assert joined(members, ["a", "b", "c"]).tolist() == ["a|c", ""]
     with pytest.warns(UserWarning, match=r"labels hold '\|'"):
         assert joined(members, ["a|b", "b", "c"]).tolist() == ["a|b|c", ""]
+
+
+def test_models_of_python_are_to_be_evaluated_before(looms, heights, one_line):
+    table = pd.read_csv(heights)
+    model = TabularRegressor("rbf").fit(table[["x"]], table["height"])
+    model.save("m.skops")
+    predict = ("predict", "m.skops", heights, "--confidence-level", 0.8, "-o", "p.csv")
+    one_line(looms(*predict), 2, "not evaluated, and --confidence-level needs")
+    assert not os.path.exists("p.csv")
+    model.evaluate(nested=False)
+    model.save("m.skops")
+    result = looms(*predict)
+    assert result.exit_code == 0
+    assert "intervals cover a little less" in result.stderr
+    model.evaluate()
+    model.save("m.skops")
+    assert "cover a little less" not in looms(*predict, "--force").stderr
 
 
 @pytest.mark.slow

@@ -29,7 +29,7 @@ def test_a_fit_with_groups_is_that_of_the_estimator(looms, fit, visits, figures)
     result = fit(visits, "-t", "ill", "--groups", "patient", "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
     assert "leave-one-group-out tuned this model" in result.stderr
-    assert "looms fit without --no-evaluate and looms assess give unbiased ones" in result.stderr
+    assert "looms fit without --no-evaluate) and looms assess give unbiased ones" in result.stderr
     assert "--groups" not in result.stderr
     saved = load_model("m.skops")
     assert list(saved.metadata["columns"]) == list("abcd")

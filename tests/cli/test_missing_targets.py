@@ -32,6 +32,23 @@ def test_the_error_names_the_option(looms, gaps, one_line, command, options):
     one_line(result, 2, f"{text}not known. Or leave them out by {OPTION}.")
 
 
+def test_all_commands_number_rows_as_the_file_does(looms, fit, gaps, one_line):
+    assert fit("t.csv", "-t", "y", OPTION, "-o", "m.skops").exit_code == 0
+    diagnose = ("diagnose", "m.skops", "--bootstrap", 0, "--output")
+    assert looms(*diagnose, "fit.csv").exit_code == 0
+    assert looms(*diagnose, "file.csv", "--data", "t.csv", OPTION).exit_code == 0
+    expected = (gaps["y"].dropna().index + 1).tolist()
+    for name in ("fit.csv", "file.csv"):
+        assert pd.read_csv(name)["row"].tolist() == expected
+    shown = json.loads(looms("show", "m.skops", "--json").stdout)["samples"]["rows"]
+    labels = gaps["y"].to_dict()
+    assert [labels[int(row["name"]) - 1] for row in shown] == [row["target"] for row in shown]
+    gaps.assign(y=gaps["a"].where(gaps["y"].notna())).replace(
+        {"y": {gaps["a"][20]: "high"}}
+    ).to_csv("t.csv", index=False)
+    one_line(fit("t.csv", "-t", "y", OPTION), 2, "1 is not: 'high' in data row 21")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("--n-landmarks", 9)])
 def test_a_fit_and_a_score_without_them(looms, fit, gaps, one_line, options):

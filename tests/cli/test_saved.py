@@ -114,7 +114,7 @@ def test_a_model_that_saved_itself_is_scored_by_the_name_of_its_target(looms):
 @pytest.mark.slow
 def test_coverage_of_a_saved_model(looms):
     model, X, _ = fitted("names")
-    save_model("m.skops", model)
+    save_model("m.skops", evaluated(model))
     X.to_csv("t.csv", index=False)
     result = looms(
         "predict", "m.skops", "t.csv", "--confidence-level", 0.8, "-o", "p.csv", "--digits", 17

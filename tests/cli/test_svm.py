@@ -21,7 +21,7 @@ def test_fit_show_predict_score(looms, fit, pets, figures):
     assert (member.loss, model.candidates_[0].criterion) == ("hinge", "deviance")
     shown = looms("show", "m.skops").stdout
     assert "deviance" in shown
-    chosen = f"gamma = {member.kernel.gamma:.4g}, mu = {member.mu:.4g}"
+    chosen = f"gamma = {member.kernel.gamma:.4g}, regularization mu = {member.mu:.4g}"
     assert f"{chosen}, threshold = {model.threshold_:.4g}" in shown
     assert looms("predict", "m.skops", pets).stdout.startswith(
         "row,prediction,decision_dog,probability_"

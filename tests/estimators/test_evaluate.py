@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import lapack
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.metrics import accuracy_score, mean_absolute_error, roc_auc_score
+from sklearn.metrics import accuracy_score, f1_score, mean_absolute_error, roc_auc_score
 
 import looms
 from looms import (
@@ -325,6 +325,26 @@ def test_other_metrics(kind, fitted):
         model.evaluate(metrics=[3])
     with pytest.raises(ValueError, match="nested must be True or False"):
         model.evaluate(nested="folds")
+
+
+def test_metrics_of_the_positive_class():
+    model = KernelClassifier(pos_label="no", mu=0.1).fit(X, CLASSES)
+    predicted = model.classes_[model.evaluate().decisions.predicted]
+    expected = f1_score(CLASSES, predicted, pos_label="no")
+    assert model.evaluate(metrics="f1")["f1"] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "near"), [("roc_auc", "roc_auc_ov"), ("r2", "accuracy"), ("f1", "f1_macro")]
+)
+def test_metrics_that_cannot_score_are_refused_before_anything_is_repeated(name, near):
+    three = np.arange(N) % 3
+    model = KernelClassifier().fit(X, three)
+    with pytest.raises(ValueError, match=f"'{name}' cannot score these 3 classes .*'{near}"):
+        model.evaluate(metrics=name)
+    assert model._nested_scores is None
+    with pytest.raises(ValueError, match=f"'{name}' cannot score these 3 classes"):
+        looms.assess(model, X, three, n_splits=2, scoring=name)
 
 
 def test_metrics_count_weights():

@@ -1,6 +1,7 @@
 """Models of tables: columns prepared inside, and again in every fold that is scored."""
 
 import pickle
+import re
 import warnings
 
 import numpy as np
@@ -185,6 +186,22 @@ class TestFit:
         with pytest.warns(UserWarning, match="90 rows will take some .* minutes and .* GB"):
             TabularClassifier(["rbf"]).fit(TABLE, LABELS)
 
+    def test_its_time_counts_the_fits_in_folds_and_those_of_transforms(self, monkeypatch):
+        monkeypatch.setattr("looms.estimators._warnings._LEAST_OPERATIONS", 0.0)
+        monkeypatch.setattr("looms.estimators._warnings.operations_per_second", lambda: 1.0)
+
+        def minutes(candidates, target):
+            model = TabularRegressor(candidates, target=target)
+            with warnings.catch_warnings(record=True, action="always") as caught:
+                model.fit(TABLE, np.exp(NUMBERS))
+            (told,) = [str(each.message) for each in caught if "will take" in str(each.message)]
+            return float(re.search(r"some (\d+) minutes", told)[1])
+
+        once = minutes(["rbf"], "none")
+        assert minutes(["rbf"], ["none", "log"]) == pytest.approx(3 * once, rel=1e-3)
+        in_folds = 1 + 5 * 0.8**3
+        assert minutes(["rbf", "ard"], "none") == pytest.approx(2 * in_folds * once, rel=1e-3)
+
     @pytest.mark.parametrize(
         ("parameters", "words"),
         [
@@ -225,9 +242,12 @@ class TestColumns:
     def test_are_told_in_one_warning(self):
         words = [str(k % 7) if k else "none" for k in range(40)]
         unclear = [f"0{1 + k % 9}/0{1 + k % 7}/2021" for k in range(40)]
-        (told,) = self.told_of(dose=words, day=unclear, name=[f"P{k}" for k in range(40)])
+        short = [f"{1 + k % 28}.{1 + k % 12}.{10 + k}" for k in range(40)]
+        names = [f"P{k}" for k in range(40)]
+        (told,) = self.told_of(dose=words, day=unclear, born=short, name=names)
+        assert "'born': treated as text, because in dates such as '1.1.10'" in told
         assert "first 'none' in data row 1" in told
-        assert "'day': treated as text" in told
+        assert "'day': treated as text, because in dates such as '01/01/2021'" in told
         assert "A different value in every row: 'name'; if this is an identifier" in told
 
     @pytest.mark.parametrize(

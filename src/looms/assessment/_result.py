@@ -21,6 +21,9 @@ from looms.assessment._split_run import SplitResult, without_numbers
 if TYPE_CHECKING:
     import pandas as pd
 
+#: With fewer splits, an interval of Student's t is more than half as wide again as a normal one.
+_FEWEST = 5
+
 
 @dataclass(frozen=True)
 class ScoreEstimate:
@@ -342,6 +345,9 @@ class Assessment:
             return f"{method[0].upper()}{method[1:]} {word} by {by} ({score})."
         what, size = ("difference", difference) if optimism is None else ("optimism", optimism)
         by = f": {size:.2g} ± {estimate.optimism_error:.2g}" if size else ""
+        if len(self._done()) < _FEWEST:
+            few = f"{self._count()} cannot tell the {what} of {method}"
+            return f"{few} ({score}{by}): take ten or more."
         return f"No clear {what} of {method} in {self._count()} ({score}{by})."
 
     def _design(self) -> str:

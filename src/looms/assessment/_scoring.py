@@ -24,6 +24,7 @@ from sklearn.metrics import (
 )
 
 from looms._typing import Array
+from looms.estimators._metrics import suited
 
 #: Function ``(estimator, X, y)``; some also take ``sample_weight``.
 Scorer: TypeAlias = Callable[..., float]
@@ -155,14 +156,15 @@ def scorers_of(scoring: Any, estimator: Any, y: npt.ArrayLike) -> dict[str, Scor
         if callable(scorer):
             continue
         try:
-            named[name] = named_scorer(scorer)
+            found = named_scorer(scorer)
         except (ValueError, TypeError) as error:
             near = get_close_matches(str(scorer), [*OWN, *get_scorer_names()], 1)
-            meant = f" Did you mean {near[0]!r}?" if near else ""
+            meant = f" (did you mean {near[0]!r}?)" if near else ""
             raise ValueError(
-                f"Unknown score {scorer!r}; known are {', '.join(OWN)}, all that "
-                f"sklearn.metrics.get_scorer_names() lists, and callables (estimator, X, y).{meant}"
+                f"Unknown score {scorer!r}{meant}; known are {', '.join(OWN)}, all that "
+                "sklearn.metrics.get_scorer_names() lists, and callables (estimator, X, y)."
             ) from error
+        named[name] = suited(scorer, found, estimator, y)
     return {str(name): scorer for name, scorer in named.items()}
 
 

@@ -36,13 +36,15 @@ from looms.tables import TablePreprocessor
 from looms.tables._columns import check_names
 from looms.tables._unlike import Unlike
 
-#: Metadata of a model of looms fit.
+#: Metadata of a model of looms fit, besides "rows": numbers in the file, None for all in order.
 METADATA = {
     *("task", "target", "columns", "n_rows", "n_features", "options", "seconds", "date", "file"),
     *("looms_version", "sklearn_version"),
 }
 #: Entries in the kernel matrix of a block and the training rows, and the most rows that count.
 _ENTRIES, _MOST_COLUMNS = 2**24, 2**14
+#: How a person finds a row: the one convention of all commands.
+ROWS = "row in the file, counted from 1 after any header"
 #: What decides, and the method of a model that gives it.
 _DECIDING = {"decision": "decision_function", "p_value": "p_values"}
 #: Separator of the labels of a set.
@@ -71,6 +73,12 @@ class Fitted:
         self.known: Any = getattr(getattr(self.last, "machine_", self.last), "X_fit_", None)
         self.classes: Any = getattr(self.last, "classes_", ())
         self.is_classifier = metadata["task"] == "classification"
+
+    @property
+    def rows(self) -> AnyArray:
+        """(n_rows,) numbers of the rows of the fit, as `ROWS` has them."""
+        n, of_file = self.metadata["n_rows"], self.metadata.get("rows")
+        return np.array(of_file) if of_file and len(of_file) == n else np.arange(1, n + 1)
 
     def own(self) -> Any:
         """What takes the prepared rows."""
@@ -218,6 +226,15 @@ class CoverageRequest:
         if self.confidence_level is None or not hasattr(saved.last, "held_out_"):
             return
         nested = saved.last._nested_scores is not None
+        if not nested and saved.last._was_tuned:
+            if saved.last._own_scores is None:
+                tuned = "the model was tuned but not evaluated"
+                raise InputError(f"{path}: {tuned}, and --confidence-level needs evaluate()")
+            what = "sets" if saved.is_classifier else "intervals"
+            tuned = "the model was tuned on the rows that they come from"
+            note(
+                f"{what} cover a little less than the level, because {tuned}; evaluate() mends that"
+            )
         saved.last.evaluate(nested=nested)
         if nested and self.method in ("minmax", "scaled"):
             saved.last.evaluate(nested=False)

@@ -34,9 +34,7 @@ PANELS = {
         *("cv", "no_evaluate", "test", "metric", "certify", "splits", "test_size", "method"),
         *("confidence_level", "class_conditional", "bootstrap", "resampling", "alpha", "store"),
     ),
-    "Output": (
-        *("output", "report", "json", "force", "quiet", "id", "keep", "digits", "plot", "onnx"),
-    ),
+    "Output": (*("output", "report", "json", "force", "quiet", "id", "keep", "digits", "plot"),),
     "Expert": ("machine", *OF_CANDIDATES, "memory", "jobs", "seed"),
 }
 PANEL_OF = {option: panel for panel, options in PANELS.items() for option in options}

@@ -27,6 +27,8 @@ class Bounds(NamedTuple):
 #: Options that their first letter stands for, too, and those with other names.
 LETTERS = {"bootstrap", "candidates", "force", "jobs", "machine", "output", "quiet", "target"}
 OTHERS = {"output": ["--out"], "splits": ["-n"]}
+#: Options whose values may be listed with commas: names that have none.
+LISTS = {"candidates", "criterion", "metric", "target_transform"}
 #: Help of options of several commands.
 HELP = {
     "drop": "Column to leave out; may be repeated.",
@@ -34,7 +36,7 @@ HELP = {
     "force": "Overwrite existing output files.",
     "json": "Print scores as JSON, and nothing else, on standard output.",
     "max_bytes": "Largest unpacked size of a file.",
-    "metric": "Scorer of scikit-learn, such as f1 or neg_mean_absolute_error; may be repeated.",
+    "metric": "Scorers of scikit-learn, such as f1,roc_auc or neg_mean_absolute_error.",
     "model": "A model file of looms fit.",
     "quiet": "No notes and no progress on standard error, only warnings and errors.",
     "store": "Folder that keeps finished splits; the same command runs the rest.",
@@ -69,6 +71,9 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         with reported(), quietly(values.pop("quiet")):
             if values.get("jobs") == 0:
                 raise InputError("--jobs 0 would run nothing; use 1, or -1 for one per core")
+            for name in LISTS & values.keys():
+                given = [one.strip() for each in values[name] or () for one in each.split(",")]
+                values[name] = list(filter(None, given)) or None
             for name, kind in groups.items():
                 values[name] = kind(**{f.name: values.pop(f.name) for f in fields(kind)})
             function(**values)

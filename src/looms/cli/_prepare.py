@@ -34,7 +34,7 @@ from looms.duplicates import duplicate_groups
 from looms.folds import group_numbers, joined_groups
 from looms.selection._low_rank import LARGEST_RANK
 from looms.tables import TablePreprocessor
-from looms.tables._kinds import read_column
+from looms.tables._kinds import data_row, read_column
 from looms.tables._preprocessor import remarks_in
 from looms.tables._remarks import sentence
 
@@ -92,8 +92,10 @@ def understood(
 ) -> tuple[Features, Target]:
     """Rows of a table without the columns to leave out, and the target with a note on the task."""
     for name in columns.drop or ():
+        if name == columns.target:
+            raise InputError(f"{path}: --drop {name} is the target, which is no feature anyway")
         if name not in getattr(X, "columns", ()):
-            raise InputError(f"{path}: there is no column {name!r} to leave out")
+            raise _no_column(path, X, name, "--drop")
     X = X.drop(columns=columns.drop) if columns.drop else X
     if y is None:
         raise no_target(path, X)
@@ -127,7 +129,8 @@ def times_of_rows(path: Path, X: Features, name: str | None) -> AnyArray | None:
     with as_messages():
         kinds, values, _ = read_column(column, name)
     if kinds == ("category",) or len(kinds) != 1:
-        why = f"holds {str(column.iloc[0])!r} in data row 1, which is neither a number nor a date"
+        cell = f"{str(column.iloc[0])!r} in data row {data_row(column, 0)}"
+        why = f"holds {cell}, which is neither a number nor a date"
         if not kinds:
             why = "is the same in every row"
         elif len(kinds) > 1:
@@ -150,11 +153,8 @@ def _whole_column(
     """The column that an option names, if any; refuses one that is missing or has gaps."""
     if name is None:
         return None
-    columns = getattr(X, "columns", [])
-    if name not in columns:
-        there = f" besides the target ({listed(columns, 20)})"
-        there = there if len(columns) else ": the file has no named columns"
-        raise InputError(f"{path}: there is no column {name!r} for {option}{there}")
+    if name not in getattr(X, "columns", []):
+        raise _no_column(path, X, name, option)
     gaps = X[name].isna().to_numpy()
     if gaps.any():
         raise InputError(
@@ -162,6 +162,14 @@ def _whole_column(
             f"{len(gaps)}, first in data row {X.index[int(gaps.argmax())] + 1}; {advice}"
         )
     return X[name]
+
+
+def _no_column(path: Path, X: Features, name: str, option: str) -> InputError:
+    """Error for an option that names no column."""
+    columns = getattr(X, "columns", [])
+    there = f" besides the target ({listed(columns, 20)})"
+    there = there if len(columns) else ": the file has no named columns"
+    return InputError(f"{path}: there is no column {name!r} for {option}{there}")
 
 
 @dataclass
@@ -227,7 +235,7 @@ def prepare_file(source: Source, columns: Columns, request: ModelRequest) -> Pre
 def tell_columns(preprocessor: TablePreprocessor, target: Target) -> None:
     """Notes on columns and labels that may be other than they look."""
     for topic, remark in column_notes(preprocessor):
-        (warning if topic == "words" else note)(remark)
+        (warning if topic in ("words", "unclear") else note)(remark)
     for remark in target.notes:
         note(remark)
 

@@ -85,7 +85,7 @@ class ModelRequest:
     task
         What to learn.
     candidates
-        Kernel to compare or stack; may be repeated: linear, rbf, ard, laplacian, matern12 and
+        Kernels to compare or stack, such as linear,rbf: linear, rbf, ard, laplacian, matern12 and
         others, also after ranked_ (for columns with long tails) or weighted_ (by feature). Default
         auto: linear, rbf, ranked_laplacian and weighted_matern12.
     combine
@@ -103,8 +103,8 @@ class ModelRequest:
         The positive one of two classes, by default the later in order.
     target_transform
         For numbers that are skewed or never negative: none, sqrt, log or log1p, to fit to this
-        transform of the target and predict its mean; repeat it to compare several. Default auto:
-        all that the targets admit.
+        transform of the target and predict its mean; log,sqrt compares two. Default auto: all
+        that the targets admit.
     cv
         Folds to hold out: 10 for ten folds, 5x2 for five repetitions of two. By default each row,
         or group, by itself; with --time 10 windows; for nonconformity a validation part.
@@ -128,9 +128,9 @@ class ModelRequest:
     model
         Models of tables; for classes also nonconformity, a grid of SVMs, one for each row.
     criterion
-        What the search minimizes: press (default); for classes also hinge, squared_hinge,
-        smoothed_error, wmw or cross_entropy; repeat it to compare several. With
-        --loss hinge also deviance (default).
+        What the search minimizes: press (default), the mean squared held-out error; for classes
+        also hinge, squared_hinge, smoothed_error, wmw or cross_entropy; press,wmw compares two.
+        With --loss hinge also deviance (default).
     search
         Search by gradients (default), or on a grid; with --loss hinge by a pattern, or on a grid.
     optimizer
@@ -273,13 +273,8 @@ class ModelRequest:
             fold_numbers(self.folds, y, groups, classes=classes)
 
     def _check_classes(self, y: AnyArray) -> Any:
-        """The positive class, if one was named; refuses a class of one row."""
+        """The positive class, if one was named."""
         labels, counts = np.unique(y, return_counts=True)
-        if len(labels) == 2 and counts.min() == 1:
-            raise InputError(
-                f"the class {labels[counts.argmin()]} has only one row, and without that row no "
-                "second class is left; add rows of it, or name another --target"
-            )
         if self.positive is not None:
             named = {str(label): label for label in labels.tolist()}
             return named.get(self.positive, self.positive)

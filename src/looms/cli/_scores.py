@@ -12,13 +12,13 @@ from looms._optional import require
 from looms._scores import SCORES
 from looms._words import count, with_error
 from looms.assessment._result import Assessment
-from looms.cli._model import Fitted
+from looms.cli._model import ROWS, Fitted
 from looms.cli._output import NARROW, console, score_text, show_rows, show_table
 from looms.cli._prepare import Prepared, column_notes
 from looms.estimators._encoding import is_positive_first
 from looms.report._chosen import candidates, chosen
 from looms.report.facts import Facts
-from looms.report.text import sentence
+from looms.report.text import CRITERIA, plainly, sentence
 
 Rule: TypeAlias = "threshold.ThresholdRule | threshold.Metric"
 
@@ -33,8 +33,8 @@ _LOSSES: dict[type, str] = {
     **{threshold.BalancedError: "balanced error", threshold.Cost: "cost"},
     **{threshold.Precision: "1 - recall", threshold.Recall: "1 - precision"},
 }
-#: Heading of the area under the ROC curve of several classes.
-MEAN_AREA = "mean area under the ROC curve"
+#: Heading of the ROC AUC of several classes.
+MEAN_AREA = "mean ROC AUC"
 
 
 def facts_of(
@@ -45,11 +45,11 @@ def facts_of(
         return None
     pandas, about = require("pandas", "A report"), dict[str, Any]()
     target, file = saved.metadata["target"], saved.metadata["file"]
-    y: Any = range(saved.metadata["n_rows"])  # of which only the name counts
+    # Only the names of the rows matter here, and without the table only the name of y.
+    about["X"] = pandas.DataFrame(index=pandas.Index(saved.rows, name=ROWS))
+    y: Any = range(saved.metadata["n_rows"])
     if prepared is not None:
-        # People count the rows of a file from 1; only the names of the samples matter here.
-        rows = pandas.Index(prepared.rows, name="row in the file, counted from 1 after any header")
-        y, about = prepared.target.y, {"X": pandas.DataFrame(index=rows)}
+        y = prepared.target.y
         about["notes"] = (*(text for _, text in column_notes(saved.table)), *prepared.target.notes)
         about["groups"] = prepared.groups
     title, y = f"{target}, {file}" if target else file, pandas.Series(y, name=target)
@@ -76,7 +76,7 @@ def choice_of(saved: Fitted, facts: Facts | None) -> str:
         text, whole = f"for these scores {model.repeated_without(each)}", model.nested.whole
         if whole and hasattr(saved.model, "preprocessor_") and saved.known is not None:
             return f"{text.replace('the choice', 'everything')}: columns, search"
-        more = "" if whole else "; without --no-evaluate the whole selection is"
+        more = "" if whole else "; by evaluate() the whole selection is"
         return f"{text}; the preparation of the columns was not repeated{more}"
     in_time = saved.metadata["options"].get("time")
     by = "looms assess --time gives" if in_time else model.unbiased_by
@@ -111,6 +111,12 @@ def show_scores(scores: Mapping[str, Mapping[str, float]], n_classes: int = 2) -
         for name, row in scores.items()
     ]
     show_rows(None, rows, [""], "–")
+
+
+def show_units(saved: Fitted) -> None:
+    """Print what the errors of a regression are measured in."""
+    if not saved.is_classifier and saved.metadata["target"]:
+        console().print(f"RMSE and MAE: in units of {saved.metadata['target']!r}")
 
 
 def show_confusion(counts: Any, labels: Sequence[object], title: str = "Confusion") -> None:
@@ -172,12 +178,15 @@ def show_tried(facts: Facts) -> None:
         | {"value ± s.e.": with_error(row["value"], row["standard_error"])}
         | {f"{by} {loss}": f"{row['loss']:.4g}"}
         | ({"weight": f"{row['weight']:.3f}" if row["chosen"] else "–"} if any(weighed) else {})
-        | ({"evals": str(row["n_evaluations"]), "s": f"{row['seconds']:.2f}"} if wide else {})
+        | ({"evaluations": str(row["n_evaluations"]), "s": f"{row['seconds']:.2f}"} if wide else {})
         | ({"stopped": row["outcome"]} if wide else {})
         for k, row in enumerate(tried)
     ]
     if tried:
         show_rows("Candidates", rows, ["", "kernel", "criterion", "stopped"])
+        for criterion in dict.fromkeys(row["criterion"] for row in tried):
+            if criterion in CRITERIA:
+                console().print(plainly(criterion))
     if len(model.transforms) > 1:
         rows = [
             {"": _arrow(name == model.transform), "transform": name, "error": f"{error:.4g}"}
@@ -199,6 +208,7 @@ def show_choice(saved: Fitted, facts: Facts | None) -> None:
     _show_chosen(facts)
     scores, confusion = held_out_scores(facts), facts.loo["confusion"]
     show_scores(scores, len(facts.model.classes))
+    show_units(saved)
     method = next(iter(scores))
     if confusion is None:
         return
@@ -220,7 +230,7 @@ def _show_chosen(facts: Facts) -> None:
     model, taken = facts.model, chosen(facts.model)
     scales = [each for each in taken["parameters"] if each["feature"] is not None]
     values = {each["name"]: each["value"] for each in taken["parameters"] if each not in scales}
-    values |= {"mu": taken["mu"]}
+    values |= {"regularization mu": taken["mu"]}
     shown = [f"{name} = {value:.4g}" for name, value in values.items() if value is not None]
     if model.n_landmarks:
         shown.append(f"{model.n_landmarks} landmarks")

@@ -14,7 +14,7 @@ from looms._typing import AnyArray
 from looms.cli._errors import InputError
 from looms.cli._options import Task
 from looms.cli._output import MOST_NAMES
-from looms.tables._kinds import as_text
+from looms.tables._kinds import as_text, data_row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,21 +94,25 @@ def _check_labels(column: Column, labels: AnyArray, n_values: int, n_alone: int)
     """Refuse to treat text as classes if it is more likely to be something else."""
     if isinstance(column.dtype, require("pandas", "Reading tables").CategoricalDtype):
         return
+
+    def cell(row: int) -> str:
+        return f"{labels[row]!r} in data row {data_row(column, row)}"
+
     like = number_like(labels)
     codes = n_values <= MOST_CLASSES and all(value.isdecimal() for value in labels[like])
     if like.sum() > len(labels) / 2 and not codes:
-        others = np.flatnonzero(~like)
+        others, first = np.flatnonzero(~like), cell(0)
         if len(others):
-            shown = ", ".join(f"{labels[row]!r} in data row {row + 1}" for row in others[:3])
+            shown = ", ".join(map(cell, others[:3]))
             are = "is" if len(others) == 1 else "are"
             why = f"{len(others)} {are} not: {shown}{', ...' if len(others) > 3 else ''}"
             cure = "correct them or remove their rows"
         elif all(value.isdecimal() for value in labels):
-            why, cure = f"it is stored as text: {labels[0]!r} in data row 1", "store it as numbers"
+            why, cure = f"it is stored as text: {first}", "store it as numbers"
         elif labels[0].strip("+-0123456789.,eE"):
-            why, cure = f"{labels[0]!r} in data row 1 has other signs", "write only numbers"
+            why, cure = f"{first} has other signs", "write only numbers"
         else:
-            why = f"its decimal mark is not clear: {labels[0]!r} in data row 1"
+            why = f"its decimal mark is not clear: {first}"
             cure = "choose the mark by --decimal"
         raise TargetError(
             f"the target is text, though {like.sum()} of its {len(labels)} values look like "
@@ -135,9 +139,10 @@ def numbers(column: Column) -> AnyArray:
     if not is_number(column):
         values = text(column)
         row = int(number_like(values).argmin())  # the first of all if all look like numbers
+        place = f"data row {data_row(column, row)}"
         raise InputError(
             f"the target of a regression must be numbers, but this one holds {values[row]!r}; use "
-            f"--task classification, correct data row {row + 1} or choose the mark by --decimal"
+            f"--task classification, correct {place} or choose the mark by --decimal"
         )
     return np.asarray(column, dtype=float)
 

@@ -117,7 +117,7 @@ def assess(
         if output is not None:
             write_or_print(output, csv_text(result.table), "a row for each split is in")
         if report is not None:
-            fitted = train(prepared, request, True, True, columns.target, file.name)
+            fitted = train(model, prepared, request, True, True, columns.target, file.name)
             facts = facts_of(fitted, prepared, result)
             assert facts is not None  # by `check_report`
             write_report(report, facts)
@@ -150,13 +150,13 @@ def compare(
 
     Examples
     --------
-    looms compare clinic.csv --target relapse --candidates linear --candidates rbf
-    looms compare clinic.csv -t relapse -c auto -c rbf --splits 20 --groups patient
-    looms compare homes.csv -t price -c rbf -c ard --metric neg_mean_absolute_error
+    looms compare clinic.csv --target relapse --candidates linear,rbf
+    looms compare clinic.csv -t relapse -c auto,rbf --splits 20 --groups patient
+    looms compare homes.csv -t price -c rbf,ard --metric neg_mean_absolute_error
     """
     named = request.candidates or []
     if len(set(named)) < 2:
-        raise InputError("a comparison needs two --candidates or more, such as -c linear -c rbf")
+        raise InputError("a comparison needs two --candidates or more, such as linear,rbf")
     if request.time is not None:
         raise InputError("--time is not for looms compare: assess each candidate by looms assess")
     prepared = prepare_file(source, columns, request)

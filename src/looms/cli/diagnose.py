@@ -18,7 +18,7 @@ from looms._typing import AnyArray
 from looms._words import count
 from looms.assessment._experiment import numbered
 from looms.cli._errors import InputError
-from looms.cli._model import Fitted, fitting, load, rows_for
+from looms.cli._model import ROWS, Fitted, fitting, load, rows_for
 from looms.cli._options import Bounds, Column, Reading, command
 from looms.cli._output import (
     as_messages,
@@ -99,6 +99,7 @@ class Subject:
     model : a model of tables, a pipeline that ends in a model, or the machine.
     X, y : rows and their classes.
     groups : (n_rows,) labels, the same for rows left out together; None for each row by itself.
+    rows : (n_rows,) their numbers, as `looms.cli._model.ROWS` has them.
     description : the model in words.
     name : name of the file.
     """
@@ -107,13 +108,14 @@ class Subject:
     X: Any
     y: AnyArray
     groups: AnyArray | None
+    rows: AnyArray
     description: str
     name: str
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Statistics of a subject; rows are numbered from 1.
+    """Statistics of a subject; rows have the numbers that it gives.
 
     ``unit`` is what is left out at a time: "row", "group" or "fold".
     """
@@ -154,7 +156,7 @@ def diagnose(
     plot
         Folder for the figures, as PNG files.
     output
-        CSV file with a row per sample.
+        CSV file with a row per sample, by its number in the file, from 1 after any header.
 
     Examples
     --------
@@ -202,11 +204,16 @@ def _of_fit(saved: Fitted, path: Path) -> Subject:
     machine = machine_of(saved.model)
     rows = np.flatnonzero(machine.fit_weight_)
     y = machine.classes_[class_indices(machine.loo_.y)][rows]
-    groups = machine.units_.clusters[rows] if machine.units_.grouped else None
+    numbers, groups = saved.rows[rows], None
+    if machine.units_.grouped:  # labels are not in the file
+        _, first, of = np.unique(
+            machine.units_.clusters[rows], return_index=True, return_inverse=True
+        )
+        groups = numbers[first][of]
     with as_messages(prefix=f"{path}: "):
         classes_and_labels(y)
     of_rows = f"the {count(len(rows), 'row')} of its fit"
-    return Subject(machine, machine.X_fit_[rows], y, groups, f"Model of {path}", of_rows)
+    return Subject(machine, machine.X_fit_[rows], y, groups, numbers, f"Model of {path}", of_rows)
 
 
 def _of_data(
@@ -222,7 +229,8 @@ def _of_data(
         X = X.drop(columns=name)
     elif name is None and hasattr(saved.last, "units_") and saved.last.units_.grouped:
         note("rows that the fit held out together are left out one at a time here; see --groups")
-    return Subject(saved.model, X, y, labels, f"Model of {path}", file.name)
+    rows = getattr(table.X, "index", np.arange(len(y))) + 1
+    return Subject(saved.model, X, y, labels, np.asarray(rows), f"Model of {path}", file.name)
 
 
 def classes_of(column: Any, file: Path) -> AnyArray:
@@ -245,7 +253,7 @@ def diagnosed(subject: Subject, plan: Plan) -> Diagnosis:
     with as_messages(), Meter("Leave-one-out refits") as meter:
         options: Any = {"cv": plan.cv, "groups": subject.groups, "n_jobs": plan.jobs}
         fits = diagnostics.left_out_fits(*data, progress=meter.refit, **options)
-        fits = fits.named(np.arange(1, len(subject.y) + 1))
+        fits = fits.named(subject.rows)
         errors, spread = diagnostics.excess_error(fits), diagnostics.deviance(fits)
         changes = diagnostics.influence(fits, alpha=plan.alpha)
     unit = "fold" if plan.cv else {"sample": "row", "group": "group"}[fits.unit]
@@ -302,6 +310,8 @@ def show(diagnosis: Diagnosis) -> None:
         (str(name), str(about), f"{value:.2f}", f"{p:.2g}")
         for name, about, value, p, _ in changes.table.loc[flagged[:MOST_ROWS]].itertuples()
     ]
+    if unit == "row":
+        echo(f"Rows are called by their {ROWS}.")
     names = [unit, "class" if unit == "row" else "rows", "influence", "p"]
     show_table(title, names, most, ["class", "group"])
     if len(flagged) > MOST_ROWS:
@@ -309,7 +319,7 @@ def show(diagnosis: Diagnosis) -> None:
 
 
 def rows_of(diagnosis: Diagnosis) -> Any:
-    """A data frame with a row per sample, numbered from 1."""
+    """A data frame with a row per sample, by its number."""
     fits, spread, changes = diagnosis.errors.fits, diagnosis.deviance, diagnosis.influence
     of_cases = changes.table.iloc[fits.group]
     more = {} if fits.unit == "sample" else {fits.unit: fits.labels[fits.group]}

@@ -54,7 +54,7 @@ from looms.cli._target import target_of
 from looms.datasets._table import table_name
 from looms.estimators._certificate import Certificate
 from looms.estimators._in_pipelines import parts_of
-from looms.estimators._metrics import as_scorers, judged
+from looms.estimators._metrics import as_scorers, judged, scorers_for
 from looms.estimators._scored import scores_of
 from looms.model_files import save_model
 from looms.report._cautions import cautions_of_fit
@@ -112,13 +112,13 @@ def fit(
     --------
     looms fit clinic.csv --target relapse
     looms fit clinic.csv -t relapse --groups patient --threshold recall=0.9 --report page.html
-    looms fit homes.parquet -t price --candidates rbf --candidates linear --test new.parquet
+    looms fit homes.parquet -t price --candidates rbf,linear --test new.parquet
     """
     file = source.file
     output = output or Path(f"{table_name(file)}.looms.skops")
     check_report(report, request, output, json, certify)
     with refused("--metric: "):
-        scorers = as_scorers(metric or [])
+        as_scorers(metric or [])
     with ExitStack() as stack:
         whole = _is_whole(request, columns, memory)
         prepared = prepare_file(source, columns, request) if whole else None
@@ -132,13 +132,16 @@ def fit(
         elif certify and takes_matrix(request, len(prepared.rows)):
             with refused(f"{file}: ", (MemoryError,)):
                 check_memory(len(prepared.rows), CERTIFICATE)
+        model = request.model_for(prepared)
+        with refused("--metric: "):
+            scorers = scorers_for(metric or [], parts_of(model).last, prepared.target.y)
         new = None
         if test is not None:
             drop = columns.drop_missing_targets
             new = read(source.of(test), columns.target, drop_missing=drop)
             if new.y is None:
                 raise no_target(test, new.X)
-        saved = train(prepared, request, not no_evaluate, False, columns.target, file.name)
+        saved = train(model, prepared, request, not no_evaluate, False, columns.target, file.name)
         more: dict[str, Any] = {}
         if new is not None and test is not None:
             more["test"] = scored(saved, new, f"{test.name}: ")[1]
@@ -219,8 +222,8 @@ def demo(seed: Annotated[int, Bounds(0)] = 0) -> None:
         X, y, test_size=0.5, stratify=y, random_state=seed
     )
     request = ModelRequest("classification", candidates=["linear", "rbf"], seed=seed)
-    prepared = Prepared(X_train, target_of(y_train, request.task), np.arange(len(y_train)))
-    fitted = train(prepared, request)
+    prepared = Prepared(X_train, target_of(y_train, request.task), np.arange(1, len(y_train) + 1))
+    fitted = train(request.model_for(prepared), prepared, request)
     facts = Facts(fitted.model)
     show_tried(facts)
     with as_messages():
@@ -233,6 +236,7 @@ def demo(seed: Annotated[int, Bounds(0)] = 0) -> None:
 
 
 def train(
+    model: Any,
     prepared: Prepared,
     request: ModelRequest,
     evaluate: bool = True,
@@ -240,12 +244,11 @@ def train(
     target: str | None = None,
     file: str = "",
 ) -> Fitted:
-    """The model that was asked for, fitted to a table; progress goes to stderr.
+    """A model as `ModelRequest.model_for` gives it, fitted to a table; progress goes to stderr.
 
     ``again`` is for a table whose columns were understood before, and for the model that splits
     fitted; ``target`` and ``file`` are names.
     """
-    model = request.model_for(prepared, again)
     last, X, prefix = parts_of(model).last, prepared.X, "machine__"
     # The cautions of the fit say these; and columns are scaled.
     in_cautions = [looms.ColumnsWarning, looms.DuplicatesWarning, looms.OneClassWarning]
@@ -275,10 +278,12 @@ def train(
         vars(one).pop("_skl_callbacks", None)
     if prepared.blocks is not None:
         model.set_params(preprocess="auto").preprocessor_ = prepared.preprocessor
+    numbers = prepared.rows
     metadata = {
         "task": str(prepared.target.task),
         "columns": None if prepared.sparse else {str(n): str(t) for n, t in X.dtypes.items()},
         "n_rows": rows.shape[0],
+        "rows": None if np.all(np.diff(numbers) == 1) and numbers[0] == 1 else numbers.tolist(),
         "n_features": X.shape[1],
         "options": asdict(request),
         "seconds": time.perf_counter() - start,

@@ -41,6 +41,7 @@ from looms.cli._scores import (
     show_confusion,
     show_request,
     show_scores,
+    show_units,
 )
 from looms.cli._target import text
 from looms.estimators._prevalence import PrevalenceClassifier
@@ -115,12 +116,14 @@ def predict(
         note("--confidence-level comes from single held-out rows; later ones may be covered less")
     pandas = require("pandas", "Writing predictions")
     style, n_rows, n_empty, n_changed = {"index": False, "float_format": f"%.{digits}g"}, 0, 0, 0
+    ids = []
     with as_messages(), output_in_parts(output) as write:
         for table in blocks_for(saved, source, kept):
             first, n_rows = n_rows, n_rows + table.X.shape[0]
             predictions = Predictions(saved, table.X, machine)
             numbers = {"row": range(first + 1, n_rows + 1)} if id is None else {}
             rows = numbers | table.kept
+            ids.append(pandas.Series(() if id is None else rows[id]))
             outputs = predictions.outputs() | request.columns(predictions)
             for name in rows.keys() & outputs.keys():
                 raise InputError(f"predict writes a column {name!r} of its own; rename it in FILE")
@@ -130,6 +133,12 @@ def predict(
             write(part)
             n_changed += n
     note_formulas(n_changed)
+    named = pandas.concat(ids)
+    if n_alike := int((named.duplicated(keep=False) | named.eq("")).sum()):
+        note(
+            f"--id {id} does not tell {n_alike} of {n_rows} rows apart: it is missing there, or "
+            "the same in several rows; without --id rows are numbered"
+        )
     if n_empty:
         note(f"{n_empty} of {n_rows} sets are empty: such a row is typical of no class of the fit")
     for remark in saved.remarks():
@@ -170,6 +179,7 @@ def score(
         return
     rows = f"{count(values['n_rows'], 'row')} of {source.file.name}"
     show_scores({rows: values["scores"]}, len(saved.classes))
+    show_units(saved)
     if labels:
         counts = confusion_matrix(truth, text(predictions.predicted), labels=labels)
         show_confusion(counts, labels)
@@ -202,7 +212,7 @@ def show(model: Path, *, json: bool = False, max_bytes: Bytes = Source.max_bytes
 def export(
     model: Path,
     *,
-    onnx: Path | None = None,
+    output: Path | None = None,
     max_bytes: Bytes = Source.max_bytes,
     force: bool = False,
 ) -> None:
@@ -213,16 +223,16 @@ def export(
 
     Parameters
     ----------
-    onnx
-        File to write.
+    output
+        File to write, by default the name of MODEL + .onnx.
 
     Examples
     --------
-    looms export clinic.looms.skops --onnx clinic.onnx
+    looms export clinic.looms.skops
+    looms export clinic.looms.skops --output clinic.onnx
     """
-    if onnx is None:
-        raise InputError("name the file to write by --onnx, such as --onnx model.onnx")
-    check_can_write(onnx, force, model, option="--onnx", holds=r"[\s\S]*skl2onnx")
+    output = output or Path(f"{model.name.removesuffix('.skops').removesuffix('.looms')}.onnx")
+    check_can_write(output, force, model, holds=r"[\s\S]*skl2onnx")
     to_onnx = require("skl2onnx", "looms export", "onnx").to_onnx
     saved = load(model, max_bytes)
     transform = getattr(saved.last, "transform_", "none")
@@ -237,8 +247,8 @@ def export(
     if saved.table is not None:
         names = list(map(str, saved.table.get_feature_names_out()))
         graph.metadata_props.add(key="columns", value=json_text(names))
-    write_output(onnx, graph.SerializeToString())
-    note(f"the graph is in {onnx}, of {count(machine.n_features_in_, 'prepared column')}")
+    write_output(output, graph.SerializeToString())
+    note(f"the graph is in {output}, of {count(machine.n_features_in_, 'prepared column')}")
 
 
 def at_prevalence(saved: Fitted, path: Path, prevalence: Sequence[str]) -> PrevalenceClassifier:

@@ -269,8 +269,8 @@ class KernelMachine(CertifiedMachine, ScoredMachine, KernelInput):
         self._rows_of_fit()
         if not self._has_closed_forms:
             raise NotFittedError(
-                "Estimators of scikit-learn have no closed forms: call evaluate(), whose models "
-                "without each fold give intervals by method='plus' or 'minmax', and sets."
+                "Estimators of scikit-learn have no closed forms: intervals by method='plus' or "
+                "'minmax', and sets, need the models of evaluate(), which are without each fold."
             )
 
     def _make_ready(self, left_out: LeftOut) -> None:

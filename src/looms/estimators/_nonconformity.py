@@ -27,7 +27,7 @@ from looms.conformal._nonconformity import (
     within_standard_errors,
 )
 from looms.estimators._ensemble import PooledClassifier, held_out_outputs, pool_plan
-from looms.estimators._metrics import as_scorers, judged
+from looms.estimators._metrics import judged, scorers_for
 from looms.estimators._validation_split import check_classes_have_two, split_rows
 from looms.folds import NUMBER_OF_FOLDS, fold_numbers
 from looms.held_out import HeldOut
@@ -273,8 +273,9 @@ class NonconformityClassifier(PooledClassifier):
             Standard errors are over draws of the validation samples. Predictions are ±1.
         """
         check_is_fitted(self, "pool_")
-        scorers = None if metrics is None else as_scorers(metrics)
         labels, taken = self._validation_labels, self._labels_by_others
+        y = self.classes_[labels]
+        scorers = None if metrics is None else scorers_for(metrics, self, y)
         n, k, one = len(self.validation_), len(self.classes_), np.ones(len(labels))
         wrong = 1.0 * (taken != labels)
         pairs = class_scores(labels, wrong, (np.nan, np.nan * one), one)

@@ -13,11 +13,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from looms._checks import check_flag
+from looms._classes import class_indices
 from looms._scores import ValuesAndErrors, number_scores
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks
-from looms.estimators._metrics import as_scorers, judged
+from looms.estimators._metrics import judged, scorers_for
 from looms.held_out import HeldOut
 from looms.kernels._samples import as_matrix
 from looms.lssvm.left_out import LeftOut
@@ -174,10 +175,12 @@ class ScoredMachine(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         check_flag("nested", nested)
-        scorers = None if metrics is None else as_scorers(metrics)
+        y, labels = self.held_out_.y, self._labels_or_none
+        y = y if labels is None else labels[class_indices(y)]
+        scorers = None if metrics is None else scorers_for(metrics, self, y)
         scores = self._nested_anew() if nested and self._was_tuned else self._scores_of_fit()
         self._keep_models(scores)
-        return scores if scorers is None else judged(scores, scorers, self._labels_or_none)
+        return scores if scorers is None else judged(scores, scorers, labels)
 
     def report(
         self,

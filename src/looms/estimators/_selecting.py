@@ -30,7 +30,7 @@ from looms.estimators._folds import (
     takes_weight,
     tuned_without,
 )
-from looms.estimators._selection import Selection, combined
+from looms.estimators._selection import MOST_IN_FOLDS, Selection, combined
 from looms.estimators._updates import UpdatableMachine
 from looms.estimators._warnings import (
     warn_of_duplicates,
@@ -106,10 +106,10 @@ class SelectingMachine(CallbackSupportMixin, UpdatableMachine):  # type: ignore[
         kernels = [one for one in candidates if isinstance(one, SelectingMachine)]
         estimators = [one for one in candidates if one not in kernels]
         check_estimators(estimators, rows.classes, self._kernels())
-        n_arrays = max((one.arrays_for(X) for one in kernels), default=0.0)
+        operations, n_arrays = self.cost_on(X)
         if n_arrays:
             check_memory(len(rows.train), n_arrays)
-        warn_of_long_fit(sum(one.operations_for(X) for one in kernels), len(rows.train), n_arrays)
+        warn_of_long_fit(operations, len(rows.train), n_arrays)
         if self._tunes:
             warn_of_scales(X, self._kernels(), getattr(self, "feature_names_in_", None))
         options: dict[str, Any] = {
@@ -134,10 +134,27 @@ class SelectingMachine(CallbackSupportMixin, UpdatableMachine):  # type: ignore[
             by_value=on_grid,
         )
         selection = Selection(rows, units, choice, self.fit_intercept, self._tunes)
-        whole = all(one.landmarks_for(X) is None for one in kernels)
-        if self._combination.always or (whole and not on_grid):
+        if self._compares(X, kernels):
             selection = combined(self, selection, candidates)
         return replace(selection, seconds=time.perf_counter() - began)
+
+    def _compares(self, X: Matrix | RowBlocks, kernels: Sequence[Any]) -> bool:
+        """True if candidates are compared other than by the values that tuned them."""
+        whole = all(one.landmarks_for(X) is None for one in kernels)
+        return self._combination.always or (whole and not self._on_grid(kernels))
+
+    def cost_on(self, X: Matrix | RowBlocks) -> tuple[float, float]:
+        """Floating-point operations of a fit to rows, with its fits in folds, very roughly.
+
+        And the arrays of the size of the kernel matrix that it has in memory at once.
+        """
+        candidates = self._candidates_for(X)
+        kernels = [one for one in candidates if isinstance(one, SelectingMachine)]
+        operations = float(sum(one.operations_for(X) for one in kernels))
+        few = X.shape[0] <= MOST_IN_FOLDS
+        if len(candidates) > 1 and few and self._compares(X, kernels):
+            operations *= 1 + CHOICE_FOLDS * (1 - 1 / CHOICE_FOLDS) ** 3
+        return operations, max((one.arrays_for(X) for one in kernels), default=0.0)
 
     def _estimator_on(
         self, rows: RowsOfFit, X: Matrix | RowBlocks, estimator: Any, **options: Any

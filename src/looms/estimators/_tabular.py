@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from copy import copy
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -40,6 +41,7 @@ from looms.estimators._regressor import METHODS, Regressor
 from looms.estimators._scored import ScoredMachine, ScoredRegressor, name_of
 from looms.estimators._warnings import (
     kept_warnings,
+    told_of_time,
     warn,
     warn_of_columns,
     warn_of_new_values,
@@ -893,15 +895,20 @@ n_features_in_, feature_names_in_
         weight = checked_sample_weight(sample_weight, len(targets))
         _warn_of_constant(targets[weight > 0])
         names, errors = self._admitted(targets, weight), dict[str, float]()
-        if len(names) > 1:
-            first = [] if machine._is_auto else machine._of_kernels[:1]
-            one = clone(machine).set_params(candidates=first or ["rbf"])
-            vars(one).pop("_skl_callbacks", None)  # which are told of the candidates
-            with kept_warnings():
-                errors = {name: self._error(name, one, matrix, targets, options) for name in names}
-        name = min(errors, key=errors.__getitem__) if errors else names[0]
-        z = _transformed(name, targets, weight)
-        machine.fit(matrix, z, **options)
+        with ExitStack() as stack:
+            if len(names) > 1:
+                first = [] if machine._is_auto else machine._of_kernels[:1]
+                one = clone(machine).set_params(candidates=first or ["rbf"])
+                vars(one).pop("_skl_callbacks", None)  # which are told of the candidates
+                (operations, n_arrays), (each, _) = machine.cost_on(matrix), one.cost_on(matrix)
+                operations += len(names) * each
+                stack.enter_context(told_of_time(operations, len(targets), n_arrays))
+                with kept_warnings():
+                    data = matrix, targets, options
+                    errors = {name: self._error(name, one, *data) for name in names}
+            name = min(errors, key=errors.__getitem__) if errors else names[0]
+            z = _transformed(name, targets, weight)
+            machine.fit(matrix, z, **options)
         self._set_fitted(
             preprocessor_=preprocessor,
             machine_=machine,

@@ -149,6 +149,7 @@ _TOLD: set[tuple[str, type[Warning], str, int]] = set()
 #: Warnings of a fit that are kept back, in this thread: the filters of `warnings` belong to the
 #: process, and threads that set them for a while undo each other's.
 _KEPT: ContextVar[list[tuple[str, type[Warning]]] | None] = ContextVar("kept", default=None)
+_TIME_IS_TOLD = ContextVar("time is told", default=False)
 
 
 @contextmanager
@@ -315,7 +316,7 @@ def warn_of_long_fit(operations: float, n_rows: int, n_arrays: float) -> None:
     n_rows : rows that take part.
     n_arrays : arrays of the size of the kernel matrix in memory at once.
     """
-    if operations < _LEAST_OPERATIONS:
+    if operations < _LEAST_OPERATIONS or _TIME_IS_TOLD.get():
         return
     seconds = operations / operations_per_second()
     if seconds > _MOST_SECONDS:
@@ -326,6 +327,17 @@ def warn_of_long_fit(operations: float, n_rows: int, n_arrays: float) -> None:
             "verbose=1 shows the progress.",
             UserWarning,
         )
+
+
+@contextmanager
+def told_of_time(operations: float, n_rows: int, n_arrays: float) -> Iterator[None]:
+    """Context of several fits, after one warning of the time of all, as `warn_of_long_fit`."""
+    warn_of_long_fit(operations, n_rows, n_arrays)
+    token = _TIME_IS_TOLD.set(True)
+    try:
+        yield
+    finally:
+        _TIME_IS_TOLD.reset(token)
 
 
 def settings_for_rare_classes(machine: Any, n_classes: int) -> list[str]:

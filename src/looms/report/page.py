@@ -40,6 +40,7 @@ from looms.report.text import (
     in_words,
     number,
     percent,
+    plainly,
     plus_minus,
     score,
     sentence,
@@ -234,7 +235,19 @@ def _template(name: str) -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = (clean, count, day, escaped, in_words, number, percent, plus_minus, score, sentence)
+    filters = (
+        clean,
+        count,
+        day,
+        escaped,
+        in_words,
+        number,
+        percent,
+        plainly,
+        plus_minus,
+        score,
+        sentence,
+    )
     environment.filters |= {function.__name__: function for function in filters}
     return environment.get_template(name)
 

@@ -16,6 +16,18 @@ _NOTHING = "–"
 _LONGEST_NAME = 28
 
 
+#: Criteria of a search, in plain words.
+CRITERIA = {
+    "press": "mean squared held-out error (PRESS)",
+    "deviance": "deviance of held-out probabilities",
+    "hinge": "mean hinge loss of held-out outputs",
+    "squared_hinge": "mean squared hinge loss of held-out outputs",
+    "smoothed_error": "held-out error rate, smoothed",
+    "cross_entropy": "mean logistic loss of held-out outputs",
+    "wmw": "1 − area under the ROC curve of held-out outputs, smoothed (WMW)",
+}
+
+
 class Caution(TypedDict):
     """A reason to distrust a model or its scores, of level "serious" or "note"."""
 
@@ -80,6 +92,11 @@ def count(n: int, what: str) -> str:
 def sentence(text: str) -> str:
     """The text with a capital first letter."""
     return text[:1].upper() + text[1:]
+
+
+def plainly(criterion: str) -> str:
+    """A criterion, and what it is in plain words if it is known."""
+    return f"{criterion}: {CRITERIA[criterion]}" if criterion in CRITERIA else criterion
 
 
 def words(name: str) -> str:

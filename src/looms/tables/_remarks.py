@@ -24,6 +24,8 @@ _IDENTIFIER = re.compile(
     r"(?i:(?:^|[^a-z])(?:id|no|nr|number))$|[a-z](?:I[Dd]|No|N[Rr]|Number)$"
     r"|(?i:^(?:patient|person|subject|participant|customer|user)s?$)"
 )
+#: A day and a month, in either order, and a year of two digits.
+_SHORT_YEAR = re.compile(r"(0?[1-9]|[12]\d|3[01])([./-])(0?[1-9]|[12]\d|3[01])\2\d\d")
 #: Kinds of date, and the order of their numbers.
 DATES = {
     "date": "",
@@ -70,16 +72,20 @@ def remarks_on(columns: Mapping[str, Column], read: Mapping[str, Read]) -> Itera
         text = "dropped, because they have the same value in every row: "
         yield Remark("constant", constant, text + listed(constant))
     unclear = [name for name, of in read.items() if len(of.kinds) > 1]
-    if unclear:
-        yield Remark(
-            "unclear",
-            unclear,
-            f"{listed(unclear)}: treated as text, because in these dates either number may be the "
-            "day; write them as 2021-12-31 to have them read as dates",
-        )
+    short = [name for name, of in read.items() if _is_of_short_years(of)]
+    whys = {"either number may be the day": unclear, "the year has two digits": short}
+    for why, names in whys.items():
+        if names:
+            cell = next(each for each in read[names[0]].values if isinstance(each, str))
+            yield Remark(
+                "unclear",
+                names,
+                f"{listed(names)}: treated as text, because in dates such as {cell!r} {why}; write "
+                "them as 2021-12-31 to have them read as dates",
+            )
     certain = {name: of for name, of in read.items() if len(of.kinds) == 1}
     yield from date_remarks({name: of.kind for name, of in certain.items()})
-    known = {name for remark in broken for name in remark.columns}
+    known = {*short, *(name for remark in broken for name in remark.columns)}
     yield from _on_repeats({name: of for name, of in certain.items() if name not in known})
 
 
@@ -91,6 +97,14 @@ def date_remarks(kinds: Mapping[str, str]) -> Iterator[Remark]:
             as_dates = f"read as {'a date' if len(names) == 1 else 'dates'}{order}"
             text = f"{listed(names)}: {as_dates} and used as a number of days"
             yield Remark("dates", names, text)
+
+
+def _is_of_short_years(of: Read) -> bool:
+    """True if most texts are dates like 31.12.21."""
+    if of.kinds != ("category",):
+        return False
+    texts = {each for each in of.values if isinstance(each, str)}
+    return sum(_SHORT_YEAR.fullmatch(each) is not None for each in texts) > len(texts) / 2
 
 
 def _words_among_numbers(
