@@ -122,7 +122,7 @@ def test_report(looms, data_folder, tmp_path, monkeypatch):
     assert "score of the outer splits has a larger standard error" in page  # 3 times 92 of 306 rows
     assert "Nested cross-validation report" in page
     monkeypatch.setattr(  # the model of all rows is not evaluated
-        assess_module, "train", lambda *given: train(*given[:2], False, *given[3:])
+        assess_module, "train", lambda *given: train(*given[:3], False, *given[4:])
     )
     result = looms("assess", file, *given, "--report", "r.html")
     assert result.exit_code == 0, result.stderr

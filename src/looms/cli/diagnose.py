@@ -210,6 +210,7 @@ def _of_fit(saved: Fitted, path: Path) -> Subject:
             machine.units_.clusters[rows], return_index=True, return_inverse=True
         )
         groups = numbers[first][of]
+        note("groups are called by the number of their first row; --data has their names")
     with as_messages(prefix=f"{path}: "):
         classes_and_labels(y)
     of_rows = f"the {count(len(rows), 'row')} of its fit"
