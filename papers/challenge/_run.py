@@ -22,11 +22,12 @@ from looms._typing import AnyArray
 from looms.assessment import AllSplitsRaisedError, assess
 from looms.assessment._assess import Progress, stored
 from looms.assessment._result import Assessment
-from looms.assessment._scoring import Scorer, smaller_is_better
+from looms.assessment._scoring import smaller_is_better
 from looms.assessment._splits import Rows
 from looms.assessment._splits import plan as plan_splits
 from looms.criteria._error_rates import balanced_error_rate
 from looms.estimators import KernelClassifier
+from looms.estimators._metrics import Scorer
 from looms.held_out import HeldOut
 from looms.threshold import find_threshold
 from papers.challenge._data import ChallengeData

@@ -363,7 +363,7 @@ def test_all_splits_raise(numbered):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"scoring": "goodness"}, "Unknown score 'goodness'; known are rmse, mae"),
+        ({"scoring": "goodness"}, "Unknown score 'goodness'; known are accuracy"),
         ({"scoring": []}, "scoring is empty"),
         ({"scoring": 3}, "scoring must be names or callables, got 3"),
         ({"random_state": -1}, "must not be negative"),

@@ -23,8 +23,8 @@ from sklearn.preprocessing import StandardScaler
 
 from looms import KernelClassifier, KernelRegressor, assess
 from looms.assessment._bootstrap632 import KNOWN, no_information, out_of_bag, plus_632
-from looms.assessment._scoring import named_scorer
 from looms.assessment._splits import plan
+from looms.estimators._metrics import named_scorer
 
 ACCURACIES = ["accuracy", "balanced_accuracy"]
 

@@ -7,7 +7,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, make_scorer, mean_absolute_error
 
 import looms
-from looms.assessment._scoring import kind_of, named_scorer, scorers_of, smaller_is_better
+from looms.assessment._scoring import kind_of, scorers_of, smaller_is_better
+from looms.estimators._metrics import named_scorer
 
 
 def test_ranks_are_scored_where_the_estimator_has_them():

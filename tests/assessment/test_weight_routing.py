@@ -21,10 +21,11 @@ import looms
 from looms.assessment import AllSplitsRaisedError, compare
 from looms.assessment._assess import stored
 from looms.assessment._bootstrap632 import KNOWN, no_information
-from looms.assessment._scoring import all_scores, named_scorer
+from looms.assessment._scoring import all_scores
 from looms.assessment._split_run import SplitResult
 from looms.assessment._splits import plan
 from looms.criteria._error_rates import balanced_error_rate
+from looms.estimators._metrics import named_scorer
 
 SCORES = ["balanced_accuracy", "accuracy", "roc_auc", "neg_log_loss"]
 W60 = np.random.default_rng(5).integers(1, 5, 60).astype(float)
@@ -139,7 +140,6 @@ def test_scorers_that_take_weights_and_others(two_classes):
     assert list(found.splits[0].scores) == list(scoring)
 
 
-@pytest.mark.filterwarnings("ignore:y_pred contains classes not in y_true")
 def test_a_class_without_weight_does_not_count():
     scorers = {"balanced_accuracy": named_scorer("balanced_accuracy")}
     y, weight = np.array([0, 0, 1, 1]), np.array([1.0, 3.0, 0.0, 0.0])

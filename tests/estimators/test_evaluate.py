@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import lapack
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.metrics import accuracy_score, f1_score, mean_absolute_error, roc_auc_score
+from sklearn.metrics import accuracy_score, average_precision_score, f1_score, mean_absolute_error
 
 import looms
 from looms import (
@@ -306,12 +306,10 @@ def test_other_metrics(kind, fitted):
         model = fitted("classes", evaluated=True)
         made = model.evaluate().decisions
         right = (model.classes_[made.predicted] == CLASSES).mean()
-        names = ["accuracy", accuracy_score, "roc_auc", "neg_log_loss"]
-        scores = model.evaluate(metrics=names)
+        scores = model.evaluate(metrics=[accuracy_score, "average_precision", "neg_log_loss"])
         expected = {
-            "accuracy": right,
+            "average_precision": average_precision_score(CLASSES == "yes", made.outputs),
             "accuracy_score": right,
-            "roc_auc": roc_auc_score(CLASSES, made.outputs),
             "neg_log_loss": -model.evaluate()["log_loss"],
         }
     assert dict(scores) == pytest.approx(expected)
@@ -327,6 +325,15 @@ def test_other_metrics(kind, fitted):
         model.evaluate(nested="folds")
 
 
+@pytest.mark.parametrize("y", [CLASSES, np.arange(N) % 3, NUMBERS], ids=["two", "three", "numbers"])
+def test_scores_by_their_own_names_are_those_of_evaluate(y):
+    kind = KernelRegressor if y is NUMBERS else KernelClassifier
+    model = kind(mu=0.1).fit(X, y)
+    scores = model.evaluate()
+    some = model.evaluate(metrics=[*scores][::-1])
+    assert some.with_errors == scores.with_errors
+
+
 def test_metrics_of_the_positive_class():
     model = KernelClassifier(pos_label="no", mu=0.1).fit(X, CLASSES)
     predicted = model.classes_[model.evaluate().decisions.predicted]
@@ -335,7 +342,7 @@ def test_metrics_of_the_positive_class():
 
 
 @pytest.mark.parametrize(
-    ("name", "near"), [("roc_auc", "roc_auc_ov"), ("r2", "accuracy"), ("f1", "f1_macro")]
+    ("name", "near"), [("precision", "precision_m"), ("r2", "accuracy"), ("f1", "f1_macro")]
 )
 def test_metrics_that_cannot_score_are_refused_before_anything_is_repeated(name, near):
     three = np.arange(N) % 3

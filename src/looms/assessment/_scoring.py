@@ -3,37 +3,26 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from sklearn import config_context
 from sklearn.base import is_classifier
-from sklearn.metrics import (
-    average_precision_score,
-    check_scoring,
-    get_scorer,
-    get_scorer_names,
-    make_scorer,
-    mean_absolute_error,
-    roc_auc_score,
-    root_mean_squared_error,
-)
+from sklearn.metrics import average_precision_score, check_scoring, roc_auc_score
 
 from looms._typing import Array
-from looms.estimators._metrics import suited
+from looms.estimators._metrics import Scorer, named_scorer, suited
 
-#: Function ``(estimator, X, y)``; some also take ``sample_weight``.
-Scorer: TypeAlias = Callable[..., float]
 S = TypeVar("S", bound=Scorer)
 
 #: Functions of scores that are shares, and so between 0 and 1.
 _SHARES = {
     "accuracy_score",
     "average_precision_score",
+    "balanced_accuracy",
     "balanced_accuracy_score",
     "f1_score",
     "fbeta_score",
@@ -107,19 +96,6 @@ def kind_of(scorer: Scorer | None) -> ScoreKind:
     return ScoreKind(is_loss, low, high) if sign > 0 else ScoreKind(False, -high, -low)
 
 
-#: Errors in the units of the target, which scikit-learn's scorers negate.
-OWN: dict[str, Scorer] = {
-    "rmse": make_scorer(root_mean_squared_error),
-    "mae": make_scorer(mean_absolute_error),
-}
-
-
-def named_scorer(name: Any) -> Scorer:
-    """A scorer of looms or scikit-learn; ValueError or TypeError for a name of neither."""
-    scorer: Scorer = OWN[name] if name in OWN else get_scorer(name)
-    return scorer
-
-
 def scorers_of(scoring: Any, estimator: Any, y: npt.ArrayLike) -> dict[str, Scorer]:
     """Scorers by name.
 
@@ -155,16 +131,7 @@ def scorers_of(scoring: Any, estimator: Any, y: npt.ArrayLike) -> dict[str, Scor
     for name, scorer in named.items():
         if callable(scorer):
             continue
-        try:
-            found = named_scorer(scorer)
-        except (ValueError, TypeError) as error:
-            near = get_close_matches(str(scorer), [*OWN, *get_scorer_names()], 1)
-            meant = f" (did you mean {near[0]!r}?)" if near else ""
-            raise ValueError(
-                f"Unknown score {scorer!r}{meant}; known are {', '.join(OWN)}, all that "
-                "sklearn.metrics.get_scorer_names() lists, and callables (estimator, X, y)."
-            ) from error
-        named[name] = suited(scorer, found, estimator, y)
+        named[name] = suited(scorer, named_scorer(scorer), estimator, y)
     return {str(name): scorer for name, scorer in named.items()}
 
 

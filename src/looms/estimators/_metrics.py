@@ -1,48 +1,85 @@
-"""Metrics of held-out predictions, by scorers of scikit-learn."""
+"""Scores by name, and metrics of held-out predictions, by scorers of scikit-learn."""
 
 from __future__ import annotations
 
 import inspect
 import warnings
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import replace
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
-from sklearn.metrics import get_scorer, get_scorer_names, make_scorer
+from sklearn.metrics import (
+    get_scorer,
+    get_scorer_names,
+    log_loss,
+    make_scorer,
+    mean_absolute_error,
+    root_mean_squared_error,
+)
 
 from looms._checks import one_or_many
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array
 from looms._words import listed
+from looms.criteria import mean_class_error
 from looms.scores import Scores
 
-Scorer = Callable[..., float]
+#: Function ``(estimator, X, y)``; some also take ``sample_weight``.
+Scorer: TypeAlias = Callable[..., float]
 
 
-def as_scorers(metrics: Any) -> dict[str, Scorer]:
-    """Scorers by name; ValueError for a name that scikit-learn does not know.
+def balanced_accuracy(y: Any, predicted: Any, sample_weight: Any = None) -> float:
+    """Mean over the classes in ``y``, or of positive weight, of the share predicted right."""
+    labels = np.unique(y, return_inverse=True)[1]
+    return 1.0 - mean_class_error(labels, np.asarray(y) != np.asarray(predicted), sample_weight)
+
+
+#: Scorers of the scores of ``evaluate``. Scikit-learn's negate losses and errors, and warn where a
+#: class is not among the rows.
+OWN: dict[str, Any] = {
+    "accuracy": get_scorer("accuracy"),
+    "balanced_accuracy": make_scorer(balanced_accuracy),
+    "roc_auc": get_scorer("roc_auc"),
+    "log_loss": make_scorer(log_loss, response_method="predict_proba"),
+    "rmse": make_scorer(root_mean_squared_error),
+    "mae": make_scorer(mean_absolute_error),
+    "r2": get_scorer("r2"),
+}
+
+
+def named_scorer(name: str) -> Any:
+    """A scorer of looms or scikit-learn; ValueError for a name of neither.
 
     Examples
     --------
-    >>> from looms.estimators._metrics import as_scorers
-    >>> as_scorers("roc_acu")
+    >>> from looms.estimators._metrics import named_scorer
+    >>> named_scorer("roc_acu")
     Traceback (most recent call last):
-    ValueError: scikit-learn has no scorer 'roc_acu'; did you mean 'roc_auc'? See ...
+    ValueError: Unknown score 'roc_acu' (did you mean 'roc_auc'?); known are accuracy, ...
     """
+    if name in OWN:
+        return deepcopy(OWN[name])
+    names = get_scorer_names()
+    if name not in names:
+        near = get_close_matches(str(name), [*OWN, *names], 1)
+        meant = f" (did you mean {near[0]!r}?)" if near else ""
+        raise ValueError(
+            f"Unknown score {name!r}{meant}; known are {', '.join(OWN)}, and all that "
+            "sklearn.metrics.get_scorer_names() lists."
+        )
+    return get_scorer(name)
+
+
+def as_scorers(metrics: Any) -> dict[str, Scorer]:
+    """Scorers of names, as for `named_scorer`, and of metrics of ``(y_true, y_pred)``."""
     scorers: dict[str, Scorer] = {}
     for metric in one_or_many(metrics):
         if isinstance(metric, str):
-            if metric not in get_scorer_names():
-                near = get_close_matches(metric, get_scorer_names(), 1)
-                meant = f"; did you mean {near[0]!r}?" if near else "."
-                raise ValueError(
-                    f"scikit-learn has no scorer {metric!r}{meant} See "
-                    "sklearn.metrics.get_scorer_names()."
-                )
-            scorers[metric] = get_scorer(metric)
+            scorers[metric] = named_scorer(metric)
         elif callable(metric):
             own = getattr(metric, "_score_func", None)  # of a scorer
             named = metric if own is None else own
@@ -69,11 +106,13 @@ def scorers_for(metrics: Any, model: Any, y: AnyArray) -> dict[str, Scorer]:
     >>> from looms.estimators._metrics import scorers_for
     >>> list(scorers_for(["f1", "roc_auc"], KernelClassifier(), np.array(["ill", "well"])))
     ['f1', 'roc_auc']
-    >>> scorers_for("roc_auc", KernelClassifier(), np.array(["a", "b", "c"]))
+    >>> scorers_for("f1", KernelClassifier(), np.array(["a", "b", "c"]))
     Traceback (most recent call last):
-    ValueError: 'roc_auc' cannot score these 3 classes (...); use 'roc_auc_ovr', ...
+    ValueError: 'f1' cannot score these 3 classes (...); use 'f1_macro', ...
     """
     named = {each for each in one_or_many(metrics) if isinstance(each, str)}
+    if is_classifier(model):
+        named -= {"roc_auc"}  # of `evaluate`, for several classes too
     return {
         name: suited(name, scorer, model, y) if name in named else scorer
         for name, scorer in as_scorers(metrics).items()
@@ -123,9 +162,10 @@ def _fault(scorer: Any, predicted: _Predicted, y: AnyArray) -> str | None:
 
 
 def judged(scores: Scores, scorers: dict[str, Scorer], classes: AnyArray | None) -> Scores:
-    """Scores by other metrics of the same held-out predictions, without standard errors.
+    """Scores by other metrics of the same held-out predictions.
 
-    ``classes`` are the labels; None for numbers.
+    Those that the scores have already keep their standard errors. ``classes`` are the labels; None
+    for numbers.
     """
     y, _, weight = (each[scores.rows] for each in scores.predictions)
     if classes is not None:
@@ -137,10 +177,16 @@ def judged(scores: Scores, scorers: dict[str, Scorer], classes: AnyArray | None)
     if decisions is not None and classes is not None:
         predicted = _Predicted(outputs, classes, decisions.predicted, decisions.probabilities)
     values = {
-        name: (float(scorer(predicted, of_rows, y, **options)), np.nan)
+        name: scores.with_errors[name]
+        if name in scores and _is_own(name, scorer)
+        else (float(scorer(predicted, of_rows, y, **options)), np.nan)
         for name, scorer in scorers.items()
     }
     return replace(scores, with_errors=values)
+
+
+def _is_own(name: str, scorer: Any) -> bool:
+    return scorer._score_func is OWN[name]._score_func
 
 
 class _Predicted(BaseEstimator):  # type: ignore[misc]

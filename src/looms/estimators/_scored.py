@@ -142,9 +142,10 @@ class ScoredMachine(BaseEstimator):  # type: ignore[misc]
             scores the held-out predictions of the fit. If the model was tuned on them, these scores
             are optimistic, and ``optimistic`` is True.
         metrics : str, callable or list of these, default=None
-            Names of scorers of scikit-learn, or metrics of ``(y_true, y_pred)``, instead of the
-            scores above. They are computed once on all held-out predictions and have no standard
-            errors. For scorers, greater is better.
+            Names of these scores, names of scorers of scikit-learn, or metrics of ``(y_true,
+            y_pred)``, instead of the scores above. Other scores than these are computed once on
+            all held-out predictions, and have no standard errors. For scikit-learn's scorers,
+            greater is better.
 
         Returns
         -------

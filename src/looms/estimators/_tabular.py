@@ -163,9 +163,10 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
             That takes as many fits, `n_jobs` of them at once. With False the held-out predictions
             of the fit are scored, by which the model was tuned: ``optimistic`` tells.
         metrics : str, callable or list of these, default=None
-            Names of scorers of scikit-learn, or metrics of ``(y_true, y_pred)``, in the place of
-            the scores above. They judge the held-out predictions, all together, and of scorers
-            greater is better. They have no standard errors.
+            Names of these scores, names of scorers of scikit-learn, or metrics of ``(y_true,
+            y_pred)``, instead of the scores above. Other scores than these are computed once on
+            all held-out predictions, and have no standard errors. For scikit-learn's scorers,
+            greater is better.
 
         Returns
         -------

@@ -59,7 +59,7 @@ class SupportVectorMember(KernelMember):
     loss: Loss = "hinge"
     sigmoids: Array | None = None
 
-    @cached_property
+    @property
     def support(self) -> AnyArray:
         """Rows of the fit with a coefficient for some pair."""
         return np.flatnonzero(targets_as_columns(self.dual_coef).any(axis=1))
