@@ -290,9 +290,9 @@ def test_the_area_of_several_classes_is_called_a_mean(looms, fit, pets):
     frame["kind"] = np.where(frame["weight"] > 28, "bear", frame["kind"])
     frame.to_csv("three.csv", index=False)
     result = fit("three.csv", "-t", "kind")
-    assert "mean area under" in result.stdout
-    assert "mean area under" in looms("score", "three.looms.skops", "three.csv").stdout
-    assert "mean area under" not in fit(pets, "-t", "kind").stdout
+    assert "mean ROC AUC" in result.stdout
+    assert "mean ROC AUC" in looms("score", "three.looms.skops", "three.csv").stdout
+    assert "mean ROC AUC" not in fit(pets, "-t", "kind").stdout
 
 
 @pytest.mark.parametrize("command", ["fit", "predict", "diagnose"])

@@ -414,6 +414,15 @@ def test_an_explained_variance_within_noise_is_no_better_than_the_mean():
     assert "within noise" in titles(model)["May be no better than the baseline"][1]
 
 
+def test_a_few_large_targets_do_not_hide_what_a_model_explains():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(150, 3))
+    y = np.exp(1.6 * X[:, 0] + 0.4 * X[:, 1] + 0.3 * rng.normal(size=150))
+    model = KernelRegressor(mu=1e-2).fit(X, y)
+    assert model.evaluate()["r2"] > 0.2
+    assert "May be no better than the baseline" not in titles(model)
+
+
 def codes_of(y):
     """A category with several values a class, and one that is noise."""
     rng = np.random.default_rng(2)

@@ -357,7 +357,7 @@ def class_scores(
     classes: AnyArray,
     probabilities: AnyArray | None = None,
 ) -> dict[str, float]:
-    """Accuracy, balanced accuracy, area under the ROC curve, log loss and Brier score.
+    """Accuracy, balanced accuracy, ROC AUC, log loss and Brier score.
 
     For two classes ``decision`` is (n_samples,) and the second class is positive; else it is
     (n_samples, n_classes), and the area a mean over classes against the rest. It is NaN without

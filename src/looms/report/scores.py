@@ -58,10 +58,10 @@ def seldom_predicted(model: Model) -> tuple[int, int, int] | None:
 
 
 def gain_over_mean(model: Model) -> tuple[float, float]:
-    """Mean reduction of squared residuals relative to the mean of the targets, and its error.
+    """Share by which squared errors are smaller than those of the mean, and its standard error.
 
-    In units of the variance of the targets, and averaged over these; the mean of the targets also
-    leaves out the sample and those held out with it.
+    The mean of the targets leaves out the row too, and those held out with it. Of several targets,
+    the mean of the shares.
     """
     mask, held_out = model.has_weight, model.predictions
     y, residuals = (v.reshape(len(mask), -1)[mask] for v in (held_out.y, held_out.residuals))
@@ -74,10 +74,15 @@ def gain_over_mean(model: Model) -> tuple[float, float]:
         np.add.at(together, number[number >= 0], np.hstack([share, share * y])[number >= 0])
         mean = (share.T @ y - together[number, 1:]) / (1 - together[number, :1])
         of_others.append(np.where(part[:, None] >= 0, mean, np.nan))
-    spread = variances(y, weight)
-    squares = np.nanmean((y - of_others) ** 2, axis=0)
-    gain = (squares - residuals**2)[:, spread > 0] / spread[spread > 0]
-    return mean_and_error(gain.mean(axis=1), weight, clusters) if gain.size else (0.0, 0.0)
+    varies = variances(y, weight) > 0
+    if not varies.any():
+        return 0.0, 0.0
+    of_mean = np.nanmean((y - of_others) ** 2, axis=0)[:, varies]
+    of_model, total = residuals[:, varies] ** 2, (share * of_mean).sum(axis=0)
+    left = (share * of_model).sum(axis=0) / total
+    # Contributions to 1 − Σ w e² / Σ w d², to first order.
+    moved = ((left * of_mean - of_model) / total).mean(axis=1)
+    return float((1 - left).mean()), mean_and_error(moved, weight, clusters)[1]
 
 
 def baseline_accuracy(model: Model) -> float:
