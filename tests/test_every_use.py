@@ -34,7 +34,7 @@ from looms import (
     Search,
     TabularClassifier,
     TabularRegressor,
-    machine_of,
+    kernel_model,
 )
 from looms.blocks import ArrayBlocks
 from looms.cli import _prepare
@@ -112,19 +112,19 @@ def dask_blocks(rows: np.ndarray) -> Any:
 
 
 def on_landmarks(model: Any) -> bool:
-    return machine_of(model).landmarks_ is not None
+    return kernel_model(model).landmarks_ is not None
 
 
 def streamed(model: Any) -> bool:
-    return on_landmarks(model) and machine_of(model).X_fit_ is None
+    return on_landmarks(model) and kernel_model(model).X_fit_ is None
 
 
 def on_grid(model: Any) -> bool:
-    return machine_of(model).selection_.outcome is Outcome.GRID
+    return kernel_model(model).selection_.outcome is Outcome.GRID
 
 
 def stacked(model: Any) -> bool:
-    machine = machine_of(model)  # without folds the best was taken
+    machine = kernel_model(model)  # without folds the best was taken
     return machine.combine == "stack" and machine.choice_units_ is not None
 
 
@@ -213,7 +213,7 @@ def criterion(name: str) -> None:
 
 def gradient(name: str) -> None:
     model = fitted(name, method="gradient")
-    assert np.isfinite(machine_of(model).selection_.value)
+    assert np.isfinite(kernel_model(model).selection_.value)
 
 
 def grid(name: str) -> None:
@@ -294,7 +294,7 @@ def addition(name: str) -> None:
 
 
 def certificate(name: str) -> None:
-    streams = machine_of(fitted(name)).X_fit_ is None
+    streams = kernel_model(fitted(name)).X_fit_ is None
     assert fitted(name).certify(**({"X": MACHINES[name].rows(X)} if streams else {})).holds
 
 

@@ -45,12 +45,12 @@ class GridSVC(ClassifierMixin, BaseEstimator):
         svc = SVC(max_iter=MAX_ITERATIONS)
         best = GridSearchCV(svc, GRID, cv=5, refit=False).fit(X, y).best_params_
         svc.set_params(**best)
-        self.machine_ = CalibratedClassifierCV(svc, cv=5, ensemble=False).fit(X, y)
-        self.classes_ = self.machine_.classes_
+        self.model_ = CalibratedClassifierCV(svc, cv=5, ensemble=False).fit(X, y)
+        self.classes_ = self.model_.classes_
         return self
 
     def predict_proba(self, X: np.ndarray) -> np.ndarray:
-        return self.machine_.predict_proba(X)
+        return self.model_.predict_proba(X)
 
 
 class HoldOutXRFM(BaseEstimator):
@@ -78,16 +78,16 @@ class HoldOutXRFM(BaseEstimator):
         if self.classifier:
             self.classes_ = np.unique(y)
         torch.manual_seed(self.random_state)
-        self.machine_ = xRFM(device="cpu", random_state=self.random_state, verbose=False)
-        self.machine_.fit(X_train, y_train, X_valid, y_valid)
+        self.model_ = xRFM(device="cpu", random_state=self.random_state, verbose=False)
+        self.model_.fit(X_train, y_train, X_valid, y_valid)
         return self
 
     def predict(self, X: np.ndarray) -> np.ndarray:
-        outputs = np.asarray(self.machine_.predict(X.astype(np.float32))).ravel()
+        outputs = np.asarray(self.model_.predict(X.astype(np.float32))).ravel()
         return self.scale_[0] + self.scale_[1] * outputs
 
     def predict_proba(self, X: np.ndarray) -> np.ndarray:
-        return np.asarray(self.machine_.predict_proba(X.astype(np.float32)))
+        return np.asarray(self.model_.predict_proba(X.astype(np.float32)))
 
 
 class UnitVariance(TransformerMixin, BaseEstimator):

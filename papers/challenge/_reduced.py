@@ -31,7 +31,7 @@ class ReducedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
 
     Attributes
     ----------
-    machine_ : the machine, fitted to the other rows, whose signs decide.
+    model_ : the machine, fitted to the other rows, whose signs decide.
     settling_ : ndarray of int
         Indices of the features that settle.
     floor_ : float
@@ -92,7 +92,7 @@ class ReducedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         floor = float(min(outputs[~settled].min(), 0.0)) - 1.0
         loo = HeldOut(machine.loo_.y, np.where(settled, floor, outputs), weight)
         threshold = 0.0 if signs else find_threshold(loo, rule)[0]
-        self.machine_, self.settling_, self.floor_ = machine, settling, floor
+        self.model_, self.settling_, self.floor_ = machine, settling, floor
         self.threshold_, self.loo_, self.classes_ = float(threshold), loo, classes
         self.X_fit_, self.n_features_in_ = machine.X_fit_, X.shape[1]
         return self
@@ -105,8 +105,8 @@ class ReducedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         X : array-like or sparse matrix of shape (n_samples, n_features)
             New samples.
         """
-        check_is_fitted(self, "machine_")
-        outputs = self.machine_.decision_function(X)
+        check_is_fitted(self, "model_")
+        outputs = self.model_.decision_function(X)
         return np.where(_has(X, self.settling_), self.floor_, outputs) - self.threshold_
 
     def predict(self, X: Any) -> AnyArray:

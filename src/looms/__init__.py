@@ -43,7 +43,7 @@ if TYPE_CHECKING:
         TabularClassifier,
         TabularRegressor,
         at_prevalence,
-        machine_of,
+        kernel_model,
         predict_interval,
         predict_set,
     )
@@ -69,8 +69,8 @@ __all__ = [
     "assess",
     "at_prevalence",
     "compare",
+    "kernel_model",
     "load",
-    "machine_of",
     "predict_interval",
     "predict_set",
 ]

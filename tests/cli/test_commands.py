@@ -303,11 +303,6 @@ def test_help_has_no_brackets_for_what_takes_no_value(looms, command):
     assert re.search(r"--force +-f +Overwrite", text)
 
 
-def test_m_is_the_machine_in_every_command(looms):
-    assert re.search(r"--machine +-m ", looms("fit", "--help").stdout)
-    assert "-m " not in looms("diagnose", "--help").stdout
-
-
 @pytest.mark.slow
 def test_a_test_file_metrics_and_quiet(looms, pets):
     frame = pd.read_csv(pets)

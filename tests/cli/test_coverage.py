@@ -185,7 +185,7 @@ def test_intervals_and_sets_are_of_the_evaluation_and_a_loaded_model_never_train
         np.testing.assert_allclose(found[["lower", "upper"]], expected)
         assert not np.allclose(
             expected,
-            evaluated(model).machine_.predict_interval(model.preprocessor_.transform(frame), 0.8),
+            evaluated(model).model_.predict_interval(model.preprocessor_.transform(frame), 0.8),
         )
     else:
         members = model.predict_set(frame, 0.8)

@@ -54,7 +54,7 @@ def test_copies_are_pointed_out_where_they_are_no_accident(fit, replicates):
 def test_the_model_is_certified(fit, replicates, monkeypatch):
     result = fit(replicates, "-t", "c", "-o", "m.skops")
     assert "outputs of 3 rows agree with refits" in result.stderr
-    assert load_model("m.skops").model.machine_.certificate_.holds
+    assert load_model("m.skops").model.model_.certificate_.holds
     monkeypatch.setattr("looms.cli.fit._CHEAP", 30)
     result = fit(replicates, "-t", "c", "-o", "two.skops")
     assert "agree with refits" not in result.stderr
@@ -72,7 +72,7 @@ def test_a_certificate_that_is_cut_short_leaves_the_model(fit, replicates, monke
     result = fit(replicates, "-t", "c", "-o", "m.skops", "--certify")
     assert result.exit_code == (130 if failure is KeyboardInterrupt else 1)
     assert "the model is in m.skops, without a certificate" in result.stderr
-    assert not hasattr(load_model("m.skops").model.machine_, "certificate_")
+    assert not hasattr(load_model("m.skops").model.model_, "certificate_")
 
 
 @pytest.mark.slow

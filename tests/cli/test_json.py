@@ -55,8 +55,8 @@ def test_assess_prints_outer_scores(looms, pets):
 
 @pytest.mark.slow
 def test_json_is_not_of_a_pool_of_machines(looms, pets, one_line):
-    of = ("-t", "kind", "--machine", "nonconformity", "-o", "pool.skops")
-    one_line(looms("fit", pets, *of, "--json"), 2, "--json is not for --machine nonconformity")
+    of = ("-t", "kind", "--nonconformity", "-o", "pool.skops")
+    one_line(looms("fit", pets, *of, "--json"), 2, "--json is not for --nonconformity")
     assert looms("fit", pets, *of).exit_code == 0
     one_line(
         looms("show", "pool.skops", "--json"),
@@ -96,7 +96,6 @@ def test_versions_are_of_all_that_looms_can_use():
         ("looms sco", ["score"]),
         ("looms --vers", ["--version"]),
         ("looms fit --memo", ["--memory"]),
-        ("looms fit t.csv --machine n", ["nonconformity"]),
     ],
 )
 def test_a_shell_completes(looms, monkeypatch, line, expected):

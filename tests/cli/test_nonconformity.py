@@ -7,7 +7,7 @@ import pytest
 from looms import NonconformityClassifier
 from looms.model_files import load_model
 
-OURS = ("--target", "kind", "--machine", "nonconformity")
+OURS = ("--target", "kind", "--nonconformity")
 
 
 @pytest.mark.slow
@@ -48,8 +48,8 @@ def test_fit_show_predict_score(looms, fit, pets, figures):
     ("options", "text"),
     [
         (("--cv", "1"), "from 2 folds to the number of rows, 40, got 1"),
-        (("--report", "page.html"), "--report is not for --machine nonconformity"),
-        (("--certify",), "--certify is not for --machine nonconformity"),
+        (("--report", "page.html"), "--report is not for --nonconformity"),
+        (("--certify",), "--certify is not for --nonconformity"),
     ],
 )
 def test_what_does_not_apply_is_refused_by_name(looms, fit, pets, one_line, options, text):
@@ -59,7 +59,7 @@ def test_what_does_not_apply_is_refused_by_name(looms, fit, pets, one_line, opti
 @pytest.mark.slow
 def test_other_tables_are_refused_by_name(looms, fit, pets, one_line, tmp_path):
     (tmp_path / "s.svm").write_text("1 1:1 3:2\n-1 2:1\n" * 6)
-    one_line(looms("fit", "s.svm", *OURS[2:]), 2, "--machine nonconformity is for dense tables")
+    one_line(looms("fit", "s.svm", *OURS[2:]), 2, "--nonconformity is for dense tables")
     (tmp_path / "n.csv").write_text("a,b\n" + "".join(f"{k % 5},{k / 7}\n" for k in range(30)))
     one_line(looms("fit", "n.csv", "-t", "b", *OURS[2:]), 2, "is for classification")
     assert looms("fit", pets, *OURS, "-o", "m.skops").exit_code == 0

@@ -75,9 +75,9 @@ CASES = [
 ]
 HINGE = {"loss": "hinge"}
 OTHERS = [
-    ({"machine": "nonconformity"}, NonconformityClassifier(random_state=0)),
+    ({"nonconformity": True}, NonconformityClassifier(random_state=0)),
     (
-        {"machine": "nonconformity", "cv": "5x2"},
+        {"nonconformity": True, "cv": "5x2"},
         NonconformityClassifier(validation="5x2", random_state=0),
     ),
 ]
@@ -91,7 +91,7 @@ def model_of(options):
 @pytest.mark.parametrize(("options", "expected"), CASES + OTHERS)
 def test_options_make_the_model(options, expected):
     model = model_of(options)
-    model = model[-1] if "machine" in options else model
+    model = model[-1] if "nonconformity" in options else model
     assert type(model) is type(expected)
     assert repr(model.get_params()) == repr(expected.get_params())  # splitters have no equality
 
@@ -133,12 +133,12 @@ def test_every_parameter_of_the_models_has_its_option():
         ),
         (HINGE | {"optimizer": "scg"}, "is searched without gradients"),
         (
-            {"class_weight": "none", "machine": "nonconformity"},
-            "is not for --machine nonconformity",
+            {"class_weight": "none", "nonconformity": True},
+            "is not for --nonconformity",
         ),
-        ({"groups": "a", "machine": "nonconformity"}, "--groups is not for"),
-        ({"time": "a", "machine": "nonconformity"}, "--time is not for"),
-        ({"duplicates": "group", "machine": "nonconformity"}, "--duplicates is not for"),
+        ({"groups": "a", "nonconformity": True}, "--groups is not for"),
+        ({"time": "a", "nonconformity": True}, "--time is not for"),
+        ({"duplicates": "group", "nonconformity": True}, "--duplicates is not for"),
         ({"n_landmarks": "0"}, "--n-landmarks must be a positive integer"),
         ({"n_landmarks": "many"}, "--n-landmarks must be a positive integer"),
         ({"gap": 3}, "--gap goes with --time"),

@@ -45,12 +45,12 @@ def test_intervals_through(kind):
     model = MODELS[kind].fit(X, Y)
     with pytest.raises(NotFittedError, match="evaluate"):
         looms.predict_interval(model, X[:9])
-    evaluated(looms.machine_of(model))
+    evaluated(looms.kernel_model(model))
     assert_array_equal(
         looms.predict_interval(model, X[:9], 0.8, method="minmax"),
         evaluated(MACHINE).predict_interval(SCALED[:9], 0.8, "minmax"),
     )
-    assert_array_equal(looms.machine_of(model).loo_.outputs, MACHINE.loo_.outputs)
+    assert_array_equal(looms.kernel_model(model).loo_.outputs, MACHINE.loo_.outputs)
     assert_array_equal(case_deletion(model).rms_change, case_deletion(MACHINE).rms_change)
 
 
@@ -68,7 +68,7 @@ def test_sets_through_a_pipeline(machine):
 
 
 def test_a_machine_alone_is_its_own():
-    assert looms.machine_of(MACHINE) is MACHINE
+    assert looms.kernel_model(MACHINE) is MACHINE
     assert_array_equal(
         looms.predict_interval(evaluated(MACHINE), SCALED[:5]), MACHINE.predict_interval(SCALED[:5])
     )
@@ -76,21 +76,21 @@ def test_a_machine_alone_is_its_own():
 
 def test_a_pipeline_without_some_rows():
     model = make_pipeline(StandardScaler(), KernelRegressor(mu=0.1)).fit(X, Y)
-    others = make_pipeline(model[:-1], looms.machine_of(model).without([0, 1]))
-    assert len(looms.machine_of(others).loo_.y) == 78
+    others = make_pipeline(model[:-1], looms.kernel_model(model).without([0, 1]))
+    assert len(looms.kernel_model(others).loo_.y) == 78
     assert not np.allclose(others.predict(X), model.predict(X))
 
 
 def test_what_cannot_give_them_says_so():
     ridge = make_pipeline(StandardScaler(), Ridge()).fit(X, Y)
     with pytest.raises(TypeError, match="Pipeline ends in Ridge, which is not a looms model"):
-        looms.machine_of(ridge)
+        looms.kernel_model(ridge)
     with pytest.raises(
         TypeError, match=r"^Pipeline is not a looms model .*: only kernel models are"
     ):
-        looms.machine_of(Pipeline([]))
+        looms.kernel_model(Pipeline([]))
     with pytest.raises(TypeError, match="KernelRegressor is a class, not an instance of it"):
-        looms.machine_of(KernelRegressor)
+        looms.kernel_model(KernelRegressor)
     with pytest.raises(TypeError, match="Pipeline ends in Ridge, which has no predict_interval"):
         looms.predict_interval(ridge, X)
     with pytest.raises(TypeError, match="KernelRegressor has no predict_set: regressors of"):
@@ -108,7 +108,7 @@ def test_what_cannot_give_them_says_so():
 def test_a_search_without_its_best_is_to_be_fitted(search):
     message = r"GridSearchCV has no best_estimator_: fit it, with refit=True\."
     with pytest.raises(NotFittedError, match=message):
-        looms.machine_of(search)
+        looms.kernel_model(search)
     with pytest.raises(NotFittedError, match=message):
         looms.predict_interval(search, X)
 
@@ -117,8 +117,8 @@ def test_a_search_without_its_best_is_to_be_fitted(search):
 def test_the_machine_of_a_model_of_tables():
     model = make_pipeline(StandardScaler(), TabularRegressor([KernelRegressor(mu=0.1)]))
     with pytest.raises(NotFittedError, match="TabularRegressor"):
-        looms.machine_of(model)
+        looms.kernel_model(model)
     model.fit(X, Y)
-    assert looms.machine_of(model) is model[-1].machine_
+    assert looms.kernel_model(model) is model[-1].model_
     expected = evaluated(model[-1]).predict_interval(model[0].transform(X[:5]))
     assert_array_equal(looms.predict_interval(model, X[:5]), expected)

@@ -87,7 +87,7 @@ def test_prevalences_that_are_none_are_refused(prevalence, message):
 
 def test_of_other_classifiers_the_training_prevalences_must_be_given():
     other = GaussianNB().fit(X, TWO)
-    other.machine_ = KernelClassifier("linear", mu=1e-3).fit(
+    other.model_ = KernelClassifier("linear", mu=1e-3).fit(
         X, TWO
     )  # whose probabilities are not those
     with pytest.raises(ValueError, match="training_prevalence must be given: GaussianNB"):

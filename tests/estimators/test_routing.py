@@ -70,7 +70,7 @@ def test_a_search_passes_groups_to_folds_and_machines():
         pipeline(groups=True, sample_weight=False), grid, cv=FOLDS, scoring=accuracy()
     )
     search.fit(X, Y, groups=GROUPS)
-    machine = looms.machine_of(search)
+    machine = looms.kernel_model(search)
     assert_array_equal(machine.units_.clusters, GROUPS)
     assert search.best_score_ < 0.6
     blind = GridSearchCV(
@@ -117,7 +117,7 @@ def test_stacking_passes_weights():
     last = LogisticRegression().set_fit_request(sample_weight=True)
     parts = [("machine", pipeline(groups=False, sample_weight=True))]
     model = StackingClassifier(parts, last, cv=3).fit(X, Y, sample_weight=WEIGHT)
-    machine = looms.machine_of(model.estimators_[0])
+    machine = looms.kernel_model(model.estimators_[0])
     assert_allclose(machine.loo_.sample_weight, WEIGHT)
     assert_array_equal(machine.loo_.outputs, machine_fitted(sample_weight=WEIGHT).loo_.outputs)
 

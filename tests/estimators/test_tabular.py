@@ -86,7 +86,7 @@ class TestFit:
         machine = KernelClassifier().fit(X, LABELS)
         assert_array_equal(plain.predict_proba(X), machine.predict_proba(X))
         scaled = TabularClassifier(["rbf"], preprocess=StandardScaler()).fit(X, LABELS)
-        assert_array_equal(scaled.machine_.X_fit_, StandardScaler().fit_transform(X))
+        assert_array_equal(scaled.model_.X_fit_, StandardScaler().fit_transform(X))
 
     def test_finds_columns_by_name(self, classifier):
         moved = NEW[["flag", "day", "color", "size"]].assign(other=1)
@@ -172,7 +172,7 @@ class TestFit:
         model = TabularRegressor(FEW, target="none").fit(TABLE, NUMBERS)
         X = model.preprocessor_.transform(TABLE)
         held_out = [KernelRegressor(kernel).fit(X, NUMBERS).loo_.outputs for kernel in FEW]
-        weights = model.machine_.candidate_weights_
+        weights = model.model_.candidate_weights_
         stacked = weights @ np.array(held_out)
         assert_allclose(model.held_out_.outputs, stacked)
         for w in np.linspace(0, 1, 21):
@@ -426,7 +426,7 @@ class TestTarget:
 
     def test_held_out_predictions_leave_out_their_own_residual(self):
         model = TabularRegressor(["rbf"], target="log").fit(TABLE, NUMBERS)
-        _, f, _ = held_out = model.machine_.held_out_
+        _, f, _ = held_out = model.model_.held_out_
         for i in (0, 7):
             others = np.delete(held_out.residuals, i)
             assert model.held_out_.outputs[i] == pytest.approx(np.mean(np.exp(f[i] + others)))
@@ -472,7 +472,7 @@ class TestChanged:
         fewer = classifier.without(np.arange(80, N))
         again = fewer.with_rows(TABLE[80:], LABELS[80:])
         assert_allclose(
-            again.machine_.loo_.outputs, classifier.machine_.loo_.outputs, rtol=1e-6, atol=1e-8
+            again.model_.loo_.outputs, classifier.model_.loo_.outputs, rtol=1e-6, atol=1e-8
         )
 
     def test_prevalence_moves_probabilities(self, classifier):
@@ -494,7 +494,7 @@ class TestWithScikitLearn:
         grid = GridSearchCV(
             TabularClassifier(["linear"]), {"candidates": [["linear"], ["rbf"]]}, cv=3
         ).fit(TABLE, LABELS)
-        assert looms.machine_of(grid) is grid.best_estimator_.machine_
+        assert looms.kernel_model(grid) is grid.best_estimator_.model_
         calibrated = CalibratedClassifierCV(TabularClassifier(["linear"]), cv=3)
         assert calibrated.fit(TABLE, LABELS).predict_proba(NEW).shape == (M, 2)
 

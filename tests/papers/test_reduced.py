@@ -40,7 +40,7 @@ def test_is_a_fit_to_the_other_rows(kernel, form):
     X, y, settled = made()
     model = reduced(kernel, threshold="balanced").fit(form(X), y)
     plain = looms.KernelClassifier(kernel, threshold="balanced").fit(form(X[~settled]), y[~settled])
-    machine = model.machine_
+    machine = model.model_
     assert model.settling_.tolist() == [2]
     assert machine.mu_ == pytest.approx(plain.mu_, rel=1e-6)
     np.testing.assert_allclose(machine.dual_coef_[~settled], plain.dual_coef_, rtol=1e-5, atol=1e-9)
@@ -85,7 +85,7 @@ def test_signs_decide_at_one_half_and_weights_count():
     plain = looms.KernelClassifier("linear").fit(X[~settled], y[~settled], weight[~settled])
     assert model.threshold_ == 0.0
     np.testing.assert_array_equal(model.predict(X), np.where(model.decision_function(X) > 0, 1, -1))
-    assert model.machine_.mu_ == pytest.approx(plain.mu_, rel=1e-6)
+    assert model.model_.mu_ == pytest.approx(plain.mu_, rel=1e-6)
 
 
 RULES = ["balanced", BalancedError(), "f1", FBeta(2.0), Cost(1, 5), Precision(0.6)]
@@ -134,5 +134,5 @@ def test_leave_one_out_scores_of_splits_count_the_settled_rows():
         machine = estimator_of(data, experiment).fit(X[train], y[train])[-1]
         rate = balanced_error_rate(*machine.loo_, threshold=machine.threshold_)
         assert split.loo_scores["ber"] == pytest.approx(rate, abs=1e-12)
-        assert rate < balanced_error_rate(*machine.machine_.loo_, threshold=machine.threshold_)
-        assert split.chosen["mu"] == machine.machine_.mu_
+        assert rate < balanced_error_rate(*machine.model_.loo_, threshold=machine.threshold_)
+        assert split.chosen["mu"] == machine.model_.mu_

@@ -13,7 +13,7 @@ from looms import (
     Search,
     TabularClassifier,
     TabularRegressor,
-    machine_of,
+    kernel_model,
 )
 from looms.estimators import BoundWarning
 from looms.estimators._candidates import CandidatesClassifier
@@ -90,7 +90,7 @@ def test_scores_are_those_of_what_predicts(fitted):
 
 @pytest.mark.slow
 def test_what_was_chosen(fitted):
-    told, machine = summary(fitted)["chosen"], machine_of(fitted)
+    told, machine = summary(fitted)["chosen"], kernel_model(fitted)
     assert told["kernel"] == machine.cv_results_["kernel"][machine.best_index_]
     assert told["mu"] == machine.mu_
     supports = [one.support for one in machine.members_ if hasattr(one, "support")]

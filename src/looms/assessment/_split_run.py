@@ -105,7 +105,7 @@ def loo_scores(
     away from the class of the row, such as the average precision.
     """
     if isinstance(machine, TabularClassifier):
-        machine = machine.machine_
+        machine = machine.model_
     loo: HeldOut = getattr(machine, "held_out_", machine.loo_)
     classes, threshold = getattr(machine, "classes_", None), getattr(machine, "threshold_", 0.0)
     y, outputs, rows = loo.y, loo.outputs, np.arange(loo.n_samples)[:, None]

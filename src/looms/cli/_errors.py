@@ -46,9 +46,7 @@ _WORDS = {
     "Unknown search method": "Unknown --search",
     "Unknown transform of the target": "Unknown --target-transform",
     "method='grid'": "--search grid",
-    "KernelClassifier and KernelRegressor": "--machine kernel",
-    "KernelClassifier(n_landmarks='auto')": "--machine kernel",
-    "KernelClassifier, which": "--machine kernel, which",
+    "KernelClassifier and KernelRegressor": "looms fit without --nonconformity",
     "precomputed, one of these": "one of these",
 }
 #: Format characters that only join letters.

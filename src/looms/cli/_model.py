@@ -70,7 +70,7 @@ class Fitted:
         first = self.steps[0][1] if self.steps else None
         self.table: Any = first if isinstance(first, TablePreprocessor) else None
         self.unlike = None if self.table is None else Unlike(self.table)
-        self.known: Any = getattr(getattr(self.last, "machine_", self.last), "X_fit_", None)
+        self.known: Any = getattr(getattr(self.last, "model_", self.last), "X_fit_", None)
         self.classes: Any = getattr(self.last, "classes_", ())
         self.is_classifier = metadata["task"] == "classification"
 
@@ -113,7 +113,7 @@ def load(path: Path, max_bytes: int) -> Fitted:
     rows = last.loo_.y if hasattr(last, "loo_") else getattr(last, "validation_", None)
     if rows is None:
         raise InputError(f"{path}: the model ends in {type(last).__name__}, not in one of looms")
-    kernel = getattr(getattr(last, "machine_", last), "kernel_", None)
+    kernel = getattr(getattr(last, "model_", last), "kernel_", None)
     if kernel is not None and kernel.pairwise:
         raise InputError(f"{path}: the model takes kernel values, not rows of features")
     target = metadata.get("target")

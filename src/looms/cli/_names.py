@@ -35,7 +35,7 @@ PANELS = {
         *("confidence_level", "class_conditional", "bootstrap", "resampling", "alpha", "store"),
     ),
     "Output": (*("output", "report", "json", "force", "quiet", "id", "keep", "digits", "plot"),),
-    "Expert": ("machine", *OF_CANDIDATES, "memory", "jobs", "seed"),
+    "Expert": ("nonconformity", *OF_CANDIDATES, "memory", "jobs", "seed"),
 }
 PANEL_OF = {option: panel for panel, options in PANELS.items() for option in options}
 #: Parameters that messages name, and their options.

@@ -25,7 +25,7 @@ class Bounds(NamedTuple):
 
 
 #: Options that their first letter stands for, too, and those with other names.
-LETTERS = {"bootstrap", "candidates", "force", "jobs", "machine", "output", "quiet", "target"}
+LETTERS = {"bootstrap", "candidates", "force", "jobs", "output", "quiet", "target"}
 OTHERS = {"output": ["--out"], "splits": ["-n"]}
 #: Options whose values may be listed with commas: names that have none.
 LISTS = {"candidates", "criterion", "metric", "target_transform"}

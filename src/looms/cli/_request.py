@@ -125,8 +125,8 @@ class ModelRequest:
     loss
         Loss of the kernel models: squared (default); for classes also hinge or squared_hinge, the
         support vector machine, by default with the kernel rbf.
-    model
-        Models of tables; for classes also nonconformity, a grid of SVMs, one for each row.
+    nonconformity
+        For classes, in the place of kernel models: a grid of SVMs, one selected for each row.
     criterion
         What the search minimizes: press (default), the mean squared held-out error; for classes
         also hinge, squared_hinge, smoothed_error, wmw or cross_entropy; press,wmw compares two.
@@ -161,7 +161,7 @@ class ModelRequest:
     jobs: int | None = None
     seed: Annotated[int, Bounds(0)] = 0
     loss: Literal["squared", "hinge", "squared_hinge"] | None = None
-    machine: Literal["kernel", "nonconformity"] = "kernel"
+    nonconformity: bool = False
     criterion: list[str] | None = None
     search: Literal["gradient", "grid", "pattern"] | None = None
     optimizer: Literal["lbfgs", "scg", "nelder-mead"] | None = None
@@ -197,7 +197,7 @@ class ModelRequest:
     def model(self, classes: bool, sparse: bool = False) -> Any:
         """The unfitted model, of classes or of numbers; refuses options of the other.
 
-        A model other than the kernel machine is the last step of a pipeline.
+        A grid of SVMs is the last step of a pipeline.
         """
         kind: Any = TabularClassifier if classes else TabularRegressor
         tasks, values = ("classification", "regression"), dict[str, Any]()
@@ -207,7 +207,7 @@ class ModelRequest:
                 other, this = reversed(tasks) if classes else tasks
                 raise InputError(f"{_option(name)} is for {other}, but this is {this}; see --task")
             values[parameter] = value
-        if self.machine != "kernel":
+        if self.nonconformity:
             return self._pool(classes)
         if any(getattr(self, name) for name in OF_CANDIDATES):
             values["candidates"] = self._kernels(classes, sparse)
@@ -231,15 +231,13 @@ class ModelRequest:
     def _pool(self, classes: bool) -> Pipeline:
         """A grid of models, one for each row, after the preparation of the columns."""
         if not classes:
-            raise InputError(
-                "--machine nonconformity is for classification, but this is a regression"
-            )
+            raise InputError("--nonconformity is for classification, but this is a regression")
         for name, value in asdict(self).items():
-            known = name in ("task", "machine", *OF_POOL)
+            known = name in ("task", "nonconformity", *OF_POOL)
             if not known and value not in (None, False, 0, "ignore"):
-                raise InputError(f"{_option(name)} is not for --machine nonconformity")
+                raise InputError(f"{_option(name)} is not for --nonconformity")
         values = {OF_POOL[name]: each for name, each in self._values(*OF_POOL).items()}
-        steps = [("table", TablePreprocessor()), ("machine", NonconformityClassifier(**values))]
+        steps = [("table", TablePreprocessor()), ("model", NonconformityClassifier(**values))]
         return Pipeline(steps)
 
     def model_for(self, prepared: Prepared, again: bool = False) -> Any:
@@ -249,10 +247,10 @@ class ModelRequest:
         """
         classes, y = prepared.target.task == "classification", prepared.target.y
         model = self.model(classes, prepared.sparse)
-        if prepared.sparse and self.machine == "nonconformity":
-            raise InputError("--machine nonconformity is for dense tables")
+        if prepared.sparse and self.nonconformity:
+            raise InputError("--nonconformity is for dense tables")
         self._check_folds(prepared, classes)
-        if classes and self.machine != "nonconformity":
+        if classes and not self.nonconformity:
             positive = self._check_classes(y)
             if positive is not None:
                 model.set_params(pos_label=positive)
@@ -295,4 +293,4 @@ def _option(name: str) -> str:
 def takes_matrix(request: ModelRequest, n_rows: int) -> bool:
     """True if a fit to so many rows has their kernel matrix, not landmarks."""
     few = n_rows <= FULL_ROWS and request.n_landmarks in (None, "auto")
-    return few or request.n_landmarks == "none" or request.machine != "kernel"
+    return few or request.n_landmarks == "none" or request.nonconformity

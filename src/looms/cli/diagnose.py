@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from looms import diagnostics, machine_of
+from looms import diagnostics, kernel_model
 from looms._checks import check_share
 from looms._classes import class_indices
 from looms._optional import require
@@ -201,7 +201,7 @@ def _of_fit(saved: Fitted, path: Path) -> Subject:
     """The model of a model file, and the rows that it was fitted to."""
     if saved.known is None:
         raise InputError(f"{path}: the file holds no rows; name a file with rows by --data")
-    machine = machine_of(saved.model)
+    machine = kernel_model(saved.model)
     rows = np.flatnonzero(machine.fit_weight_)
     y = machine.classes_[class_indices(machine.loo_.y)][rows]
     numbers, groups = saved.rows[rows], None

@@ -186,7 +186,7 @@ def _is_whole(request: ModelRequest, columns: Columns, memory: str | None) -> bo
         "--sample-weight": request.sample_weight,
         "--target-transform": request.target_transform,
         "--drop-missing-targets": columns.drop_missing_targets,
-        "--machine": request.machine != "kernel",
+        "--nonconformity": request.nonconformity,
         "--n-landmarks none": request.n_landmarks == "none",
     }
     given = [name for name, value in needs.items() if value]
@@ -249,7 +249,7 @@ def train(
     ``again`` is for a table whose columns were understood before, and for the model that splits
     fitted; ``target`` and ``file`` are names.
     """
-    last, X, prefix = parts_of(model).last, prepared.X, "machine__"
+    last, X, prefix = parts_of(model).last, prepared.X, "model__"
     # The cautions of the fit say these; and columns are scaled.
     in_cautions = [looms.ColumnsWarning, looms.DuplicatesWarning, looms.OneClassWarning]
     in_cautions += [looms.ScalesWarning]
@@ -274,7 +274,7 @@ def train(
                 warning(f"the scores are those of the fit, because it cannot be repeated: {error}")
         if hasattr(last, "held_out_"):
             scores_of(last)  # which are kept
-    for one in (last, getattr(last, "machine_", last)):
+    for one in (last, getattr(last, "model_", last)):
         vars(one).pop("_skl_callbacks", None)
     if prepared.blocks is not None:
         model.set_params(preprocess="auto").preprocessor_ = prepared.preprocessor
@@ -303,7 +303,7 @@ def certified(saved: Fitted, blocks: Any, always: bool) -> Certificate | None:
     """Certificate of a model, if asked for or cheap compared with the fit; else None."""
     if not hasattr(saved.last, "certify"):
         return None
-    machine = looms.machine_of(saved.model)
+    machine = looms.kernel_model(saved.model)
     basis, n = getattr(machine, "landmarks_", None), len(machine.fit_weight_)
     m = n if basis is None else basis.shape[0]
     if not always and n * m**2 > _CHEAP**3:
@@ -323,8 +323,8 @@ def check_report(
 ) -> None:
     """Refuse, before any work, what could not be made afterwards."""
     for option, wanted in {"--report": report, "--json": json, "--certify": certify}.items():
-        if wanted and request.machine == "nonconformity":
-            raise InputError(f"{option} is not for --machine nonconformity")
+        if wanted and request.nonconformity:
+            raise InputError(f"{option} is not for --nonconformity")
     if report is None:
         return
     if output is not None and report.absolute() == output.absolute():

@@ -10,7 +10,7 @@ from typing import Annotated
 import numpy as np
 from sklearn.metrics import confusion_matrix
 
-from looms import machine_of
+from looms import kernel_model
 from looms._optional import require
 from looms._words import count
 from looms.cli._errors import InputError
@@ -71,7 +71,7 @@ def predict(
 
     decision_CLASS is the decision value: the higher, the likelier the class. With two classes there
     is one column, for the second. Decision values make the prediction, which need not be the class
-    with the largest probability_CLASS. With --machine nonconformity, p_value_CLASS is small if the
+    with the largest probability_CLASS. With --nonconformity, p_value_CLASS is small if the
     row is not typical of the class.
 
     --confidence-level adds an interval from lower to upper, or a set: labels with | between them,
@@ -239,7 +239,7 @@ def export(
     if transform != "none":
         raise InputError(f"{model}: fit with --target-transform none, not {transform}, for ONNX")
     with as_messages(prefix=f"{model}: "):
-        machine = machine_of(saved.model)
+        machine = kernel_model(saved.model)
         register_converters()
         options = {"zipmap": False} if saved.is_classifier else {}
         rows = np.zeros((1, machine.n_features_in_))

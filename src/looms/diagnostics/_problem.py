@@ -100,7 +100,7 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
     except NotFittedError:
         estimator = clone(estimator).fit(X, y)
     steps, fitted = parts_of(estimator)
-    fitted = fitted.machine_ if isinstance(fitted, TabularClassifier) else fitted
+    fitted = fitted.model_ if isinstance(fitted, TabularClassifier) else fitted
     if isinstance(fitted, BaseSearchCV):
         raise ValueError(
             f"{type(fitted).__name__} has no best_estimator_: use refit=True, or pass the "
@@ -127,7 +127,7 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
 def machine_without_rows(model: Any, what: str) -> Any:
     """The fitted looms estimator inside ``model``, which has its models without any rows."""
     parts = parts_of(model)
-    machine = getattr(parts.last, "machine_", parts.last)
+    machine = getattr(parts.last, "model_", parts.last)
     if not hasattr(machine, "left_out"):
         raise TypeError(
             f"{what} needs a fitted looms model, such as KernelClassifier, or a "

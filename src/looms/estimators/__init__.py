@@ -1,6 +1,6 @@
 """Estimators with the interface of scikit-learn."""
 
-from looms.estimators._in_pipelines import machine_of, predict_interval, predict_set
+from looms.estimators._in_pipelines import kernel_model, predict_interval, predict_set
 from looms.estimators._kernel_classifier import KernelClassifier
 from looms.estimators._kernel_regressor import KernelRegressor
 from looms.estimators._nonconformity import NonconformityClassifier
@@ -28,7 +28,7 @@ __all__ = [
     "TabularClassifier",
     "TabularRegressor",
     "at_prevalence",
-    "machine_of",
+    "kernel_model",
     "predict_interval",
     "predict_set",
 ]

@@ -27,13 +27,13 @@ class Parts(NamedTuple):
 
     @property
     def machine(self) -> KernelMachine | None:
-        """The last estimator, or the ``machine_`` inside it; None if it is not from looms.
+        """The last estimator, or the ``model_`` inside it; None if it is not from looms.
 
         NotFittedError if ``fit`` has yet to make it.
         """
         self.check_refitted()
         is_ours = isinstance(self.last, ScoredMachine)
-        machine = self.last._kernel_machine() if is_ours else getattr(self.last, "machine_", None)
+        machine = self.last._kernel_machine() if is_ours else getattr(self.last, "model_", None)
         return machine if isinstance(machine, KernelMachine) else None
 
     def check_refitted(self) -> None:
@@ -59,7 +59,7 @@ def parts_of(model: Any) -> Parts:
     return Parts([*steps, *((f"inner_{name}", step) for name, step in inner)], last)
 
 
-def machine_of(model: Any) -> KernelMachine:
+def kernel_model(model: Any) -> KernelMachine:
     """The looms estimator inside a pipeline or search, with its leave-one-out outputs.
 
     It has attributes that pipelines and searches do not pass on: ``loo_``, ``evaluate``,
@@ -69,7 +69,7 @@ def machine_of(model: Any) -> KernelMachine:
     ----------
     model : estimator
         For a pipeline, the last step is taken; for a search, its ``best_estimator_``; for
-        `looms.TabularRegressor`, its ``machine_``, on the scale of the transform.
+        `looms.TabularRegressor`, its ``model_``, on the scale of the transform.
 
     Returns
     -------
@@ -81,7 +81,7 @@ def machine_of(model: Any) -> KernelMachine:
     TypeError
         If ``model`` contains no such estimator.
     NotFittedError
-        If a search has no ``best_estimator_``, or there is no ``machine_`` yet.
+        If a search has no ``best_estimator_``, or there is no ``model_`` yet.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def machine_of(model: Any) -> KernelMachine:
     >>> import looms
     >>> X, y = load_diabetes(return_X_y=True)
     >>> model = make_pipeline(StandardScaler(), looms.KernelRegressor("linear", mu=1e-3)).fit(X, y)
-    >>> looms.machine_of(model).loo_.outputs.shape
+    >>> looms.kernel_model(model).loo_.outputs.shape
     (442,)
     """
     parts = parts_of(model)

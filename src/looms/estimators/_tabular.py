@@ -80,7 +80,7 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
     #: Fitted transformer of the columns; None if they are taken as they are.
     preprocessor_: Any
     #: Fitted to the prepared columns.
-    machine_: CandidatesClassifier | CandidatesRegressor
+    model_: CandidatesClassifier | CandidatesRegressor
     #: Rows of the fit as they were passed, for `evaluate`; neither copied nor saved.
     _table: Any = None
     #: Of a model without a fold: distances of targets from outputs, for the rows of the fold.
@@ -99,7 +99,7 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
-        return "machine_" in vars(self)
+        return "model_" in vars(self)
 
     @property
     def n_features_in_(self) -> int:
@@ -115,37 +115,37 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
     def _first(self) -> Any:
         """What takes the rows first."""
         check_is_fitted(self)
-        return self.machine_ if self.preprocessor_ is None else self.preprocessor_
+        return self.model_ if self.preprocessor_ is None else self.preprocessor_
 
     @property
     def members_(self) -> tuple[Member, ...]:
         """Members of the stack, or the only one: ``weight``, ``kernel``, ``mu``, ``landmarks``."""
-        return self.machine_.members_
+        return self.model_.members_
 
     @property
     def candidates_(self) -> list[Candidate]:
         """All candidates in the order in which they were tried."""
-        return self.machine_.candidates_
+        return self.model_.candidates_
 
     @property
     def cv_results_(self) -> dict[str, Any]:
         """Table of the candidates."""
-        return self.machine_.cv_results_
+        return self.model_.cv_results_
 
     @property
     def candidate_weights_(self) -> Array | None:
         """Weights of the candidates in a stack; None for a single one."""
-        return self.machine_.candidate_weights_
+        return self.model_.candidate_weights_
 
     @property
     def best_index_(self) -> int:
         """Candidate that was selected, or has the largest weight."""
-        return self.machine_.best_index_
+        return self.model_.best_index_
 
     @property
     def units_(self) -> Units:
         """Rows that were held out together."""
-        return self.machine_.units_
+        return self.model_.units_
 
     def evaluate(self, *, nested: bool = True, metrics: Any = None) -> Scores:
         """Scores of held-out predictions, with standard errors.
@@ -202,7 +202,7 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
             As of `KernelClassifier.certify`, for the same preparation of the columns.
         """
         check_is_fitted(self)
-        return self.machine_.certify(n_rows)
+        return self.model_.certify(n_rows)
 
     def without(self, rows: Any, certify: bool = True) -> Self:
         """The model without some rows, exactly, with the same columns and hyper-parameters.
@@ -221,7 +221,7 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
             rows.
         """
         check_is_fitted(self)
-        return self._of(self.machine_.without(rows, certify))
+        return self._of(self.model_.without(rows, certify))
 
     @property
     def _is_plain(self) -> bool:
@@ -230,38 +230,38 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
 
     @property
     def _was_tuned(self) -> bool:
-        return self.machine_._was_tuned
+        return self.model_._was_tuned
 
     @property
     def _tuned_before(self) -> bool:
-        return self.machine_._tuned_before
+        return self.model_._tuned_before
 
     @property
     def _in_folds(self) -> Nested | None:  # type: ignore[override]
-        return self.machine_._in_folds
+        return self.model_._in_folds
 
     def _keep_models(self, scores: Scores) -> None:
         if scores is self._own_scores:
-            self.machine_.evaluate(nested=False)
+            self.model_.evaluate(nested=False)
         elif self._is_plain:
-            self.machine_._keep_models(scores)
+            self.model_._keep_models(scores)
 
     def _anew(self, method: str) -> Nested | None:
         """Models that were fitted anew without each fold; None if the machine has the models."""
-        if self._is_plain or self.machine_._nested_scores:
+        if self._is_plain or self.model_._nested_scores:
             return None
         scores = self._evaluation(method)
         return scores._nested if scores is self._nested_scores else None
 
     @property
     def _columns_anew(self) -> bool:
-        by_machine = self._is_plain or self.machine_._nested_scores is not None
+        by_machine = self._is_plain or self.model_._nested_scores is not None
         return self._nested_scores is not None and not by_machine
 
     def _nested_anew(self) -> Scores:
         if not self._is_plain:
             return super()._nested_anew()
-        self._nested_scores = self.machine_._nested_anew()
+        self._nested_scores = self.model_._nested_anew()
         return self._nested_scores
 
     def _chosen_anew(self) -> Nested:
@@ -271,7 +271,7 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
                 "Nested evaluation repeats the fit, but a copied or saved model does not hold the "
                 "training rows: call evaluate() before saving, or use evaluate(nested=False)."
             )
-        machine, y = self.machine_, self._labels_of_rows()
+        machine, y = self.model_, self._labels_of_rows()
         weights = machine.loo_.sample_weight, machine.fit_weight_, machine.selection_weight_
         groups, classes = machine.units_.clusters, is_classifier(self)
         data = self._table, y, machine.loo_.y, *weights, groups, classes
@@ -313,13 +313,13 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
     def _outputs_on(self, X: Any) -> Array:
         """Outputs of the machine for new rows, without warnings of their values."""
         with kept_warnings():
-            return self.machine_._outputs(self.machine_._checked_new_data(self._prepared(X)))
+            return self.model_._outputs(self.model_._checked_new_data(self._prepared(X)))
 
     @property
     def _fitted(self) -> Any:
         """The machine; NotFittedError before the fit."""
         check_is_fitted(self)
-        return self.machine_
+        return self.model_
 
     def _machine(self) -> Candidates:
         """Unfitted machine for the prepared columns, with the parameters and callbacks of this."""
@@ -332,7 +332,7 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
     def _of(self, machine: Any) -> Self:
         """This model with another machine, fitted to columns prepared in the same way."""
         one = copy(self)
-        one._set_fitted(machine_=machine)
+        one._set_fitted(model_=machine)
         one._table = None
         return one
 
@@ -387,12 +387,12 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
 
     def _kernel_machine(self) -> Any:
         check_is_fitted(self)
-        return self.machine_
+        return self.model_
 
 
 def _calibrated(model: TabularClassifier) -> bool:
-    if "machine_" in vars(model):
-        return hasattr(model.machine_, "predict_proba")
+    if "model_" in vars(model):
+        return hasattr(model.model_, "predict_proba")
     if model.calibration is None:
         raise AttributeError(
             "There are no probabilities with calibration=None; fit with calibration='sigmoid'."
@@ -453,7 +453,7 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
         ``landmarks``; or ``weight`` and ``estimator``.
     preprocessor_ : transformer or None
         The fitted preparation: its ``kinds_`` and ``remarks_`` say how the columns were read.
-    machine_ : estimator
+    model_ : estimator
         The model of the prepared columns.
     loo_, held_out_ : HeldOut
         Exact leave-one-out outputs, and those without each unit of `cv`, or the folds that compared
@@ -495,7 +495,7 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
     True
     """
 
-    machine_: CandidatesClassifier
+    model_: CandidatesClassifier
     _of_columns = CandidatesClassifier
 
     def __init__(
@@ -563,7 +563,7 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
         machine = self._machine().fit(matrix, y, **options)
         self._set_fitted(
             preprocessor_=preprocessor,
-            machine_=machine,
+            model_=machine,
             _unfitted=unfitted(self),
             _target=name_of(y),
             _fit_seconds=time.perf_counter() - began,
@@ -653,7 +653,7 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
         model : TabularClassifier
             A new model; this one does not change.
         """
-        machine = self.machine_.with_rows(self._prepared(X), y, sample_weight, certify)
+        machine = self.model_.with_rows(self._prepared(X), y, sample_weight, certify)
         return self._of(machine)
 
     def predict_set(
@@ -688,14 +688,14 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
         check_is_fitted(self)
         nested = self._anew("predict_set")
         if not nested:
-            return self.machine_.predict_set(self._prepared(X), confidence_level, class_conditional)
-        self.machine_._check_coverage(confidence_level, class_conditional)
+            return self.model_.predict_set(self._prepared(X), confidence_level, class_conditional)
+        self.model_._check_coverage(confidence_level, class_conditional)
         F = np.stack([one._outputs_on(X) for one in nested.machines], axis=1)
         step = max(1, _NUMBERS // (F[0].size // F.shape[1] * len(nested.rows)))
         parts = [slice(start, start + step) for start in range(0, len(F), step)]
         blocks = ((rows, F[rows][:, nested.units.own]) for rows in parts)
         residuals = nested.held_out.residuals
-        return self.machine_._sets(len(F), residuals, blocks, confidence_level, class_conditional)
+        return self.model_._sets(len(F), residuals, blocks, confidence_level, class_conditional)
 
     def at_prevalence(self, prevalence: Any) -> PrevalenceClassifier:
         """The model for a population in which classes have other shares.
@@ -717,48 +717,48 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
     @property
     def classes_(self) -> AnyArray:
         """The classes, sorted."""
-        return self.machine_.classes_
+        return self.model_.classes_
 
     @property
     def threshold_(self) -> float | Array:
         """Threshold of the outputs."""
-        return self.machine_.threshold_
+        return self.model_.threshold_
 
     @property
     def calibrator_(self) -> Calibrator | None:
         """Turns outputs into probabilities."""
-        calibrator: Calibrator | None = self.machine_.calibrator_
+        calibrator: Calibrator | None = self.model_.calibrator_
         return calibrator
 
     @property
     def loo_(self) -> HeldOut:
         """Exact leave-one-out outputs."""
-        return self.machine_.loo_
+        return self.model_.loo_
 
     @property
     def held_out_(self) -> HeldOut:  # type: ignore[override]
         """Outputs of models without each unit."""
-        return self.machine_.held_out_
+        return self.model_.held_out_
 
     def _scores_of_fit(self) -> Scores:
         if self._own_scores is None:
-            self._own_scores = self.machine_._scores_of_fit()
+            self._own_scores = self.model_._scores_of_fit()
         return self._own_scores
 
     def _scored(self, nested: Nested | None) -> Scores:
-        return self.machine_._scored(nested)
+        return self.model_._scored(nested)
 
     def _labels_of_rows(self) -> AnyArray:
-        return np.asarray(self.classes_[class_indices(self.machine_.loo_.y)])
+        return np.asarray(self.classes_[class_indices(self.model_.loo_.y)])
 
     def _held_out_values(self, X: Any) -> Array:
-        return with_ties(self._outputs_on(X), self.machine_._tie)
+        return with_ties(self._outputs_on(X), self.model_._tie)
 
     def _decided_by(
         self, models: Sequence[Any], outer: Units, outputs: Array
     ) -> list[Decided] | None:
         return [
-            Decided.of(out, outputs[out], one.threshold_, one.calibrator_, one.machine_._tie)
+            Decided.of(out, outputs[out], one.threshold_, one.calibrator_, one.model_._tie)
             for one, out in zip(models, outer.tested_by, strict=True)
         ]
 
@@ -797,7 +797,7 @@ class TabularRegressor(ScoredRegressor, Tabular):
     transforms_ : dict of str to float
         Root mean square error of the held-out predictions by each transform that was compared;
         empty if there was one.
-    machine_ : estimator
+    model_ : estimator
         The model of the prepared columns and the transformed target; its attributes are on that
         scale.
     loo_, held_out_ : HeldOut
@@ -824,7 +824,7 @@ n_features_in_, feature_names_in_
     True
     """
 
-    machine_: CandidatesRegressor
+    model_: CandidatesRegressor
     _of_columns = CandidatesRegressor
     transform_: str
     transforms_: dict[str, float]
@@ -912,7 +912,7 @@ n_features_in_, feature_names_in_
             machine.fit(matrix, z, **options)
         self._set_fitted(
             preprocessor_=preprocessor,
-            machine_=machine,
+            model_=machine,
             transform_=name,
             transforms_=errors,
             _unfitted=unfitted(self),
@@ -970,7 +970,7 @@ n_features_in_, feature_names_in_
                 f"which is {y.min():.3g}: fit anew to all rows."
             )
         z = self._transform.forward(y)
-        return self._of(self.machine_.with_rows(X, z, sample_weight, certify))
+        return self._of(self.model_.with_rows(X, z, sample_weight, certify))
 
     def predict_interval(
         self, X: Any, confidence_level: float = 0.9, method: str = "plus"
@@ -1013,12 +1013,12 @@ n_features_in_, feature_names_in_
         check_known(method, "method", METHODS)
         nested = self._anew("predict_interval")
         if not nested or method == "scaled":
-            if nested and self.machine_._own_scores is None:
+            if nested and self.model_._own_scores is None:
                 raise NotFittedError(
                     "method='scaled' takes the models of the fit without each row, which "
                     "evaluate(nested=False) makes: call that too."
                 )
-            ends = self.machine_.predict_interval(self._prepared(X), confidence_level, method)
+            ends = self.model_.predict_interval(self._prepared(X), confidence_level, method)
             return np.asarray(self._transform.inverse(ends))
         rank = required_rank(confidence_level, len(nested.rows))  # an error before any work
         q = order_statistic(np.concatenate([one._distances for one in nested.machines]), rank, 0)
@@ -1055,7 +1055,7 @@ n_features_in_, feature_names_in_
 
     @property
     def _was_tuned(self) -> bool:
-        return self.machine_._was_tuned or bool(self.transforms_)
+        return self.model_._was_tuned or bool(self.transforms_)
 
     @property
     def _is_plain(self) -> bool:
@@ -1072,7 +1072,7 @@ n_features_in_, feature_names_in_
 
     def _means_of(self, outputs: Array) -> Array:
         """Means of the target from outputs of the machine."""
-        return _means(self._transform, outputs, self.machine_.held_out_)
+        return _means(self._transform, outputs, self.model_.held_out_)
 
     def _admitted(self, y: Array, weight: Array) -> list[str]:
         """Transforms to compare; ValueError for one that does not admit all targets."""
@@ -1103,7 +1103,7 @@ n_features_in_, feature_names_in_
 
     def _set_predictions(self, y: Array) -> None:
         """Set the predictions, in units of the target, from held-out outputs of the machine."""
-        machine, transform = self.machine_, self._transform
+        machine, transform = self.model_, self._transform
         train = np.flatnonzero(machine.fit_weight_)
         for name in ("loo_", "held_out_"):
             _, outputs, weight = getattr(machine, name)

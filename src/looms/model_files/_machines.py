@@ -80,7 +80,7 @@ def _together(owner: Any, n: int) -> None:
 def _machines_of_folds(owner: Any, weight: AnyArray) -> tuple[Any, ...]:
     """Models chosen without each fold, if any; checks that these, and scores, are of all rows
     fitted."""
-    later, seed = owner._unfitted, {"_outer_seed", "machine_"} & {*vars(owner)}
+    later, seed = owner._unfitted, {"_outer_seed", "model_"} & {*vars(owner)}
     proper = later is None or (type(later) is type(owner) and bool(seed))
     require(proper, "_unfitted is another model")
     evaluated = [one for one in (owner._nested_scores, owner._own_scores) if one is not None]
@@ -154,11 +154,11 @@ def least_squares(machine: Any) -> None:
 
 
 def tabular(model: Any) -> None:
-    inner, weight = model.machine_, model.machine_.fit_weight_
-    require("members_" in vars(inner), "machine_ is not fitted")
+    inner, weight = model.model_, model.model_.fit_weight_
+    require("members_" in vars(inner), "model_ is not fitted")
     before = model.preprocessor_
     n_features = model.n_features_in_ if before is None else len(before.get_feature_names_out())
-    require(n_features == inner.n_features_in_, "machine_ is of other features")
+    require(n_features == inner.n_features_in_, "model_ is of other features")
     nested = getattr(model._nested_scores, "_nested", None)
     for one in _machines_of_folds(model, weight):
         if type(one) is not type(model):

@@ -128,9 +128,9 @@ def _convert_transformed(scope: Any, operator: Any, container: Any) -> None:
     """Smeared mean, as `looms.selection._target_transforms.smeared_means`."""
     model = operator.raw_operator
     g, X = _graph_and_rows(scope, operator, container)
-    f = _outputs(g, X, model.machine_)
+    f = _outputs(g, X, model.model_)
     if model.transform_ != "none":
-        _, _, weight = held_out = model.machine_.held_out_
+        _, _, weight = held_out = model.model_.held_out_
         used = weight > 0
         spread = _untransformed(g, g("Add", f, held_out.residuals[used][None]), model.transform_)
         f = g("MatMul", spread, (weight[used] / weight[used].sum())[:, None])
@@ -148,7 +148,7 @@ def _untransformed(g: Graph, z: str, transform: str) -> str:
 
 def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
     model = operator.raw_operator
-    machine = model.machine_ if isinstance(model, TabularClassifier) else model
+    machine = model.model_ if isinstance(model, TabularClassifier) else model
     g, X = _graph_and_rows(scope, operator, container)
     f, two = _outputs(g, X, machine), len(machine.classes_) == 2
     decision = g("Sub", f, np.asarray(machine.threshold_, dtype=np.float64))
@@ -181,7 +181,7 @@ def _graph_and_rows(scope: Any, operator: Any, container: Any) -> tuple[Graph, s
     if before is None:
         return g, X
     X = prepared(g, X, before)
-    kind = type(operator.inputs[0].type)([None, model.machine_.n_features_in_])
+    kind = type(operator.inputs[0].type)([None, model.model_.n_features_in_])
     g.source = scope.declare_local_variable("looms_prepared", kind)
     g.source.init_status(is_fed=True)
     _give(g, X, g.source)

@@ -16,7 +16,7 @@ from looms._classes import class_indices
 from looms._scores import SCORES
 from looms._typing import AnyArray, Array, Matrix
 from looms.diagnostics._case_deletion import loo_margins
-from looms.estimators._in_pipelines import machine_of, parts_of
+from looms.estimators._in_pipelines import kernel_model, parts_of
 from looms.estimators._one_kernel import OneKernel
 from looms.estimators._scored import scores_of
 from looms.estimators._selection import MOST_IN_FOLDS
@@ -260,12 +260,12 @@ def model_of(estimator: Any) -> Model:
     The estimator is the model, a model of tables around it, a pipeline that
     ends in one of them, or a search with such a ``best_estimator_``.
     """
-    machine, parts = machine_of(estimator), parts_of(estimator)
+    machine, parts = kernel_model(estimator), parts_of(estimator)
     check_is_fitted(machine, "fit_weight_")
     own = whole = _copied(machine)
     if parts.last is not machine:
         whole = _copied(parts.last)
-        whole.machine_ = own
+        whole.model_ = own
     return Model(own, whole, features_of(Pipeline(parts.steps), whole))
 
 
