@@ -47,6 +47,7 @@ class Scores(Mapping[str, float]):
     predictions : held-out predictions of all rows, before the threshold. A row of weight zero,
         which the model was not trained on, has its ordinary output.
     rows : (m,) the rows of positive weight, which are scored.
+    n_passes : number of times that each row was held out; scores are means over the passes.
     decisions : classes and probabilities of these rows, from models trained without each; None for
         regression.
 
@@ -73,6 +74,7 @@ class Scores(Mapping[str, float]):
     decisions: Decisions | None
     #: Machines without each unit, where they are not those of the closed forms.
     _nested: Nested | None
+    n_passes: int = 1
 
     def __getitem__(self, name: str) -> float:
         return self.with_errors[name][0]

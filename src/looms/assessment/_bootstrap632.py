@@ -10,10 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from looms._typing import AnyArray, Array
-from looms.assessment._scoring import takes_weights
 from looms.assessment._split_run import SplitResult
 from looms.assessment._splits import Rows
-from looms.estimators._metrics import Scorer, named_scorer
+from looms.estimators._metrics import Scorer, named_scorer, takes_weights
 from looms.folds import group_numbers
 
 #: One score, or one of each resample.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -14,7 +13,7 @@ from sklearn.base import is_classifier
 from sklearn.metrics import average_precision_score, check_scoring, roc_auc_score
 
 from looms._typing import Array
-from looms.estimators._metrics import Scorer, named_scorer, suited
+from looms.estimators._metrics import Scorer, is_scikit_learns, named_scorer, suited, takes_weights
 
 S = TypeVar("S", bound=Scorer)
 
@@ -145,7 +144,7 @@ def all_scores(
     weight : (n_samples,) weights for the scorers that take them, or None.
     """
     weighted = [] if weight is None else [name for name in scorers if takes_weights(scorers[name])]
-    own = [name for name in weighted if not _is_scikit_learns(scorers[name])]
+    own = [name for name in weighted if not is_scikit_learns(scorers[name])]
     scores = {name: scorers[name](estimator, X, y, sample_weight=weight) for name in own}
     rest = {name: scorer for name, scorer in scorers.items() if name not in weighted}
     if rest:
@@ -158,15 +157,6 @@ def all_scores(
     return {name: float(scores[name]) for name in scorers}
 
 
-def takes_weights(scorer: Any) -> bool:
-    """True if a scorer takes weights, and does not refuse them by its metadata request."""
-    if not _is_scikit_learns(scorer):
-        return "sample_weight" in inspect.signature(scorer).parameters
-    if "sample_weight" not in inspect.signature(scorer._score_func).parameters:
-        return False
-    return scorer.get_metadata_routing().score.requests.get("sample_weight") is not False
-
-
 def judges_order(scorer: Any) -> bool:
     """True for scorers that compare outputs of different rows."""
     return getattr(scorer, "_score_func", None) in (roc_auc_score, average_precision_score)
@@ -175,7 +165,3 @@ def judges_order(scorer: Any) -> bool:
 def is_area(scorer: Any) -> bool:
     """True for the scorer of the whole area under the ROC curve."""
     return scorer._score_func is roc_auc_score and not getattr(scorer, "_kwargs", {})
-
-
-def _is_scikit_learns(scorer: Any) -> bool:
-    return hasattr(scorer, "_score_func") and hasattr(scorer, "get_metadata_routing")

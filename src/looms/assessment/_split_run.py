@@ -16,10 +16,10 @@ from sklearn.utils.metaestimators import available_if
 
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array
-from looms.assessment._scoring import all_scores, is_area, judges_order, takes_weights
+from looms.assessment._scoring import all_scores, is_area, judges_order
 from looms.estimators import TabularClassifier
 from looms.estimators._classifier import Classifier
-from looms.estimators._metrics import Scorer
+from looms.estimators._metrics import Scorer, takes_weights
 from looms.held_out import HeldOut
 from looms.kernels._names import kernel_name
 

@@ -134,7 +134,7 @@ def fit(
                 check_memory(len(prepared.rows), CERTIFICATE)
         model = request.model_for(prepared)
         with refused("--metric: "):
-            scorers = scorers_for(metric or [], parts_of(model).last, prepared.target.y)
+            scorers = scorers_for(metric or [], model, prepared.target.y)
         new = None
         if test is not None:
             drop = columns.drop_missing_targets

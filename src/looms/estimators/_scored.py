@@ -55,6 +55,10 @@ class OfFit:
         """How rows were held out, in words."""
         return kind_of_units(machine._scored_units, optimistic=optimistic)
 
+    def n_passes(self, machine: Any) -> int:
+        """Number of times that every row is held out."""
+        return len(machine._scored_units.passes)
+
     def outputs(self, of_fit: Array) -> Array:
         """Outputs of the rows that are scored."""
         return of_fit
@@ -79,6 +83,9 @@ class MadeAnew(OfFit):
     def kind(self, machine: Any, optimistic: bool) -> str:
         stacked = getattr(machine, "candidate_weights_", None) is not None
         return kind_of_nested(self.nested, stacked)
+
+    def n_passes(self, machine: Any) -> int:
+        return len(self.nested.units.passes)
 
     def outputs(self, of_fit: Array) -> Array:
         return self.nested.held_out.outputs
@@ -178,7 +185,8 @@ class ScoredMachine(BaseEstimator):  # type: ignore[misc]
         check_flag("nested", nested)
         y, labels = self.held_out_.y, self._labels_or_none
         y = y if labels is None else labels[class_indices(y)]
-        scorers = None if metrics is None else scorers_for(metrics, self, y)
+        weight = self.held_out_.sample_weight
+        scorers = None if metrics is None else scorers_for(metrics, self, y, weight)
         scores = self._nested_anew() if nested and self._was_tuned else self._scores_of_fit()
         self._keep_models(scores)
         return scores if scorers is None else judged(scores, scorers, labels)
@@ -293,7 +301,8 @@ class ScoredMachine(BaseEstimator):  # type: ignore[misc]
         optimistic = source.optimistic(self)
         held_out = HeldOut(y, outputs, weight)
         kind = source.kind(machine, optimistic)
-        return Scores(pairs, kind, optimistic, held_out, rows, decisions, nested)
+        passes = source.n_passes(machine)
+        return Scores(pairs, kind, optimistic, held_out, rows, decisions, nested, passes)
 
     def _checked_new_data(self, X: Any) -> Matrix:
         check_is_fitted(self)
