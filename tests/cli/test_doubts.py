@@ -63,7 +63,7 @@ def test_rows_unlike_those_of_training_are_counted(looms, fit, rare, command):
         f"Note: in 5 of 20 rows 'b' is far outside its training range, {rare.b.min():.6g} to "
         f"{rare.b.max():.6g}, furthest -99.5; predictions there are extrapolated",
         "Note: in 1 of 20 rows 'ward' has a value that no training row has, first 'west': it "
-        "tells the model nothing",
+        "counts as rare, or as none",
     ]
 
 

@@ -89,6 +89,8 @@ def test_numbers_of_a_column(tmp_path, column, decimal, values):
 def test_the_note_on_text_names_the_cell_that_is_no_number(tmp_path):
     notes = read_table(write(tmp_path, "a,b\n1,x\n1_000,y\n")).notes
     assert notes == ("column 'a' is read as text, because '1_000' (data row 2) is not a number",)
+    (note,) = read_table(write(tmp_path, 'a,b\n1.5,x\n2.5,y\n"3.000,5",z\n')).notes
+    assert "'3.000,5' (data row 3) is not a number with the decimal mark '.'" in note
 
 
 @pytest.mark.parametrize(

@@ -243,7 +243,7 @@ class TestColumns:
         words = [str(k % 7) if k else "none" for k in range(40)]
         unclear = [f"0{1 + k % 9}/0{1 + k % 7}/2021" for k in range(40)]
         short = [f"{1 + k % 28}.{1 + k % 12}.{10 + k}" for k in range(40)]
-        names = [f"P{k}" for k in range(40)]
+        names = np.arange(1, 41)
         (told,) = self.told_of(dose=words, day=unclear, born=short, name=names)
         assert "'born': treated as text, because in dates such as '1.1.10'" in told
         assert "first 'none' in data row 1" in told
@@ -269,8 +269,8 @@ class TestColumns:
         assert self.told_of(day=days, city=city, constant=1) == []
 
     def test_kinds_that_are_given_are_as_they_should_be(self):
-        names = [f"P{k}" for k in range(40)]
-        kinds = TablePreprocessor(kinds={"x": "number", "name": "category"})
+        names = np.arange(1, 41)
+        kinds = TablePreprocessor(kinds={"x": "number", "name": "number"})
         assert self.told_of(name=names) != [] == self.told_of(kinds, name=names)
 
     @pytest.mark.parametrize("kind", [TabularClassifier, TabularRegressor])

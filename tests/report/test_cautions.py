@@ -167,6 +167,8 @@ def test_held_out_outputs_that_are_not_those_of_refits(points):
         few.certificate_, relative=np.inf, solver="none that could be fitted"
     )
     assert "Use a larger mu" in titles(few)["Outputs differ from refits"][1]
+    few.certificate_ = replace(few.certificate_, relative=4e-12, bound=3e-12)
+    assert titles(few)["Outputs differ from refits"][0] == "note"  # no digit that is shown
 
 
 @pytest.mark.slow

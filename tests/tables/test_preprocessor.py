@@ -605,8 +605,8 @@ def test_rows_unlike_those_of_the_fit_are_counted_in_blocks():
         "no row has a value of 'c': typical values are used instead",
         "in 2 of 4 rows 'a' is far outside its training range, 0 to 4, furthest -7 and 'b' is far "
         "outside its training range, 0 to 4, furthest 9; predictions there are extrapolated",
-        "in 2 of 4 rows 'town' has a value that no training row has, first 'z': it tells the model "
-        "nothing",
+        "in 2 of 4 rows 'town' has a value that no training row has, first 'z': it counts as rare, "
+        "or as none",
     )
     assert Unlike(transformer).add(frame).shape == (2, 5)
 
@@ -633,3 +633,15 @@ def test_only_the_notes_on_most_rows_are_shown(n_more):
     assert unlike.notes()[0].startswith(f"in {n_more} of 9 rows 'c{n_more - 1}' is far outside")
     assert ("1 more such notes are not shown" in unlike.notes()) == (n_more == 6)
     assert len(unlike.notes()) == n_more
+
+
+def test_names_of_rows_are_no_features_unless_kinds_say_so():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"id": [f"B{k:03}" for k in range(60)], "x": rng.normal(size=60)})
+    assert TablePreprocessor().fit(frame).kinds_ == {"x": "number"}
+    frame.loc[[7, 8], "id"] = "B001"  # a few rows may share theirs
+    assert TablePreprocessor().fit(frame).kinds_ == {"x": "number"}
+    kinds = {"id": "category", "x": "number"}
+    assert TablePreprocessor(kinds=kinds).fit(frame).kinds_ == kinds
+    with pytest.raises(ValueError, match=r"two different values that several rows share"):
+        TablePreprocessor().fit(frame[["id"]])

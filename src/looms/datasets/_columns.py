@@ -170,8 +170,9 @@ def text_types(
         elif name in written["."] | written[","]:
             left.append(name)
         elif of.first is not None and of.is_all("like"):
-            cell = of.unlike.get("any", of.first)
-            notes.append(left_as_text(name, cell.row, cell.text, "is not a number"))
+            why = "is not a number" + f" with the decimal mark {decimal!r}" * of.is_all("any")
+            cell = of.unlike.get("any", of.unlike[kind])
+            notes.append(left_as_text(name, cell.row, cell.text, why))
     if left:
         notes.insert(0, _left(left, signs, decimal if is_set else None))
     doubtful = not is_set and (decimal == "," or (other_decimal and not only_point))

@@ -38,6 +38,9 @@ from looms.report.text import (
 if TYPE_CHECKING:
     from looms.report.facts import Facts
 
+#: Difference from refits, in standard deviations of the targets, that changes no digit shown.
+_HARMLESS = 1e-9
+_MILDER = "Use a larger mu, or scale the features."
 #: Below these numbers a caution says that the scores are uncertain.
 _FEW_SAMPLES, _FEW_IN_CLASS, _FEW_GROUPS = 100, 20, 6
 #: The smallest class is called rare below this fraction of an even share.
@@ -341,11 +344,10 @@ def _rounding(model: Model, certificate: Certificate | None) -> Iterator[Caution
         "differs": "Outputs differ from refits",
         "cannot tell": "Outputs without certain digits",
     }
+    harmless = certificate.verdict == "differs" and certificate.relative <= _HARMLESS
     if certificate.verdict in titles:
-        yield serious(
-            titles[certificate.verdict],
-            f"{sentence(str(certificate))}. Use a larger mu, or scale the features.",
-        )
+        level, then = (note, "No digit that is shown changes.") if harmless else (serious, _MILDER)
+        yield level(titles[certificate.verdict], f"{sentence(str(certificate))}. {then}")
 
 
 def _data(model: Model, steps: list[str], notes: Sequence[str]) -> Iterator[Caution]:

@@ -23,6 +23,7 @@ from looms.tables._remarks import (
     remark_on_identifiers,
     remarks_on,
     sentence,
+    tells_rows_apart,
 )
 from looms.tables._transformers import PairScaler, SparseColumns
 
@@ -45,8 +46,9 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Numbers and dates (as days) are scaled by `PairScaler`; a gap becomes the median, and is marked
     in a feature of its own. Text, categories and booleans become one feature of zeros and ones per
-    value. Columns without two different values are dropped. A sparse matrix stays sparse: columns
-    of zeros are dropped, and the others divided by their largest absolute value.
+    value. Columns without two different values are dropped, and so are texts of which nearly every
+    row has its own, such as identifiers: they say nothing about new rows. A sparse matrix stays
+    sparse: columns of zeros are dropped, and the others divided by their largest absolute value.
 
     `fit` detects the kind of each column. A column of text holds dates if every cell is a date and
     only one order of day and month is possible.
@@ -223,11 +225,13 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         places = chosen if names is not None else [int(name[1:]) for name in chosen]
         columns = dict(zip(chosen, columns_of(X, places), strict=True))
         read = {name: read_column(of, name, given.get(name)) for name, of in columns.items()}
-        kinds = {name: of.kind for name, of in read.items() if of.kinds}
+        unlike = {name for name, of in read.items() if name not in given and tells_rows_apart(of)}
+        kinds = {name: of.kind for name, of in read.items() if of.kinds and name not in unlike}
         if not kinds:
-            of_one = " in its one sample" if X.shape[0] == 1 else ""
+            which = " in its one sample" if X.shape[0] == 1 else ""
+            which += " that several rows share" if unlike else ""
             raise ValueError(
-                f"no column of the table has two different values{of_one}: there is nothing to "
+                f"no column of the table has two different values{which}: there is nothing to "
                 "learn from"
             )
         self._set_columns(X.shape[1], names)

@@ -17,6 +17,8 @@ from looms.tables._kinds import Read, data_row
 
 #: With fewer rows, different values are not a sign of an identifier.
 _FEWEST_ROWS = 20
+#: A text has as good as a different value in every row if there are so many to a row.
+_NEARLY_ALL = 0.9
 #: With so many different values or fewer, rows that share one are not a sign of a group.
 _FEW_VALUES = 20
 #: Name of a column of whole numbers that may be identifiers.
@@ -48,7 +50,8 @@ class Remark(NamedTuple):
 
     Attributes
     ----------
-    topic : "words", "constant", "unclear", "dates", "identifiers" or "repeated".
+    topic : "words", "constant", "identifiers of rows", "unclear", "dates", "identifiers" or
+        "repeated".
     columns : names of the columns.
     text : the sentence, without the advice for its topic.
     """
@@ -71,6 +74,10 @@ def remarks_on(columns: Mapping[str, Column], read: Mapping[str, Read]) -> Itera
     if constant:
         text = "dropped, because they have the same value in every row: "
         yield Remark("constant", constant, text + listed(constant))
+    unlike = [name for name, of in read.items() if tells_rows_apart(of)]
+    if unlike:
+        text = "dropped, because (nearly) every row has its own value: "
+        yield Remark("identifiers of rows", unlike, text + listed(unlike))
     unclear = [name for name, of in read.items() if len(of.kinds) > 1]
     short = [name for name, of in read.items() if _is_of_short_years(of)]
     whys = {"either number may be the day": unclear, "the year has two digits": short}
@@ -85,7 +92,7 @@ def remarks_on(columns: Mapping[str, Column], read: Mapping[str, Read]) -> Itera
             )
     certain = {name: of for name, of in read.items() if len(of.kinds) == 1}
     yield from date_remarks({name: of.kind for name, of in certain.items()})
-    known = {*short, *(name for remark in broken for name in remark.columns)}
+    known = {*short, *unlike, *(name for remark in broken for name in remark.columns)}
     yield from _on_repeats({name: of for name, of in certain.items() if name not in known})
 
 
@@ -175,6 +182,17 @@ def remark_on_identifiers(names: list[str]) -> Remark:
 def is_called_identifier(name: str) -> bool:
     """True for the name of a column of identifiers, such as "patient" or "row_id"."""
     return _IDENTIFIER.search(name) is not None
+
+
+def tells_rows_apart(of: Read) -> bool:
+    """True for a column of texts, few of them numbers, of which nearly every row has its own."""
+    if of.kind != "category" or of.codes is None or len(of.codes) < _FEWEST_ROWS:
+        return False
+    present, firsts = np.unique(of.codes[of.codes >= 0], return_index=True)
+    n_cells, texts = np.count_nonzero(of.codes >= 0), of.values[of.codes >= 0][firsts]
+    if n_cells < _FEWEST_ROWS or len(present) < _NEARLY_ALL * n_cells:
+        return False
+    return bool(number_like(texts).mean() <= 0.5)
 
 
 def _codes(of: Read) -> AnyArray | None:

@@ -167,7 +167,7 @@ class Unlike:
             if name in self._foreign:
                 n, first = self._foreign[name]
                 what = "has a value that no training row has"
-                tells = "it tells the model nothing"
+                tells = "it counts as rare, or as none"
                 yield n, f"in {n} {of_all} {name!r} {what}, first {first!r}: {tells}"
 
 
