@@ -48,6 +48,7 @@ def test_a_word_among_numbers(said):
     assert "first 'twelve' in data row 7; correct" in found
     assert found.count("\n") == 1
     assert "and so are 'width'" in said(size=cells, width=cells)
+    assert "column 'test_size' is treated" in said(test_size=cells)  # no option
 
 
 def test_a_word_among_numbers_with_commas(said):
