@@ -362,6 +362,16 @@ def test_weights_are_those_of_python(looms, fit, pets, one_line):
     assert not np.allclose(saved.model.loo_.outputs, plain.loo_.outputs)
     assert list(saved.metadata["columns"]) == list(X)
     assert "ignored" not in looms("score", "m.skops", "weighted.csv").stderr
+    # A weight is a number of equal rows.
+    times = np.arange(40) % 3
+    frame.assign(w=times).to_csv("times.csv", index=False)
+    frame.loc[np.repeat(frame.index, times)].to_csv("repeated.csv", index=False)
+    results = [looms("score", "m.skops", file, "--json") for file in ("times.csv", "repeated.csv")]
+    weighted, repeated = (json.loads(each.stdout)["scores"] for each in results)
+    assert weighted == pytest.approx(repeated)
+    told = ["no column 'w' of weights as in the fit" in each.stderr for each in results]
+    assert told == [False, True]
+    one_line(looms("score", "m.skops", "text.csv"), 2, text)
 
 
 @pytest.mark.slow

@@ -145,7 +145,7 @@ def fit(
         saved = train(model, prepared, request, not no_evaluate, False, columns.target, file.name)
         more: dict[str, Any] = {}
         if new is not None and test is not None:
-            more["test"] = scored(saved, new, f"{test.name}: ")[1]
+            more["test"] = scored(saved, new, test, f"{test.name}: ")[1]
         try:
             certificate = certified(saved, prepared.blocks, certify)
         except (KeyboardInterrupt, MemoryError):
