@@ -5,9 +5,17 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
+from looms._words import rows_of_files
 from looms.cli._prepare import column_notes, tell_columns
 from looms.cli._target import Target
 from looms.tables import TablePreprocessor
+
+
+@pytest.fixture(autouse=True)
+def of_files():
+    with rows_of_files():
+        yield
+
 
 ROWS = np.arange(30)
 TARGET = Target(np.arange(30), "regression", "as asked")

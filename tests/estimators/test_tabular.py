@@ -123,6 +123,10 @@ class TestFit:
         words = "y has no value in 2 of 90 rows, the first is row 4: leave them out of X and y"
         with pytest.raises(ValueError, match=words):
             kind().fit(TABLE[["flag"]].astype(float), y)
+        if isinstance(y, pd.Series):
+            y = y.set_axis([f"P{k}" for k in range(N)])
+            with pytest.raises(ValueError, match=words.replace("row 4", "row P4")):
+                kind().fit(TABLE[["flag"]].astype(float), y)
 
     def test_says_that_there_are_no_rows(self, classifier):
         with pytest.raises(ValueError, match=r"no rows .* nothing to learn"):
@@ -269,7 +273,7 @@ class TestColumns:
         names = [f"P{k}" for k in range(40)]
         (told,) = self.told_of(dose=words, day=unclear, born=short, name=names)
         assert "'born': treated as text, because in dates such as '1.1.10'" in told
-        assert "first 'none' in data row 1" in told
+        assert "first 'none' in row 0" in told
         assert "'day': treated as text, because in dates such as '01/01/2021'" in told
         assert "A different value in every row: 'name'; if this is an identifier" in told
 
