@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from looms._typing import AnyArray
+from looms._words import row_name
 
 
 def check_known(name: Any, kind: str, known: Iterable[str]) -> None:
@@ -71,6 +72,6 @@ def check_target(y: Any) -> None:
     if gaps.any():
         n = int(gaps.sum())
         raise ValueError(
-            f"y has no value in {n} of {len(gaps)} rows, the first is row {int(gaps.argmax())}: "
-            f"leave {'it' if n == 1 else 'them'} out of X and y."
+            f"y has no value in {n} of {len(gaps)} rows, the first is "
+            f"{row_name(y, int(gaps.argmax()))}: leave {'it' if n == 1 else 'them'} out of X and y."
         )

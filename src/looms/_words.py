@@ -4,10 +4,34 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
 
 #: Marks that change the direction of writing.
 _DIRECTIONS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+_OF_FILES = ContextVar("tables are files", default=False)
+
+
+@contextmanager
+def rows_of_files() -> Iterator[None]:
+    """Rows are those of files here, which people count from 1 after any header."""
+    before = _OF_FILES.set(True)
+    try:
+        yield
+    finally:
+        _OF_FILES.reset(before)
+
+
+def row_name(values: Any, row: int) -> str:
+    """A row in messages: by its label in the index of pandas, else by its number from 0.
+
+    Of files, whose index counts from 0, it is the number from 1: see `rows_of_files`.
+    """
+    index: Any = getattr(values, "index", None)  # of a list it is a method
+    label = index[row] if hasattr(index, "tolist") else row
+    return f"data row {label + 1}" if _OF_FILES.get() else f"row {clean(label)}"
 
 
 def count(n: int, what: str) -> str:

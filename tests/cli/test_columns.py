@@ -5,9 +5,17 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
+from looms._words import rows_of_files
 from looms.cli._prepare import column_notes, tell_columns
 from looms.cli._target import Target
 from looms.tables import TablePreprocessor
+
+
+@pytest.fixture(autouse=True)
+def of_files():
+    with rows_of_files():
+        yield
+
 
 ROWS = np.arange(30)
 TARGET = Target(np.arange(30), "regression", "as asked")
@@ -48,6 +56,7 @@ def test_a_word_among_numbers(said):
     assert "first 'twelve' in data row 7; correct" in found
     assert found.count("\n") == 1
     assert "and so are 'width'" in said(size=cells, width=cells)
+    assert "column 'test_size' is treated" in said(test_size=cells)  # no option
 
 
 def test_a_word_among_numbers_with_commas(said):

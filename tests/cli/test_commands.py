@@ -14,6 +14,7 @@ from sklearn.metrics import f1_score
 from sklearn.model_selection import train_test_split
 
 from looms import TabularClassifier
+from looms._words import with_error
 from looms.model_files import load_model
 
 # The main job --------------------------------------------------------------------
@@ -307,7 +308,7 @@ def test_help_has_no_brackets_for_what_takes_no_value(looms, command):
 def test_a_test_file_metrics_and_quiet(looms, pets):
     frame = pd.read_csv(pets)
     frame.assign(weight=frame["weight"] + 0.5).head(12).to_csv("new.csv", index=False)
-    given = ("-t", "kind", "-c", "linear", "--metric", "f1_macro", "--json", "--quiet")
+    given = ("-t", "kind", "-c", "linear", "--metric", "f1_macro,roc_auc", "--json", "--quiet")
     result = looms("fit", pets, *given, "--test", "new.csv", "-o", "m.skops")
     assert result.exit_code == 0, result.stderr
     assert not [line for line in result.stderr.splitlines() if not line.startswith("Warning")]
@@ -316,10 +317,14 @@ def test_a_test_file_metrics_and_quiet(looms, pets):
     assert told["test"] == new
     decisions = saved.model._nested_scores.decisions
     truth = (frame["kind"] == "dog").to_numpy()
-    assert told["metrics"]["f1_macro"] == f1_score(truth, decisions.predicted == 1, average="macro")
+    own, area = told["metrics"]["f1_macro"], saved.model.evaluate().with_errors["roc_auc"]
+    assert own["value"] == f1_score(truth, decisions.predicted == 1, average="macro")
+    assert own["standard_error"] is None
+    assert tuple(told["metrics"]["roc_auc"].values()) == area
     shown = looms("fit", pets, *given[:-2], "--test", "new.csv", "-o", "m.skops", "-f")
     assert "new.csv, 12 rows" in shown.stdout
-    assert "f1_macro: " in shown.stdout
+    assert f"f1_macro: {own['value']:.4g}\n" in shown.stdout
+    assert f"roc_auc: {with_error(*area)}\n" in shown.stdout
 
 
 @pytest.mark.parametrize(
@@ -357,6 +362,16 @@ def test_weights_are_those_of_python(looms, fit, pets, one_line):
     assert not np.allclose(saved.model.loo_.outputs, plain.loo_.outputs)
     assert list(saved.metadata["columns"]) == list(X)
     assert "ignored" not in looms("score", "m.skops", "weighted.csv").stderr
+    # A weight is a number of equal rows.
+    times = np.arange(40) % 3
+    frame.assign(w=times).to_csv("times.csv", index=False)
+    frame.loc[np.repeat(frame.index, times)].to_csv("repeated.csv", index=False)
+    results = [looms("score", "m.skops", file, "--json") for file in ("times.csv", "repeated.csv")]
+    weighted, repeated = (json.loads(each.stdout)["scores"] for each in results)
+    assert weighted == pytest.approx(repeated)
+    told = ["no column 'w' of weights as in the fit" in each.stderr for each in results]
+    assert told == [False, True]
+    one_line(looms("score", "m.skops", "text.csv"), 2, text)
 
 
 @pytest.mark.slow

@@ -172,8 +172,8 @@ def test_memory_and_time_are_told_before_a_long_fit(looms, fit, tmp_path, monkey
     frame.to_csv(tmp_path / "t.csv", index=False)
     quick = ("t.csv", "-t", "y", "--max-iter", 1, "--force")
     told = (
-        "Note: A fit to 300 rows will take some 0 minutes and 0.0025 GB. Fewer candidates, fewer "
-        "landmarks (--n-landmarks) or a sample of the rows take less.\n"
+        "Note: A fit to 300 rows will take some 0 seconds and 0.0025 GB. It is faster with fewer "
+        "landmarks of the candidates (--n-landmarks) or a sample of the rows.\n"
     )
     result = fit(*quick)
     assert result.exit_code == 0, result.stderr

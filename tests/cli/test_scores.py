@@ -96,6 +96,11 @@ def test_probabilities_against_scikit_learn(n_classes):
     truth = (y[:, None] == classes).astype(float)
     brier = ((p - truth) ** 2).sum(axis=1).mean() / (2 if n_classes == 2 else 1)
     assert scores["brier"] == pytest.approx(brier)
+    times = RNG.integers(3, size=40)  # a weight is a number of equal rows
+    again = [np.repeat(each, times, axis=0) for each in (y, classes[p.argmax(axis=1)], decision, p)]
+    repeated = class_scores(*again[:3], classes, again[3])
+    weighted = class_scores(y, classes[p.argmax(axis=1)], decision, classes, p, times.astype(float))
+    assert weighted == pytest.approx(repeated)
 
 
 def test_a_label_without_a_probability_has_no_log_loss():

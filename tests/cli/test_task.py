@@ -4,8 +4,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from looms._words import rows_of_files
 from looms.cli._errors import InputError
 from looms.cli._target import MOST_CLASSES, numbers, target_of, text
+
+
+@pytest.fixture(autouse=True)
+def of_files():
+    with rows_of_files():
+        yield
 
 
 @pytest.mark.parametrize(

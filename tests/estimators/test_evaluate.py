@@ -475,6 +475,10 @@ def test_a_long_evaluation_says_so(fitted, monkeypatch):
     with pytest.warns(UserWarning, match=r"about 3 minutes.*evaluate\(nested=False\)") as caught:
         model.evaluate()
     assert caught[0].filename == __file__
+    model = fitted("classes").set_params(n_jobs=2)
+    model._fit_seconds = 20.0
+    with pytest.warns(UserWarning, match="about 2 minutes"):
+        model.evaluate()
     model = fitted("grid")
     model._fit_seconds = 20.0
     with pytest.warns(UserWarning, match="80 seconds"):

@@ -123,6 +123,10 @@ class TestFit:
         words = "y has no value in 2 of 90 rows, the first is row 4: leave them out of X and y"
         with pytest.raises(ValueError, match=words):
             kind().fit(TABLE[["flag"]].astype(float), y)
+        if isinstance(y, pd.Series):
+            y = y.set_axis([f"P{k}" for k in range(N)])
+            with pytest.raises(ValueError, match=words.replace("row 4", "row P4")):
+                kind().fit(TABLE[["flag"]].astype(float), y)
 
     def test_says_that_there_are_no_rows(self, classifier):
         with pytest.raises(ValueError, match=r"no rows .* nothing to learn"):
@@ -186,6 +190,29 @@ class TestFit:
         with pytest.warns(UserWarning, match="90 rows will take some .* minutes and .* GB"):
             TabularClassifier(["rbf"]).fit(TABLE, LABELS)
 
+    def test_the_advice_is_what_the_model_can_do(self, monkeypatch):
+        monkeypatch.setattr("looms.estimators._warnings._LEAST_OPERATIONS", 0.0)
+        monkeypatch.setattr("looms.estimators._warnings._MOST_SECONDS", 0.0)
+        X, weight = np.random.default_rng(0).normal(size=(N, 2)), np.arange(N) % 3 > 0
+
+        def told(model, y=LABELS, X=X, **options):
+            with warnings.catch_warnings(record=True, action="always") as caught:
+                model.fit(X, y, **options)
+            (text,) = [str(each.message) for each in caught if "will take" in str(each.message)]
+            assert "some 0 seconds" in text
+            return text.split("with ")[1].split(";")[0]
+
+        few, rows = "fewer landmarks (n_landmarks=...)", "a sample of the rows"
+        quick = {"search": Search(max_iter=1)}
+        assert told(KernelClassifier(**quick)) == f"{few} or {rows}"
+        assert told(KernelClassifier(loss="hinge", mu=1.0)) == rows
+        assert told(KernelClassifier("precomputed", **quick), X=X @ X.T) == rows
+        several = TabularRegressor(FEW, target=["none", "log"])
+        of_candidates = f"fewer candidates, {few.replace(' (', ' of the candidates (')} or {rows}"
+        assert told(several, np.exp(NUMBERS)) == of_candidates
+        with pytest.warns(UserWarning, match=f"A fit to {weight.sum()} rows"):
+            several.fit(X, np.exp(NUMBERS), sample_weight=weight)
+
     def test_its_time_counts_the_fits_in_folds_and_those_of_transforms(self, monkeypatch):
         monkeypatch.setattr("looms.estimators._warnings._LEAST_OPERATIONS", 0.0)
         monkeypatch.setattr("looms.estimators._warnings.operations_per_second", lambda: 1.0)
@@ -246,7 +273,7 @@ class TestColumns:
         names = np.arange(1, 41)
         (told,) = self.told_of(dose=words, day=unclear, born=short, name=names)
         assert "'born': treated as text, because in dates such as '1.1.10'" in told
-        assert "first 'none' in data row 1" in told
+        assert "first 'none' in row 0" in told
         assert "'day': treated as text, because in dates such as '01/01/2021'" in told
         assert "A different value in every row: 'name'; if this is an identifier" in told
 

@@ -98,6 +98,16 @@ def test_outer_estimate(points):
 
 
 @pytest.mark.slow
+def test_optimism_is_told_of_the_first_score_that_has_it(points):
+    model = quietly(KernelClassifier("linear"), *points)
+    scoring = ["log_loss", "accuracy"]  # the former needs probabilities, without LOO values
+    result = assess(model, *points, n_splits=3, random_state=0, scoring=scoring)
+    assert np.isnan(result.estimate("log_loss").optimism)
+    text = titles(model, assessment=result)["Optimism of leave-one-out"][1]
+    assert result.optimism_text("accuracy") in text
+
+
+@pytest.mark.slow
 def test_given_hyperparameters_were_not_chosen(points):
     assert titles(KernelClassifier(mu=1e-3).fit(*points)) == {}
 

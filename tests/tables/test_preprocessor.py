@@ -171,7 +171,7 @@ def test_kinds_of_columns(values, kind):
         ([b"a", b"b"], "column 'bad' holds bytes values"),
         ([1j, 2.0], "column 'bad' holds complex values"),
         ([datetime.time(1), datetime.time(2)], "column 'bad' holds time values"),
-        ([1.0, np.inf], "'bad' is a column of numbers, and data row 2 holds .*inf"),
+        ([1.0, np.inf], "'bad' is a column of numbers, and row 1 holds .*inf"),
     ],
 )
 def test_columns_that_are_refused_by_name(values, problem):
@@ -196,13 +196,12 @@ def test_no_column_that_varies():
 @pytest.mark.parametrize(
     ("name", "values", "problem"),
     [
-        ("age", ["30", "x", "50", "60"], "'age' is a column of numbers, and data row 2 holds 'x'"),
+        ("age", ["30", "x", "50", "60"], "'age' is a column of numbers, and row 1 holds 'x'"),
         (
             *("age", [1, 2, 3, np.inf]),
-            "'age' is a column of numbers, and data row 4 holds inf: "
-            "correct the cell or leave it empty",
+            "'age' is a column of numbers, and row 3 holds inf: correct the cell or leave it empty",
         ),
-        ("seen", ["never", None, None, None], "'seen' is a column of dates, and data row 1 holds"),
+        ("seen", ["never", None, None, None], "'seen' is a column of dates, and row 0 holds"),
     ],
 )
 def test_another_kind_of_column_at_prediction(name, values, problem):
@@ -303,7 +302,7 @@ def test_the_order_of_day_and_month_is_that_of_the_training_rows():
     transformer = TablePreprocessor().fit(pd.DataFrame({"day": ["01/31/2021", "02/05/2021"]}))
     assert transformer.ranges_ == {"day": [days(2021, 1, 31), days(2021, 2, 5)]}
     assert days_of(transformer, ["03/04/2021"]) == pytest.approx([days(2021, 3, 4)], rel=1e-12)
-    with pytest.raises(ValueError, match="column of month-first dates, and data row 1 holds '31/"):
+    with pytest.raises(ValueError, match="column of month-first dates, and row 0 holds '31/"):
         transformer.transform(pd.DataFrame({"day": ["31/01/2021"]}))
 
 
@@ -322,7 +321,7 @@ def test_dates_are_read_by_one_rule_at_prediction():
     iso, gap = days_of(transformer, ["2021-02-05", None])
     assert iso == written == pytest.approx(days(2021, 2, 5), rel=1e-12)
     assert gap == pytest.approx(days(2021, 2, 5) - 2.5, rel=1e-12)
-    with pytest.raises(ValueError, match="is a column of dates, and data row 3 holds 'soon'"):
+    with pytest.raises(ValueError, match="is a column of dates, and row 2 holds 'soon'"):
         transformer.transform(pd.DataFrame({"day": ["31-Jan-2021", None, "soon"]}))
 
 
@@ -434,9 +433,10 @@ def test_remarks_say_what_to_do_in_words_of_python():
     rows = np.arange(90)
     cells = [str(k / 2) for k in rows]
     cells[6] = "twelve"
-    frame = pd.DataFrame({"size": cells, "number": rows, "patient": rows // 3, "b": rows % 5})
+    columns = {"size": cells, "number": rows, "patient": rows // 3, "b": rows % 5}
+    frame = pd.DataFrame(columns, index=[f"P{k}" for k in rows])
     words, identifier, repeated = TablePreprocessor().fit(frame).remarks_
-    assert "1 of its cells is not a number, first 'twelve' in data row 7; correct" in words
+    assert "1 of its cells is not a number, first 'twelve' in row P6; correct" in words
     assert "every row: 'number'; if this is an identifier" in identifier
     assert "most rows share theirs: 'patient'" in repeated
     assert "--" not in words + identifier + repeated
@@ -445,7 +445,7 @@ def test_remarks_say_what_to_do_in_words_of_python():
 def test_columns_and_their_kinds_may_be_given():
     frame = pd.DataFrame({"day": ["2021-01-31", "2021-02-05", "soon"], "code": [1, 2, 1]})
     whole = TablePreprocessor().fit(frame)
-    with pytest.raises(ValueError, match="is a column of dates, and data row 3 holds 'soon'"):
+    with pytest.raises(ValueError, match="is a column of dates, and row 2 holds 'soon'"):
         TablePreprocessor().fit(frame[:2]).transform(frame)
     again = TablePreprocessor(kinds=whole.kinds_).fit(frame[:2].assign(other=[1, 2]))
     assert again.kinds_ == whole.kinds_ == {"day": "category", "code": "number"}

@@ -313,7 +313,7 @@ class Assessment:
             if not np.isnan(f.loo):
                 row += [f"{f.loo:.4f}", with_error(f.optimism, f.optimism_error)]
             rows.append(row)
-        head = ["score", "mean ± s.e.", "95 % interval", "LOO", "LOO − mean"]
+        head = ["score", "mean ± s.e.", "95 % interval", "LOO", "LOO − test"]
         width = max(map(len, rows))
         cells = [[*row, *[""] * (width - len(row))] for row in rows]
         caption = f"{self.estimator}: {self._design()}"

@@ -23,12 +23,14 @@ _VALUE = (
     r"None\b|True\b|False\b|\.\.\.|(?P<quote>['\"])(?P<text>[^'\"]*)(?P=quote)|\d\w*|\w+\([^()]*\)"
 )
 _NAMES = "|".join(sorted(OPTIONS, key=len, reverse=True))
-_PARAMETER = re.compile(
+_PARAMETER = (
     rf"\b(?P<set>{_NAMES})=(?P<value>{_VALUE})"
     rf"|\b(?P<long>{'|'.join(name for name in OPTIONS if '_' in name)})\b"
     rf"|(?:^|(?<=: ))(?P<named>{_NAMES})(?= must\b)"
     rf"|(?<=Unknown )(?P<unknown>{_NAMES})(?= ['\"])"
 )
+#: Names of columns and other words of the user; not the apostrophe in "it's".
+_QUOTED = r"(?<!\w)(?P<mark>['\"])(?:\\.|[^\\])*?(?P=mark)(?!\w)"
 #: What Python calls otherwise than the command line.
 _WORDS = {
     "another kernel": "another kernel (--candidates)",
@@ -37,7 +39,7 @@ _WORDS = {
     "cv=GapKFold()": "--time",
     " with criterion='error' does not admit": " does not admit",
     "groups=looms.duplicates.duplicate_groups(X)": "--duplicates group",
-    "' to keep.": "' for --id or --keep.",
+    " to keep.": " for --id or --keep.",
     "looms.assess": "looms assess",
     "evaluate(nested=False)": "--no-evaluate",
     "joblib.parallel_config(n_jobs=...)": "--jobs",
@@ -49,6 +51,7 @@ _WORDS = {
     "KernelClassifier and KernelRegressor": "looms fit without --nonconformity",
     "precomputed, one of these": "one of these",
 }
+_IN_PYTHON = re.compile(f"(?P<word>{'|'.join(map(re.escape, _WORDS))})|{_QUOTED}|{_PARAMETER}")
 #: Format characters that only join letters.
 _JOINERS = "\u200c\u200d"
 _QUIET = ContextVar("quiet", default=False)
@@ -127,7 +130,7 @@ def say(message: str) -> None:
 
 
 def in_options(text: str) -> str:
-    """Text with options in place of the parameters of Python.
+    """Text with options in place of the parameters of Python, but for what is in quotes.
 
     Examples
     --------
@@ -135,13 +138,17 @@ def in_options(text: str) -> str:
     'Error: --max-iter must be an integer, give --class-weight balanced'
     >>> in_options("Unknown kernel 'rfb'; use n_landmarks=None and target='auto'")
     "Unknown --candidates 'rfb'; use no --n-landmarks and --target-transform auto"
+    >>> in_options("column 'max_iter' has other values than max_iter")
+    "column 'max_iter' has other values than --max-iter"
     """
-    for word, option in _WORDS.items():
-        text = text.replace(word, option)
-    return _PARAMETER.sub(_option, text)
+    return _IN_PYTHON.sub(_option, text)
 
 
 def _option(parameter: re.Match[str]) -> str:
+    if parameter["word"]:
+        return _WORDS[parameter["word"]]
+    if parameter["mark"]:
+        return parameter[0]
     name = next(filter(None, map(parameter.group, ("set", "long", "named", "unknown"))))
     option = f"--{OPTIONS[name].replace('_', '-')}"
     value = parameter["value"]

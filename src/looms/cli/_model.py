@@ -23,11 +23,12 @@ from looms.calibration._scores import brier_score, log_loss
 from looms.cli._errors import InputError
 from looms.cli._options import IntervalMethod, Source
 from looms.cli._output import as_messages, note, refused
-from looms.cli._prepare import open_file, read, tell
+from looms.cli._prepare import open_file, read, tell, weights_of_rows
 from looms.cli._target import Column, numbers, text
 from looms.criteria import mean_class_error
 from looms.datasets._table import Table, no_rows
 from looms.duplicates import duplicate_groups
+from looms.estimators._base import checked_sample_weight
 from looms.estimators._in_pipelines import parts_of
 from looms.held_out import HeldOut
 from looms.model_files import load_model
@@ -302,16 +303,17 @@ class Predictions:
             columns |= {f"probability_{c}": self.probabilities[:, k] for k, c in enumerate(classes)}
         return columns
 
-    def scores(self, y: Column) -> dict[str, float]:
+    def scores(self, y: Column, sample_weight: AnyArray | None = None) -> dict[str, float]:
         """Scores against the target of the rows, as it was read."""
+        weight = np.ones(len(self.predicted)) if sample_weight is None else sample_weight
         if not self.saved.is_classifier:
-            scores = number_scores(numbers(y), self.predicted[None], np.ones(len(self.predicted)))
+            scores = number_scores(numbers(y), self.predicted[None], weight)
             return {key: value for key, (value, _) in scores.items()}
         classes, truth, predicted = map(text, (self.saved.classes, y, self.predicted))
         decision = self.decision
         if decision.ndim == 2 and len(classes) == 2:
             decision = decision[:, 1] - decision[:, 0]
-        return class_scores(truth, predicted, decision, classes, self.probabilities)
+        return class_scores(truth, predicted, decision, classes, self.probabilities, weight)
 
     def trained_on(self) -> Iterator[str]:
         """A note on rows equal to training rows."""
@@ -328,11 +330,23 @@ class Predictions:
             )
 
 
-def scored(saved: Fitted, table: Table, prefix: str = "") -> tuple[Predictions, dict[str, Any]]:
-    """Predictions of rows with a target, their number and scores; notes are on the rows."""
+def scored(
+    saved: Fitted, table: Table, file: Path, prefix: str = ""
+) -> tuple[Predictions, dict[str, Any]]:
+    """Predictions of rows of a file with a target, their number and scores; notes on the rows.
+
+    Rows are weighted by the column that weighted those of the fit, if the file has it.
+    """
+    name, weight = saved.metadata["options"].get("sample_weight"), None
+    if name is not None and name in getattr(table.X, "columns", ()):
+        given = weights_of_rows(file, table.X, name)
+        with refused(f"{file}: --sample-weight {name}: "):
+            weight = checked_sample_weight(given, table.X.shape[0])
+    elif name is not None:
+        note(f"{prefix}no column {name!r} of weights as in the fit, so all rows count the same")
     with as_messages():
         predictions = Predictions(saved, table.X)
-    scores = predictions.scores(table.y)
+    scores = predictions.scores(table.y, weight)
     for remark in (*saved.remarks(), *predictions.trained_on()):
         note(f"{prefix}{remark}")
     return predictions, {"n_rows": len(predictions.predicted), "scores": scores}
@@ -356,8 +370,9 @@ def class_scores(
     decision: AnyArray,
     classes: AnyArray,
     probabilities: AnyArray | None = None,
+    sample_weight: AnyArray | None = None,
 ) -> dict[str, float]:
-    """Accuracy, balanced accuracy, ROC AUC, log loss and Brier score.
+    """Weighted accuracy, balanced accuracy, ROC AUC, log loss and Brier score.
 
     For two classes ``decision`` is (n_samples,) and the second class is positive; else it is
     (n_samples, n_classes), and the area a mean over classes against the rest. It is NaN without
@@ -366,15 +381,16 @@ def class_scores(
     """
     wrong, codes = y != predicted, np.where(y[:, None] == classes, 1.0, -1.0)
     codes = codes[:, 1] if len(classes) == 2 else codes
-    rows, one = np.arange(len(y)), np.ones(len(y))
-    area, _ = pair_auc(codes.reshape(len(y), -1), decision.reshape(len(y), -1), [rows], [], [], one)
+    n, labels = len(y), np.unique(y, return_inverse=True)[1]
+    weight = np.ones(n) if sample_weight is None else sample_weight
+    outputs = codes.reshape(n, -1), decision.reshape(n, -1)
     scores = {
-        "accuracy": 1.0 - float(wrong.mean()),
-        "balanced_accuracy": 1.0 - mean_class_error(np.unique(y, return_inverse=True)[1], wrong),
-        "roc_auc": area,
+        "accuracy": 1.0 - float(np.average(wrong, weights=weight)),
+        "balanced_accuracy": 1.0 - mean_class_error(labels, wrong, weight),
+        "roc_auc": pair_auc(*outputs, [np.arange(n)], [], [], weight)[0],
     }
     if probabilities is not None:
-        truth, known = HeldOut(codes, np.zeros(codes.shape)), np.isin(y, classes).all()
+        truth, known = HeldOut(codes, np.zeros(codes.shape), weight), np.isin(y, classes).all()
         for name, score in (("log_loss", log_loss), ("brier", brier_score)):
             scores[name] = score(truth, probabilities) if known else float("nan")
     return scores

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, get_origin, g
 import typer
 from typer.models import ParameterInfo
 
+from looms._words import rows_of_files
 from looms.cli._errors import InputError, quietly, reported
 from looms.cli._names import PANEL_OF
 from looms.datasets._read import Format
@@ -68,7 +69,7 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
         ]
 
     def run(**values: Any) -> None:
-        with reported(), quietly(values.pop("quiet")):
+        with reported(), rows_of_files(), quietly(values.pop("quiet")):
             if values.get("jobs") == 0:
                 raise InputError("--jobs 0 would run nothing; use 1, or -1 for one per core")
             for name in LISTS & values.keys():

@@ -20,7 +20,7 @@ from looms._checks import some_of
 from looms._memory import free_memory, gigabytes
 from looms._threads import available_threads
 from looms._typing import AnyArray
-from looms._words import count, listed
+from looms._words import count, listed, row_name
 from looms.blocks import RowBlocks
 from looms.cli._errors import InputError
 from looms.cli._options import Columns, Source, Task
@@ -34,7 +34,7 @@ from looms.duplicates import duplicate_groups
 from looms.folds import group_numbers, joined_groups
 from looms.selection._low_rank import LARGEST_RANK
 from looms.tables import TablePreprocessor
-from looms.tables._kinds import data_row, read_column
+from looms.tables._kinds import read_column
 from looms.tables._preprocessor import remarks_in
 from looms.tables._remarks import sentence
 
@@ -129,7 +129,7 @@ def times_of_rows(path: Path, X: Features, name: str | None) -> AnyArray | None:
     with as_messages():
         kinds, values, _ = read_column(column, name)
     if kinds == ("category",) or len(kinds) != 1:
-        cell = f"{str(column.iloc[0])!r} in data row {data_row(column, 0)}"
+        cell = f"{str(column.iloc[0])!r} in {row_name(column, 0)}"
         why = f"holds {cell}, which is neither a number nor a date"
         if not kinds:
             why = "is the same in every row"
@@ -159,7 +159,7 @@ def _whole_column(
     if gaps.any():
         raise InputError(
             f"{path}: {option} {name} has no {what} in {count(int(gaps.sum()), 'row')} of "
-            f"{len(gaps)}, first in data row {X.index[int(gaps.argmax())] + 1}; {advice}"
+            f"{len(gaps)}, first in {row_name(X, int(gaps.argmax()))}; {advice}"
         )
     return X[name]
 

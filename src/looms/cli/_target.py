@@ -11,10 +11,11 @@ from scipy import sparse
 from looms._number_text import number_like
 from looms._optional import require
 from looms._typing import AnyArray
+from looms._words import row_name
 from looms.cli._errors import InputError
 from looms.cli._options import Task
 from looms.cli._output import MOST_NAMES
-from looms.tables._kinds import as_text, data_row
+from looms.tables._kinds import as_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,7 +97,7 @@ def _check_labels(column: Column, labels: AnyArray, n_values: int, n_alone: int)
         return
 
     def cell(row: int) -> str:
-        return f"{labels[row]!r} in data row {data_row(column, row)}"
+        return f"{labels[row]!r} in {row_name(column, row)}"
 
     like = number_like(labels)
     codes = n_values <= MOST_CLASSES and all(value.isdecimal() for value in labels[like])
@@ -139,7 +140,7 @@ def numbers(column: Column) -> AnyArray:
     if not is_number(column):
         values = text(column)
         row = int(number_like(values).argmin())  # the first of all if all look like numbers
-        place = f"data row {data_row(column, row)}"
+        place = row_name(column, row)
         raise InputError(
             f"the target of a regression must be numbers, but this one holds {values[row]!r}; use "
             f"--task classification, correct {place} or choose the mark by --decimal"

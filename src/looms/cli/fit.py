@@ -17,6 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 import looms
 from looms._memory import CERTIFICATE, check_memory
 from looms._optional import require
+from looms._words import with_error
 from looms.cli._errors import InputError
 from looms.cli._model import Fitted, Predictions, scored
 from looms.cli._options import Bounds, Columns, Metrics, Source, command
@@ -144,7 +145,7 @@ def fit(
         saved = train(model, prepared, request, not no_evaluate, False, columns.target, file.name)
         more: dict[str, Any] = {}
         if new is not None and test is not None:
-            more["test"] = scored(saved, new, f"{test.name}: ")[1]
+            more["test"] = scored(saved, new, test, f"{test.name}: ")[1]
         try:
             certificate = certified(saved, prepared.blocks, certify)
         except (KeyboardInterrupt, MemoryError):
@@ -160,7 +161,10 @@ def fit(
     if metric:
         scores = saved.last.evaluate() if facts is None else scores_of(saved.last)
         classes = saved.classes if saved.is_classifier else None
-        more["metrics"] = dict(judged(scores, scorers, classes))
+        more["metrics"] = {
+            name: {"value": value, "standard_error": error}
+            for name, (value, error) in judged(scores, scorers, classes).with_errors.items()
+        }
     if json and facts is not None:
         show_json(facts.summary | plain(more))
     else:
@@ -168,8 +172,8 @@ def fit(
         if test is not None:
             rows = f"{test.name}, {more['test']['n_rows']} rows"
             show_scores({rows: more["test"]["scores"]}, len(saved.classes))
-        for name, value in more.get("metrics", {}).items():
-            console().print(f"{name}: {value:.4g}")
+        for name, shown in more.get("metrics", {}).items():
+            console().print(f"{name}: {with_error(*shown.values())}")
     if facts is not None:
         show_cautions(cautions_of_fit(facts.model, facts.remarks))
     note(choice_of(saved, facts))

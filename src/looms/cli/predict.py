@@ -153,6 +153,8 @@ def score(
 ) -> None:
     """Score the model on rows whose target is known.
 
+    The column that weighted the rows of the fit weights these too, if FILE has it.
+
     Parameters
     ----------
     file
@@ -166,7 +168,7 @@ def score(
     """
     saved = load(model, source.max_bytes)
     table = rows_for(saved, source, drop_missing=drop_missing_targets)
-    predictions, values = scored(saved, table)
+    predictions, values = scored(saved, table, source.file)
     labels: list[str] = []
     if saved.is_classifier:
         classes, truth = text(saved.classes), text(table.y)

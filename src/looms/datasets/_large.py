@@ -12,6 +12,7 @@ import pandas
 from scipy import sparse
 
 from looms._typing import AnyArray, Array, Matrix
+from looms._words import rows_of_files
 from looms.blocks import ArrayBlocks, RowBlocks, Work, in_threads
 from looms.datasets._numbers import text_of
 from looms.datasets._rows import Block, RowReader
@@ -272,7 +273,8 @@ class TableBlocks(RowBlocks):
             shape = X.shape[0], self._n_features
             X = sparse.csr_array((X.data, X.indices, X.indptr), shape=shape)
         try:
-            prepared: Matrix = self._preprocessor.transform(X)
+            with rows_of_files():
+                prepared: Matrix = self._preprocessor.transform(X)
         except (ValueError, TypeError) as error:
             raise TableError(
                 self._reader.path,

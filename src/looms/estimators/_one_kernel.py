@@ -236,6 +236,11 @@ class OneKernel(SelectingMachine):
     def _problem(self) -> LeastSquares | SupportVectors:
         return LeastSquares(self) if self.loss == "squared" else SupportVectors(self)
 
+    @property
+    def can_have_landmarks(self) -> bool:
+        """True for the squared loss, unless the kernel matrix is given."""
+        return self.loss == "squared" and not as_kernel(self.kernel).pairwise
+
     def landmarks_for(self, X: Matrix | RowBlocks) -> int | str | None:
         """Number of landmarks for the rows ``X``, or "auto"; None for the whole kernel matrix."""
         return self._problem.landmarks_for(X)

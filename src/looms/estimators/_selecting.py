@@ -109,7 +109,7 @@ class SelectingMachine(CallbackSupportMixin, UpdatableMachine):  # type: ignore[
         operations, n_arrays = self.cost_on(X)
         if n_arrays:
             check_memory(len(rows.train), n_arrays)
-        warn_of_long_fit(operations, len(rows.train), n_arrays)
+        warn_of_long_fit(operations, len(rows.train), n_arrays, self.remedies_of_time)
         if self._tunes:
             warn_of_scales(X, self._kernels(), getattr(self, "feature_names_in_", None))
         options: dict[str, Any] = {
@@ -156,6 +156,15 @@ class SelectingMachine(CallbackSupportMixin, UpdatableMachine):  # type: ignore[
             operations *= 1 + CHOICE_FOLDS * (1 - 1 / CHOICE_FOLDS) ** 3
         return operations, max((one.arrays_for(X) for one in kernels), default=0.0)
 
+    @property
+    def remedies_of_time(self) -> list[str]:
+        """Settings that make a fit faster."""
+        ways = ["fewer candidates"] * (len(self._candidates) > 1)
+        if any(one.can_have_landmarks for one in self._of_kernels):
+            of = "" if self in self._of_kernels else " of the candidates"
+            ways.append(f"fewer landmarks{of} (n_landmarks=...)")
+        return ways
+
     def _estimator_on(
         self, rows: RowsOfFit, X: Matrix | RowBlocks, estimator: Any, **options: Any
     ) -> Tried:
@@ -192,7 +201,7 @@ class SelectingMachine(CallbackSupportMixin, UpdatableMachine):  # type: ignore[
         if self.choice_units_ is not None:  # others than those that compared the candidates
             most, rows = CHOICE_FOLDS, replace(rows, seed=rows.seed + 1)
         outer = outer_units_of(rows, machine.cv, most)
-        warn_of_time(outer.n_units * self._fit_seconds)
+        warn_of_time(outer.n_units * self._fit_seconds, self.n_jobs)
         (machines,) = tuned_without(self, [machine], outer, rows, machine.cv, self.n_jobs)
         rules = None
         if classes:

@@ -48,6 +48,7 @@ from looms.estimators._warnings import (
     warn_of_time,
 )
 from looms.held_out import HeldOut
+from looms.kernels._samples import training_rows
 from looms.lssvm.fit import Member
 from looms.scores import Scores
 from looms.selection._candidates import Candidate
@@ -901,9 +902,11 @@ n_features_in_, feature_names_in_
                 first = [] if machine._is_auto else machine._of_kernels[:1]
                 one = clone(machine).set_params(candidates=first or ["rbf"])
                 vars(one).pop("_skl_callbacks", None)  # which are told of the candidates
-                (operations, n_arrays), (each, _) = machine.cost_on(matrix), one.cost_on(matrix)
+                trained = training_rows(matrix, np.flatnonzero(weight), pairwise=False)
+                (operations, n_arrays), (each, _) = machine.cost_on(trained), one.cost_on(trained)
                 operations += len(names) * each
-                stack.enter_context(told_of_time(operations, len(targets), n_arrays))
+                cost = operations, trained.shape[0], n_arrays, machine.remedies_of_time
+                stack.enter_context(told_of_time(*cost))
                 with kept_warnings():
                     data = matrix, targets, options
                     errors = {name: self._error(name, one, *data) for name in names}

@@ -298,16 +298,21 @@ def warn_of_time(seconds: float, n_jobs: int | None = None) -> None:
     """UserWarning of an evaluation whose fits, one after the other, take longer than a minute."""
     seconds /= effective_n_jobs(n_jobs)
     if seconds > _MOST_SECONDS:
-        minutes = f"{seconds / 60:.0f} minutes" if seconds >= 90 else f"{seconds:.0f} seconds"
         warn(
-            f"Nested evaluation repeats tuning in every fold, which will take about {minutes}. "
-            "evaluate(nested=False) repeats nothing, and joblib.parallel_config(n_jobs=...) runs "
-            "several fits at a time.",
+            "Nested evaluation repeats tuning in every fold, which will take about "
+            f"{_duration(seconds)}. evaluate(nested=False) repeats nothing, and "
+            "joblib.parallel_config(n_jobs=...) runs several fits at a time.",
             UserWarning,
         )
 
 
-def warn_of_long_fit(operations: float, n_rows: int, n_arrays: float) -> None:
+def _duration(seconds: float) -> str:
+    return f"{seconds / 60:.0f} minutes" if seconds >= 90 else f"{seconds:.0f} seconds"
+
+
+def warn_of_long_fit(
+    operations: float, n_rows: int, n_arrays: float, remedies: Sequence[str] = ()
+) -> None:
     """UserWarning of a fit that will take longer than a minute, with its time and memory.
 
     Parameters
@@ -315,24 +320,27 @@ def warn_of_long_fit(operations: float, n_rows: int, n_arrays: float) -> None:
     operations : of the fit, very roughly.
     n_rows : rows that take part.
     n_arrays : arrays of the size of the kernel matrix in memory at once.
+    remedies : what makes it faster, besides fewer rows.
     """
     if operations < _LEAST_OPERATIONS or _TIME_IS_TOLD.get():
         return
     seconds = operations / operations_per_second()
     if seconds > _MOST_SECONDS:
         memory = f" and {gigabytes(bytes_needed(n_rows, n_arrays))}" if n_arrays else ""
+        faster = f"{', '.join(remedies)} or " if remedies else ""
         warn(
-            f"A fit to {n_rows:,} rows will take some {seconds / 60:.0f} minutes{memory}. Fewer "
-            "candidates, fewer landmarks (n_landmarks=...) or a sample of the rows take less; "
-            "verbose=1 shows the progress.",
+            f"A fit to {n_rows:,} rows will take some {_duration(seconds)}{memory}. It is faster "
+            f"with {faster}a sample of the rows; verbose=1 shows the progress.",
             UserWarning,
         )
 
 
 @contextmanager
-def told_of_time(operations: float, n_rows: int, n_arrays: float) -> Iterator[None]:
+def told_of_time(
+    operations: float, n_rows: int, n_arrays: float, remedies: Sequence[str] = ()
+) -> Iterator[None]:
     """Context of several fits, after one warning of the time of all, as `warn_of_long_fit`."""
-    warn_of_long_fit(operations, n_rows, n_arrays)
+    warn_of_long_fit(operations, n_rows, n_arrays, remedies)
     token = _TIME_IS_TOLD.set(True)
     try:
         yield

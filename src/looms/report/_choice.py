@@ -90,15 +90,17 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
         if folds:
             verb = "weighed" if model.weighs else "chose among"
             of_candidates = f", and {model.candidates_by} {verb} {n_candidates} candidates"
-        name = assessment.scores[0]
-        estimate = assessment.estimate(name)
-        if np.isfinite(estimate.optimism) and estimate.signed_optimism is not None:
+        for name in assessment.scores:
+            estimate = assessment.estimate(name)
+            if np.isnan(estimate.optimism) or estimate.signed_optimism is None:
+                continue
             yield note(
                 f"Optimism of {model.candidates_by}",
                 f"{sentence(model.chosen_by)} chose {tuned}{of_candidates}. "
                 f"{assessment.optimism_text(name, model.candidates_by)}"
                 f"{' Quote the outer estimate.' * quotes_splits(model, assessment)}",
             )
+            break  # one score tells it
         if model.classification:
             yield from near_baseline(assessment, len(model.classes))
         if assessment.failures:

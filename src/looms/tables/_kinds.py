@@ -11,6 +11,7 @@ import numpy as np
 
 from looms._optional import require
 from looms._typing import AnyArray
+from looms._words import row_name
 from looms.tables._columns import Column
 
 if TYPE_CHECKING:
@@ -197,22 +198,10 @@ def as_floats(column: Column, name: object, kind: str) -> AnyArray:
         cell = column[row] if isinstance(column, np.ndarray) else column.iloc[row]
         shown = repr(cell) if isinstance(cell, str) else str(cell)
         raise ValueError(
-            f"column {name!r} is a column of {kind}s, and data row {data_row(column, row)} holds "
-            f"{shown}: correct the cell or leave it empty"
+            f"column {name!r} is a column of {kind}s, and {row_name(column, row)} holds {shown}: "
+            "correct the cell or leave it empty"
         )
     return floats
-
-
-def data_row(column: Column, row: int) -> int:
-    """Number of a row for messages, from 1.
-
-    The index of a block of a table, or of its rows with a target, counts the rows of a file.
-    """
-    if not isinstance(column, np.ndarray):
-        index, types = column.index, require("pandas", "A table of mixed columns").api.types
-        if types.is_integer_dtype(index) and index.is_monotonic_increasing:
-            row = int(index[row])
-    return row + 1
 
 
 def _floats(column: pd.Series, kind: str) -> AnyArray:

@@ -11,9 +11,9 @@ import numpy as np
 from looms._number_text import number_like
 from looms._optional import require
 from looms._typing import AnyArray
-from looms._words import listed
+from looms._words import listed, row_name
 from looms.tables._columns import Column
-from looms.tables._kinds import Read, data_row
+from looms.tables._kinds import Read
 
 #: With fewer rows, different values are not a sign of an identifier.
 _FEWEST_ROWS = 20
@@ -140,7 +140,7 @@ def _words_among_numbers(
         names,
         f"column {name!r} is treated as text, with a feature for each value, because {n_wrong} of "
         f"its cells {'is not a number' if n_wrong == 1 else 'are not numbers'}, first "
-        f"{str(read[name].values[first])!r} in data row {data_row(columns[name], first)}{others}; "
+        f"{str(read[name].values[first])!r} in {row_name(columns[name], first)}{others}; "
         "correct such cells or leave them empty",
     )
 
