@@ -347,6 +347,17 @@ def test_what_they_refuse_is_said_before_the_fit(fit, pets, one_line, options, t
 
 
 @pytest.mark.slow
+def test_nothing_gives_unbiased_scores_of_a_class_of_two_rows(looms, pets):
+    frame = pd.read_csv(pets)
+    rare = frame["kind"].where(frame.index > 1, "bird")
+    frame.assign(kind=rare).to_csv("rare.csv", index=False)
+    told = looms("fit", "rare.csv", "-t", "kind", "-c", "rbf").stderr
+    assert "cannot be repeated: Class 'bird' has fewer than 3 rows" in told
+    assert "its scores are optimistic\n" in told
+    assert "unbiased ones" not in told
+
+
+@pytest.mark.slow
 def test_weights_are_those_of_python(looms, fit, pets, one_line):
     frame = pd.read_csv(pets)
     frame.assign(w="heavy").to_csv("text.csv", index=False)

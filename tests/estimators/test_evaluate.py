@@ -438,7 +438,9 @@ def test_metrics_count_weights():
 def test_too_few_rows_for_folds():
     few = np.r_[np.flatnonzero(CLASSES == "yes")[:2], np.flatnonzero(CLASSES == "no")[:20]]
     model = KernelClassifier("linear").fit(X[few], CLASSES[few])
-    with pytest.raises(ValueError, match=r"fewer than 3.*evaluate\(nested=False\)"):
+    with pytest.raises(
+        ValueError, match=r"Class 'yes' has fewer than 3 rows.*evaluate\(nested=False\)"
+    ):
         model.evaluate()
     assert model.evaluate(nested=False).optimistic
     many = KernelClassifier(**SVM, cv=12).set_params(

@@ -80,7 +80,8 @@ def choice_of(saved: Fitted, facts: Facts | None) -> str:
         return f"{text}; the preparation of the columns was not repeated{more}"
     in_time = saved.metadata["options"].get("time")
     by = "looms assess --time gives" if in_time else model.unbiased_by
-    return f"{model.method} tuned this model, so its scores are optimistic; {by} unbiased ones"
+    text = f"{model.method} tuned this model, so its scores are optimistic"
+    return f"{text}; {by} unbiased ones" if by else text
 
 
 def rule_scores(counts: Sequence[Sequence[float]], rule: Rule) -> dict[str, float]:

@@ -36,9 +36,6 @@ from looms.units import Units
 
 PREPROCESSING = ("auto", "held", "refitted")
 
-#: LIBSVM's tolerance in refits of a machine that was solved to machine precision.
-_TOLERANCE = 1e-6
-
 
 @dataclass(frozen=True, eq=False)
 class Problem:

@@ -121,8 +121,7 @@ def checked_outer(units: Units) -> Units:
     """The units, each once; ValueError if they are too few or too many for outer folds."""
     if not LEAST_OUTER_FOLDS <= units.n_units <= OUTER_FOLDS:
         raise ValueError(
-            f"cv has {units.n_units} folds, but nested evaluation needs "
-            f"{LEAST_OUTER_FOLDS} to {OUTER_FOLDS}."
+            f"cv has {units.n_units} folds, but {LEAST_OUTER_FOLDS} to {OUTER_FOLDS} are needed."
         )
     return units
 
@@ -135,14 +134,15 @@ def outer_folds(
     ValueError if there are fewer than three folds, or too few rows outside some fold for ``cv``.
     """
     grouped = is_grouped(groups)
-    unit = "group" if grouped else "sample"
+    unit = "group" if grouped else "row"
     codes = np.unique(y, return_inverse=True)[1] if classes else np.zeros(len(y), dtype=int)
-    n_folds = min(len(np.unique(groups[codes == c])) for c in range(codes.max() + 1))
+    sizes = units_of_classes(codes, groups)
+    n_folds = min(sizes)
     if n_folds < LEAST_OUTER_FOLDS:
-        what = "Some class has" if classes else "There are"
+        name = np.unique(y).tolist()[sizes.index(n_folds)] if classes else None
+        what = f"Class {name!r} has" if classes else "There are"
         raise ValueError(
-            f"{what} fewer than {LEAST_OUTER_FOLDS} {unit}s, but nested evaluation needs as many "
-            "outer folds: give more."
+            f"{what} fewer than {LEAST_OUTER_FOLDS} {unit}s, but folds need as many: give more."
         )
     n_folds = min(most, n_folds)
     (numbers,) = fold_numbers(f"1x{n_folds}", y, groups, classes=classes, random_state=seed)
@@ -151,7 +151,7 @@ def outer_folds(
     for number in np.unique(numbers):
         rest = numbers != number
         n_units = len(np.unique(groups[rest]))
-        of_classes = [len(np.unique(groups[rest & (codes == c)])) for c in range(codes.max() + 1)]
+        of_classes = units_of_classes(codes, groups, rest)
         least = 2 if grouped or cv is not None else 1
         if rest.sum() < 3 or n_units < inner or min(of_classes) < least:
             raise ValueError(
@@ -169,6 +169,11 @@ def outer_units_of(rows: RowsOfFit, cv: Any, most: int = OUTER_FOLDS) -> Units:
         raise ValueError(
             f"{error} evaluate(nested=False) scores the held-out predictions of the fit instead."
         ) from None
+
+
+def units_of_classes(codes: AnyArray, groups: AnyArray, rows: AnyArray | bool = True) -> list[int]:
+    """Number of groups in each class; of some of the rows, a mask."""
+    return [len(np.unique(groups[rows & (codes == c)])) for c in range(codes.max() + 1)]
 
 
 def folds_of_area(labels: AnyArray, units: Units) -> Units:

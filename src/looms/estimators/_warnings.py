@@ -288,8 +288,8 @@ def warn_of_new_values(firsts: Mapping[str, object]) -> None:
 def warn_of_no_stack(reason: str) -> None:
     """UserWarning that the best candidate is taken instead of a stack."""
     warn(
-        f"The candidates are not stacked, since stacking needs folds to tune them without: "
-        f"{reason}. The best candidate on the held-out outputs of its tuning is used instead.",
+        f"The candidates are not stacked, since {reason[:1].lower()}{reason[1:]}. "
+        "The best candidate on the held-out outputs of its tuning is used instead.",
         UserWarning,
     )
 

@@ -79,11 +79,11 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
         named.append("a transform of the target")
     tuned = " and ".join(named)
     if assessment is None and not model.is_nested:
+        by = f": {model.unbiased_by} them" if model.unbiased_by else ", of which there are too few"
         yield serious(
             "No outer estimate",
             f"{sentence(model.method)} chose {tuned}, so its scores are optimistic. For unbiased "
-            "scores the selection must be repeated without the rows that it is scored on: "
-            f"{model.unbiased_by} them.",
+            f"scores the selection must be repeated without the rows that it is scored on{by}.",
         )
     elif assessment is not None:
         of_candidates = ""

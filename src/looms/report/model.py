@@ -16,6 +16,7 @@ from looms._classes import class_indices
 from looms._scores import SCORES
 from looms._typing import AnyArray, Array, Matrix
 from looms.diagnostics._case_deletion import loo_margins
+from looms.estimators._folds import LEAST_OUTER_FOLDS, units_of_classes
 from looms.estimators._in_pipelines import kernel_model, parts_of
 from looms.estimators._one_kernel import OneKernel
 from looms.estimators._scored import scores_of
@@ -214,7 +215,15 @@ class Model:
 
     @property
     def unbiased_by(self) -> str:
-        """What gives scores that are not optimistic: subject and verb."""
+        """What gives scores that are not optimistic: subject and verb; empty if nothing does."""
+        codes = (
+            class_indices(self.held_out.y)
+            if self.classification
+            else np.zeros(len(self.has_weight), dtype=int)
+        )
+        sizes = units_of_classes(codes, self.units.clusters, self.has_weight)
+        if min(sizes) < LEAST_OUTER_FOLDS:
+            return ""
         again = self.rows is not None and not self.whole._tuned_before
         return "evaluate() and looms.assess give" if again else "looms.assess gives"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
@@ -317,13 +316,6 @@ class HeldOutCriterion(ABC):
     def tuned(self, search: Callable[[Self], Any]) -> Any:
         """Values that a search finds, and the model there."""
         return search(self)
-
-    def with_criterion(self, criterion: str | Criterion) -> Self:
-        """The objective with another criterion; kernel caches and buffers are shared."""
-        other = copy(self)
-        other.criterion = as_criterion(criterion)
-        other._check()
-        return other
 
     def kernel_at(self, theta: Array) -> Kernel:
         return self.kernel.with_theta(theta[:-1])
