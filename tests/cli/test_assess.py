@@ -337,3 +337,14 @@ def test_candidates_are_compared_on_the_same_splits(looms, pets, one_line):
     assert told.stderr == ""
     assert set(json.loads(told.stdout)["candidates"]) == {"linear", "rbf"}
     one_line(looms("compare", pets, *given, "-c", "rbf"), 2, "needs two --candidates or more")
+
+
+def test_auto_is_compared_as_the_default_model(looms, pets, monkeypatch):
+    given = []
+    monkeypatch.setattr(
+        assess_module, "compare_splits", lambda models, *_, **__: given.append(models) or 1 / 0
+    )
+    looms("compare", pets, "-t", "kind", "-c", "auto,rbf", "-n", 2)
+    (models,) = given
+    assert models["auto"].candidates == package.TabularClassifier().candidates
+    assert models["rbf"].candidates == ["rbf"]

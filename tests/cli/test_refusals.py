@@ -38,6 +38,7 @@ def bad_files(tmp_path_factory, pets_fitted):
     ("arguments", "text"),
     [
         (("fit", "nowhere.csv", "-t", "kind"), "there is no such file"),
+        (("fit", "pets.csv", "-c", "auto,rbf"), "--candidates auto is several kernels: leave it"),
         (("fit", ".", "-t", "kind"), ".: this is a folder. Name one file in it."),
         (
             ("fit", "pets.csv"),

@@ -175,8 +175,11 @@ class ModelRequest:
             raise InputError("--gap goes with --time, the column that orders the rows")
         if self.time is not None and self.time == self.groups:
             raise InputError(f"--groups and --time are both {self.time}: leave --groups out")
-        if "precomputed" in (self.candidates or ()):
+        named = self.candidates or []
+        if "precomputed" in named:
             raise InputError("--candidates precomputed is for Python; here rows have features")
+        if "auto" in named and len(named) > 1:
+            raise InputError("--candidates auto is several kernels: leave it out, or the others")
         numbers = self.task == "regression" or (self.task == "auto" and self.target_transform)
         model = self.model(not numbers)
         with refused(faults=(ValueError, TypeError)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -69,6 +69,27 @@ class SplitRequest:
         }
 
 
+@dataclass(frozen=True)
+class SeveralRequests(ModelRequest):
+    """Options that several models share, each of one candidate."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be compared, and what no rows could mend."""
+        if len(self.each()) < 2:
+            raise InputError("a comparison needs two --candidates or more, such as linear,rbf")
+        if self.time is not None:
+            raise InputError(
+                "--time is not for looms compare: assess each candidate by looms assess"
+            )
+
+    def each(self) -> dict[str, ModelRequest]:
+        """Request of each candidate by its name; ``auto`` is the default model."""
+        shared = asdict(self)
+        return {
+            name: ModelRequest(**shared | {"candidates": [name]}) for name in self.candidates or ()
+        }
+
+
 @command
 def assess(
     *,
@@ -131,7 +152,7 @@ def assess(
 def compare(
     *,
     columns: Columns,
-    request: ModelRequest,
+    request: SeveralRequests,
     outer_splits: SplitRequest,
     output: Path | None = None,
     source: Source,
@@ -140,7 +161,8 @@ def compare(
 ) -> None:
     """Compare candidates on the same outer splits, with their differences.
 
-    Each candidate is a model of its own, with the other options. Differences have corrected
+    Each candidate is a model of its own, with the other options; auto is the default model, of
+    several kernels. Differences have corrected
     standard errors, and intervals and p-values for each pair by itself.
 
     Parameters
@@ -154,16 +176,10 @@ def compare(
     looms compare clinic.csv -t relapse -c auto,rbf --splits 20 --groups patient
     looms compare homes.csv -t price -c rbf,ard --metric neg_mean_absolute_error
     """
-    named = request.candidates or []
-    if len(set(named)) < 2:
-        raise InputError("a comparison needs two --candidates or more, such as linear,rbf")
-    if request.time is not None:
-        raise InputError("--time is not for looms compare: assess each candidate by looms assess")
     prepared = prepare_file(source, columns, request)
     check_can_write(output, force, source.file, holds="first,second,score,")
     tell_columns(prepared.preprocessor, prepared.target)
-    each = {name: replace(request, candidates=[name]) for name in named}
-    models = {name: one.model_for(prepared, again=True) for name, one in each.items()}
+    models = {name: one.model_for(prepared, again=True) for name, one in request.each().items()}
     y, options = prepared.target.y, outer_splits.options(request, prepared)
     with as_messages(), Meter("Splits") as meter:
         result = compare_splits(models, prepared.X, y, progress=meter.split, **options)
