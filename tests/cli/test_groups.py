@@ -1,5 +1,7 @@
 """Rows held out together, in groups and folds, and the grid: from the options to the scores."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -168,7 +170,10 @@ def test_an_assessment_keeps_groups_together_in_its_store(looms, visits, method)
     for groups in (["--drop", "patient"], ["--groups", "patient"], ["--groups", "patient"]):
         result = looms(*options, *groups)
         assert result.exit_code == 0, result.stderr
+        assert ("groups kept together" in result.stdout) == (groups[0] == "--groups")
         tables.append(pd.read_csv("table.csv"))
+    told = json.loads(looms(*options, "--groups", "patient", "--json").stdout)
+    assert (told["groups_kept_together"], told["estimator"]) == (True, "candidates rbf")
     apart, together, again = tables
     assert again.equals(together)
     assert together["balanced_accuracy"].mean() < 0.7 < 0.8 < apart["balanced_accuracy"].mean()

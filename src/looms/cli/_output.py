@@ -140,13 +140,6 @@ def show_rows(
     show_table(title, names, [[row.get(name, missing) for name in names] for row in rows], words)
 
 
-def score_text(value: float) -> str:
-    """Text with four decimals, as for rates, or four significant digits if these say more."""
-    if not np.isfinite(value):
-        return "–"
-    return f"{value:.4f}" if value == 0 or 1e-3 <= abs(value) < 1e3 else f"{value:.4g}"
-
-
 def without_formula(value: object) -> object:
     """Cell, with an apostrophe in front if a spreadsheet would run it; numbers are unchanged.
 

@@ -191,6 +191,11 @@ class ModelRequest:
         given = self.cv and value_of("cv", self.cv)
         return given if self.time is None else GapKFold(given or WINDOWS, self.gap)
 
+    @property
+    def kernels(self) -> list[str]:
+        """Names of the candidates."""
+        return self.candidates or ["auto" if self.loss in (None, "squared") else "rbf"]
+
     def _values(self, *options: str) -> dict[str, Any]:
         """Values of those of the options that were given, as Python takes them."""
         given = {name: getattr(self, name) for name in options}
@@ -223,7 +228,7 @@ class ModelRequest:
         m = value_of("n_landmarks", self.n_landmarks or "auto")
         if self.loss is not None and not classes:
             raise InputError("--loss is for classification, but this is a regression; see --task")
-        kernels = self.candidates or ["auto" if self.loss in (None, "squared") else "rbf"]
+        kernels = self.kernels
         if kernels == ["auto"]:
             kernels = [k for k in AUTO_KERNELS if not (sparse and isinstance(as_kernel(k), Ranked))]
         criteria: list[Any] = list(self.criterion) if self.criterion else [None]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -132,7 +132,7 @@ def assess(
             result = assess_splits(model, prepared.X, y, progress=meter.split, **options)
     except AssessmentInterrupted as interrupt:
         if interrupt.result is not None:
-            show_result(interrupt.result, json)
+            show_result(interrupt.result, request, json)
         raise
     try:  # files before anything is printed, to a pipe that may close
         if output is not None:
@@ -143,7 +143,7 @@ def assess(
             assert facts is not None  # by `check_report`
             write_report(report, facts)
     finally:
-        show_result(result, json)
+        show_result(result, request, json)
     if result.classification:
         show_cautions(list(near_baseline(result, len(set(y)))))
 
@@ -183,6 +183,8 @@ def compare(
     y, options = prepared.target.y, outer_splits.options(request, prepared)
     with as_messages(), Meter("Splits") as meter:
         result = compare_splits(models, prepared.X, y, progress=meter.split, **options)
+    named = {name: replace(one, estimator=name) for name, one in result.results.items()}
+    result = replace(result, results=named)
     table = result.differences()
     if output is not None:
         write_or_print(output, csv_text(table.reset_index(), index=False), "the differences are in")
@@ -194,8 +196,10 @@ def compare(
         to_stdout(f"{result.summary()}\n")
 
 
-def show_result(result: Assessment, json: bool) -> None:
-    """Scores of an assessment on standard output."""
+def show_result(result: Assessment, request: ModelRequest, json: bool) -> None:
+    """Scores of an assessment on standard output, the model by the names of its candidates."""
+    what = "nonconformity" if request.nonconformity else "candidates " + ", ".join(request.kernels)
+    result = replace(result, estimator=what)
     if json:
         show_json(plain(outer(result)))
     else:
