@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import sys
 import warnings
@@ -18,7 +17,7 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from looms._files import advice_on, whole_file, write_whole
+from looms._files import advice_on, try_writing, whole_file, write_whole
 from looms.cli._errors import InputError, is_quiet, say, visible
 from looms.model_files._files import is_model_file
 
@@ -215,9 +214,8 @@ def check_can_write(
         raise InputError(f"{path} is not a file that this command writes; name another {option}")
     if not path.parent.is_dir():
         raise InputError(f"{path}: there is no folder {path.parent}; make it, or name another")
-    folder = path.resolve().parent  # at the end of links, beside what is there
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise InputError(f"{folder} is read-only: change its permissions, or name another {option}")
+    with writing(path, option):
+        try_writing(path)
 
 
 def _begins_with(path: Path, holds: str) -> bool:
