@@ -104,7 +104,8 @@ def test_a_gap_among_the_groups_is_refused(fit, visits, one_line):
             ("--groups", "nurse"),
             "there is no column 'nurse' for --groups besides the target ('a', 'b'",
         ),
-        ("assess", ("--groups", "ill"), "there is no column 'ill' for --groups besides the target"),
+        ("fit", ("--groups", "patent"), "). Did you mean 'patient'?"),
+        ("assess", ("--groups", "ill"), "--groups ill is the target; name another column"),
         (
             "fit",
             ("--groups", "a", "--cv", 400),
@@ -120,6 +121,12 @@ def test_what_cannot_be_is_refused_by_its_option(looms, visits, one_line, comman
     table["same"], table["side"] = "x", np.where(table["ill"] == "no", "one", table["patient"])
     table.to_csv(visits, index=False)
     one_line(looms(command, visits, "-t", "ill", *options), 2, text)
+
+
+def test_a_column_of_groups_may_be_dropped_too(fit, visits):
+    result = fit(visits, "-t", "ill", "--groups", "patient", "--drop", "patient")
+    assert result.exit_code == 0, result.stderr
+    assert "'patient' only groups rows; it is not a feature" in result.stderr
 
 
 def test_a_file_without_columns_has_no_groups(fit, tmp_path, one_line):
