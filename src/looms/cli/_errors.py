@@ -29,6 +29,8 @@ _PARAMETER = re.compile(
     rf"|(?:^|(?<=: ))(?P<named>{_NAMES})(?= must\b)"
     rf"|(?<=Unknown )(?P<unknown>{_NAMES})(?= ['\"])"
 )
+#: An option with its value, and then again by its name.
+_TWICE = re.compile(r"(--([\w-]+)(?: [^\s:]+)?):(?: --| )\2( )")
 #: What Python calls otherwise than the command line.
 _WORDS = {
     "another kernel": "another kernel (--candidates)",
@@ -135,10 +137,12 @@ def in_options(text: str) -> str:
     'Error: --max-iter must be an integer, give --class-weight balanced'
     >>> in_options("Unknown kernel 'rfb'; use n_landmarks=None and target='auto'")
     "Unknown --candidates 'rfb'; use no --n-landmarks and --target-transform auto"
+    >>> in_options("--cv 1: cv must be from 2 folds")
+    '--cv 1 must be from 2 folds'
     """
     for word, option in _WORDS.items():
         text = text.replace(word, option)
-    return _PARAMETER.sub(_option, text)
+    return _TWICE.sub(r"\1\3", _PARAMETER.sub(_option, text))
 
 
 def _option(parameter: re.Match[str]) -> str:
