@@ -109,9 +109,11 @@ class ModelRequest:
         Folds to hold out: 10 for ten folds, 5x2 for five repetitions of two. By default each row,
         or group, by itself; with --time 10 windows; for nonconformity a validation part.
     groups
-        Column, such as the patient: rows with the same label are held out together.
+        Column, such as the patient: rows with the same label are held out together. It is not a
+        feature.
     time
-        Column of dates or numbers that orders the rows; windows of time are held out.
+        Column of dates or numbers that orders the rows; windows of time are held out. It is not a
+        feature.
     gap
         Rows on either side of a window of --time to leave out of its training.
     duplicates
