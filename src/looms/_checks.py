@@ -29,7 +29,9 @@ def check_count(value: Any, name: str, least: int = 1, others: str = "") -> None
 def check_share(value: Any, name: str) -> None:
     """Raise ValueError unless ``value`` is a number between 0 and 1, both excluded."""
     if not (isinstance(value, Real) and 0 < float(value) < 1):
-        raise ValueError(f"{name} must be a number between 0 and 1, got {value!r}.")
+        percent = isinstance(value, Real) and 10 <= float(value) < 100
+        meant = f" Did you mean {float(value) / 100:g}?" if percent else ""
+        raise ValueError(f"{name} must be a number between 0 and 1, got {value!r}.{meant}")
 
 
 def some_of(values: Any, rows: Any) -> Any:

@@ -65,6 +65,19 @@ class PartRemovedError(OSError):
     """Error if another process removed a file before it was complete, as `remove_parts` may."""
 
 
+def _part_of(path: Path) -> Path:
+    """Name beside a file for its beginnings."""
+    # Process numbers come again, in another container or after a kill; this name does not.
+    return path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}{_PART}")
+
+
+def try_writing(path: Path) -> None:
+    """Begin a `whole_file` and remove it; OSError if it cannot be begun."""
+    beside = _part_of(path.resolve())  # at the end of links
+    beside.touch(exist_ok=False)
+    beside.unlink()
+
+
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """Context of a new file that is renamed at the end: readers get the complete old or new file.
@@ -87,8 +100,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     path = path.resolve()
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "it is no regular file", str(path))
-    # Process numbers come again, in another container or after a kill; this name does not.
-    beside = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}{_PART}")
+    beside = _part_of(path)
     try:
         with beside.open("xb") as file:
             yield file

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -51,6 +51,30 @@ def with_error(value: float, error: float = math.nan) -> str:
     if not math.isfinite(value):
         return "–"
     return f"{value:.4g} ± {error:.2g}" if math.isfinite(error) else f"{value:.4g}"
+
+
+def score_text(value: float) -> str:
+    """Text with four decimals below ten, as for rates, else with four significant digits."""
+    size = abs(value)
+    if not math.isfinite(value):
+        return "–"
+    if value == 0 or 1e-3 <= size < 10:
+        return f"{value:.4f}"
+    if not 10 <= size < 1e6:
+        return f"{value:.4g}"
+    return f"{value:.{max(0, 3 - math.floor(math.log10(size)))}f}"
+
+
+def interval_text(low: float, high: float) -> str:
+    """Both ends of an interval; a dash without them."""
+    return "–" if math.isnan(low) else f"{score_text(low)} to {score_text(high)}"
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a table: its first column at the left, the others at the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [[row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])] for row in rows]
+    return ["   ".join(line).rstrip() for line in lines]
 
 
 def clean(text: object) -> str:

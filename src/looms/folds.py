@@ -118,6 +118,11 @@ def group_numbers(groups: Any, n: int, cv: Any = None) -> AnyArray:
         if _splits_groups(cv):
             raise ValueError(f"cv={cv!r} splits groups: give groups, or a splitter of rows.")
         return np.arange(n)
+    if isinstance(groups, str):
+        raise ValueError(
+            "groups takes the labels of the rows, not the name of a column: "
+            f"groups=table[{groups!r}]."
+        )
     labels = np.asarray(groups)
     if labels.shape != (n,):
         raise ValueError(

@@ -1,5 +1,7 @@
 """Assessments against scikit-learn's own loop, by hand, and with things that go wrong."""
 
+import re
+
 import joblib
 import numpy as np
 import pandas as pd
@@ -19,6 +21,9 @@ import looms
 from looms import KernelClassifier, Search
 from looms.assessment import AssessmentInterrupted, compare
 from looms.assessment._assess import stored
+from looms.assessment._compare import Comparison
+from looms.assessment._result import Assessment
+from looms.assessment._split_run import SplitResult
 from looms.assessment._splits import plan
 from looms.estimators._candidates import CandidatesClassifier
 
@@ -467,3 +472,16 @@ def test_comparisons_refused(two_classes):
         compare({"one": DummyClassifier()}, *two_classes)
     with pytest.raises(ValueError, match="corrected resampled t-test is for"):
         compare(dict.fromkeys("ab", DummyClassifier()), *two_classes, method="bootstrap")
+
+
+def test_columns_of_a_summary_stay_apart_for_large_numbers():
+    scores = [SplitResult(k, 90, 10, {"rmse": value}) for k, value in enumerate([0.0, 33936.8])]
+    made = {
+        name: Assessment(tuple(splits), None, ("rmse",), "shuffle", 0, name)
+        for name, splits in {"a": scores, "b": scores[::-1]}.items()
+    }
+    *_, mean = made["a"].summary().splitlines()
+    assert re.split(" {2,}", mean)[:3] == ["rmse", "16968", "18759"]
+    assert re.fullmatch(r"rmse( {3,}\S+){2} {3,}-?\d+ to \d+", mean)
+    *_, difference = Comparison(made).summary().splitlines()
+    assert re.fullmatch(r"rmse, a − b( {3,}\S+){2} {3,}-\d+ to \d+ {3,}1.000", difference)

@@ -249,7 +249,7 @@ def test_stores_tell_gaps_apart(patients, tmp_path):
     ("change", "message"),
     [
         (lambda g: g[:-1], r"one label per row, 320 of them, but has shape \(319,\)"),
-        (lambda g: "patient", "one label per row"),
+        (lambda g: "patient", r"not the name of a column: groups=table\['patient'\]"),
         (lambda g: np.zeros(320), "All rows are in one group, 0.0.*Drop groups, or give a"),
         (lambda g: [None, *g[1:]], "no label for 1 of 320 rows, the first is row 0: give every"),
         (lambda g: [*g[:-1], np.nan], "no label for 1 of 320 rows, the first is row 319"),

@@ -39,8 +39,8 @@ def test_summary_and_table(looms, pets):
     )
     assert re.search(r"\(1 of 5, about \d+ s left\)", result.stderr)
     assert "(5 of 5)" in result.stderr
-    assert "TabularClassifier(candidates=['linear']" in result.stdout
-    assert f"balanced_accuracy  {expected.mean['balanced_accuracy']:>10.4f}" in result.stdout
+    assert result.stdout.splitlines()[0] == "candidates linear"
+    assert f"balanced_accuracy   {expected.mean['balanced_accuracy']:.4f}" in result.stdout
     assert expected.optimism_text("balanced_accuracy") in result.stdout
     assert "a row for each split is in table.csv" in result.stderr
 
@@ -336,4 +336,17 @@ def test_candidates_are_compared_on_the_same_splits(looms, pets, one_line):
     told = looms("compare", pets, *given, "-c", "linear", "-c", "rbf", "--json", "--quiet")
     assert told.stderr == ""
     assert set(json.loads(told.stdout)["candidates"]) == {"linear", "rbf"}
+    blocks = result.stdout.split("\n\n")
+    assert [block.splitlines()[0] for block in blocks[:2]] == ["linear", "rbf"]
     one_line(looms("compare", pets, *given, "-c", "rbf"), 2, "needs two --candidates or more")
+
+
+def test_auto_is_compared_as_the_default_model(looms, pets, monkeypatch):
+    given = []
+    monkeypatch.setattr(
+        assess_module, "compare_splits", lambda models, *_, **__: given.append(models) or 1 / 0
+    )
+    looms("compare", pets, "-t", "kind", "-c", "auto,rbf", "-n", 2)
+    (models,) = given
+    assert models["auto"].candidates == package.TabularClassifier().candidates
+    assert models["rbf"].candidates == ["rbf"]

@@ -419,6 +419,8 @@ def test_help_has_panels_and_examples(looms, command):
     assert "─ Output ─" in text
     assert f"looms {command} " in text[text.index("Examples:") :]
     if command == "fit":
+        words = " ".join(text.replace("│", " ").split())
+        assert words.count("It is not a feature.") == 2  # --groups, --time
         titles = re.findall(r"╭─ (\w+) ─", text)
         assert set(titles) == {
             *("Arguments", "Options", "Data", "Model", "Validation", "Output", "Expert")

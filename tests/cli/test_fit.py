@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from looms.cli._output import score_text
+from looms._words import score_text
 from looms.cli._scores import show_scores
 from looms.model_files import load_model
 
@@ -117,7 +117,14 @@ def test_a_table_goes_through_each_room_in_turn(fit, pets):
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0.0376, "0.0376"), (0.0, "0.0000"), (4.7e-8, "4.7e-08"), (11031258.48, "1.103e+07")],
+    [
+        (0.0376, "0.0376"),
+        (0.0, "0.0000"),
+        (4.7e-8, "4.7e-08"),
+        (391.9773, "392.0"),
+        (-12180.7, "-12181"),
+        (11031258.48, "1.103e+07"),
+    ],
 )
 def test_scores_have_digits_in_any_units(value, text):
     assert score_text(value) == text

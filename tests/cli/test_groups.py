@@ -1,5 +1,7 @@
 """Rows held out together, in groups and folds, and the grid: from the options to the scores."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -102,15 +104,16 @@ def test_a_gap_among_the_groups_is_refused(fit, visits, one_line):
             ("--groups", "nurse"),
             "there is no column 'nurse' for --groups besides the target ('a', 'b'",
         ),
-        ("assess", ("--groups", "ill"), "there is no column 'ill' for --groups besides the target"),
+        ("fit", ("--groups", "patent"), "). Did you mean 'patient'?"),
+        ("assess", ("--groups", "ill"), "--groups ill is the target; name another column"),
         (
             "fit",
             ("--groups", "a", "--cv", 400),
-            "--groups a --cv 400: --cv must be from 2 folds to the number",
+            "--groups a --cv 400 must be from 2 folds to the number",
         ),
         ("fit", ("--groups", "same"), "--groups same: All rows are in one group"),
         ("assess", ("--groups", "side"), "--groups side: All rows of class 'no' are in one group"),
-        ("fit", ("--cv", 1), "--cv 1: --cv must be from 2 folds"),
+        ("fit", ("--cv", 1), "Error: --cv 1 must be from 2 folds"),
     ],
 )
 def test_what_cannot_be_is_refused_by_its_option(looms, visits, one_line, command, options, text):
@@ -118,6 +121,12 @@ def test_what_cannot_be_is_refused_by_its_option(looms, visits, one_line, comman
     table["same"], table["side"] = "x", np.where(table["ill"] == "no", "one", table["patient"])
     table.to_csv(visits, index=False)
     one_line(looms(command, visits, "-t", "ill", *options), 2, text)
+
+
+def test_a_column_of_groups_may_be_dropped_too(fit, visits):
+    result = fit(visits, "-t", "ill", "--groups", "patient", "--drop", "patient")
+    assert result.exit_code == 0, result.stderr
+    assert "'patient' only groups rows; it is not a feature" in result.stderr
 
 
 def test_a_file_without_columns_has_no_groups(fit, tmp_path, one_line):
@@ -168,7 +177,10 @@ def test_an_assessment_keeps_groups_together_in_its_store(looms, visits, method)
     for groups in (["--drop", "patient"], ["--groups", "patient"], ["--groups", "patient"]):
         result = looms(*options, *groups)
         assert result.exit_code == 0, result.stderr
+        assert ("groups kept together" in result.stdout) == (groups[0] == "--groups")
         tables.append(pd.read_csv("table.csv"))
+    told = json.loads(looms(*options, "--groups", "patient", "--json").stdout)
+    assert (told["groups_kept_together"], told["estimator"]) == (True, "candidates rbf")
     apart, together, again = tables
     assert again.equals(together)
     assert together["balanced_accuracy"].mean() < 0.7 < 0.8 < apart["balanced_accuracy"].mean()

@@ -1,5 +1,6 @@
 """What names, labels and options of others must not do to a terminal, a spreadsheet, a file."""
 
+import errno
 import json
 import os
 import pty
@@ -185,12 +186,18 @@ def test_a_folder_that_takes_no_file_is_refused_before_any_work(
     fit, pets, monkeypatch, one_line, option
 ):
     Path("locked").mkdir()
-    access = os.access
-    monkeypatch.setattr(os, "access", lambda p, mode: Path(p).name != "locked" and access(p, mode))
+    touch = Path.touch
+
+    def refuse(path, *given, **options):
+        if path.parent.name == "locked":
+            raise PermissionError(errno.EACCES, "Permission denied")
+        touch(path, *given, **options)
+
+    monkeypatch.setattr(Path, "touch", refuse)
     monkeypatch.setattr(looms_package.TabularClassifier, "fit", None)
     name = "locked/m.skops" if option == "--output" else "locked/page.html"
     result = fit(pets, "-t", "kind", option, name)
-    one_line(result, 2, f"change its permissions, or name another {option}")
+    one_line(result, 2, f"(Permission denied); name another {option}")
 
 
 def test_the_limit_of_a_model_s_size_is_an_option(looms, pets, pets_model, one_line):

@@ -18,7 +18,7 @@ def test_fit_show_predict_score(looms, fit, pets, figures):
     model = load_model("m.skops").model
     machine = model[-1]
     assert isinstance(machine, NonconformityClassifier)
-    assert f"\naccuracy: {machine.evaluate()['accuracy']:.4g}\n" in fitted.stdout
+    assert f"\naccuracy: {machine.evaluate()['accuracy']:.4g} ±" in fitted.stdout
     shown = looms("show", "m.skops").stdout
     assert f"{len(machine.deciding_)} of the models" in shown
     assert f"{machine.validation_errors_.min():.4f}" in shown

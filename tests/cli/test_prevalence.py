@@ -47,7 +47,7 @@ def test_probabilities_and_predictions_are_those_of_the_prevalence(looms, fitted
 @pytest.mark.slow
 def test_prevalences_that_are_none_are_refused(looms, fitted, one_line):
     for option, message in (
-        ("maybe=0.1", "--prevalence: prevalence has ['maybe'], which are not classes"),
+        ("maybe=0.1", "Error: --prevalence has ['maybe'], which are not classes"),
         ("0.1", "--prevalence 0.1 is not CLASS=SHARE"),
         ("2=a", "--prevalence 2=a is not CLASS=SHARE"),
         ("2=1.5", "between 0 and 1"),

@@ -25,6 +25,7 @@ def bad_files(tmp_path_factory, pets_fitted):
     save_model(folder / "other.skops", KernelClassifier(), {})
     tables = {
         "one": pd.read_csv(folder / "pets.csv").assign(kind="cat"),
+        "single": pd.read_csv(folder / "pets.csv").head(1),
         "flat": pd.DataFrame({"a": [1] * 4, "y": ["p", "q"] * 2}),
         "number": pd.DataFrame({"a": range(9), "y": np.arange(9) / 2}),
         "three": pd.DataFrame({"a": range(9), "y": [1, 2, 3] * 3}),
@@ -38,6 +39,7 @@ def bad_files(tmp_path_factory, pets_fitted):
     ("arguments", "text"),
     [
         (("fit", "nowhere.csv", "-t", "kind"), "there is no such file"),
+        (("fit", "pets.csv", "-c", "auto,rbf"), "--candidates auto is several kernels: leave it"),
         (("fit", ".", "-t", "kind"), ".: this is a folder. Name one file in it."),
         (
             ("fit", "pets.csv"),
@@ -48,6 +50,7 @@ def bad_files(tmp_path_factory, pets_fitted):
         (("fit", "pets.csv", "-t", "kind", "-o", "no/m.skops"), "there is no folder no"),
         (("fit", "pets.csv", "-t", "kind", "-o", "."), "is a folder"),
         (("fit", "one.csv", "-t", "kind"), "the target has only one value, 'cat': name another"),
+        (("fit", "single.csv", "-t", "kind"), "the table has one row with a target"),
         (("fit", "flat.csv", "-t", "y"), "no column of the table has two different values"),
         (
             ("fit", "number.csv", "-t", "y", "--class-weight", "balanced"),
@@ -80,6 +83,10 @@ def test_bad_input_is_one_line_and_code_2(looms, bad_files, monkeypatch, argumen
     before = sorted(os.listdir())
     one_line(looms(*arguments), 2, text)
     assert sorted(os.listdir()) == before
+
+
+def test_a_table_with_names_is_not_told_of_files_of_labels(looms, pets):
+    assert ".labels" not in looms("fit", pets).stderr
 
 
 @pytest.mark.parametrize("arguments", [("fit",), ("fit", "a", "--task", "guess"), ("no",)])

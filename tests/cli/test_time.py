@@ -115,7 +115,7 @@ def test_an_assessment_in_time_tests_later_rows(looms, fit, demand):
             ("--time", "hour"),
             "no column 'hour' for --time besides the target ('day', 'wind'",
         ),
-        ("fit", ("--time", "demand"), "there is no column 'demand' for --time besides the target"),
+        ("fit", ("--time", "demand"), "--time demand is the target; name another column"),
         (
             "assess",
             ("--time", "name"),

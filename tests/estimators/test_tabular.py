@@ -253,6 +253,11 @@ class TestFit:
             model.fit(NEW, np.full(M, "yes"))
         assert_array_equal(model.predict_proba(NEW), classifier.predict_proba(NEW))
 
+    def test_the_name_of_a_column_is_no_group(self):
+        table = pd.DataFrame({"make": ["a", "b"] * 5, "age": range(10)})
+        with pytest.raises(ValueError, match=r"column: groups=table\['make'\]"):
+            TabularRegressor().fit(table, range(10), groups="make")
+
 
 class TestColumns:
     """One warning of what asks for a change of the table, and none of what is harmless."""

@@ -369,4 +369,5 @@ def _assessment(experiment: Experiment, results: dict[int, SplitResult]) -> Asse
         else None,
         n_samples=len(experiment.y),
         estimator_key=estimator_key(experiment.estimator),
+        grouped=experiment.groups is not None and experiment.splits[0].method != "forward",
     )

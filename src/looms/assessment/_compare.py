@@ -14,7 +14,7 @@ from scipy import stats
 from looms import _html
 from looms._checks import check_share
 from looms._optional import require
-from looms._words import with_error
+from looms._words import aligned, interval_text, score_text, with_error
 from looms.assessment._assess import Progress, finished
 from looms.assessment._experiment import Experiment, checked_seed
 from looms.assessment._result import Assessment, corrected_error
@@ -96,15 +96,16 @@ class Comparison:
 
     def summary(self) -> str:
         """Every estimator's scores, then every difference."""
-        parts = [f"{name}: {result.summary()}" for name, result in self.results.items()]
-        lines = [f"{'difference':<36}{'mean':>10}{'s.e.':>9}{'95 % interval':>22}{'p':>9}"]
+        parts = [
+            result.summary() if name == result.estimator else f"{name}: {result.summary()}"
+            for name, result in self.results.items()
+        ]
+        rows = [["difference", "mean", "s.e.", "95 % interval", "p"]]
         for (first, second, name), row in self._tests().items():
-            interval = f"{row['low']:.4f} to {row['high']:.4f}"
-            lines.append(
-                f"{f'{name}, {first} − {second}':<36}{row['difference']:>10.4f}"
-                f"{row['standard_error']:>9.4f}{interval:>22}{row['p_value']:>9.3f}"
-            )
-        return "\n\n".join([*parts, "\n".join(lines)])
+            mean, error = score_text(row["difference"]), score_text(row["standard_error"])
+            interval, p = interval_text(row["low"], row["high"]), f"{row['p_value']:.3f}"
+            rows.append([f"{name}, {first} − {second}", mean, error, interval, p])
+        return "\n\n".join([*parts, "\n".join(aligned(rows))])
 
     def __repr__(self) -> str:
         return self.summary()
@@ -121,7 +122,7 @@ class Comparison:
             (
                 f"{name}, {one} − {other}",
                 with_error(test["difference"], test["standard_error"]),
-                f"{test['low']:.4f} to {test['high']:.4f}",
+                interval_text(test["low"], test["high"]),
                 f"{test['t']:.2f}",
                 f"{test['p_value']:.2g}",
                 str(test["n_splits"]),

@@ -13,7 +13,7 @@ from looms import _html
 from looms._checks import check_share
 from looms._optional import require
 from looms._typing import Array
-from looms._words import count, with_error
+from looms._words import aligned, count, interval_text, score_text, with_error
 from looms.assessment._bootstrap632 import LEAST, OutOfBag, plus_632, standard_error_632
 from looms.assessment._scoring import ScoreKind
 from looms.assessment._split_run import SplitResult, without_numbers
@@ -90,6 +90,8 @@ class Assessment:
         Direction and range of every score; None if they are not known.
     classification : bool or None
         Whether the estimator is a classifier; None if that is not known.
+    grouped : bool
+        Whether rows of one label in ``groups`` were on one side of every split.
     out_of_bag : mapping of str to OutOfBag, or None
         For the bootstrap, ``score`` and ``standard_error`` on the rows outside each resample,
         averaged over each row's mean loss; see `looms.assess`.
@@ -119,6 +121,7 @@ class Assessment:
     out_of_bag: Mapping[str, OutOfBag] | None = None
     n_samples: int | None = None
     estimator_key: str | None = None
+    grouped: bool = False
 
     @property
     def table(self) -> pd.DataFrame:
@@ -289,16 +292,20 @@ class Assessment:
     def summary(self) -> str:
         """Text with every score, its standard error, interval and optimism, and failures."""
         lines = [f"{self.estimator}", self._design()]
-        width = 2 + max(10, *map(len, self.scores))
-        lines.append(f"{'':<{width}}{'mean':>10}{'s.e.':>9}{'95 % interval':>20}{'LOO':>10}")
+        rows = [["", "mean", "s.e.", "95 % interval", "LOO"]]
         for name in self.scores:
             f = self.estimate(name)
-            line = f"{name:<{width}}{f.value:>10.4f}"
-            if np.isnan(f.low):
-                line += f"{'–':>9}{'–':>20}"
-            else:
-                line += f"{f.standard_error:>9.4f}{f'{f.low:.4f} to {f.high:.4f}':>20}"
-            lines.append(line + ("" if np.isnan(f.loo) else f"{f.loo:>10.4f}"))
+            loo = "" if np.isnan(f.loo) else score_text(f.loo)
+            rows.append(
+                [
+                    name,
+                    score_text(f.value),
+                    score_text(f.standard_error),
+                    interval_text(f.low, f.high),
+                    loo,
+                ]
+            )
+        lines += aligned(rows)
         return "\n".join([*lines, *self._remarks()])
 
     def __repr__(self) -> str:
@@ -308,10 +315,9 @@ class Assessment:
         rows = []
         for name in self.scores:
             f = self.estimate(name)
-            interval = "–" if np.isnan(f.low) else f"{f.low:.4f} to {f.high:.4f}"
-            row = [name, with_error(f.value, f.standard_error), interval]
+            row = [name, with_error(f.value, f.standard_error), interval_text(f.low, f.high)]
             if not np.isnan(f.loo):
-                row += [f"{f.loo:.4f}", with_error(f.optimism, f.optimism_error)]
+                row += [score_text(f.loo), with_error(f.optimism, f.optimism_error)]
             rows.append(row)
         head = ["score", "mean ± s.e.", "95 % interval", "LOO", "LOO − test"]
         width = max(map(len, rows))
@@ -354,7 +360,8 @@ class Assessment:
         error = (
             "delta method" if self.method == "bootstrap" else "corrected for the rows they share"
         )
-        return f"{self._count()}, seed {self.random_state}; s.e.: {error}"
+        groups = ", groups kept together" if self.grouped else ""
+        return f"{self._count()}, seed {self.random_state}{groups}; s.e.: {error}"
 
     def _count(self) -> str:
         of = {

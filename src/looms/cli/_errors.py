@@ -31,6 +31,8 @@ _PARAMETER = (
 )
 #: Names of columns and other words of the user; not the apostrophe in "it's".
 _QUOTED = r"(?<!\w)(?P<mark>['\"])(?:\\.|[^\\])*?(?P=mark)(?!\w)"
+#: An option with its value, and then again by its name.
+_TWICE = re.compile(r"(--([\w-]+)(?: [^\s:]+)?):(?: --| )\2( )")
 #: What Python calls otherwise than the command line.
 _WORDS = {
     "another kernel": "another kernel (--candidates)",
@@ -140,8 +142,10 @@ def in_options(text: str) -> str:
     "Unknown --candidates 'rfb'; use no --n-landmarks and --target-transform auto"
     >>> in_options("column 'max_iter' has other values than max_iter")
     "column 'max_iter' has other values than --max-iter"
+    >>> in_options("--cv 1: cv must be from 2 folds")
+    '--cv 1 must be from 2 folds'
     """
-    return _IN_PYTHON.sub(_option, text)
+    return _TWICE.sub(r"\1\3", _IN_PYTHON.sub(_option, text))
 
 
 def _option(parameter: re.Match[str]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import sys
 import warnings
@@ -18,7 +17,7 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from looms._files import advice_on, whole_file, write_whole
+from looms._files import advice_on, try_writing, whole_file, write_whole
 from looms.cli._errors import InputError, is_quiet, say, visible
 from looms.model_files._files import is_model_file
 
@@ -140,13 +139,6 @@ def show_rows(
     show_table(title, names, [[row.get(name, missing) for name in names] for row in rows], words)
 
 
-def score_text(value: float) -> str:
-    """Text with four decimals, as for rates, or four significant digits if these say more."""
-    if not np.isfinite(value):
-        return "–"
-    return f"{value:.4f}" if value == 0 or 1e-3 <= abs(value) < 1e3 else f"{value:.4g}"
-
-
 def without_formula(value: object) -> object:
     """Cell, with an apostrophe in front if a spreadsheet would run it; numbers are unchanged.
 
@@ -222,9 +214,8 @@ def check_can_write(
         raise InputError(f"{path} is not a file that this command writes; name another {option}")
     if not path.parent.is_dir():
         raise InputError(f"{path}: there is no folder {path.parent}; make it, or name another")
-    folder = path.resolve().parent  # at the end of links, beside what is there
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise InputError(f"{folder} is read-only: change its permissions, or name another {option}")
+    with writing(path, option):
+        try_writing(path)
 
 
 def _begins_with(path: Path, holds: str) -> bool:

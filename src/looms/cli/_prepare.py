@@ -29,7 +29,7 @@ from looms.cli._target import Column, Features, Target, target_of, text
 from looms.datasets import open_table, read_table
 from looms.datasets._large import SAMPLE, TableBlocks, first_pass
 from looms.datasets._rows import RowReader
-from looms.datasets._table import MissingTargetError, Table
+from looms.datasets._table import MissingTargetError, Table, did_you_mean
 from looms.duplicates import duplicate_groups
 from looms.folds import group_numbers, joined_groups
 from looms.selection._low_rank import LARGEST_RANK
@@ -107,11 +107,10 @@ def understood(
 def no_target(path: Path, X: Features) -> InputError:
     """Error for a table without a target."""
     columns = listed(getattr(X, "columns", []), 20)
-    return InputError(
-        f"{path}: there is no target; name the column to predict with --target"
-        f"{f' ({columns})' if columns else ''}; for npz data put their .labels "
-        "file in the same folder"
-    )
+    advice = "for npz data put their .labels file in the same folder"
+    if columns:
+        advice = f"name the column to predict with --target ({columns})"
+    return InputError(f"{path}: there is no target; {advice}")
 
 
 def labels_of_groups(path: Path, X: Features, name: str | None) -> AnyArray | None:
@@ -167,8 +166,8 @@ def _whole_column(
 def _no_column(path: Path, X: Features, name: str, option: str) -> InputError:
     """Error for an option that names no column."""
     columns = getattr(X, "columns", [])
-    there = f" besides the target ({listed(columns, 20)})"
-    there = there if len(columns) else ": the file has no named columns"
+    there = f" besides the target ({listed(columns, 20)}). {did_you_mean(name, columns)}"
+    there = there.rstrip(". ") if len(columns) else ": the file has no named columns"
     return InputError(f"{path}: there is no column {name!r} for {option}{there}")
 
 
@@ -210,6 +209,19 @@ class Prepared:
 def prepare_file(source: Source, columns: Columns, request: ModelRequest) -> Prepared:
     """The rows of a file; notes on how it is understood go to stderr."""
     path = source.file
+    used = {
+        "--groups": (request.groups, "groups"),
+        "--time": (request.time, "orders"),
+        "--sample-weight": (request.sample_weight, "weighs"),
+    }
+    drop = list(columns.drop or ())
+    for option, (name, does) in used.items():
+        if name is not None and name == columns.target:
+            raise InputError(f"{path}: {option} {name} is the target; name another column")
+        if name in drop:
+            note(f"{name!r} only {does} rows; it is not a feature")
+            drop.remove(name)
+    columns = replace(columns, drop=drop)
     table = read(source, columns.target, drop_missing=columns.drop_missing_targets)
     X, target = understood(path, table.X, table.y, columns, request.task)
     groups = labels_of_groups(path, X, request.groups)

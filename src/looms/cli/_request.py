@@ -109,9 +109,11 @@ class ModelRequest:
         Folds to hold out: 10 for ten folds, 5x2 for five repetitions of two. By default each row,
         or group, by itself; with --time 10 windows; for nonconformity a validation part.
     groups
-        Column, such as the patient: rows with the same label are held out together.
+        Column, such as the patient: rows with the same label are held out together. It is not a
+        feature.
     time
-        Column of dates or numbers that orders the rows; windows of time are held out.
+        Column of dates or numbers that orders the rows; windows of time are held out. It is not a
+        feature.
     gap
         Rows on either side of a window of --time to leave out of its training.
     duplicates
@@ -175,8 +177,11 @@ class ModelRequest:
             raise InputError("--gap goes with --time, the column that orders the rows")
         if self.time is not None and self.time == self.groups:
             raise InputError(f"--groups and --time are both {self.time}: leave --groups out")
-        if "precomputed" in (self.candidates or ()):
+        named = self.candidates or []
+        if "precomputed" in named:
             raise InputError("--candidates precomputed is for Python; here rows have features")
+        if "auto" in named and len(named) > 1:
+            raise InputError("--candidates auto is several kernels: leave it out, or the others")
         numbers = self.task == "regression" or (self.task == "auto" and self.target_transform)
         model = self.model(not numbers)
         with refused(faults=(ValueError, TypeError)):
@@ -187,6 +192,11 @@ class ModelRequest:
         """Folds to hold out, or windows of time; None for single rows and groups."""
         given = self.cv and value_of("cv", self.cv)
         return given if self.time is None else GapKFold(given or WINDOWS, self.gap)
+
+    @property
+    def kernels(self) -> list[str]:
+        """Names of the candidates."""
+        return self.candidates or ["auto" if self.loss in (None, "squared") else "rbf"]
 
     def _values(self, *options: str) -> dict[str, Any]:
         """Values of those of the options that were given, as Python takes them."""
@@ -220,7 +230,7 @@ class ModelRequest:
         m = value_of("n_landmarks", self.n_landmarks or "auto")
         if self.loss is not None and not classes:
             raise InputError("--loss is for classification, but this is a regression; see --task")
-        kernels = self.candidates or ["auto" if self.loss in (None, "squared") else "rbf"]
+        kernels = self.kernels
         if kernels == ["auto"]:
             kernels = [k for k in AUTO_KERNELS if not (sparse and isinstance(as_kernel(k), Ranked))]
         criteria: list[Any] = list(self.criterion) if self.criterion else [None]

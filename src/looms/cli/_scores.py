@@ -10,10 +10,10 @@ import numpy as np
 from looms import threshold
 from looms._optional import require
 from looms._scores import SCORES
-from looms._words import count, with_error
+from looms._words import count, score_text, with_error
 from looms.assessment._result import Assessment
 from looms.cli._model import ROWS, Fitted
-from looms.cli._output import NARROW, console, score_text, show_rows, show_table
+from looms.cli._output import NARROW, console, show_rows, show_table
 from looms.cli._prepare import Prepared, column_notes
 from looms.estimators._encoding import is_positive_first
 from looms.report._chosen import candidates, chosen

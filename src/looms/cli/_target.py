@@ -66,6 +66,8 @@ def target_of(column: Column, task: Task) -> Target:
         y = np.asarray(column, dtype=np.int64) if whole else text(column)
     counts = np.unique(y, return_counts=True)[1]
     n_values, n_alone = len(counts), int((counts == 1).sum())
+    if len(y) == 1:
+        raise InputError("the table has one row with a target, and a model needs more")
     if n_values == 1:
         raise InputError(f"the target has only one value, {y.tolist()[0]!r}: name another column")
     what = "whole numbers" if whole else "numbers, not all whole" if numeric else "labels"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -69,6 +69,27 @@ class SplitRequest:
         }
 
 
+@dataclass(frozen=True)
+class SeveralRequests(ModelRequest):
+    """Options that several models share, each of one candidate."""
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be compared, and what no rows could mend."""
+        if len(self.each()) < 2:
+            raise InputError("a comparison needs two --candidates or more, such as linear,rbf")
+        if self.time is not None:
+            raise InputError(
+                "--time is not for looms compare: assess each candidate by looms assess"
+            )
+
+    def each(self) -> dict[str, ModelRequest]:
+        """Request of each candidate by its name; ``auto`` is the default model."""
+        shared = asdict(self)
+        return {
+            name: ModelRequest(**shared | {"candidates": [name]}) for name in self.candidates or ()
+        }
+
+
 @command
 def assess(
     *,
@@ -111,7 +132,7 @@ def assess(
             result = assess_splits(model, prepared.X, y, progress=meter.split, **options)
     except AssessmentInterrupted as interrupt:
         if interrupt.result is not None:
-            show_result(interrupt.result, json)
+            show_result(interrupt.result, request, json)
         raise
     try:  # files before anything is printed, to a pipe that may close
         if output is not None:
@@ -122,7 +143,7 @@ def assess(
             assert facts is not None  # by `check_report`
             write_report(report, facts)
     finally:
-        show_result(result, json)
+        show_result(result, request, json)
     if result.classification:
         show_cautions(list(near_baseline(result, len(set(y)))))
 
@@ -131,7 +152,7 @@ def assess(
 def compare(
     *,
     columns: Columns,
-    request: ModelRequest,
+    request: SeveralRequests,
     outer_splits: SplitRequest,
     output: Path | None = None,
     source: Source,
@@ -140,7 +161,8 @@ def compare(
 ) -> None:
     """Compare candidates on the same outer splits, with their differences.
 
-    Each candidate is a model of its own, with the other options. Differences have corrected
+    Each candidate is a model of its own, with the other options; auto is the default model, of
+    several kernels. Differences have corrected
     standard errors, and intervals and p-values for each pair by itself.
 
     Parameters
@@ -154,19 +176,15 @@ def compare(
     looms compare clinic.csv -t relapse -c auto,rbf --splits 20 --groups patient
     looms compare homes.csv -t price -c rbf,ard --metric neg_mean_absolute_error
     """
-    named = request.candidates or []
-    if len(set(named)) < 2:
-        raise InputError("a comparison needs two --candidates or more, such as linear,rbf")
-    if request.time is not None:
-        raise InputError("--time is not for looms compare: assess each candidate by looms assess")
     prepared = prepare_file(source, columns, request)
     check_can_write(output, force, source.file, holds="first,second,score,")
     tell_columns(prepared.preprocessor, prepared.target)
-    each = {name: replace(request, candidates=[name]) for name in named}
-    models = {name: one.model_for(prepared, again=True) for name, one in each.items()}
+    models = {name: one.model_for(prepared, again=True) for name, one in request.each().items()}
     y, options = prepared.target.y, outer_splits.options(request, prepared)
     with as_messages(), Meter("Splits") as meter:
         result = compare_splits(models, prepared.X, y, progress=meter.split, **options)
+    named = {name: replace(one, estimator=name) for name, one in result.results.items()}
+    result = replace(result, results=named)
     table = result.differences()
     if output is not None:
         write_or_print(output, csv_text(table.reset_index(), index=False), "the differences are in")
@@ -178,8 +196,10 @@ def compare(
         to_stdout(f"{result.summary()}\n")
 
 
-def show_result(result: Assessment, json: bool) -> None:
-    """Scores of an assessment on standard output."""
+def show_result(result: Assessment, request: ModelRequest, json: bool) -> None:
+    """Scores of an assessment on standard output, the model by the names of its candidates."""
+    what = "nonconformity" if request.nonconformity else "candidates " + ", ".join(request.kernels)
+    result = replace(result, estimator=what)
     if json:
         show_json(plain(outer(result)))
     else:

@@ -15,7 +15,7 @@ from looms._checks import check_share
 from looms._classes import class_indices
 from looms._optional import require
 from looms._typing import AnyArray
-from looms._words import count
+from looms._words import count, score_text
 from looms.assessment._experiment import numbered
 from looms.cli._errors import InputError
 from looms.cli._model import ROWS, Fitted, fitting, load, rows_for
@@ -27,7 +27,6 @@ from looms.cli._output import (
     csv_text,
     note,
     refused,
-    score_text,
     show_table,
     write_or_print,
     write_output,

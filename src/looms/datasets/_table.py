@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
 from pathlib import Path
@@ -202,10 +202,15 @@ def labels_beside(path: Path) -> Path | None:
     return None
 
 
-def _column_missing(columns: list[str], name: str, role: str, path: Path) -> TableError:
-    lowered = {column.lower(): column for column in reversed(columns)}
+def did_you_mean(name: str, columns: Iterable[str]) -> str:
+    """A question after columns of a similar name, and a blank; empty without any."""
+    lowered = {column.lower(): column for column in reversed(list(columns))}
     close = [lowered[each] for each in difflib.get_close_matches(name.lower(), list(lowered), 3)]
-    meant = f"Did you mean {listed(close)}? " if close else ""
+    return f"Did you mean {listed(close)}? " if close else ""
+
+
+def _column_missing(columns: list[str], name: str, role: str, path: Path) -> TableError:
+    meant = did_you_mean(name, columns)
     if pandas.to_numeric(pandas.Series(columns), errors="coerce").notna().all():
         meant = "The first line must hold the names of the columns, but it holds numbers. "
     return TableError(

@@ -47,6 +47,7 @@ from looms.estimators._warnings import (
     warn_of_new_values,
     warn_of_time,
 )
+from looms.folds import group_numbers
 from looms.held_out import HeldOut
 from looms.kernels._samples import training_rows
 from looms.lssvm.fit import Member
@@ -365,7 +366,8 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
             )
         if _num_samples(X) == 0:
             raise ValueError("X has no rows (0 samples): there is nothing to learn from.")
-        check_consistent_length(X, y, sample_weight, groups)
+        check_consistent_length(X, y, sample_weight)
+        group_numbers(groups, _num_samples(X))
         check_target(y)
         weight = checked_sample_weight(sample_weight, _num_samples(y))
         preprocessor, matrix = self._prepared_on(X, weight)

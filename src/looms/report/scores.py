@@ -164,6 +164,7 @@ def outer(assessment: Assessment) -> dict[str, Any]:
         "n_splits": len(assessment.splits),
         "n_failed": len(assessment.failures),
         "estimator": assessment.estimator,
+        "groups_kept_together": assessment.grouped,
         "scores": scores,
     }
 
