@@ -118,7 +118,7 @@ def test_rank_is_that_of_the_decimal():
 )
 def test_fewest_samples(level, least):
     assert required_rank(level, least) == least
-    with pytest.raises(ValueError, match=rf"needs {least} samples or more, got {least - 1}"):
+    with pytest.raises(ValueError, match=rf"needs {least} rows or more, got {least - 1}"):
         required_rank(level, least - 1)
 
 

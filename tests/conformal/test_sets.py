@@ -74,13 +74,13 @@ def test_margins():
     ("loo", "scores", "labels", "level", "message"),
     [
         (LOO, SCORES, None, 1.0, "between 0 and 1"),
-        (LOO, SCORES, None, 0.99, "A confidence level of 0.99 needs 99 samples or more, got 40"),
+        (LOO, SCORES, None, 0.99, "A confidence level of 0.99 needs 99 rows or more, got 40"),
         (
             LOO,
             SCORES,
             LABELS,
             0.95,
-            "Class with index 0: A confidence level of 0.95 needs 19 samples",
+            "Class with index 0: A confidence level of 0.95 needs 19 rows",
         ),
         (LOO[:-1], SCORES, None, 0.9, "loo_scores must have shape"),
         (LOO, SCORES[0], None, 0.9, "loo_scores must have shape"),

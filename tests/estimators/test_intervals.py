@@ -525,21 +525,21 @@ class TestBadInput:
 
     def test_too_few_samples(self):
         with pytest.raises(
-            ValueError, match=r"confidence level of 0.99 needs 99 samples or more, got 24"
+            ValueError, match=r"confidence level of 0.99 needs 99 rows or more, got 24"
         ):
             evaluated(KernelRegressor(mu=1e-3).fit(X, NOISY)).predict_interval(X_NEW, 0.99)
         zeros = KernelRegressor(mu=1e-3).fit(X, NOISY, WEIGHTS["zeros"])
-        with pytest.raises(ValueError, match=r"needs 20 samples .* got 19: .* 0.95 at most"):
+        with pytest.raises(ValueError, match=r"needs 20 rows .* got 19: .* 0.95 at most"):
             evaluated(zeros).predict_interval(X_NEW, 0.951)
         assert evaluated(zeros).predict_interval(X_NEW, 0.95).shape == (M, 2)
         model = KernelClassifier(mu=1e-3).fit(X, LABELS["two classes"])
-        with pytest.raises(ValueError, match="needs 99 samples or more, got 24"):
+        with pytest.raises(ValueError, match="needs 99 rows or more, got 24"):
             evaluated(model).predict_set(X_NEW, 0.99)
 
     def test_a_class_with_too_few_samples_is_named(self):
         labels = np.where(np.arange(N) == 3, "rare", "common")
         model = KernelClassifier(mu=1e-3).fit(X, labels)
-        message = "Class 'rare': A confidence level of 0.9 needs 9 samples or more, got 1"
+        message = "Class 'rare': A confidence level of 0.9 needs 9 rows or more, got 1"
         with pytest.raises(ValueError, match=message):
             evaluated(model).predict_set(X_NEW, 0.9, class_conditional=True)
         assert evaluated(model).predict_set(X_NEW, 0.9).shape == (M, 2)

@@ -36,7 +36,7 @@ from looms.report._choice import near_baseline
 from looms.report._near_rows import scores_without_near
 from looms.report.model import model_of
 from looms.report.scores import baseline_log_loss
-from looms.report.text import score
+from looms.report.text import heading, plus_minus, score
 from looms.tables import TablePreprocessor
 
 WORSE = "Probabilities worse than the baseline"
@@ -403,7 +403,10 @@ def test_outputs_that_do_not_rank_the_classes():
 
 @pytest.mark.parametrize(
     ("seed", "words"),
-    [(0, "cannot be told from the baseline (0.5)"), (1, "is no better than the baseline (0.5)")],
+    [
+        (0, "cannot be told from the baseline (50.0 %)"),
+        (1, "is no better than the baseline (50.0 %)"),
+    ],
 )
 def test_an_error_within_noise_of_the_baseline_is_not_called_one(seed, words):
     rng = np.random.default_rng(seed)
@@ -623,8 +626,20 @@ def test_chance_is_called_so_where_pooled_outputs_lean_below_it():
     pooled = np.mean((model.loo_.outputs > 0) != y)
     assert pooled > 0.7  # each class is rarer by one without a row of it
     (text,) = (t for _, t in titles(model).values() if "AUC" in t)
-    area = float(re.search(r"AUC (\d\.\d+)", text)[1])
+    area = float(re.search(r"ROC AUC (\d\.\d+)", text)[1])
     assert abs(area - 0.5) < 3 * model.evaluate().standard_errors["roc_auc"]
+
+
+def test_one_score_has_one_format(points):
+    X = points[0]
+    model = KernelClassifier("linear", mu=1.0).fit(X[:30], np.arange(30) % 2)
+    value, error = model.evaluate().with_errors["balanced_accuracy"]
+    shown = f"{score(value, 'balanced_accuracy')} {plus_minus(error, 'balanced_accuracy')}"
+    found = titles(model)
+    assert f"accuracy is {shown} (standard error)" in found["Few rows"][1]
+    assert f"accuracy {shown} " in found["May be no better than the baseline"][1]
+    assert "baseline (50.0 %), ROC AUC 0." in found["May be no better than the baseline"][1]
+    assert [heading("accuracy"), heading("roc_auc_ovr")] == ["Accuracy", "roc_auc_ovr"]
 
 
 @pytest.mark.slow

@@ -234,32 +234,35 @@ def _guessing(model: Model) -> Iterator[Caution]:
         if not (value > 0 and gain > 2 * error):
             yield serious(
                 title,
-                f"{sentence(model.method)} R² is {value:.3g}: within noise, the mean of the "
-                f"targets predicts as well. {few or _OTHERS}",
+                f"{sentence(model.method)} R² is {score(value, 'r2')}: within noise, the mean of "
+                f"the targets predicts as well. {few or _OTHERS}",
             )
         return
     (accuracy, error), (area, area_error) = scores["balanced_accuracy"], scores["roc_auc"]
     baseline, seldom = 1 / len(model.classes), _rarest_in_predictions(model)
     ordered = not area - 2 * area_error <= 0.5
-    known = f", AUC {area:.3g}" if np.isfinite(area) else ""
+    known = f", ROC AUC {score(area, 'roc_auc')}" if np.isfinite(area) else ""
+    accuracy_text = score(accuracy, "balanced_accuracy")
     remedy = _remedy(model) if ordered else _OTHERS
     predicted = np.unique(predicted_labels(model)[model.has_weight])
     if len(predicted) == 1:
         title = "One class for all"
         text = (
             f"The model predicts {isolated(model.classes[predicted[0]])} for every row: "
-            f"balanced accuracy {accuracy:.3g}{known}. {remedy}"
+            f"balanced accuracy {accuracy_text}{known}. {remedy}"
         )
     elif accuracy - 2 * error <= baseline:
         is_worse = "is no better than" if accuracy <= baseline else "cannot be told from"
         text = (
-            f"The {model.method} balanced accuracy {accuracy:.3g} ± {error:.2g} {is_worse} the "
-            f"baseline ({baseline:.3g}){known}. {seldom}{few or remedy}"
+            f"The {model.method} balanced accuracy {accuracy_text} "
+            f"{plus_minus(error, 'balanced_accuracy')} {is_worse} the baseline "
+            f"({score(baseline, 'balanced_accuracy')}){known}. {seldom}{few or remedy}"
         )
     elif not ordered:
         text = (
-            f"The {model.method} outputs do not rank the classes: AUC {area:.3g} ± "
-            f"{area_error:.2g}, where the baseline has 0.5. {few or _OTHERS}"
+            f"The {model.method} outputs do not rank the classes: ROC AUC "
+            f"{score(area, 'roc_auc')} {plus_minus(area_error, 'roc_auc')}, where the baseline has "
+            f"0.5. {few or _OTHERS}"
         )
     elif seldom:
         title, text = "A class is seldom predicted", f"{seldom}{remedy}"
@@ -275,8 +278,9 @@ def _probabilities(model: Model) -> Iterator[Caution]:
     if loss - 2 * error > baseline:
         yield serious(
             "Probabilities worse than the baseline",
-            f"The {model.method} log loss {loss:.3g} ± {error:.2g} is larger than that of the "
-            f"shares of the classes, {baseline:.3g}: do not use the probabilities. Consider "
+            f"The {model.method} log loss {score(loss, 'log_loss')} "
+            f"{plus_minus(error, 'log_loss')} is larger than that of the shares of the classes, "
+            f"{score(baseline, 'log_loss')}: do not use the probabilities. Consider "
             "calibration='sigmoid', which bends least, or another kernel.",
         )
 
@@ -306,8 +310,9 @@ def _sizes(model: Model) -> Iterator[Caution]:
         value, error = scores[key]
         yield note(
             "Few rows",
-            f"With {n} rows, the {model.method} {SCORES[key].name} {value:.3g} has a standard "
-            f"error of {error:.2g}{', apart from any optimism' * (not model.is_nested)}.",
+            f"With {n} rows, the {model.method} {SCORES[key].name} is {score(value, key)} "
+            f"{plus_minus(error, key)} (standard error)"
+            f"{', apart from any optimism' * (not model.is_nested)}.",
         )
     few = _few_groups(model)
     if few:
@@ -332,8 +337,9 @@ def _sizes(model: Model) -> Iterator[Caution]:
             advice = " The classes were weighted." if weighted else " The threshold was set for it."
         yield note(
             "Unequal classes",
-            f"Always predicting the largest class has accuracy {100 * baseline:.1f} %, this model "
-            f"{100 * accuracy:.1f} %; judge it by the balanced accuracy.{advice}",
+            "Always predicting the largest class has accuracy "
+            f"{score(baseline, 'accuracy')}, this model {score(accuracy, 'accuracy')}; "
+            f"judge it by the balanced accuracy.{advice}",
         )
 
 

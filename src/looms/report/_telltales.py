@@ -78,7 +78,7 @@ def _sign_of_classes(columns: list[Array], labels: AnyArray) -> str:
         return ""
     value = max(_least_area(column, labels) for column in columns)
     if value > _AREA:
-        return f"AUC {value:.3f}"
+        return f"ROC AUC {value:.3f}"
     return "each of its values is of one class" if _parts(columns, labels) else ""
 
 

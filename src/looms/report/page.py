@@ -37,6 +37,7 @@ from looms.report.text import (
     count,
     day,
     escaped,
+    heading,
     in_words,
     number,
     percent,
@@ -205,7 +206,7 @@ def card(
     >>> iris = card(KernelClassifier(mu=1e-3).fit(data.data, data.target), y=data.target)
     >>> iris = iris.add(**{"Model Card Contact": "iris@example.org"})
     >>> print(iris.select("Model description").content.splitlines()[0])  # doctest: +ELLIPSIS
-    Classification of target, by a kernel machine of looms ..., fitted to 150 rows of 4 ...
+    Classification of target, by a kernel model of looms ..., fitted to 150 rows of 4 ...
     """
     cards = require("skops.card", "A model card")
     written = rendered("card.md", Facts(estimator, X, y, groups, assessment, title, notes))
@@ -240,6 +241,7 @@ def _template(name: str) -> Any:
         count,
         day,
         escaped,
+        heading,
         in_words,
         number,
         percent,

@@ -94,6 +94,11 @@ def sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def heading(key: str) -> str:
+    """Name of a score at the beginning of a line; a key that is not in `SCORES` stays as it is."""
+    return sentence(SCORES[key].name) if key in SCORES else key
+
+
 def plainly(criterion: str) -> str:
     """A criterion, and what it is in plain words if it is known."""
     return f"{criterion}: {CRITERIA[criterion]}" if criterion in CRITERIA else criterion

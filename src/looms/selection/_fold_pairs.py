@@ -1,4 +1,4 @@
-"""Pairs of folds, for figures that do not lean.
+"""Pairs of folds, for areas under the ROC curve without bias.
 
 A held-out row is rarer by one among those that its machine has seen, so that its output leans away
 from its class. With a row of another class left out as well, the two cannot be told apart by what
