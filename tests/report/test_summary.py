@@ -2,6 +2,7 @@
 
 import json
 import re
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -98,7 +99,8 @@ def test_headline_is_the_outer_estimate_of_a_machine_chosen_by_its_scores(binary
 
 @pytest.mark.slow
 def test_headline_of_a_nested_choice_and_outer_splits_is_that_of_smaller_error(binary, monkeypatch):
-    model, _, _, assessment = binary
+    shared, _, _, assessment = binary
+    model = deepcopy(shared)  # others take what the fit has
     assert model[-1].evaluate()._nested is not None
     alone, few = summary(model), summary(model, assessment=assessment)  # of four splits
     assert (
