@@ -353,3 +353,16 @@ def test_groups_that_matter_are_named():
     assert summary(two)["groups"] is None
     with pytest.raises(ValueError, match="groups has 2 rows"):
         summary(model, groups=["a", "b"])
+
+
+@pytest.mark.parametrize("positive", [None, "no"])
+@pytest.mark.parametrize("threshold", ["balanced", 0.3])
+def test_the_probability_of_the_threshold_parts_the_predictions(threshold, positive):
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(60, 2))
+    y = np.where(X[:, 0] + rng.normal(size=60) > 0.5, "yes", "no")
+    model = KernelClassifier("linear", mu=0.1, threshold=threshold, pos_label=positive).fit(X, y)
+    least = summary(model)["chosen"]["probability"]
+    label = positive or "yes"
+    p = model.predict_proba(X)[:, model.classes_.tolist().index(label)]
+    assert ((p > least) == (model.predict(X) == label)).all()

@@ -238,7 +238,9 @@ def _show_chosen(facts: Facts) -> None:
     if taken["one_class"]:
         shown.append("no output has probability 1/2")
     elif taken["threshold"] is not None:
-        shown.append(f"threshold = {taken['threshold']:.4g}")
+        probability = taken["probability"]
+        where = "" if probability is None else f" (probability {probability:.3g})"
+        shown.append(f"threshold = {taken['threshold']:.4g}{where}")
     if taken["transform"]:
         shown.append(f"transform of the target = {taken['transform']}")
     how = "Given" if taken["criterion"] is None else "Selected"

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from looms.calibration._calibrators import class_probabilities
+from looms.estimators._encoding import is_positive_first
 from looms.kernels._names import is_estimator
 from looms.report.model import Model, parameter_name
 from looms.report.text import words
@@ -90,7 +92,7 @@ def chosen(model: Model) -> dict[str, Any]:
         "mu_bound": bounds.get("mu"),
         "n_support": model.n_support,
         "threshold": model.threshold if len(model.classes) == 2 else None,
-        "probability": _probability_asked(model),
+        "probability": _probability_of_threshold(model),
         "one_class": len(model.classes) == 2
         and bool(np.abs(model.threshold) > 2**9 * np.abs(outputs).max()),
         "criterion_value": tuning and tuning.value,
@@ -103,12 +105,16 @@ def chosen(model: Model) -> dict[str, Any]:
     }
 
 
-def _probability_asked(model: Model) -> float | None:
-    """Probability of the positive class of two that was asked for as threshold."""
-    asked = getattr(model.machine, "threshold", None)
-    calibrated = getattr(model.machine, "calibrator_", None) is not None
-    two = calibrated and len(model.classes) == 2
-    return float(asked) if two and isinstance(asked, Real) else None
+def _probability_of_threshold(model: Model) -> float | None:
+    """Probability of the positive class of two from which it is predicted."""
+    machine = model.machine
+    asked, calibrator = (getattr(machine, each, None) for each in ("threshold", "calibrator_"))
+    if calibrator is None or len(model.classes) != 2:
+        return None
+    if isinstance(asked, Real):
+        return float(asked)
+    first = is_positive_first(getattr(machine, "pos_label", None), machine.classes_)
+    return float(class_probabilities(calibrator, np.array([model.threshold]))[0, int(not first)])
 
 
 def _members(model: Model) -> list[dict[str, Any]]:
