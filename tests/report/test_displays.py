@@ -5,7 +5,7 @@ import pytest
 from matplotlib import pyplot
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.pipeline import make_pipeline
 
 from looms import KernelClassifier, KernelRegressor, Search, assess
@@ -176,6 +176,17 @@ def test_roc_at_the_threshold(by_loo, binary):
     (x, y), marked = (line.get_data() for line in shown.ax_.lines[1:])
     assert tuple(np.ravel(marked)) == shown.chosen
     assert np.interp(shown.chosen[0] + 1e-9, x, y) == pytest.approx(shown.chosen[1], abs=0.02)
+
+
+def test_curves_are_of_the_positive_class(binary):
+    _, X, y, _ = binary
+    model = KernelClassifier(mu=0.1, threshold="balanced", pos_label="benign").fit(X, y)
+    outputs, positive = model.evaluate().predictions.outputs, y.to_numpy() == "benign"
+    shown = PrecisionRecallDisplay.from_estimator(model)
+    area = average_precision_score(positive, -outputs)
+    assert shown.areas == {"benign": pytest.approx(area)}
+    above = outputs <= model.threshold_
+    assert shown.chosen == pytest.approx((above[positive].mean(), positive[above].mean()))
 
 
 def test_one_against_rest(several):

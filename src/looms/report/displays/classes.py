@@ -14,6 +14,7 @@ from looms._typing import AnyArray, Array
 from looms.calibration import fit_calibrator, loo_probabilities
 from looms.calibration._calibrators import class_probabilities
 from looms.calibration._scores import ReliabilityCurve, reliability_curve
+from looms.estimators._encoding import is_positive_first
 from looms.report.displays.base import MachineDisplay, diagonal, ink, unit_square
 from looms.report.model import Model, model_of
 from looms.report.text import short
@@ -49,6 +50,7 @@ class ClassCurves(MachineDisplay):
     def compute(cls, estimator: Any) -> Self:
         """The curves of a fitted classifier; samples count by their weight.
 
+        Of two classes the curve is that of the positive one, of ``pos_label``.
         The outputs are means over the pairs of samples, or folds, of different classes in which a
         sample is left out. Outputs with a single sample held out are biased away from its own
         class, and on noise have an area below a half. So the area agrees with the leave-pair-out
@@ -60,13 +62,18 @@ class ClassCurves(MachineDisplay):
         y, f = (
             v.reshape(len(mask), -1)[mask] for v in (model.predictions.y, model.predictions.outputs)
         )
-        weight = model.predictions.sample_weight[mask]
+        weight, sign = model.predictions.sample_weight[mask], 1.0
+        positive = getattr(model.machine, "pos_label", None)
+        if is_positive_first(positive, model.machine.classes_):
+            columns, sign = {0: 0}, -1.0
         predictions = {
-            model.classes[k]: (y[:, column] > 0, f[:, column], weight)
+            model.classes[k]: (sign * y[:, column] > 0, sign * f[:, column], weight)
             for k, column in columns.items()
         }
         one = y.shape[1] == 1 and not model.is_nested
-        return cls(predictions=predictions, threshold=float(model.threshold) if one else None)
+        return cls(
+            predictions=predictions, threshold=sign * float(model.threshold) if one else None
+        )
 
     @classmethod
     def from_predictions(
