@@ -42,11 +42,12 @@ def test_fit_show_predict_score(looms, fit, table, figures):
 
 @pytest.mark.slow
 def test_assess(looms, table):
-    options = ("-t", "y", "--drop", "kind", "-c", "linear", "--target-transform", "log", "-n", "2")
-    result = looms("assess", "t.csv", *options, "--json")
+    options = ("-t", "y", "--drop", "kind", "-c", "linear", "-n", "2", "--json")
+    result = looms("assess", "t.csv", *options, "--target-transform", "log")
     assert result.exit_code == 0, result.stderr
     told = json.loads(result.stdout)
-    assert "target=['log']" in told["estimator"]
+    plain = json.loads(looms("assess", "t.csv", *options, "--target-transform", "none").stdout)
+    assert told["scores"][0]["value"] != plain["scores"][0]["value"]
     assert [score["key"] for score in told["scores"]] == ["rmse", "r2"]
 
 

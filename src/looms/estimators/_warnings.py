@@ -80,7 +80,7 @@ class ColumnsWarning(UserWarning):
     >>> with warnings.catch_warnings(action="error", category=ColumnsWarning):
     ...     TabularRegressor(["rbf"]).fit(table, np.sin(x))
     Traceback (most recent call last):
-    looms.estimators._warnings.ColumnsWarning: A different value in every row: 'patient'; if...
+    looms.estimators._warnings.ColumnsWarning: Dropped, because (nearly) every row has its own...
     """
 
 

@@ -42,7 +42,7 @@ ADVICE = {
     "repeated": "hold them out together, as groups",
 }
 #: Topics of remarks that ask for a change of the table.
-SERIOUS = {"words", "unclear", "identifiers"}
+SERIOUS = {"words", "unclear", "identifiers", "identifiers of rows"}
 
 
 class Remark(NamedTuple):
