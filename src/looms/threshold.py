@@ -59,6 +59,11 @@ class ThresholdRule(ABC):
     #: Rules count by weights; a `Metric` may not.
     takes_weight = True
 
+    @property
+    def loss_name(self) -> str:
+        """Name of the loss, in few words."""
+        return "loss"
+
     @abstractmethod
     def losses(self, counts: Counts) -> tuple[Array, ...]:
         """Loss at every cut, smaller is better; further arrays break ties."""
@@ -75,6 +80,10 @@ class BalancedError(ThresholdRule):
     >>> round(threshold, 12), rate
     (-0.6, 0.0)
     """
+
+    @property
+    def loss_name(self) -> str:
+        return "balanced error"
 
     def losses(self, counts: Counts) -> tuple[Array, ...]:
         tp, fp, fn, tn = counts
@@ -100,6 +109,10 @@ class FBeta(ThresholdRule):
 
     def __post_init__(self) -> None:
         _check(self.beta, "beta", 0.0, np.inf)
+
+    @property
+    def loss_name(self) -> str:
+        return f"1 - F{self.beta:g}"
 
     def losses(self, counts: Counts) -> tuple[Array, ...]:
         tp, fp, fn, _ = counts
@@ -133,6 +146,10 @@ class Cost(ThresholdRule):
         for name in ("false_positive", "false_negative", "true_positive", "true_negative"):
             _check(getattr(self, name), name, -np.inf, np.inf)
 
+    @property
+    def loss_name(self) -> str:
+        return "cost per row"
+
     def losses(self, counts: Counts) -> tuple[Array, ...]:
         tp, fp, fn, tn = counts
         cost = tp * self.true_positive + fp * self.false_positive
@@ -164,6 +181,10 @@ class Precision(ThresholdRule):
     def __post_init__(self) -> None:
         _check(self.precision, "precision", 0.0, 1.0)
 
+    @property
+    def loss_name(self) -> str:
+        return "1 - recall"
+
     def losses(self, counts: Counts) -> tuple[Array, ...]:
         recall, precision = _recall_and_precision(counts)
         met = precision >= self.precision - _ROUNDING
@@ -190,6 +211,10 @@ class Recall(ThresholdRule):
 
     def __post_init__(self) -> None:
         _check(self.recall, "recall", 0.0, 1.0)
+
+    @property
+    def loss_name(self) -> str:
+        return "1 - precision"
 
     def losses(self, counts: Counts) -> tuple[Array, ...]:
         recall, precision = _recall_and_precision(counts)

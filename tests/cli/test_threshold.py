@@ -8,7 +8,7 @@ from sklearn.metrics import f1_score, fbeta_score, matthews_corrcoef
 from looms import KernelClassifier
 from looms.cli._errors import InputError
 from looms.cli._request import FORMS, threshold_of
-from looms.cli._scores import show_tried
+from looms.cli._scores import rule_scores, show_tried
 from looms.estimators._candidates import CandidatesClassifier
 from looms.estimators._in_pipelines import parts_of
 from looms.model_files import load_model, save_model
@@ -72,10 +72,18 @@ def test_numbers_out_of_range(text, said):
         threshold_of(text)
 
 
+def test_a_cost_is_beside_those_of_one_class_for_all():
+    scores = rule_scores([[60, 20], [5, 15]], Cost(1.0, 5.0))
+    of_one = {"always positive": 0.8, "always negative": 1.0}
+    assert scores == pytest.approx(
+        {"cost per row": 0.45} | of_one | {"recall": 0.75, "precision": 15 / 35}
+    )
+
+
 LOSSES = {
     **{0.5: "balanced error", "balanced": "balanced error", "f1": "1 - F1", FBeta(2.0): "1 - F2"},
     **{Recall(0.95): "1 - precision", Precision(0.6): "1 - recall"},
-    **{Cost(1.0, 5.0): "cost", matthews_corrcoef: "loss"},
+    **{Cost(1.0, 5.0): "cost per row", matthews_corrcoef: "loss of matthews_corrcoef"},
 }
 
 
@@ -114,7 +122,9 @@ def test_rules_reach_the_estimator_and_its_file(looms, fit, data_folder, text, l
     truth, taken = fitted.loo_.y > 0, fitted.evaluate(nested=False).decisions.predicted == 1
     recall, precision = taken[truth].mean(), truth[taken].mean()
     cost = ((truth & ~taken) * 5.0 + (~truth & taken)).mean()
-    first = {"f1": f"F1 {f1_score(truth, taken):.4f}, ", "cost=1:5": f"cost {cost:.4f}, "}
+    of_one = f"always positive {(~truth).mean():.4f}, always negative {5.0 * truth.mean():.4f}, "
+    costs = f"cost per row {cost:.4f}, {of_one}"
+    first = {"f1": f"F1 {f1_score(truth, taken):.4f}, ", "cost=1:5": costs}
     assert (
         f"at threshold {text} (positive: {fitted.classes_[1]}): {first.get(text, '')}"
         f"recall {recall:.4f}, precision {precision:.4f}" in result.stdout
@@ -136,7 +146,10 @@ def test_scores_of_a_rule_from_python(looms, rule):
     cost = np.mean(np.where(y, np.where(taken, -2.0, 5.0), np.where(taken, 1.0, 0.5)))
     beta = 2.0 if isinstance(rule, FBeta) else 1.0
     score = f"F{beta:g} {fbeta_score(y, taken, beta=beta):.4f}, "
-    first = f"cost {cost:.4f}, " if isinstance(rule, Cost) else "" if rule == 0.3 else score
+    of_one = np.where(y, -2.0, 1.0).mean(), np.where(y, 5.0, 0.5).mean()
+    costs = f"cost per row {cost:.4f}, always positive {{:.4f}}, always negative {{:.4f}}, "
+    costs = costs.format(*of_one)
+    first = costs if isinstance(rule, Cost) else "" if rule == 0.3 else score
     recall = f"recall {taken[y].mean():.4f}"
     assert f"(positive: True): {first}{recall}" in " ".join(found.stdout.split())
 

@@ -258,10 +258,10 @@ def test_candidates_compete_by_what_the_threshold_is_set_for(binary):
     model.fit((X - X.mean()) / 9, y)
     found = summary(model)
     method = "5-fold cross-validation"
-    assert found["loss"] == {"name": "loss of FBeta(beta=2.0)", "key": "", "method": method}
-    assert "loss of FBeta(beta=2.0)" in found["chosen"]["reason"]
+    assert found["loss"] == {"name": "1 - F2", "key": "", "method": method}
+    assert "1 - F2" in found["chosen"]["reason"]
     assert "The choice is not settled" not in {c["title"] for c in found["cautions"]}
-    assert "Loss of FBeta(beta=2.0)" in render(Facts(model))
+    assert "1 - F2" in render(Facts(model))
     assert summary(binary[0])["loss"] == {
         "name": "balanced error rate",
         "key": "balanced_accuracy",

@@ -28,11 +28,6 @@ MOST_SCALES = 8
 MOST_POINTS = 8
 #: Prefix of a candidate's loss, by what was held out.
 _SHORT = {"sample": "LOO", "group": "LOGO", "fold": "CV"}
-#: Names of the losses of rules for a threshold.
-_LOSSES: dict[type, str] = {
-    **{threshold.BalancedError: "balanced error", threshold.Cost: "cost"},
-    **{threshold.Precision: "1 - recall", threshold.Recall: "1 - precision"},
-}
 #: Heading of the ROC AUC of several classes.
 MEAN_AREA = "mean ROC AUC"
 
@@ -88,7 +83,8 @@ def rule_scores(counts: Sequence[Sequence[float]], rule: Rule) -> dict[str, floa
     """Scores that a threshold rule is about, from the confusion of two classes.
 
     These are recall and precision of the positive class (NaN if no sample is predicted positive),
-    preceded by the F score or the cost per row if the rule is about that.
+    preceded by the F score if the rule is about that, or by the cost per row, beside the costs of
+    predicting one class for all.
     """
     (negative, alarms), (missed, found) = counts
     scores = {
@@ -99,8 +95,15 @@ def rule_scores(counts: Sequence[Sequence[float]], rule: Rule) -> dict[str, floa
         return scores
     kinds = (np.array([float(n)]) for n in (found, alarms, missed, negative))
     loss = float(rule.losses(threshold.Counts(*kinds))[0][0])
-    own = {"cost": loss} if isinstance(rule, threshold.Cost) else {f"F{rule.beta:g}": 1.0 - loss}
-    return own | scores
+    if isinstance(rule, threshold.FBeta):
+        return {f"F{rule.beta:g}": 1.0 - loss} | scores
+    positives, negatives = found + missed, alarms + negative
+    share = positives / (positives + negatives)
+    always = {
+        "always positive": share * rule.true_positive + (1 - share) * rule.false_positive,
+        "always negative": share * rule.false_negative + (1 - share) * rule.true_negative,
+    }
+    return {rule.loss_name: loss} | always | scores
 
 
 def show_scores(scores: Mapping[str, Mapping[str, float]], n_classes: int = 2) -> None:
@@ -154,15 +157,6 @@ def show_request(metadata: Mapping[str, Any]) -> None:
     )
 
 
-def loss_name(rule: Rule) -> str:
-    """Short name of the loss by which candidates compete at a threshold."""
-    return (
-        f"1 - F{rule.beta:g}"
-        if isinstance(rule, threshold.FBeta)
-        else _LOSSES.get(type(rule), "loss")
-    )
-
-
 def show_tried(facts: Facts) -> None:
     """Print what was tried, with an arrow at what was taken; nothing for values that were given.
 
@@ -170,7 +164,7 @@ def show_tried(facts: Facts) -> None:
     """
     model, tried, wide = facts.model, candidates(facts.model), console().width >= NARROW
     name, _, rule = model.loss
-    loss = name if rule is None else loss_name(rule)
+    loss = getattr(rule, "loss_name", name)
     by = f"{model.n_choice_folds}-fold" if model.n_choice_folds else _SHORT[model.units.unit]
     weighed = [row["weight"] is not None for row in tried]
     rows = [

@@ -259,8 +259,9 @@ class Model:
         given, rule = self.machine.threshold, self.rule
         if isinstance(rule, BalancedError):
             return CandidateLoss("balanced error rate", "balanced_accuracy", rule)
-        shown = given if isinstance(given, str) else getattr(given, "__name__", repr(given))
-        return CandidateLoss(f"loss of {shown}", rule=rule)
+        if isinstance(rule, ThresholdRule):
+            return CandidateLoss(rule.loss_name, rule=rule)
+        return CandidateLoss(f"loss of {getattr(given, '__name__', given)}", rule=rule)
 
 
 def model_of(estimator: Any) -> Model:
