@@ -315,11 +315,11 @@ def test_a_model_writes_its_own_page(binary, tmp_path, monkeypatch):
     ("options", "where"),
     [
         ({"threshold": 0.3}, ", where the probability of the positive class is 0.3</th>"),
-        ({"threshold": "balanced"}, "</th>"),
+        ({"threshold": "balanced"}, ", where the probability of the positive class is 0."),
         ({"calibration": None}, "</th>"),
     ],
 )
-def test_a_page_names_the_probability_that_was_asked_for(options, where):
+def test_a_page_names_the_probability_of_the_threshold(options, where):
     x = np.linspace(-1, 1, 30)
     model = KernelClassifier("linear", mu=0.1, **options).fit(
         x[:, None], x + 0.3 * np.cos(9 * x) > 0
