@@ -1,5 +1,6 @@
 """Thresholds against a search through every cut."""
 
+from functools import partial
 from itertools import combinations_with_replacement
 
 import numpy as np
@@ -250,6 +251,19 @@ class Undefined(ThresholdRule):
 
 
 @pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("f1", FBeta()),
+        ("recall=0.9", Recall(0.9)),
+        ("precision=.8", Precision(0.8)),
+        ("cost=2.5:1", Cost(false_positive=2.5, false_negative=1.0)),
+    ],
+)
+def test_rules_by_name(text, rule):
+    assert as_rule(text) == rule
+
+
+@pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda: FBeta(0), "beta must be a number, above 0, got 0"),
@@ -258,9 +272,16 @@ class Undefined(ThresholdRule):
         (lambda: Cost(true_positive="much"), "true_positive"),
         (lambda: Precision(1.1), "precision must be a number, above 0 and at most 1"),
         (lambda: Recall(0.0), "recall"),
-        (lambda: as_rule("best"), "'balanced', 'f1', an object of looms.threshold"),
-        (lambda: as_rule(FBeta), "'balanced', 'f1', an object of looms.threshold"),
+        *[
+            (partial(as_rule, each), "'balanced', 'f1', .*'cost=1:5', an object of looms.threshold")
+            for each in ("best", "F1", "f1=2", "recall", "recall:1", "recall=90%", "cost=1", FBeta)
+        ],
         (lambda: as_rule(0.3), "got 0.3"),
+        (lambda: as_rule("cost=1:5:2"), "got 'cost=1:5:2'"),
+        (lambda: as_rule("recall=1.5"), "recall must be a number, above 0 and at most 1, got 1.5"),
+        (lambda: as_rule("recall=nan"), "recall must be a number"),
+        (lambda: as_rule("precision=0"), "precision must be a number, above 0"),
+        (lambda: as_rule("cost=0:5"), "each cost must be a number, above 0, got 0"),
         (
             lambda: find_threshold(HeldOut([1, -1], [0, 1]), lambda a, b: np.nan),
             "nan for a threshold",

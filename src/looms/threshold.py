@@ -20,15 +20,7 @@ import numpy as np
 from looms._typing import AnyArray, Array
 from looms.held_out import HeldOut
 
-__all__ = [
-    "Cost",
-    "FBeta",
-    "Metric",
-    "Precision",
-    "Recall",
-    "find_threshold",
-    "ordinal_thresholds",
-]
+__all__ = ["Cost", "FBeta", "find_threshold", "ordinal_thresholds"]
 
 _ROUNDING = 1e-12  # losses that differ by the rounding of cumulative sums alone are equal
 
@@ -275,24 +267,49 @@ RULES: dict[str, ThresholdRule] = {"balanced": BalancedError(), "f1": FBeta()}
 
 
 def as_rule(threshold: Any) -> ThresholdRule | Metric:
-    """Rule from a name, an object or a function.
+    """Rule from a name, such as "balanced", "recall=0.9" or "cost=1:5", an object or a function.
 
     Raises
     ------
     ValueError
         For anything else; the message lists what is known.
+
+    Examples
+    --------
+    >>> from looms.threshold import as_rule
+    >>> as_rule("cost=1:5")
+    Cost(false_positive=1.0, false_negative=5.0, true_positive=0.0, true_negative=0.0)
     """
     if isinstance(threshold, ThresholdRule | Metric):
         return threshold
-    if isinstance(threshold, str) and threshold in RULES:
-        return RULES[threshold]
-    if callable(threshold) and not isinstance(threshold, type):
+    if isinstance(threshold, str):
+        if threshold in RULES:
+            return RULES[threshold]
+        name, _, numbers = threshold.partition("=")
+        match name, [_number(text) for text in numbers.split(":")]:
+            case "recall", [float() as least]:
+                return Recall(least)
+            case "precision", [float() as least]:
+                return Precision(least)
+            case "cost", [float() as false_positive, float() as false_negative]:
+                for value in (false_positive, false_negative):
+                    _check(value, "each cost", 0.0, np.inf)
+                return Cost(false_positive, false_negative)
+    elif callable(threshold) and not isinstance(threshold, type):
         return Metric(threshold)
-    known = ", ".join(map(repr, RULES))
+    known = ", ".join(map(repr, [*RULES, "recall=0.9", "precision=0.8", "cost=1:5"]))
     raise ValueError(
-        f"threshold must be a probability between 0 and 1, {known}, an object of looms.threshold "
-        f"such as Recall(0.9), or a metric of (y_true, y_pred), got {threshold!r}."
+        f"threshold must be a probability between 0 and 1, {known}, an object of looms.threshold, "
+        f"or a metric of (y_true, y_pred), got {threshold!r}."
     )
+
+
+def _number(text: str) -> Any:
+    """The number that a text is, or the text."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def find_threshold(loo: HeldOut, rule: Any = "balanced") -> tuple[float, float]:
@@ -306,8 +323,9 @@ def find_threshold(loo: HeldOut, rule: Any = "balanced") -> tuple[float, float]:
     Parameters
     ----------
     loo : (n,) labels ±1, both present with positive weight; samples of weight zero are ignored.
-    rule : "balanced", "f1", `FBeta`, `Cost`, `Precision`, `Recall`, `Metric`, or a
-        function of ``(y_true, y_pred[, sample_weight])`` for which larger is better.
+    rule : "balanced", "f1", "recall=0.9", "precision=0.8" or "cost=1:5" with numbers of your own,
+        `FBeta`, `Cost`, or a function of ``(y_true, y_pred[, sample_weight])`` for which larger is
+        better.
 
     Returns
     -------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from inspect import signature
 from typing import Annotated, Any, Literal
@@ -31,43 +31,16 @@ from looms.folds import GapKFold, fold_numbers, group_numbers
 from looms.kernels import Ranked
 from looms.kernels._names import as_kernel
 from looms.tables import TablePreprocessor
-from looms.threshold import RULES, Cost, Precision, Recall
-
-FORMS = "a probability such as 0.3, balanced, f1, recall=0.9, precision=0.8 or cost=1:5"
-_NUMBER = r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
 
 #: Windows of time that are held out.
 WINDOWS = 10
 
 
-def threshold_of(text: str) -> float | str | Precision | Recall | Cost:
-    """The probability, name or rule of `looms.threshold` that an option stands for."""
-    if text in RULES:
-        return text
-    found = re.fullmatch(rf"(?:(recall|precision|cost)=)?{_NUMBER}(?::{_NUMBER})?", text)
-    kind, *numbers = found.groups() if found else ("",)
-    values = [float(number) for number in numbers if number is not None]
-    try:
-        match kind, values:
-            case None, [probability] if 0 < probability < 1:
-                return probability
-            case "recall", [least]:
-                return Recall(least)
-            case "precision", [least]:
-                return Precision(least)
-            case "cost", [_, _]:
-                if min(values) > 0:
-                    return Cost(*values)
-                raise ValueError("both costs must be positive, else one class takes everything")
-    except ValueError as error:
-        raise InputError(f"--threshold {text}: {error}") from None
-    raise InputError(f"--threshold {text} is none of {FORMS}")
-
-
 def value_of(option: str, value: Any) -> Any:
     """The value of an option as Python takes it."""
     if option == "threshold":
-        return threshold_of(value)
+        with suppress(ValueError):
+            return float(value)
     if value == ["auto"]:
         return "auto"
     if value == "none" and option != "positive":
@@ -286,7 +259,7 @@ class ModelRequest:
         if self.positive is not None:
             named = {str(label): label for label in labels.tolist()}
             return named.get(self.positive, self.positive)
-        rule = 0.5 if self.threshold is None else threshold_of(self.threshold)
+        rule = value_of("threshold", self.threshold or "0.5")
         if rule not in (0.5, "balanced") and len(labels) == 2 and counts[1] > counts[0]:
             other, positive = labels
             warning(

@@ -171,11 +171,20 @@ class Classifier(ThresholdedClassifier, SelectingMachine):
 
     def _encoded(self, y: AnyArray, weight: Array) -> tuple[AnyArray, AnyArray, Array]:
         """Classes, index of each label, targets ±1; ValueError if unsuitable."""
-        if self.calibration is not None:
-            as_calibration(self.calibration)  # an unknown name is an error before any work
         classes, labels, targets = encoded(y, weight)
-        check_threshold(self.threshold, targets, self.calibration is not None)
+        if targets.ndim == 2 and self.threshold != 0.5:
+            raise ValueError(
+                f"threshold={self.threshold!r} needs two classes, but y has {len(classes)}: with "
+                "more, the largest output decides. Use threshold=0.5, and class_weight='balanced' "
+                "if classes are unequal."
+            )
         return classes, labels, targets
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.calibration is not None:
+            as_calibration(self.calibration)
+        check_threshold(self.threshold, self.calibration is not None)
 
     def _loss_of(self, classes: AnyArray) -> Callable[[HeldOut, Array], HeldOutLoss]:
         """`_loss`, for these classes."""

@@ -291,22 +291,14 @@ def class_weights(
     return np.asarray(weights[labels])
 
 
-def check_threshold(threshold: Any, targets: Array, calibrated: bool = True) -> None:
-    """ValueError unless ``threshold`` is a probability or a rule; of several classes only 0.5.
+def check_threshold(threshold: Any, calibrated: bool) -> None:
+    """ValueError unless ``threshold`` is a probability or a rule.
 
     Without a calibrator there are no probabilities but 0.5, which is then the sign of the output.
     """
     if not _is_probability(threshold):
         as_rule(threshold)
-    if threshold == 0.5:
-        return
-    if targets.ndim == 2:
-        raise ValueError(
-            f"threshold={threshold!r} needs two classes, but y has {targets.shape[1]}: with more, "
-            "the largest output decides. Use threshold=0.5, and class_weight='balanced' if "
-            "classes are unequal."
-        )
-    if _is_probability(threshold) and not calibrated:
+    elif threshold != 0.5 and not calibrated:
         raise ValueError(
             f"threshold={threshold!r} is a probability, but calibration=None gives none: use "
             "another calibration, or a rule such as 'balanced'."

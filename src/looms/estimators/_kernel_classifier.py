@@ -60,8 +60,8 @@ class KernelClassifier(Classifier, OneKernel):
     threshold : float, str, looms.threshold.ThresholdRule or callable, default=0.5
         Probability of the positive class above which it is predicted. For two classes it may also
         be a rule that sets the threshold on the held-out predictions: "balanced" for the smallest
-        balanced error rate, "f1", ``looms.threshold.FBeta(beta)``,
-        ``Cost(false_positive, false_negative)``, ``Precision(least)``, ``Recall(least)``, or a
+        balanced error rate, "f1", "recall=0.9" or "precision=0.8" for at least as much, "cost=1:5"
+        for the costs of a false positive and a false negative, an object of `looms.threshold`, or a
         metric of ``(y_true, y_pred[, sample_weight])``, coded ±1, where larger is better. With more
         than two classes only 0.5 is admitted, and the most probable class is predicted. With
         ``calibration=None`` only 0.5 or a rule is admitted, and 0.5 means the sign of the output.

@@ -425,8 +425,8 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
         loss; "best" takes the one with the smallest loss of the threshold.
     threshold : float, str, looms.threshold.ThresholdRule or callable, default=0.5
         Probability of the positive class above which it is predicted; or a rule, as for
-        `KernelClassifier`: "balanced", "f1", ``Cost(...)``, ``Recall(0.9)``. More than two classes
-        admit only 0.5.
+        `KernelClassifier`: "balanced", "f1", "recall=0.9", "cost=1:5". More than two classes admit
+        only 0.5.
     calibration : {"sigmoid", "isotonic", "beta"} or None, default="sigmoid"
         Calibration of probabilities, fitted to the held-out outputs.
     class_weight : dict, "balanced" or None, default=None

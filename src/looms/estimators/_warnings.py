@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from looms.kernels._stationary import Isotropic
 from looms.optimize._search import Outcome
 from looms.selection._candidates import Candidate
 from looms.selection._tuning import BoundMet
-from looms.threshold import Precision
+from looms.threshold import Precision, as_rule
 
 #: Ratio of standard deviations, and of ranges, of two columns, above which one hardly counts.
 _SCALES = 100.0
@@ -371,10 +372,11 @@ def warn_of_one_class(machine: Any, classes: Any, loo: HeldOut, threshold: float
 
 def warn_of_missed_precision(threshold: Any, loss: float) -> None:
     """Warn if no threshold reaches the required precision."""
-    if isinstance(threshold, Precision) and loss >= 1.0:
+    rule = None if isinstance(threshold, Real) else as_rule(threshold)
+    if isinstance(rule, Precision) and loss >= 1.0:
         warn(
-            f"No threshold reaches a leave-one-out precision of {threshold.precision:g}; the "
-            f"highest is {threshold.precision + 1.0 - loss:.3g}, and its threshold was taken. "
+            f"No threshold reaches a leave-one-out precision of {rule.precision:g}; the "
+            f"highest is {rule.precision + 1.0 - loss:.3g}, and its threshold was taken. "
             "Require less, or find more informative features.",
             UserWarning,
         )
