@@ -83,9 +83,11 @@ def class_scores(
     error = np.asarray(np.average(wrong, weights=weight))
     size = np.asarray(effective_size(weight, groups))
     area, deviations = auc
-    rest = np.array([effective_size(weight * (labels != k), groups) for k in present])
-    least = np.mean(0.5 / np.sqrt(sizes * rest))
-    area_error = np.maximum(standard_error(deviations, groups), least)  # NaN stays NaN
+    area_error = np.asarray(np.nan)
+    if len(present) > 1:
+        rest = np.array([effective_size(weight * (labels != k), groups) for k in present])
+        least = np.mean(0.5 / np.sqrt(sizes * rest))
+        area_error = np.maximum(standard_error(deviations, groups), least)  # NaN stays NaN
     scores = {
         "accuracy": (1.0 - float(error), float(np.sqrt(_variance(error, size)))),
         "balanced_accuracy": (

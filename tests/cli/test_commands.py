@@ -378,7 +378,10 @@ def test_weights_are_those_of_python(looms, fit, pets, one_line):
     frame.assign(w=times).to_csv("times.csv", index=False)
     frame.loc[np.repeat(frame.index, times)].to_csv("repeated.csv", index=False)
     results = [looms("score", "m.skops", file, "--json") for file in ("times.csv", "repeated.csv")]
-    weighted, repeated = (json.loads(each.stdout)["scores"] for each in results)
+    weighted, repeated = (
+        {name: each["value"] for name, each in json.loads(result.stdout)["scores"].items()}
+        for result in results
+    )
     assert weighted == pytest.approx(repeated)
     told = ["no column 'w' of weights as in the fit" in each.stderr for each in results]
     assert told == [False, True]

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from looms._words import score_text
-from looms.cli._scores import show_scores
 from looms.model_files import load_model
 
 
@@ -128,11 +127,3 @@ def test_a_table_goes_through_each_room_in_turn(fit, pets):
 )
 def test_scores_have_digits_in_any_units(value, text):
     assert score_text(value) == text
-
-
-def test_every_column_of_scores_has_a_heading(capsys):
-    show_scores({"a": {"accuracy": 0.25}, "b": {"accuracy": 0.5, "brier": 0.125}})
-    heading, _, first, second = capsys.readouterr().out.strip("\n").splitlines()[-5:][:4]
-    assert heading.split() == ["accuracy", "Brier", "score"]
-    assert first.split() == ["a", "0.2500", "–"]
-    assert second.split() == ["b", "0.5000", "0.1250"]

@@ -79,9 +79,9 @@ def test_show_predict_and_score(looms, name):
     assert scored.exit_code == 0, scored.stderr
     scores = json.loads(scored.stdout)["scores"]
     if name == "names":
-        assert scores["mae"] == pytest.approx(np.abs(given - y).mean())
+        assert scores["mae"]["value"] == pytest.approx(np.abs(given - y).mean())
     else:
-        assert scores["accuracy"] == pytest.approx(np.mean(given == y))
+        assert scores["accuracy"]["value"] == pytest.approx(np.mean(given == y))
 
 
 @pytest.mark.slow
@@ -106,7 +106,7 @@ def test_a_model_that_saved_itself_is_scored_by_the_name_of_its_target(looms):
     FRAME.assign(y=LABELS).to_csv("t.csv", index=False)
     scored = looms("score", "m.skops", "t.csv", "--json")
     assert scored.exit_code == 0, scored.stderr
-    assert json.loads(scored.stdout)["scores"]["accuracy"] == np.mean(
+    assert json.loads(scored.stdout)["scores"]["accuracy"]["value"] == np.mean(
         model.predict(FRAME) == LABELS
     )
 

@@ -1,55 +1,75 @@
-"""Scores against scikit-learn and by hand."""
+"""Scores of new rows against scikit-learn, and as they are printed."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn import metrics
 
 from looms import KernelClassifier, KernelRegressor
 from looms._scores import SCORES
-from looms.cli._model import class_scores
-from looms.cli._scores import (
-    held_out_scores,
-    show_confusion,
-)
-from looms.report.facts import Facts
+from looms.cli._model import Fitted, Predictions
+from looms.cli._scores import show_confusion, show_scores
 
 RNG = np.random.default_rng(0)
+X = RNG.normal(size=(120, 3))
+#: Of which the first half is that of the fit.
+SIGNAL = X[:, 0] + 0.5 * RNG.normal(size=120)
 
 
-def test_two_classes_against_scikit_learn():
-    y = RNG.choice(["a", "b"], size=50, p=[0.8, 0.2]).astype(object)
-    decision = RNG.normal(size=50) + (y == "b")
-    predicted = np.where(decision > 0.3, "b", "a").astype(object)
-    scores = class_scores(y, predicted, decision, np.array(["a", "b"], dtype=object))
-    assert scores["accuracy"] == pytest.approx(metrics.accuracy_score(y, predicted))
-    assert scores["balanced_accuracy"] == pytest.approx(
-        metrics.balanced_accuracy_score(y, predicted)
+def of_new_rows(model, y):
+    """Predictions of the second half, by a model of the first, and the true values."""
+    fitted = model.fit(X[:60], y[:60])
+    task = "classification" if hasattr(fitted, "classes_") else "regression"
+    saved = Fitted(fitted, {"task": task, "columns": None, "n_features": 3, "target": None})
+    return Predictions(saved, pd.DataFrame(X[60:])), y[60:], fitted
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_classes_against_scikit_learn(n_classes):
+    y = np.array(["a", "b", "c"])[np.digitize(SIGNAL, [0.3, 1.0][: n_classes - 1])]
+    predictions, new, model = of_new_rows(KernelClassifier("linear", mu=0.1), y)
+    weight = RNG.integers(3, size=60).astype(float)
+    scores = predictions.scores(pd.Series(new), weight)
+    taken, p = model.predict(X[60:]), model.predict_proba(X[60:])
+    decision = model.decision_function(X[60:]).reshape(60, -1)
+    areas = [
+        metrics.roc_auc_score(new == label, decision[:, k], sample_weight=weight)
+        for k, label in enumerate(model.classes_[-decision.shape[1] :])
+    ]
+    expected = {
+        "accuracy": metrics.accuracy_score(new, taken, sample_weight=weight),
+        "balanced_accuracy": metrics.balanced_accuracy_score(new, taken, sample_weight=weight),
+        "roc_auc": np.mean(areas),
+        "log_loss": metrics.log_loss(new, p, sample_weight=weight),
+    }
+    assert {name: value for name, (value, _) in scores.items()} == pytest.approx(expected)
+    losses = -np.log(p[np.arange(60), np.searchsorted(model.classes_, new)])
+    _, error = predictions.scores(pd.Series(new))["log_loss"]
+    assert error == pytest.approx(losses.std(ddof=1) / np.sqrt(60))
+
+
+def test_errors_are_over_groups():
+    predictions, new, _ = of_new_rows(KernelRegressor("linear", mu=0.1), SIGNAL)
+    alone, pairs = (predictions.scores(new, None, g) for g in (None, np.arange(60) // 2))
+    assert {k: v for k, (v, _) in alone.items()} == {k: v for k, (v, _) in pairs.items()}
+    misses = np.abs(new - predictions.predicted)
+    assert alone["mae"][1] == pytest.approx(misses.std(ddof=1) / np.sqrt(60))
+    of_pairs = misses.reshape(30, 2).mean(axis=1)
+    assert pairs["mae"][1] == pytest.approx(of_pairs.std(ddof=1) / np.sqrt(30))
+
+
+def test_what_the_new_rows_lack():
+    model = KernelClassifier("linear", mu=0.1)
+    y = np.array(["a", "b", "c"])[np.digitize(SIGNAL, [0.3, 1.0])]
+    predictions, *_ = of_new_rows(model, y)
+    one = predictions.scores(pd.Series(["b"] * 60))
+    assert (
+        one["accuracy"][0] == one["balanced_accuracy"][0] == (predictions.predicted == "b").mean()
     )
-    assert scores["roc_auc"] == pytest.approx(metrics.roc_auc_score(y == "b", decision))
-
-
-def test_three_classes():
-    y = RNG.integers(3, size=60)
-    decision = RNG.normal(size=(60, 3)) + 1.5 * np.eye(3)[y]
-    predicted = decision.argmax(axis=1)
-    scores = class_scores(y, predicted, decision, np.arange(3))
-    areas = [metrics.roc_auc_score(y == k, decision[:, k]) for k in range(3)]
-    assert scores["roc_auc"] == pytest.approx(np.mean(areas))
-    assert scores["balanced_accuracy"] == pytest.approx(
-        metrics.balanced_accuracy_score(y, predicted)
-    )
-
-
-def test_a_class_that_is_not_there_does_not_count():
-    y, decision = np.array([0, 1, 0, 1]), np.eye(3)[[0, 1, 1, 1]]
-    scores = class_scores(y, decision.argmax(axis=1), decision, np.arange(3))
-    assert scores == {"accuracy": 0.75, "balanced_accuracy": 0.75, "roc_auc": 0.75}
-
-
-def test_one_class_only_has_no_auc():
-    scores = class_scores(np.array([1, 1]), np.array([1, 0]), np.array([1.0, -1.0]), np.arange(2))
-    assert scores["accuracy"] == scores["balanced_accuracy"] == 0.5
-    assert np.isnan(scores["roc_auc"])
+    assert np.isnan(one["roc_auc"]).all()
+    unknown = predictions.scores(pd.Series(["z", *y[61:]]))
+    assert np.isnan(unknown["log_loss"][0])
+    assert unknown["accuracy"][0] < 1
 
 
 def test_a_confusion_has_counts_and_shares(capsys):
@@ -68,42 +88,12 @@ def test_shares_are_rounded_once(capsys):
     assert "58.8%" in capsys.readouterr().out
 
 
-def test_the_scores_shown_of_a_fit_are_its_scores():
-    X = RNG.normal(size=(60, 3))
-    two, three = X[:, 0] > 0, np.digitize(X[:, 0] + RNG.normal(size=60), [-0.5, 0.5])
-    for machine in (
-        KernelClassifier(mu=1e-3).fit(X, two),
-        KernelClassifier(mu=1e-3).fit(X, three),
-        KernelRegressor(mu=1e-3).fit(X, X[:, 1]),
-    ):
-        expected = {
-            "leave-one-out": machine.evaluate(),
-            "± s.e.": machine.evaluate().standard_errors,
-        }
-        assert held_out_scores(Facts(machine)) == expected
-        assert machine.evaluate().keys() <= SCORES.keys()
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_probabilities_against_scikit_learn(n_classes):
-    classes = np.array(["a", "b", "c"], dtype=object)[:n_classes]
-    y = RNG.choice(classes, size=40)
-    p = RNG.dirichlet(np.ones(n_classes), size=40)
-    decision = p[:, 1] if n_classes == 2 else p
-    scores = class_scores(y, classes[p.argmax(axis=1)], decision, classes, p)
-    assert list(scores) == ["accuracy", "balanced_accuracy", "roc_auc", "log_loss", "brier"]
-    assert scores["log_loss"] == pytest.approx(metrics.log_loss(y.astype(str), p))
-    truth = (y[:, None] == classes).astype(float)
-    brier = ((p - truth) ** 2).sum(axis=1).mean() / (2 if n_classes == 2 else 1)
-    assert scores["brier"] == pytest.approx(brier)
-    times = RNG.integers(3, size=40)  # a weight is a number of equal rows
-    again = [np.repeat(each, times, axis=0) for each in (y, classes[p.argmax(axis=1)], decision, p)]
-    repeated = class_scores(*again[:3], classes, again[3])
-    weighted = class_scores(y, classes[p.argmax(axis=1)], decision, classes, p, times.astype(float))
-    assert weighted == pytest.approx(repeated)
-
-
-def test_a_label_without_a_probability_has_no_log_loss():
-    y, classes = np.array(["a", "z"], dtype=object), np.array(["a", "b"], dtype=object)
-    scores = class_scores(y, y, np.zeros(2), classes, np.full((2, 2), 0.5))
-    assert np.isnan([scores["log_loss"], scores["brier"]]).all()
+def test_standard_errors_are_below_the_scores(capsys):
+    model = KernelClassifier(mu=1e-3).fit(X, np.digitize(SIGNAL, [-0.5, 0.5]))
+    scores = model.evaluate()
+    assert scores.keys() <= SCORES.keys()
+    show_scores({"fit": scores.with_errors, "new": {"accuracy": (0.5, 0.125)}}, 3)
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["new", "0.5000", "–", "–", "–"] in rows
+    assert ["±", "s.e.", "0.1250", "–", "–", "–"] in rows
+    assert any(row[:1] == ["fit"] and len(row) == 5 for row in rows)

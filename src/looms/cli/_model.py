@@ -16,21 +16,19 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from looms import predict_interval, predict_set
-from looms._scores import number_scores
+from looms._scores import ValuesAndErrors, class_scores, number_scores
 from looms._typing import AnyArray
 from looms._words import count, listed
-from looms.calibration._scores import brier_score, log_loss
 from looms.cli._errors import InputError
 from looms.cli._options import IntervalMethod, Source
 from looms.cli._output import as_messages, note, refused
-from looms.cli._prepare import open_file, read, tell, weights_of_rows
+from looms.cli._prepare import labels_of_groups, open_file, read, tell, weights_of_rows
 from looms.cli._target import Column, numbers, text
-from looms.criteria import mean_class_error
 from looms.datasets._table import Table, no_rows
 from looms.duplicates import duplicate_groups
 from looms.estimators._base import checked_sample_weight
 from looms.estimators._in_pipelines import parts_of
-from looms.held_out import HeldOut
+from looms.folds import group_numbers
 from looms.model_files import load_model
 from looms.selection._fold_pairs import pair_auc
 from looms.tables import TablePreprocessor
@@ -303,17 +301,31 @@ class Predictions:
             columns |= {f"probability_{c}": self.probabilities[:, k] for k, c in enumerate(classes)}
         return columns
 
-    def scores(self, y: Column, sample_weight: AnyArray | None = None) -> dict[str, float]:
-        """Scores against the target of the rows, as it was read."""
-        weight = np.ones(len(self.predicted)) if sample_weight is None else sample_weight
+    def scores(
+        self, y: Column, sample_weight: AnyArray | None = None, groups: AnyArray | None = None
+    ) -> ValuesAndErrors:
+        """Scores against the target of the rows, as it was read, as of `looms.Scores`.
+
+        For two classes the second one is positive; for more, the area is a mean over classes
+        against the rest. It is NaN without rows of both kinds, and so is the log loss if a label is
+        none of the classes, because it has no probability.
+        """
+        n = len(self.predicted)
+        weight = np.ones(n) if sample_weight is None else sample_weight
         if not self.saved.is_classifier:
-            scores = number_scores(numbers(y), self.predicted[None], weight)
-            return {key: value for key, (value, _) in scores.items()}
+            return number_scores(numbers(y), self.predicted[None], weight, groups)
         classes, truth, predicted = map(text, (self.saved.classes, y, self.predicted))
-        decision = self.decision
+        decision, losses = self.decision, None
         if decision.ndim == 2 and len(classes) == 2:
             decision = decision[:, 1] - decision[:, 0]
-        return class_scores(truth, predicted, decision, classes, self.probabilities, weight)
+        own = truth[:, None] == classes
+        targets = np.where(own[:, 1:] if len(classes) == 2 else own, 1.0, -1.0)
+        area = pair_auc(targets, decision.reshape(n, -1), [np.arange(n)], [], [], weight)
+        if self.probabilities is not None:
+            p = np.where(own.any(axis=1), (own * self.probabilities).sum(axis=1), np.nan)
+            losses = -np.log(np.maximum(p, np.finfo(float).eps))
+        labels, wrong = np.unique(truth, return_inverse=True)[1], (truth != predicted).astype(float)
+        return class_scores(labels, wrong, area, weight, groups, losses)
 
     def trained_on(self) -> Iterator[str]:
         """A note on rows equal to training rows."""
@@ -332,24 +344,31 @@ class Predictions:
 
 def scored(
     saved: Fitted, table: Table, file: Path, prefix: str = ""
-) -> tuple[Predictions, dict[str, Any]]:
-    """Predictions of rows of a file with a target, their number and scores; notes on the rows.
+) -> tuple[Predictions, ValuesAndErrors]:
+    """Predictions of rows of a file with a target, and their scores; notes on the rows.
 
-    Rows are weighted by the column that weighted those of the fit, if the file has it.
+    Rows are weighted by the column that weighted those of the fit, if the file has it, and those of
+    one group of the fit's column of groups count as one draw in the standard errors.
     """
-    name, weight = saved.metadata["options"].get("sample_weight"), None
-    if name is not None and name in getattr(table.X, "columns", ()):
-        given = weights_of_rows(file, table.X, name)
-        with refused(f"{file}: --sample-weight {name}: "):
-            weight = checked_sample_weight(given, table.X.shape[0])
-    elif name is not None:
-        note(f"{prefix}no column {name!r} of weights as in the fit, so all rows count the same")
+    weight = groups = None
+    given = {name: saved.metadata["options"].get(name) for name in ("sample_weight", "groups")}
+    has = {name: one in getattr(table.X, "columns", ()) for name, one in given.items()}
+    if has["sample_weight"]:
+        values = weights_of_rows(file, table.X, given["sample_weight"])
+        with refused(f"{file}: --sample-weight {given['sample_weight']}: "):
+            weight = checked_sample_weight(values, table.X.shape[0])
+    elif given["sample_weight"] is not None:
+        missing = f"no column {given['sample_weight']!r} of weights as in the fit"
+        note(f"{prefix}{missing}, so all rows count the same")
+    if has["groups"]:
+        labels = labels_of_groups(file, table.X, given["groups"])
+        groups = group_numbers(labels, table.X.shape[0])
     with as_messages():
         predictions = Predictions(saved, table.X)
-    scores = predictions.scores(table.y, weight)
+    scores = predictions.scores(table.y, weight, groups)
     for remark in (*saved.remarks(), *predictions.trained_on()):
         note(f"{prefix}{remark}")
-    return predictions, {"n_rows": len(predictions.predicted), "scores": scores}
+    return predictions, scores
 
 
 def joined(members: AnyArray, labels: list[str]) -> AnyArray:
@@ -362,35 +381,3 @@ def joined(members: AnyArray, labels: list[str]) -> AnyArray:
         for row in members
     ]
     return np.array(sets, dtype=object)
-
-
-def class_scores(
-    y: AnyArray,
-    predicted: AnyArray,
-    decision: AnyArray,
-    classes: AnyArray,
-    probabilities: AnyArray | None = None,
-    sample_weight: AnyArray | None = None,
-) -> dict[str, float]:
-    """Weighted accuracy, balanced accuracy, ROC AUC, log loss and Brier score.
-
-    For two classes ``decision`` is (n_samples,) and the second class is positive; else it is
-    (n_samples, n_classes), and the area a mean over classes against the rest. It is NaN without
-    samples of both kinds. The Brier score of two classes is that of one of them. The last two are
-    NaN if a label is not one of the classes, because it has no probability.
-    """
-    wrong, codes = y != predicted, np.where(y[:, None] == classes, 1.0, -1.0)
-    codes = codes[:, 1] if len(classes) == 2 else codes
-    n, labels = len(y), np.unique(y, return_inverse=True)[1]
-    weight = np.ones(n) if sample_weight is None else sample_weight
-    outputs = codes.reshape(n, -1), decision.reshape(n, -1)
-    scores = {
-        "accuracy": 1.0 - float(np.average(wrong, weights=weight)),
-        "balanced_accuracy": 1.0 - mean_class_error(labels, wrong, weight),
-        "roc_auc": pair_auc(*outputs, [np.arange(n)], [], [], weight)[0],
-    }
-    if probabilities is not None:
-        truth, known = HeldOut(codes, np.zeros(codes.shape), weight), np.isin(y, classes).all()
-        for name, score in (("log_loss", log_loss), ("brier", brier_score)):
-            scores[name] = score(truth, probabilities) if known else float("nan")
-    return scores

@@ -9,7 +9,7 @@ import numpy as np
 
 from looms import threshold
 from looms._optional import require
-from looms._scores import SCORES
+from looms._scores import SCORES, ValuesAndErrors
 from looms._words import count, score_text, with_error
 from looms.assessment._result import Assessment
 from looms.cli._model import ROWS, Fitted
@@ -49,12 +49,6 @@ def facts_of(
         about["groups"] = prepared.groups
     title, y = f"{target}, {file}" if target else file, pandas.Series(y, name=target)
     return Facts(saved.model, y=y, assessment=assessment, title=title, **about)
-
-
-def held_out_scores(facts: Facts) -> dict[str, dict[str, float]]:
-    """Scores to quote for a model on its training rows by key, and their standard errors."""
-    scores = facts.model.scores
-    return {scores.kind: dict(scores), "± s.e.": scores.standard_errors}
 
 
 def choice_of(saved: Fitted, facts: Facts | None) -> str:
@@ -106,15 +100,23 @@ def rule_scores(counts: Sequence[Sequence[float]], rule: Rule) -> dict[str, floa
     return {rule.loss_name: loss} | always | scores
 
 
-def show_scores(scores: Mapping[str, Mapping[str, float]], n_classes: int = 2) -> None:
-    """Print scores by key, with a row for each set; a dash if a row lacks one."""
+def show_scores(scores: Mapping[str, ValuesAndErrors], n_classes: int = 2) -> None:
+    """Print each set of scores, and below it their standard errors; a dash if a set lacks one."""
     headings = {key: shown.name for key, shown in SCORES.items()}
     headings |= {"roc_auc": MEAN_AREA} if n_classes > 2 else {}
     rows = [
-        {"": name} | {headings[key]: score_text(value) for key, value in row.items()}
-        for name, row in scores.items()
+        {"": title} | {headings[key]: score_text(pair[part]) for key, pair in of_set.items()}
+        for name, of_set in scores.items()
+        for part, title in enumerate([name, "± s.e."])
     ]
     show_rows(None, rows, [""], "–")
+
+
+def plain_scores(scores: ValuesAndErrors) -> dict[str, dict[str, float]]:
+    """Scores and their standard errors, for JSON."""
+    return {
+        name: {"value": value, "standard_error": error} for name, (value, error) in scores.items()
+    }
 
 
 def show_units(saved: Fitted) -> None:
@@ -201,10 +203,10 @@ def show_choice(saved: Fitted, facts: Facts | None) -> None:
         return
     show_tried(facts)
     _show_chosen(facts)
-    scores, confusion = held_out_scores(facts), facts.loo["confusion"]
-    show_scores(scores, len(facts.model.classes))
+    scores, confusion = facts.model.scores, facts.loo["confusion"]
+    method = scores.kind
+    show_scores({method: scores.with_errors}, len(facts.model.classes))
     show_units(saved)
-    method = next(iter(scores))
     if confusion is None:
         return
     machine, labels, counts = facts.model.machine, confusion["labels"], confusion["counts"]
@@ -266,4 +268,4 @@ def show_pool(machine: Any) -> None:
         "predict: for each row, the one most certain of its label"
     )
     what, scores = "the selection, of each row by the others", machine.evaluate()
-    show_scores({what: scores, "± s.e.": scores.standard_errors})
+    show_scores({what: scores.with_errors})

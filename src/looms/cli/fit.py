@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 import looms
 from looms._memory import CERTIFICATE, check_memory
 from looms._optional import require
-from looms._words import with_error
+from looms._words import count, with_error
 from looms.cli._errors import InputError
 from looms.cli._model import Fitted, Predictions, scored
 from looms.cli._options import Bounds, Columns, Metrics, Source, command
@@ -46,7 +46,7 @@ from looms.cli._request import ModelRequest, takes_matrix
 from looms.cli._scores import (
     choice_of,
     facts_of,
-    held_out_scores,
+    plain_scores,
     show_choice,
     show_scores,
     show_tried,
@@ -145,7 +145,8 @@ def fit(
         saved = train(model, prepared, request, not no_evaluate, False, columns.target, file.name)
         more: dict[str, Any] = {}
         if new is not None and test is not None:
-            more["test"] = scored(saved, new, test, f"{test.name}: ")[1]
+            of_test = scored(saved, new, test, f"{test.name}: ")[1]
+            more["test"] = {"n_rows": new.X.shape[0], "scores": plain_scores(of_test)}
         try:
             certificate = certified(saved, prepared.blocks, certify)
         except (KeyboardInterrupt, MemoryError):
@@ -161,17 +162,14 @@ def fit(
     if metric:
         scores = saved.last.evaluate() if facts is None else scores_of(saved.last)
         classes = saved.classes if saved.is_classifier else None
-        more["metrics"] = {
-            name: {"value": value, "standard_error": error}
-            for name, (value, error) in judged(scores, scorers, classes).with_errors.items()
-        }
+        more["metrics"] = plain_scores(judged(scores, scorers, classes).with_errors)
     if json and facts is not None:
         show_json(facts.summary | plain(more))
     else:
         show_choice(saved, facts)
         if test is not None:
-            rows = f"{test.name}, {more['test']['n_rows']} rows"
-            show_scores({rows: more["test"]["scores"]}, len(saved.classes))
+            rows = f"{test.name}, {count(more['test']['n_rows'], 'row')}"
+            show_scores({rows: of_test}, len(saved.classes))
         for name, shown in more.get("metrics", {}).items():
             console().print(f"{name}: {with_error(*shown.values())}")
     if facts is not None:
@@ -232,9 +230,9 @@ def demo(seed: Annotated[int, Bounds(0)] = 0) -> None:
     show_tried(facts)
     with as_messages():
         predictions = Predictions(fitted, X_test)
-    (kind, scores), _ = held_out_scores(facts).items()
-    rows = f"{kind}, {len(y_train)} rows", f"the other half, {len(y_test)} rows"
-    show_scores({rows[0]: scores, rows[1]: predictions.scores(y_test)})
+    scores = facts.model.scores
+    rows = f"{scores.kind}, {len(y_train)} rows", f"the other half, {len(y_test)} rows"
+    show_scores({rows[0]: scores.with_errors, rows[1]: predictions.scores(y_test)})
     out.print("Each score is of rows that neither the model nor its tuning has seen.")
     out.print("Your own table: looms fit FILE --target COLUMN")
 

@@ -37,6 +37,7 @@ from looms.cli._output import (
 from looms.cli._scores import (
     choice_of,
     facts_of,
+    plain_scores,
     show_choice,
     show_confusion,
     show_request,
@@ -168,7 +169,8 @@ def score(
     """
     saved = load(model, source.max_bytes)
     table = rows_for(saved, source, drop_missing=drop_missing_targets)
-    predictions, values = scored(saved, table, source.file)
+    predictions, scores = scored(saved, table, source.file)
+    n_rows = len(predictions.predicted)
     labels: list[str] = []
     if saved.is_classifier:
         classes, truth = text(saved.classes), text(table.y)
@@ -177,10 +179,10 @@ def score(
             note(f"labels that the model does not know count as errors: {', '.join(unknown)}")
         labels = [*classes, *unknown]
     if json:
-        show_json(plain(values))
+        show_json(plain({"n_rows": n_rows, "scores": plain_scores(scores)}))
         return
-    rows = f"{count(values['n_rows'], 'row')} of {source.file.name}"
-    show_scores({rows: values["scores"]}, len(saved.classes))
+    rows = f"{count(n_rows, 'row')} of {source.file.name}"
+    show_scores({rows: scores}, len(saved.classes))
     show_units(saved)
     if labels:
         counts = confusion_matrix(truth, text(predictions.predicted), labels=labels)
