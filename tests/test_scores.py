@@ -4,11 +4,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import norm
+from sklearn.dummy import DummyRegressor
 from sklearn.metrics import (
     accuracy_score,
     balanced_accuracy_score,
+    brier_score_loss,
     log_loss,
     mean_absolute_error,
+    mean_squared_error,
     r2_score,
     roc_auc_score,
     root_mean_squared_error,
@@ -16,7 +19,13 @@ from sklearn.metrics import (
 
 from looms import KernelClassifier, KernelRegressor, Search
 from looms._classes import class_indices
-from looms._scores import class_scores, effective_size, number_scores
+from looms._scores import (
+    class_baselines,
+    class_scores,
+    effective_size,
+    number_baselines,
+    number_scores,
+)
 from looms.calibration._calibrators import class_probabilities
 from looms.criteria import mean_class_error
 from looms.folds import GapKFold
@@ -310,3 +319,26 @@ def test_an_area_of_one_is_no_certainty(sizes):
 def test_an_area_without_classes_that_meet_has_no_standard_error():
     made = np.array([0, 0, 1]), np.zeros(3), (np.nan, np.full(3, np.nan)), np.ones(3)
     assert np.isnan(class_scores(*made)["roc_auc"]).all()
+
+
+def test_baselines_are_those_of_dummies():
+    rng = np.random.default_rng(0)
+    y, weight = rng.exponential(size=(30, 2)), rng.integers(0, 3, size=30).astype(float)
+    dummies = {name: DummyRegressor(strategy=name).fit(y, y, weight) for name in ("mean", "median")}
+    means, medians = (dummies[name].predict(y) for name in ("mean", "median"))
+    expected = {
+        "rmse": np.sqrt(mean_squared_error(y, means, sample_weight=weight)),
+        "mae": mean_absolute_error(y, medians, sample_weight=weight),
+        "r2": r2_score(y, means, sample_weight=weight),
+    }
+    assert number_baselines(y, weight) == pytest.approx(expected, abs=1e-12)
+    labels = rng.integers(0, 2, size=30)
+    shares = np.tile(np.bincount(labels, weights=weight) / weight.sum(), (30, 1))
+    expected = {
+        "accuracy": shares.max(),
+        "balanced_accuracy": 0.5,
+        "roc_auc": 0.5,
+        "log_loss": log_loss(labels, shares, sample_weight=weight),
+        "brier": brier_score_loss(labels, shares[:, 1], sample_weight=weight),
+    }
+    assert class_baselines(labels, weight) == pytest.approx(expected)

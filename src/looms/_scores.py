@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 import numpy as np
+from scipy.special import entr
 
 from looms._classes import tie_width
 from looms._typing import AnyArray, Array
@@ -141,6 +142,51 @@ def number_scores(
         "mae": mean_and_error(np.nanmean(np.abs(residuals), axis=0).mean(axis=1), weight, groups),
         "r2": (r2, standard_error(moved.mean(axis=1), groups) if varies.any() else float("nan")),
     }
+
+
+def class_baselines(labels: AnyArray, weight: Array) -> dict[str, float]:
+    """The scores of `class_scores`, and "brier", of the shares of the classes alone.
+
+    The largest class for all rows, the same output for all, and the shares as probabilities.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class_baselines(np.array([0, 0, 0, 1]), np.ones(4))["accuracy"]
+    0.75
+    """
+    shares = np.bincount(labels, weights=weight) / weight.sum()
+    n_classes = int(np.count_nonzero(shares))
+    return {
+        "accuracy": float(shares.max()),
+        "balanced_accuracy": 1.0 / n_classes,
+        "roc_auc": 0.5 if n_classes > 1 else float("nan"),
+        "log_loss": float(entr(shares).sum()),
+        "brier": float(1.0 - shares @ shares) / (2 if n_classes == 2 else 1),
+    }
+
+
+def number_baselines(y: Array, weight: Array) -> dict[str, float]:
+    """The scores of `number_scores` without any columns: of the means, and of the medians (MAE).
+
+    Parameters
+    ----------
+    y : (n,) or (n, t).
+    weight : (n,) nonnegative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> number_baselines(np.array([0.0, 0.0, 3.0]), np.ones(3))
+    {'rmse': 1.414..., 'mae': 1.0, 'r2': 0.0}
+    """
+    y = y.reshape(len(y), -1)
+    order = np.argsort(y, axis=0, kind="stable")
+    half = np.cumsum(weight[order], axis=0) >= weight.sum() / 2
+    medians = np.take_along_axis(y, order, axis=0)[half.argmax(axis=0), range(y.shape[1])]
+    rmse = float(np.sqrt(variances(y, weight).mean()))
+    mae = float(np.average(np.abs(y - medians).mean(axis=1), weights=weight))
+    return {"rmse": rmse, "mae": mae, "r2": 0.0}
 
 
 def share_under(values: Array, others: Array, weight: Array, tie: float) -> Array:

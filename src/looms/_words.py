@@ -89,3 +89,13 @@ def clean(text: object) -> str:
         if c not in _DIRECTIONS
     )
     return " ".join("".join(kept).split()) or "(empty)"
+
+
+def error_text(error: float, value: float) -> str:
+    """Text of the standard error of a value, with as many decimals as `score_text` of the value."""
+    text = score_text(value)
+    if not math.isfinite(error):
+        return "–"
+    if "e" in text or text == "–":
+        return f"{error:.2g}"
+    return f"{error:.{len(text.partition('.')[2])}f}"

@@ -15,9 +15,9 @@ import numpy as np
 
 from looms import _html
 from looms._classes import class_indices, rounding
-from looms._scores import ValuesAndErrors
+from looms._scores import ValuesAndErrors, class_baselines, number_baselines
 from looms._typing import AnyArray, Array
-from looms._words import count, with_error
+from looms._words import count, error_text, score_text
 from looms.calibration._calibrators import Calibrator
 from looms.held_out import HeldOut
 from looms.lssvm._system import targets_as_columns
@@ -59,11 +59,12 @@ class Scores(Mapping[str, float]):
     >>> scores = KernelRegressor("linear", mu=0.1).fit(X, y).evaluate()
     >>> scores.kind, scores.optimistic
     ('leave-one-out', False)
-    >>> scores                                             # doctest: +NORMALIZE_WHITESPACE
+    >>> scores
     442 rows, leave-one-out
-    rmse  74.92 ± 1.9
-    mae   64.06 ± 1.8
-    r2    0.05354 ± 0.003
+           value    s.e.  baseline
+    rmse   74.92    1.89     77.01
+    mae    64.06    1.85     65.04
+    r2    0.0535  0.0030    0.0000
     """
 
     with_errors: ValuesAndErrors
@@ -95,15 +96,42 @@ class Scores(Mapping[str, float]):
         """
         return {name: error for name, (_, error) in self.with_errors.items()}
 
+    @property
+    def baselines(self) -> dict[str, float]:
+        """The same scores without any columns, by the classes or numbers of these rows alone.
+
+        They are those of the largest class for all rows, of the same output for all, and of the
+        shares of the classes as probabilities; of the mean and, for "mae", of the median. Other
+        scores than those of `evaluate` have none.
+        """
+        y, _, weight = (each[self.rows] for each in self.predictions)
+        if self.decisions is None:
+            of_all = number_baselines(y, weight)
+        else:
+            of_all = class_baselines(class_indices(y), weight)
+        return {name: of_all[name] for name in self if name in of_all}
+
+    def _table(self) -> tuple[str, list[str], list[list[str]]]:
+        """Caption, headings and cells."""
+        baselines, caption = self.baselines, f"{count(len(self.rows), 'row')}, {self.kind}"
+        rows = []
+        for name, (value, error) in self.with_errors.items():
+            baseline = score_text(baselines.get(name, np.nan))
+            rows.append([name, score_text(value), error_text(error, value), baseline])
+        return caption, ["", "value", "s.e.", "baseline"], rows
+
     def __repr__(self) -> str:
-        width = max(map(len, self.with_errors), default=0)
-        rows = (f"{name:{width}}  {with_error(*pair)}" for name, pair in self.with_errors.items())
-        return "\n".join([f"{count(len(self.rows), 'row')}, {self.kind}", *rows])
+        caption, head, rows = self._table()
+        widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
+        lines = (
+            "  ".join(f"{cell:{'>' if k else '<'}{widths[k]}}" for k, cell in enumerate(row))
+            for row in [head, *rows]
+        )
+        return "\n".join([caption, *lines])
 
     def _repr_html_(self) -> str:
-        rows = [(name, with_error(*pair)) for name, pair in self.with_errors.items()]
-        caption = f"{count(len(self.rows), 'row')}, {self.kind}"
-        return _html.table(["score", "value ± s.e."], rows, caption)
+        caption, head, rows = self._table()
+        return _html.table(head, rows, caption)
 
 
 def kind_of_units(units: Units, *, nested: bool = False, optimistic: bool = False) -> str:

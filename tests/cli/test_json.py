@@ -37,7 +37,9 @@ def test_score_prints_scores_by_key(summaries, looms, pets):
     values = json.loads(result.stdout)
     assert values["n_rows"] == 40
     assert list(values["scores"]) == ["accuracy", "balanced_accuracy", "roc_auc", "log_loss"]
-    assert all(set(each) == {"value", "standard_error"} for each in values["scores"].values())
+    assert all(
+        list(each) == ["value", "standard_error", "baseline"] for each in values["scores"].values()
+    )
 
 
 @pytest.mark.slow

@@ -4,9 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn import metrics
+from sklearn.dummy import DummyClassifier
 
 from looms import KernelClassifier, KernelRegressor
 from looms._scores import SCORES
+from looms._words import score_text
 from looms.cli._model import Fitted, Predictions
 from looms.cli._scores import show_confusion, show_scores
 
@@ -29,7 +31,7 @@ def test_classes_against_scikit_learn(n_classes):
     y = np.array(["a", "b", "c"])[np.digitize(SIGNAL, [0.3, 1.0][: n_classes - 1])]
     predictions, new, model = of_new_rows(KernelClassifier("linear", mu=0.1), y)
     weight = RNG.integers(3, size=60).astype(float)
-    scores = predictions.scores(pd.Series(new), weight)
+    scores, baselines = predictions.scores(pd.Series(new), weight)
     taken, p = model.predict(X[60:]), model.predict_proba(X[60:])
     decision = model.decision_function(X[60:]).reshape(60, -1)
     areas = [
@@ -43,14 +45,21 @@ def test_classes_against_scikit_learn(n_classes):
         "log_loss": metrics.log_loss(new, p, sample_weight=weight),
     }
     assert {name: value for name, (value, _) in scores.items()} == pytest.approx(expected)
+    dummy = DummyClassifier(strategy="prior").fit(new, new, weight)
+    shares = dummy.predict_proba(new)
+    assert baselines["log_loss"] == pytest.approx(
+        metrics.log_loss(new, shares, sample_weight=weight)
+    )
+    assert baselines["accuracy"] == pytest.approx(dummy.score(new, new, weight))
+    assert baselines["balanced_accuracy"] == pytest.approx(1 / n_classes)
     losses = -np.log(p[np.arange(60), np.searchsorted(model.classes_, new)])
-    _, error = predictions.scores(pd.Series(new))["log_loss"]
+    _, error = predictions.scores(pd.Series(new))[0]["log_loss"]
     assert error == pytest.approx(losses.std(ddof=1) / np.sqrt(60))
 
 
 def test_errors_are_over_groups():
     predictions, new, _ = of_new_rows(KernelRegressor("linear", mu=0.1), SIGNAL)
-    alone, pairs = (predictions.scores(new, None, g) for g in (None, np.arange(60) // 2))
+    alone, pairs = (predictions.scores(new, None, g)[0] for g in (None, np.arange(60) // 2))
     assert {k: v for k, (v, _) in alone.items()} == {k: v for k, (v, _) in pairs.items()}
     misses = np.abs(new - predictions.predicted)
     assert alone["mae"][1] == pytest.approx(misses.std(ddof=1) / np.sqrt(60))
@@ -62,12 +71,12 @@ def test_what_the_new_rows_lack():
     model = KernelClassifier("linear", mu=0.1)
     y = np.array(["a", "b", "c"])[np.digitize(SIGNAL, [0.3, 1.0])]
     predictions, *_ = of_new_rows(model, y)
-    one = predictions.scores(pd.Series(["b"] * 60))
+    one = predictions.scores(pd.Series(["b"] * 60))[0]
     assert (
         one["accuracy"][0] == one["balanced_accuracy"][0] == (predictions.predicted == "b").mean()
     )
     assert np.isnan(one["roc_auc"]).all()
-    unknown = predictions.scores(pd.Series(["z", *y[61:]]))
+    unknown = predictions.scores(pd.Series(["z", *y[61:]]))[0]
     assert np.isnan(unknown["log_loss"][0])
     assert unknown["accuracy"][0] < 1
 
@@ -92,8 +101,10 @@ def test_standard_errors_are_below_the_scores(capsys):
     model = KernelClassifier(mu=1e-3).fit(X, np.digitize(SIGNAL, [-0.5, 0.5]))
     scores = model.evaluate()
     assert scores.keys() <= SCORES.keys()
-    show_scores({"fit": scores.with_errors, "new": {"accuracy": (0.5, 0.125)}}, 3)
+    of_both = {"fit": scores.with_errors, "new": {"accuracy": (0.5, 0.125)}}
+    show_scores(of_both, scores.baselines, 3)
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["new", "0.5000", "–", "–", "–"] in rows
     assert ["±", "s.e.", "0.1250", "–", "–", "–"] in rows
     assert any(row[:1] == ["fit"] and len(row) == 5 for row in rows)
+    assert ["baseline", *map(score_text, scores.baselines.values())] in rows

@@ -35,7 +35,6 @@ from looms.report import cautions, summary
 from looms.report._choice import near_baseline
 from looms.report._near_rows import scores_without_near
 from looms.report.model import model_of
-from looms.report.scores import baseline_log_loss
 from looms.report.text import heading, plus_minus, score
 from looms.tables import TablePreprocessor
 
@@ -242,9 +241,6 @@ def test_probabilities_worse_than_the_baseline():
     found = titles(model)
     assert "larger than that of the shares of the classes, 0.693" in found[WORSE][1]
     assert WORSE not in titles(KernelClassifier(mu=1e-3, calibration=None).fit(noise, y))
-    weight = np.where(y == 1, 9.0, 1.0)
-    model = model_of(KernelClassifier(mu=1e-3).fit(noise, y, sample_weight=weight))
-    assert baseline_log_loss(model) == pytest.approx(-0.9 * np.log(0.9) - 0.1 * np.log(0.1))
 
 
 def test_too_good(points):

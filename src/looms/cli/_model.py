@@ -16,7 +16,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from looms import predict_interval, predict_set
-from looms._scores import ValuesAndErrors, class_scores, number_scores
+from looms._scores import (
+    ValuesAndErrors,
+    class_baselines,
+    class_scores,
+    number_baselines,
+    number_scores,
+)
 from looms._typing import AnyArray
 from looms._words import count, listed
 from looms.cli._errors import InputError
@@ -303,8 +309,8 @@ class Predictions:
 
     def scores(
         self, y: Column, sample_weight: AnyArray | None = None, groups: AnyArray | None = None
-    ) -> ValuesAndErrors:
-        """Scores against the target of the rows, as it was read, as of `looms.Scores`.
+    ) -> tuple[ValuesAndErrors, dict[str, float]]:
+        """Scores against the target of the rows, as it was read, and baselines, as of `Scores`.
 
         For two classes the second one is positive; for more, the area is a mean over classes
         against the rest. It is NaN without rows of both kinds, and so is the log loss if a label is
@@ -313,7 +319,9 @@ class Predictions:
         n = len(self.predicted)
         weight = np.ones(n) if sample_weight is None else sample_weight
         if not self.saved.is_classifier:
-            return number_scores(numbers(y), self.predicted[None], weight, groups)
+            given = numbers(y)
+            scores = number_scores(given, self.predicted[None], weight, groups)
+            return scores, number_baselines(given, weight)
         classes, truth, predicted = map(text, (self.saved.classes, y, self.predicted))
         decision, losses = self.decision, None
         if decision.ndim == 2 and len(classes) == 2:
@@ -325,7 +333,11 @@ class Predictions:
             p = np.where(own.any(axis=1), (own * self.probabilities).sum(axis=1), np.nan)
             losses = -np.log(np.maximum(p, np.finfo(float).eps))
         labels, wrong = np.unique(truth, return_inverse=True)[1], (truth != predicted).astype(float)
-        return class_scores(labels, wrong, area, weight, groups, losses)
+        scores, of_all = (
+            class_scores(labels, wrong, area, weight, groups, losses),
+            class_baselines(labels, weight),
+        )
+        return scores, {name: of_all[name] for name in scores}
 
     def trained_on(self) -> Iterator[str]:
         """A note on rows equal to training rows."""
@@ -344,8 +356,8 @@ class Predictions:
 
 def scored(
     saved: Fitted, table: Table, file: Path, prefix: str = ""
-) -> tuple[Predictions, ValuesAndErrors]:
-    """Predictions of rows of a file with a target, and their scores; notes on the rows.
+) -> tuple[Predictions, ValuesAndErrors, dict[str, float]]:
+    """Predictions of rows of a file with a target, their scores, and baselines; notes on the rows.
 
     Rows are weighted by the column that weighted those of the fit, if the file has it, and those of
     one group of the fit's column of groups count as one draw in the standard errors.
@@ -365,10 +377,10 @@ def scored(
         groups = group_numbers(labels, table.X.shape[0])
     with as_messages():
         predictions = Predictions(saved, table.X)
-    scores = predictions.scores(table.y, weight, groups)
+    scores, baselines = predictions.scores(table.y, weight, groups)
     for remark in (*saved.remarks(), *predictions.trained_on()):
         note(f"{prefix}{remark}")
-    return predictions, scores
+    return predictions, scores, baselines
 
 
 def joined(members: AnyArray, labels: list[str]) -> AnyArray:

@@ -10,7 +10,7 @@ import numpy as np
 from looms import threshold
 from looms._optional import require
 from looms._scores import SCORES, ValuesAndErrors
-from looms._words import count, score_text, with_error
+from looms._words import count, error_text, score_text, with_error
 from looms.assessment._result import Assessment
 from looms.cli._model import ROWS, Fitted
 from looms.cli._output import NARROW, console, show_rows, show_table
@@ -100,22 +100,28 @@ def rule_scores(counts: Sequence[Sequence[float]], rule: Rule) -> dict[str, floa
     return {rule.loss_name: loss} | always | scores
 
 
-def show_scores(scores: Mapping[str, ValuesAndErrors], n_classes: int = 2) -> None:
-    """Print each set of scores, and below it their standard errors; a dash if a set lacks one."""
+def show_scores(
+    scores: Mapping[str, ValuesAndErrors], baselines: Mapping[str, float], n_classes: int = 2
+) -> None:
+    """Print sets of scores, below each its standard errors, and baselines; a dash for none."""
     headings = {key: shown.name for key, shown in SCORES.items()}
     headings |= {"roc_auc": MEAN_AREA} if n_classes > 2 else {}
-    rows = [
-        {"": title} | {headings[key]: score_text(pair[part]) for key, pair in of_set.items()}
-        for name, of_set in scores.items()
-        for part, title in enumerate([name, "± s.e."])
-    ]
-    show_rows(None, rows, [""], "–")
+    rows = []
+    for name, of_set in scores.items():
+        rows.append({"": name} | {key: score_text(value) for key, (value, _) in of_set.items()})
+        rows.append({"": "± s.e."} | {key: error_text(e, v) for key, (v, e) in of_set.items()})
+    rows.append({"": "baseline"} | {key: score_text(value) for key, value in baselines.items()})
+    named = [{headings.get(key, key): text for key, text in row.items()} for row in rows]
+    show_rows(None, named, [""], "–")
 
 
-def plain_scores(scores: ValuesAndErrors) -> dict[str, dict[str, float]]:
-    """Scores and their standard errors, for JSON."""
+def plain_scores(
+    scores: ValuesAndErrors, baselines: Mapping[str, float]
+) -> dict[str, dict[str, float]]:
+    """Scores with their standard errors and baselines, for JSON."""
     return {
-        name: {"value": value, "standard_error": error} for name, (value, error) in scores.items()
+        name: {"value": value, "standard_error": error, "baseline": baselines.get(name, np.nan)}
+        for name, (value, error) in scores.items()
     }
 
 
@@ -205,7 +211,7 @@ def show_choice(saved: Fitted, facts: Facts | None) -> None:
     _show_chosen(facts)
     scores, confusion = facts.model.scores, facts.loo["confusion"]
     method = scores.kind
-    show_scores({method: scores.with_errors}, len(facts.model.classes))
+    show_scores({method: scores.with_errors}, scores.baselines, len(facts.model.classes))
     show_units(saved)
     if confusion is None:
         return
@@ -268,4 +274,4 @@ def show_pool(machine: Any) -> None:
         "predict: for each row, the one most certain of its label"
     )
     what, scores = "the selection, of each row by the others", machine.evaluate()
-    show_scores({what: scores.with_errors})
+    show_scores({what: scores.with_errors}, scores.baselines)

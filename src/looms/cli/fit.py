@@ -145,8 +145,9 @@ def fit(
         saved = train(model, prepared, request, not no_evaluate, False, columns.target, file.name)
         more: dict[str, Any] = {}
         if new is not None and test is not None:
-            of_test = scored(saved, new, test, f"{test.name}: ")[1]
-            more["test"] = {"n_rows": new.X.shape[0], "scores": plain_scores(of_test)}
+            predictions, of_test, baselines = scored(saved, new, test, f"{test.name}: ")
+            n_rows = len(predictions.predicted)
+            more["test"] = {"n_rows": n_rows, "scores": plain_scores(of_test, baselines)}
         try:
             certificate = certified(saved, prepared.blocks, certify)
         except (KeyboardInterrupt, MemoryError):
@@ -162,16 +163,17 @@ def fit(
     if metric:
         scores = saved.last.evaluate() if facts is None else scores_of(saved.last)
         classes = saved.classes if saved.is_classifier else None
-        more["metrics"] = plain_scores(judged(scores, scorers, classes).with_errors)
+        of_metrics = judged(scores, scorers, classes)
+        more["metrics"] = plain_scores(of_metrics.with_errors, of_metrics.baselines)
     if json and facts is not None:
         show_json(facts.summary | plain(more))
     else:
         show_choice(saved, facts)
         if test is not None:
-            rows = f"{test.name}, {count(more['test']['n_rows'], 'row')}"
-            show_scores({rows: of_test}, len(saved.classes))
+            rows = f"{test.name}, {count(n_rows, 'row')}"
+            show_scores({rows: of_test}, baselines, len(saved.classes))
         for name, shown in more.get("metrics", {}).items():
-            console().print(f"{name}: {with_error(*shown.values())}")
+            console().print(f"{name}: {with_error(shown['value'], shown['standard_error'])}")
     if facts is not None:
         show_cautions(cautions_of_fit(facts.model, facts.remarks))
     note(choice_of(saved, facts))
@@ -232,7 +234,8 @@ def demo(seed: Annotated[int, Bounds(0)] = 0) -> None:
         predictions = Predictions(fitted, X_test)
     scores = facts.model.scores
     rows = f"{scores.kind}, {len(y_train)} rows", f"the other half, {len(y_test)} rows"
-    show_scores({rows[0]: scores.with_errors, rows[1]: predictions.scores(y_test)})
+    new, baselines = predictions.scores(y_test)
+    show_scores({rows[0]: scores.with_errors, rows[1]: new}, baselines)
     out.print("Each score is of rows that neither the model nor its tuning has seen.")
     out.print("Your own table: looms fit FILE --target COLUMN")
 

@@ -169,7 +169,7 @@ def score(
     """
     saved = load(model, source.max_bytes)
     table = rows_for(saved, source, drop_missing=drop_missing_targets)
-    predictions, scores = scored(saved, table, source.file)
+    predictions, scores, baselines = scored(saved, table, source.file)
     n_rows = len(predictions.predicted)
     labels: list[str] = []
     if saved.is_classifier:
@@ -179,10 +179,10 @@ def score(
             note(f"labels that the model does not know count as errors: {', '.join(unknown)}")
         labels = [*classes, *unknown]
     if json:
-        show_json(plain({"n_rows": n_rows, "scores": plain_scores(scores)}))
+        show_json(plain({"n_rows": n_rows, "scores": plain_scores(scores, baselines)}))
         return
     rows = f"{count(n_rows, 'row')} of {source.file.name}"
-    show_scores({rows: scores}, len(saved.classes))
+    show_scores({rows: scores}, baselines, len(saved.classes))
     show_units(saved)
     if labels:
         counts = confusion_matrix(truth, text(predictions.predicted), labels=labels)

@@ -18,8 +18,6 @@ from looms.report._near_rows import scores_without_near
 from looms.report._telltales import telltales
 from looms.report.model import Model, model_of, predicted_labels
 from looms.report.scores import (
-    baseline_accuracy,
-    baseline_log_loss,
     gain_over_mean,
     headline_key,
     recall_by_class,
@@ -239,7 +237,7 @@ def _guessing(model: Model) -> Iterator[Caution]:
             )
         return
     (accuracy, error), (area, area_error) = scores["balanced_accuracy"], scores["roc_auc"]
-    baseline, seldom = 1 / len(model.classes), _rarest_in_predictions(model)
+    baseline, seldom = model.scores.baselines["balanced_accuracy"], _rarest_in_predictions(model)
     ordered = not area - 2 * area_error <= 0.5
     known = f", ROC AUC {score(area, 'roc_auc')}" if np.isfinite(area) else ""
     accuracy_text = score(accuracy, "balanced_accuracy")
@@ -274,7 +272,7 @@ def _guessing(model: Model) -> Iterator[Caution]:
 def _probabilities(model: Model) -> Iterator[Caution]:
     """Caution if probabilities are worse than the shares of the classes, beyond noise."""
     loss, error = model.scores.with_errors.get("log_loss", (0.0, 0.0))
-    baseline = baseline_log_loss(model) if model.classification else 0.0
+    baseline = model.scores.baselines.get("log_loss", 0.0)
     if loss - 2 * error > baseline:
         yield serious(
             "Probabilities worse than the baseline",
@@ -329,11 +327,11 @@ def _sizes(model: Model) -> Iterator[Caution]:
             f"there changes its recall by {100 / max(least, 1):.0f} %.",
         )
     if least < _RARE * n / len(counts) and not _rarest_in_predictions(model):
-        baseline, accuracy, machine = baseline_accuracy(model), scores["accuracy"][0], model.machine
-        if settings_for_rare_classes(machine, len(counts)):
+        accuracy, baseline = model.scores["accuracy"], model.scores.baselines["accuracy"]
+        if settings_for_rare_classes(model.machine, len(counts)):
             advice = f" {_remedy(model)}" if 1 - accuracy > _GOOD * (1 - baseline) else ""
         else:
-            weighted = getattr(machine, "class_weight", None) is not None
+            weighted = getattr(model.machine, "class_weight", None) is not None
             advice = " The classes were weighted." if weighted else " The threshold was set for it."
         yield note(
             "Unequal classes",

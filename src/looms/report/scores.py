@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import entr
 from sklearn.metrics import confusion_matrix
 
 from looms._classes import class_indices
-from looms._scores import SCORES, mean_and_error
+from looms._scores import SCORES, class_baselines, mean_and_error
 from looms._typing import AnyArray, Array
 from looms.assessment._result import Assessment
 from looms.calibration._scores import brier_score
@@ -85,46 +84,28 @@ def gain_over_mean(model: Model) -> tuple[float, float]:
     return float((1 - left).mean()), mean_and_error(moved, weight, clusters)[1]
 
 
-def baseline_accuracy(model: Model) -> float:
-    """Accuracy of always predicting the largest class."""
-    return float(_shares(model).max())
-
-
-def baseline_log_loss(model: Model) -> float:
-    """Log loss of predicting the shares of the classes for every sample."""
-    return float(entr(_shares(model)).sum())
-
-
-def _shares(model: Model) -> Array:
-    """Share of each class in the weight."""
-    totals = np.bincount(class_indices(model.held_out.y), weights=model.held_out.sample_weight)
-    return np.asarray(totals / totals.sum())
-
-
-def baseline_rmse(model: Model) -> float:
-    """RMSE of predicting the means of the targets."""
-    y, weight = model.held_out.y, model.held_out.sample_weight
-    return float(np.sqrt(variances(y.reshape(len(y), -1), weight).mean()))
-
-
-def _score(key: str, value: float, error: float) -> dict[str, Any]:
+def _score(key: str, value: float, error: float, baseline: float) -> dict[str, Any]:
     return {
         "key": key,
         "name": SCORES[key].name,
         "value": value,
         "standard_error": error,
+        "baseline": baseline,
         "smaller_is_better": SCORES[key].smaller_is_better,
     }
 
 
 def brier(model: Model, probabilities: Array) -> dict[str, Any]:
     """Brier score of held-out probabilities, as one of the scores."""
-    return _score("brier", brier_score(model.predictions, probabilities), float("nan"))
+    y, rows = model.held_out, model.scores.rows
+    baseline = class_baselines(class_indices(y.y)[rows], y.sample_weight[rows])["brier"]
+    return _score("brier", brier_score(model.predictions, probabilities), float("nan"), baseline)
 
 
 def held_out(model: Model) -> dict[str, Any]:
     """Scores of held-out predictions, how these were made, and the confusion matrix."""
-    scores = [_score(key, *pair) for key, pair in model.scores.with_errors.items()]
+    baselines = model.scores.baselines
+    scores = [_score(key, *pair, baselines[key]) for key, pair in model.scores.with_errors.items()]
     confusion = None
     if model.classification and len(model.classes) <= MOST_CONFUSED:
         mask, weight = model.has_weight, model.held_out.sample_weight
@@ -193,7 +174,7 @@ def headline(model: Model, assessment: Assessment | None) -> dict[str, Any]:
     key = headline_key(model)
     scores = model.scores.with_errors
     classes = model.classification
-    baseline: float | None = 1 / len(model.classes) if classes else baseline_rmse(model)
+    baseline: float | None = model.scores.baselines[key]
     from_splits = quotes_splits(model, assessment)
     if assessment is None or not from_splits:
         value, error = scores[key]
