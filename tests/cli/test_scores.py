@@ -6,7 +6,7 @@ from sklearn import metrics
 
 from looms import KernelClassifier, KernelRegressor
 from looms._scores import SCORES
-from looms.cli._model import class_scores
+from looms.cli._model import scores_on_new_rows
 from looms.cli._scores import (
     held_out_scores,
     show_confusion,
@@ -20,7 +20,7 @@ def test_two_classes_against_scikit_learn():
     y = RNG.choice(["a", "b"], size=50, p=[0.8, 0.2]).astype(object)
     decision = RNG.normal(size=50) + (y == "b")
     predicted = np.where(decision > 0.3, "b", "a").astype(object)
-    scores = class_scores(y, predicted, decision, np.array(["a", "b"], dtype=object))
+    scores = scores_on_new_rows(y, predicted, decision, np.array(["a", "b"], dtype=object))
     assert scores["accuracy"] == pytest.approx(metrics.accuracy_score(y, predicted))
     assert scores["balanced_accuracy"] == pytest.approx(
         metrics.balanced_accuracy_score(y, predicted)
@@ -32,7 +32,7 @@ def test_three_classes():
     y = RNG.integers(3, size=60)
     decision = RNG.normal(size=(60, 3)) + 1.5 * np.eye(3)[y]
     predicted = decision.argmax(axis=1)
-    scores = class_scores(y, predicted, decision, np.arange(3))
+    scores = scores_on_new_rows(y, predicted, decision, np.arange(3))
     areas = [metrics.roc_auc_score(y == k, decision[:, k]) for k in range(3)]
     assert scores["roc_auc"] == pytest.approx(np.mean(areas))
     assert scores["balanced_accuracy"] == pytest.approx(
@@ -42,12 +42,14 @@ def test_three_classes():
 
 def test_a_class_that_is_not_there_does_not_count():
     y, decision = np.array([0, 1, 0, 1]), np.eye(3)[[0, 1, 1, 1]]
-    scores = class_scores(y, decision.argmax(axis=1), decision, np.arange(3))
+    scores = scores_on_new_rows(y, decision.argmax(axis=1), decision, np.arange(3))
     assert scores == {"accuracy": 0.75, "balanced_accuracy": 0.75, "roc_auc": 0.75}
 
 
 def test_one_class_only_has_no_auc():
-    scores = class_scores(np.array([1, 1]), np.array([1, 0]), np.array([1.0, -1.0]), np.arange(2))
+    scores = scores_on_new_rows(
+        np.array([1, 1]), np.array([1, 0]), np.array([1.0, -1.0]), np.arange(2)
+    )
     assert scores["accuracy"] == scores["balanced_accuracy"] == 0.5
     assert np.isnan(scores["roc_auc"])
 
@@ -90,7 +92,7 @@ def test_probabilities_against_scikit_learn(n_classes):
     y = RNG.choice(classes, size=40)
     p = RNG.dirichlet(np.ones(n_classes), size=40)
     decision = p[:, 1] if n_classes == 2 else p
-    scores = class_scores(y, classes[p.argmax(axis=1)], decision, classes, p)
+    scores = scores_on_new_rows(y, classes[p.argmax(axis=1)], decision, classes, p)
     assert list(scores) == ["accuracy", "balanced_accuracy", "roc_auc", "log_loss", "brier"]
     assert scores["log_loss"] == pytest.approx(metrics.log_loss(y.astype(str), p))
     truth = (y[:, None] == classes).astype(float)
@@ -98,12 +100,14 @@ def test_probabilities_against_scikit_learn(n_classes):
     assert scores["brier"] == pytest.approx(brier)
     times = RNG.integers(3, size=40)  # a weight is a number of equal rows
     again = [np.repeat(each, times, axis=0) for each in (y, classes[p.argmax(axis=1)], decision, p)]
-    repeated = class_scores(*again[:3], classes, again[3])
-    weighted = class_scores(y, classes[p.argmax(axis=1)], decision, classes, p, times.astype(float))
+    repeated = scores_on_new_rows(*again[:3], classes, again[3])
+    weighted = scores_on_new_rows(
+        y, classes[p.argmax(axis=1)], decision, classes, p, times.astype(float)
+    )
     assert weighted == pytest.approx(repeated)
 
 
 def test_a_label_without_a_probability_has_no_log_loss():
     y, classes = np.array(["a", "z"], dtype=object), np.array(["a", "b"], dtype=object)
-    scores = class_scores(y, y, np.zeros(2), classes, np.full((2, 2), 0.5))
+    scores = scores_on_new_rows(y, y, np.zeros(2), classes, np.full((2, 2), 0.5))
     assert np.isnan([scores["log_loss"], scores["brier"]]).all()

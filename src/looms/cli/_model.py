@@ -313,7 +313,7 @@ class Predictions:
         decision = self.decision
         if decision.ndim == 2 and len(classes) == 2:
             decision = decision[:, 1] - decision[:, 0]
-        return class_scores(truth, predicted, decision, classes, self.probabilities, weight)
+        return scores_on_new_rows(truth, predicted, decision, classes, self.probabilities, weight)
 
     def trained_on(self) -> Iterator[str]:
         """A note on rows equal to training rows."""
@@ -364,7 +364,7 @@ def joined(members: AnyArray, labels: list[str]) -> AnyArray:
     return np.array(sets, dtype=object)
 
 
-def class_scores(
+def scores_on_new_rows(
     y: AnyArray,
     predicted: AnyArray,
     decision: AnyArray,
