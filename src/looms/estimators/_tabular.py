@@ -149,7 +149,7 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
         """Rows that were held out together."""
         return self.model_.units_
 
-    def evaluate(self, *, nested: bool = True, metrics: Any = None) -> Scores:
+    def evaluate(self, *, nested: bool = True, scoring: Any = None) -> Scores:
         """Scores of held-out predictions, with standard errors.
 
         For classes "accuracy", "balanced_accuracy" (the mean over classes of the recall), "roc_auc"
@@ -164,11 +164,12 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
             as the rarest class has rows, or groups, or of three to ten folds of a splitter `cv`.
             That takes as many fits, `n_jobs` of them at once. With False the held-out predictions
             of the fit are scored, by which the model was tuned: ``optimistic`` tells.
-        metrics : str, callable or list of these, default=None
-            Names of these scores, names of scorers of scikit-learn, or metrics of ``(y_true,
-            y_pred)``, instead of the scores above. Other scores than these are computed once on
-            all held-out predictions, and have no standard errors. For scikit-learn's scorers,
-            greater is better.
+        scoring : str, callable, list of these or dict, default=None
+            Other scores than these, as in scikit-learn: names of scorers, callables ``(estimator,
+            X, y)``, or a dict of these by name. They are computed once on all held-out predictions,
+            and have no standard errors. For scikit-learn's scorers, greater is better. Callables
+            get an estimator with the held-out predictions, for which ``X`` is a column of row
+            numbers.
 
         Returns
         -------
@@ -188,7 +189,7 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
         UserWarning
             If the fits will take more than a minute.
         """
-        return super().evaluate(nested=nested, metrics=metrics)
+        return super().evaluate(nested=nested, scoring=scoring)
 
     def certify(self, n_rows: int = 3) -> Certificate:
         """Comparison of the model of the prepared columns with refits.
