@@ -369,8 +369,6 @@ def test_all_splits_raise(numbered):
     ("options", "message"),
     [
         ({"scoring": "goodness"}, "Unknown score 'goodness'; known are accuracy"),
-        ({"scoring": []}, "scoring is empty"),
-        ({"scoring": 3}, "scoring must be names or callables, got 3"),
         ({"random_state": -1}, "must not be negative"),
         ({"random_state": None, "store": "s"}, "store needs an integer random_state"),
         ({"random_state": np.random.RandomState(0), "store": "s"}, "needs an integer"),

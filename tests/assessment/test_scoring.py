@@ -2,20 +2,32 @@
 
 import numpy as np
 import pytest
-from sklearn.ensemble import VotingClassifier
+from sklearn.ensemble import StackingClassifier, VotingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, make_scorer, mean_absolute_error
+from sklearn.svm import SVC, LinearSVC
 
 import looms
-from looms.assessment._scoring import kind_of, scorers_of, smaller_is_better
-from looms.estimators._metrics import named_scorer
+from looms.assessment._scoring import default_scoring, kind_of, smaller_is_better
+from looms.estimators._metrics import named_scorer, scorers_of
 
 
 def test_ranks_are_scored_where_the_estimator_has_them():
     logistic = LogisticRegression()
     votes = VotingClassifier([("logistic", logistic)])
-    assert list(scorers_of(None, logistic, [0, 1])) == ["balanced_accuracy", "roc_auc"]
-    assert list(scorers_of(None, votes, [0, 1])) == ["balanced_accuracy", "accuracy"]
+    assert default_scoring(logistic, [0, 1]) == ["balanced_accuracy", "roc_auc"]
+    assert default_scoring(votes, [0, 1]) == ["balanced_accuracy", "accuracy"]
+
+
+def test_what_an_unfitted_estimator_does_not_show_is_not_refused():
+    stack, classes = StackingClassifier([("logistic", LogisticRegression())]), np.arange(9) % 3
+    assert not hasattr(stack, "predict_proba")
+    assert list(scorers_of("neg_log_loss", stack, classes)) == ["neg_log_loss"]
+    with pytest.raises(ValueError, match="there are no probabilities"):
+        scorers_of("neg_log_loss", LinearSVC(), classes)
+    assert list(scorers_of("roc_auc", SVC(), classes)) == ["roc_auc"]
+    with pytest.raises(ValueError, match="'roc_auc' cannot score these 3 classes"):
+        scorers_of("roc_auc", SVC(probability=True, decision_function_shape="ovo"), classes)
 
 
 def share_of_yes(model, X, y):

@@ -12,14 +12,20 @@ from scipy.linalg import lapack
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import (
-    accuracy_score,
     average_precision_score,
+    cohen_kappa_score,
     f1_score,
     fbeta_score,
+    get_scorer,
     log_loss,
     make_scorer,
     mean_absolute_error,
+    median_absolute_error,
+    roc_auc_score,
+    root_mean_squared_error,
+    zero_one_loss,
 )
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 
 import looms
@@ -31,9 +37,10 @@ from looms import (
     TabularRegressor,
 )
 from looms._classes import class_factors
+from looms.assessment._splits import plan
 from looms.blocks import ArrayBlocks
 from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
-from looms.estimators._metrics import scorers_for
+from looms.estimators._metrics import roc_auc, scorers_of
 from looms.folds import GapKFold
 from looms.lssvm.fit import KernelMember, LandmarkMember
 from looms.model_files import load_model, save_model
@@ -305,21 +312,28 @@ def test_nested_scores_of_classes_are_those_of_refits(fitted):
 
 
 @pytest.mark.parametrize("kind", ["numbers", "classes"])
-def test_other_metrics(kind, fitted):
+def test_other_scores(kind, fitted):
     if kind == "numbers":
         model = fitted("transformed", evaluated=True)
         y, outputs = model.evaluate().predictions.y, model.evaluate().predictions.outputs
-        scores = model.evaluate(metrics=["neg_mean_absolute_error", mean_absolute_error])
-        error = np.abs(y - outputs).mean()
-        expected = {"neg_mean_absolute_error": -error, "mean_absolute_error": error}
+        scores = model.evaluate(
+            scoring=["neg_mean_absolute_error", make_scorer(median_absolute_error)]
+        )
+        errors = np.abs(y - outputs)
+        expected = {
+            "neg_mean_absolute_error": -errors.mean(),
+            "median_absolute_error": np.median(errors),
+        }
     else:
         model = fitted("classes", evaluated=True)
         made = model.evaluate().decisions
-        right = (model.classes_[made.predicted] == CLASSES).mean()
-        scores = model.evaluate(metrics=[accuracy_score, "average_precision", "neg_log_loss"])
+        wrong = (model.classes_[made.predicted] != CLASSES).mean()
+        scores = model.evaluate(
+            scoring=[make_scorer(zero_one_loss), "average_precision", "neg_log_loss"]
+        )
         expected = {
             "average_precision": average_precision_score(CLASSES == "yes", made.outputs),
-            "accuracy_score": right,
+            "zero_one_loss": wrong,
             "neg_log_loss": -model.evaluate()["log_loss"],
         }
     assert dict(scores) == pytest.approx(expected)
@@ -328,11 +342,65 @@ def test_other_metrics(kind, fitted):
     assert len(model.evaluate()) > 2  # which stays as it was
     assert np.isfinite(list(model.evaluate().standard_errors.values())).all()
     only = next(name for name in expected)
-    assert list(model.evaluate(metrics=only)) == [only]
-    with pytest.raises(TypeError, match="metrics must be"):
-        model.evaluate(metrics=[3])
+    assert list(model.evaluate(scoring=only)) == [only]
     with pytest.raises(ValueError, match="nested must be True or False"):
         model.evaluate(nested="folds")
+
+
+def test_callables_are_given_the_held_out_predictions(fitted):
+    """By an estimator like others, with row numbers in place of the rows."""
+    model = fitted("classes", evaluated=True)
+    made, outputs = model.evaluate().decisions, model.evaluate().predictions.outputs
+
+    def share_of_yes(estimator, X, y):
+        assert X.tolist() == np.arange(N)[:, None].tolist()
+        assert_array_equal(y, CLASSES)
+        assert_array_equal(estimator.decision_function(X), outputs)
+        assert_array_equal(estimator.predict_proba(X[:3]), made.probabilities[:3])
+        assert_array_equal(estimator.classes_, model.classes_)
+        return np.mean(estimator.predict(X) == "yes")
+
+    scores = model.evaluate(scoring={"yes": share_of_yes, "right": "accuracy"})
+    assert dict(scores) == {
+        "yes": (model.classes_[made.predicted] == "yes").mean(),
+        "right": model.evaluate()["accuracy"],
+    }
+    assert scores.with_errors["right"] == model.evaluate().with_errors["accuracy"]
+    assert list(model.evaluate(scoring=share_of_yes)) == ["share_of_yes"]
+
+
+def two_of_own(labels, predicted):
+    return 0.0
+
+
+@pytest.mark.parametrize(
+    ("scoring", "error", "message"),
+    [
+        (mean_absolute_error, TypeError, r"sklearn.metrics.make_scorer\(mean_absolute_error\)"),
+        ([fbeta_score], TypeError, r"make_scorer\(fbeta_score\)"),
+        (cohen_kappa_score, TypeError, r"make_scorer\(cohen_kappa_score\)"),
+        ({"mine": two_of_own}, TypeError, r"make_scorer\(two_of_own\)"),
+        ([3], TypeError, "scoring must be names or callables .*, got 3"),
+        (3, TypeError, "scoring must be names or callables .*, got 3"),
+        ([], ValueError, "scoring is empty"),
+        ({}, ValueError, "scoring is empty"),
+        (["accuracy", "accuracy"], ValueError, "Two scorers are called 'accuracy'"),
+        ({"area": "roc_acu"}, ValueError, "did you mean 'roc_auc'"),
+    ],
+)
+def test_both_refuse_the_same(fitted, scoring, error, message):
+    model = fitted("given")
+    with pytest.raises(error, match=message):
+        model.evaluate(scoring=scoring)
+    with pytest.raises(error, match=message):
+        looms.assess(model, X, CLASSES, n_splits=2, scoring=scoring)
+
+
+def test_a_scorer_without_targets_is_no_metric():
+    def size(estimator, X, y=None):
+        return len(X)
+
+    assert scorers_of(size, KernelClassifier(), CLASSES) == {"size": size}
 
 
 @pytest.mark.parametrize("y", [CLASSES, np.arange(N) % 3, NUMBERS], ids=["two", "three", "numbers"])
@@ -340,34 +408,92 @@ def test_scores_by_their_own_names_are_those_of_evaluate(y):
     kind = KernelRegressor if y is NUMBERS else KernelClassifier
     model = kind(mu=0.1).fit(X, y)
     scores = model.evaluate()
-    some = model.evaluate(metrics=[*scores][::-1])
+    some = model.evaluate(scoring=[*scores][::-1])
     assert some.with_errors == scores.with_errors
 
 
-def test_metrics_of_the_positive_class():
+@pytest.mark.parametrize("scorer", ["roc_auc", get_scorer("roc_auc")], ids=["ours", "theirs"])
+def test_areas_of_several_classes_mean_the_same(scorer):
+    """One class against the rest, by outputs: in `evaluate`, on test rows and left-out rows."""
+    y = np.digitize(X[:, 0], [-0.5, 0.5]).astype(str)
+    model = KernelClassifier(mu=0.1)
+    own = model.fit(X, y).evaluate()
+    assert (
+        model.evaluate(scoring={"area": scorer}).with_errors["area"] == own.with_errors["roc_auc"]
+    )
+    options = {"n_splits": 2, "random_state": 0, "scoring": {"area": scorer}}
+    result = looms.assess(model, X, y, test_size=0.3, **options)
+    for split in plan(
+        y, method="shuffle", n_splits=2, test_size=0.3, random_state=0, stratified=True
+    ):
+        train, test = split.rows(y)
+        outputs = model.fit(X[train], y[train]).decision_function(X[test])
+        areas = [roc_auc_score(y[test] == c, f) for c, f in zip("012", outputs.T, strict=True)]
+        row = result.table.loc[split.index]
+        assert row["area"] == pytest.approx(np.mean(areas))
+        assert row["loo_area"] == pytest.approx(model.evaluate()["roc_auc"])
+    theirs = looms.assess(GaussianNB(), X, y, **options)  # by probabilities
+    assert theirs.failures == {}
+
+
+def test_areas_of_the_classes_that_are_there():
+    y, outputs = np.array(["a", "b", "a", "b"]), RNG.normal(size=(4, 3))
+    labels = np.array(["a", "b", "c"])
+    expected = np.mean([roc_auc_score(y == c, f) for c, f in zip("ab", outputs.T, strict=False)])
+    assert roc_auc(y, outputs, labels=labels) == pytest.approx(expected)
+    weight = np.array([1.0, 2.0, 3.0, 1.0])
+    copies = np.repeat(np.arange(4), weight.astype(int))
+    assert roc_auc(y, outputs, weight, labels) == pytest.approx(
+        roc_auc(y[copies], outputs[copies], labels=labels)
+    )
+    with pytest.raises(ValueError, match="not one output for each of 3 classes"):
+        roc_auc(y, outputs[:, :2], labels=labels)
+
+
+def test_errors_of_several_targets_mean_the_same():
+    Y = np.column_stack([NUMBERS, 10 * NUMBERS**2])
+    model = KernelRegressor(mu=0.1).fit(X, Y)
+    own, theirs = model.evaluate(), make_scorer(root_mean_squared_error)
+    residuals = own.predictions.residuals
+    found = model.evaluate(scoring=["rmse", theirs])
+    each = np.sqrt((residuals**2).mean(axis=0))
+    assert found["rmse"] == pytest.approx(np.sqrt((residuals**2).mean()))
+    assert found["root_mean_squared_error"] == pytest.approx(each.mean())
+    result = looms.assess(model, X, Y, n_splits=2, random_state=0, scoring="rmse")
+    (train, test), *_ = (
+        one.rows(Y)
+        for one in plan(
+            Y, method="shuffle", n_splits=2, test_size=0.1, random_state=0, stratified=False
+        )
+    )
+    errors = model.fit(X[train], Y[train]).predict(X[test]) - Y[test]
+    assert result.table["rmse"][0] == pytest.approx(np.sqrt((errors**2).mean()))
+
+
+def test_scores_of_the_positive_class():
     model = KernelClassifier(pos_label="no", mu=0.1).fit(X, CLASSES)
     predicted = model.classes_[model.evaluate().decisions.predicted]
     expected = f1_score(CLASSES, predicted, pos_label="no")
-    assert model.evaluate(metrics="f1")["f1"] == pytest.approx(expected)
+    assert model.evaluate(scoring="f1")["f1"] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("name", ["precision", "f1"])
-def test_metrics_that_cannot_score_are_refused_before_anything_is_repeated(name):
+def test_scorers_that_cannot_score_are_refused_before_anything_is_repeated(name):
     three = np.arange(N) % 3
     model = KernelClassifier().fit(X, three)
     with pytest.raises(ValueError, match=f"'{name}' cannot score these 3 classes .*'{name}_m"):
-        model.evaluate(metrics=name)
+        model.evaluate(scoring=name)
     assert model._nested_scores is None
     with pytest.raises(ValueError, match=f"'{name}' cannot score these 3 classes"):
         looms.assess(model, X, three, n_splits=2, scoring=name)
 
 
-def test_metrics_of_numbers_need_labels_that_are_numbers():
+def test_scores_of_numbers_need_labels_that_are_numbers():
     model = KernelClassifier(mu=0.1)
-    ordered = model.fit(X, np.arange(N) % 3).evaluate(metrics="neg_mean_absolute_error")
+    ordered = model.fit(X, np.arange(N) % 3).evaluate(scoring="neg_mean_absolute_error")
     assert ordered["neg_mean_absolute_error"] < 0
     with pytest.raises(ValueError, match="'r2' cannot score these 2 classes"):
-        model.fit(X, CLASSES).evaluate(metrics="r2")
+        model.fit(X, CLASSES).evaluate(scoring="r2")
 
 
 def test_the_positive_class_of_a_pipeline_is_scored():
@@ -381,54 +507,55 @@ def test_the_positive_class_of_a_pipeline_is_scored():
     assert inside.estimate("recall").value != of_yes.estimate("recall").value
 
 
-def test_metrics_of_repeated_folds_are_no_ensembles():
+def test_scores_of_repeated_folds_are_of_no_ensembles():
     model = KernelRegressor(mu=0.1, cv="5x2").fit(X, NUMBERS)
-    assert model.evaluate(metrics=["mae", "r2"]).n_passes == 5
+    assert model.evaluate(scoring=["mae", "r2"]).n_passes == 5
     with pytest.raises(ValueError, match="'neg_mean_absolute_error' would judge the mean of 5"):
-        model.evaluate(metrics="neg_mean_absolute_error")
+        model.evaluate(scoring="neg_mean_absolute_error")
 
 
-def test_own_signs_and_names_of_metrics():
+def test_own_signs_and_names_of_scorers():
     model = KernelClassifier(mu=0.1).fit(X, CLASSES)
     loss = make_scorer(log_loss, greater_is_better=False, response_method="predict_proba")
-    value = model.evaluate(metrics=loss)["log_loss"]
-    assert value == model.evaluate(metrics="neg_log_loss")["neg_log_loss"] < 0
+    value = model.evaluate(scoring=loss)["log_loss"]
+    assert value == model.evaluate(scoring="neg_log_loss")["neg_log_loss"] < 0
     twice = [make_scorer(fbeta_score, beta=beta) for beta in (0.5, 2)]
-    with pytest.raises(ValueError, match="Two metrics are called 'fbeta_score'"):
-        model.evaluate(metrics=twice)
-    assert model.evaluate(metrics=twice[1])["fbeta_score"] > 0.5  # of the positive class
+    with pytest.raises(ValueError, match="Two scorers are called 'fbeta_score'"):
+        model.evaluate(scoring=twice)
+    named = model.evaluate(scoring=dict(zip(["half", "double"], twice, strict=True)))
+    assert model.evaluate(scoring=twice[1])["fbeta_score"] == named["double"] > 0.5  # of "yes"
 
 
-def test_metrics_without_weights_are_refused_where_rows_have_weights():
+def test_scorers_without_weights_are_refused_where_rows_have_weights():
     model = KernelRegressor(mu=0.1).fit(X, NUMBERS, np.linspace(1, 2, N))
     with pytest.raises(ValueError, match="'neg_max_error' takes no weights"):
-        model.evaluate(metrics="neg_max_error")
+        model.evaluate(scoring="neg_max_error")
 
 
-def test_a_metric_that_fails_leaves_the_others():
+def test_a_scorer_that_fails_leaves_the_others():
     model = KernelRegressor("linear", mu=1e-3).fit(X, NUMBERS**3)
     assert model.evaluate().predictions.outputs.min() < 0
     with pytest.warns(
         UserWarning, match="'neg_mean_gamma_deviance' cannot score these predictions"
     ):
-        scores = model.evaluate(metrics=["neg_mean_gamma_deviance", "mae"])
+        scores = model.evaluate(scoring=["neg_mean_gamma_deviance", "mae"])
     assert np.isnan(scores["neg_mean_gamma_deviance"])
     assert scores["mae"] == model.evaluate()["mae"]
 
 
-def test_rows_of_weight_zero_refuse_no_metric():
+def test_rows_of_weight_zero_refuse_no_scorer():
     y, weight = np.append(NUMBERS, -5.0), np.append(np.ones(N), 0.0)
     model = KernelRegressor("rbf", mu=0.1).fit(np.vstack([X, X[:1]]), y, weight)
     assert "neg_mean_absolute_percentage_error" in model.evaluate(
-        metrics="neg_mean_absolute_percentage_error"
+        scoring="neg_mean_absolute_percentage_error"
     )
-    scorers_for("neg_mean_squared_log_error", model, y, weight)
+    scorers_of("neg_mean_squared_log_error", model, y, weight)
 
 
-def test_metrics_count_weights():
+def test_scorers_count_weights():
     weight = RNG.uniform(0.5, 2.0, N) * (np.arange(N) % 5 > 0)
     model = KernelRegressor(mu=1e-3).fit(X, NUMBERS, weight)
-    scores = model.evaluate(metrics="neg_mean_absolute_error")
+    scores = model.evaluate(scoring="neg_mean_absolute_error")
     expected = -model.evaluate()["mae"]
     assert scores["neg_mean_absolute_error"] == pytest.approx(expected)
     assert len(scores.rows) == np.count_nonzero(weight)
@@ -515,7 +642,7 @@ def test_the_choice_of_a_pool():
     model = NonconformityClassifier({"C": [1.0], "gamma": [0.1, 1.0]}, random_state=0)
     scores = model.fit(X, CLASSES).evaluate()
     assert list(scores) == ["accuracy", "balanced_accuracy"]
-    accuracy = model.evaluate(metrics="accuracy")["accuracy"]
+    accuracy = model.evaluate(scoring="accuracy")["accuracy"]
     assert accuracy == pytest.approx(scores["accuracy"])
 
 

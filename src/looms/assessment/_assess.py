@@ -66,14 +66,15 @@ def assess(
     test_size : float or int, default=0.1
         Share or number of rows in the test part, or as near as whole groups allow; 1/k for
         k-fold. The bootstrap ignores it.
-    scoring : str, callable, list of str or dict, default=None
-        Names of scores, callables ``(estimator, X, y)``, or a dict of these by name.
-        Names are those of scikit-learn's scorers, for which greater is better, and "rmse" and
-        "mae", errors in the units of the targets, for which smaller is better. Callables tell
-        their direction by an attribute ``smaller_is_better``, True or False; otherwise optimism is
-        reported unsigned. The default is "rmse" and "r2" for regressors, "balanced_accuracy" and
-        "roc_auc" for two classes, and "balanced_accuracy" and "accuracy" for more classes or
-        without a decision function and probabilities.
+    scoring : str, callable, list of these or dict, default=None
+        Names of scores, callables ``(estimator, X, y)``, or a dict of these by name. Names are
+        those of scikit-learn's scorers, for which greater is better, and those of ``evaluate``, of
+        which "rmse", "mae" and "log_loss" are better when smaller; "roc_auc" of several classes is
+        a mean over them, each against the rest. Callables tell their direction by an attribute
+        ``smaller_is_better``, True or False; otherwise optimism is reported unsigned. The default
+        is "rmse" and "r2" for regressors, "balanced_accuracy" and "roc_auc" for two classes, and
+        "balanced_accuracy" and "accuracy" for more classes or without a decision function and
+        probabilities.
     store : path, default=None
         Folder that keeps every finished split. Repeating the call, even after the process was
         killed, runs only the splits that are missing or raised; the result is the same to the

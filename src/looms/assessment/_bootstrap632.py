@@ -12,7 +12,7 @@ import numpy.typing as npt
 from looms._typing import AnyArray, Array
 from looms.assessment._split_run import SplitResult
 from looms.assessment._splits import Rows
-from looms.estimators._metrics import Scorer, named_scorer, takes_weights
+from looms.estimators._metrics import Scorer, own_name, takes_weights
 from looms.folds import group_numbers
 
 #: One score, or one of each resample.
@@ -82,13 +82,7 @@ def check_defined(names: Mapping[str, Scorer], y: npt.ArrayLike) -> None:
     """Raise ValueError unless .632+ is defined for all these scores of these targets."""
     if np.ndim(y) != 1:
         raise ValueError("The .632+ bootstrap takes one target; assess each by itself.")
-    unknown = []
-    for name, scorer in names.items():
-        known = named_scorer(name) if name in KNOWN else None
-        parts = ("_score_func", "_sign", "_kwargs")
-        same = (getattr(scorer, part, None) == getattr(known, part, None) for part in parts)
-        if known is None or not all(same):
-            unknown.append(name)
+    unknown = [name for name, one in names.items() if name not in KNOWN or own_name(one) != name]
     if unknown:
         raise ValueError(
             f"The .632+ bootstrap needs the score of predictions without information, which is "

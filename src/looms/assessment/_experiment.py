@@ -28,7 +28,7 @@ from looms._typing import AnyArray, Array, Matrix
 from looms.assessment._bootstrap632 import check_defined, no_information
 from looms.assessment._content_key import content_key, package_versions
 from looms.assessment._fit_routing import checked_weights, fit_arguments, route, takes_in_fit
-from looms.assessment._scoring import all_scores, scorers_of
+from looms.assessment._scoring import all_scores, default_scoring
 from looms.assessment._split_run import (
     PROCESS,
     SplitResult,
@@ -42,7 +42,7 @@ from looms.assessment._store import FORMAT, Store, StoreError
 from looms.duplicates import duplicate_groups, n_unexpected_duplicates
 from looms.estimators import DuplicatesWarning
 from looms.estimators._in_pipelines import parts_of
-from looms.estimators._metrics import Scorer
+from looms.estimators._metrics import Scorer, scorers_of
 from looms.estimators._warnings import level_of_user
 from looms.folds import group_numbers, joined_groups
 
@@ -108,6 +108,7 @@ class Experiment:
             raise ValueError("An assessment needs more than one sample.")
         check_known(duplicates, "treatment of duplicates", DUPLICATES)
         weight = checked_weights(sample_weight, estimator, len(y))
+        scoring = default_scoring(estimator, y) if scoring is None else scoring
         scorers = scorers_of(scoring, estimator, y)
         if method == "bootstrap":
             check_defined(scorers, y)

@@ -1,8 +1,8 @@
-"""Scores by name, from looms and scikit-learn, with their direction and range."""
+"""Scores of test parts, with their direction and range."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -13,7 +13,7 @@ from sklearn.base import is_classifier
 from sklearn.metrics import average_precision_score, check_scoring, roc_auc_score
 
 from looms._typing import Array
-from looms.estimators._metrics import Scorer, is_scikit_learns, named_scorer, suited, takes_weights
+from looms.estimators._metrics import Scorer, is_scikit_learns, roc_auc, takes_weights
 
 S = TypeVar("S", bound=Scorer)
 
@@ -28,6 +28,7 @@ _SHARES = {
     "jaccard_score",
     "precision_score",
     "recall_score",
+    "roc_auc",
     "roc_auc_score",
     "top_k_accuracy_score",
     "zero_one_loss",
@@ -95,43 +96,18 @@ def kind_of(scorer: Scorer | None) -> ScoreKind:
     return ScoreKind(is_loss, low, high) if sign > 0 else ScoreKind(False, -high, -low)
 
 
-def scorers_of(scoring: Any, estimator: Any, y: npt.ArrayLike) -> dict[str, Scorer]:
-    """Scorers by name.
+def default_scoring(estimator: Any, y: npt.ArrayLike) -> list[str]:
+    """Names of the scores of an assessment that asks for none.
 
-    Parameters
-    ----------
-    scoring : None, str, callable, iterable of str, or mapping of names to str or callables
-        None means "rmse" and "r2" for a regressor, "balanced_accuracy" and "roc_auc" for two
-        classes, and "balanced_accuracy" and "accuracy" for more classes or without a decision
-        function and probabilities.
-    estimator : estimator, which says whether there are classes.
-    y : targets.
+    They are "rmse" and "r2" for a regressor, "balanced_accuracy" and "roc_auc" for two classes, and
+    "balanced_accuracy" and "accuracy" for more classes or without a decision function and
+    probabilities.
     """
-    if scoring is None:
-        if not is_classifier(estimator):
-            scoring = ["rmse", "r2"]
-        else:
-            scored = hasattr(estimator, "decision_function") or hasattr(estimator, "predict_proba")
-            two = len(np.unique(np.asarray(y))) == 2
-            scoring = ["balanced_accuracy", "roc_auc" if two and scored else "accuracy"]
-    if isinstance(scoring, str):
-        scoring = [scoring]
-    if callable(scoring):
-        function = getattr(scoring, "_score_func", scoring)
-        return {str(getattr(function, "__name__", "score")): scoring}
-    if isinstance(scoring, Mapping):
-        named = dict(scoring)
-    elif isinstance(scoring, Iterable):
-        named = {str(name): name for name in scoring}
-    else:
-        raise ValueError(f"scoring must be names or callables, got {scoring!r}.")
-    if not named:
-        raise ValueError("scoring is empty.")
-    for name, scorer in named.items():
-        if callable(scorer):
-            continue
-        named[name] = suited(scorer, named_scorer(scorer), estimator, y)
-    return {str(name): scorer for name, scorer in named.items()}
+    if not is_classifier(estimator):
+        return ["rmse", "r2"]
+    scored = hasattr(estimator, "decision_function") or hasattr(estimator, "predict_proba")
+    two = len(np.unique(np.asarray(y))) == 2
+    return ["balanced_accuracy", "roc_auc" if two and scored else "accuracy"]
 
 
 def all_scores(
@@ -159,9 +135,5 @@ def all_scores(
 
 def judges_order(scorer: Any) -> bool:
     """True for scorers that compare outputs of different rows."""
-    return getattr(scorer, "_score_func", None) in (roc_auc_score, average_precision_score)
-
-
-def is_area(scorer: Any) -> bool:
-    """True for the scorer of the whole area under the ROC curve."""
-    return scorer._score_func is roc_auc_score and not getattr(scorer, "_kwargs", {})
+    of_order = (roc_auc, roc_auc_score, average_precision_score)
+    return getattr(scorer, "_score_func", None) in of_order

@@ -7,19 +7,18 @@ import secrets
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
-from sklearn.utils.metaestimators import available_if
 
 from looms._classes import class_indices
-from looms._typing import AnyArray, Array
-from looms.assessment._scoring import all_scores, is_area, judges_order
+from looms._typing import Array
+from looms.assessment._scoring import all_scores, judges_order
 from looms.estimators import TabularClassifier
 from looms.estimators._classifier import Classifier
-from looms.estimators._metrics import Scorer, takes_weights
+from looms.estimators._metrics import Scorer, StandIn, own_name, takes_weights
 from looms.held_out import HeldOut
 from looms.kernels._names import kernel_name
 
@@ -96,8 +95,8 @@ def loo_scores(
     If rows were held out together, by group or fold, those held-out outputs are scored. Each
     output is from a model that was not trained on the row. For classes, outputs of a
     least-squares model with given hyper-parameters are means over pairs of held-out rows, as for
-    ``evaluate``: those of single rows lean away from their class. The area under the ROC curve of
-    two classes compares rows under one model that has seen neither. Both take n³ flops. Scores
+    ``evaluate``: those of single rows lean away from their class. The area under the ROC curve
+    compares rows under one model that has seen neither. Both take n³ flops. Scores
     are weighted by the (n_train,) ``weight``, if given.
 
     NaN for scores that cannot be computed from these outputs: those of probabilities, and those
@@ -116,52 +115,18 @@ def loo_scores(
         ):  # those that decide for the rows of the fit
             outputs, train = outputs.copy(), np.flatnonzero(machine.fit_weight_)
             outputs[train] = machine._decided(np.ones(len(train)))[0].outputs
-    stand_in = _StandIn(outputs - threshold, classes, threshold)
+    stand_in = StandIn(outputs, classes, threshold)
     scores: dict[str, float] = {}
     for name, scorer in scorers.items():
         scores[name] = float("nan")
         with suppress(Exception):  # of any scorer, whatever it asks for
             if not judges_order(scorer):
                 scores |= all_scores({name: scorer}, stand_in, rows, y, weight)
-            elif is_area(scorer) and classes is not None and loo.y.ndim == 1:
+            elif own_name(scorer) == "roc_auc":
                 own = weight if takes_weights(scorer) else None
                 own = np.ones(len(loo.y)) if own is None else own
                 scores[name] = machine._area(own[machine.fit_weight_ != 0])[0]
     return scores
-
-
-class _StandIn(BaseEstimator):  # type: ignore[misc]
-    """Fitted estimator that returns leave-one-out outputs; a sample is its row number."""
-
-    def __init__(self, outputs: Array, classes: AnyArray | None, threshold: float | Array) -> None:
-        self.outputs, self.classes, self.threshold = outputs, classes, threshold
-
-    @property
-    def classes_(self) -> AnyArray | None:
-        return self.classes
-
-    @property
-    def threshold_(self) -> float | Array:
-        return self.threshold
-
-    def fit(self, X: Any, y: Any) -> Self:
-        return self
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.estimator_type = "regressor" if self.classes_ is None else "classifier"
-        return tags
-
-    @available_if(lambda one: one.classes is not None)  # type: ignore[untyped-decorator]
-    def decision_function(self, X: AnyArray) -> Array:
-        return self.outputs[X[:, 0]]
-
-    def predict(self, X: AnyArray) -> AnyArray:
-        outputs = self.outputs[X[:, 0]]
-        return outputs if self.classes_ is None else self.classes_[class_indices(outputs)]
 
 
 def chosen_by(model: Any, machine: Any) -> dict[str, Value]:

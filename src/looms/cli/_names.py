@@ -43,5 +43,5 @@ OPTIONS = {
     **{option: option for option in PANEL_OF},
     **{parameter: option for option, parameter in PARAMETERS.items()},
     **{"kernel": "candidates", "probability": "calibration", "validation": "cv"},
-    **{"metrics": "metric", "scoring": "metric"},
+    "scoring": "metric",
 }

@@ -55,7 +55,7 @@ from looms.cli._target import target_of
 from looms.datasets._table import table_name
 from looms.estimators._certificate import Certificate
 from looms.estimators._in_pipelines import parts_of
-from looms.estimators._metrics import as_scorers, judged, scorers_for
+from looms.estimators._metrics import judged, named_scorer, scorers_of
 from looms.estimators._scored import scores_of
 from looms.model_files import save_model
 from looms.report._cautions import cautions_of_fit
@@ -119,7 +119,8 @@ def fit(
     output = output or Path(f"{table_name(file)}.looms.skops")
     check_report(report, request, output, json, certify)
     with refused("--metric: "):
-        as_scorers(metric or [])
+        for name in metric or []:
+            named_scorer(name)
     with ExitStack() as stack:
         whole = _is_whole(request, columns, memory)
         prepared = prepare_file(source, columns, request) if whole else None
@@ -135,7 +136,7 @@ def fit(
                 check_memory(len(prepared.rows), CERTIFICATE)
         model = request.model_for(prepared)
         with refused("--metric: "):
-            scorers = scorers_for(metric or [], model, prepared.target.y)
+            scorers = scorers_of(metric, model, prepared.target.y)
         new = None
         if test is not None:
             drop = columns.drop_missing_targets

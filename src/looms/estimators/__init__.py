@@ -6,7 +6,8 @@ from looms.estimators._kernel_regressor import KernelRegressor
 from looms.estimators._nonconformity import NonconformityClassifier
 from looms.estimators._prevalence import at_prevalence
 from looms.estimators._search import Search
-from looms.estimators._tabular import TabularClassifier, TabularRegressor
+from looms.estimators._tabular_classifier import TabularClassifier
+from looms.estimators._tabular_regressor import TabularRegressor
 from looms.estimators._warnings import (
     BoundWarning,
     ColumnsWarning,

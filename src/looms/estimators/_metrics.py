@@ -1,14 +1,13 @@
-"""Scores by name, and metrics of held-out predictions, by scorers of scikit-learn."""
+"""Scores by name, and scorers of held-out predictions, as scikit-learn means ``scoring``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy, deepcopy
 from dataclasses import replace
 from difflib import get_close_matches
-from functools import partial
 from inspect import signature
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 from warnings import catch_warnings
 
 import numpy as np
@@ -19,12 +18,13 @@ from sklearn.metrics import (
     log_loss,
     make_scorer,
     mean_absolute_error,
-    root_mean_squared_error,
+    mean_squared_error,
+    roc_auc_score,
 )
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
+from sklearn.utils.metaestimators import available_if
 
-from looms._checks import one_or_many
 from looms._classes import class_indices
 from looms._scores import ValuesAndErrors
 from looms._typing import AnyArray, Array
@@ -32,6 +32,7 @@ from looms._words import listed
 from looms.criteria import mean_class_error
 from looms.estimators._warnings import warn
 from looms.scores import Scores
+from looms.selection._fold_pairs import pair_auc
 
 #: Function ``(estimator, X, y)``; some also take ``sample_weight``.
 Scorer: TypeAlias = Callable[..., float]
@@ -43,14 +44,33 @@ def balanced_accuracy(y: Any, predicted: Any, sample_weight: Any = None) -> floa
     return 1.0 - mean_class_error(labels, np.asarray(y) != np.asarray(predicted), sample_weight)
 
 
+def roc_auc(y: Any, outputs: Array, sample_weight: Any = None, labels: Any = None) -> float:
+    """Area under the ROC curve; mean over those of several classes in ``y`` against the rest.
+
+    The classes are the ``labels``, one for each column of ``outputs``; None for two classes.
+    """
+    if labels is None:
+        return float(roc_auc_score(y, outputs, sample_weight=sample_weight))
+    if np.shape(outputs)[1:] != np.shape(labels):
+        raise ValueError(f"there is not one output for each of {len(labels)} classes")
+    codes = np.where(np.asarray(y)[:, None] == labels, 1.0, -1.0)
+    weight = np.ones(len(codes)) if sample_weight is None else sample_weight
+    return pair_auc(codes, outputs, [np.arange(len(codes))], [], [], weight)[0]
+
+
+def root_mean_square_error(y: Any, predicted: Any, sample_weight: Any = None) -> float:
+    """Root of the mean square over all rows, and targets."""
+    return float(np.sqrt(mean_squared_error(y, predicted, sample_weight=sample_weight)))
+
+
 #: Scorers of the scores of ``evaluate``. Scikit-learn's negate losses and errors, and warn where a
 #: class is not among the rows.
 OWN: dict[str, Any] = {
     "accuracy": get_scorer("accuracy"),
     "balanced_accuracy": make_scorer(balanced_accuracy),
-    "roc_auc": get_scorer("roc_auc"),
+    "roc_auc": make_scorer(roc_auc, response_method=("decision_function", "predict_proba")),
     "log_loss": make_scorer(log_loss, response_method="predict_proba"),
-    "rmse": make_scorer(root_mean_squared_error),
+    "rmse": make_scorer(root_mean_square_error),
     "mae": make_scorer(mean_absolute_error),
     "r2": get_scorer("r2"),
 }
@@ -79,97 +99,100 @@ def named_scorer(name: str) -> Any:
     return get_scorer(name)
 
 
-def as_scorers(metrics: Any) -> dict[str, Scorer]:
-    """Scorers of names, as for `named_scorer`, and of metrics of ``(y_true, y_pred)``."""
-    scorers: dict[str, Scorer] = {}
-    for metric in one_or_many(metrics):
-        if isinstance(metric, str):
-            name, scorer = metric, named_scorer(metric)
-        elif callable(metric):
-            function = getattr(metric, "_score_func", metric)  # of a scorer
-            name = getattr(function, "__name__", repr(function))
-            scorer = make_scorer(metric) if function is metric else metric
-        else:
-            raise TypeError(
-                f"metrics must be names of scorers, or metrics of (y_true, y_pred), got {metric!r}."
-            )
-        if name in scorers:
-            raise ValueError(
-                f"Two metrics are called {name!r}: give one of them as a function of another name."
-            )
-        scorers[name] = scorer
-    return scorers
-
-
-def scorers_for(
-    metrics: Any, model: Any, y: AnyArray, weight: Array | None = None
-) -> dict[str, Scorer]:
-    """Scorers by name for a model of these targets, fitted or not.
+def scorers_of(scoring: Any, model: Any, y: Any, weight: Array | None = None) -> dict[str, Scorer]:
+    """Scorers by name for a model of these targets, fitted or not; none for None.
 
     Parameters
     ----------
-    metrics : as for `as_scorers`.
+    scoring : str, callable ``(estimator, X, y)``, iterable of these, mapping of names to these, or
+        None.
     model : estimator, pipeline or search.
     y : targets of the rows.
-    weight : (n,) of the rows; those of weight zero are not scored. None for ones.
+    weight : (n,) for a score of all rows, each of which has to count by its weight. Those of weight
+        zero are not scored.
 
     Raises
     ------
+    TypeError
+        For what is neither a name nor a callable ``(estimator, X, y)``.
     ValueError
-        For names of scorers that cannot score such predictions, with near ones that can, and for
-        metrics without weights if there are weights.
+        For unknown names, for names of scorers that cannot score such predictions, with near ones
+        that can, for several scorers of one name, and for scorers that take no ``weight``.
 
     Examples
     --------
     >>> import numpy as np
+    >>> from sklearn.metrics import mean_absolute_error
     >>> from looms import KernelClassifier
-    >>> from looms.estimators._metrics import scorers_for
-    >>> list(scorers_for(["f1", "roc_auc"], KernelClassifier(), np.array(["ill", "well"])))
+    >>> from looms.estimators._metrics import scorers_of
+    >>> list(scorers_of(["f1", "roc_auc"], KernelClassifier(), np.array(["ill", "well"])))
     ['f1', 'roc_auc']
-    >>> scorers_for("f1", KernelClassifier(), np.array(["a", "b", "c"]))
+    >>> scorers_of("f1", KernelClassifier(), np.array(["a", "b", "c"]))
     Traceback (most recent call last):
     ValueError: 'f1' cannot score these 3 classes (...); use 'f1_macro', ...
+    >>> scorers_of(mean_absolute_error, KernelClassifier(), np.arange(3))
+    Traceback (most recent call last):
+    TypeError: scoring takes ... give sklearn.metrics.make_scorer(mean_absolute_error).
     """
+    if scoring is None:
+        return {}
+    alone = isinstance(scoring, str) or not isinstance(scoring, Iterable)
+    each = [scoring] if alone else scoring
+    named = each.items() if isinstance(each, Mapping) else [(_name(one), one) for one in each]
+    y = np.asarray(y)
     if weight is not None:
         y, weight = y[weight > 0], weight[weight > 0]
-    scorers = as_scorers(metrics)
-    named = {each for each in one_or_many(metrics) if isinstance(each, str)}
-    for name, scorer in scorers.items():
+    scorers: dict[str, Scorer] = {}
+    for name, one in named:
+        if name in scorers:
+            raise ValueError(f"Two scorers are called {name!r}: give a dict of other names.")
+        scorers[str(name)] = scorer = _suited(one, model, y)
         if weight is not None and np.ptp(weight) > 0 and not takes_weights(scorer):
             raise ValueError(f"{name!r} takes no weights, but the rows have weights.")
-        of_evaluate = is_classifier(model) and name == "roc_auc"  # for several classes too
-        if not of_evaluate:
-            scorers[name] = suited(name, scorer, model, y, check=name in named)
+    if not scorers:
+        raise ValueError("scoring is empty.")
     return scorers
 
 
-def suited(name: str, scorer: Scorer, model: Any, y: Any, *, check: bool = True) -> Scorer:
-    """A scorer of one of two classes, set to score the positive one; other scorers as they are.
+def _name(scorer: Any) -> str:
+    function = getattr(scorer, "_score_func", scorer)
+    return str(scorer if isinstance(scorer, str) else getattr(function, "__name__", "score"))
 
-    With ``check`` a scorer that cannot score such predictions is refused.
-    """
-    y = np.asarray(y)
-    if not (is_regressor(model) or (is_classifier(model) and y.ndim == 1)):
+
+def _suited(one: Any, model: Any, y: AnyArray) -> Any:
+    """The scorer of a name, or a given one, for these targets; one of two classes scores the
+    positive one. Names of scorers that cannot score such predictions are refused."""
+    scorer = named_scorer(one) if isinstance(one, str) else one
+    if not callable(scorer):
+        raise TypeError(f"scoring must be names or callables (estimator, X, y), got {one!r}.")
+    if _is_metric(scorer):
+        raise TypeError(
+            f"scoring takes callables (estimator, X, y), and {_name(one)} is one of (y_true, "
+            f"y_pred): give sklearn.metrics.make_scorer({_name(one)})."
+        )
+    of_classes = is_classifier(model) and y.ndim == 1
+    if not is_scikit_learns(scorer) or not (is_regressor(model) or of_classes):
         return scorer  # for it to judge
     labels = np.unique(y) if is_classifier(model) else None
-    positive = None
-    if labels is not None and len(labels) == 2:
-        named = getattr(_last_of(model), "pos_label", None)
-        positive = labels[1] if named is None else named
-    scorer = _of_positive(scorer, positive)
-    if not check:
-        return scorer
-    some, predicted = _some_rows(y, labels), partial(_Predicted.perfectly, model, labels=labels)
-    wrong = _fault(scorer, predicted(some), some)
+    scorer = _of_classes(scorer, model, labels)
+    wrong = _fault(scorer, model, y, labels) if isinstance(one, str) else None
     if wrong is None:
         return scorer
     what = "numbers" if labels is None else f"{len(labels)} classes"
     usual = ["r2", "neg_mean_absolute_error"] if labels is None else ["accuracy", "f1_macro"]
-    others = {n: _of_positive(get_scorer(n), positive) for n in get_scorer_names()}
-    able = [n for n, one in others.items() if _fault(one, predicted(some), some) is None]
-    same = [n for n in able if n.startswith(f"{name}_")]
-    near = listed(same[:3] or get_close_matches(name, able, 3) or usual)
-    raise ValueError(f"{name!r} cannot score these {what} ({wrong}); use {near}.")
+    others = {n: _of_classes(get_scorer(n), model, labels) for n in get_scorer_names()}
+    able = [n for n, other in others.items() if _fault(other, model, y, labels) is None]
+    same = [n for n in able if n.startswith(f"{one}_")]
+    near = listed(same[:3] or get_close_matches(one, able, 3) or usual)
+    raise ValueError(f"{one!r} cannot score these {what} ({wrong}); use {near}.")
+
+
+def _is_metric(function: Any) -> bool:
+    """True for functions ``(y_true, y_pred)``, with options or not."""
+    parameters = signature(function).parameters.values()
+    needed = (one for one in parameters if one.default is one.empty)
+    names = [one.name for one in needed if one.kind < one.VAR_POSITIONAL]
+    return names[:1] == ["y_true"] or (len(names) == 2 and names[1] != "X")
 
 
 def takes_weights(scorer: Any) -> bool:
@@ -186,26 +209,36 @@ def is_scikit_learns(scorer: Any) -> bool:
     return hasattr(scorer, "_score_func") and hasattr(scorer, "get_metadata_routing")
 
 
-def judged(scores: Scores, scorers: dict[str, Scorer], classes: AnyArray | None) -> Scores:
-    """Scores by other metrics of the same held-out predictions.
+def own_name(scorer: Any) -> str | None:
+    """Name of the score of ``evaluate`` that a scorer gives, whatever its own name is."""
+    if not is_scikit_learns(scorer) or scorer._kwargs.keys() - {"labels"}:
+        return None
+    same = (n for n, one in OWN.items() if one._score_func is scorer._score_func)
+    return next(same, None) if scorer._sign > 0 else None
+
+
+def judged(scores: Scores, scorers: Mapping[str, Scorer], classes: AnyArray | None) -> Scores:
+    """Scores by other scorers of the same held-out predictions; without any the scores themselves.
 
     Those that the scores have already keep their standard errors; NaN, with a UserWarning, where a
-    metric fails. Over several passes over the rows others are refused: they would judge the mean of
+    scorer fails. Over several passes over the rows others are refused: they would judge the mean of
     the predictions, which is better than the models. ``classes`` are the labels; None for numbers.
     """
-    y, _, weight = (each[scores.rows] for each in scores.predictions)
+    if not scorers:
+        return scores
+    y, outputs, weight = (each[scores.rows] for each in scores.predictions)
     if classes is not None:
         y = classes[class_indices(y)]
     of_rows = np.arange(len(y))[:, None]
     options = {} if np.ptp(weight) == 0 else {"sample_weight": weight}
-    outputs, decisions = scores.predictions.outputs[scores.rows], scores.decisions
-    predicted = _Predicted(outputs, classes)
-    if decisions is not None and classes is not None:
-        predicted = _Predicted(outputs, classes, decisions.predicted, decisions.probabilities)
+    predicted, made = StandIn(outputs, classes), scores.decisions
+    if made is not None:
+        predicted = StandIn(outputs, classes, 0.0, made.predicted, made.probabilities)
     values: ValuesAndErrors = {}
     for name, scorer in scorers.items():
-        if name in scores and _is_own(name, scorer):
-            values[name] = scores.with_errors[name]
+        own = own_name(scorer)
+        if own is not None and own in scores:
+            values[name] = scores.with_errors[own]
             continue
         if scores.n_passes > 1:
             raise ValueError(
@@ -235,72 +268,104 @@ def _some_rows(y: AnyArray, labels: AnyArray | None) -> AnyArray:
     return np.asarray(y[order[np.unique(np.linspace(0, len(y) - 1, 50).astype(int))]])
 
 
-def _of_positive(scorer: Any, positive: Any) -> Any:
-    """A copy of a scorer for one of two classes that scores ``positive``, not the label 1."""
-    takes = "pos_label" in signature(scorer._score_func).parameters
-    averaged = scorer._kwargs.get("average", "binary") != "binary"
-    if positive is None or not takes or averaged or "pos_label" in scorer._kwargs:
+def _of_classes(scorer: Any, model: Any, labels: AnyArray | None) -> Any:
+    """A copy of a scorer that scores the positive class of two, not the label 1; or the area under
+    the curve of several."""
+    if labels is None:
         return scorer
-    one = copy(scorer)
-    one._kwargs = {**scorer._kwargs, "pos_label": positive}
+    one, options = copy(scorer), scorer._kwargs
+    if one._score_func is roc_auc_score and not options:
+        one._score_func = roc_auc
+    last = _last_of(model)
+    if len(labels) > 2:
+        of_pairs = getattr(last, "decision_function_shape", None) == "ovo"  # not of classes
+        if one._score_func is roc_auc and not of_pairs:
+            one._kwargs = {"labels": labels}
+    elif "pos_label" in signature(one._score_func).parameters and "pos_label" not in options:
+        named = getattr(last, "pos_label", None)
+        if options.get("average", "binary") == "binary":
+            one._kwargs = {**options, "pos_label": labels[-1] if named is None else named}
     return one
 
 
-def _fault(scorer: Any, predicted: _Predicted, y: AnyArray) -> str | None:
-    """Why a scorer of scikit-learn cannot score predictions of such targets; None if it can."""
+def _fault(scorer: Any, model: Any, y: AnyArray, labels: AnyArray | None) -> str | None:
+    """Why a scorer of scikit-learn cannot score predictions of such targets; None if it can.
+
+    Those are the right classes, with probabilities if the model has them, or shows no method for
+    values of classes before its fit; numbers are a little larger.
+    """
+    y = _some_rows(y, labels)
+    if labels is None:
+        predicted = StandIn(y + 0.5)  # above zero if y is not below
+    else:
+        certain = np.eye(len(labels))[np.searchsorted(labels, y)]
+        outputs = 2.0 * (certain[:, 1] if len(labels) == 2 else certain) - 1.0
+        without = hasattr(model, "decision_function") and not hasattr(model, "predict_proba")
+        p = None if without else certain
+        predicted = StandIn(outputs, labels, probabilities=p)
     try:
         with catch_warnings(action="ignore"):
             scorer(predicted, np.arange(len(y))[:, None], y)
-    except (TypeError, ValueError, AttributeError) as error:
+    except AttributeError:
+        return "there are no probabilities"
+    except (TypeError, ValueError) as error:
         return str(error).rstrip(".")
     return None
 
 
-def _is_own(name: str, scorer: Any) -> bool:
-    parts = ("_score_func", "_sign", "_kwargs")
-    return all(getattr(scorer, part) == getattr(OWN[name], part) for part in parts)
+class StandIn(BaseEstimator):  # type: ignore[misc]
+    """Fitted estimator that returns held-out predictions; a sample is its row number.
 
-
-class _Predicted(BaseEstimator):  # type: ignore[misc]
-    """Fitted estimator with given predictions; a sample is its place.
-
-    ``indices`` are those of the predicted ``classes``, both None for numbers.
+    Parameters
+    ----------
+    outputs : (n,) or (n, n_outputs), before the threshold.
+    classes : labels; None for numbers.
+    threshold : number, or one for each of several classes.
+    indices : (n,) of the predicted classes; by default those of outputs over the threshold.
+    probabilities : (n, n_classes), or None.
     """
 
     def __init__(
         self,
         outputs: Array,
-        classes: AnyArray | None,
+        classes: AnyArray | None = None,
+        threshold: float | Array = 0.0,
         indices: AnyArray | None = None,
         probabilities: Array | None = None,
     ) -> None:
-        self.outputs, self.classes_ = outputs, classes
+        self.outputs, self.classes, self.threshold = outputs, classes, threshold
         self.indices, self.probabilities = indices, probabilities
 
-    @classmethod
-    def perfectly(cls, model: Any, y: AnyArray, labels: AnyArray | None) -> _Predicted:
-        """The right classes, with probabilities if a model has them; numbers a little larger."""
-        if labels is None:
-            return cls(y + 0.5, None)  # above zero if y is not below
-        indices = np.searchsorted(labels, y)
-        certain = np.eye(len(labels))[indices]
-        outputs = 2.0 * (certain[:, 1] if len(labels) == 2 else certain) - 1.0
-        return cls(outputs, labels, indices, certain if hasattr(model, "predict_proba") else None)
+    @property
+    def classes_(self) -> AnyArray | None:
+        return self.classes
+
+    @property
+    def threshold_(self) -> float | Array:
+        return self.threshold
+
+    def fit(self, X: Any, y: Any) -> Self:
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.estimator_type = "regressor" if self.classes_ is None else "classifier"
+        tags.estimator_type = "regressor" if self.classes is None else "classifier"
         return tags
 
     def predict(self, X: AnyArray) -> AnyArray:
-        if self.classes_ is None or self.indices is None:
+        if self.classes is None:
             return np.asarray(self.outputs[X[:, 0]])
-        return np.asarray(self.classes_[self.indices[X[:, 0]]])
+        indices = class_indices(self.outputs - self.threshold)
+        indices = indices if self.indices is None else self.indices
+        return np.asarray(self.classes[indices[X[:, 0]]])
 
+    @available_if(lambda one: one.classes is not None)  # type: ignore[untyped-decorator]
     def decision_function(self, X: AnyArray) -> Array:
-        return self.outputs[X[:, 0]]
+        return np.asarray((self.outputs - self.threshold)[X[:, 0]])
 
+    @available_if(lambda one: one.probabilities is not None)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: AnyArray) -> Array:
-        if self.probabilities is None:
-            raise AttributeError("there are no probabilities")
-        return np.asarray(self.probabilities[X[:, 0]])
+        return np.asarray(self.probabilities)[X[:, 0]]

@@ -27,7 +27,7 @@ from looms.conformal._nonconformity import (
     within_standard_errors,
 )
 from looms.estimators._ensemble import PooledClassifier, held_out_outputs, pool_plan
-from looms.estimators._metrics import judged, scorers_for
+from looms.estimators._metrics import judged, scorers_of
 from looms.estimators._validation_split import check_classes_have_two, split_rows
 from looms.folds import NUMBER_OF_FOLDS, fold_numbers
 from looms.held_out import HeldOut
@@ -254,7 +254,7 @@ class NonconformityClassifier(PooledClassifier):
         check_is_fitted(self, "pool_")
         return np.asarray((self.validation_scores_ <= 0).mean(axis=1))
 
-    def evaluate(self, *, metrics: Any = None) -> Scores:
+    def evaluate(self, *, scoring: Any = None) -> Scores:
         """Scores of the predictions: "accuracy", and "balanced_accuracy", the mean recall.
 
         As in scikit-learn, scores are better when greater.
@@ -264,7 +264,7 @@ class NonconformityClassifier(PooledClassifier):
 
         Parameters
         ----------
-        metrics : str, callable or list of these, default=None
+        scoring : str, callable, list of these or dict, default=None
             As for `KernelClassifier.evaluate`, of predicted classes.
 
         Returns
@@ -275,7 +275,7 @@ class NonconformityClassifier(PooledClassifier):
         check_is_fitted(self, "pool_")
         labels, taken = self._validation_labels, self._labels_by_others
         y = self.classes_[labels]
-        scorers = None if metrics is None else scorers_for(metrics, self, y)
+        scorers = scorers_of(scoring, self, y)
         n, k, one = len(self.validation_), len(self.classes_), np.ones(len(labels))
         wrong = 1.0 * (taken != labels)
         pairs = class_scores(labels, wrong, (np.nan, np.nan * one), one)
@@ -289,7 +289,7 @@ class NonconformityClassifier(PooledClassifier):
             Decisions(held_out.outputs, taken, wrong, None, None),
             None,
         )
-        return scores if scorers is None else judged(scores, scorers, self.classes_)
+        return judged(scores, scorers, self.classes_)
 
     def _check_parameters(self) -> None:
         choices = {"measure": ("margin", "neighbors"), "ties": ("vote", "random")}

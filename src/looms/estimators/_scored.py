@@ -18,7 +18,7 @@ from looms._scores import ValuesAndErrors, number_scores
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks
-from looms.estimators._metrics import judged, scorers_for
+from looms.estimators._metrics import judged, scorers_of
 from looms.held_out import HeldOut
 from looms.kernels._samples import as_matrix
 from looms.lssvm.left_out import LeftOut
@@ -128,7 +128,7 @@ class ScoredMachine(BaseEstimator):  # type: ignore[misc]
     #: Name of the target of the fit, if it had one.
     _target: str | None = None
 
-    def evaluate(self, *, nested: bool = True, metrics: Any = None) -> Scores:
+    def evaluate(self, *, nested: bool = True, scoring: Any = None) -> Scores:
         """Scores of held-out predictions, with standard errors.
 
         For classes "accuracy", "balanced_accuracy" (the mean over classes of the recall), "roc_auc"
@@ -148,11 +148,12 @@ class ScoredMachine(BaseEstimator):  # type: ignore[misc]
             hyper-parameters nothing was selected, and leave-one-out scores are unbiased. False
             scores the held-out predictions of the fit. If the model was tuned on them, these scores
             are optimistic, and ``optimistic`` is True.
-        metrics : str, callable or list of these, default=None
-            Names of these scores, names of scorers of scikit-learn, or metrics of ``(y_true,
-            y_pred)``, instead of the scores above. Other scores than these are computed once on
-            all held-out predictions, and have no standard errors. For scikit-learn's scorers,
-            greater is better.
+        scoring : str, callable, list of these or dict, default=None
+            Other scores than these, as in scikit-learn: names of scorers, callables ``(estimator,
+            X, y)``, or a dict of these by name. They are computed once on all held-out predictions,
+            and have no standard errors. For scikit-learn's scorers, greater is better. Callables
+            get an estimator with the held-out predictions, for which ``X`` is a column of row
+            numbers.
 
         Returns
         -------
@@ -186,10 +187,10 @@ class ScoredMachine(BaseEstimator):  # type: ignore[misc]
         y, labels = self.held_out_.y, self._labels_or_none
         y = y if labels is None else labels[class_indices(y)]
         weight = self.held_out_.sample_weight
-        scorers = None if metrics is None else scorers_for(metrics, self, y, weight)
+        scorers = scorers_of(scoring, self, y, weight)
         scores = self._nested_anew() if nested and self._was_tuned else self._scores_of_fit()
         self._keep_models(scores)
-        return scores if scorers is None else judged(scores, scorers, labels)
+        return judged(scores, scorers, labels)
 
     def report(
         self,

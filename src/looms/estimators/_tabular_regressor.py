@@ -1,0 +1,432 @@
+"""Regressor of tables, with a transform of the target."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import Tags, check_array
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+from looms._checks import check_known, one_or_many
+from looms._scores import number_scores
+from looms._typing import AnyArray, Array
+from looms.conformal._jackknife import intervals_of_ends, order_statistic, required_rank
+from looms.estimators._base import checked_sample_weight
+from looms.estimators._candidates import CandidatesRegressor
+from looms.estimators._folds import unfitted
+from looms.estimators._regressor import METHODS, Regressor
+from looms.estimators._scored import ScoredRegressor, name_of
+from looms.estimators._tabular import Tabular
+from looms.estimators._warnings import kept_warnings, told_of_time, warn
+from looms.held_out import HeldOut
+from looms.kernels._samples import training_rows
+from looms.scores import Scores
+from looms.selection._target_transforms import (
+    TARGET_TRANSFORMS,
+    TargetTransform,
+    means_without_own,
+    smeared_means,
+)
+
+
+class TabularRegressor(ScoredRegressor, Tabular):
+    """Regressor of tables with exact held-out predictions: kernels, stacked or compared.
+
+    It takes data frames with numbers, text, categories, booleans, dates and gaps, tunes each
+    candidate by the exact held-out predictions of its training rows, and stacks them. `evaluate`
+    gives nested scores: the whole fit, with the preparation of the columns and the selection of a
+    transform, is repeated without the rows that are scored.
+
+    Parameters
+    ----------
+    candidates : "auto", str or list, default="auto"
+        Names of kernels, or one name, as of `KernelRegressor`; `KernelRegressor` with options of
+        their own (of which the kernel, its values, the loss, landmarks and search count); any
+        regressor of scikit-learn. "auto" as for `TabularClassifier`.
+    combine : {"stack", "best"}, default="stack"
+        As for `TabularClassifier`, by squared errors.
+    target : str or list of str, default="auto"
+        Transform of the target that is fitted, for numbers that are skewed or counts: "none",
+        "sqrt", "log" (positive targets), "log1p" (log(1 + y)). A list selects the transform
+        whose held-out predictions with the first kernel of the candidates ("rbf" for "auto") have
+        the smallest squared error on the scale of the target. "auto" compares those that the range
+        of the targets admits: none; for positive targets also sqrt and log, for other nonnegative
+        ones sqrt and log1p. Predictions are means, by Duan's smearing estimate [D83] with held-out
+        residuals; with all transforms but "none" they are never negative.
+    cv, preprocess, n_jobs, verbose, random_state
+        As for `TabularClassifier`.
+
+    Attributes
+    ----------
+    transform_ : str
+        Name of the transform.
+    transforms_ : dict of str to float
+        Root mean square error of the held-out predictions by each transform that was compared;
+        empty if there was one.
+    model_ : estimator
+        The model of the prepared columns and the transformed target; its attributes are on that
+        scale.
+    loo_, held_out_ : HeldOut
+        Targets and held-out predictions in units of the target.
+    members_, preprocessor_, candidates_, cv_results_, best_index_, candidate_weights_, units_, \
+n_features_in_, feature_names_in_
+        As for `TabularClassifier`.
+
+    References
+    ----------
+    Duan (1983), Smearing estimate: a nonparametric retransformation method, JASA 78.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from looms import TabularRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(100, 1))
+    >>> y = np.exp(3 * X[:, 0] + 0.4 * rng.normal(size=100))
+    >>> model = TabularRegressor(["linear"]).fit(X, y)
+    >>> model.transform_
+    'log'
+    >>> bool((model.predict(X) > 0).all())
+    True
+    """
+
+    model_: CandidatesRegressor
+    _of_columns = CandidatesRegressor
+    transform_: str
+    transforms_: dict[str, float]
+    loo_: HeldOut
+    held_out_: HeldOut
+    _repeated: Array  # predictions in every repetition of the folds, of rows of positive weight
+
+    def __init__(
+        self,
+        candidates: Any = "auto",
+        *,
+        combine: str = "stack",
+        target: Any = "auto",
+        cv: Any = None,
+        preprocess: Any = "auto",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: Any = 0,
+    ) -> None:
+        self.candidates = candidates
+        self.combine = combine
+        self.target = target
+        self.cv = cv
+        self.preprocess = preprocess
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Prepare the columns, select a transform of the target, tune and combine the candidates.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame, polars.DataFrame, ndarray or sparse matrix, (n_samples, n_columns)
+            The rows: numbers, text, categories, booleans, dates; None and NaN are gaps. With
+            ``preprocess=None`` also what `KernelRegressor` takes.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets. Several are not transformed.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Nonnegative weights; only their ratios count. A row of weight zero takes no part.
+        groups : array-like of shape (n_samples,), default=None
+            Label of the group of each row; rows of a group are held out together.
+
+        Returns
+        -------
+        self : TabularRegressor
+            The fitted model.
+
+        Raises
+        ------
+        ValueError
+            If a column cannot be understood, y has gaps, or a transform does not admit all targets.
+        MemoryError
+            If the kernel matrix, with arrays of its size beside it, takes more memory than is free.
+
+        Warns
+        -----
+        ColumnsWarning
+            If a column has a few words among numbers, dates of unclear order, or identifiers.
+        """
+        began = time.perf_counter()
+        preprocessor, matrix, options = self._fit_columns(X, y, sample_weight, groups)
+        machine, targets = self._machine(), _numbers(y)
+        weight = checked_sample_weight(sample_weight, len(targets))
+        _warn_of_constant(targets[weight > 0])
+        names, errors = self._admitted(targets, weight), dict[str, float]()
+        with ExitStack() as stack:
+            if len(names) > 1:
+                first = [] if machine._is_auto else machine._of_kernels[:1]
+                one = clone(machine).set_params(candidates=first or ["rbf"])
+                vars(one).pop("_skl_callbacks", None)  # which are told of the candidates
+                trained = training_rows(matrix, np.flatnonzero(weight), pairwise=False)
+                (operations, n_arrays), (each, _) = machine.cost_on(trained), one.cost_on(trained)
+                operations += len(names) * each
+                cost = operations, trained.shape[0], n_arrays, machine.remedies_of_time
+                stack.enter_context(told_of_time(*cost))
+                with kept_warnings():
+                    data = matrix, targets, options
+                    errors = {name: self._error(name, one, *data) for name in names}
+            name = min(errors, key=errors.__getitem__) if errors else names[0]
+            z = _transformed(name, targets, weight)
+            machine.fit(matrix, z, **options)
+        self._set_fitted(
+            preprocessor_=preprocessor,
+            model_=machine,
+            transform_=name,
+            transforms_=errors,
+            _unfitted=unfitted(self),
+            _target=name_of(y),
+            _fit_seconds=time.perf_counter() - began,
+        )
+        self._table = X
+        self._set_predictions(targets)
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Mean of the target of each row.
+
+        Parameters
+        ----------
+        X : table as in `fit`
+            New rows; columns are found by name, in any order. Values that no training row has, of
+            which a `ColumnsWarning` tells, and gaps where there were none tell the model nothing.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,) or (n_samples, n_targets)
+            In units of the targets.
+        """
+        return self._means_of(self._fitted.predict(self._prepared(X)))
+
+    def with_rows(self, X: Any, y: Any, sample_weight: Any = None, certify: bool = True) -> Self:
+        """The model with rows added after its own, exactly, with the same hyper-parameters.
+
+        Parameters
+        ----------
+        X : table as in `fit`
+            Rows to add, whose columns are prepared as those of the fit were.
+        y : array-like of shape (n_rows,) or (n_rows, n_targets)
+            Their targets.
+        sample_weight : array-like of shape (n_rows,), default=None
+            Weights, in the same units as in the fit; default ones.
+        certify : bool, default=True
+            As for `without`.
+
+        Returns
+        -------
+        model : TabularRegressor
+            A new model; this one does not change.
+
+        Raises
+        ------
+        ValueError
+            If the transform does not admit the targets.
+        """
+        X, y = self._prepared(X), _numbers(y)
+        if not self._transform.takes(y):
+            raise ValueError(
+                f"The transform {self.transform_!r} does not admit all targets, the smallest of "
+                f"which is {y.min():.3g}: fit anew to all rows."
+            )
+        z = self._transform.forward(y)
+        return self._of(self.model_.with_rows(X, z, sample_weight, certify))
+
+    def predict_interval(
+        self, X: Any, confidence_level: float = 0.9, method: str = "plus"
+    ) -> Array:
+        """Prediction interval for each row, from models that were trained without some rows.
+
+        The models are those of `evaluate`; call it first. The ends are those of
+        intervals on the transformed scale, transformed back.
+
+        Parameters
+        ----------
+        X : table as in `fit`
+            New rows.
+        confidence_level : float, default=0.9
+            Nominal share of new targets inside, between 0 and 1.
+        method : {"plus", "minmax", "scaled"}, default="plus"
+            As for `KernelRegressor.predict_interval`, on the transformed scale. "scaled" needs
+            ``evaluate(nested=False)``; the others take the models that were fitted anew without
+            each fold, too.
+
+        Returns
+        -------
+        intervals : ndarray of shape (n_samples, 2) or (n_samples, n_targets, 2)
+            Lower and upper ends, in units of the targets.
+
+        Raises
+        ------
+        sklearn.exceptions.NotFittedError
+            Before `evaluate`.
+        ValueError
+            As of `KernelRegressor.predict_interval`.
+
+        Notes
+        -----
+        The guarantee of `KernelRegressor.predict_interval` holds here too, since an increasing
+        transform moves no target into or out of an interval. After nested scores, residuals of
+        different transforms are each compared under their own model, as in [RSC20].
+        """
+        check_is_fitted(self)
+        check_known(method, "method", METHODS)
+        nested = self._anew("predict_interval")
+        if not nested or method == "scaled":
+            if nested and self.model_._own_scores is None:
+                raise NotFittedError(
+                    "method='scaled' takes the models of the fit without each row, which "
+                    "evaluate(nested=False) makes: call that too."
+                )
+            ends = self.model_.predict_interval(self._prepared(X), confidence_level, method)
+            return np.asarray(self._transform.inverse(ends))
+        rank = required_rank(confidence_level, len(nested.rows))  # an error before any work
+        q = order_statistic(np.concatenate([one._distances for one in nested.machines]), rank, 0)
+        lower, upper = np.empty((2, _num_samples(X), *nested.held_out.y.shape))
+        for out, one in zip(nested.units.tested_by, nested.machines, strict=True):
+            f, away = one._outputs_on(X)[:, None], one._distances if method == "plus" else q
+            lower[:, out] = one._transform.inverse(f - away)
+            upper[:, out] = one._transform.inverse(f + away)
+        if method == "minmax":
+            return np.stack([lower.min(axis=1), upper.max(axis=1)], axis=-1)
+        return intervals_of_ends(lower, upper, confidence_level)
+
+    def _scores_of_fit(self) -> Scores:
+        if self._own_scores is None:
+            in_folds, y = self._in_folds, self.held_out_
+            if in_folds is not None:  # of candidates: predictions in units of the target
+                held_out = HeldOut(*(each[in_folds.rows] for each in y))
+                in_folds = replace(in_folds, held_out=held_out)
+            scores = self._scored(in_folds)
+            if in_folds is not None and self.transforms_:
+                kind = f"{scores.kind}; the transform was chosen on all rows: optimistic"
+                scores = replace(scores, kind=kind, optimistic=True)
+            self._own_scores = scores
+        return self._own_scores
+
+    def _labels_of_rows(self) -> AnyArray:
+        return self.held_out_.y
+
+    def _held_out_values(self, X: Any) -> Array:
+        return self._means_of(self._outputs_on(X))
+
+    def _keep_distances(self, X: Any, y: AnyArray) -> None:
+        self._distances = np.abs(self._transform.forward(y) - self._outputs_on(X))
+
+    @property
+    def _was_tuned(self) -> bool:
+        return self.model_._was_tuned or bool(self.transforms_)
+
+    @property
+    def _is_plain(self) -> bool:
+        return super()._is_plain and self.transform_ == "none" and not self.transforms_
+
+    def _of(self, machine: Regressor) -> Self:
+        one = super()._of(machine)
+        one._set_predictions(self._transform.inverse(machine.loo_.y))
+        return one
+
+    @property
+    def _transform(self) -> TargetTransform:
+        return TARGET_TRANSFORMS[self.transform_]
+
+    def _means_of(self, outputs: Array) -> Array:
+        """Means of the target from outputs of the machine."""
+        return _means(self._transform, outputs, self.model_.held_out_)
+
+    def _admitted(self, y: Array, weight: Array) -> list[str]:
+        """Transforms to compare; ValueError for one that does not admit all targets."""
+        own = y[weight > 0]
+        admitted = [name for name, g in TARGET_TRANSFORMS.items() if g.takes(own)]
+        names = one_or_many(self.target)
+        if names == ["auto"]:
+            if y.ndim > 1:
+                return ["none"]
+            return [name for name in admitted if name != "log1p" or "log" not in admitted]
+        for name in names:
+            check_known(name, "transform of the target", TARGET_TRANSFORMS)
+            if name not in admitted or (y.ndim > 1 and name != "none"):
+                why = f"does not admit all targets, the smallest of which is {own.min():.3g}"
+                why = "is for one target" if y.ndim > 1 else why
+                raise ValueError(f"target={name!r} {why}: leave it out, or use target='auto'.")
+        return names
+
+    def _error(self, name: str, machine: Any, X: Any, y: Array, options: dict[str, Any]) -> float:
+        """Root mean square error of held-out predictions with a transform, in units of ``y``."""
+        weight = checked_sample_weight(options["sample_weight"], len(y))
+        fitted = clone(machine).fit(X, _transformed(name, y, weight), **options)
+        train, transform = np.flatnonzero(weight), TARGET_TRANSFORMS[name]
+        held_out = HeldOut(*(each[train] for each in fitted.held_out_))
+        outputs = fitted._by_repetition()
+        predicted = np.array([_means_without_own(transform, each, held_out) for each in outputs])
+        return number_scores(y[train], predicted, weight[train])["rmse"][0]
+
+    def _set_predictions(self, y: Array) -> None:
+        """Set the predictions, in units of the target, from held-out outputs of the machine."""
+        machine, transform = self.model_, self._transform
+        train = np.flatnonzero(machine.fit_weight_)
+        for name in ("loo_", "held_out_"):
+            _, outputs, weight = getattr(machine, name)
+            values = _means_without_own(transform, outputs, machine.held_out_)
+            setattr(self, name, HeldOut(y, values, weight))
+        own = HeldOut(*(each[train] for each in machine.held_out_))
+        outputs = machine._by_repetition()
+        self._repeated = np.array([_means_without_own(transform, each, own) for each in outputs])
+
+    def _by_repetition(self) -> Array:
+        return self._repeated
+
+
+def _numbers(y: Any) -> Array:
+    """Targets as floats; ValueError for text and gaps."""
+    for first in np.asarray(y).ravel()[:1]:
+        if isinstance(first, str):
+            raise ValueError(
+                f"y must be numbers for regression, but it contains {str(first)!r}; use "
+                "TabularClassifier for classes."
+            )
+    return np.asarray(check_array(y, ensure_2d=False, dtype=np.float64, input_name="y"))
+
+
+def _warn_of_constant(y: Array) -> None:
+    """UserWarning for targets that are all the same, as they may be without some fold."""
+    if len(y) > 1 and (y == y[0]).all():
+        warn(
+            f"y has only one value, {', '.join(f'{value:g}' for value in np.ravel(y[0]))}: there "
+            "is nothing to learn. Add rows with other values, or take another column.",
+            UserWarning,
+        )
+
+
+def _transformed(name: str, y: Array, weight: Array) -> Array:
+    """Targets on the scale of a transform; those of weight zero within the range of the others."""
+    own = y[weight > 0]
+    return np.asarray(TARGET_TRANSFORMS[name].forward(np.clip(y, own.min(axis=0), own.max(axis=0))))
+
+
+def _means(transform: TargetTransform, outputs: Array, held_out: HeldOut) -> Array:
+    """Means of the target from outputs; the outputs themselves if nothing is transformed."""
+    if transform is TARGET_TRANSFORMS["none"]:
+        return outputs
+    return smeared_means(transform, outputs, held_out)
+
+
+def _means_without_own(transform: TargetTransform, outputs: Array, held_out: HeldOut) -> Array:
+    """`_means` of the rows of the fit, each with the residuals of the other rows."""
+    if transform is TARGET_TRANSFORMS["none"]:
+        return outputs
+    return means_without_own(transform, outputs, held_out)
