@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import Any
 
@@ -12,10 +13,13 @@ from looms._typing import AnyArray
 from looms._words import row_name
 
 
-def check_known(name: Any, kind: str, known: Iterable[str]) -> None:
-    """Raise ValueError, with the known names, unless ``name`` is one of them."""
+def check_known(name: Any, kind: str, known: Iterable[str], more: str = "") -> None:
+    """Raise ValueError, with the nearest and all known names, unless ``name`` is one of them."""
+    known = list(known)
     if not isinstance(name, str) or name not in known:
-        raise ValueError(f"Unknown {kind} {name!r}; known are {', '.join(known)}.")
+        near = get_close_matches(str(name), known, 1)
+        meant = f" (did you mean {near[0]!r}?)" if near else ""
+        raise ValueError(f"Unknown {kind} {name!r}{meant}; known are {', '.join(known)}{more}.")
 
 
 def check_count(value: Any, name: str, least: int = 1, others: str = "") -> None:

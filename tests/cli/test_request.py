@@ -21,7 +21,6 @@ from looms.cli._request import ModelRequest
 from looms.datasets import read_table
 from looms.folds import GapKFold
 from looms.model_files import load_model
-from looms.threshold import Recall
 
 NUMBERS = {"task": "regression"}
 CASES = [
@@ -33,7 +32,7 @@ CASES = [
     ({"candidates": ["auto"]}, TabularClassifier()),
     ({"combine": "best"}, TabularClassifier(combine="best")),
     ({"threshold": "0.3"}, TabularClassifier(threshold=0.3)),
-    ({"threshold": "recall=0.9"}, TabularClassifier(threshold=Recall(0.9))),
+    ({"threshold": "recall=0.9"}, TabularClassifier(threshold="recall=0.9")),
     ({"calibration": "beta"}, TabularClassifier(calibration="beta")),
     ({"calibration": "none"}, TabularClassifier(calibration=None)),
     ({"class_weight": "balanced"}, TabularClassifier(class_weight="balanced")),

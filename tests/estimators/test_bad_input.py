@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from pairwise import in_turn
 from sklearn.exceptions import NotFittedError
 
-from looms import KernelClassifier, KernelRegressor, Search
+from looms import KernelClassifier, KernelRegressor, Search, TabularRegressor
 from looms.criteria import Hinge
 from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
 from looms.kernels import RBF, Boolean
@@ -48,6 +48,22 @@ def changed(values, value):
     values = np.array(values, dtype=np.float64)
     values.flat[3] = value
     return values
+
+
+@pytest.mark.parametrize("Model", [KernelRegressor, TabularRegressor])
+def test_jobs_are_a_number(Model):
+    with pytest.raises(TypeError, match="n_jobs must be None or an integer, -1 for all, got 'all'"):
+        Model(n_jobs="all").fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    ("loss", "name", "known"),
+    [("squared", "pres", "'press'.*cross_entropy"), ("hinge", "devianc", "'deviance'.*deviance")],
+)
+def test_the_criterion_is_known(loss, name, known):
+    message = f"Unknown criterion '{name}' .did you mean {known}"
+    with pytest.raises(ValueError, match=message):
+        KernelClassifier(loss=loss, search=Search(name)).fit(X, LABELS)
 
 
 class TestData:

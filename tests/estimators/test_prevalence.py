@@ -82,7 +82,7 @@ def test_classes_that_are_not_named_have_the_rest_in_their_proportions():
 def test_prevalences_that_are_none_are_refused(prevalence, message):
     machine = KernelClassifier("linear", mu=1e-3).fit(X, TWO)
     with pytest.raises(ValueError, match=message):
-        at_prevalence(machine, prevalence).predict_proba(X_NEW)
+        at_prevalence(machine, prevalence)
 
 
 def test_of_other_classifiers_the_training_prevalences_must_be_given():
@@ -91,8 +91,8 @@ def test_of_other_classifiers_the_training_prevalences_must_be_given():
         X, TWO
     )  # whose probabilities are not those
     with pytest.raises(ValueError, match="training_prevalence must be given: GaussianNB"):
-        at_prevalence(other, {"yes": 0.1}).predict(X_NEW)
+        at_prevalence(other, {"yes": 0.1})
     with pytest.raises(ValueError, match=r"the share of every class; \['no'\] are missing"):
-        at_prevalence(other, {"yes": 0.1}, {"yes": 0.3}).predict(X_NEW)
+        at_prevalence(other, {"yes": 0.1}, {"yes": 0.3})
     with pytest.raises(TypeError, match="must be a dict"):
-        at_prevalence(other, 0.1, {"yes": 0.3, "no": 0.7}).predict(X_NEW)
+        at_prevalence(other, 0.1, {"yes": 0.3, "no": 0.7})

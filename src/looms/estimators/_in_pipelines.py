@@ -216,8 +216,8 @@ def _predicted(
     steps, last = parts
     if not hasattr(last, method):
         raise TypeError(
-            f"{_ending(model, last)} has no {method}: regressors of looms have intervals, and "
-            "KernelClassifier and NonconformityClassifier have sets."
+            f"{_ending(model, last)} has no {method}: regressors of looms have intervals "
+            "(predict_interval), and its classifiers sets of classes (predict_set)."
         )
     own = getattr(last, "preprocessor_", None)  # a model of tables prepares the columns itself
     for _, step in steps:

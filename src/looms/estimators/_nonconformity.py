@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from looms._checks import check_count, check_flag, check_share
+from looms._checks import check_count, check_flag, check_known, check_share
 from looms._classes import class_targets
 from looms._scores import class_scores
 from looms._typing import AnyArray, Array
@@ -294,9 +294,7 @@ class NonconformityClassifier(PooledClassifier):
     def _check_parameters(self) -> None:
         choices = {"measure": ("margin", "neighbors"), "ties": ("vote", "random")}
         for name, known in choices.items():
-            value = getattr(self, name)
-            if not (isinstance(value, str) and value in known):
-                raise ValueError(f"Unknown {name} {value!r}; known are {', '.join(known)}.")
+            check_known(getattr(self, name), name, known)
         kind = str(self.validation)
         if kind not in ("split", "loo") and NUMBER_OF_FOLDS.fullmatch(kind) is None:
             raise ValueError(
@@ -357,8 +355,7 @@ class NonconformityClassifier(PooledClassifier):
         if not self._held_out:
             raise ValueError('Bounds need samples no model has seen: fit with validation="split".')
         bounds = {"dkw": dkw_bound, "vc": vc_bound}
-        if method not in bounds:
-            raise ValueError(f"Unknown bound {method!r}; known are {', '.join(bounds)}.")
+        check_known(method, "bound", bounds)
         return bounds[method](self.epsilon_crit(X), len(self.validation_), len(self.pool_), delta)
 
     def p_values(self, X: Any) -> Array:

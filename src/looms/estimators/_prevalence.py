@@ -52,7 +52,7 @@ def at_prevalence(
     Raises
     ------
     TypeError, ValueError
-        If shares are no shares of the classes, when they are used.
+        If shares are no shares of the classes.
 
     References
     ----------
@@ -71,7 +71,9 @@ def at_prevalence(
     >>> bool((rare.predict_proba(X)[:, 0] <= model.predict_proba(X)[:, 0]).all())
     True
     """
-    return PrevalenceClassifier(model, prevalence, training_prevalence)
+    moved = PrevalenceClassifier(model, prevalence, training_prevalence)
+    moved._check_parameters()
+    return moved
 
 
 class PrevalenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -126,6 +128,10 @@ class PrevalenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     @property
     def prevalence_(self) -> Array:
         return _shares("prevalence", self.prevalence, self.classes_, self.training_prevalence_)
+
+    def _check_parameters(self) -> None:
+        check_is_fitted(self.classifier)
+        _shares("prevalence", self.prevalence, self.classes_, self.training_prevalence_)
 
     def predict_proba(self, X: Any) -> Array:
         """Probability of each class at the stated prevalences.

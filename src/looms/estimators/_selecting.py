@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -270,6 +271,8 @@ class SelectingMachine(CallbackSupportMixin, UpdatableMachine):  # type: ignore[
         return all(one.n_landmarks is None for one in self._of_kernels)
 
     def _check_parameters(self) -> None:
+        if not (self.n_jobs is None or isinstance(self.n_jobs, Integral)):
+            raise TypeError(f"n_jobs must be None or an integer, -1 for all, got {self.n_jobs!r}.")
         for one in self._of_kernels:
             one.check_candidate(is_classifier(self))
 

@@ -12,11 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from looms._checks import check_known
 from looms._classes import class_indices
 from looms._threads import blas_threads, one_blas_thread
 from looms._typing import Array, Matrix
 from looms.calibration._scores import deviance_of
 from looms.criteria import Criterion, as_criterion
+from looms.criteria._differentiable import DIFFERENTIABLE
 from looms.kernels import Kernel
 from looms.kernels._gram import expansion
 from looms.kernels._samples import Samples, center_of, check_scale
@@ -84,8 +86,10 @@ def score_of(criterion: Any, fitted_to: FittedTo = "loo") -> Scorer:
 
     ``fitted_to`` are the outputs that the sigmoids of "deviance" are fitted to.
     """
-    if isinstance(criterion, str) and criterion == DEVIANCE:
-        return partial(held_out_deviance, fitted_to)
+    if isinstance(criterion, str):
+        check_known(criterion, "criterion", [*DIFFERENTIABLE, DEVIANCE])
+        if criterion == DEVIANCE:
+            return partial(held_out_deviance, fitted_to)
     return partial(mean_over_pairs, as_criterion(criterion))
 
 

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from looms._checks import check_known
 from looms._typing import AnyArray, Array
 from looms.diagnostics import case_deletion
 from looms.report.displays.base import MachineDisplay, diagonal, ink, label_axes
@@ -83,8 +84,7 @@ class CaseDeletionDisplay(MachineDisplay):
             groups if the model was fitted with groups, or if groups are given.
         """
         model = model_of(estimator)
-        if kind not in KINDS:
-            raise ValueError(f"Unknown kind {kind!r}; known are {', '.join(KINDS)}.")
+        check_known(kind, "kind", KINDS)
         unit, labels = "sample", None
         if kind == "residual":
             value = residual_sizes(model)
