@@ -103,6 +103,6 @@ def test_warnings_of_splits_that_differ_in_numbers_are_one(thrice):
 
 def test_other_words_are_refused(thrice):
     with pytest.raises(
-        ValueError, match="Unknown treatment of duplicates 'dropped'.*known are ignore, group"
+        ValueError, match=r"Unknown treatment of duplicates 'dropped'.*known are ignore, group"
     ):
         assess(NEAREST, *thrice, duplicates="dropped")
