@@ -112,7 +112,8 @@ def kind_of_units(units: Units, *, nested: bool = False, optimistic: bool = Fals
     if text is None:
         passes = len(units.passes)
         text = f"{f'{passes} × ' * (passes > 1)}{units.n_units // passes}-fold"
-        text += ", groups kept together" * units.grouped
+        text += " by windows of time" * units.windows
+        text += ", groups kept together" * (units.together == "groups")
     return f"{'nested ' * nested}{text}{' of the rows it was tuned on: optimistic' * optimistic}"
 
 
@@ -188,5 +189,5 @@ def area_within(held_out: HeldOut, units: Units, tie: float | None = None) -> tu
     The units test each row once; single rows and groups are no folds.
     """
     y, f, weight = (targets_as_columns(each) for each in held_out)
-    sets = units.tested_by if units.unit == "fold" else []
+    sets = units.tested_by if units.in_folds else []
     return pair_auc(y, f, sets, [], [], weight[:, 0], tie)

@@ -13,6 +13,7 @@ from pairwise import pairwise
 from sklearn.exceptions import NotFittedError
 
 from looms import KernelClassifier, KernelRegressor, Search, report
+from looms.folds import GapKFold
 from looms.report.facts import Facts
 from looms.report.page import _text, render
 from looms.report.text import count, number, plus_minus, score, thousands
@@ -267,6 +268,7 @@ def test_scores():
             ({}, "leave-one-out", "row"),
             ({"groups": np.arange(60) // 3}, "leave-one-group-out", "group"),
             ({"cv": 5}, "cross-validation", "fold"),
+            ({"cv": GapKFold(5)}, "cross-validation", "window of time"),
         ],
     ),
 )
@@ -284,7 +286,7 @@ def test_a_page_names_how_rows_were_held_out(search, numbers, held_out):
     page = render(Facts(model))
     assert f"{method.capitalize()} scores" in page
     assert ("an optimistic score" in page) == (search == "gradient")
-    assert (f"the choice was repeated without each {unit}" in page) == (search == "grid")
+    assert (f"model selection was repeated without each {unit}" in page) == (search == "grid")
     outputs = f"{method} outputs"
     if search == "grid":
         outputs = f"outputs of models chosen without the {unit}"

@@ -360,7 +360,8 @@ class Assessment:
         error = (
             "delta method" if self.method == "bootstrap" else "corrected for the rows they share"
         )
-        groups = ", groups kept together" if self.grouped else ""
+        what = "rows of one time or group" if self.method == "forward" else "groups"
+        groups = f", {what} kept together" if self.grouped else ""
         return f"{self._count()}, seed {self.random_state}{groups}; s.e.: {error}"
 
     def _count(self) -> str:

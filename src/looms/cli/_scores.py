@@ -18,7 +18,7 @@ from looms.cli._prepare import Prepared, column_notes
 from looms.estimators._encoding import is_positive_first
 from looms.report._chosen import candidates, chosen
 from looms.report.facts import Facts
-from looms.report.text import CRITERIA, plainly, sentence
+from looms.report.text import CRITERIA, in_words, plainly, sentence
 
 Rule: TypeAlias = "threshold.ThresholdRule | threshold.Metric"
 
@@ -27,7 +27,7 @@ MOST_SCALES = 8
 #: Number of points of a search shown, the best.
 MOST_POINTS = 8
 #: Prefix of a candidate's loss, by what was held out.
-_SHORT = {"sample": "LOO", "group": "LOGO", "fold": "CV"}
+_SHORT = {"sample": "LOO", "group": "LOGO", "fold": "CV", "window": "CV"}
 #: Heading of the ROC AUC of several classes.
 MEAN_AREA = "mean ROC AUC"
 
@@ -66,11 +66,13 @@ def choice_of(saved: Fitted, facts: Facts | None) -> str:
         )
     model = facts.model
     if model.nested:
-        of_folds = f"of {model.nested.units.n_units} folds"
-        each = {"sample": "row", "group": "group", "fold": of_folds}[model.unit]
+        n = model.nested.units.n_units
+        several = {"fold": f"of {n} folds", "window": f"of {n} windows of time"}
+        each = several.get(model.unit, in_words(model.unit))
         text, whole = f"for these scores {model.repeated_without(each)}", model.nested.whole
         if whole and hasattr(saved.model, "preprocessor_") and saved.known is not None:
-            return f"{text.replace('the choice', 'everything')}: columns, search"
+            text = text.replace("model selection", "everything")
+            return f"{text}: the columns were prepared and the model was tuned anew"
         more = "" if whole else "; by evaluate() the whole selection is"
         return f"{text}; the preparation of the columns was not repeated{more}"
     in_time = saved.metadata["options"].get("time")

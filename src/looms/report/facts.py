@@ -280,7 +280,7 @@ class Facts:
         parameters = model.whole.get_params(deep=False)
         if model.units.grouped:
             n_groups = int(model.units.clusters.max()) + 1
-            parameters["groups"] = f"{n_groups} of {count(model.held_out.n_samples, 'row')}"
+            parameters[model.units.together] = f"{n_groups} of {count(model.held_out.n_samples, 'row')}"
         tried = candidates(model)
         loo = self.loo
         if self.probabilities is not None:

@@ -39,6 +39,7 @@ METHODS = {
     "sample": "leave-one-out",
     "group": "leave-one-group-out",
     "fold": "cross-validation",
+    "window": "cross-validation",
 }
 #: So many samples of every class are kept, if there are as many.
 _FEW = 5
@@ -86,7 +87,8 @@ class Model:
     prior : True if a prior restrained the hyper-parameters; None where there is no such option.
     transform, transforms : the transform of the target, and those that were compared.
     has_weight, n_with_weight : samples of positive weight; others take no part in fit and scores.
-    unit, method : what is held out at a time ("sample", "group" or "fold"), and the method's name.
+    unit, method : what is held out at a time ("sample", "group", "fold" or "window"), and the
+        method's name.
     chosen_by : name of the method by which the criterion held samples out.
     n_choice_folds : folds that compare candidates, each tuned without them; 0 if none do.
         Candidates are then compared by the held-out outputs that the criterion judged.
@@ -209,7 +211,7 @@ class Model:
         """What was repeated without each fold, group or sample, called ``each``."""
         each += " of whole groups" * (self.unit == "fold" and self.units.grouped)
         if self.nested and self.nested.whole:
-            return f"the choice was repeated without each {each}"
+            return f"model selection was repeated without each {each}"
         verb = "weighed" if self.weighs else "chosen"
         return f"candidates were tuned anew without each {each}, and {verb} by the other folds"
 

@@ -286,6 +286,7 @@ def displays_of(facts: Facts) -> dict[str, Display]:
     shown["samples"] = CaseDeletionDisplay.compute(estimator, kind="residual", names=names)
     if facts.deletion is not None:
         value, unit = facts.deletion.rms_change, facts.deletion.unit
+        unit = "time" if unit == "group" and model.units.together == "times" else unit
         names = [clean(name) for name in facts.deletion.labels.tolist()]
         shown["influence"] = CaseDeletionDisplay(
             value=value, names=names, value_name=KINDS["rms_change"], unit=unit

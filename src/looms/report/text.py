@@ -110,8 +110,8 @@ def words(name: str) -> str:
 
 
 def in_words(unit: str) -> str:
-    """What is held out at a time, "sample", "group" or "fold", as people call it."""
-    return "row" if unit == "sample" else unit
+    """What is held out at a time, as `Units.unit` has it, as people call it."""
+    return {"sample": "row", "window": "window of time"}.get(unit, unit)
 
 
 def thousands(n: int) -> str:
