@@ -135,7 +135,7 @@ def test_report(looms, data_folder, tmp_path, monkeypatch):
     headline = page[page.index('class="headline"') :].partition("</section>")[0]
     assert f"{float(outer):.3f}" in headline or f"{100 * float(outer):.1f}" in headline
     assert "Another estimator was assessed" not in page
-    assert "called by their row in the file, counted from 1" in page
+    assert "called by their number in the file, counted from 1" in page
     again = looms("assess", file, *given, "--report", "r.html")
     assert again.exit_code == 2
     assert again.stdout == ""

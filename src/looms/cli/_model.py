@@ -44,8 +44,9 @@ METADATA = {
 }
 #: Entries in the kernel matrix of a block and the training rows, and the most rows that count.
 _ENTRIES, _MOST_COLUMNS = 2**24, 2**14
-#: How a person finds a row: the one convention of all commands.
-ROWS = "row in the file, counted from 1 after any header"
+#: How a person finds a row: the one convention of all commands, and what it is without a file.
+IN_FILE = "number in the file, counted from 1 after any header"
+IN_TRAINING_DATA = "number in the training data, counted from 1"
 #: What decides, and the method of a model that gives it.
 _DECIDING = {"decision": "decision_function", "p_value": "p_values"}
 #: Separator of the labels of a set.
@@ -77,9 +78,14 @@ class Fitted:
 
     @property
     def rows(self) -> AnyArray:
-        """(n_rows,) numbers of the rows of the fit, as `ROWS` has them."""
+        """(n_rows,) numbers of the rows of the fit, which ``rows_are`` explains."""
         n, of_file = self.metadata["n_rows"], self.metadata.get("rows")
         return np.array(of_file) if of_file and len(of_file) == n else np.arange(1, n + 1)
+
+    @property
+    def rows_are(self) -> str:
+        """What the numbers of the rows are."""
+        return IN_FILE if self.metadata.get("by_fit", True) else IN_TRAINING_DATA
 
     def own(self) -> Any:
         """What takes the prepared rows."""

@@ -12,7 +12,7 @@ from looms._optional import require
 from looms._scores import SCORES
 from looms._words import count, score_text, with_error
 from looms.assessment._result import Assessment
-from looms.cli._model import ROWS, Fitted
+from looms.cli._model import Fitted
 from looms.cli._output import NARROW, console, show_rows, show_table
 from looms.cli._prepare import Prepared, column_notes
 from looms.estimators._encoding import is_positive_first
@@ -41,7 +41,7 @@ def facts_of(
     pandas, about = require("pandas", "A report"), dict[str, Any]()
     target, file = saved.metadata["target"], saved.metadata["file"]
     # Only the names of the rows matter here, and without the table only the name of y.
-    about["X"] = pandas.DataFrame(index=pandas.Index(saved.rows, name=ROWS))
+    about["X"] = pandas.DataFrame(index=pandas.Index(saved.rows, name=saved.rows_are))
     y: Any = range(saved.metadata["n_rows"])
     if prepared is not None:
         y = prepared.target.y
