@@ -15,9 +15,9 @@ import numpy as np
 
 from looms import _html
 from looms._classes import class_indices, rounding
-from looms._scores import ValuesAndErrors
+from looms._scores import ValuesAndErrors, score_with_error
 from looms._typing import AnyArray, Array
-from looms._words import count, with_error
+from looms._words import count
 from looms.calibration._calibrators import Calibrator
 from looms.held_out import HeldOut
 from looms.lssvm._system import targets_as_columns
@@ -63,7 +63,7 @@ class Scores(Mapping[str, float]):
     442 rows, leave-one-out
     rmse  74.92 ± 1.9
     mae   64.06 ± 1.8
-    r2    0.05354 ± 0.003
+    r2    0.0535 ± 0.003
     """
 
     with_errors: ValuesAndErrors
@@ -97,13 +97,17 @@ class Scores(Mapping[str, float]):
 
     def __repr__(self) -> str:
         width = max(map(len, self.with_errors), default=0)
-        rows = (f"{name:{width}}  {with_error(*pair)}" for name, pair in self.with_errors.items())
+        rows = (f"{name:{width}}  {text}" for name, text in self._texts.items())
         return "\n".join([f"{count(len(self.rows), 'row')}, {self.kind}", *rows])
 
     def _repr_html_(self) -> str:
-        rows = [(name, with_error(*pair)) for name, pair in self.with_errors.items()]
         caption = f"{count(len(self.rows), 'row')}, {self.kind}"
-        return _html.table(["score", "value ± s.e."], rows, caption)
+        return _html.table(["score", "value ± s.e."], list(self._texts.items()), caption)
+
+    @property
+    def _texts(self) -> dict[str, str]:
+        """Value and standard error by name, as text."""
+        return {name: score_with_error(name, *pair) for name, pair in self.with_errors.items()}
 
 
 def kind_of_units(units: Units, *, nested: bool = False, optimistic: bool = False) -> str:

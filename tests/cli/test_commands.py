@@ -27,7 +27,7 @@ def test_fit_classification(looms, fit, pets, figures):
     assert sorted(os.listdir()) == ["pets.csv", "pets.looms.skops"]
     assert "classification: the target has 2 different labels; choose with --task" in result.stderr
     assert "the model is in pets.looms.skops" in result.stderr
-    rows = re.findall(r"(→?) +(linear|rbf) +press +[\d.e-]+ ± [\d.e-]+ +([\d.]+)", result.stdout)
+    rows = re.findall(r"(→?) +(linear|rbf) +squared error +[\d.e-]+ ± [\d.e-]+ +([\d.]+)", result.stdout)
     assert [name for _, name, _ in rows] == ["linear", "rbf"]
     assert [mark for mark, _, _ in rows].count("→") == 1
     saved = load_model("pets.looms.skops")
@@ -58,7 +58,7 @@ def test_fit_and_score_regression(looms, fit, data_folder, figures):
     machine = load_model("yacht.looms.skops").model
     assert rmse == pytest.approx(np.sqrt(np.mean(machine.loo_.residuals**2)), abs=1e-4)
     assert 0.9 < r2 < 1
-    (shown,) = re.findall(r"→ +rbf +press +[\d.e-]+ ± [\d.e-]+ +([\d.]+)", result.stdout)
+    (shown,) = re.findall(r"→ +rbf +squared error +[\d.e-]+ ± [\d.e-]+ +([\d.]+)", result.stdout)
     assert float(shown) == pytest.approx(rmse, rel=1e-3)
     result = looms("score", "yacht.looms.skops", data_folder / "yacht.csv")
     assert result.exit_code == 0, result.stderr
@@ -226,7 +226,7 @@ def test_one_candidate_is_marked_of_equal_ones(fit, pets):
     """The same candidate twice: the first is the one that was chosen."""
     result = fit(pets, "-t", "kind", "-c", "linear", "--criterion", "press", "--criterion", "press")
     assert result.exit_code == 0, result.stderr
-    rows = re.findall(r"^ *(→?) +linear +press", result.stdout, re.MULTILINE)
+    rows = re.findall(r"^ *(→?) +linear +squared error", result.stdout, re.MULTILINE)
     assert rows == ["→", ""]
 
 

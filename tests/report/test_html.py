@@ -254,6 +254,8 @@ def test_scores():
     assert score(4.7211, "rmse", 3) == "4.72"
     assert plus_minus(0.0123, "balanced_accuracy") == "± 1.2"
     assert plus_minus(None, "balanced_accuracy") == ""
+    assert plus_minus(1.9e-17, "r2") == "± 0.000"
+    assert plus_minus(0.0213, "rmse") == "± 0.021"
     assert (count(1, "row"), count(12_345, "row")) == ("1 row", "12\u202f345 rows")
     assert thousands(9999) == "9999"
 

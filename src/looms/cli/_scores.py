@@ -9,7 +9,7 @@ import numpy as np
 
 from looms import threshold
 from looms._optional import require
-from looms._scores import SCORES
+from looms._scores import SCORES, scale_of
 from looms._words import count, score_text, with_error
 from looms.assessment._result import Assessment
 from looms.cli._model import Fitted
@@ -18,7 +18,14 @@ from looms.cli._prepare import Prepared, column_notes
 from looms.estimators._encoding import is_positive_first
 from looms.report._chosen import candidates, chosen
 from looms.report.facts import Facts
-from looms.report.text import CRITERIA, in_words, plainly, sentence
+from looms.report.text import (
+    CRITERIA,
+    ENDS,
+    criterion_name,
+    in_words,
+    plainly,
+    sentence,
+)
 
 Rule: TypeAlias = "threshold.ThresholdRule | threshold.Metric"
 
@@ -112,8 +119,13 @@ def show_scores(scores: Mapping[str, Mapping[str, float]], n_classes: int = 2) -
     """Print scores by key, with a row for each set; a dash if a row lacks one."""
     headings = {key: shown.name for key, shown in SCORES.items()}
     headings |= {"roc_auc": MEAN_AREA} if n_classes > 2 else {}
+    first = next(iter(scores.values()))
     rows = [
-        {"": name} | {headings[key]: score_text(value) for key, value in row.items()}
+        {"": name}
+        | {
+            headings[key]: score_text(value, scale_of(key, first.get(key, value)))
+            for key, value in row.items()
+        }
         for name, row in scores.items()
     ]
     show_rows(None, rows, [""], "–")
@@ -171,22 +183,27 @@ def show_tried(facts: Facts) -> None:
     weighed = [row["weight"] is not None for row in tried]
     rows = [
         {"": _arrow(k == model.machine.best_index_), "kernel": row["kernel"]}
-        | {"criterion": row["criterion"]}
+        | {"criterion": criterion_name(row["criterion"])}
         | {"value ± s.e.": with_error(row["value"], row["standard_error"])}
         | {f"{by} {loss}": f"{row['loss']:.4g}"}
         | ({"weight": f"{row['weight']:.3f}" if row["chosen"] else "–"} if any(weighed) else {})
         | ({"evaluations": str(row["n_evaluations"]), "s": f"{row['seconds']:.2f}"} if wide else {})
-        | ({"stopped": row["outcome"]} if wide else {})
+        | ({"search ended": row["outcome"]} if wide else {})
         for k, row in enumerate(tried)
     ]
     if tried:
-        show_rows("Candidates", rows, ["", "kernel", "criterion", "stopped"])
+        show_rows("Candidates", rows, ["", "kernel", "criterion", "search ended"])
+        of_scale = f", of {model.fitted_to}" if model.fitted_to else ""
         for criterion in dict.fromkeys(row["criterion"] for row in tried):
             if criterion in CRITERIA:
-                console().print(plainly(criterion))
+                console().print(f"{plainly(criterion)}{of_scale}")
+        for end in dict.fromkeys(row["outcome"] for row in tried):
+            if wide and end in ENDS:
+                console().print(f"{end}: {ENDS[end]}")
     if len(model.transforms) > 1:
+        error_of = f"RMSE of {model.target or 'the target'}"
         rows = [
-            {"": _arrow(name == model.transform), "transform": name, "error": f"{error:.4g}"}
+            {"": _arrow(name == model.transform), "transform": name, error_of: score_text(error)}
             for name, error in model.transforms.items()
         ]
         show_rows("Transforms of the target", rows, ["", "transform"])
@@ -242,7 +259,7 @@ def _show_chosen(facts: Facts) -> None:
     how = "Given" if taken["criterion"] is None else "Selected"
     if model.stacked:
         largest = (taken["members"] or [taken])[0]
-        how, shown = "Largest", [f"{largest['kernel']}, {largest['criterion']}", *shown]
+        how, shown = "Largest", [largest["kernel"], criterion_name(largest["criterion"]), *shown]
         console().print(f"Stacked: {len(model.members)} models, by the weights above")
     console().print(f"{how}: {', '.join(shown)}")
     if scales:

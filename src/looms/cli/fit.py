@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 import looms
 from looms._memory import CERTIFICATE, check_memory
 from looms._optional import require
-from looms._words import with_error
+from looms._scores import score_with_error
 from looms.cli._errors import InputError
 from looms.cli._model import Fitted, Predictions, scored
 from looms.cli._options import Bounds, Columns, Metrics, Source, command
@@ -173,7 +173,7 @@ def fit(
             rows = f"{test.name}, {more['test']['n_rows']} rows"
             show_scores({rows: more["test"]["scores"]}, len(saved.classes))
         for name, shown in more.get("metrics", {}).items():
-            console().print(f"{name}: {with_error(*shown.values())}")
+            console().print(f"{name}: {score_with_error(name, *shown.values())}")
     if facts is not None:
         show_cautions(cautions_of_fit(facts.model, facts.remarks))
     note(choice_of(saved, facts))

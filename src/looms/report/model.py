@@ -26,7 +26,7 @@ from looms.kernels import Kernel, Weighted
 from looms.kernels._hyperparameters import Hyperparameter
 from looms.kernels._samples import training_rows, variances
 from looms.report._feature_names import Features, features_of
-from looms.report.text import in_words
+from looms.report.text import clean, in_words
 from looms.scores import Scores
 from looms.selection._nested import Nested
 from looms.selection._objective import Objective
@@ -67,6 +67,7 @@ class Model:
     ----------
     machine : the kernel machine; with a transformed target, on the scale of the transform.
     whole : what predicts: the model, or the regressor around it that transforms the target.
+    target : name of the target, if it has one.
     features, sources, named, gaps : names of its features, as `Features` has them.
     classes, threshold : labels of the classes, and the threshold of two.
     held_out : output for every sample by the model without its fold, its group or itself.
@@ -106,6 +107,7 @@ class Model:
             return getattr(machine, name, default)
 
         self.machine, self.whole = machine, whole
+        self.target = None if whole._target is None else clean(whole._target)
         self._features = features
         self.features, self.sources, self.named, self.gaps = features
         self.classification: bool = is_classifier(machine)
@@ -161,8 +163,14 @@ class Model:
         if self.transform in (None, "none"):
             return self
         model = Model(self.machine, self.machine, self._features)
-        model.scale = self.transform
+        model.scale, model.target = self.transform, self.target
         return model
+
+    @property
+    def fitted_to(self) -> str:
+        """What the kernel models were fitted to, such as "log(price)"; empty for the target."""
+        transform = self.scale or self.transform
+        return "" if transform in (None, "none") else f"{transform}({self.target or 'target'})"
 
     @cached_property
     def scores(self) -> Scores:
@@ -253,7 +261,8 @@ class Model:
         Points are compared by the criterion itself, unless folds compare them.
         """
         if not self.classification:
-            return CandidateLoss(SCORES["rmse"].name, "rmse")
+            of_scale = f" of {self.fitted_to}" if self.fitted_to else ""
+            return CandidateLoss(f"{SCORES['rmse'].name}{of_scale}", "rmse")
         tried = getattr(self.machine, "_candidates", ())
         points = self.tuning is None or all(getattr(one, "on_grid", False) for one in tried)
         if self.results and points and not self.n_choice_folds:

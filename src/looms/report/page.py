@@ -35,6 +35,7 @@ from looms.report.facts import Facts
 from looms.report.text import (
     clean,
     count,
+    criterion_name,
     day,
     escaped,
     heading,
@@ -239,6 +240,7 @@ def _template(name: str) -> Any:
     filters = (
         clean,
         count,
+        criterion_name,
         day,
         escaped,
         heading,
