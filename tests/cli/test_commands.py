@@ -139,7 +139,7 @@ def test_show(looms, pets):
     result = looms("show", "pets.looms.skops")
     assert result.exit_code == 0, result.stderr
     assert "Classification of 'kind', pets.csv: 40 rows, 3 features" in result.stdout
-    assert "candidates=ard, class_weight=balanced" in result.stdout
+    assert "\nOptions: --candidates ard --class-weight balanced\n" in result.stdout
     assert fitted.stdout in result.stdout
     (scales,) = re.findall(r"Largest of 7 scales: (.*weight [\d.]+.*)", result.stdout)
     sizes = [float(scale.split()[-1]) for scale in scales.split(", ")]

@@ -43,7 +43,7 @@ def test_a_fit_with_groups_is_that_of_the_estimator(looms, fit, visits, figures)
     assert scores.optimistic
     assert scores.kind in result.stdout
     assert scores["balanced_accuracy"] < 0.6
-    assert "groups=patient" in looms("show", "m.skops").stdout
+    assert "--groups patient" in looms("show", "m.skops").stdout
 
 
 @pytest.mark.slow

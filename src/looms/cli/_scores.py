@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,6 +17,7 @@ from looms.assessment._result import Assessment
 from looms.cli._model import Fitted
 from looms.cli._output import NARROW, console, show_rows, show_table
 from looms.cli._prepare import Prepared, column_notes
+from looms.cli._request import ModelRequest
 from looms.estimators._encoding import is_positive_first
 from looms.report._chosen import candidates, chosen
 from looms.report.facts import Facts
@@ -150,7 +153,7 @@ def show_confusion(counts: Any, labels: Sequence[object], title: str = "Confusio
 
 
 def show_request(metadata: Mapping[str, Any]) -> None:
-    """Print the data that the model was fitted to, and the options."""
+    """Print the data that the model was fitted to, and the options that were given."""
     target = f" of {metadata['target']!r}" if metadata["target"] else ""
     task, version = f"{metadata['task'].capitalize()}{target}", metadata["looms_version"]
     size = f"{count(metadata['n_rows'], 'row')}, {count(metadata['n_features'], 'feature')}"
@@ -158,17 +161,25 @@ def show_request(metadata: Mapping[str, Any]) -> None:
     if not metadata["by_fit"]:
         echo(f"{task}: {size}; saved by looms {version}")
         return
-    options = {
-        name: " ".join(map(str, value)) if isinstance(value, list | tuple) else value
+    defaults = {f.name: f.default for f in fields(ModelRequest)}
+    given = [
+        in_option(name, value)
         for name, value in metadata["options"].items()
-        if value
-    }
+        if value and value != defaults.get(name)
+    ]
     echo(f"{task}, {metadata['file']}: {size}")
-    echo(f"Asked for: {', '.join(f'{name}={value}' for name, value in options.items())}")
+    echo(f"Options: {' '.join(given) or 'all at their defaults'}")
     echo(
         f"Fitted {metadata['date']} in {metadata['seconds']:.1f} s by looms {version}, "
         f"scikit-learn {metadata['sklearn_version']}"
     )
+
+
+def in_option(name: str, value: Any) -> str:
+    """An option and its value as they are given."""
+    values = [] if value is True else value if isinstance(value, list | tuple) else [value]
+    text = shlex.quote(",".join(map(str, values))) if values else ""
+    return f"--{name.replace('_', '-')} {text}".rstrip()
 
 
 def show_tried(facts: Facts) -> None:
