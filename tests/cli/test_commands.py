@@ -1,5 +1,6 @@
 """The commands with the real estimators: what they say, write and refuse."""
 
+import importlib
 import io
 import json
 import os
@@ -404,13 +405,25 @@ def test_a_model_is_exported(looms, pets, pets_model, one_line):
     assert looms("export", pets_model).exit_code == 0
     assert Path("pets.onnx").read_bytes() == Path("m.onnx").read_bytes()
     model, frame = load_model(pets_model).model, pd.read_csv(pets)
-    rows = model.preprocessor_.transform(frame)
+    line = re.search(r"do that in Python: (.*)", result.stderr)[1]
+    rows = eval(line, {"looms": importlib.import_module("looms"), "table": frame})
     session = runtime.InferenceSession("m.onnx", providers=["CPUExecutionProvider"])
     label, probabilities = session.run(None, {session.get_inputs()[0].name: rows})
     assert label.tolist() == model.predict(frame).tolist()
     np.testing.assert_allclose(probabilities, model.predict_proba(frame), atol=1e-6)
     props = {each.key: each.value for each in onnx.load("m.onnx").metadata_props}
     assert json.loads(props["columns"]) == model.preprocessor_.get_feature_names_out().tolist()
+
+
+@pytest.mark.slow
+def test_what_a_graph_cannot_hold_is_refused_with_what_to_do(looms, fit, pets, one_line):
+    options = ("-t", "weight", "--task", "regression", "--target-transform", "log")
+    fitted = fit(pets, *options, "--drop-missing-targets", "-c", "linear", "-o", "m.skops")
+    assert fitted.exit_code == 0, fitted.stderr
+    one_line(looms("export", "m.skops"), 2, "fit it with --target-transform none, or use looms pre")
+    assert fit(pets, "-t", "kind", "--nonconformity", "-o", "n.skops").exit_code == 0
+    one_line(looms("export", "n.skops"), 2, "has no ONNX form; fit one without --nonconformity")
+    assert not Path("m.onnx").exists()
 
 
 @pytest.mark.parametrize("command", ["fit", "assess", "compare", "predict", "diagnose", "export"])

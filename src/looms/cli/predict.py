@@ -220,8 +220,11 @@ def export(
 ) -> None:
     """Write a model as an ONNX graph, which runs without Python.
 
-    The graph takes the prepared columns: numbers without gaps, scaled, and a column for each
-    category. It has their names, in order, in its metadata.
+    The graph does not take the columns of the table, but the prepared ones: numbers without gaps,
+    scaled, and a column for each category. It has their names, in order, in its metadata. Prepare
+    new rows in Python, by looms.load(MODEL).preprocessor_.transform(table).
+
+    A model whose target was transformed cannot be exported: fit it with --target-transform none.
 
     Parameters
     ----------
@@ -235,11 +238,16 @@ def export(
     """
     output = output or Path(f"{model.name.removesuffix('.skops').removesuffix('.looms')}.onnx")
     check_can_write(output, force, model, holds=r"[\s\S]*skl2onnx")
-    to_onnx = require("skl2onnx", "looms export", "onnx").to_onnx
     saved = load(model, max_bytes)
     transform = getattr(saved.last, "transform_", "none")
     if transform != "none":
-        raise InputError(f"{model}: fit with --target-transform none, not {transform}, for ONNX")
+        raise InputError(
+            f"{model}: the model predicts the {transform} of the target, which a graph cannot turn "
+            "into the target; fit it with --target-transform none, or use looms predict"
+        )
+    if not hasattr(saved.last, "held_out_"):
+        raise InputError(f"{model}: this model has no ONNX form; fit one without --nonconformity")
+    to_onnx = require("skl2onnx", "looms export", "onnx").to_onnx
     with as_messages(prefix=f"{model}: "):
         machine = kernel_model(saved.model)
         register_converters()
@@ -251,6 +259,10 @@ def export(
         graph.metadata_props.add(key="columns", value=json_text(names))
     write_output(output, graph.SerializeToString())
     note(f"the graph is in {output}, of {count(machine.n_features_in_, 'prepared column')}")
+    if saved.steps:
+        steps = ".preprocessor_" if hasattr(saved.model, "preprocessor_") else "[:-1]"
+        prepare = f"looms.load({str(model)!r}){steps}.transform(table)"
+        note(f"the graph does not prepare columns; do that in Python: {prepare}")
 
 
 def at_prevalence(saved: Fitted, path: Path, prevalence: Sequence[str]) -> PrevalenceClassifier:
