@@ -57,7 +57,9 @@ def with_error(value: float, error: float = math.nan) -> str:
     if not math.isfinite(value):
         return "–"
     text = f"{value:.0f}" if 1e4 <= abs(value) < 1e6 else f"{value:.4g}"
-    return f"{text} ± {digits(error, 2)}" if math.isfinite(error) else text
+    if not math.isfinite(error):
+        return text
+    return f"{text} ± {digits(error, 2) if abs(value) < 1e6 else f'{error:.2g}'}"
 
 
 def score_text(value: float, of: float | None = None) -> str:

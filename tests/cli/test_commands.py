@@ -91,6 +91,17 @@ def test_predict_to_standard_output_can_be_piped(looms, pets, pets_model):
 
 
 @pytest.mark.slow
+def test_decision_values_are_of_the_positive_class(looms, fit, pets):
+    assert fit(pets, "-t", "kind", "--positive", "cat", "-o", "m.skops").exit_code == 0
+    predictions = pd.read_csv(io.StringIO(looms("predict", "m.skops", pets).stdout))
+    assert "decision_dog" not in predictions
+    says_cat = predictions["decision_cat"] > 0
+    assert (predictions["prediction"] == np.where(says_cat, "cat", "dog")).all()
+    assert says_cat.any()
+    assert not says_cat.all()
+
+
+@pytest.mark.slow
 def test_predict_to_a_file(looms, pets, pets_model, one_line):
     result = looms("predict", pets_model, pets, "-o", "out.csv")
     assert result.stdout == ""

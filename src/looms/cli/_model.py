@@ -29,6 +29,7 @@ from looms.criteria import mean_class_error
 from looms.datasets._table import Table, no_rows
 from looms.duplicates import duplicate_groups
 from looms.estimators._base import checked_sample_weight
+from looms.estimators._encoding import is_positive_first
 from looms.estimators._in_pipelines import parts_of
 from looms.held_out import HeldOut
 from looms.model_files import load_model
@@ -297,13 +298,18 @@ class Predictions:
                 self.probabilities = machine.predict_proba(self.matrix)
 
     def outputs(self) -> dict[str, AnyArray]:
-        """Columns of predictions, decision values and probabilities, if the model has them."""
+        """Columns of predictions, decision values and probabilities, if the model has them.
+
+        Of two classes there is one column of decision values, that of the positive class.
+        """
         columns = {"prediction": self.predicted}
         if not self.saved.is_classifier:
             return columns
         classes = self.saved.classes
-        decided = classes[1:] if self.decision.ndim == 1 else classes
-        values = self.decision.reshape(len(self.predicted), -1)
+        values, decided = self.decision.reshape(len(self.predicted), -1), classes
+        if self.decision.ndim == 1:
+            first = is_positive_first(getattr(self.saved.last, "pos_label", None), classes)
+            values, decided = (-values, classes[:1]) if first else (values, classes[1:])
         columns |= {f"{self.kind}_{c}": values[:, k] for k, c in enumerate(decided)}
         if self.probabilities is not None:
             columns |= {f"probability_{c}": self.probabilities[:, k] for k, c in enumerate(classes)}

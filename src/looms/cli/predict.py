@@ -70,7 +70,8 @@ def predict(
     Each row begins with its number in FILE, or the column --id, to join it to FILE.
 
     decision_CLASS is the decision value: the higher, the likelier the class. With two classes there
-    is one column, for the second. Decision values make the prediction, which need not be the class
+    is one column, for the positive one: --positive of the fit, or the later in order. Decision
+    values make the prediction, which need not be the class
     with the largest probability_CLASS. With --nonconformity, p_value_CLASS is small if the
     row is not typical of the class.
 
