@@ -28,7 +28,9 @@ def test_fit_classification(looms, fit, pets, figures):
     assert sorted(os.listdir()) == ["pets.csv", "pets.looms.skops"]
     assert "classification: the target has 2 different labels; choose with --task" in result.stderr
     assert "the model is in pets.looms.skops" in result.stderr
-    rows = re.findall(r"(→?) +(linear|rbf) +squared error +[\d.e-]+ ± [\d.e-]+ +([\d.]+)", result.stdout)
+    rows = re.findall(
+        r"(→?) +(linear|rbf) +squared error +[\d.e-]+ ± [\d.e-]+ +([\d.]+)", result.stdout
+    )
     assert [name for _, name, _ in rows] == ["linear", "rbf"]
     assert [mark for mark, _, _ in rows].count("→") == 1
     saved = load_model("pets.looms.skops")
@@ -367,6 +369,9 @@ def test_nothing_gives_unbiased_scores_of_a_class_of_two_rows(looms, pets):
     assert "cannot be repeated: Class 'bird' has fewer than 3 rows" in told
     assert "its scores are optimistic\n" in told
     assert "unbiased ones" not in told
+    assert "--no-evaluate" not in told
+    told = looms("predict", "rare.looms.skops", "rare.csv", "--confidence-level", 0.5).stderr
+    assert "because the model was tuned on the rows that they come from\n" in told
 
 
 @pytest.mark.slow

@@ -33,6 +33,7 @@ from looms.estimators._encoding import is_positive_first
 from looms.estimators._in_pipelines import parts_of
 from looms.held_out import HeldOut
 from looms.model_files import load_model
+from looms.report.model import model_of
 from looms.selection._fold_pairs import pair_auc
 from looms.tables import TablePreprocessor
 from looms.tables._columns import check_names
@@ -240,8 +241,10 @@ class CoverageRequest:
                 raise InputError(f"{path}: {tuned}, and --confidence-level needs evaluate()")
             what = "sets" if saved.is_classifier else "intervals"
             tuned = "the model was tuned on the rows that they come from"
+            mends = "evaluate" in model_of(saved.model).unbiased_by
             note(
-                f"{what} cover a little less than the level, because {tuned}; evaluate() mends that"
+                f"{what} cover a little less than the level, because {tuned}"
+                f"{'; evaluate() mends that' * mends}"
             )
         saved.last.evaluate(nested=nested)
         if nested and self.method in ("minmax", "scaled"):

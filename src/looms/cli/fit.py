@@ -275,7 +275,8 @@ def train(
             try:
                 last.evaluate()
             except ValueError as error:
-                warning(f"the scores are those of the fit, because it cannot be repeated: {error}")
+                why = str(error).partition(" evaluate(nested=False)")[0]  # which is what is done
+                warning(f"the scores are those of the fit, because it cannot be repeated: {why}")
         if hasattr(last, "held_out_"):
             scores_of(last)  # which are kept
     for one in (last, getattr(last, "model_", last)):

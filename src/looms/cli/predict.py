@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from json import dumps as json_text
 from pathlib import Path
@@ -45,6 +46,7 @@ from looms.cli._scores import (
 )
 from looms.cli._target import text
 from looms.estimators._prevalence import PrevalenceClassifier
+from looms.model_files._files import is_model_file
 from looms.onnx import register_converters
 from looms.report.text import plain
 
@@ -105,6 +107,7 @@ def predict(
     looms predict clinic.looms.skops new.csv --id patient --confidence-level 0.9 --output out.csv
     looms predict clinic.looms.skops new.csv --prevalence yes=0.01
     """
+    check_order("predict", model, source.file)
     check_can_write(output, force, source.file, model, holds=_HEADER)
     saved = load(model, source.max_bytes)
     with as_messages():
@@ -167,6 +170,7 @@ def score(
     looms score clinic.looms.skops new.csv --json
     looms score clinic.looms.skops new.csv --drop-missing-targets
     """
+    check_order("score", model, source.file)
     saved = load(model, source.max_bytes)
     table = rows_for(saved, source, drop_missing=drop_missing_targets)
     predictions, values = scored(saved, table, source.file)
@@ -264,6 +268,13 @@ def export(
         steps = ".preprocessor_" if hasattr(saved.model, "preprocessor_") else "[:-1]"
         prepare = f"looms.load({str(model)!r}){steps}.transform(table)"
         note(f"the graph does not prepare columns; do that in Python: {prepare}")
+
+
+def check_order(command: str, model: Path, file: Path) -> None:
+    """Refuse a file and a model in the wrong order, with the right one."""
+    if file.is_file() and is_model_file(file) and not (model.is_file() and is_model_file(model)):
+        right = shlex.join(["looms", command, str(file), str(model)])
+        raise InputError(f"{file} is the model: it comes first, as in {right}")
 
 
 def at_prevalence(saved: Fitted, path: Path, prevalence: Sequence[str]) -> PrevalenceClassifier:
