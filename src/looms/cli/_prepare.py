@@ -237,10 +237,8 @@ def prepare_file(source: Source, columns: Columns, request: ModelRequest) -> Pre
         if not request.groups and len(np.unique(times)) < len(times):
             note(f"--time {request.time}: rows of one time are held out together")
             _, first, of = np.unique(times, return_index=True, return_inverse=True)
-            named = [
-                label.removesuffix(" 00:00:00") for label in text(table.X[request.time])[first]
-            ]
-            groups = np.array(named)[of]
+            labels = text(table.X[request.time])[first]
+            groups = np.array([label.removesuffix(" 00:00:00") for label in labels])[of]
         order = np.argsort(times, kind="stable")
         X, rows, target = X.iloc[order], rows[order], replace(target, y=target.y[order])
         groups, weight = some_of(groups, order), some_of(weight, order)
