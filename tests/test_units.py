@@ -36,6 +36,18 @@ def test_words_for_what_is_held_out():
         assert Units.of(cv, Y, groups).unit == word
 
 
+def test_windows_of_time_are_known_as_such():
+    in_order, mixed = np.arange(N) // 2, np.arange(N) % 2
+    windows = Units.of(GapKFold(3, gap=1), Y, in_order)
+    assert (windows.unit, windows.in_folds, windows.together) == ("window", True, "times")
+    for some in (windows.once, windows.among(np.arange(2, N)), windows.only(np.arange(2))):
+        assert some.windows
+    assert Units.of(GapKFold(3), Y).together == ""
+    assert Units.of(3, Y, in_order).together == "groups"
+    assert Units.of_numbers(windows.codes, mixed).together == "groups"
+    assert not Units.of(3, Y).windows
+
+
 def test_single_rows_are_alone():
     assert Units.rows(N).alone
     assert Units.of(None, Y).alone

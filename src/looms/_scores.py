@@ -9,6 +9,7 @@ from scipy.special import entr
 
 from looms._classes import tie_width
 from looms._typing import AnyArray, Array
+from looms._words import with_error
 from looms.criteria import mean_class_error, standard_error
 from looms.kernels._samples import variances
 
@@ -39,6 +40,18 @@ SCORES = {
     "mae": Shown("MAE", smaller_is_better=True),
     "r2": Shown("R²", unit=".3f"),
 }
+
+
+def scale_of(key: str, value: float) -> float:
+    """The size that decides how many decimals of a score are shown: 1 for shares, areas and R²."""
+    return 1.0 if key in SCORES and SCORES[key].unit else value
+
+
+def score_with_error(key: str, value: float, error: float) -> str:
+    """A score and its standard error as text; of shares, areas and R² at most four decimals."""
+    if scale_of(key, np.nan) == 1.0:
+        value, error = round(value, 4) + 0.0, round(error, 4)
+    return with_error(value, error)
 
 
 def class_scores(

@@ -46,28 +46,43 @@ def listed(names: Iterable[object], most: int = 5, quoted: Callable[[str], str] 
     return ", ".join(shown[:most]) + more
 
 
+def digits(value: float, n: int) -> str:
+    """A number with n significant digits; without an exponent from 1e-4 to a million."""
+    rounded = f"{value:.{n}g}"
+    return f"{float(rounded):.0f}" if 10**n <= abs(float(rounded)) < 1e6 else rounded
+
+
 def with_error(value: float, error: float = math.nan) -> str:
     """A number, with its standard error if there is one; a dash for no number."""
     if not math.isfinite(value):
         return "–"
-    return f"{value:.4g} ± {error:.2g}" if math.isfinite(error) else f"{value:.4g}"
+    text = f"{value:.0f}" if 1e4 <= abs(value) < 1e6 else f"{value:.4g}"
+    if not math.isfinite(error):
+        return text
+    return f"{text} ± {digits(error, 2) if abs(value) < 1e6 else f'{error:.2g}'}"
 
 
-def score_text(value: float) -> str:
-    """Text with four decimals below ten, as for rates, else with four significant digits."""
-    size = abs(value)
+def score_text(value: float, of: float | None = None) -> str:
+    """Text with four decimals below ten, as for rates, else with four significant digits.
+
+    What belongs to a score, as its standard error does, has as many decimals as the one it is
+    ``of``.
+    """
+    size = abs(value if of is None else of)
     if not math.isfinite(value):
         return "–"
-    if value == 0 or 1e-3 <= size < 10:
-        return f"{value:.4f}"
-    if not 10 <= size < 1e6:
+    if size == 0 or 1e-3 <= size < 10:
+        text = f"{value:.4f}"
+    elif not 10 <= size < 1e6:
         return f"{value:.4g}"
-    return f"{value:.{max(0, 3 - math.floor(math.log10(size)))}f}"
+    else:
+        text = f"{value:.{max(0, 3 - math.floor(math.log10(size)))}f}"
+    return text if float(text) else text.removeprefix("-")
 
 
-def interval_text(low: float, high: float) -> str:
-    """Both ends of an interval; a dash without them."""
-    return "–" if math.isnan(low) else f"{score_text(low)} to {score_text(high)}"
+def interval_text(low: float, high: float, of: float | None = None) -> str:
+    """Both ends of an interval of a score; a dash without them."""
+    return "–" if math.isnan(low) else f"{score_text(low, of)} to {score_text(high, of)}"
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -89,13 +104,3 @@ def clean(text: object) -> str:
         if c not in _DIRECTIONS
     )
     return " ".join("".join(kept).split()) or "(empty)"
-
-
-def error_text(error: float, value: float) -> str:
-    """Text of the standard error of a value, with as many decimals as `score_text` of the value."""
-    text = score_text(value)
-    if not math.isfinite(error):
-        return "–"
-    if "e" in text or text == "–":
-        return f"{error:.2g}"
-    return f"{error:.{len(text.partition('.')[2])}f}"

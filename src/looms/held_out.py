@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from looms import _html
-from looms._scores import ValuesAndErrors, number_scores
+from looms._scores import ValuesAndErrors, number_scores, score_with_error
 from looms._typing import Array
-from looms._words import count, with_error
+from looms._words import count
 
 __all__ = ["HeldOut"]
 
@@ -138,13 +138,15 @@ class HeldOut:
             parts.append(f"n_targets={self.y.shape[1]}")
         if (self.sample_weight != self.sample_weight[0]).any():
             parts.append("weighted=True")
-        scores = ", ".join(f"{name}={with_error(*pair)}" for name, pair in self._scores().items())
+        scores = ", ".join(
+            f"{name}={score_with_error(name, *pair)}" for name, pair in self._scores().items()
+        )
         text = "; ".join(filter(None, [scores, *self._remarks()]))
         return f"HeldOut({', '.join(parts)}{': ' if text else ''}{text})"
 
     def _repr_html_(self) -> str:
         remarks = [*self._remarks(), "standard errors take each sample for one draw"]
         notes = [f"{remark[0].upper()}{remark[1:]}." for remark in remarks]
-        rows = [(name, with_error(*pair)) for name, pair in self._scores().items()]
+        rows = [(name, score_with_error(name, *pair)) for name, pair in self._scores().items()]
         caption = f"Held-out outputs of {count(self.n_samples, 'sample')}"
         return _html.table(["score", "value ± s.e."], rows, caption, notes)

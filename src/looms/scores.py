@@ -15,9 +15,9 @@ import numpy as np
 
 from looms import _html
 from looms._classes import class_indices, rounding
-from looms._scores import ValuesAndErrors, class_baselines, number_baselines
+from looms._scores import ValuesAndErrors, class_baselines, number_baselines, scale_of
 from looms._typing import AnyArray, Array
-from looms._words import count, error_text, score_text
+from looms._words import aligned, count, score_text
 from looms.calibration._calibrators import Calibrator
 from looms.held_out import HeldOut
 from looms.lssvm._system import targets_as_columns
@@ -61,10 +61,10 @@ class Scores(Mapping[str, float]):
     ('leave-one-out', False)
     >>> scores
     442 rows, leave-one-out
-           value    s.e.  baseline
-    rmse   74.92    1.89     77.01
-    mae    64.06    1.85     65.04
-    r2    0.0535  0.0030    0.0000
+            value     s.e.   baseline
+    rmse    74.92     1.89      77.01
+    mae     64.06     1.85      65.04
+    r2     0.0535   0.0030     0.0000
     """
 
     with_errors: ValuesAndErrors
@@ -111,26 +111,20 @@ class Scores(Mapping[str, float]):
             of_all = class_baselines(class_indices(y), weight)
         return {name: of_all[name] for name in self if name in of_all}
 
-    def _table(self) -> tuple[str, list[str], list[list[str]]]:
-        """Caption, headings and cells."""
-        baselines, caption = self.baselines, f"{count(len(self.rows), 'row')}, {self.kind}"
-        rows = []
-        for name, (value, error) in self.with_errors.items():
-            baseline = score_text(baselines.get(name, np.nan))
-            rows.append([name, score_text(value), error_text(error, value), baseline])
-        return caption, ["", "value", "s.e.", "baseline"], rows
+    def _table(self) -> tuple[str, list[list[str]]]:
+        """Caption, and rows of cells, the headings first."""
+        rows = [["", "value", "s.e.", "baseline"]]
+        for name, pair in self.with_errors.items():
+            cells = [*pair, self.baselines.get(name, np.nan)]
+            rows.append([name, *(score_text(each, scale_of(name, pair[0])) for each in cells)])
+        return f"{count(len(self.rows), 'row')}, {self.kind}", rows
 
     def __repr__(self) -> str:
-        caption, head, rows = self._table()
-        widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
-        lines = (
-            "  ".join(f"{cell:{'>' if k else '<'}{widths[k]}}" for k, cell in enumerate(row))
-            for row in [head, *rows]
-        )
-        return "\n".join([caption, *lines])
+        caption, rows = self._table()
+        return "\n".join([caption, *aligned(rows)])
 
     def _repr_html_(self) -> str:
-        caption, head, rows = self._table()
+        caption, (head, *rows) = self._table()
         return _html.table(head, rows, caption)
 
 
@@ -140,7 +134,8 @@ def kind_of_units(units: Units, *, nested: bool = False, optimistic: bool = Fals
     if text is None:
         passes = len(units.passes)
         text = f"{f'{passes} × ' * (passes > 1)}{units.n_units // passes}-fold"
-        text += ", groups kept together" * units.grouped
+        text += " by windows of time" * units.windows
+        text += ", groups kept together" * (units.together == "groups")
     return f"{'nested ' * nested}{text}{' of the rows it was tuned on: optimistic' * optimistic}"
 
 
@@ -216,5 +211,5 @@ def area_within(held_out: HeldOut, units: Units, tie: float | None = None) -> tu
     The units test each row once; single rows and groups are no folds.
     """
     y, f, weight = (targets_as_columns(each) for each in held_out)
-    sets = units.tested_by if units.unit == "fold" else []
+    sets = units.tested_by if units.in_folds else []
     return pair_auc(y, f, sets, [], [], weight[:, 0], tie)

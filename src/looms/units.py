@@ -7,7 +7,7 @@ Everything that holds rows out takes a `Units`; nothing else reads ``cv`` or ``g
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Self
 
@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from looms._checks import some_of
 from looms._typing import AnyArray, Array
-from looms.folds import check_rest, fold_numbers, is_number_of_folds, left_out_with
+from looms.folds import GapKFold, check_rest, fold_numbers, is_number_of_folds, left_out_with
 
 __all__ = ["Units"]
 
@@ -56,6 +56,7 @@ class Units:
     tested : (n_repetitions, n) true for rows that the model without their unit is tested on;
         false for rows that stay, and for those in a gap.
     clusters : (n,) integers from 0, equal for rows that count as one draw in a standard error.
+    windows : true for windows of time, of `GapKFold`.
 
     Examples
     --------
@@ -67,6 +68,7 @@ class Units:
     number: AnyArray
     tested: AnyArray
     clusters: AnyArray
+    windows: bool = False
 
     @classmethod
     def rows(cls, n: int) -> Self:
@@ -159,9 +161,9 @@ class Units:
             return cls.of_numbers(fold_numbers(cv, y[some], own, **options), own)
         numbers = fold_numbers(cv, y, groups, classes=classes)[:, some]
         check_rest(numbers, y[some], classes, "fold")
-        return cls.of_numbers(numbers, own)
+        return replace(cls.of_numbers(numbers, own), windows=isinstance(cv, GapKFold))
 
-    def __getstate__(self) -> dict[str, AnyArray]:
+    def __getstate__(self) -> dict[str, Any]:
         """State without what can be made again from it."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
@@ -191,11 +193,25 @@ class Units:
         return bool(self.clusters.max() + 1 < len(self.clusters))
 
     @property
-    def unit(self) -> str:
-        """Word for what is held out at a time: "sample", "group" or "fold"."""
+    def together(self) -> str:
+        """What rows that count as one draw have in common: "groups", in order of time "times";
+        empty if each is its own.
+        """
+        n_runs = 1 + np.count_nonzero(np.diff(self.clusters))
+        in_time = self.windows and n_runs == len(np.unique(self.clusters))
+        return ("times" if in_time else "groups") * self.grouped
+
+    @property
+    def in_folds(self) -> bool:
+        """True if folds, or windows, are held out, not single rows or groups."""
         n_draws = np.count_nonzero(np.bincount(self.clusters[self.number[0] >= 0]))
-        if self.shape[0] > 1 or n_draws != self.n_units:
-            return "fold"
+        return bool(self.shape[0] > 1 or n_draws != self.n_units)
+
+    @property
+    def unit(self) -> str:
+        """Word for what is held out at a time: "sample", "group", "fold" or "window"."""
+        if self.in_folds:
+            return "window" if self.windows else "fold"
         return "group" if self.grouped else "sample"
 
     @cached_property
@@ -282,7 +298,8 @@ class Units:
         """The units of some rows, numbered anew; repetitions that hold none out are dropped."""
         codes = self.codes[:, rows]
         leaves = (codes >= 0).any(axis=1)
-        return Units.of_numbers(codes[leaves] if leaves.any() else codes, self.clusters[rows])
+        some = Units.of_numbers(codes[leaves] if leaves.any() else codes, self.clusters[rows])
+        return replace(some, windows=self.windows)
 
     def spread(self, rows: AnyArray, clusters: AnyArray) -> Units:
         """The same units among more rows, (n,) in ``clusters``, of which these are ``rows``; the
@@ -290,14 +307,14 @@ class Units:
         number = np.full((len(self.number), len(clusters)), -1)
         tested = np.zeros(number.shape, dtype=bool)
         number[:, rows], tested[:, rows] = self.number, self.tested
-        return Units(number, tested, np.unique(clusters, return_inverse=True)[1])
+        return Units(number, tested, np.unique(clusters, return_inverse=True)[1], self.windows)
 
     def only(self, ids: AnyArray) -> Units:
         """Some of the units, numbered in their order; rows of the others stay."""
         place = np.full(self.n_units + 1, -1)
         place[ids] = np.arange(len(ids))
         number = place[self.number]
-        return Units(number, self.tested & (number >= 0), self.clusters)
+        return Units(number, self.tested & (number >= 0), self.clusters, self.windows)
 
     def only_tested(self, values: Array) -> Array:
         """``values``, (n_repetitions, n, ...), with NaN for rows that are not tested."""

@@ -135,7 +135,7 @@ def test_report(looms, data_folder, tmp_path, monkeypatch):
     headline = page[page.index('class="headline"') :].partition("</section>")[0]
     assert f"{float(outer):.3f}" in headline or f"{100 * float(outer):.1f}" in headline
     assert "Another estimator was assessed" not in page
-    assert "called by their row in the file, counted from 1" in page
+    assert "called by their number in the file, counted from 1" in page
     again = looms("assess", file, *given, "--report", "r.html")
     assert again.exit_code == 2
     assert again.stdout == ""
@@ -206,7 +206,8 @@ def test_a_search_tells_where_it_is_and_the_time_left(meter, capsys):
     passes(7)
     meter.on_evaluation(None, 1000, 0.45)
     text = (
-        "Candidate 1 of 1: rbf, press: 1000 of 4000 rows, evaluation 3, best 0.4, about 6 min left"
+        "Candidate 1 of 1: rbf, squared error: 1000 of 4000 rows, evaluation 3, best 0.4, "
+        "about 6 min left"
     )
     assert capsys.readouterr().err == f"{text} (11 s)\n"
     meter.on_stage(None, 4000, 500)
@@ -298,10 +299,10 @@ def test_the_bar_counts_candidates_and_shows_the_search(looms, pets, monkeypatch
     pytest.importorskip("sklearn.callback")
     arguments = ("fit", pets, "-t", "kind", "-c", "linear", "-c", "rbf", "--no-evaluate")
     shown, _ = shown_on_a_terminal(looms, monkeypatch, *arguments)
-    assert shown[0] == (0, 2, "linear, press")
+    assert shown[0] == (0, 2, "linear, squared error")
     assert (2, 2) in [each[:2] for each in shown]
     assert shown[-1] == (10, 10, "without outer folds")  # by which the two are compared
-    text = re.compile(r"rbf, press: 40 of 40 rows, evaluation 1, best 0\.")
+    text = re.compile(r"rbf, squared error: 40 of 40 rows, evaluation 1, best 0\.")
     assert any(text.match(each) for *_, each in shown)
 
 

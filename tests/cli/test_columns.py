@@ -28,11 +28,11 @@ def said(capsys):
     def notes(target=TARGET, **columns):
         before = TablePreprocessor().fit(pd.DataFrame(columns))
         tell_columns(before, target)
-        levels = [
-            f"{'Warning' if 'treated as text' in each else 'Note'}: {each}\n"
+        lost = ("treated as text", "(nearly) every row")
+        notes = "".join(
+            f"{'Warning' if any(why in each for why in lost) else 'Note'}: {each}\n"
             for _, each in column_notes(before)
-        ]
-        notes = "".join(levels)
+        )
         assert capsys.readouterr().err == notes
         return notes
 
@@ -57,6 +57,17 @@ def test_a_word_among_numbers(said):
     assert found.count("\n") == 1
     assert "and so are 'width'" in said(size=cells, width=cells)
     assert "column 'test_size' is treated" in said(test_size=cells)  # no option
+
+
+def test_numbers_that_are_read_as_text_are_warned_of(fit, tmp_path):
+    cells = "\n".join(f"{k}.5;{k % 3}.25;{'x' if k % 2 else 'z'}" for k in range(40))
+    path = tmp_path / "marks.csv"
+    path.write_text(f"a;b;c\n{cells}\n40,5;1.25;z\n")
+    result = fit(path, "-t", "c", "-c", "linear")
+    assert result.exit_code == 0, result.stderr
+    text = "Warning: marks.csv: column 'a' is read as text, because '40,5' (data row 41) is not a"
+    assert text in result.stderr
+    assert 'Note: marks.csv: read with separator ";"' in result.stderr
 
 
 def test_a_word_among_numbers_with_commas(said):

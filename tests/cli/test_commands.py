@@ -1,5 +1,6 @@
 """The commands with the real estimators: what they say, write and refuse."""
 
+import importlib
 import io
 import json
 import os
@@ -27,7 +28,9 @@ def test_fit_classification(looms, fit, pets, figures):
     assert sorted(os.listdir()) == ["pets.csv", "pets.looms.skops"]
     assert "classification: the target has 2 different labels; choose with --task" in result.stderr
     assert "the model is in pets.looms.skops" in result.stderr
-    rows = re.findall(r"(→?) +(linear|rbf) +press +[\d.e-]+ ± [\d.e-]+ +([\d.]+)", result.stdout)
+    rows = re.findall(
+        r"(→?) +(linear|rbf) +squared error +[\d.e-]+ ± [\d.e-]+ +([\d.]+)", result.stdout
+    )
     assert [name for _, name, _ in rows] == ["linear", "rbf"]
     assert [mark for mark, _, _ in rows].count("→") == 1
     saved = load_model("pets.looms.skops")
@@ -58,7 +61,7 @@ def test_fit_and_score_regression(looms, fit, data_folder, figures):
     machine = load_model("yacht.looms.skops").model
     assert rmse == pytest.approx(np.sqrt(np.mean(machine.loo_.residuals**2)), abs=1e-4)
     assert 0.9 < r2 < 1
-    (shown,) = re.findall(r"→ +rbf +press +[\d.e-]+ ± [\d.e-]+ +([\d.]+)", result.stdout)
+    (shown,) = re.findall(r"→ +rbf +squared error +[\d.e-]+ ± [\d.e-]+ +([\d.]+)", result.stdout)
     assert float(shown) == pytest.approx(rmse, rel=1e-3)
     result = looms("score", "yacht.looms.skops", data_folder / "yacht.csv")
     assert result.exit_code == 0, result.stderr
@@ -87,6 +90,17 @@ def test_predict_to_standard_output_can_be_piped(looms, pets, pets_model):
     says_dog = predictions["decision_dog"] > 0
     assert (predictions["prediction"] == np.where(says_dog, "dog", "cat")).all()
     assert (predictions["prediction"] == pd.read_csv(pets)["kind"]).mean() > 0.9
+
+
+@pytest.mark.slow
+def test_decision_values_are_of_the_positive_class(looms, fit, pets):
+    assert fit(pets, "-t", "kind", "--positive", "cat", "-o", "m.skops").exit_code == 0
+    predictions = pd.read_csv(io.StringIO(looms("predict", "m.skops", pets).stdout))
+    assert "decision_dog" not in predictions
+    says_cat = predictions["decision_cat"] > 0
+    assert (predictions["prediction"] == np.where(says_cat, "cat", "dog")).all()
+    assert says_cat.any()
+    assert not says_cat.all()
 
 
 @pytest.mark.slow
@@ -139,7 +153,7 @@ def test_show(looms, pets):
     result = looms("show", "pets.looms.skops")
     assert result.exit_code == 0, result.stderr
     assert "Classification of 'kind', pets.csv: 40 rows, 3 features" in result.stdout
-    assert "candidates=ard, class_weight=balanced" in result.stdout
+    assert "\nOptions: --candidates ard --class-weight balanced\n" in result.stdout
     assert fitted.stdout in result.stdout
     (scales,) = re.findall(r"Largest of 7 scales: (.*weight [\d.]+.*)", result.stdout)
     sizes = [float(scale.split()[-1]) for scale in scales.split(", ")]
@@ -226,7 +240,7 @@ def test_one_candidate_is_marked_of_equal_ones(fit, pets):
     """The same candidate twice: the first is the one that was chosen."""
     result = fit(pets, "-t", "kind", "-c", "linear", "--criterion", "press", "--criterion", "press")
     assert result.exit_code == 0, result.stderr
-    rows = re.findall(r"^ *(→?) +linear +press", result.stdout, re.MULTILINE)
+    rows = re.findall(r"^ *(→?) +linear +squared error", result.stdout, re.MULTILINE)
     assert rows == ["→", ""]
 
 
@@ -355,6 +369,9 @@ def test_nothing_gives_unbiased_scores_of_a_class_of_two_rows(looms, pets):
     assert "cannot be repeated: Class 'bird' has fewer than 3 rows" in told
     assert "its scores are optimistic\n" in told
     assert "unbiased ones" not in told
+    assert "--no-evaluate" not in told
+    told = looms("predict", "rare.looms.skops", "rare.csv", "--confidence-level", 0.5).stderr
+    assert "because the model was tuned on the rows that they come from\n" in told
 
 
 @pytest.mark.slow
@@ -407,13 +424,25 @@ def test_a_model_is_exported(looms, pets, pets_model, one_line):
     assert looms("export", pets_model).exit_code == 0
     assert Path("pets.onnx").read_bytes() == Path("m.onnx").read_bytes()
     model, frame = load_model(pets_model).model, pd.read_csv(pets)
-    rows = model.preprocessor_.transform(frame)
+    line = re.search(r"do that in Python: (.*)", result.stderr)[1]
+    rows = eval(line, {"looms": importlib.import_module("looms"), "table": frame})
     session = runtime.InferenceSession("m.onnx", providers=["CPUExecutionProvider"])
     label, probabilities = session.run(None, {session.get_inputs()[0].name: rows})
     assert label.tolist() == model.predict(frame).tolist()
     np.testing.assert_allclose(probabilities, model.predict_proba(frame), atol=1e-6)
     props = {each.key: each.value for each in onnx.load("m.onnx").metadata_props}
     assert json.loads(props["columns"]) == model.preprocessor_.get_feature_names_out().tolist()
+
+
+@pytest.mark.slow
+def test_what_a_graph_cannot_hold_is_refused_with_what_to_do(looms, fit, pets, one_line):
+    options = ("-t", "weight", "--task", "regression", "--target-transform", "log")
+    fitted = fit(pets, *options, "--drop-missing-targets", "-c", "linear", "-o", "m.skops")
+    assert fitted.exit_code == 0, fitted.stderr
+    one_line(looms("export", "m.skops"), 2, "fit it with --target-transform none, or use looms pre")
+    assert fit(pets, "-t", "kind", "--nonconformity", "-o", "n.skops").exit_code == 0
+    one_line(looms("export", "n.skops"), 2, "has no ONNX form; fit one without --nonconformity")
+    assert not Path("m.onnx").exists()
 
 
 @pytest.mark.parametrize("command", ["fit", "assess", "compare", "predict", "diagnose", "export"])

@@ -58,18 +58,19 @@ def test_figures(looms, catches, given):
     frame, model = pd.read_csv(catches), load_model("m.skops").model
     sample = model, frame.drop(columns="found"), frame["found"].to_numpy(str)
     errors, spread = excess_error(*sample), deviance(*sample)
+    assert all(name in result.stdout for name in ("training error", "held-out error", "(EIC)"))
     assert errors.apparent == np.mean(model.predict(frame) != frame["found"])
     expected = [50, errors.apparent, errors.leave_one_out, errors.excess]
     assert row(result.stdout, "all") == pytest.approx(expected, abs=1e-4)
     left_out = np.where(model.loo_.outputs > model.threshold_, *model.classes_[::-1])
     assert row(result.stdout, "all")[2] == np.mean(left_out != frame["found"])
-    assert row(result.stdout, "deviance")[0] == pytest.approx(spread.deviance, abs=0.01)
-    assert row(result.stdout, "CV score")[0] == pytest.approx(spread.cv_score, abs=0.01)
+    assert row(result.stdout, "training rows")[0] == pytest.approx(spread.deviance, abs=0.01)
+    assert row(result.stdout, "held-out rows")[0] == pytest.approx(spread.cv_score, abs=0.01)
     found = goodness_of_fit(*sample, 39, alpha=0.1, random_state=3)
-    critical = row(result.stdout, "critical at 0.1")[0]
+    critical = row(result.stdout, "limit for training rows, level 0.1")[0]
     assert critical == pytest.approx(found.critical_value, abs=0.01)
     assert f"Goodness of fit: {found.verdict}, p = {found.p_value:.3g};" in result.stdout
-    assert "39 bootstrap samples of labels" in result.stdout
+    assert "39 bootstrap samples with labels drawn by the fitted prob" in result.stdout
     assert "Bootstrap: 39 of 39" in result.stderr
     assert influence(*sample, alpha=0.1).flagged[0] == 3
     assert re.search(r"^ +4 +no +\d+\.\d+ +[\de.-]+ *$", result.stdout, re.M)
@@ -92,8 +93,9 @@ def test_a_stack_is_diagnosed_with_the_weights_that_it_has(looms, fit, catches):
 def test_resampling(looms, catches):
     options = ("diagnose", "m.skops", "--bootstrap", 39)
     labels, pairs = looms(*options), looms(*options, "--resampling", "pairs")
-    assert "samples of pairs" in pairs.stdout
-    assert row(pairs.stdout, "critical at 0.05") != row(labels.stdout, "critical at 0.05")
+    assert "samples of the rows" in pairs.stdout
+    limit = "limit for training rows, level 0.05"
+    assert row(pairs.stdout, limit) != row(labels.stdout, limit)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +139,7 @@ def test_files(looms, catches):
     options = ("diagnose", "m.skops", "--bootstrap", 19, "--plot", "figures")
     result = looms(*options, "-o", "rows.csv")
     assert result.exit_code == 0, result.stderr
-    names = {"deviance.png", "excess_error.png", "goodness_of_fit.png", "influence.png"}
+    names = {"deviance.png", "error_rates.png", "goodness_of_fit.png", "influence.png"}
     assert set(os.listdir("figures")) == names
     for name in names:
         with open(f"figures/{name}", "rb") as file:
@@ -149,13 +151,14 @@ def test_files(looms, catches):
     assert table["class"].tolist() == frame["found"].tolist()
     np.testing.assert_allclose(table["influence"], found.values)
     np.testing.assert_allclose(table["deviance"].sum(), found.deviance)
+    assert "deviance_without" in table
 
 
 @pytest.mark.slow
 def test_nothing_is_overwritten(looms, catches, one_line):
     options = ("diagnose", "m.skops", "--bootstrap", 0)
     assert looms(*options, "--plot", "figures").exit_code == 0
-    one_line(looms(*options, "--plot", "figures"), 2, "excess_error.png exists; use --force")
+    one_line(looms(*options, "--plot", "figures"), 2, "error_rates.png exists; use --force")
     one_line(
         looms(*options, "--data", catches, "-o", catches, "-f"), 2, "is an input and would be lost"
     )
@@ -225,8 +228,8 @@ def test_folds_are_left_out(looms, catches):
     assert result.exit_code == 0, result.stderr
     frame, model = pd.read_csv(catches), load_model("m.skops").model
     expected = deviance(model, frame.drop(columns="found"), frame["found"].to_numpy(str), cv=5)
-    assert row(result.stdout, "CV score")[0] == pytest.approx(expected.cv_score, abs=0.006)
-    assert "50 rows in 5 folds" in result.stdout
+    assert row(result.stdout, "held-out rows")[0] == pytest.approx(expected.cv_score, abs=0.006)
+    assert "50 rows of catches.csv in 5 folds" in result.stdout
     assert "5-fold" in result.stdout
 
 
@@ -255,6 +258,7 @@ def test_models_of_python_are_diagnosed_on_their_rows(looms):
     save_model("p.skops", model)
     result = looms("diagnose", "p.skops", "--bootstrap", 0)
     assert result.exit_code == 0, result.stderr
+    assert "number in the training data, counted from 1" in result.stdout
     expected = excess_error(model, X, y)
     assert row(result.stdout, "all")[1:3] == pytest.approx(
         [expected.apparent, expected.leave_one_out], abs=1e-4

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from looms._words import score_text
+from looms._scores import score_with_error
+from looms._words import score_text, with_error
 from looms.model_files import load_model
 
 
@@ -127,3 +128,37 @@ def test_a_table_goes_through_each_room_in_turn(fit, pets):
 )
 def test_scores_have_digits_in_any_units(value, text):
     assert score_text(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "of", "text"),
+    [
+        (440.53, 4740.2, "441"),
+        (1.9e-17, 0.25, "0.0000"),
+        (-3e-9, 0.25, "0.0000"),
+        (-6.78, 4011.0, "-7"),
+        (3.21, 52.0, "3.21"),
+    ],
+)
+def test_what_belongs_to_a_score_has_its_decimals(value, of, text):
+    assert score_text(value, of) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "text"),
+    [
+        (4740.2, 440.5, "4740 ± 440"),
+        (10161.3, 868.0, "10161 ± 870"),
+        (0.5479, 0.0769, "0.5479 ± 0.077"),
+        (3e-12, 2e-13, "3e-12 ± 2e-13"),
+        (0.5, float("nan"), "0.5"),
+        (float("nan"), 1.0, "–"),
+    ],
+)
+def test_standard_errors_have_two_digits_and_no_exponents(value, error, text):
+    assert with_error(value, error) == text
+
+
+def test_shares_and_r2_have_at_most_four_decimals():
+    assert score_with_error("r2", -0.034196, 1.9e-17) == "-0.0342 ± 0"
+    assert score_with_error("rmse", 0.034196, 1.9e-17) == "0.0342 ± 1.9e-17"

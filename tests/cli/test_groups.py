@@ -43,7 +43,7 @@ def test_a_fit_with_groups_is_that_of_the_estimator(looms, fit, visits, figures)
     assert scores.optimistic
     assert scores.kind in result.stdout
     assert scores["balanced_accuracy"] < 0.6
-    assert "groups=patient" in looms("show", "m.skops").stdout
+    assert "--groups patient" in looms("show", "m.skops").stdout
 
 
 @pytest.mark.slow
@@ -143,7 +143,7 @@ def test_a_diagnosis_leaves_out_the_groups_of_the_fit(looms, fit, visits):
     assert fit(visits, "-t", "ill", *options).exit_code == 0
     result = looms("diagnose", "m.skops", "--data", visits, "-b", 0, "-o", "d.csv")
     assert result.exit_code == 0, result.stderr
-    assert "320 rows in 40 groups" in result.stdout
+    assert "320 rows of visits.csv in 40 groups" in result.stdout
     assert "leave-one-group-out" in result.stdout
     assert "left out one at a time" not in result.stderr
     table, rows = pd.read_csv(visits), pd.read_csv("d.csv")
@@ -154,13 +154,15 @@ def test_a_diagnosis_leaves_out_the_groups_of_the_fit(looms, fit, visits):
         found.values.tolist()
     )
     assert (rows["influence"].groupby(rows["group"]).nunique() == 1).all()
-    of_fit = looms("diagnose", "m.skops", "-b", 0)
-    assert "320 rows in 40 groups" in of_fit.stdout
+    of_fit = looms("diagnose", "m.skops", "-b", 0, "-o", "f.csv")
+    assert "320 rows of its fit in 40 groups" in of_fit.stdout
+    names = {f"group of row {k}" for k in table.drop_duplicates("patient").index + 1}
+    assert set(pd.read_csv("f.csv")["group"]) == names
     table.rename(columns={"patient": "person"}).to_csv("other.csv", index=False)
     result = looms("diagnose", "m.skops", "--data", "other.csv", "-b", 0)
     assert "left out one at a time here; see --groups" in result.stderr
     result = looms("diagnose", "m.skops", "--data", "other.csv", "-b", 0, "--groups", "person")
-    assert "320 rows in 40 groups" in result.stdout
+    assert "320 rows of other.csv in 40 groups" in result.stdout
     assert "ignored" not in result.stderr
     result = looms("diagnose", "m.skops", "--data", "other.csv", "--groups", "ward")
     assert "there is no column 'ward'" in result.stderr

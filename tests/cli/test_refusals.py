@@ -69,6 +69,11 @@ def bad_files(tmp_path_factory, pets_fitted):
             "judges classes; for regression use 'press'",
         ),
         (("show", "pets.csv"), "it is not a model file"),
+        (
+            ("predict", "pets.csv", "m.skops"),
+            "m.skops is the model: it comes first, as in looms predict m.skops pets.csv",
+        ),
+        (("score", "pets.csv", "m.skops"), "it comes first, as in looms score m.skops pets.csv"),
         (("show", "nowhere.skops"), "there is no such file"),
         (("show", "other.skops"), "the model is not fitted; fit it, and save it again"),
         (("predict", "m.skops", "number.csv"), "3 of the model's 3 columns are missing"),

@@ -84,7 +84,7 @@ def test_the_page_has_the_notes_on_columns_that_the_fit_prints(fit, tmp_path):
     result = fit("t.csv", "-t", "kind", "-c", "linear", "-o", "m.skops", "--report", "r.html")
     assert result.exit_code == 0, result.stderr
     page = html.unescape((tmp_path / "r.html").read_text(encoding="utf-8"))
-    notes = [line.removeprefix("Note: ") for line in result.stderr.splitlines()]
+    notes = [line.partition(": ")[2] for line in result.stderr.splitlines()]
     columns = [line for line in notes if "'when'" in line or "'name'" in line]
     assert len(columns) == 2
     for line in columns:

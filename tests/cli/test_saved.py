@@ -92,6 +92,8 @@ def test_a_model_without_metadata_is_shown_and_predicts(looms, one_line):
     assert looms("show", "m.skops").stdout.startswith(
         "Classification: 60 rows, 2 features; saved by"
     )
+    called = json.loads(looms("show", "m.skops", "--json").stdout)["samples"]["named_by"]
+    assert called == "Rows are called by their number in the training data, counted from 1."
     assert looms("predict", "m.skops", "t.csv").stderr == ""
     one_line(looms("score", "m.skops", "t.csv"), 2, "with the metadata {'target': ...}")
     X.assign(more=1, b="x").to_csv("t.csv", index=False)

@@ -36,8 +36,8 @@ def test_a_stack_is_shown_with_its_weights_and_predicts(looms, fit, table):
     for each in (result, looms("show", "m.skops")):
         assert re.search(r"5-fold RMSE +weight", each.stdout)
         assert all(f" {one.weight:.3f} " in each.stdout for one in machine.members_)
-        largest = machine.candidates_[machine.best_index_].name
-        assert f"Largest: {largest}, " in each.stdout
+        largest = machine.candidates_[machine.best_index_].kernel_name
+        assert f"Largest: {largest}, squared error, " in each.stdout
         assert "Stacked: 2 models" in each.stdout
         assert "Selected:" not in each.stdout
     assert "without each of 5 folds, and weighed by the other folds" in result.stderr

@@ -29,7 +29,12 @@ def test_fit_show_predict_score(looms, fit, table, figures):
     model = load_model("m.skops").model
     assert model.target == ["log", "sqrt"]
     assert list(model.transforms_) == ["log", "sqrt"]
-    assert f"transform of the target = {model.transform_}" in looms("show", "m.skops").stdout
+    shown = looms("show", "m.skops").stdout
+    assert f"transform of the target = {model.transform_}" in shown
+    assert f"RMSE of {model.transform_}(y)" in " ".join(shown.split())
+    assert f"mean squared held-out error, of {model.transform_}(y)" in shown
+    assert "RMSE of y" in shown  # by each transform
+    assert "within noise: no step would gain" in shown
     looms(
         "predict", "m.skops", "t.csv", "--confidence-level", "0.8", "--digits", "17", "-o", "p.csv"
     )

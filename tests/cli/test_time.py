@@ -1,5 +1,8 @@
 """Rows in order of time: windows and gaps, from the options to the scores."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -42,7 +45,7 @@ def test_a_fit_in_time_is_that_of_the_estimator_on_sorted_rows(looms, fit, deman
     assert "looms assess --time gives unbiased ones" in result.stderr
     saved = load_model("m.skops")
     assert list(saved.metadata["columns"]) == ["wind", "price"]
-    assert "time=day, gap=5" in looms("show", "m.skops").stdout
+    assert "Options: --candidates rbf --time day --gap 5\n" in looms("show", "m.skops").stdout
     table = pd.read_csv(demand).sort_values("day")
     X = saved.model.preprocessor_.transform(table[["wind", "price"]])
     machine = KernelRegressor(cv=GapKFold(10, gap=5)).fit(X, table["demand"])
@@ -94,6 +97,20 @@ def test_rows_of_one_time_are_held_out_together(looms, fit, demand):
     assert "--time day: rows of one time are held out together" in result.stderr
     machine = load_model("m.skops").model
     assert np.bincount(machine.units_.clusters).tolist() == [31, 30, 29]
+    assert "There are only 3 times" in result.stderr
+
+
+@pytest.mark.slow
+def test_a_page_calls_times_as_the_file_does(looms, fit, demand):
+    table = pd.read_csv(demand)
+    table["day"] = pd.to_datetime(table["day"]).dt.to_period("W").dt.start_time.dt.date
+    table.to_csv(demand, index=False)
+    options = ("--time", "day", "--cv", 3, "-c", "linear", "--report", "r.html")
+    assert fit(demand, "-t", "demand", *options).exit_code == 0
+    page = Path("r.html").read_text()
+    assert re.search(r"The most influential of 1\d times: the effect of leaving each out", page)
+    assert re.search(r"<bdi>2021-0\d-\d\d</bdi>", page)
+    assert "group" not in re.sub("(?s)<style>.*</style>|<script>.*</script>|<[^>]*>", "", page)
 
 
 @pytest.mark.slow
@@ -155,7 +172,8 @@ def test_the_choice_is_repeated_without_each_window(looms, demand):
     options = ("--time", "day", "--gap", 2, "--cv", 4, "-c", "linear", "-o", "m.skops")
     result = looms("fit", demand, "-t", "demand", *options)
     assert result.exit_code == 0, result.stderr
-    assert "everything was repeated without each of 4 folds" in result.stderr
+    assert "everything was repeated without each of 4 windows of time: the" in result.stderr
+    assert "nested 4-fold by windows of time " in result.stdout
     model = load_model("m.skops").model
     scores = model._nested_scores
     np.testing.assert_array_equal(scores._nested.units.codes, model.units_.codes)

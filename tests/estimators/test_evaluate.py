@@ -80,8 +80,8 @@ MACHINES = {
         KernelRegressor("linear", cv=GapKFold(4, gap=1)),
         NUMBERS,
         None,
-        "nested 4-fold",
-        f"4-fold{TUNED}",
+        "nested 4-fold by windows of time",
+        f"4-fold by windows of time{TUNED}",
     ),
     "stack": (
         CandidatesRegressor(["linear", "rbf"]),

@@ -299,7 +299,12 @@ def test_history_ends_where_the_search_did(several):
 
 def test_candidates(binary):
     shown = CandidatesDisplay.from_estimator(binary[0])
-    assert shown.names == ["rbf, press", "rbf, hinge", "linear, press", "linear, hinge"]
+    assert shown.names == [
+        "rbf, squared error",
+        "rbf, hinge loss",
+        "linear, squared error",
+        "linear, hinge loss",
+    ]
     assert shown.chosen == int(shown.loss.argmin())
     assert "5-fold cross-validation balanced error rate" in shown.loss_name
 

@@ -13,6 +13,7 @@ from pairwise import pairwise
 from sklearn.exceptions import NotFittedError
 
 from looms import KernelClassifier, KernelRegressor, Search, report
+from looms.folds import GapKFold
 from looms.report.facts import Facts
 from looms.report.page import _text, render
 from looms.report.text import count, number, plus_minus, score, thousands
@@ -253,6 +254,8 @@ def test_scores():
     assert score(4.7211, "rmse", 3) == "4.72"
     assert plus_minus(0.0123, "balanced_accuracy") == "± 1.2"
     assert plus_minus(None, "balanced_accuracy") == ""
+    assert plus_minus(1.9e-17, "r2") == "± 0.000"
+    assert plus_minus(0.0213, "rmse") == "± 0.021"
     assert (count(1, "row"), count(12_345, "row")) == ("1 row", "12\u202f345 rows")
     assert thousands(9999) == "9999"
 
@@ -267,6 +270,7 @@ def test_scores():
             ({}, "leave-one-out", "row"),
             ({"groups": np.arange(60) // 3}, "leave-one-group-out", "group"),
             ({"cv": 5}, "cross-validation", "fold"),
+            ({"cv": GapKFold(5)}, "cross-validation", "window of time"),
         ],
     ),
 )
@@ -284,7 +288,7 @@ def test_a_page_names_how_rows_were_held_out(search, numbers, held_out):
     page = render(Facts(model))
     assert f"{method.capitalize()} scores" in page
     assert ("an optimistic score" in page) == (search == "gradient")
-    assert (f"the choice was repeated without each {unit}" in page) == (search == "grid")
+    assert (f"model selection was repeated without each {unit}" in page) == (search == "grid")
     outputs = f"{method} outputs"
     if search == "grid":
         outputs = f"outputs of models chosen without the {unit}"

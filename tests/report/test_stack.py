@@ -51,7 +51,7 @@ def test_the_page_of_a_stack_tells_what_is_of_its_largest_machine(stack):
     assert f"stack of {len(stack.members_)} models" in page
     assert page.count("Shown for the largest model of the stack.") == 2  # path and history
     assert "without each fold, and weighed by the other folds" in page
-    assert "the choice was repeated" not in page
+    assert "model selection was repeated" not in page
     assert "Hyper-parameters of the largest model of the stack" in page
     assert "the largest of the stack is marked" in page
     assert "Moves others by" in page

@@ -14,6 +14,7 @@ from scipy import stats
 from looms import _html
 from looms._checks import check_share
 from looms._optional import require
+from looms._scores import scale_of
 from looms._words import aligned, interval_text, score_text, with_error
 from looms.assessment._assess import Progress, finished
 from looms.assessment._experiment import Experiment, checked_seed
@@ -102,8 +103,10 @@ class Comparison:
         ]
         rows = [["difference", "mean", "s.e.", "95 % interval", "p"]]
         for (first, second, name), row in self._tests().items():
-            mean, error = score_text(row["difference"]), score_text(row["standard_error"])
-            interval, p = interval_text(row["low"], row["high"]), f"{row['p_value']:.3f}"
+            of = scale_of(name, self.results[first].mean[name])
+            mean, error = (score_text(row[each], of) for each in ("difference", "standard_error"))
+            interval = interval_text(row["low"], row["high"], of)
+            p = "< 0.001" if row["p_value"] < 0.001 else f"{row['p_value']:.3f}"
             rows.append([f"{name}, {first} − {second}", mean, error, interval, p])
         return "\n\n".join([*parts, "\n".join(aligned(rows))])
 
@@ -122,7 +125,9 @@ class Comparison:
             (
                 f"{name}, {one} − {other}",
                 with_error(test["difference"], test["standard_error"]),
-                interval_text(test["low"], test["high"]),
+                interval_text(
+                    test["low"], test["high"], scale_of(name, self.results[one].mean[name])
+                ),
                 f"{test['t']:.2f}",
                 f"{test['p_value']:.2g}",
                 str(test["n_splits"]),

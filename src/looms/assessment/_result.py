@@ -12,8 +12,9 @@ from scipy import stats
 from looms import _html
 from looms._checks import check_share
 from looms._optional import require
+from looms._scores import scale_of, score_with_error
 from looms._typing import Array
-from looms._words import aligned, count, interval_text, score_text, with_error
+from looms._words import aligned, count, digits, interval_text, score_text
 from looms.assessment._bootstrap632 import LEAST, OutOfBag, plus_632, standard_error_632
 from looms.assessment._scoring import ScoreKind
 from looms.assessment._split_run import SplitResult, without_numbers
@@ -295,16 +296,10 @@ class Assessment:
         rows = [["", "mean", "s.e.", "95 % interval", "LOO"]]
         for name in self.scores:
             f = self.estimate(name)
-            loo = "" if np.isnan(f.loo) else score_text(f.loo)
-            rows.append(
-                [
-                    name,
-                    score_text(f.value),
-                    score_text(f.standard_error),
-                    interval_text(f.low, f.high),
-                    loo,
-                ]
-            )
+            of = scale_of(name, f.value)
+            loo = "" if np.isnan(f.loo) else score_text(f.loo, of)
+            error, interval = score_text(f.standard_error, of), interval_text(f.low, f.high, of)
+            rows.append([name, score_text(f.value, of), error, interval, loo])
         lines += aligned(rows)
         return "\n".join([*lines, *self._remarks()])
 
@@ -315,9 +310,11 @@ class Assessment:
         rows = []
         for name in self.scores:
             f = self.estimate(name)
-            row = [name, with_error(f.value, f.standard_error), interval_text(f.low, f.high)]
+            of = scale_of(name, f.value)
+            mean, interval = score_with_error(name, f.value, f.standard_error), (f.low, f.high, of)
+            row = [name, mean, interval_text(*interval)]
             if not np.isnan(f.loo):
-                row += [score_text(f.loo), with_error(f.optimism, f.optimism_error)]
+                row += [score_text(f.loo, of), score_with_error(name, f.optimism, f.optimism_error)]
             rows.append(row)
         head = ["score", "mean ± s.e.", "95 % interval", "LOO", "LOO − test"]
         width = max(map(len, rows))
@@ -347,10 +344,10 @@ class Assessment:
                 word = "is higher" if difference > 0 else "is lower"
             else:
                 word = "is optimistic" if optimism > 0 else "is pessimistic"
-            by = f"{abs(difference):.2g} ± {estimate.optimism_error:.2g}"
+            by = f"{digits(abs(difference), 2)} ± {digits(estimate.optimism_error, 2)}"
             return f"{method[0].upper()}{method[1:]} {word} by {by} ({score})."
         what, size = ("difference", difference) if optimism is None else ("optimism", optimism)
-        by = f": {size:.2g} ± {estimate.optimism_error:.2g}" if size else ""
+        by = f": {digits(size, 2)} ± {digits(estimate.optimism_error, 2)}" if size else ""
         if len(self._done()) < _FEWEST:
             few = f"{self._count()} cannot tell the {what} of {method}"
             return f"{few} ({score}{by}): take ten or more."
@@ -360,7 +357,8 @@ class Assessment:
         error = (
             "delta method" if self.method == "bootstrap" else "corrected for the rows they share"
         )
-        groups = ", groups kept together" if self.grouped else ""
+        what = "rows of one time or group" if self.method == "forward" else "groups"
+        groups = f", {what} kept together" if self.grouped else ""
         return f"{self._count()}, seed {self.random_state}{groups}; s.e.: {error}"
 
     def _count(self) -> str:

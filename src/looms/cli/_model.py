@@ -33,9 +33,11 @@ from looms.cli._target import Column, numbers, text
 from looms.datasets._table import Table, no_rows
 from looms.duplicates import duplicate_groups
 from looms.estimators._base import checked_sample_weight
+from looms.estimators._encoding import is_positive_first
 from looms.estimators._in_pipelines import parts_of
 from looms.folds import group_numbers
 from looms.model_files import load_model
+from looms.report.model import model_of
 from looms.selection._fold_pairs import pair_auc
 from looms.tables import TablePreprocessor
 from looms.tables._columns import check_names
@@ -48,8 +50,9 @@ METADATA = {
 }
 #: Entries in the kernel matrix of a block and the training rows, and the most rows that count.
 _ENTRIES, _MOST_COLUMNS = 2**24, 2**14
-#: How a person finds a row: the one convention of all commands.
-ROWS = "row in the file, counted from 1 after any header"
+#: How a person finds a row: the one convention of all commands, and what it is without a file.
+IN_FILE = "number in the file, counted from 1 after any header"
+IN_TRAINING_DATA = "number in the training data, counted from 1"
 #: What decides, and the method of a model that gives it.
 _DECIDING = {"decision": "decision_function", "p_value": "p_values"}
 #: Separator of the labels of a set.
@@ -81,9 +84,14 @@ class Fitted:
 
     @property
     def rows(self) -> AnyArray:
-        """(n_rows,) numbers of the rows of the fit, as `ROWS` has them."""
+        """(n_rows,) numbers of the rows of the fit, which ``rows_are`` explains."""
         n, of_file = self.metadata["n_rows"], self.metadata.get("rows")
         return np.array(of_file) if of_file and len(of_file) == n else np.arange(1, n + 1)
+
+    @property
+    def rows_are(self) -> str:
+        """What the numbers of the rows are."""
+        return IN_FILE if self.metadata.get("by_fit", True) else IN_TRAINING_DATA
 
     def own(self) -> Any:
         """What takes the prepared rows."""
@@ -237,8 +245,10 @@ class CoverageRequest:
                 raise InputError(f"{path}: {tuned}, and --confidence-level needs evaluate()")
             what = "sets" if saved.is_classifier else "intervals"
             tuned = "the model was tuned on the rows that they come from"
+            mends = "evaluate" in model_of(saved.model).unbiased_by
             note(
-                f"{what} cover a little less than the level, because {tuned}; evaluate() mends that"
+                f"{what} cover a little less than the level, because {tuned}"
+                f"{'; evaluate() mends that' * mends}"
             )
         saved.last.evaluate(nested=nested)
         if nested and self.method in ("minmax", "scaled"):
@@ -295,13 +305,18 @@ class Predictions:
                 self.probabilities = machine.predict_proba(self.matrix)
 
     def outputs(self) -> dict[str, AnyArray]:
-        """Columns of predictions, decision values and probabilities, if the model has them."""
+        """Columns of predictions, decision values and probabilities, if the model has them.
+
+        Of two classes there is one column of decision values, that of the positive class.
+        """
         columns = {"prediction": self.predicted}
         if not self.saved.is_classifier:
             return columns
         classes = self.saved.classes
-        decided = classes[1:] if self.decision.ndim == 1 else classes
-        values = self.decision.reshape(len(self.predicted), -1)
+        values, decided = self.decision.reshape(len(self.predicted), -1), classes
+        if self.decision.ndim == 1:
+            first = is_positive_first(getattr(self.saved.last, "pos_label", None), classes)
+            values, decided = (-values, classes[:1]) if first else (values, classes[1:])
         columns |= {f"{self.kind}_{c}": values[:, k] for k, c in enumerate(decided)}
         if self.probabilities is not None:
             columns |= {f"probability_{c}": self.probabilities[:, k] for k, c in enumerate(classes)}

@@ -28,6 +28,7 @@ from looms.cli._output import as_messages, note, refused, warning, writing
 from looms.cli._target import Column, Features, Target, target_of, text
 from looms.datasets import open_table, read_table
 from looms.datasets._large import SAMPLE, TableBlocks, first_pass
+from looms.datasets._numbers import AS_TEXT
 from looms.datasets._rows import RowReader
 from looms.datasets._table import MissingTargetError, Table, did_you_mean
 from looms.duplicates import duplicate_groups
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
 
 #: Rows in a working block of a dense table, and of a sparse one, which every sweep reads again.
 _SIZE, _SPARSE_SIZE = 512, 2048
+#: Topics of remarks on columns that do not become the numbers that they hold, or are dropped.
+CHANGED = {"words", "unclear", "identifiers of rows"}
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
@@ -63,9 +66,9 @@ def read(
 
 
 def tell(source: Source, remarks: Iterable[str]) -> None:
-    """Notes on what was detected in a file."""
+    """Notes on what was detected in a file, and warnings of columns that do not become numbers."""
     for remark in remarks:
-        note(f"{source.file.name}: {remark}")
+        (warning if AS_TEXT in remark else note)(f"{source.file.name}: {remark}")
 
 
 @contextmanager
@@ -233,7 +236,9 @@ def prepare_file(source: Source, columns: Columns, request: ModelRequest) -> Pre
     if times is not None:
         if not request.groups and len(np.unique(times)) < len(times):
             note(f"--time {request.time}: rows of one time are held out together")
-            groups = times
+            _, first, of = np.unique(times, return_index=True, return_inverse=True)
+            labels = text(table.X[request.time])[first]
+            groups = np.array([label.removesuffix(" 00:00:00") for label in labels])[of]
         order = np.argsort(times, kind="stable")
         X, rows, target = X.iloc[order], rows[order], replace(target, y=target.y[order])
         groups, weight = some_of(groups, order), some_of(weight, order)
@@ -245,9 +250,9 @@ def prepare_file(source: Source, columns: Columns, request: ModelRequest) -> Pre
 
 
 def tell_columns(preprocessor: TablePreprocessor, target: Target) -> None:
-    """Notes on columns and labels that may be other than they look."""
+    """Notes on columns and labels that may be other than they look; warnings of what is lost."""
     for topic, remark in column_notes(preprocessor):
-        (warning if topic in ("words", "unclear") else note)(remark)
+        (warning if topic in CHANGED else note)(remark)
     for remark in target.notes:
         note(remark)
 

@@ -11,8 +11,10 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn
 
+from looms._words import score_text
 from looms.assessment._split_run import SplitResult
 from looms.cli._errors import in_options, is_quiet, visible
+from looms.report.text import CRITERIA
 
 #: Number of rows from which the time of an evaluation grows with its third power.
 CUBIC_FROM = 800
@@ -72,8 +74,11 @@ class Meter:
             return
         left, loo = self._left_of(done, total), result.loo_scores
         name = "All rows" if result.index < 0 else f"Split {result.index}"
-        of_loo = {name: f", LOO {score:.4f}" for name, score in loo.items()}
-        texts = [f"{key} {score:.4f}{of_loo.get(key, '')}" for key, score in result.scores.items()]
+        of_loo = {name: f", LOO {score_text(score)}" for name, score in loo.items()}
+        texts = [
+            f"{key} {score_text(score)}{of_loo.get(key, '')}"
+            for key, score in result.scores.items()
+        ]
         if result.error is not None:
             texts = [visible(in_options(" ".join(f"raised {result.error}".split())))]
         scores = "; ".join(texts)
@@ -110,7 +115,8 @@ class Meter:
         """Name of a candidate that begins."""
         if _is_candidate(context):
             k, self._n_candidates = context.task_id, context.parent.max_subtasks
-            self._name = context.task_name
+            kernel, comma, criterion = context.task_name.rpartition(", ")
+            self._name = f"{kernel}{comma}{CRITERIA.get(criterion, (criterion,))[0]}"
             self._began = self._last = time.monotonic()
             self._n, self._total, self._values = 0, 0, [np.inf]
             self._landmarks, self._on_all, self._of_all = None, 0, np.inf

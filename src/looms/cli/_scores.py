@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from looms import threshold
 from looms._optional import require
-from looms._scores import SCORES, ValuesAndErrors
-from looms._words import count, error_text, score_text, with_error
+from looms._scores import SCORES, ValuesAndErrors, scale_of
+from looms._words import count, score_text, with_error
 from looms.assessment._result import Assessment
-from looms.cli._model import ROWS, Fitted
+from looms.cli._model import Fitted
 from looms.cli._output import NARROW, console, show_rows, show_table
 from looms.cli._prepare import Prepared, column_notes
+from looms.cli._request import ModelRequest
 from looms.estimators._encoding import is_positive_first
 from looms.report._chosen import candidates, chosen
 from looms.report.facts import Facts
-from looms.report.text import CRITERIA, plainly, sentence
+from looms.report.text import (
+    CRITERIA,
+    ENDS,
+    criterion_name,
+    in_words,
+    plainly,
+    sentence,
+)
 
 Rule: TypeAlias = "threshold.ThresholdRule | threshold.Metric"
 
@@ -27,7 +37,7 @@ MOST_SCALES = 8
 #: Number of points of a search shown, the best.
 MOST_POINTS = 8
 #: Prefix of a candidate's loss, by what was held out.
-_SHORT = {"sample": "LOO", "group": "LOGO", "fold": "CV"}
+_SHORT = {"sample": "LOO", "group": "LOGO", "fold": "CV", "window": "CV"}
 #: Heading of the ROC AUC of several classes.
 MEAN_AREA = "mean ROC AUC"
 
@@ -41,7 +51,7 @@ def facts_of(
     pandas, about = require("pandas", "A report"), dict[str, Any]()
     target, file = saved.metadata["target"], saved.metadata["file"]
     # Only the names of the rows matter here, and without the table only the name of y.
-    about["X"] = pandas.DataFrame(index=pandas.Index(saved.rows, name=ROWS))
+    about["X"] = pandas.DataFrame(index=pandas.Index(saved.rows, name=saved.rows_are))
     y: Any = range(saved.metadata["n_rows"])
     if prepared is not None:
         y = prepared.target.y
@@ -60,11 +70,13 @@ def choice_of(saved: Fitted, facts: Facts | None) -> str:
         )
     model = facts.model
     if model.nested:
-        of_folds = f"of {model.nested.units.n_units} folds"
-        each = {"sample": "row", "group": "group", "fold": of_folds}[model.unit]
+        n = model.nested.units.n_units
+        several = {"fold": f"of {n} folds", "window": f"of {n} windows of time"}
+        each = several.get(model.unit, in_words(model.unit))
         text, whole = f"for these scores {model.repeated_without(each)}", model.nested.whole
         if whole and hasattr(saved.model, "preprocessor_") and saved.known is not None:
-            return f"{text.replace('the choice', 'everything')}: columns, search"
+            text = text.replace("model selection", "everything")
+            return f"{text}: the columns were prepared and the model was tuned anew"
         more = "" if whole else "; by evaluate() the whole selection is"
         return f"{text}; the preparation of the columns was not repeated{more}"
     in_time = saved.metadata["options"].get("time")
@@ -108,9 +120,11 @@ def show_scores(
     headings |= {"roc_auc": MEAN_AREA} if n_classes > 2 else {}
     rows = []
     for name, of_set in scores.items():
-        rows.append({"": name} | {key: score_text(value) for key, (value, _) in of_set.items()})
-        rows.append({"": "± s.e."} | {key: error_text(e, v) for key, (v, e) in of_set.items()})
-    rows.append({"": "baseline"} | {key: score_text(value) for key, value in baselines.items()})
+        for part, title in enumerate([name, "± s.e."]):
+            texts = {k: score_text(v[part], scale_of(k, v[0])) for k, v in of_set.items()}
+            rows.append({"": title} | texts)
+    texts = {key: score_text(value, scale_of(key, value)) for key, value in baselines.items()}
+    rows.append({"": "baseline"} | texts)
     named = [{headings.get(key, key): text for key, text in row.items()} for row in rows]
     show_rows(None, named, [""], "–")
 
@@ -144,7 +158,7 @@ def show_confusion(counts: Any, labels: Sequence[object], title: str = "Confusio
 
 
 def show_request(metadata: Mapping[str, Any]) -> None:
-    """Print the data that the model was fitted to, and the options."""
+    """Print the data that the model was fitted to, and the options that were given."""
     target = f" of {metadata['target']!r}" if metadata["target"] else ""
     task, version = f"{metadata['task'].capitalize()}{target}", metadata["looms_version"]
     size = f"{count(metadata['n_rows'], 'row')}, {count(metadata['n_features'], 'feature')}"
@@ -152,17 +166,25 @@ def show_request(metadata: Mapping[str, Any]) -> None:
     if not metadata["by_fit"]:
         echo(f"{task}: {size}; saved by looms {version}")
         return
-    options = {
-        name: " ".join(map(str, value)) if isinstance(value, list | tuple) else value
+    defaults = {f.name: f.default for f in fields(ModelRequest)}
+    given = [
+        in_option(name, value)
         for name, value in metadata["options"].items()
-        if value
-    }
+        if value and value != defaults.get(name)
+    ]
     echo(f"{task}, {metadata['file']}: {size}")
-    echo(f"Asked for: {', '.join(f'{name}={value}' for name, value in options.items())}")
+    echo(f"Options: {' '.join(given) or 'all at their defaults'}")
     echo(
         f"Fitted {metadata['date']} in {metadata['seconds']:.1f} s by looms {version}, "
         f"scikit-learn {metadata['sklearn_version']}"
     )
+
+
+def in_option(name: str, value: Any) -> str:
+    """An option and its value as they are given."""
+    values = [] if value is True else value if isinstance(value, list | tuple) else [value]
+    text = shlex.quote(",".join(map(str, values))) if values else ""
+    return f"--{name.replace('_', '-')} {text}".rstrip()
 
 
 def show_tried(facts: Facts) -> None:
@@ -177,22 +199,27 @@ def show_tried(facts: Facts) -> None:
     weighed = [row["weight"] is not None for row in tried]
     rows = [
         {"": _arrow(k == model.machine.best_index_), "kernel": row["kernel"]}
-        | {"criterion": row["criterion"]}
+        | {"criterion": criterion_name(row["criterion"])}
         | {"value ± s.e.": with_error(row["value"], row["standard_error"])}
         | {f"{by} {loss}": f"{row['loss']:.4g}"}
         | ({"weight": f"{row['weight']:.3f}" if row["chosen"] else "–"} if any(weighed) else {})
         | ({"evaluations": str(row["n_evaluations"]), "s": f"{row['seconds']:.2f}"} if wide else {})
-        | ({"stopped": row["outcome"]} if wide else {})
+        | ({"search ended": row["outcome"]} if wide else {})
         for k, row in enumerate(tried)
     ]
     if tried:
-        show_rows("Candidates", rows, ["", "kernel", "criterion", "stopped"])
+        show_rows("Candidates", rows, ["", "kernel", "criterion", "search ended"])
+        of_scale = f", of {model.fitted_to}" if model.fitted_to else ""
         for criterion in dict.fromkeys(row["criterion"] for row in tried):
             if criterion in CRITERIA:
-                console().print(plainly(criterion))
+                console().print(f"{plainly(criterion)}{of_scale}")
+        for end in dict.fromkeys(row["outcome"] for row in tried):
+            if wide and end in ENDS:
+                console().print(f"{end}: {ENDS[end]}")
     if len(model.transforms) > 1:
+        error_of = f"RMSE of {model.target or 'the target'}"
         rows = [
-            {"": _arrow(name == model.transform), "transform": name, "error": f"{error:.4g}"}
+            {"": _arrow(name == model.transform), "transform": name, error_of: score_text(error)}
             for name, error in model.transforms.items()
         ]
         show_rows("Transforms of the target", rows, ["", "transform"])
@@ -248,7 +275,7 @@ def _show_chosen(facts: Facts) -> None:
     how = "Given" if taken["criterion"] is None else "Selected"
     if model.stacked:
         largest = (taken["members"] or [taken])[0]
-        how, shown = "Largest", [f"{largest['kernel']}, {largest['criterion']}", *shown]
+        how, shown = "Largest", [largest["kernel"], criterion_name(largest["criterion"]), *shown]
         console().print(f"Stacked: {len(model.members)} models, by the weights above")
     console().print(f"{how}: {', '.join(shown)}")
     if scales:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 Features: TypeAlias = "pd.DataFrame | sparse.csr_array"
 Column: TypeAlias = "pd.Series | AnyArray"
 
-#: Whole numbers with at most this many different values are treated as classes.
+#: Whole numbers with at most this many different values are treated as classes, unless most of
+#: the values are in a single row.
 MOST_CLASSES = 20
 
 
@@ -73,10 +74,11 @@ def target_of(column: Column, task: Task) -> Target:
     what = "whole numbers" if whole else "numbers, not all whole" if numeric else "labels"
     reason, values = "as asked", f"{n_values} different {what}"
     if task == "auto":
-        many = numeric and (not whole or n_values > MOST_CLASSES)
+        alone = n_values > 2 and n_alone > n_values / 2
+        many = numeric and (not whole or n_values > MOST_CLASSES or alone)
         task = "regression" if many else "classification"
         reason = f"the target has {values}; choose with --task"
-        if n_alone and not many:
+        if n_alone and (alone or not many) and n_values <= MOST_CLASSES:
             reason += f"; {n_alone} of them in only one row"
         if not numeric:
             _check_labels(column, y, n_values, n_alone)

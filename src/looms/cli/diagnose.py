@@ -1,4 +1,4 @@
-"""looms diagnose: excess error, deviance, goodness of fit and influence of a classifier."""
+"""looms diagnose: overfitting, deviance, goodness of fit and influential rows of a classifier."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from looms._typing import AnyArray
 from looms._words import count, score_text
 from looms.assessment._experiment import numbered
 from looms.cli._errors import InputError
-from looms.cli._model import ROWS, Fitted, fitting, load, rows_for
+from looms.cli._model import IN_FILE, Fitted, fitting, load, rows_for
 from looms.cli._options import Bounds, Column, Reading, command
 from looms.cli._output import (
     as_messages,
@@ -41,9 +41,15 @@ from looms.duplicates import duplicate_groups, n_unexpected_duplicates
 
 #: Largest number of influential rows on the screen; the CSV file has all.
 MOST_ROWS = 10
+#: Bootstrap samples in words, by --resampling.
+DRAWN = {
+    "labels": "with labels drawn by the fitted probabilities",
+    "held-out": "with labels drawn by the held-out probabilities",
+    "pairs": "of the rows",
+}
 #: Files of the figures, and the statistics that they show; the last needs a bootstrap.
 FIGURES = {
-    "excess_error.png": "errors",
+    "error_rates.png": "errors",
     "deviance.png": "deviance",
     "influence.png": "influence",
     "goodness_of_fit.png": "fit",
@@ -98,9 +104,10 @@ class Subject:
     model : a model of tables, a pipeline that ends in a model, or the machine.
     X, y : rows and their classes.
     groups : (n_rows,) labels, the same for rows left out together; None for each row by itself.
-    rows : (n_rows,) their numbers, as `looms.cli._model.ROWS` has them.
+    rows : (n_rows,) their numbers.
     description : the model in words.
-    name : name of the file.
+    name : what the rows are of: a file, or the fit.
+    rows_are : what the numbers are, as `looms.cli._model.IN_FILE` has it.
     """
 
     model: Any
@@ -110,6 +117,7 @@ class Subject:
     rows: AnyArray
     description: str
     name: str
+    rows_are: str = IN_FILE
 
 
 @dataclass(frozen=True)
@@ -140,10 +148,15 @@ def diagnose(
     reading: Reading,
     force: bool = False,
 ) -> None:
-    """Diagnose a classifier: excess error, deviance, goodness of fit, influential rows.
+    """Diagnose a classifier: overfitting, goodness of fit, influential rows.
 
     The model is refitted without each of the rows that it was fitted to, or of the rows of --data,
-    with fixed hyper-parameters.
+    with fixed hyper-parameters. If its error is much smaller on its training rows than on rows held
+    out, it overfits.
+
+    The deviance judges probabilities: −2 log of the probability of the true class, summed over the
+    rows; smaller is better. Goodness of fit compares it with that of rows drawn from the fitted
+    model itself (--bootstrap). A row is influential if the deviance changes much without it.
 
     Parameters
     ----------
@@ -155,7 +168,7 @@ def diagnose(
     plot
         Folder for the figures, as PNG files.
     output
-        CSV file with a row per sample, by its number in the file, from 1 after any header.
+        CSV file with a line for each row, by its number in the file, from 1 after any header.
 
     Examples
     --------
@@ -184,11 +197,11 @@ def diagnose(
     show(diagnosis)
     if n_impossible := diagnosis.deviance.n_impossible:
         rows = count(n_impossible, "held-out row")
-        note(f"{rows} got probability 0 of the true class, so the CV score is infinite")
+        note(f"{rows} got probability 0 of the true class, so the held-out deviance is infinite")
     # Everything is made before anything is written.
     figures = {} if plot is None else drawn(diagnosis)
     if output is not None:
-        write_or_print(output, csv_text(rows_of(diagnosis)), "a row for each sample is in")
+        write_or_print(output, csv_text(rows_of(diagnosis)), "a line for each row is in")
     if plot is not None:
         plot.mkdir(exist_ok=True)
         for name, content in figures.items():
@@ -208,12 +221,12 @@ def _of_fit(saved: Fitted, path: Path) -> Subject:
         _, first, of = np.unique(
             machine.units_.clusters[rows], return_index=True, return_inverse=True
         )
-        groups = numbers[first][of]
-        note("groups are called by the number of their first row; --data has their names")
+        groups = np.array([f"group of row {number}" for number in numbers[first]])[of]
+        note("the model file holds no names of groups, but --data FILE does")
     with as_messages(prefix=f"{path}: "):
         classes_and_labels(y)
-    of_rows = f"the {count(len(rows), 'row')} of its fit"
-    return Subject(machine, machine.X_fit_[rows], y, groups, numbers, f"Model of {path}", of_rows)
+    called = f"Model of {path}", "its fit", saved.rows_are
+    return Subject(machine, machine.X_fit_[rows], y, groups, numbers, *called)
 
 
 def _of_data(
@@ -277,32 +290,38 @@ def show(diagnosis: Diagnosis) -> None:
     fits, n, unit = spread.fits, len(diagnosis.subject.y), diagnosis.unit
     echo = console().print
     of_groups = "" if unit == "row" else f" in {count(len(fits.labels), unit)}"
-    echo(f"{diagnosis.subject.description}; {diagnosis.subject.name}, {n} rows{of_groups}")
+    echo(f"{diagnosis.subject.description}; {n} rows of {diagnosis.subject.name}{of_groups}")
     rates = [
         (str(label), str(rows), *map(score_text, of_class))
         for label, rows, *of_class in diagnosis.errors.table.itertuples()
     ]
-    names = ["class", "rows", "apparent", fits.method, "excess"]
-    show_table("Error rate", names, rates, names[:1])
+    names = ["class", "rows", "training error", "held-out error", "difference"]
+    show_table(f"Error rates; held out: {fits.method}", names, rates, names[:1])
 
-    values = [("deviance", spread.deviance), ("CV score", spread.cv_score)]
-    values += [] if fit is None else [("EIC", fit.eic)]
+    values = [("training rows", spread.deviance), ("held-out rows", spread.cv_score)]
+    values += [] if fit is None else [("new rows, estimated by the bootstrap (EIC)", fit.eic)]
     shown = [(name, f"{value:.2f}", score_text(value / n)) for name, value in values]
     if fit is not None:
-        shown.append((f"critical at {fit.alpha:g}", f"{fit.critical_value:.2f}", ""))
-    show_table("Deviance", ["", "value", "a row"], shown, [""])
+        of = "held-out" if fit.resampling == "held-out" else "training"
+        shown.append((f"limit for {of} rows, level {fit.alpha:g}", f"{fit.critical_value:.2f}", ""))
+    title = "Deviance: −2 log of the probability of the true class, summed over the rows"
+    show_table(title, ["", "deviance", "per row"], shown, [""])
     if fit is not None:
         echo(
-            f"Goodness of fit: {fit.verdict}, "
-            f"p = {fit.p_value:.3g}; the deviance is at percentile {fit.percentile:.1f} of "
-            f"{len(fit.bootstrapped)} bootstrap samples of {fit.resampling}"
+            f"Goodness of fit: {fit.verdict}, p = {fit.p_value:.3g}; the deviance of the {of} rows "
+            f"is larger than that of {fit.percentile:.1f} % of {len(fit.bootstrapped)} bootstrap "
+            f"samples {DRAWN[fit.resampling]}"
         )
 
     flagged, n_cases = changes.flagged, len(changes.values)
-    by_chance = f"about {changes.alpha * n_cases:.3g} of {n_cases} would be by chance"
+    expected = changes.alpha * n_cases
+    by_chance = f"{expected:.0f}" if expected >= 10 else f"{expected:.2g}"
     critical = changes.critical_values
-    above = f"at p < {changes.alpha:g}" if np.ptp(critical) else f"above {critical[0]:.2f}"
-    title = f"Influence {above}: {count(len(flagged), unit)} ({by_chance})"
+    above = f"with p < {changes.alpha:g}" if np.ptp(critical) else f"by more than {critical[0]:.2f}"
+    title = (
+        f"Influential: {count(len(flagged), unit)} of {n_cases}, each changes the deviance {above} "
+        f"when left out (by chance about {by_chance})"
+    )
     if not len(flagged):
         echo(title)
         return
@@ -311,7 +330,7 @@ def show(diagnosis: Diagnosis) -> None:
         for name, about, value, p, _ in changes.table.loc[flagged[:MOST_ROWS]].itertuples()
     ]
     if unit == "row":
-        echo(f"Rows are called by their {ROWS}.")
+        echo(f"Rows are called by their {diagnosis.subject.rows_are}.")
     names = [unit, "class" if unit == "row" else "rows", "influence", "p"]
     show_table(title, names, most, ["class", "group"])
     if len(flagged) > MOST_ROWS:
@@ -319,7 +338,7 @@ def show(diagnosis: Diagnosis) -> None:
 
 
 def rows_of(diagnosis: Diagnosis) -> Any:
-    """A data frame with a row per sample, by its number."""
+    """A data frame with a line for each row, by its number."""
     fits, spread, changes = diagnosis.errors.fits, diagnosis.deviance, diagnosis.influence
     of_cases = changes.table.iloc[fits.group]
     more = {} if fits.unit == "sample" else {fits.unit: fits.labels[fits.group]}
@@ -328,7 +347,7 @@ def rows_of(diagnosis: Diagnosis) -> Any:
         predicted=fits.predicted,
         predicted_without=fits.predicted_without,
         deviance=spread.contributions,
-        cv_score=spread.cv_contributions,
+        deviance_without=spread.cv_contributions,
         **{name: of_cases[name].to_numpy() for name in ("influence", "p_value", "flagged")},
     ).rename_axis("row")
 

@@ -17,7 +17,8 @@ from sklearn.exceptions import ConvergenceWarning
 import looms
 from looms._memory import CERTIFICATE, check_memory
 from looms._optional import require
-from looms._words import count, with_error
+from looms._scores import score_with_error
+from looms._words import count
 from looms.cli._errors import InputError
 from looms.cli._model import Fitted, Predictions, scored
 from looms.cli._options import Bounds, Columns, Metrics, Source, command
@@ -174,7 +175,8 @@ def fit(
             rows = f"{test.name}, {count(n_rows, 'row')}"
             show_scores({rows: of_test}, baselines, len(saved.classes))
         for name, shown in more.get("metrics", {}).items():
-            console().print(f"{name}: {with_error(shown['value'], shown['standard_error'])}")
+            text = score_with_error(name, shown["value"], shown["standard_error"])
+            console().print(f"{name}: {text}")
     if facts is not None:
         show_cautions(cautions_of_fit(facts.model, facts.remarks))
     note(choice_of(saved, facts))
@@ -277,7 +279,8 @@ def train(
             try:
                 last.evaluate()
             except ValueError as error:
-                warning(f"the scores are those of the fit, because it cannot be repeated: {error}")
+                why = str(error).partition(" evaluate(nested=False)")[0]  # which is what is done
+                warning(f"the scores are those of the fit, because it cannot be repeated: {why}")
         if hasattr(last, "held_out_"):
             scores_of(last)  # which are kept
     for one in (last, getattr(last, "model_", last)):

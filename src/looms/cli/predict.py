@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from json import dumps as json_text
 from pathlib import Path
@@ -46,6 +47,7 @@ from looms.cli._scores import (
 )
 from looms.cli._target import text
 from looms.estimators._prevalence import PrevalenceClassifier
+from looms.model_files._files import is_model_file
 from looms.onnx import register_converters
 from looms.report.text import plain
 
@@ -71,7 +73,8 @@ def predict(
     Each row begins with its number in FILE, or the column --id, to join it to FILE.
 
     decision_CLASS is the decision value: the higher, the likelier the class. With two classes there
-    is one column, for the second. Decision values make the prediction, which need not be the class
+    is one column, for the positive one: --positive of the fit, or the later in order. Decision
+    values make the prediction, which need not be the class
     with the largest probability_CLASS. With --nonconformity, p_value_CLASS is small if the
     row is not typical of the class.
 
@@ -105,6 +108,7 @@ def predict(
     looms predict clinic.looms.skops new.csv --id patient --confidence-level 0.9 --output out.csv
     looms predict clinic.looms.skops new.csv --prevalence yes=0.01
     """
+    check_order("predict", model, source.file)
     check_can_write(output, force, source.file, model, holds=_HEADER)
     saved = load(model, source.max_bytes)
     with as_messages():
@@ -167,6 +171,7 @@ def score(
     looms score clinic.looms.skops new.csv --json
     looms score clinic.looms.skops new.csv --drop-missing-targets
     """
+    check_order("score", model, source.file)
     saved = load(model, source.max_bytes)
     table = rows_for(saved, source, drop_missing=drop_missing_targets)
     predictions, scores, baselines = scored(saved, table, source.file)
@@ -222,8 +227,11 @@ def export(
 ) -> None:
     """Write a model as an ONNX graph, which runs without Python.
 
-    The graph takes the prepared columns: numbers without gaps, scaled, and a column for each
-    category. It has their names, in order, in its metadata.
+    The graph does not take the columns of the table, but the prepared ones: numbers without gaps,
+    scaled, and a column for each category. It has their names, in order, in its metadata. Prepare
+    new rows in Python, by looms.load(MODEL).preprocessor_.transform(table).
+
+    A model whose target was transformed cannot be exported: fit it with --target-transform none.
 
     Parameters
     ----------
@@ -237,11 +245,16 @@ def export(
     """
     output = output or Path(f"{model.name.removesuffix('.skops').removesuffix('.looms')}.onnx")
     check_can_write(output, force, model, holds=r"[\s\S]*skl2onnx")
-    to_onnx = require("skl2onnx", "looms export", "onnx").to_onnx
     saved = load(model, max_bytes)
     transform = getattr(saved.last, "transform_", "none")
     if transform != "none":
-        raise InputError(f"{model}: fit with --target-transform none, not {transform}, for ONNX")
+        raise InputError(
+            f"{model}: the model predicts the {transform} of the target, which a graph cannot turn "
+            "into the target; fit it with --target-transform none, or use looms predict"
+        )
+    if not hasattr(saved.last, "held_out_"):
+        raise InputError(f"{model}: this model has no ONNX form; fit one without --nonconformity")
+    to_onnx = require("skl2onnx", "looms export", "onnx").to_onnx
     with as_messages(prefix=f"{model}: "):
         machine = kernel_model(saved.model)
         register_converters()
@@ -253,6 +266,17 @@ def export(
         graph.metadata_props.add(key="columns", value=json_text(names))
     write_output(output, graph.SerializeToString())
     note(f"the graph is in {output}, of {count(machine.n_features_in_, 'prepared column')}")
+    if saved.steps:
+        steps = ".preprocessor_" if hasattr(saved.model, "preprocessor_") else "[:-1]"
+        prepare = f"looms.load({str(model)!r}){steps}.transform(table)"
+        note(f"the graph does not prepare columns; do that in Python: {prepare}")
+
+
+def check_order(command: str, model: Path, file: Path) -> None:
+    """Refuse a file and a model in the wrong order, with the right one."""
+    if file.is_file() and is_model_file(file) and not (model.is_file() and is_model_file(model)):
+        right = shlex.join(["looms", command, str(file), str(model)])
+        raise InputError(f"{file} is the model: it comes first, as in {right}")
 
 
 def at_prevalence(saved: Fitted, path: Path, prevalence: Sequence[str]) -> PrevalenceClassifier:

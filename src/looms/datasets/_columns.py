@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from looms._number_text import ANY_NUMBER, NUMBER, UNSIGNED, like_a_number
 from looms._words import listed
-from looms.datasets._numbers import EXACT, left_as_text, number
+from looms.datasets._numbers import AS_TEXT, EXACT, left_as_text, number
 from looms.datasets._table import Columns
 
 #: Cells that stand for a missing value: those of pyarrow, and the question mark of UCI's files.
@@ -194,7 +194,7 @@ def _left(names: list[str], signs: dict[str, Signs], decimal: str | None) -> str
         if decimal is None
         else f"is not the decimal mark {decimal!r} that was given"
     )
-    return f"{columns} read as text: the mark in {cell.text!r} (data row {cell.row + 1}) {why}"
+    return f"{columns} {AS_TEXT}: the mark in {cell.text!r} (data row {cell.row + 1}) {why}"
 
 
 def _doubt(name: str, cell: Cell, decimal: str, whole: bool) -> str:

@@ -46,10 +46,14 @@ def number(token: str) -> float:
     return value
 
 
+#: In notes on columns that do not become numbers.
+AS_TEXT = "read as text"
+
+
 def left_as_text(name: str, row: int, cell: str, reason: object) -> str:
     """Note on a column that is text because of one cell, in a data row counted from zero."""
     shown = cell if len(cell) <= 40 else f"{cell[:37]}..."
-    return f"column {name!r} is read as text, because {shown!r} (data row {row + 1}) {reason}"
+    return f"column {name!r} is {AS_TEXT}, because {shown!r} (data row {row + 1}) {reason}"
 
 
 def text_of(cell: object) -> str:

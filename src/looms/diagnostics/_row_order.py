@@ -15,7 +15,6 @@ from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
 from looms._words import with_error
 from looms.diagnostics._problem import machine_without_rows
-from looms.folds import GapKFold
 from looms.held_out import HeldOut
 from looms.scores import area_within
 from looms.selection._decisions import Decided, Decisions
@@ -201,9 +200,9 @@ def _scores_within(machine: Any, held_out: HeldOut, folds: AnyArray) -> dict[str
 def _in_blocks(machine: Any) -> bool:
     """True if rows are held out in windows of time, or in few blocks of consecutive rows."""
     units = machine._units
-    if units.unit != "fold":
+    if not units.in_folds:
         return False
-    if isinstance(machine.cv, GapKFold):
+    if units.windows:
         return True
     for together in units.number:
         begins = together[np.diff(together, prepend=-1) != 0]

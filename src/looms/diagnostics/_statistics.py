@@ -207,11 +207,11 @@ class ExcessError:
         return table.assign(excess=table["leave_one_out"] - table["apparent"])
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Apparent and leave-one-out error of every class; returns the axes."""
+        """Error of every class on training and held-out samples; returns the axes."""
         ax = axes_or_new(ax, self)
         names, _, apparent, leave_one_out = zip(*self._rates(), strict=True)
         position = np.arange(len(names))
-        ax.bar(position - 0.2, apparent, 0.4, label="Apparent")
+        ax.bar(position - 0.2, apparent, 0.4, label="Training")
         ax.bar(position + 0.2, leave_one_out, 0.4, label=self.fits.method.capitalize())
         ax.set_xticks(position, [str(name) for name in names])
         ax.set(xlabel="Class", ylabel="Error rate")

@@ -145,7 +145,7 @@ class EstimatorMember(Member):
 
     def fit(self, left_out: Refits, units: Units, y: Array, tie: float | None = None) -> Fit:
         """The outputs are of five folds, stratified by class, unless the units are folds."""
-        folds = units if units.unit == "fold" else self._folds(units, y)
+        folds = units if units.in_folds else self._folds(units, y)
         F = left_out.outputs(folds).reshape(-1, *y.shape)
         held_out = np.nanmean(F, axis=0)
         whole = self.trained(left_out.X, y, left_out.weight)

@@ -120,7 +120,7 @@ class Selection:
         if not isinstance(self.rows.X, RowBlocks):
             return None
         known, tens = (self.units, outputs), self.units
-        if self.units.unit != "fold":
+        if not self.units.in_folds:
             tens = folds_of_area(class_indices(fit.loo.y), self.units)
         if tens is self.units:
             return known

@@ -220,7 +220,8 @@ def _few_groups(model: Model) -> str:
     n = len(np.unique(model.units.clusters[model.has_weight]))
     if not model.units.grouped or n >= _FEW_GROUPS:
         return ""
-    return f"There are only {n} groups: a standard error from so few is not to be trusted."
+    what = model.units.together
+    return f"There are only {n} {what}: a standard error from so few is not to be trusted."
 
 
 def _guessing(model: Model) -> Iterator[Caution]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from looms._scores import SCORES
-from looms._words import count
+from looms._words import count, digits
 from looms.assessment._experiment import estimator_key, estimator_text
 from looms.assessment._result import Assessment
 from looms.optimize._search import Outcome
@@ -176,5 +176,5 @@ def close_candidates(model: Model) -> Iterator[Caution]:
         yield note(
             "The choice is not settled",
             f"{count(close, 'other candidate')} of {len(losses)} came within one standard error "
-            f"({error:.2g}) of the one taken: other data might have chosen another.",
+            f"({digits(error, 2)}) of the one taken: other data might have chosen another.",
         )

@@ -164,7 +164,11 @@ class Facts:
     @cached_property
     def model(self) -> Model:
         """The model in the estimator."""
-        return model_of(self.estimator)
+        model = model_of(self.estimator)
+        if self.y is not None:
+            name = name_of(self.y)
+            model.target = None if name is None else clean(name)
+        return model
 
     @cached_property
     def names(self) -> list[str]:
@@ -191,8 +195,7 @@ class Facts:
     @property
     def target(self) -> str | None:
         """Name of the target, if it has one."""
-        name = self.model.whole._target if self.y is None else name_of(self.y)
-        return None if name is None else clean(name)
+        return self.model.target
 
     @property
     def on_columns(self) -> Sequence[str]:
@@ -280,7 +283,9 @@ class Facts:
         parameters = model.whole.get_params(deep=False)
         if model.units.grouped:
             n_groups = int(model.units.clusters.max()) + 1
-            parameters["groups"] = f"{n_groups} of {count(model.held_out.n_samples, 'row')}"
+            parameters[model.units.together] = (
+                f"{n_groups} of {count(model.held_out.n_samples, 'row')}"
+            )
         tried = candidates(model)
         loo = self.loo
         if self.probabilities is not None:

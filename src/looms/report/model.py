@@ -26,7 +26,7 @@ from looms.kernels import Kernel, Weighted
 from looms.kernels._hyperparameters import Hyperparameter
 from looms.kernels._samples import training_rows, variances
 from looms.report._feature_names import Features, features_of
-from looms.report.text import in_words
+from looms.report.text import clean, in_words
 from looms.scores import Scores
 from looms.selection._nested import Nested
 from looms.selection._objective import Objective
@@ -39,6 +39,7 @@ METHODS = {
     "sample": "leave-one-out",
     "group": "leave-one-group-out",
     "fold": "cross-validation",
+    "window": "cross-validation",
 }
 #: So many samples of every class are kept, if there are as many.
 _FEW = 5
@@ -66,6 +67,7 @@ class Model:
     ----------
     machine : the kernel machine; with a transformed target, on the scale of the transform.
     whole : what predicts: the model, or the regressor around it that transforms the target.
+    target : name of the target, if it has one.
     features, sources, named, gaps : names of its features, as `Features` has them.
     classes, threshold : labels of the classes, and the threshold of two.
     held_out : output for every sample by the model without its fold, its group or itself.
@@ -86,7 +88,8 @@ class Model:
     prior : True if a prior restrained the hyper-parameters; None where there is no such option.
     transform, transforms : the transform of the target, and those that were compared.
     has_weight, n_with_weight : samples of positive weight; others take no part in fit and scores.
-    unit, method : what is held out at a time ("sample", "group" or "fold"), and the method's name.
+    unit, method : what is held out at a time ("sample", "group", "fold" or "window"), and the
+        method's name.
     chosen_by : name of the method by which the criterion held samples out.
     n_choice_folds : folds that compare candidates, each tuned without them; 0 if none do.
         Candidates are then compared by the held-out outputs that the criterion judged.
@@ -104,6 +107,7 @@ class Model:
             return getattr(machine, name, default)
 
         self.machine, self.whole = machine, whole
+        self.target = None if whole._target is None else clean(whole._target)
         self._features = features
         self.features, self.sources, self.named, self.gaps = features
         self.classification: bool = is_classifier(machine)
@@ -159,8 +163,14 @@ class Model:
         if self.transform in (None, "none"):
             return self
         model = Model(self.machine, self.machine, self._features)
-        model.scale = self.transform
+        model.scale, model.target = self.transform, self.target
         return model
+
+    @property
+    def fitted_to(self) -> str:
+        """What the kernel models were fitted to, such as "log(price)"; empty for the target."""
+        transform = self.scale or self.transform
+        return "" if transform in (None, "none") else f"{transform}({self.target or 'target'})"
 
     @cached_property
     def scores(self) -> Scores:
@@ -209,7 +219,7 @@ class Model:
         """What was repeated without each fold, group or sample, called ``each``."""
         each += " of whole groups" * (self.unit == "fold" and self.units.grouped)
         if self.nested and self.nested.whole:
-            return f"the choice was repeated without each {each}"
+            return f"model selection was repeated without each {each}"
         verb = "weighed" if self.weighs else "chosen"
         return f"candidates were tuned anew without each {each}, and {verb} by the other folds"
 
@@ -251,7 +261,8 @@ class Model:
         Points are compared by the criterion itself, unless folds compare them.
         """
         if not self.classification:
-            return CandidateLoss(SCORES["rmse"].name, "rmse")
+            of_scale = f" of {self.fitted_to}" if self.fitted_to else ""
+            return CandidateLoss(f"{SCORES['rmse'].name}{of_scale}", "rmse")
         tried = getattr(self.machine, "_candidates", ())
         points = self.tuning is None or all(getattr(one, "on_grid", False) for one in tried)
         if self.results and points and not self.n_choice_folds:

@@ -35,6 +35,7 @@ from looms.report.facts import Facts
 from looms.report.text import (
     clean,
     count,
+    criterion_name,
     day,
     escaped,
     heading,
@@ -239,6 +240,7 @@ def _template(name: str) -> Any:
     filters = (
         clean,
         count,
+        criterion_name,
         day,
         escaped,
         heading,
@@ -286,6 +288,7 @@ def displays_of(facts: Facts) -> dict[str, Display]:
     shown["samples"] = CaseDeletionDisplay.compute(estimator, kind="residual", names=names)
     if facts.deletion is not None:
         value, unit = facts.deletion.rms_change, facts.deletion.unit
+        unit = "time" if unit == "group" and model.units.together == "times" else unit
         names = [clean(name) for name in facts.deletion.labels.tolist()]
         shown["influence"] = CaseDeletionDisplay(
             value=value, names=names, value_name=KINDS["rms_change"], unit=unit

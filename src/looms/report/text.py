@@ -16,15 +16,20 @@ _NOTHING = "–"
 _LONGEST_NAME = 28
 
 
-#: Criteria of a search, in plain words.
+#: Criteria of a search: what people call them, and in plain words.
 CRITERIA = {
-    "press": "mean squared held-out error (PRESS)",
-    "deviance": "deviance of held-out probabilities",
-    "hinge": "mean hinge loss of held-out outputs",
-    "squared_hinge": "mean squared hinge loss of held-out outputs",
-    "smoothed_error": "held-out error rate, smoothed",
-    "cross_entropy": "mean logistic loss of held-out outputs",
-    "wmw": "1 − area under the ROC curve of held-out outputs, smoothed (WMW)",
+    "press": ("squared error", "mean squared held-out error"),
+    "deviance": ("deviance", "−2 log of the held-out probability of the true class"),
+    "hinge": ("hinge loss", "mean hinge loss of held-out outputs"),
+    "squared_hinge": ("squared hinge loss", "mean squared hinge loss of held-out outputs"),
+    "smoothed_error": ("error rate", "held-out error rate, smoothed"),
+    "cross_entropy": ("logistic loss", "mean logistic loss of held-out outputs"),
+    "wmw": ("ROC area", "1 − area under the ROC curve of held-out outputs, smoothed"),
+}
+#: Why a search ended, in plain words, for those that do not speak for themselves.
+ENDS = {
+    "within noise": "no step would gain more than a fraction of the criterion's standard error",
+    "converged": "no step would lower the criterion",
 }
 
 
@@ -76,11 +81,13 @@ def score(value: float | None, key: str, digits: int = 4) -> str:
 
 
 def plus_minus(value: float | None, key: str) -> str:
-    """The standard error of a score as text, in its units, two digits."""
+    """The standard error of a score as text, in its units; two digits, or those of the score."""
     if value is None:
         return ""
-    is_rate = key in SCORES and SCORES[key].unit == "%"
-    return f"± {100 * value:.1f}" if is_rate else f"± {number(value, 2)}"
+    unit = SCORES[key].unit if key in SCORES else ""
+    if unit == "%":
+        return f"± {100 * value:.1f}"
+    return f"± {value:{unit}}" if unit else f"± {number(value, 2)}"
 
 
 def count(n: int, what: str) -> str:
@@ -101,7 +108,15 @@ def heading(key: str) -> str:
 
 def plainly(criterion: str) -> str:
     """A criterion, and what it is in plain words if it is known."""
-    return f"{criterion}: {CRITERIA[criterion]}" if criterion in CRITERIA else criterion
+    if criterion not in CRITERIA:
+        return criterion
+    name, what = CRITERIA[criterion]
+    return f"{name} (criterion {criterion}): {what}"
+
+
+def criterion_name(criterion: str) -> str:
+    """What people call a criterion."""
+    return CRITERIA[criterion][0] if criterion in CRITERIA else criterion
 
 
 def words(name: str) -> str:
@@ -110,8 +125,8 @@ def words(name: str) -> str:
 
 
 def in_words(unit: str) -> str:
-    """What is held out at a time, "sample", "group" or "fold", as people call it."""
-    return "row" if unit == "sample" else unit
+    """What is held out at a time, as `Units.unit` has it, as people call it."""
+    return {"sample": "row", "window": "window of time"}.get(unit, unit)
 
 
 def thousands(n: int) -> str:

@@ -19,7 +19,7 @@ from looms.report.model import (
     searched_model,
     training_objective,
 )
-from looms.report.text import short
+from looms.report.text import criterion_name, short
 from looms.selection._objective import Objective
 from looms.selection._subsamples import log2_mu_shift
 
@@ -184,7 +184,7 @@ class CriterionHistoryDisplay(MachineDisplay):
     >>> X, y = load_iris(return_X_y=True)
     >>> display = CriterionHistoryDisplay.from_estimator(KernelClassifier().fit(X, y))
     >>> int(display.n_samples[-1]), display.criterion, bool(display.value[-1] < display.value[0])
-    (150, 'press', True)
+    (150, 'squared error', True)
     """
 
     value: Array
@@ -196,7 +196,7 @@ class CriterionHistoryDisplay(MachineDisplay):
         """History of the search of a model that chose its hyper-parameters."""
         model, tuning = searched_model(estimator, cls.__name__)
         points = [(p.value, size) for size, search in tuning.stages for p in search.history]
-        name = str(model.criterion)
+        name = criterion_name(str(model.criterion))
         return cls(
             value=np.array([value for value, _ in points]),
             n_samples=np.array([size for _, size in points]),
@@ -254,7 +254,7 @@ class CandidatesDisplay(MachineDisplay):
     >>> model = TabularClassifier(["linear", "rbf"], combine="best").fit(X, y)
     >>> display = CandidatesDisplay.from_estimator(model)
     >>> display.names, display.names[display.chosen]
-    (['linear, press', 'rbf, press'], 'rbf, press')
+    (['linear, squared error', 'rbf, squared error'], 'rbf, squared error')
     """
 
     names: list[str]
@@ -267,7 +267,10 @@ class CandidatesDisplay(MachineDisplay):
         """Candidates of a fitted model by `looms.selection.Candidate.loss`, or √PRESS."""
         model, _ = searched_model(estimator, cls.__name__)
         return cls(
-            names=[each.name for each in model.candidates],
+            names=[
+                f"{one.kernel_name}, {criterion_name(str(one.criterion))}"
+                for one in model.candidates
+            ],
             loss=model.candidate_losses,
             loss_name=f"{model.candidates_by} {model.loss.name}",
             chosen=model.machine.best_index_,
