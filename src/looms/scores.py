@@ -113,9 +113,9 @@ class Scores(Mapping[str, float]):
 
     def _table(self) -> tuple[str, list[list[str]]]:
         """Caption, and rows of cells, the headings first."""
-        rows = [["", "value", "s.e.", "baseline"]]
+        rows, baselines = [["", "value", "s.e.", "baseline"]], self.baselines
         for name, pair in self.with_errors.items():
-            cells = [*pair, self.baselines.get(name, np.nan)]
+            cells = [*pair, baselines.get(name, np.nan)]
             rows.append([name, *(score_text(each, scale_of(name, pair[0])) for each in cells)])
         return f"{count(len(self.rows), 'row')}, {self.kind}", rows
 
