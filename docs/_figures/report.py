@@ -21,9 +21,9 @@ PIECES = "header, main > *, footer, #samples .scroll"
 #: Picture, page that it is of, and what is shown of it.
 PARTS = (
     ("report_head", "clinic", "header, .headline, .short"),
-    ("report_distrust", "rows", "#distrust"),
-    ("report_scores", "clinic", "#good"),
-    ("report_chosen", "clinic", "#chosen"),
+    ("report_cautions", "rows", "#cautions"),
+    ("report_scores", "clinic", "#scores"),
+    ("report_selection", "clinic", "#selection"),
     ("report_features", "clinic", "#features"),
     ("report_samples", "clinic", "#samples"),
 )

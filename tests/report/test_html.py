@@ -163,9 +163,9 @@ def test_headline(pages, binary):
 @pytest.mark.slow
 @pytest.mark.parametrize("which", ["binary", "several", "regression"])
 def test_the_number_of_cautions_is_of_those_listed(pages, which):
-    listed = pages[which].partition('id="distrust"')[2].partition("</section>")[0]
+    listed = pages[which].partition('id="cautions"')[2].partition("</section>")[0]
     n, n_serious = listed.count("<dt>"), listed.count('class="serious"')
-    found = r"(\d+) things? below deserves? distrust(, (\d+) of them above all)?"
+    found = r"There (?:is|are) (\d+) cautions? below(, (\d+) of them serious)?"
     said = re.search(found, pages[which])
     assert int(said[1]) == n
     assert (said[3] or "none") == (str(n_serious) if 0 < n_serious < n else "none")

@@ -104,7 +104,7 @@ def fit(
     output
         Model file, by default the name of FILE + .looms.skops.
     report
-        HTML page on the model, how good it is, and what to distrust.
+        HTML page on the model: its scores, features and rows, and cautions.
     memory
         Most memory to use for rows in blocks, such as 2GB; by default all there is.
     certify

@@ -34,7 +34,7 @@ ENDS = {
 
 
 class Caution(TypedDict):
-    """A reason to distrust a model or its scores, of level "serious" or "note"."""
+    """A caution about a model or its scores, of level "serious" or "note"."""
 
     level: str
     title: str
