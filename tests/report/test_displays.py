@@ -187,6 +187,8 @@ def test_curves_are_of_the_positive_class(binary):
     assert shown.areas == {"benign": pytest.approx(area)}
     above = outputs <= model.threshold_
     assert shown.chosen == pytest.approx((above[positive].mean(), positive[above].mean()))
+    curve = ReliabilityDisplay.from_estimator(model, n_bins=1).curves["benign"]
+    assert curve.share == pytest.approx(positive.mean())
 
 
 def test_one_against_rest(several):

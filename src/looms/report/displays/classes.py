@@ -62,18 +62,15 @@ class ClassCurves(MachineDisplay):
         y, f = (
             v.reshape(len(mask), -1)[mask] for v in (model.predictions.y, model.predictions.outputs)
         )
-        weight, sign = model.predictions.sample_weight[mask], 1.0
-        positive = getattr(model.machine, "pos_label", None)
-        if is_positive_first(positive, model.machine.classes_):
-            columns, sign = {0: 0}, -1.0
+        weight = model.predictions.sample_weight[mask]
         predictions = {
             model.classes[k]: (sign * y[:, column] > 0, sign * f[:, column], weight)
-            for k, column in columns.items()
+            for k, (column, sign) in columns.items()
         }
-        one = y.shape[1] == 1 and not model.is_nested
-        return cls(
-            predictions=predictions, threshold=sign * float(model.threshold) if one else None
-        )
+        if y.shape[1] > 1 or model.is_nested:
+            return cls(predictions=predictions, threshold=None)
+        ((_, sign),) = columns.values()
+        return cls(predictions=predictions, threshold=sign * float(model.threshold))
 
     @classmethod
     def from_predictions(
@@ -213,26 +210,27 @@ def _share(members: AnyArray, weight: Array) -> float:
     return float(np.average(members, weights=weight))
 
 
-def _classifier_of(display: type, estimator: Any) -> tuple[Model, dict[int, int]]:
-    """The classifier in a fitted estimator, and the output column of each class to show.
+def _classifier_of(display: type, estimator: Any) -> tuple[Model, dict[int, tuple[int, float]]]:
+    """The classifier in a fitted estimator, and output column and sign of each class to show.
 
-    Shown are the second of two classes, or the largest of more. TypeError for a regressor.
+    Shown are the positive one of two classes, or the largest of more. TypeError for a regressor.
     """
     model = model_of(estimator)
     if not model.classification:
         raise TypeError(f"{display.__name__} is for classifiers; use ResidualsDisplay.")
     if model.held_out.y.ndim == 1:
-        return model, {1: 0}
+        first = is_positive_first(getattr(model.machine, "pos_label", None), model.machine.classes_)
+        return model, {0: (0, -1.0)} if first else {1: (0, 1.0)}
     n_positive = (model.held_out.y[model.has_weight] > 0).sum(axis=0)
     largest = np.sort(np.argsort(-n_positive, kind="stable")[:MOST_CURVES]).tolist()
-    return model, dict(zip(largest, largest, strict=True))
+    return model, {k: (k, 1.0) for k in largest}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ReliabilityDisplay(MachineDisplay):
     """Shares of positive samples against their probabilities.
 
-    For two classes it shows the reliability of the second class's probability, with 95 % intervals
+    For two classes it shows the reliability of the positive one's probability, with 95 % intervals
     of the shares; for more, a curve for each class.
 
     Parameters
@@ -297,8 +295,8 @@ class ReliabilityDisplay(MachineDisplay):
         calibration = calibration or getattr(model.machine, "calibration", None) or "sigmoid"
         y, weight = model.held_out.y.reshape(len(p), -1), model.held_out.sample_weight
         curves = {
-            model.classes[k]: reliability_curve(y[:, column], p[:, k], weight, n_bins=n_bins)
-            for k, column in columns.items()
+            model.classes[k]: reliability_curve(sign * y[:, column], p[:, k], weight, n_bins=n_bins)
+            for k, (column, sign) in columns.items()
         }
         return cls(curves=curves, calibration=calibration)
 
