@@ -309,10 +309,15 @@ def searched_model(estimator: Any, purpose: str) -> tuple[Model, Tuning]:
 
 
 def parameter_name(model: Model, tuned: Hyperparameter | BoundMet) -> str:
-    """A hyper-parameter's name, with that of the feature that it belongs to."""
-    if tuned.feature is None:
-        return tuned.name
-    return f"{tuned.word} of {model.features[tuned.feature]}"
+    """A hyper-parameter's name, with that of the feature that it belongs to.
+
+    A name that several parts of a kernel have comes with the part, as in "left__gamma".
+    """
+    if tuned.feature is not None:
+        return f"{tuned.word} of {model.features[tuned.feature]}"
+    ends = [h.name.rpartition("__")[2] for h in model.machine.kernel_.hyperparameters]
+    end = tuned.name.rpartition("__")[2]
+    return end if ends.count(end) < 2 else tuned.name
 
 
 def relevances(model: Model) -> Array | None:
