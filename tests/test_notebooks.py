@@ -70,13 +70,13 @@ def test_nested_predictions_show_the_scores_of_the_machine(kind):
     data = (X[:100:2], Y[:100:2]) if kind == "classes" else load_diabetes(return_X_y=True)
     machine.fit(*(values[:60] for values in data))
     scores = machine.evaluate()
-    cells = dict(rows_of(scores)[1:])
-    assert set(cells) == set(scores)
-    for name, value in scores.items():
-        assert cells[name] == f"{value:.4g} ± {scores.standard_errors[name]:.2g}"
-        assert any(
-            line.split() == [name, *cells[name].split()] for line in repr(scores).splitlines()
-        )
+    head, *rows = rows_of(scores)
+    assert head[1:] == ["value", "s.e.", "baseline"]
+    assert [name for name, *_ in rows] == list(scores)
+    for name, *cells in rows:
+        shown = scores[name], scores.standard_errors[name], scores.baselines[name]
+        assert [float(cell) for cell in cells] == pytest.approx(shown, rel=1e-3, abs=1e-4)
+        assert any(line.split() == [name, *cells] for line in repr(scores).splitlines())
     assert scores.kind in text_of(scores)
 
 

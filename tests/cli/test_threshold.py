@@ -60,7 +60,7 @@ def test_rules_reach_the_estimator_and_its_file(looms, fit, data_folder, text, l
     assert fitted.threshold == text
     assert f"threshold = {fitted.threshold_:.4g}" in result.stdout
     assert fitted.threshold_ != 0
-    assert f"threshold={text}" in looms("show", "m.skops").stdout
+    assert f"--threshold {text}" in looms("show", "m.skops").stdout
     truth, taken = fitted.loo_.y > 0, fitted.evaluate(nested=False).decisions.predicted == 1
     recall, precision = taken[truth].mean(), truth[taken].mean()
     cost = ((truth & ~taken) * 5.0 + (~truth & taken)).mean()
