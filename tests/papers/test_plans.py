@@ -96,5 +96,5 @@ def test_refusals(conditions, said):
 
 
 def test_unknown_plan():
-    with pytest.raises(ValueError, match="Unknown plan 'table9'.*; known are table3"):
+    with pytest.raises(ValueError, match=r"Unknown plan 'table9'.*; known are table3"):
         challenge.experiments_of("table9")
