@@ -48,7 +48,7 @@ class Counts(NamedTuple):
 class ThresholdRule(ABC):
     """Base class of rules, each a loss of the decisions at a threshold."""
 
-    #: Rules count by weights; a `Metric` may not.
+    #: Rules count by weights; a metric may not.
     takes_weight = True
 
     @property

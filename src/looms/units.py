@@ -56,7 +56,7 @@ class Units:
     tested : (n_repetitions, n) true for rows that the model without their unit is tested on;
         false for rows that stay, and for those in a gap.
     clusters : (n,) integers from 0, equal for rows that count as one draw in a standard error.
-    windows : true for windows of time, of `GapKFold`.
+    windows : true for windows of time, of `looms.folds.GapKFold`.
 
     Examples
     --------
