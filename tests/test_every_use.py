@@ -47,8 +47,8 @@ from looms.model_files import load_model, save_model
 from looms.optimize._search import Outcome
 from looms.report import cautions, summary
 
-TABLE = Path(__file__).parents[1] / "benchmarks" / "results" / "machines_and_uses.csv"
-PAGE = TABLE.parents[2] / "docs" / "reference" / "machines_and_uses.md"
+TABLE = Path(__file__).parents[1] / "benchmarks" / "results" / "models_and_uses.csv"
+PAGE = TABLE.parents[2] / "docs" / "reference" / "models_and_uses.md"
 N = 24
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(N, 2))
@@ -198,7 +198,7 @@ def fitted(name: str, kind: str | None = None, groups: bool = False, **options: 
     y = CLASSES if kind == "classes" else NUMBERS
     more = {"groups": GROUPS} if groups else {}
     model.fit(MACHINES[name].rows(X), y, **more)
-    assert MACHINES[name].is_it(model), "another machine was fitted"
+    assert MACHINES[name].is_it(model), "another model was fitted"
     return model
 
 
@@ -357,7 +357,7 @@ def command_line(name: str) -> None:
             result = CliRunner().invoke(app, arguments)
             if result.exit_code:
                 raise RuntimeError(result.stderr.strip().splitlines()[-1])
-        assert MACHINES[name].is_it(load_model("m.skops").model), "another machine was fitted"
+        assert MACHINES[name].is_it(load_model("m.skops").model), "another model was fitted"
 
 
 def new_rows(name: str) -> Any:
@@ -435,7 +435,7 @@ NO_MEANING = {
         for use, why in OF_CLASSES.items()
     },
     **{
-        (name, use): f"{why}, and the machine is of classes"
+        (name, use): f"{why}, and the model is of classes"
         for name in FOR_CLASSES
         for use, why in OF_NUMBERS.items()
     },
@@ -472,7 +472,7 @@ def outcome(name: str, use: str) -> str:
 
 
 def table() -> Iterator[list[str]]:
-    yield ["machine", *USES]
+    yield ["model", *USES]
     for name in MACHINES:
         yield [name, *(outcome(name, use) for use in USES)]
 
@@ -480,7 +480,7 @@ def table() -> Iterator[list[str]]:
 def committed() -> dict[tuple[str, str], str]:
     with TABLE.open(encoding="utf-8", newline="") as file:
         next(file)  # the command
-        return {(row["machine"], use): row[use] for row in csv.DictReader(file) for use in USES}
+        return {(row["model"], use): row[use] for row in csv.DictReader(file) for use in USES}
 
 
 def page() -> str:
@@ -496,10 +496,10 @@ def page() -> str:
     return "\n".join([*lines, "", "Empty cells have no meaning:", "", *reasons, ""])
 
 
-HEAD = """# Machines and uses
+HEAD = """# Models and uses
 
-What each machine can be used for: `+` works, `–` is refused. `python tests/test_every_use.py` makes
-this table and `benchmarks/results/machines_and_uses.csv`, which has the messages of the refusals; a
+What each model can be used for: `+` works, `–` is refused. `python tests/test_every_use.py` makes
+this table and `benchmarks/results/models_and_uses.csv`, which has the messages of the refusals; a
 test fails if a cell changes.
 """
 

@@ -191,10 +191,10 @@ def test_what_was_held_out_comes_back(tmp_path, target, options):
     assert loaded.evaluate().standard_errors == pytest.approx(
         model.evaluate().standard_errors, nan_ok=True
     )
-    assert [repr(machine) for machine in loaded.evaluate()._nested.machines] == [
-        repr(machine) for machine in model.evaluate()._nested.machines
+    assert [repr(machine) for machine in loaded.evaluate()._nested.models] == [
+        repr(machine) for machine in model.evaluate()._nested.models
     ]
-    for field in ("rows", "folds", "machine", "whole"):
+    for field in ("rows", "folds", "model_of_fold", "whole"):
         ours, theirs = (getattr(one.evaluate()._nested, field) for one in (loaded, model))
         np.testing.assert_array_equal(ours, theirs)
     if target == "classes":
@@ -785,26 +785,26 @@ TAMPERED = [
     ("in folds", "_outer_seed", np.arange(3)),
     ("in folds", "_unfitted", 3),
     ("nested", "fit_weight_", np.eye(12)[0]),
-    ("nested._nested_scores._nested", "machine", np.full(12, 99)),
-    ("nested._nested_scores._nested", "machine", np.zeros(3)),
-    ("nested._nested_scores._nested", "machine", np.zeros(1, dtype=int)),
+    ("nested._nested_scores._nested", "model_of_fold", np.full(12, 99)),
+    ("nested._nested_scores._nested", "model_of_fold", np.zeros(3)),
+    ("nested._nested_scores._nested", "model_of_fold", np.zeros(1, dtype=int)),
     ("nested._nested_scores._nested", "whole", "no"),
     ("nested._nested_scores._nested", "units", Units.of_numbers(np.arange(12) // 2)),
     ("nested._nested_scores._nested.units", "number", np.linspace(0.0, 1.0, 12)[None]),
     ("nested._nested_scores._nested", "held_out", HeldOut(np.ones(3), np.ones(3))),
-    ("nested._nested_scores._nested", "machines", ("linear",) * 9),
-    ("nested._nested_scores._nested", "machines", "linear" * 9),
-    ("nested._nested_scores._nested", "machines", ((),) * 9),
-    ("nested._nested_scores._nested", "machines", (Setting(Linear(), "x"),) * 9),
-    ("nested._nested_scores._nested", "machines", (Setting(Linear(), -1.0),) * 9),
+    ("nested._nested_scores._nested", "models", ("linear",) * 9),
+    ("nested._nested_scores._nested", "models", "linear" * 9),
+    ("nested._nested_scores._nested", "models", ((),) * 9),
+    ("nested._nested_scores._nested", "models", (Setting(Linear(), "x"),) * 9),
+    ("nested._nested_scores._nested", "models", (Setting(Linear(), -1.0),) * 9),
     (
         "nested._nested_scores._nested",
-        "machines",
+        "models",
         ((KernelMember(1.0, Linear(), 1.0, np.ones(5), 0.0),),) * 9,
     ),
     (
         "nested._nested_scores._nested",
-        "machines",
+        "models",
         ((KernelMember(1.0, Linear(), 1.0, 0, 0.0, np.ones(3)),),) * 9,
     ),
     ("nested._nested_scores._nested.decisions", "predicted", np.full(12, 2)),
@@ -856,13 +856,13 @@ TAMPERED = [
     ("transformed", "loo_", HeldOut(np.ones(3), np.ones(3))),
     ("transformed", "_repeated", np.ones(3)),
     ("transformed", "_nested_scores", 3),
-    ("transformed._nested_scores._nested", "machines", ("transformed",)),
+    ("transformed._nested_scores._nested", "models", ("transformed",)),
     ("classes of a table", "model_", KernelClassifier("linear")),
     ("classes of a table", "model_", 3),
     ("classes of a table", "preprocessor_", StandardScaler()),
     ("classes of a table", "_unfitted", KernelRegressor()),
     ("classes of a table", "_nested_scores", 3),
-    ("classes of a table._nested_scores._nested", "machines", ("linear",) * 5),
+    ("classes of a table._nested_scores._nested", "models", ("linear",) * 5),
     ("classes of a table._nested_scores", "rows", np.arange(3)),
     ("classes of a table.model_", "members_", ()),
     ("numbers of a table", "transform_", "cube"),
@@ -876,7 +876,7 @@ TAMPERED = [
     ("svm", "held_out_", HeldOut(np.ones(3), np.ones(3))),
     ("svm", "units_", Units.rows(5)),
     ("nested svm", "_nested_scores", 3),
-    ("nested svm._nested_scores._nested", "machines", ("svm",)),
+    ("nested svm._nested_scores._nested", "models", ("svm",)),
     ("nested svm._nested_scores._nested", "units", Units.rows(5)),
     ("nested svm._nested_scores._nested", "rows", np.arange(3)),
     ("nested svm._nested_scores._nested", "decisions", "no"),

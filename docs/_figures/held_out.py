@@ -1,4 +1,4 @@
-"""Two pictures of the front page, for light and dark pages: a machine and its held-out predictions.
+"""Two pictures of the front page, for light and dark pages: a model and its held-out predictions.
 
 python docs/_figures/held_out.py
 """

@@ -8,7 +8,7 @@ away. So hold out windows of time, with a gap on both sides.
 
 # %%
 # Four features and an unmeasured disturbance drift slowly. The target is a function of two features
-# plus the disturbance. The machine is trained on 300 rows; a thousand later rows show how good it
+# plus the disturbance. The model is trained on 300 rows; a thousand later rows show how good it
 # is.
 
 import warnings
@@ -43,9 +43,9 @@ own, later = np.empty((2, 12, len(held_out)))
 for draw in range(12):
     X, y = series(np.random.default_rng(draw), 1300)
     for k, cv in enumerate(held_out.values()):
-        machine = KernelRegressor(cv=cv).fit(X[:300], y[:300])
-        own[draw, k] = machine.evaluate(nested=False)["rmse"]
-        later[draw, k] = np.sqrt(np.mean((y[300:] - machine.predict(X[300:])) ** 2))
+        model = KernelRegressor(cv=cv).fit(X[:300], y[:300])
+        own[draw, k] = model.evaluate(nested=False)["rmse"]
+        later[draw, k] = np.sqrt(np.mean((y[300:] - model.predict(X[300:])) ** 2))
 
 fig, ax = plt.subplots(figsize=(5.4, 3.8), layout="constrained")
 for values, color, label in ((own, "C1", "score of the model"), (later, "C0", "later rows")):

@@ -2,7 +2,7 @@
 Prediction intervals of three kinds, and their coverage
 =======================================================
 
-The leave-one-out machines of a regression give an interval for every new row, without refits. There
+The leave-one-out models of a regression give an interval for every new row, without refits. There
 are three ways to form it.
 """
 
@@ -21,11 +21,11 @@ def draw(rng, n):
 
 
 X, y = draw(np.random.default_rng(0), 150)
-machine = KernelRegressor().fit(X, y)
-machine.evaluate(nested=False)  # makes the leave-one-out machines
+model = KernelRegressor().fit(X, y)
+model.evaluate(nested=False)  # makes the leave-one-out models
 grid = np.linspace(0, 1, 200)[:, None]
 ends = {
-    kind: machine.predict_interval(grid, confidence_level=0.9, method=kind)
+    kind: model.predict_interval(grid, confidence_level=0.9, method=kind)
     for kind in ("plus", "scaled")
 }
 
@@ -34,7 +34,7 @@ ax.fill_between(grid[:, 0], *ends["plus"].T, color="C1", alpha=0.3, label='"plus
 ax.plot(grid, ends["scaled"], color="C0", linewidth=2)
 ax.plot([], [], color="C0", linewidth=2, label='"scaled"')
 ax.plot(X, y, "o", color="0.3", markersize=3)
-ax.plot(grid, machine.predict(grid), color="k", linewidth=1)
+ax.plot(grid, model.predict(grid), color="k", linewidth=1)
 ax.set(xlabel="x", ylabel="y", title="Intervals of 90 %")
 ax.legend(loc="upper right", frameon=False)
 plt.show()
@@ -52,10 +52,10 @@ for k in range(20):
     rng = np.random.default_rng(k)
     X, y = draw(rng, 150)
     X_new, y_new = draw(rng, 1000)
-    machine = KernelRegressor().fit(X, y)
-    machine.evaluate(nested=False)
+    model = KernelRegressor().fit(X, y)
+    model.evaluate(nested=False)
     for m, kind in enumerate(kinds):
-        low, high = machine.predict_interval(X_new, confidence_level=0.9, method=kind).T
+        low, high = model.predict_interval(X_new, confidence_level=0.9, method=kind).T
         within = (low <= y_new) & (y_new <= high)
         inside[k, m], width[k, m] = within.mean(), np.mean(high - low)
         by_place[k, m] = [part.mean() for part in np.array_split(within, 5)]

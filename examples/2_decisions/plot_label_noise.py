@@ -3,7 +3,7 @@ Finding labels that are wrong
 =============================
 
 A label is suspect if it contradicts what all other rows say. Case deletion checks every row of a
-fitted machine in closed form.
+fitted model in closed form.
 """
 
 # %%
@@ -23,13 +23,13 @@ wrong = np.random.default_rng(0).choice(len(y), len(y) // 10, replace=False)
 given = y.copy()
 given[wrong] = 11 - y[wrong]
 
-machine = KernelClassifier().fit(X, given)
-deletion = case_deletion(machine)
+model = KernelClassifier().fit(X, given)
+deletion = case_deletion(model)
 suspects = deletion.mislabeled(len(wrong))
 print(suspects.head())
 
 # %%
-# The margin is the output for the given label, by the machine that was trained without the row. The
+# The margin is the output for the given label, by the model that was trained without the row. The
 # most suspect rows have the most negative margins.
 
 order = np.argsort(deletion.margin)

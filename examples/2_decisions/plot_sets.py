@@ -21,13 +21,13 @@ digits = load_digits()
 rows = np.random.default_rng(0).permutation(len(digits.target))[:1200]
 X, y = digits.data[rows] / 16, digits.target[rows]
 X = X + 0.2 * np.random.default_rng(1).normal(size=X.shape)
-machine = KernelClassifier().fit(X[:400], y[:400])
+model = KernelClassifier().fit(X[:400], y[:400])
 
 # %%
-# ``evaluate`` makes the machines without each digit, from which the sets come.
+# ``evaluate`` makes the models without each digit, from which the sets come.
 
-machine.evaluate(nested=False)
-sets = machine.predict_set(X[400:], confidence_level=0.98)
+model.evaluate(nested=False)
+sets = model.predict_set(X[400:], confidence_level=0.98)
 inside = sets[np.arange(800), y[400:]]
 print(f"right class inside: {inside.mean():.1%}; one class in {np.mean(sets.sum(axis=1) == 1):.0%}")
 
@@ -36,7 +36,7 @@ print(f"right class inside: {inside.mean():.1%}; one class in {np.mean(sets.sum(
 
 fig, ax = plt.subplots(figsize=(5.4, 3.4), layout="constrained")
 for k, (coverage, color) in enumerate(((0.9, "C2"), (0.98, "C0"), (0.995, "C1"))):
-    some = machine.predict_set(X[400:], confidence_level=coverage)
+    some = model.predict_set(X[400:], confidence_level=coverage)
     share = np.bincount(some.sum(axis=1), minlength=11)[:7] / len(some)
     covered = some[np.arange(800), y[400:]].mean()
     label = f"coverage {coverage}: {covered:.1%} hold the right class"

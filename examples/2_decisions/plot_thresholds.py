@@ -2,7 +2,7 @@
 Thresholds, costs and rare events
 =================================
 
-If one kind of error costs more than the other, the threshold matters as much as the machine. looms
+If one kind of error costs more than the other, the threshold matters as much as the model. looms
 sets it by leave-one-out outputs, so no rows have to be set aside.
 """
 
@@ -24,7 +24,7 @@ X, y = make_classification(
 X, X_new, y, y_new = train_test_split(X, y, train_size=600, stratify=y, random_state=0)
 
 rule = Cost(false_positive=1, false_negative=10)
-machine = KernelClassifier(threshold=rule).fit(X, y)
+model = KernelClassifier(threshold=rule).fit(X, y)
 
 
 def costs(outputs, events, thresholds):
@@ -39,13 +39,13 @@ def costs(outputs, events, thresholds):
 # ``decision_function`` is the output minus the threshold.
 
 thresholds = np.linspace(-1.4, 0.6, 400)
-held_out = costs(machine.loo_.outputs, machine.loo_.y > 0, thresholds)
-new = costs(machine.decision_function(X_new) + machine.threshold_, y_new == 1, thresholds)
+held_out = costs(model.loo_.outputs, model.loo_.y > 0, thresholds)
+new = costs(model.decision_function(X_new) + model.threshold_, y_new == 1, thresholds)
 
 fig, ax = plt.subplots(figsize=(5.4, 3.8), layout="constrained")
 ax.plot(thresholds, held_out, color="C1", linewidth=2, label="leave-one-out, 600 rows")
 ax.plot(thresholds, new, color="C0", linewidth=2, label="30,000 new rows")
-for place, text, align in ((machine.threshold_, "chosen ", "right"), (0.0, " zero", "left")):
+for place, text, align in ((model.threshold_, "chosen ", "right"), (0.0, " zero", "left")):
     ax.axvline(place, color="0.4", linestyle=":")
     ax.text(place, 0.97, text, ha=align, va="top", color="0.3", transform=ax.get_xaxis_transform())
 ax.set(xlabel="threshold of the output", ylabel="mean cost per row", ylim=(0, None))

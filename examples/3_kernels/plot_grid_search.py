@@ -2,8 +2,8 @@
 Compared with a grid search over an SVC
 =======================================
 
-``GridSearchCV(SVC())`` fits a machine for every point of a grid and every fold. A least-squares
-machine gets all of its leave-one-out predictions from one factorization, and follows their
+``GridSearchCV(SVC())`` fits a model for every point of a grid and every fold. A least-squares
+model gets all of its leave-one-out predictions from one factorization, and follows their
 gradient.
 """
 
@@ -39,13 +39,13 @@ for name, model in models.items():
 # The leave-one-out criterion over the two hyper-parameters, and the path of the search. It starts
 # at the best point of a scan of a subsample, so only a few steps are left.
 
-machine = models["KernelClassifier"]
+tuned = models["KernelClassifier"]
 fig, ax = plt.subplots(figsize=(5.4, 4.4), layout="constrained")
-SearchPathDisplay.from_estimator(machine, ax=ax)
+SearchPathDisplay.from_estimator(tuned, ax=ax)
 plt.show()
 
 # %%
-# The boundary between the classes, by both machines:
+# The boundary between the classes, by both models:
 
 fig, ax = plt.subplots(figsize=(5.4, 4), layout="constrained")
 ax.scatter(*X.T, c=np.where(y == 1, "C1", "C0"), s=10, alpha=0.5)
@@ -60,6 +60,6 @@ ax.legend(loc="lower left", framealpha=1)
 plt.show()
 
 # %%
-# The errors are alike. The least-squares machine also has probabilities and unbiased scores:
+# The errors are alike. The least-squares model also has probabilities and unbiased scores:
 
-print(machine.evaluate())
+print(tuned.evaluate())

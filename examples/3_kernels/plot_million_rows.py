@@ -2,7 +2,7 @@
 One million rows
 ================
 
-The kernel matrix of a million rows would take 8 terabytes. A machine on landmarks is built on a
+The kernel matrix of a million rows would take 8 terabytes. A model on landmarks is built on a
 thousand of the rows instead, and its leave-one-out outputs are still exact.
 """
 
@@ -37,8 +37,8 @@ fig, ax = plt.subplots(figsize=(5.4, 3.8), layout="constrained")
 for rank, color in zip(ranks, ("C2", "C1", "C0"), strict=True):
     errors = []
     for n in sizes:
-        machine = KernelClassifier(n_landmarks=rank).fit(X[:n], y[:n])
-        errors.append(1 - machine.score(X_new, y_new))
+        model = KernelClassifier(n_landmarks=rank).fit(X[:n], y[:n])
+        errors.append(1 - model.score(X_new, y_new))
     ax.plot(sizes, errors, "o-", color=color, linewidth=2, label=f"rank={rank}")
 ax.axhline(0.1, color="0.5", linestyle=":")
 ax.text(sizes[0], 0.102, "flipped labels", color="0.4", va="bottom")
@@ -48,10 +48,10 @@ plt.show()
 
 # %%
 # ``rank="auto"`` doubles the number of landmarks as long as that pays. The held-out error is exact
-# for the machine on landmarks, so no rows have to be set aside. The rows also chose the machine,
+# for the model on landmarks, so no rows have to be set aside. The rows also chose the model,
 # which makes it optimistic: of so many rows by little.
 
-accuracy = machine.evaluate(nested=False)["accuracy"]
+accuracy = model.evaluate(nested=False)["accuracy"]
 print("held-out", round(1 - accuracy, 3), "new rows", round(errors[-1], 3))
 
 # %%
@@ -70,6 +70,6 @@ for n, rank in ((100_000, 500), (1_000_000, 1000)):
             )
 
 # %%
-# On 100,000 of these rows, the machine with one width has the same error as scikit-learn's Nyström
+# On 100,000 of these rows, the model with one width has the same error as scikit-learn's Nyström
 # features with a ridge classifier, in a fifth of the time. With a width for each feature ("ard")
 # the error is the lowest of all. LightGBM is the fastest.

@@ -21,24 +21,24 @@ X, y = make_friedman1(2300, n_features=15, noise=1.0, random_state=0)
 X = scale(X)
 X, X_new, y, y_new = X[:300], X[300:], y[:300], y[300:]
 
-machines = {
+models = {
     "rbf, one width": KernelRegressor("rbf"),
     "ard, 15 widths": KernelRegressor("ard"),
 }
-for name, machine in machines.items():
-    machine.fit(X, y)
-    rmse = np.sqrt(np.mean((y_new - machine.predict(X_new)) ** 2))
-    own = machine.evaluate(nested=False)["rmse"]
+for name, model in models.items():
+    model.fit(X, y)
+    rmse = np.sqrt(np.mean((y_new - model.predict(X_new)) ** 2))
+    own = model.evaluate(nested=False)["rmse"]
     print(f"{name:15} new rows {rmse:.2f}, leave-one-out {own:.2f}")
 
 # %%
-# The inverse width of each feature; the dotted line is the machine with one width for all. The
+# The inverse width of each feature; the dotted line is the model with one width for all. The
 # fourth feature explains most of the target and yet has a large width, because the target is
 # linear in it. A width says how fast the function bends, not how much a feature explains.
 
 one, each = (
     np.sqrt(2 * np.ravel(m.kernel_.get_params()[g]))
-    for m, g in zip(machines.values(), ("gamma", "gammas"), strict=True)
+    for m, g in zip(models.values(), ("gamma", "gammas"), strict=True)
 )
 fig, ax = plt.subplots(figsize=(5.4, 3.8), layout="constrained")
 places = np.arange(1, 16)
@@ -55,7 +55,7 @@ plt.show()
 # leads, and the noise features are close to zero.
 
 fig, ax = plt.subplots(figsize=(5.4, 3.8), layout="constrained")
-ImportanceDisplay.from_estimator(machines["ard, 15 widths"], ax=ax)
+ImportanceDisplay.from_estimator(models["ard, 15 widths"], ax=ax)
 plt.show()
 
 # %%

@@ -64,7 +64,7 @@ def features(x):
 F, F_new = features(X), features(X_new)
 
 # %%
-# Both machines are ridge regressions of ±1, with their regularization chosen by leave-one-out.
+# Both models are ridge regressions of ±1, with their regularization chosen by leave-one-out.
 
 ridge = make_pipeline(
     StandardScaler(), RidgeClassifierCV(np.logspace(-3, 5, 17), scoring="accuracy")

@@ -2,7 +2,7 @@
 Sixty spectra of 700 wavelengths
 ================================
 
-Spectra have more columns than rows, and neighboring columns are nearly equal. A linear machine uses
+Spectra have more columns than rows, and neighboring columns are nearly equal. A linear model uses
 the 60 × 60 matrix of their inner products, so the number of wavelengths hardly matters.
 """
 
@@ -51,12 +51,12 @@ plt.show()
 # Leave-one-out and its gradient choose the regularization. ``evaluate`` repeats that without each
 # of ten folds, for unbiased scores and the models that prediction intervals come from.
 
-machine = KernelRegressor("linear").fit(X, y)
-scores = machine.evaluate()
-low, high = machine.predict_interval(X_new, confidence_level=0.9).T
+model = KernelRegressor("linear").fit(X, y)
+scores = model.evaluate()
+low, high = model.predict_interval(X_new, confidence_level=0.9).T
 
 fig, ax = plt.subplots(figsize=(5.4, 4.2), layout="constrained")
-predicted = machine.predict(X_new)
+predicted = model.predict(X_new)
 missed = (y_new < low) | (y_new > high)
 for out, color, label in ((False, "C0", "inside"), (True, "C3", "outside")):
     some = missed == out
@@ -74,7 +74,7 @@ plt.show()
 # intervals.
 
 peers = {
-    "looms, linear": machine,
+    "looms, linear": model,
     "RidgeCV": RidgeCV(np.logspace(-4, 4, 25)).fit(X, y),
     "PLS": GridSearchCV(PLSRegression(), {"n_components": range(1, 13)}, cv=10).fit(X, y),
 }

@@ -24,12 +24,12 @@ kernels = ("linear", "rbf", "ranked_laplacian", "weighted_matern12", "auto")
 rmse, weights = np.empty((3, 5)), np.zeros((3, 4))
 for k, (train, test) in enumerate(ShuffleSplit(3, train_size=150, random_state=0).split(X)):
     for m, kernel in enumerate(kernels):
-        machine = KernelRegressor(kernel).fit(X[train], y[train])
-        rmse[k, m] = np.sqrt(np.mean((y[test] - machine.predict(X[test])) ** 2))
-    if machine.candidate_weights_ is not None:
-        weights[k] = machine.candidate_weights_
+        model = KernelRegressor(kernel).fit(X[train], y[train])
+        rmse[k, m] = np.sqrt(np.mean((y[test] - model.predict(X[test])) ** 2))
+    if model.candidate_weights_ is not None:
+        weights[k] = model.candidate_weights_
     else:
-        weights[k, machine.best_index_] = 1.0
+        weights[k, model.best_index_] = 1.0
 
 # %%
 # The first plot shows errors relative to the best single kernel of each split, which you would

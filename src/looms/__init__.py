@@ -1,4 +1,4 @@
-"""Leave-one-out model selection for kernel machines.
+"""Leave-one-out model selection for kernel models.
 
 One factorization of a kernel model gives the exact leave-one-out prediction of every row.
 looms uses these predictions to tune kernels, hyper-parameters and thresholds.

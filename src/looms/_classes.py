@@ -24,7 +24,7 @@ def class_indices(values: Array, threshold: float | Array = 0.0) -> AnyArray:
 def rounding(n: int) -> float:
     """Tie of outputs ±1 less the residuals of n rows, if nothing is known of their condition.
 
-    If a machine has learned nothing, only rounding remains, which would reveal the targets. As the
+    If a model has learned nothing, only rounding remains, which would reveal the targets. As the
     targets are larger, rounding errors are below 0.15 n ε.
     """
     return float(n * np.finfo(np.float64).eps)

@@ -73,7 +73,7 @@ class Scores(Mapping[str, float]):
     predictions: HeldOut
     rows: AnyArray
     decisions: Decisions | None
-    #: Machines without each unit, where they are not those of the closed forms.
+    #: Models without each unit, where they are not those of the closed forms.
     _nested: Nested | None
     n_passes: int = 1
 

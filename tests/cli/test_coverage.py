@@ -11,7 +11,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from looms import TabularRegressor
 from looms.cli._model import joined
-from looms.estimators._selecting import SelectingMachine
+from looms.estimators._selecting import SelectingModel
 from looms.model_files import load_model
 
 
@@ -181,7 +181,7 @@ def test_intervals_and_sets_are_of_the_evaluation_and_a_loaded_model_never_train
     def trained(*arguments, **options):
         raise AssertionError("a model was tuned")
 
-    monkeypatch.setattr(SelectingMachine, "_selection_on", trained)
+    monkeypatch.setattr(SelectingModel, "_selection_on", trained)
     result = looms("predict", "m.skops", heights, "--confidence-level", 0.8, "--digits", 17)
     found, model = predictions(result), load_model("m.skops").model
     assert not model._nested_scores.optimistic

@@ -181,7 +181,7 @@ def test_deviance_and_influence_are_those_of_refits_with_the_members_held(machin
     y, group = (CLASSES > 0).astype(int), np.unique(GROUPS[groups], return_inverse=True)[1]
     made = MACHINES | {"landmarks of two classes": lambda: classes("matern12", n_landmarks=M)}
     model = made[machine]().fit(X, y)
-    posed = clone(pose(model, X, y, "auto").machine).fit(X, y)
+    posed = clone(pose(model, X, y, "auto").estimator).fit(X, y)
     assert_allclose(posed._outputs(X), model._outputs(X), atol=1e-8)
     rows = np.array(
         [refitted(posed, np.flatnonzero(group != k))[:, 0] for k in range(group.max() + 1)]

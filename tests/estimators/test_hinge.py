@@ -474,7 +474,7 @@ class TestSeveral:
         if combine == "stack":
             expected = stacking_weights(model.loo_.y, outputs, WEIGHT, labeled=True)
             assert_allclose(shares, expected, atol=1e-4)
-            for fold, members in enumerate(nested.machines):
+            for fold, members in enumerate(nested.models):
                 w = np.zeros(3)
                 for member in members:
                     w[names_of(MEMBERS).index(name_of(member))] = member.weight

@@ -114,7 +114,7 @@ class TestFewFeatures:
         nested = model.evaluate()._nested
         for i in range(N):
             rest = nested.folds != nested.folds[i]
-            mine = nested.machines[nested.machine[nested.folds[i]]]
+            mine = nested.models[nested.model_of_fold[nested.folds[i]]]
             grid = search == "grid"
             mu, scale = (mine.mu, N) if grid else (mine[0].mu, rest.sum())  # tuned anew
             ridge = Ridge(alpha=scale * mu, solver="svd").fit(S[rest], NOISY[rest])

@@ -150,13 +150,13 @@ def test_outputs_intervals_and_sets_are_of_models_chosen_without_the_rows(
         fold = np.flatnonzero(anew.number == number)
         k = anew.without(number).point
         kernel, mu = anew.points[k]
-        for own in nested.machine[nested.folds[fold]]:
-            assert nested.machines[own].kernel.theta == pytest.approx(kernel.theta)
-            assert nested.machines[own].mu == pytest.approx(mu)
+        for own in nested.model_of_fold[nested.folds[fold]]:
+            assert nested.models[own].kernel.theta == pytest.approx(kernel.theta)
+            assert nested.models[own].mu == pytest.approx(mu)
         theirs = anew.outputs(k, [number], fold)
         assert_allclose(nested.held_out.outputs[fold], theirs, rtol=1e-6, atol=1e-8)
         F[:, fold] = anew.outputs(k, [number], NEW)[:, None]
-    assert len(nested.machines) > 1  # else nothing is shown
+    assert len(nested.models) > 1  # else nothing is shown
     r = nested.held_out.residuals
     if "classes" not in target:
         for method, jackknife in (("plus", jackknife_plus), ("minmax", jackknife_minmax)):

@@ -73,7 +73,7 @@ def test_held_out_outputs_are_of_machines_tuned_without_the_fold(target, combine
             new[k, fold] = alone._outputs(X_NEW)
     for fold in range(5):
         out = nested.folds == fold
-        members = nested.machines[fold]
+        members = nested.models[fold]
         shares = [list(KERNELS).index(type(one.kernel).__name__.lower()) for one in members]
         expected = outputs[shares][:, out]
         w = np.linalg.lstsq(

@@ -416,7 +416,7 @@ class TestSaved:
 class TestIntervals:
     def test_minmax_is_of_the_models_without_each_fold(self, regressor):
         nested = regressor._nested_scores._nested
-        folds = zip(nested.units, nested.machines, strict=True)
+        folds = zip(nested.units, nested.models, strict=True)
         own = [
             (g, np.abs(g.forward(NUMBERS[rows]) - one._outputs_on(TABLE.iloc[rows])), one)
             for rows, one in folds

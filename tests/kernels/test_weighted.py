@@ -73,7 +73,7 @@ def test_each_criterion_has_its_own_weights_and_so_has_each_outer_fold():
     ).fit(X, Y > 0)
     weights = [c.kernel.weights for c in model.candidates_[:2]]
     assert np.abs(weights[0] - weights[1]).max() > 1e-6
-    kernels = [m.kernel for machine in model.evaluate()._nested.machines for m in machine]
+    kernels = [m.kernel for machine in model.evaluate()._nested.models for m in machine]
     kernels = [k for k in kernels if isinstance(k, Weighted)]
     assert len({tuple(k.weights) for k in kernels}) == len(kernels) > 1
 

@@ -217,11 +217,11 @@ class Experiment:
         arguments = fit_arguments(model, sample_weight=w_train, groups=groups)
         model.fit(X_train, y_train, **arguments)
         parts = parts_of(model)
-        machine = parts.machine
+        fitted = parts.kernel_model
         values = {
             "scores": all_scores(self.scorers, model, X_test, y_test, w_test),
-            "loo_scores": {} if machine is None else loo_scores(parts.last, self.scorers, w_train),
-            "chosen": chosen_by(model, machine),
+            "loo_scores": {} if fitted is None else loo_scores(parts.last, self.scorers, w_train),
+            "chosen": chosen_by(model, fitted),
         }
         if split.index == WHOLE:
             predicted = model.predict(X_test)

@@ -88,7 +88,7 @@ def seeded(estimator: Any, seed: int) -> Any:
 
 
 def loo_scores(
-    machine: Any, scorers: Mapping[str, Scorer], weight: Array | None = None
+    fitted: Any, scorers: Mapping[str, Scorer], weight: Array | None = None
 ) -> dict[str, float]:
     """Scores of the leave-one-out outputs, by the scorers of the test part.
 
@@ -103,18 +103,18 @@ def loo_scores(
     that would rank outputs of different models (one per row, group or fold), which are biased
     away from the class of the row, such as the average precision.
     """
-    if isinstance(machine, TabularClassifier):
-        machine = machine.model_
-    loo: HeldOut = getattr(machine, "held_out_", machine.loo_)
-    classes, threshold = getattr(machine, "classes_", None), getattr(machine, "threshold_", 0.0)
+    if isinstance(fitted, TabularClassifier):
+        fitted = fitted.model_
+    loo: HeldOut = getattr(fitted, "held_out_", fitted.loo_)
+    classes, threshold = getattr(fitted, "classes_", None), getattr(fitted, "threshold_", 0.0)
     y, outputs, rows = loo.y, loo.outputs, np.arange(loo.n_samples)[:, None]
     if classes is not None:
         y = classes[class_indices(loo.y)]
         if (
-            isinstance(machine, Classifier) and not machine._tunes
+            isinstance(fitted, Classifier) and not fitted._tunes
         ):  # those that decide for the rows of the fit
-            outputs, train = outputs.copy(), np.flatnonzero(machine.fit_weight_)
-            outputs[train] = machine._decided(np.ones(len(train)))[0].outputs
+            outputs, train = outputs.copy(), np.flatnonzero(fitted.fit_weight_)
+            outputs[train] = fitted._decided(np.ones(len(train)))[0].outputs
     stand_in = StandIn(outputs, classes, threshold)
     scores: dict[str, float] = {}
     for name, scorer in scorers.items():
@@ -125,22 +125,22 @@ def loo_scores(
             elif own_name(scorer) == "roc_auc":
                 own = weight if takes_weights(scorer) else None
                 own = np.ones(len(loo.y)) if own is None else own
-                scores[name] = machine._area(own[machine.fit_weight_ != 0])[0]
+                scores[name] = fitted._area(own[fitted.fit_weight_ != 0])[0]
     return scores
 
 
-def chosen_by(model: Any, machine: Any) -> dict[str, Value]:
+def chosen_by(model: Any, fitted: Any) -> dict[str, Value]:
     """Selection of a fitted model, as plain values."""
-    if machine is None:
+    if fitted is None:
         last = model.steps[-1][1] if isinstance(model, Pipeline) else model
         params = getattr(last, "best_params_", {})
         return {str(name): _plain(value) for name, value in sorted(params.items())}
     values: dict[str, Value]
-    if hasattr(machine, "cv_results_"):
-        table, best = machine.cv_results_, machine.best_index_
-        criterion = table["criterion"][best] if "criterion" in table else str(machine.criterion)
+    if hasattr(fitted, "cv_results_"):
+        table, best = fitted.cv_results_, fitted.best_index_
+        criterion = table["criterion"][best] if "criterion" in table else str(fitted.criterion)
         values = {"kernel": table["kernel"][best], "criterion": criterion, **table["params"][best]}
-        shares = getattr(machine, "candidate_weights_", None)
+        shares = getattr(fitted, "candidate_weights_", None)
         if shares is not None:
             taken = np.flatnonzero(shares).tolist()
             names = {k: f"{table['kernel'][k]}, {table['criterion'][k]}" for k in taken}
@@ -149,13 +149,13 @@ def chosen_by(model: Any, machine: Any) -> dict[str, Value]:
                 each = {"weight": float(shares[k]), **table["params"][k]}
                 values |= {f"{key} of {name}": value for key, value in each.items()}
     else:
-        values = {"kernel": kernel_name(machine.kernel)}
-        values |= {h.name: h.value for h in machine.kernel_.hyperparameters}
-        values["mu"] = float(machine.mu_)
-    if is_classifier(machine):
-        if np.ndim(machine.threshold_) == 0:
-            return values | {"threshold": float(machine.threshold_)}
-        of_classes = zip(machine.classes_.tolist(), machine.threshold_.tolist(), strict=True)
+        values = {"kernel": kernel_name(fitted.kernel)}
+        values |= {h.name: h.value for h in fitted.kernel_.hyperparameters}
+        values["mu"] = float(fitted.mu_)
+    if is_classifier(fitted):
+        if np.ndim(fitted.threshold_) == 0:
+            return values | {"threshold": float(fitted.threshold_)}
+        of_classes = zip(fitted.classes_.tolist(), fitted.threshold_.tolist(), strict=True)
         values |= {f"threshold[{label}]": value for label, value in of_classes}
     return values
 

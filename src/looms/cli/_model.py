@@ -275,7 +275,7 @@ class Predictions:
     """Outputs of a model for some rows, from one pass of the steps that prepare them.
 
     Rows that the model cannot take are refused. Warnings of the model are left to the caller: see
-    `as_messages`. ``machine``, if given, replaces the model of prepared rows.
+    `as_messages`. ``model``, if given, replaces the model of prepared rows.
 
     Attributes
     ----------
@@ -285,8 +285,8 @@ class Predictions:
     probabilities : None if the model has none.
     """
 
-    def __init__(self, saved: Fitted, X: Any, machine: Any = None) -> None:
-        machine, steps = machine or saved.own(), saved.steps
+    def __init__(self, saved: Fitted, X: Any, model: Any = None) -> None:
+        model, steps = model or saved.own(), saved.steps
         with refused("the model cannot take these rows: ", (ValueError, TypeError)):
             self.saved, self.rows = saved, fitting(saved, X)
             self.matrix = self.rows
@@ -294,15 +294,15 @@ class Predictions:
                 self.matrix, steps = saved.unlike.add(self.rows), steps[1:]
             for _, step in steps:
                 self.matrix = step.transform(self.matrix)
-            self.predicted: AnyArray = machine.predict(self.matrix)
+            self.predicted: AnyArray = model.predict(self.matrix)
             self.decision: AnyArray = self.predicted
             self.probabilities: AnyArray | None = None
             for self.kind, method in _DECIDING.items():
-                if hasattr(machine, method):
-                    self.decision = getattr(machine, method)(self.matrix)
+                if hasattr(model, method):
+                    self.decision = getattr(model, method)(self.matrix)
                     break
-            if hasattr(machine, "predict_proba"):
-                self.probabilities = machine.predict_proba(self.matrix)
+            if hasattr(model, "predict_proba"):
+                self.probabilities = model.predict_proba(self.matrix)
 
     def outputs(self) -> dict[str, AnyArray]:
         """Columns of predictions, decision values and probabilities, if the model has them.

@@ -198,7 +198,7 @@ def show_tried(facts: Facts) -> None:
     by = f"{model.n_choice_folds}-fold" if model.n_choice_folds else _SHORT[model.units.unit]
     weighed = [row["weight"] is not None for row in tried]
     rows = [
-        {"": _arrow(k == model.machine.best_index_), "kernel": row["kernel"]}
+        {"": _arrow(k == model.fitted.best_index_), "kernel": row["kernel"]}
         | {"criterion": criterion_name(row["criterion"])}
         | {"value ± s.e.": with_error(row["value"], row["standard_error"])}
         | {f"{by} {loss}": f"{row['loss']:.4g}"}
@@ -242,12 +242,12 @@ def show_choice(saved: Fitted, facts: Facts | None) -> None:
     show_units(saved)
     if confusion is None:
         return
-    machine, labels, counts = facts.model.machine, confusion["labels"], confusion["counts"]
+    fitted, labels, counts = facts.model.fitted, confusion["labels"], confusion["counts"]
     show_confusion(counts, labels, f"Confusion, {method}")
-    rule = getattr(machine, "threshold", 0.5)
+    rule = getattr(fitted, "threshold", 0.5)
     if rule == 0.5:
         return
-    if is_positive_first(getattr(machine, "pos_label", None), machine.classes_):
+    if is_positive_first(getattr(fitted, "pos_label", None), fitted.classes_):
         labels, counts = labels[::-1], [row[::-1] for row in counts[::-1]]
     values = rule_scores(counts, facts.model.rule)
     shown = ", ".join(f"{name} {score_text(value)}" for name, value in values.items())
@@ -284,21 +284,21 @@ def _show_chosen(facts: Facts) -> None:
         console().print(f"Largest of {n} scales: {largest_ones}")
 
 
-def show_pool(machine: Any) -> None:
+def show_pool(fitted: Any) -> None:
     """The models of a pool with the smallest validation errors, how many predict, and scores."""
-    errors, n_rows = machine.validation_errors_, len(machine.validation_)
+    errors, n_rows = fitted.validation_errors_, len(fitted.validation_)
     rows = [
-        {"": _arrow(k in machine.deciding_)}
-        | {name: f"{value:.4g}" for name, value in machine.pool_[k].items()}
+        {"": _arrow(k in fitted.deciding_)}
+        | {name: f"{value:.4g}" for name, value in fitted.pool_[k].items()}
         | {"error": score_text(errors[k])}
         | {"± s.e.": score_text(np.sqrt(errors[k] * (1.0 - errors[k]) / n_rows))}
         for k in np.argsort(errors, kind="stable")[:MOST_POINTS]
     ]
-    show_rows(f"Best of {len(errors)} models", rows, ["", *machine.pool_[0]])
-    how = "held out in folds" if machine.validation != "split" else "that none was trained on"
+    show_rows(f"Best of {len(errors)} models", rows, ["", *fitted.pool_[0]])
+    how = "held out in folds" if fitted.validation != "split" else "that none was trained on"
     console().print(
-        f"Errors of {count(n_rows, 'row')} {how}; {len(machine.deciding_)} of the models (→) "
+        f"Errors of {count(n_rows, 'row')} {how}; {len(fitted.deciding_)} of the models (→) "
         "predict: for each row, the one most certain of its label"
     )
-    what, scores = "the selection, of each row by the others", machine.evaluate()
+    what, scores = "the selection, of each row by the others", fitted.evaluate()
     show_scores({what: scores.with_errors}, scores.baselines)

@@ -101,7 +101,7 @@ class Subject:
 
     Attributes
     ----------
-    model : a model of tables, a pipeline that ends in a model, or the machine.
+    model : a model of tables, a kernel model, or a pipeline that ends in one.
     X, y : rows and their classes.
     groups : (n_rows,) labels, the same for rows left out together; None for each row by itself.
     rows : (n_rows,) their numbers.
@@ -213,20 +213,20 @@ def _of_fit(saved: Fitted, path: Path) -> Subject:
     """The model of a model file, and the rows that it was fitted to."""
     if saved.known is None:
         raise InputError(f"{path}: the file holds no rows; name a file with rows by --data")
-    machine = kernel_model(saved.model)
-    rows = np.flatnonzero(machine.fit_weight_)
-    y = machine.classes_[class_indices(machine.loo_.y)][rows]
+    model = kernel_model(saved.model)
+    rows = np.flatnonzero(model.fit_weight_)
+    y = model.classes_[class_indices(model.loo_.y)][rows]
     numbers, groups = saved.rows[rows], None
-    if machine.units_.grouped:  # labels are not in the file
+    if model.units_.grouped:  # labels are not in the file
         _, first, of = np.unique(
-            machine.units_.clusters[rows], return_index=True, return_inverse=True
+            model.units_.clusters[rows], return_index=True, return_inverse=True
         )
         groups = np.array([f"group of row {number}" for number in numbers[first]])[of]
         note("the model file holds no names of groups, but --data FILE does")
     with as_messages(prefix=f"{path}: "):
         classes_and_labels(y)
     called = f"Model of {path}", "its fit", saved.rows_are
-    return Subject(machine, machine.X_fit_[rows], y, groups, numbers, *called)
+    return Subject(model, model.X_fit_[rows], y, groups, numbers, *called)
 
 
 def _of_data(

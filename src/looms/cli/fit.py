@@ -312,14 +312,14 @@ def certified(saved: Fitted, blocks: Any, always: bool) -> Certificate | None:
     """Certificate of a model, if asked for or cheap compared with the fit; else None."""
     if not hasattr(saved.last, "certify"):
         return None
-    machine = looms.kernel_model(saved.model)
-    basis, n = getattr(machine, "landmarks_", None), len(machine.fit_weight_)
+    model = looms.kernel_model(saved.model)
+    basis, n = getattr(model, "landmarks_", None), len(model.fit_weight_)
     m = n if basis is None else basis.shape[0]
     if not always and n * m**2 > _CHEAP**3:
         return None
     made: Certificate | None = None
     with suppress(*[] if always else [MemoryError]):
-        made = machine.certify(X=blocks)
+        made = model.certify(X=blocks)
     return made
 
 

@@ -113,7 +113,7 @@ def predict(
     saved = load(model, source.max_bytes)
     with as_messages():
         request.prepare(saved, model)
-    machine = at_prevalence(saved, model, prevalence) if prevalence else None
+    fitted = at_prevalence(saved, model, prevalence) if prevalence else None
     kept = [*([] if id is None else [id]), *(keep or [])]
     if prevalence and request.confidence_level is not None and not request.class_conditional:
         note("--confidence-level holds for the shares of the fit; with --class-conditional for any")
@@ -125,7 +125,7 @@ def predict(
     with as_messages(), output_in_parts(output) as write:
         for table in blocks_for(saved, source, kept):
             first, n_rows = n_rows, n_rows + table.X.shape[0]
-            predictions = Predictions(saved, table.X, machine)
+            predictions = Predictions(saved, table.X, fitted)
             numbers = {"row": range(first + 1, n_rows + 1)} if id is None else {}
             rows = numbers | table.kept
             ids.append(pandas.Series(() if id is None else rows[id]))
@@ -256,16 +256,16 @@ def export(
         raise InputError(f"{model}: this model has no ONNX form; fit one without --nonconformity")
     to_onnx = require("skl2onnx", "looms export", "onnx").to_onnx
     with as_messages(prefix=f"{model}: "):
-        machine = kernel_model(saved.model)
+        fitted = kernel_model(saved.model)
         register_converters()
         options = {"zipmap": False} if saved.is_classifier else {}
-        rows = np.zeros((1, machine.n_features_in_))
-        graph = to_onnx(machine, rows, options={id(machine): options})
+        rows = np.zeros((1, fitted.n_features_in_))
+        graph = to_onnx(fitted, rows, options={id(fitted): options})
     if saved.table is not None:
         names = list(map(str, saved.table.get_feature_names_out()))
         graph.metadata_props.add(key="columns", value=json_text(names))
     write_output(output, graph.SerializeToString())
-    note(f"the graph is in {output}, of {count(machine.n_features_in_, 'prepared column')}")
+    note(f"the graph is in {output}, of {count(fitted.n_features_in_, 'prepared column')}")
     if saved.steps:
         steps = ".preprocessor_" if hasattr(saved.model, "preprocessor_") else "[:-1]"
         prepare = f"looms.load({str(model)!r}){steps}.transform(table)"

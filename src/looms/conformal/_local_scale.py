@@ -56,8 +56,8 @@ class LocalScale:
     >>> x = np.linspace(-1.0, 1.0, 40)
     >>> y = x + (0.01 + (x > 0)) * np.sin(40.0 * x)  # hardly any noise on the left
     >>> K = np.outer(x, x)
-    >>> machine, rows = solve(K, y, mu=0.1), Units.rows(40)
-    >>> F = np.vstack([F for _, F in machine.everywhere(rows, inner=rows)])
+    >>> model, rows = solve(K, y, mu=0.1), Units.rows(40)
+    >>> F = np.vstack([F for _, F in model.everywhere(rows, inner=rows)])
     >>> scale = LocalScale(y[:, None] - F[:, :, 0].T, K)
     >>> left, right = scale.at(np.outer([-0.6, 0.6], x)).mean(axis=1)
     >>> bool(left < 0.5 * right)

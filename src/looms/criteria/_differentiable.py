@@ -72,7 +72,7 @@ class Criterion(ABC):
         """
 
     def values(self, Y: Array, outputs: Array, weight: Array) -> Array:
-        """Values for b machines on the same rows, each with its own outputs and weights, (b,).
+        """Values for b models on the same rows, each with its own outputs and weights, (b,).
 
         Parameters
         ----------

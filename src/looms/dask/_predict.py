@@ -27,12 +27,12 @@ def lazy_for_dask(method: Method) -> Method:
     return cast(Method, of_partitions)
 
 
-def predict(machine: Any, X: Any, method: str = "predict") -> Any:
+def predict(model: Any, X: Any, method: str = "predict") -> Any:
     """Predictions for a dask collection, computed lazily, partition by partition.
 
     Parameters
     ----------
-    machine : fitted estimator
+    model : fitted estimator
         A model, or a pipeline that ends with one.
     X : dask.array.Array or dask.dataframe.DataFrame of shape (n_samples, n_features)
         Partitions may be empty; the model receives those of a table as tables.
@@ -49,9 +49,9 @@ def predict(machine: Any, X: Any, method: str = "predict") -> Any:
     --------
     >>> import dask.array
     >>> from looms import KernelRegressor
-    >>> machine = KernelRegressor("linear", mu=1e-3).fit([[0.0], [1.0], [2.0]], [0.0, 2.0, 4.0])
+    >>> model = KernelRegressor("linear", mu=1e-3).fit([[0.0], [1.0], [2.0]], [0.0, 2.0, 4.0])
     >>> X = dask.array.arange(3.0, chunks=2).reshape(3, 1)
-    >>> predict(machine, X).chunks
+    >>> predict(model, X).chunks
     ((2, 1),)
     """
     array = dask_module("dask.array")
@@ -63,8 +63,8 @@ def predict(machine: Any, X: Any, method: str = "predict") -> Any:
         one, sizes = np.zeros((1, X.shape[1]), X.dtype), X.chunks[0]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the values of that row, which mean nothing
-        like = getattr(machine, method)(one)[:0]
-    task, shared = delayed(_predicted), delayed(machine, traverse=False)
+        like = getattr(model, method)(one)[:0]
+    task, shared = delayed(_predicted), delayed(model, traverse=False)
     return array.concatenate(
         [
             array.from_delayed(task(shared, method, part, like), (n, *like.shape[1:]), like.dtype)
@@ -73,8 +73,8 @@ def predict(machine: Any, X: Any, method: str = "predict") -> Any:
     )
 
 
-def _predicted(machine: Any, method: str, part: Any, like: AnyArray) -> AnyArray:
+def _predicted(model: Any, method: str, part: Any, like: AnyArray) -> AnyArray:
     if not part.shape[0]:
         return like
     with one_blas_thread():
-        return np.asarray(getattr(machine, method)(part))
+        return np.asarray(getattr(model, method)(part))

@@ -166,7 +166,7 @@ def _joined(parts: list[Any], n_features: int) -> Any:
 
 
 class TableBlocks(RowBlocks):
-    """Rows of a table that is larger than memory, as the machines take them.
+    """Rows of a table that is larger than memory, as the models take them.
 
     The thread that asks for results reads the file in order, while other threads prepare and
     process the blocks already read; two blocks per thread are in memory.

@@ -1,4 +1,4 @@
-"""Influential, surprising and probably mislabeled samples, or groups, of a least-squares machine.
+"""Influential, surprising and probably mislabeled samples, or groups, of a least-squares model.
 
 Sources are cited by the keys of docs/references.md.
 """
@@ -17,7 +17,7 @@ from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
 from looms.conformal._sets import class_margins
 from looms.criteria import WMW, Criterion, as_criterion
-from looms.diagnostics._problem import machine_without_rows
+from looms.diagnostics._problem import model_without_rows
 from looms.estimators._selecting import chosen_criterion
 from looms.folds import group_numbers
 from looms.held_out import HeldOut
@@ -267,8 +267,8 @@ def case_deletion(
     >>> case_deletion(model, groups=np.repeat(["Mon", "Tue", "Wed", "Thu", "Fri"], 6))
     CaseDeletion(n_samples=30, n_groups=5, criterion='press', most_influential='Thu')
     """
-    machine = machine_without_rows(model, "Case deletion in closed form")
-    n = machine.loo_.n_samples
+    fitted = model_without_rows(model, "Case deletion in closed form")
+    n = fitted.loo_.n_samples
     names = names.index if hasattr(names, "iloc") else names
     names = np.arange(n) if names is None else np.asarray(names)
     if names.shape != (n,):
@@ -276,24 +276,24 @@ def case_deletion(
             f"names must have one name for each of the {n} training samples, but has shape "
             f"{names.shape}."
         )
-    criterion = chosen_criterion(machine) if criterion is None else criterion
+    criterion = chosen_criterion(fitted) if criterion is None else criterion
     chosen = as_criterion(criterion)
-    if chosen.needs_labels and not is_classifier(machine):
+    if chosen.needs_labels and not is_classifier(fitted):
         raise ValueError(f"Criterion {criterion!r} judges classes; for regression use 'press'.")
     unit, labels, group = "sample", names, np.arange(n)
-    each = machine.units_.clusters if groups is None else groups
+    each = fitted.units_.clusters if groups is None else groups
     numbers = group_numbers(each, n)
-    by_group = groups is not None or machine.units_.grouped
+    by_group = groups is not None or fitted.units_.grouped
     if by_group:
         _, first, group = np.unique(numbers, return_index=True, return_inverse=True)
         unit, labels = "group", np.asarray(each)[first]
-    train = np.flatnonzero(machine.fit_weight_)
+    train = np.flatnonzero(fitted.fit_weight_)
     present, first = np.unique(group[train], return_index=True)
     m, paired = len(present), len(train) <= MOST_PAIRED
     if m < 3:
         raise ValueError(f"Case deletion needs three {unit}s of non-zero weight or more, got {m}.")
-    y, _, weight = (each[train] for each in machine.loo_)
-    left_out, sets = machine.left_out(), Units.of_numbers(group[train])
+    y, _, weight = (each[train] for each in fitted.loo_)
+    left_out, sets = fitted.left_out(), Units.of_numbers(group[train])
     with blas_threads(len(train)):
         leverage, own = left_out.leverage(), left_out.outputs(sets)[0]
         own_change = own - left_out.fitted()
@@ -305,17 +305,17 @@ def case_deletion(
     usual = energy.sum(axis=0) / len(train) + np.finfo(np.float64).tiny  # all may be zero
     sizes = np.bincount(sets.number[0])
     surprise = np.sqrt(np.mean(energy / sizes[:, None] / usual, axis=1))
-    held_out, of_classes = machine.held_out_, {}
+    held_out, of_classes = fitted.held_out_, {}
     if unit == "group":
-        outputs = machine.loo_.outputs.copy()
+        outputs = fitted.loo_.outputs.copy()
         outputs[train] = own.reshape(y.shape)
         held_out = HeldOut(held_out.y, outputs, held_out.sample_weight)
-    if is_classifier(machine):
-        margins, label = _margins(held_out, machine.threshold_), class_indices(machine.loo_.y)
+    if is_classifier(fitted):
+        margins, label = _margins(held_out, fitted.threshold_), class_indices(fitted.loo_.y)
         of_classes = {
             "margin": margins[np.arange(n), label],
-            "label": machine.classes_[label],
-            "predicted": machine.classes_[margins.argmax(axis=1)],
+            "label": fitted.classes_[label],
+            "predicted": fitted.classes_[margins.argmax(axis=1)],
         }
     place = sets.number[0, first]  # of the units, in the order of their labels
     of_units = (each[place] for each in (surprise, largest, rms_change, of_criterion))
@@ -377,7 +377,7 @@ def _order(values: Array) -> AnyArray:
     return np.asarray(order[np.isfinite(values[order])])
 
 
-def loo_margins(machine: Any) -> Array:
+def loo_margins(fitted: Any) -> Array:
     """Leave-one-out margin of every class, (n_samples, n_classes), from ``held_out_``.
 
     For two classes the margins are ∓(f − threshold). For more classes a margin is the output minus
@@ -386,7 +386,7 @@ def loo_margins(machine: Any) -> Array:
 
     Parameters
     ----------
-    machine : fitted classifier of looms
+    model : fitted classifier of looms
 
     Examples
     --------
@@ -394,11 +394,11 @@ def loo_margins(machine: Any) -> Array:
     >>> from looms import KernelClassifier
     >>> from looms.diagnostics._case_deletion import loo_margins
     >>> X, y = load_iris(return_X_y=True)
-    >>> machine = KernelClassifier(mu=1e-3).fit(X, y)
-    >>> int((loo_margins(machine).argmax(axis=1) != y).sum())  # the classes are 0, 1, 2
+    >>> model = KernelClassifier(mu=1e-3).fit(X, y)
+    >>> int((loo_margins(model).argmax(axis=1) != y).sum())  # the classes are 0, 1, 2
     5
     """
-    return _margins(machine.held_out_, machine.threshold_)
+    return _margins(fitted.held_out_, fitted.threshold_)
 
 
 def _margins(held_out: HeldOut, threshold: float | Array) -> Array:

@@ -16,7 +16,7 @@ from looms._checks import check_known, check_share
 from looms._optional import require
 from looms._typing import Array
 from looms.calibration._scores import deviance_of
-from looms.diagnostics._left_out import axes_or_new, exact_solution, machines_without
+from looms.diagnostics._left_out import axes_or_new, exact_solution, models_without
 from looms.diagnostics._problem import Problem, pose
 from looms.diagnostics._refits import (
     Likelihood,
@@ -151,7 +151,7 @@ def goodness_of_fit(
 
 def left_out_likelihood(problem: Problem) -> Likelihood:
     """Likelihood of models without each sample; ValueError if a class has probability zero."""
-    _, _, likelihood = machines_without(problem, np.arange(problem.n_samples), True)
+    _, _, likelihood = models_without(problem, np.arange(problem.n_samples), True)
     assert likelihood is not None
     check_possible(likelihood.left_out)
     return likelihood
@@ -310,9 +310,9 @@ class GoodnessOfFit:
 def _replicate(
     problem: Problem, log_p: Array, population: Array, resampling: str, seed: int
 ) -> tuple[float, float]:
-    """Deviance of the machine fitted to one bootstrap replicate, on that replicate; its optimism.
+    """Deviance of the model fitted to one bootstrap replicate, on that replicate; its optimism.
 
-    ``log_p``, (n_samples, n_classes), is of the machine of the sample. Differences from its
+    ``log_p``, (n_samples, n_classes), is of the model of the sample. Differences from its
     deviances have the same mean and less variance over the replicates. Labels are drawn by the
     probabilities of the ``population``. Replicates that lack a class, or for "held-out" have it
     once, are drawn again.
@@ -329,12 +329,12 @@ def _replicate(
         if np.bincount(labels[weight > 0], minlength=n_classes).min() >= least:
             break
     drawn = replace(problem, labels=labels, y=problem.classes[labels])
-    machine, X = refit(drawn, weight)
+    model, X = refit(drawn, weight)
     own, likely = (np.arange(n), labels), population > 0
-    of_machine = log_probabilities(machine, X, labels, weight)
-    apparent = deviance_of(own_class(of_machine, labels, weight), weight)
+    of_model = log_probabilities(model, X, labels, weight)
+    apparent = deviance_of(own_class(of_model, labels, weight), weight)
     on_population, of_sample = (
-        deviance_of(log[likely], population[likely]) for log in (of_machine, log_p)
+        deviance_of(log[likely], population[likely]) for log in (of_model, log_p)
     )
     optimism = on_population - of_sample + deviance_of(log_p[own], weight) - apparent
     if resampling == "held-out":

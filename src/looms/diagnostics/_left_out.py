@@ -226,7 +226,7 @@ def left_out_fits(
         _, first, group = np.unique(numbers, return_index=True, return_inverse=True)
         unit, labels, method = "group", np.asarray(groups)[first], "leave-one-group-out"
         check_rest(group[None], problem.y, True, "group")
-    predicted, predicted_without, terms = machines_without(
+    predicted, predicted_without, terms = models_without(
         problem, group, likelihood, n_jobs, progress
     )
     return LeftOutFits(
@@ -243,7 +243,7 @@ def left_out_fits(
     )
 
 
-def machines_without(
+def models_without(
     problem: Problem,
     group: AnyArray,
     likelihood: bool,
@@ -252,11 +252,11 @@ def machines_without(
 ) -> tuple[AnyArray, AnyArray, Likelihood | None]:
     """Classes by the model of all samples and by those without each group; their likelihood."""
     classes, terms = problem.classes, None
-    rows: Array | None = None  # outputs of the machine without group k for sample j, (m, n)
-    if isinstance(problem.machine, GivenMembers):
-        machine = clone(problem.machine).fit(problem.X, problem.y)
-        left_out, units = machine.left_out(), Units.of_numbers(group)
-        outputs = machine.decision_function(problem.X)
+    rows: Array | None = None  # outputs of the model without group k for sample j, (m, n)
+    if isinstance(problem.estimator, GivenMembers):
+        estimator = clone(problem.estimator).fit(problem.X, problem.y)
+        left_out, units = estimator.left_out(), Units.of_numbers(group)
+        outputs = estimator.decision_function(problem.X)
         own = left_out.outputs(units)[0].reshape(outputs.shape)
         if likelihood and len(classes) == 2:
             everywhere = np.empty((units.n_units, len(group)))
@@ -301,10 +301,11 @@ def exact_solution(problem: Problem) -> DualSolution | None:
     Also None, with a warning, if there is no solution to that precision, and for kernels that
     are not positive semi-definite.
     """
-    if type(problem.machine) is not SVC or len(problem.classes) > 2 or problem.n_samples > LARGEST:
+    estimator, several = problem.estimator, len(problem.classes) > 2
+    if type(estimator) is not SVC or several or problem.n_samples > LARGEST:
         return None
     try:
-        return dual_problem(problem.machine, problem.X, problem.y).solve()
+        return dual_problem(estimator, problem.X, problem.y).solve()
     except (IndefiniteKernelError, NotConvergedError) as error:
         _warn_of_refits(error)
         return None

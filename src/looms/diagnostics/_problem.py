@@ -27,7 +27,7 @@ from looms.estimators import KernelClassifier, TabularClassifier
 from looms.estimators._candidates import CandidatesClassifier
 from looms.estimators._encoding import class_weights
 from looms.estimators._in_pipelines import parts_of
-from looms.estimators._kernel_machine import fitted_machine
+from looms.estimators._kernel_model import fitted_model
 from looms.folds import group_numbers
 from looms.kernels._samples import training_rows
 from looms.lssvm.fit import Member
@@ -43,8 +43,8 @@ class Problem:
 
     Attributes
     ----------
-    machine : unfitted, with frozen hyper-parameters; never changed.
-    X : (n_samples, n_features) input of `machine`; the kernel matrix if it is pairwise.
+    model : unfitted, with frozen hyper-parameters; never changed.
+    X : (n_samples, n_features) input of `model`; the kernel matrix if it is pairwise.
     y : (n_samples,) labels as given.
     labels : (n_samples,) index of each label in `classes`.
     classes : (n_classes,) sorted labels.
@@ -56,7 +56,7 @@ class Problem:
         decide by themselves.
     """
 
-    machine: Any
+    estimator: Any
     X: Any
     y: AnyArray
     labels: AnyArray
@@ -103,11 +103,11 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
             f"{type(fitted).__name__} has no best_estimator_: use refit=True, or pass the "
             "estimator with the parameters that it selected."
         )
-    machine = frozen(fitted)
+    estimator = frozen(fitted)
     apart = isinstance(fitted, KernelClassifier | CandidatesClassifier)
     threshold = fitted.threshold_ if apart else 0.0
     if not steps:
-        return Problem(machine, X, y, labels, classes, names, "none", threshold)
+        return Problem(estimator, X, y, labels, classes, names, "none", threshold)
     before = clone(Pipeline(steps))
     for (_, one), (_, new) in zip(steps, before.steps, strict=True):
         if isinstance(one, TablePreprocessor) and one.kinds_:  # X may have other columns, too
@@ -116,23 +116,23 @@ def pose(estimator: Any, X: Any, y: Any, preprocessing: str) -> Problem:
     if preprocessing == "auto":
         preprocessing = "refitted" if _learns_from_targets(before, X, Z) else "held"
     if preprocessing == "held":
-        return Problem(machine, Z, y, labels, classes, names, "held", threshold)
-    pipeline = Pipeline([*clone(before).steps, ("machine", machine)])
+        return Problem(estimator, Z, y, labels, classes, names, "held", threshold)
+    pipeline = Pipeline([*clone(before).steps, ("model", estimator)])
     return Problem(pipeline, X, y, labels, classes, names, "refitted", threshold)
 
 
-def machine_without_rows(model: Any, what: str) -> Any:
+def model_without_rows(model: Any, what: str) -> Any:
     """The fitted looms estimator inside ``model``, which has its models without any rows."""
     parts = parts_of(model)
-    machine = getattr(parts.last, "model_", parts.last)
-    if not hasattr(machine, "left_out"):
+    estimator = getattr(parts.last, "model_", parts.last)
+    if not hasattr(estimator, "left_out"):
         raise TypeError(
             f"{what} needs a fitted looms model, such as KernelClassifier, or a "
             f"pipeline or search that ends in one; got {type(model).__name__}. "
             "looms.diagnostics.influence takes other classifiers."
         )
-    check_is_fitted(machine, "fit_weight_")
-    return machine
+    check_is_fitted(estimator, "fit_weight_")
+    return estimator
 
 
 def classes_and_labels(y: AnyArray) -> tuple[AnyArray, AnyArray]:
@@ -150,9 +150,9 @@ def classes_and_labels(y: AnyArray) -> tuple[AnyArray, AnyArray]:
     return classes, labels
 
 
-def last_step(machine: Any) -> Any:
+def last_step(estimator: Any) -> Any:
     """The last step of a pipeline; other models as they are."""
-    return machine[-1] if isinstance(machine, Pipeline) else machine
+    return estimator[-1] if isinstance(estimator, Pipeline) else estimator
 
 
 def _learns_from_targets(before: Pipeline, X: Any, Z: Any) -> bool:
@@ -180,15 +180,15 @@ def frozen(fitted: Any) -> Any:
 
 @frozen.register
 def _(fitted: SVC | NuSVC) -> Any:
-    machine = clone(fitted)
-    if fitted.probability is True:  # trains five more machines, which are not used
-        machine.set_params(probability=type(fitted)().probability)
+    estimator = clone(fitted)
+    if fitted.probability is True:  # trains five more models, which are not used
+        estimator.set_params(probability=type(fitted)().probability)
     if fitted.kernel in ("rbf", "poly", "sigmoid"):
-        machine.set_params(gamma=float(fitted._gamma))
+        estimator.set_params(gamma=float(fitted._gamma))
     if isinstance(fitted.class_weight, str):
         weights = zip(fitted.classes_.tolist(), fitted.class_weight_.tolist(), strict=True)
-        machine.set_params(class_weight=dict(weights))
-    return machine
+        estimator.set_params(class_weight=dict(weights))
+    return estimator
 
 
 class GivenMembers(KernelClassifier):
@@ -197,9 +197,9 @@ class GivenMembers(KernelClassifier):
     members: tuple[Member, ...] = ()
 
     def __sklearn_clone__(self) -> GivenMembers:
-        machine: GivenMembers = super().__sklearn_clone__()
-        machine.members = self.members
-        return machine
+        estimator: GivenMembers = super().__sklearn_clone__()
+        estimator.members = self.members
+        return estimator
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> GivenMembers:
         """Solve each member anew; no threshold is subtracted, `Problem.threshold` has it."""
@@ -215,7 +215,7 @@ class GivenMembers(KernelClassifier):
             one.fit(one.left_out(rows, Y, zeta, self.fit_intercept), units, Y)
             for one in self.members
         ]
-        fitted = fitted_machine(X, weight, targets, [one.weight for one in self.members], fits)
+        fitted = fitted_model(X, weight, targets, [one.weight for one in self.members], fits)
         self._set_given({"classes_": classes, "units_": units.spread(train, numbers), **fitted})
         self.threshold_ = 0.0
         return self
@@ -224,14 +224,14 @@ class GivenMembers(KernelClassifier):
 @frozen.register
 def _(fitted: KernelClassifier | CandidatesClassifier) -> Any:
     own = fitted if fitted._unfitted is None else fitted._unfitted  # parameters may be set since
-    machine = GivenMembers(
+    estimator = GivenMembers(
         getattr(fitted, "kernel_", "rbf"),
         mu=1.0,  # of none
         fit_intercept=fitted.fit_intercept_,
         class_weight=own.class_weight,
-        # The sigmoid of T11 serves two classes. The machine's own probabilities are for new
+        # The sigmoid of T11 serves two classes. The model's own probabilities are for new
         # samples: calibrated on leave-one-out outputs, they are no likelihood of those it has seen.
         calibration=own.calibration if len(fitted.classes_) > 2 else None,
     )
-    machine.members = fitted.members_
-    return machine
+    estimator.members = fitted.members_
+    return estimator

@@ -38,7 +38,7 @@ Progress: TypeAlias = Callable[[int, int], None]
 Result = TypeVar("Result")
 
 #: Largest number of samples for which n×n matrices are kept, 800 MB each: the kernel matrix,
-#: unscaled and scaled, the tableau of the paths, and twice the outputs of all machines.
+#: unscaled and scaled, the tableau of the paths, and twice the outputs of all models.
 LARGEST = 10_000
 
 #: Types for which a weight of two is the same as a repeated row; subclasses may differ.
@@ -78,20 +78,20 @@ def refit(problem: Problem, weight: Array) -> tuple[Any, Any]:
 
     Returns
     -------
-    machine : fitted model.
+    model : fitted model.
     X : all samples; a kernel matrix has the columns of the training rows.
     """
-    machine, y = clone(problem.machine), problem.y
+    estimator, y = clone(problem.estimator), problem.y
     options = {}
     # Balanced weights count rows, and the steps of a pipeline see rows.
-    if type(machine) in _WEIGHT_IS_REPETITION and machine.class_weight != "balanced":
+    if type(estimator) in _WEIGHT_IS_REPETITION and estimator.class_weight != "balanced":
         rows = np.flatnonzero(weight)
         if weight.max() > 1:
             options["sample_weight"] = weight[rows]
     else:
         rows = np.repeat(np.arange(problem.n_samples), weight.astype(int))
-    X = problem.X[:, rows] if get_tags(machine).input_tags.pairwise else problem.X
-    return machine.fit(_safe_indexing(X, rows), y[rows], **options), X
+    X = problem.X[:, rows] if get_tags(estimator).input_tags.pairwise else problem.X
+    return estimator.fit(_safe_indexing(X, rows), y[rows], **options), X
 
 
 def with_kernel_matrix(problem: Problem) -> Problem:
@@ -100,11 +100,12 @@ def with_kernel_matrix(problem: Problem) -> Problem:
     Other models are unchanged, and so is an SVC in a pipeline that is refitted, because its
     kernel matrix differs in every refit.
     """
-    machine = problem.machine
-    if type(machine) is not SVC or machine.kernel == "precomputed" or problem.n_samples > LARGEST:
+    estimator = problem.estimator
+    small = problem.n_samples <= LARGEST
+    if not (type(estimator) is SVC and estimator.kernel != "precomputed" and small):
         return problem
-    K = kernel_matrix(clone(machine).fit(problem.X, problem.y), problem.X)
-    return replace(problem, machine=clone(machine).set_params(kernel="precomputed"), X=K)
+    K = kernel_matrix(clone(estimator).fit(problem.X, problem.y), problem.X)
+    return replace(problem, estimator=clone(estimator).set_params(kernel="precomputed"), X=K)
 
 
 def in_parallel(
@@ -153,10 +154,10 @@ def by_refits(
     """Classes by the model of all samples and by those without each group; their likelihood."""
     n = problem.n_samples
     everything = np.ones(n)
-    machine, X = refit(problem, everything)
-    predicted = predict(problem, machine, X)
+    estimator, X = refit(problem, everything)
+    predicted = predict(problem, estimator, X)
     if likelihood:
-        log_p = log_probabilities(machine, X, problem.labels, everything)
+        log_p = log_probabilities(estimator, X, problem.labels, everything)
         fitted = own_class(log_p, problem.labels, everything)  # refused before the other refits
     task = partial(_refit_without, problem, likelihood, group)
     refits = in_parallel(task, range(int(group.max()) + 1), n_jobs, progress)
@@ -173,44 +174,44 @@ def by_refits(
 def _refit_without(
     problem: Problem, likelihood: bool, group: AnyArray, k: int
 ) -> tuple[AnyArray, Array, float]:
-    """Classes and log probabilities of group k by the machine without it; sum over the others."""
+    """Classes and log probabilities of group k by the model without it; sum over the others."""
     out = group == k
     weight = np.where(out, 0.0, 1.0)
-    machine, X = refit(problem, weight)
-    predicted = predict(problem, machine, _safe_indexing(X, np.flatnonzero(out)))
+    estimator, X = refit(problem, weight)
+    predicted = predict(problem, estimator, _safe_indexing(X, np.flatnonzero(out)))
     if not likelihood:
         return predicted, np.array(np.nan), np.nan
-    log_p = log_probabilities(machine, X, problem.labels, weight)
+    log_p = log_probabilities(estimator, X, problem.labels, weight)
     own = own_class(log_p, problem.labels, weight)
     return predicted, log_p[out], float(own[~out].sum())
 
 
-def predict(problem: Problem, machine: Any, X: Any) -> AnyArray:
+def predict(problem: Problem, estimator: Any, X: Any) -> AnyArray:
     """Classes of samples by a refitted model and the threshold of the problem."""
     if not np.any(problem.threshold):
-        return np.asarray(machine.predict(X))
-    above = class_indices(machine.decision_function(X), problem.threshold)
+        return np.asarray(estimator.predict(X))
+    above = class_indices(estimator.decision_function(X), problem.threshold)
     return np.asarray(problem.classes[above])
 
 
 def check_likelihood(problem: Problem) -> None:
     """ValueError unless the model has probabilities, or decision values to make them of."""
-    machine = problem.machine
-    name = type(last_step(machine)).__name__
-    if not (hasattr(machine, "decision_function") or hasattr(machine, "predict_proba")):
+    estimator = problem.estimator
+    name = type(last_step(estimator)).__name__
+    if not (hasattr(estimator, "decision_function") or hasattr(estimator, "predict_proba")):
         raise ValueError(
             f"{name} has neither decision_function nor predict_proba, so it has no deviance; "
             "wrap it in sklearn.calibration.CalibratedClassifierCV."
         )
     several = len(problem.classes) > 2
-    if several and not (hasattr(machine, "predict_proba") or _is_libsvm(machine)):
+    if several and not (hasattr(estimator, "predict_proba") or _is_libsvm(estimator)):
         raise ValueError(
             f"{name} has no predict_proba, and a sigmoid needs two classes; y has "
             f"{len(problem.classes)}. Wrap it in sklearn.calibration.CalibratedClassifierCV."
         )
 
 
-def log_probabilities(machine: Any, X: Any, labels: AnyArray, weight: Array) -> Array:
+def log_probabilities(estimator: Any, X: Any, labels: AnyArray, weight: Array) -> Array:
     """Log probability of every class for every sample, (n_samples, n_classes).
 
     A support vector classifier gets Platt's sigmoid, fitted to its decision values, whatever its
@@ -220,19 +221,19 @@ def log_probabilities(machine: Any, X: Any, labels: AnyArray, weight: Array) -> 
 
     Parameters
     ----------
-    machine : model fitted to the samples of positive `weight`.
+    model : model fitted to the samples of positive `weight`.
     X : (n_samples, n_features) all samples.
     labels : (n_samples,) index of each sample's class.
     weight : (n_samples,) how often each sample counts for the sigmoid.
     """
-    if hasattr(machine, "predict_proba") and not _is_libsvm(machine):
+    if hasattr(estimator, "predict_proba") and not _is_libsvm(estimator):
         with np.errstate(divide="ignore"):  # log 0, refused by `check_possible`
-            return np.log(np.asarray(machine.predict_proba(X), dtype=np.float64))
+            return np.log(np.asarray(estimator.predict_proba(X), dtype=np.float64))
     if labels.max() == 1:
-        return sigmoid_log_probabilities(machine.decision_function(X)[:, None], labels, weight)
-    one_against_one = copy.copy(last_step(machine)).set_params(decision_function_shape="ovo")
-    if isinstance(machine, Pipeline):
-        one_against_one = Pipeline([*machine.steps[:-1], ("machine", one_against_one)])
+        return sigmoid_log_probabilities(estimator.decision_function(X)[:, None], labels, weight)
+    one_against_one = copy.copy(last_step(estimator)).set_params(decision_function_shape="ovo")
+    if isinstance(estimator, Pipeline):
+        one_against_one = Pipeline([*estimator.steps[:-1], ("model", one_against_one)])
     # LIBSVM's output of a pair is positive for its first class.
     return sigmoid_log_probabilities(-one_against_one.decision_function(X), labels, weight)
 
@@ -272,5 +273,5 @@ def check_possible(log_likelihood: Array) -> None:
         )
 
 
-def _is_libsvm(machine: Any) -> bool:
-    return isinstance(last_step(machine), SVC | NuSVC)
+def _is_libsvm(estimator: Any) -> bool:
+    return isinstance(last_step(estimator), SVC | NuSVC)

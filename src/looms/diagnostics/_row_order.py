@@ -14,7 +14,7 @@ from looms._scores import class_scores, number_scores
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
 from looms._words import with_error
-from looms.diagnostics._problem import machine_without_rows
+from looms.diagnostics._problem import model_without_rows
 from looms.held_out import HeldOut
 from looms.scores import area_within
 from looms.selection._decisions import Decided, Decisions
@@ -140,24 +140,24 @@ def row_order(model: Any) -> RowOrder | None:
     >>> row_order(KernelRegressor(mu=1e-3).fit(X[some], y[some])).p_value > 0.01
     True
     """
-    machine = machine_without_rows(model, "The test of row order")
-    if machine.loo_ not in _KNOWN:
+    fitted = model_without_rows(model, "The test of row order")
+    if fitted.loo_ not in _KNOWN:
         try:
-            _KNOWN[machine.loo_] = _tested(machine)
+            _KNOWN[fitted.loo_] = _tested(fitted)
         except np.linalg.LinAlgError:
-            _KNOWN[machine.loo_] = None
-    return _KNOWN[machine.loo_]
+            _KNOWN[fitted.loo_] = None
+    return _KNOWN[fitted.loo_]
 
 
-def _tested(machine: Any) -> RowOrder | None:
-    """`row_order` of a fitted machine."""
-    train = np.flatnonzero(machine.fit_weight_)
-    n, y, classes = len(train), machine.loo_.y[train], bool(is_classifier(machine))
-    if machine.X_fit_ is None or n > _MOST or (y.ndim == 2 and not classes):
+def _tested(fitted: Any) -> RowOrder | None:
+    """`row_order` of a fitted model."""
+    train = np.flatnonzero(fitted.fit_weight_)
+    n, y, classes = len(train), fitted.loo_.y[train], bool(is_classifier(fitted))
+    if fitted.X_fit_ is None or n > _MOST or (y.ndim == 2 and not classes):
         return None
-    if _in_blocks(machine):
+    if _in_blocks(fitted):
         return None
-    _, first, number = np.unique(machine._units.clusters, return_index=True, return_inverse=True)
+    _, first, number = np.unique(fitted._units.clusters, return_index=True, return_inverse=True)
     unit = np.argsort(np.argsort(first))[number]  # in the order of their first rows
     first = np.sort(first)
     if len(first) < _FEWEST:
@@ -167,39 +167,39 @@ def _tested(machine: Any) -> RowOrder | None:
     blocks = _blocks(alike if in_pieces else np.zeros(len(first), dtype=int))
     folds = np.vstack([blocks, _exchanged(blocks, alike)])[:, unit]
     with blas_threads(n):
-        left_out = machine.left_out()
+        left_out = fitted.left_out()
         outputs = np.array([left_out.outputs(Units.of_numbers(each))[0] for each in folds])
-    weight = getattr(machine, "selection_weight_", machine.loo_.sample_weight)[train]
+    weight = getattr(fitted, "selection_weight_", fitted.loo_.sample_weight)[train]
     press = np.average(((left_out.y - outputs) ** 2).sum(axis=2), axis=1, weights=weight)
     statistic, random = float(press[0]), press[1:]
     n_as_large = int(np.count_nonzero(random >= statistic * (1 - _ROUNDING)))
-    of_all = np.full(len(machine.fit_weight_), -1)
+    of_all = np.full(len(fitted.fit_weight_), -1)
     of_all[train] = folds[0]
-    held_out = HeldOut(y, outputs[0].reshape(y.shape), machine.loo_.sample_weight[train])
-    scores = _scores_within(machine, held_out, folds[0])
+    held_out = HeldOut(y, outputs[0].reshape(y.shape), fitted.loo_.sample_weight[train])
+    scores = _scores_within(fitted, held_out, folds[0])
     return RowOrder(statistic, random, (1 + n_as_large) / (1 + N_RANDOM), of_all, scores)
 
 
-def _scores_within(machine: Any, held_out: HeldOut, folds: AnyArray) -> dict[str, float]:
-    """Scores as of ``evaluate``, at the threshold and calibration of the machine.
+def _scores_within(fitted: Any, held_out: HeldOut, folds: AnyArray) -> dict[str, float]:
+    """Scores as of ``evaluate``, at the threshold and calibration of the model.
 
     The area under the ROC curve compares rows of one fold.
     """
     y, outputs, weight = held_out
-    if is_classifier(machine):
-        rule = machine.threshold_, machine.calibrator_
-        decided = Decided.of(np.arange(len(y)), outputs, *rule, machine._tie)
+    if is_classifier(fitted):
+        rule = fitted.threshold_, fitted.calibrator_
+        decided = Decided.of(np.arange(len(y)), outputs, *rule, fitted._tie)
         made = Decisions.of([decided], class_indices(y))
-        area = area_within(held_out, Units.of_numbers(folds), machine._tie)
+        area = area_within(held_out, Units.of_numbers(folds), fitted._tie)
         scores = class_scores(class_indices(y), made.wrong, area, weight, losses=made.losses)
     else:
         scores = number_scores(y, outputs[None], weight)
     return {name: value for name, (value, _) in scores.items()}
 
 
-def _in_blocks(machine: Any) -> bool:
+def _in_blocks(fitted: Any) -> bool:
     """True if rows are held out in windows of time, or in few blocks of consecutive rows."""
-    units = machine._units
+    units = fitted._units
     if not units.in_folds:
         return False
     if units.windows:

@@ -24,7 +24,7 @@ from looms.kernels._samples import as_matrix
 from looms.lssvm._system import checked_weights
 
 # Beside weights larger than this by its inverse, too few digits of a sample's ridge are left
-# for the machine without one of the heavy samples.
+# for the model without one of the heavy samples.
 _NEGLIGIBLE = 1e-10
 
 
@@ -35,7 +35,7 @@ class KernelInput(BaseEstimator):  # type: ignore[misc]
 
     @property
     def _whole_matrix(self) -> bool:
-        """True if the machine takes all rows at once, by their kernel matrix."""
+        """True if the model takes all rows at once, by their kernel matrix."""
         return True
 
     def __sklearn_tags__(self) -> Tags:

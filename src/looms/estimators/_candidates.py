@@ -14,7 +14,7 @@ from looms.estimators._classifier import Classifier
 from looms.estimators._kernel_classifier import KernelClassifier
 from looms.estimators._kernel_regressor import KernelRegressor
 from looms.estimators._regressor import Regressor
-from looms.estimators._selecting import SelectingMachine
+from looms.estimators._selecting import SelectingModel
 from looms.kernels import Ranked
 from looms.kernels._names import as_kernel, is_estimator
 from looms.selection._stack import COMBINATIONS, Best, Stack
@@ -26,20 +26,20 @@ AUTO_KERNELS = ("linear", "rbf", "ranked_laplacian", "weighted_matern12")
 MANY_ROWS = 20_000
 
 
-class Candidates(SelectingMachine):
+class Candidates(SelectingModel):
     """Base class of the models with several candidates."""
 
     candidates: Any
     combine: str
     #: Class of a candidate that is named by its kernel.
-    _machine: ClassVar[type[KernelClassifier | KernelRegressor]]
+    _model: ClassVar[type[KernelClassifier | KernelRegressor]]
     #: Of all candidates with a kernel.
     fit_intercept = True
 
     @property
     def _candidates(self) -> list[Any]:
         given = list(AUTO_KERNELS) if self._is_auto else one_or_many(self.candidates)
-        return [one if is_estimator(one) else self._machine(one) for one in given]
+        return [one if is_estimator(one) else self._model(one) for one in given]
 
     def _candidates_for(self, X: Matrix | RowBlocks) -> list[Any]:
         """The candidates; "auto" goes without ranked kernels for sparse rows, and for many rows."""
@@ -66,8 +66,8 @@ class Candidates(SelectingMachine):
             )
         check_known(self.combine, "combine", COMBINATIONS)
         for one in self._of_kernels:
-            if not isinstance(one, self._machine):
-                name = self._machine.__name__
+            if not isinstance(one, self._model):
+                name = self._model.__name__
                 raise ValueError(f"{one!r} is no {name}: give one, or leave it out.")
             if not one.fit_intercept:
                 raise ValueError(f"{one!r}: candidates are compared and stacked with intercepts.")
@@ -77,8 +77,8 @@ class Candidates(SelectingMachine):
         values: dict[str, Any] = {"cv": None}
         if is_classifier(self):
             values["class_weight"] = self._class_weight_of(factors)
-        machine: Self = clone(self).set_params(**values)
-        return machine
+        model: Self = clone(self).set_params(**values)
+        return model
 
 
 class CandidatesClassifier(Candidates, Classifier):
@@ -132,7 +132,7 @@ class CandidatesClassifier(Candidates, Classifier):
     [('Linear', True), ('RBF', True)]
     """
 
-    _machine = KernelClassifier
+    _model = KernelClassifier
 
     def __init__(
         self,
@@ -191,7 +191,7 @@ class CandidatesRegressor(Candidates, Regressor):
     1.0
     """
 
-    _machine = KernelRegressor
+    _model = KernelRegressor
 
     def __init__(
         self,

@@ -131,7 +131,7 @@ class Certificate:
         return _html.table(["certificate", self.verdict], list(values.items()))
 
 
-class CertifiedMachine(BaseEstimator):  # type: ignore[misc]
+class CertifiedModel(BaseEstimator):  # type: ignore[misc]
     """Base class of the models that compare their held-out outputs with refits."""
 
     fit_weight_: Array

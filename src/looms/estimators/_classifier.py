@@ -26,7 +26,7 @@ from looms.estimators._encoding import (
     threshold_and_loss,
 )
 from looms.estimators._folds import RowsOfFit, unfitted
-from looms.estimators._selecting import SelectingMachine
+from looms.estimators._selecting import SelectingModel
 from looms.estimators._warnings import warn_of_missed_precision, warn_of_one_class, warn_of_search
 from looms.held_out import HeldOut
 from looms.scores import area_within, held_out_decisions
@@ -43,7 +43,7 @@ def _has_probabilities(classifier: Classifier) -> bool:
     return True
 
 
-class Classifier(ThresholdedClassifier, SelectingMachine):
+class Classifier(ThresholdedClassifier, SelectingModel):
     """Base class of the kernel classifiers."""
 
     threshold: Any

@@ -23,7 +23,7 @@ from looms.conformal._jackknife import required_rank
 from looms.conformal._sets import class_margins
 from looms.criteria._error_rates import balanced_error_rate
 from looms.dask._predict import lazy_for_dask
-from looms.estimators._kernel_machine import KernelMachine
+from looms.estimators._kernel_model import KernelModel
 from looms.estimators._prevalence import PrevalenceClassifier, at_prevalence
 from looms.held_out import HeldOut
 from looms.scores import Scores
@@ -32,7 +32,7 @@ from looms.selection._nested import Nested
 from looms.threshold import as_rule, find_threshold
 
 
-class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[misc]
+class ThresholdedClassifier(ClassifierMixin, KernelModel):  # type: ignore[misc]
     """Base class of the classifiers, which decide by one threshold or one for each class."""
 
     classes_: AnyArray
@@ -210,7 +210,7 @@ class ThresholdedClassifier(ClassifierMixin, KernelMachine):  # type: ignore[mis
     def _area(self, weight: Array) -> tuple[float, Array]:
         """Area under the ROC curve at the chosen values, and what each row adds to its deviation.
 
-        It compares held-out rows under one machine that has seen neither; ``weight``, (m,), has
+        It compares held-out rows under one model that has seen neither; ``weight``, (m,), has
         the weights of the rows of the fit.
         """
         return self._decided(weight)[1]

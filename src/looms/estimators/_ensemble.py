@@ -33,7 +33,7 @@ from looms.svm import leave_one_out
 
 _ROWS = 1024  # of new samples at a time: every member has outputs for each of them
 
-#: The grid of the nonconformity paper [H10 Table 2], 110 machines.
+#: The grid of the nonconformity paper [H10 Table 2], 110 models.
 PAPER_GRID = {
     "gamma": tuple(2.0**power for power in range(-15, 4, 2)),
     "C": tuple(2.0**power for power in range(-5, 16, 2)),
@@ -229,7 +229,7 @@ def _pairwise(member: Any) -> bool:
 def _fitted_loo(estimator: Any, X: Any, y: AnyArray) -> tuple[Any, Any]:
     member = clone(estimator).fit(X, y)
     loo = getattr(member, "loo_", None)
-    if loo is not None:  # a machine of looms has its own, exact and free
+    if loo is not None:  # a model of looms has its own, exact and free
         return member, loo.outputs - member.threshold_
     if type(member) is SVC and len(member.classes_) == 2:
         return member, leave_one_out(member, X, y).outputs

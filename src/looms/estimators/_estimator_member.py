@@ -1,4 +1,4 @@
-"""Estimators of scikit-learn as members of a machine.
+"""Estimators of scikit-learn as members of a model.
 
 Whatever has no closed form is refitted: held-out outputs of an estimator are of at most a few
 folds, and its models without single rows are as many fits as there are rows.

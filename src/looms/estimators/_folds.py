@@ -1,4 +1,4 @@
-"""Rows of a fit, their folds, and machines tuned anew without each of them."""
+"""Rows of a fit, their folds, and models tuned anew without each of them."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ from looms.threshold import as_rule
 from looms.units import Units
 
 OUTER_FOLDS = 10
-#: Parameters of a machine that is fitted beside others.
+#: Parameters of a model that is fitted beside others.
 _ALONE = {"verbose": 0, "n_jobs": None}
 #: Folds without which several candidates are tuned anew, to choose among them or to stack them.
 CHOICE_FOLDS = 5
-#: With fewer, machines are tuned on too few rows to stand for that of all.
+#: With fewer, models are tuned on too few rows to stand for that of all.
 LEAST_OUTER_FOLDS = 3
 
 
@@ -188,21 +188,19 @@ def folds_of_area(labels: AnyArray, units: Units) -> Units:
     return Units.partition(folds, units.clusters)
 
 
-def unfitted(machine: Any, **parameters: Any) -> Any:
+def unfitted(model: Any, **parameters: Any) -> Any:
     """Unfitted copy of the model, for a fit beside others; None if its folds are used up."""
-    if isinstance(getattr(machine, "cv", None), Iterator):
+    if isinstance(getattr(model, "cv", None), Iterator):
         return None
-    alone = {
-        name: value for name, value in _ALONE.items() if name in machine.get_params(deep=False)
-    }
-    machine = clone(machine).set_params(**alone, **parameters)
-    vars(machine).pop("_skl_callbacks", None)
-    return machine
+    alone = {name: value for name, value in _ALONE.items() if name in model.get_params(deep=False)}
+    model = clone(model).set_params(**alone, **parameters)
+    vars(model).pop("_skl_callbacks", None)
+    return model
 
 
 def tuned_without(
     estimator: Any,
-    machines: Sequence[Any],
+    models: Sequence[Any],
     outer: Units,
     rows: RowsOfFit,
     cv: Any,
@@ -214,55 +212,55 @@ def tuned_without(
     ----------
     estimator : its callbacks with a method ``on_outer_fold`` are told the estimator, the number of
         models tuned, and their total.
-    machines : from `unfitted`.
+    models : from `unfitted`.
     outer : units of the rows that take part.
     rows : of the fit.
     cv : of the models; folds that it makes for these rows are kept inside of each outer one.
     n_jobs : number of models tuned at once.
     """
     n_folds, inner = outer.n_units, rows.inner_units(cv)
-    n_machines = n_folds * len(machines)
+    n_models = n_folds * len(models)
     stay = [np.flatnonzero(rows) for rows in outer.stays(np.arange(n_folds))]
 
     run = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_machine_without)(
-            machine if inner is None else machine._holding_out(inner.among(rest)),
+        delayed(_model_without)(
+            model if inner is None else model._holding_out(inner.among(rest)),
             rows.train[rest],
             *rows.data,
         )
-        for machine in machines
+        for model in models
         for rest in stay
     )
     tuned: list[Any] = []
     for one in run:
         tuned.append(one)
-        say(estimator, f"fold {len(tuned)} of {n_machines}")
+        say(estimator, f"fold {len(tuned)} of {n_models}")
         for callback in getattr(estimator, "_skl_callbacks", ()):
             if hasattr(callback, "on_outer_fold"):
-                callback.on_outer_fold(estimator, len(tuned), n_machines)
-    return [tuned[k : k + n_folds] for k in range(0, n_machines, n_folds)]
+                callback.on_outer_fold(estimator, len(tuned), n_models)
+    return [tuned[k : k + n_folds] for k in range(0, n_models, n_folds)]
 
 
-def _machine_without(
-    machine: Any,
+def _model_without(
+    model: Any,
     rest: AnyArray,
     X: Matrix,
     y: AnyArray,
     weight: Array,
     groups: AnyArray,
 ) -> Any:
-    """The machine, tuned anew on the rows ``rest``, with the class proportions of all rows.
+    """The model, tuned anew on the rows ``rest``, with the class proportions of all rows.
 
-    Otherwise a class would be rarer by the rows left out, and the machine biased against it. The
+    Otherwise a class would be rarer by the rows left out, and the model biased against it. The
     rows keep their weights if the threshold is set by a metric that takes none.
     """
-    pairwise, own_weight = get_tags(machine).input_tags.pairwise, weight[rest]
-    if is_classifier(machine) and takes_weight(machine):
+    pairwise, own_weight = get_tags(model).input_tags.pairwise, weight[rest]
+    if is_classifier(model) and takes_weight(model):
         _, labels = np.unique(y, return_inverse=True)
         own_weight = own_weight * class_factors(labels, weight, rest)
         own_weight *= weight[rest].sum() / own_weight.sum()  # C counts in units of them
-    with kept_warnings():  # the machine of all rows has the same to say
-        return clone(machine).fit(
+    with kept_warnings():  # the model of all rows has the same to say
+        return clone(model).fit(
             rows_at(X, rest, pairwise),
             y[rest],
             sample_weight=own_weight,
@@ -277,13 +275,13 @@ def rows_at(X: Any, rows: AnyArray, pairwise: bool = False) -> Any:
     return _safe_indexing(X, rows)
 
 
-def as_rest_of(machine: Any, X: Matrix, rest: AnyArray) -> Matrix:
+def as_rest_of(model: Any, X: Matrix, rest: AnyArray) -> Matrix:
     """Samples as a model of the rows ``rest`` takes them: kernel values at these columns."""
-    return X[:, rest] if get_tags(machine).input_tags.pairwise else X
+    return X[:, rest] if get_tags(model).input_tags.pairwise else X
 
 
 def predicted_without(
-    machines: Sequence[Any],
+    models: Sequence[Any],
     outer: Units,
     rows: RowsOfFit,
     outputs: Callable[[Any, Matrix], Array],
@@ -295,8 +293,8 @@ def predicted_without(
         return rows_in_memory(rows_at(rows.X, places))
 
     values = [
-        outputs(machine, as_rest_of(machine, some(train[out]), np.delete(train, left)))
-        for machine, out, left in zip(machines, parts, outer, strict=True)
+        outputs(model, as_rest_of(model, some(train[out]), np.delete(train, left)))
+        for model, out, left in zip(models, parts, outer, strict=True)
     ]
     return np.concatenate(values)[np.argsort(np.concatenate(parts))]
 
@@ -314,8 +312,8 @@ def refits_of(
     """
     y, _, weight = nested.held_out
     every = np.arange(len(y))
-    machines = zip(nested.units, nested.machines, strict=True)
-    without = {np.delete(every, rows).tobytes(): machine for rows, machine in machines}
+    models = zip(nested.units, nested.models, strict=True)
+    without = {np.delete(every, rows).tobytes(): model for rows, model in models}
 
     def fit(rest: AnyArray) -> Callable[[Matrix], Array]:
         return partial(outputs, without[rest.tobytes()], rest)
@@ -329,9 +327,9 @@ def takes_sample_weight(estimator: Any) -> bool:
     return bool(has_fit_parameter(last, "sample_weight"))
 
 
-def takes_weight(machine: Any) -> bool:
+def takes_weight(model: Any) -> bool:
     """False for a model with a metric, for its threshold, or an estimator without weights."""
-    rule, candidates = getattr(machine, "threshold", 0.5), getattr(machine, "candidates", "auto")
+    rule, candidates = getattr(model, "threshold", 0.5), getattr(model, "candidates", "auto")
     estimators = [] if isinstance(candidates, str) else filter(is_estimator, candidates)
     if not all(map(takes_sample_weight, estimators)):
         return False
@@ -358,18 +356,18 @@ class TunedInFolds:
     ties: tuple[float, ...]
 
     @classmethod
-    def of(cls, machines: Sequence[Any], outer: Units, rows: RowsOfFit) -> TunedInFolds:
+    def of(cls, models: Sequence[Any], outer: Units, rows: RowsOfFit) -> TunedInFolds:
         """From models in the order of the folds."""
         outputs = predicted_without(
-            machines, outer, rows, lambda one, X: with_ties(one._outputs(X), one._tie)
+            models, outer, rows, lambda one, X: with_ties(one._outputs(X), one._tie)
         )
         m = len(rows.train)
         members = [
-            tuple(member.among(np.delete(np.arange(m), left), m) for member in machine.members_)
-            for left, machine in zip(outer, machines, strict=True)
+            tuple(member.among(np.delete(np.arange(m), left), m) for member in model.members_)
+            for left, model in zip(outer, models, strict=True)
         ]
-        own = tuple(with_ties(one.held_out_.outputs, one._tie) for one in machines)
-        return cls(outer, outputs, own, tuple(members), tuple(one._tie for one in machines))
+        own = tuple(with_ties(one.held_out_.outputs, one._tie) for one in models)
+        return cls(outer, outputs, own, tuple(members), tuple(one._tie for one in models))
 
     @classmethod
     def stacked(cls, candidates: Sequence[TunedInFolds], weights: Array) -> TunedInFolds:

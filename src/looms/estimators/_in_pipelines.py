@@ -1,4 +1,4 @@
-"""The machine at the end of a pipeline or a search, and predictions that these do not pass on."""
+"""The model at the end of a pipeline or a search, and predictions that these do not pass on."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 
 from looms._typing import AnyArray, Array
-from looms.estimators._kernel_machine import KernelMachine
-from looms.estimators._scored import ScoredMachine
+from looms.estimators._kernel_model import KernelModel
+from looms.estimators._scored import ScoredModel
 
 
 class Parts(NamedTuple):
@@ -26,15 +26,15 @@ class Parts(NamedTuple):
     last: Any
 
     @property
-    def machine(self) -> KernelMachine | None:
+    def kernel_model(self) -> KernelModel | None:
         """The last estimator, or the ``model_`` inside it; None if it is not from looms.
 
         NotFittedError if ``fit`` has yet to make it.
         """
         self.check_refitted()
-        is_ours = isinstance(self.last, ScoredMachine)
-        machine = self.last._kernel_machine() if is_ours else getattr(self.last, "model_", None)
-        return machine if isinstance(machine, KernelMachine) else None
+        is_ours = isinstance(self.last, ScoredModel)
+        fitted = self.last._kernel_model() if is_ours else getattr(self.last, "model_", None)
+        return fitted if isinstance(fitted, KernelModel) else None
 
     def check_refitted(self) -> None:
         """NotFittedError for a search without ``best_estimator_``."""
@@ -59,7 +59,7 @@ def parts_of(model: Any) -> Parts:
     return Parts([*steps, *((f"inner_{name}", step) for name, step in inner)], last)
 
 
-def kernel_model(model: Any) -> KernelMachine:
+def kernel_model(model: Any) -> KernelModel:
     """The looms estimator inside a pipeline or search, with its leave-one-out outputs.
 
     It has attributes that pipelines and searches do not pass on: ``loo_``, ``evaluate``,
@@ -73,7 +73,7 @@ def kernel_model(model: Any) -> KernelMachine:
 
     Returns
     -------
-    machine : estimator
+    model : estimator
         A kernel model, fitted if ``model`` is; not a copy.
 
     Raises
@@ -95,12 +95,12 @@ def kernel_model(model: Any) -> KernelMachine:
     (442,)
     """
     parts = parts_of(model)
-    if parts.machine is None:
+    if parts.kernel_model is None:
         raise TypeError(
             f"{_ending(model, parts.last)} is not a looms model with leave-one-out outputs: "
             "only kernel models are."
         )
-    return parts.machine
+    return parts.kernel_model
 
 
 def predict_interval(model: Any, X: Any, confidence_level: float = 0.9, **options: Any) -> Array:

@@ -20,7 +20,7 @@ from looms.criteria import as_criterion
 from looms.estimators._encoding import class_weights
 from looms.estimators._folds import RowsOfFit
 from looms.estimators._search import Search
-from looms.estimators._selecting import SelectingMachine
+from looms.estimators._selecting import SelectingModel
 from looms.kernels import Kernel
 from looms.kernels._names import as_kernel, is_estimator
 from looms.kernels._samples import Samples, center_of, check_scale
@@ -154,7 +154,7 @@ class LeastSquares:
 
 @dataclass(frozen=True, eq=False)
 class SupportVectors:
-    """A candidate with the hinge loss, tuned by the paths of its machines without each unit.
+    """A candidate with the hinge loss, tuned by the paths of its models without each unit.
 
     Attributes
     ----------
@@ -209,7 +209,7 @@ class SupportVectors:
         return Tried(model.kernel, options["criterion"], objective, searched)
 
 
-class OneKernel(SelectingMachine):
+class OneKernel(SelectingModel):
     """Base class of the models with one kernel, whose values are tuned or given."""
 
     kernel: Any
@@ -302,5 +302,5 @@ class OneKernel(SelectingMachine):
         values = {"kernel": member.kernel, "mu": member.mu, "cv": None}
         if is_classifier(self):
             values["class_weight"] = self._class_weight_of(factors)
-        machine: Self = clone(self).set_params(**values)
-        return machine
+        model: Self = clone(self).set_params(**values)
+        return model

@@ -115,14 +115,14 @@ class PrevalenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         given = self.training_prevalence
         if given is not None:
             return _shares("training_prevalence", given, self.classes_, None)
-        own = getattr(parts_of(self.classifier).last, "_kernel_machine", None)
+        own = getattr(parts_of(self.classifier).last, "_kernel_model", None)
         if own is None:
             raise ValueError(
                 f"training_prevalence must be given: {type(self.classifier).__name__} does not "
                 "record the shares of the classes that its probabilities refer to."
             )
-        machine = own()
-        totals = np.bincount(class_indices(machine.loo_.y), weights=machine.loo_.sample_weight)
+        model = own()
+        totals = np.bincount(class_indices(model.loo_.y), weights=model.loo_.sample_weight)
         return np.asarray(totals / totals.sum())
 
     @property

@@ -20,7 +20,7 @@ from looms.dask._predict import lazy_for_dask
 from looms.estimators._callbacks import CallbackWatcher, with_callbacks
 from looms.estimators._folds import RowsOfFit, unfitted
 from looms.estimators._scored import OfFit, ScoredRegressor
-from looms.estimators._selecting import SelectingMachine
+from looms.estimators._selecting import SelectingModel
 from looms.estimators._warnings import warn_of_search
 from looms.held_out import HeldOut
 from looms.kernels._samples import training_rows
@@ -30,7 +30,7 @@ from looms.selection._candidates import HeldOutLoss
 METHODS = ("plus", "minmax", "scaled")
 
 
-class Regressor(ScoredRegressor, SelectingMachine):
+class Regressor(ScoredRegressor, SelectingModel):
     """Base class of the kernel regressors."""
 
     @with_callbacks  # type: ignore[untyped-decorator]

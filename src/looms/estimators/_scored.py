@@ -31,33 +31,33 @@ from looms.units import Units
 class OfFit:
     """Held-out predictions of a fit itself, by its models without each unit in closed form."""
 
-    def closed_forms(self, machine: Any) -> LeftOut:
+    def closed_forms(self, model: Any) -> LeftOut:
         """Models that `evaluate` has kept; NotFittedError if they are lost."""
-        kept: LeftOut = machine._kept("_left_out", "evaluate(nested=False)")
+        kept: LeftOut = model._kept("_left_out", "evaluate(nested=False)")
         return kept
 
-    def models(self, machine: Any) -> tuple[LeftOut, Units, Array]:
+    def models(self, model: Any) -> tuple[LeftOut, Units, Array]:
         """Models without each unit, the units, and the residuals of their rows."""
-        left_out, units = self.closed_forms(machine), machine._units.draws
+        left_out, units = self.closed_forms(model), model._units.draws
         with blas_threads(len(left_out.y)):
             return left_out, units, left_out.y - left_out.outputs(units)[0]
 
-    def keep(self, machine: Any) -> None:
+    def keep(self, model: Any) -> None:
         """Make the models that neither pickles nor files hold."""
-        if machine._has_closed_forms:
-            machine._make_ready(machine.left_out())
+        if model._has_closed_forms:
+            model._make_ready(model.left_out())
 
-    def optimistic(self, machine: Any) -> bool:
+    def optimistic(self, model: Any) -> bool:
         """True if the model was tuned on the rows that are scored."""
-        return bool(machine._was_tuned)
+        return bool(model._was_tuned)
 
-    def kind(self, machine: Any, optimistic: bool) -> str:
+    def kind(self, model: Any, optimistic: bool) -> str:
         """How rows were held out, in words."""
-        return kind_of_units(machine._scored_units, optimistic=optimistic)
+        return kind_of_units(model._scored_units, optimistic=optimistic)
 
-    def n_passes(self, machine: Any) -> int:
+    def n_passes(self, model: Any) -> int:
         """Number of times that every row is held out."""
-        return len(machine._scored_units.passes)
+        return len(model._scored_units.passes)
 
     def outputs(self, of_fit: Array) -> Array:
         """Outputs of the rows that are scored."""
@@ -70,21 +70,21 @@ class MadeAnew(OfFit):
     def __init__(self, nested: Nested) -> None:
         self.nested = nested
 
-    def models(self, machine: Any) -> tuple[LeftOut, Units, Array]:
+    def models(self, model: Any) -> tuple[LeftOut, Units, Array]:
         nested = self.nested
-        return machine._refits_of(nested), nested.units, nested.held_out.residuals
+        return model._refits_of(nested), nested.units, nested.held_out.residuals
 
-    def keep(self, machine: Any) -> None:
+    def keep(self, model: Any) -> None:
         pass
 
-    def optimistic(self, machine: Any) -> bool:
+    def optimistic(self, model: Any) -> bool:
         return False
 
-    def kind(self, machine: Any, optimistic: bool) -> str:
-        stacked = getattr(machine, "candidate_weights_", None) is not None
+    def kind(self, model: Any, optimistic: bool) -> str:
+        stacked = getattr(model, "candidate_weights_", None) is not None
         return kind_of_nested(self.nested, stacked)
 
-    def n_passes(self, machine: Any) -> int:
+    def n_passes(self, model: Any) -> int:
         return len(self.nested.units.passes)
 
     def outputs(self, of_fit: Array) -> Array:
@@ -94,14 +94,14 @@ class MadeAnew(OfFit):
 class MadeOnGrid(MadeAnew):
     """Held-out predictions by points of a grid that were selected without each unit."""
 
-    def models(self, machine: Any) -> tuple[LeftOut, Units, Array]:
+    def models(self, model: Any) -> tuple[LeftOut, Units, Array]:
         nested = self.nested
-        kept = machine._kept("_chosen", "evaluate()")
+        kept = model._kept("_chosen", "evaluate()")
         return kept, nested.units, nested.held_out.residuals
 
-    def keep(self, machine: Any) -> None:
-        if "_chosen" not in vars(machine):
-            machine._chosen = machine._settings_of(self.nested)
+    def keep(self, model: Any) -> None:
+        if "_chosen" not in vars(model):
+            model._chosen = model._settings_of(self.nested)
 
 
 def source_of(nested: Nested | None) -> OfFit:
@@ -111,14 +111,14 @@ def source_of(nested: Nested | None) -> OfFit:
     return MadeOnGrid(nested) if nested.in_closed_form else MadeAnew(nested)
 
 
-class ScoredMachine(BaseEstimator):  # type: ignore[misc]
+class ScoredModel(BaseEstimator):  # type: ignore[misc]
     """Base class of the models with scores from held-out predictions."""
 
     #: Attributes that are made from others when they are needed; neither pickled nor saved.
     _made_again: ClassVar[tuple[str, ...]] = ()
     #: Predictions of candidates that the fit tuned without each fold, to compare them.
     _in_folds: Nested | None = None
-    #: Unfitted machine with the parameters of the fit, whose choice can be repeated.
+    #: Unfitted model with the parameters of the fit, whose choice can be repeated.
     _unfitted: Any = None
     #: Wall time of the fit, in seconds.
     _fit_seconds: float = 0.0
@@ -292,17 +292,17 @@ class ScoredMachine(BaseEstimator):  # type: ignore[misc]
         self, pairs: ValuesAndErrors, decisions: Decisions | None, nested: Nested | None
     ) -> Scores:
         """Scores by name, with what they are of."""
-        machine, (y, outputs, weight) = self._kernel_machine(), self.held_out_
+        model, (y, outputs, weight) = self._kernel_model(), self.held_out_
         rows, outputs, source = (
-            np.flatnonzero(machine.fit_weight_),
+            np.flatnonzero(model.fit_weight_),
             outputs.copy(),
             source_of(nested),
         )
         outputs[rows] = source.outputs(outputs[rows]) if decisions is None else decisions.outputs
         optimistic = source.optimistic(self)
         held_out = HeldOut(y, outputs, weight)
-        kind = source.kind(machine, optimistic)
-        passes = source.n_passes(machine)
+        kind = source.kind(model, optimistic)
+        passes = source.n_passes(model)
         return Scores(pairs, kind, optimistic, held_out, rows, decisions, nested, passes)
 
     def _checked_new_data(self, X: Any) -> Matrix:
@@ -361,31 +361,31 @@ class ScoredMachine(BaseEstimator):  # type: ignore[misc]
         """Keep in memory the models of some scores that neither pickles nor files hold."""
 
     @abstractmethod
-    def _kernel_machine(self) -> Any:
-        """The kernel machine that it is, or that it holds; NotFittedError if that is not made."""
+    def _kernel_model(self) -> Any:
+        """The kernel model that it is, or that it holds; NotFittedError if that is not made."""
 
     def _check_parameters(self) -> None:
         """ValueError or TypeError for parameters that no rows could mend."""
 
     @abstractmethod
     def _chosen_anew(self) -> Nested:
-        """Predictions by machines that were chosen without the rows; ValueError if too few."""
+        """Predictions by models that were chosen without the rows; ValueError if too few."""
 
     def _holding_out(self, units: Units) -> Self:
-        """An unfitted machine with the same parameters, which is tuned by other units."""
-        machine: Self = clone(self).set_params(cv=units.codes)
-        return machine
+        """An unfitted model with the same parameters, which is tuned by other units."""
+        model: Self = clone(self).set_params(cv=units.codes)
+        return model
 
 
-class ScoredRegressor(RegressorMixin, ScoredMachine):  # type: ignore[misc]
+class ScoredRegressor(RegressorMixin, ScoredModel):  # type: ignore[misc]
     """Base class of the regressors with scores from held-out predictions."""
 
     def _scored(self, nested: Nested | None) -> Scores:
-        machine = self._kernel_machine()
-        train = np.flatnonzero(machine.fit_weight_)
+        model = self._kernel_model()
+        train = np.flatnonzero(model.fit_weight_)
         y, _, weight = (each[train] for each in self.held_out_)
         outputs = nested.held_out.outputs[None] if nested else self._by_repetition()
-        pairs = number_scores(y, outputs, weight, machine._units.clusters)
+        pairs = number_scores(y, outputs, weight, model._units.clusters)
         return self._as_scores(pairs, None, nested)
 
     @abstractmethod
@@ -402,14 +402,14 @@ def name_of(y: Any) -> str | None:
     return None if name in (None, "") else str(name)
 
 
-def check_parameters(machine: ScoredMachine) -> None:
+def check_parameters(model: ScoredModel) -> None:
     """ValueError or TypeError, as `fit` raises it, for parameters that no rows could mend."""
-    machine._check_parameters()
+    model._check_parameters()
 
 
-def scores_of(machine: ScoredMachine) -> Scores:
+def scores_of(model: ScoredModel) -> Scores:
     """What `evaluate` returned, nested if it was; otherwise the scores that take no refits.
 
     Models for intervals are not made.
     """
-    return machine._nested_scores or machine._scores_of_fit()
+    return model._nested_scores or model._scores_of_fit()

@@ -32,7 +32,7 @@ from looms.estimators._folds import (
     tuned_without,
 )
 from looms.estimators._selection import MOST_IN_FOLDS, Selection, combined
-from looms.estimators._updates import UpdatableMachine
+from looms.estimators._updates import UpdatableModel
 from looms.estimators._warnings import (
     warn_of_duplicates,
     warn_of_long_fit,
@@ -54,7 +54,7 @@ from looms.selection._tuning import Tuning
 _ROUNDS = 4.0
 
 
-class SelectingMachine(CallbackSupportMixin, UpdatableMachine):  # type: ignore[misc]
+class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc]
     """Base class of the kernel models, each the best of some candidates or their stack."""
 
     random_state: Any
@@ -81,7 +81,7 @@ class SelectingMachine(CallbackSupportMixin, UpdatableMachine):  # type: ignore[
     @property
     def _of_kernels(self) -> list[Any]:
         """The candidates with a kernel."""
-        return [one for one in self._candidates if isinstance(one, SelectingMachine)]
+        return [one for one in self._candidates if isinstance(one, SelectingModel)]
 
     @property
     def _given_kernels(self) -> list[Any]:
@@ -104,7 +104,7 @@ class SelectingMachine(CallbackSupportMixin, UpdatableMachine):  # type: ignore[
         rows = self._checked_rows(rows)
         X = training_rows(rows.X, rows.train, any(one.pairwise for one in self._kernels()))
         candidates, units = self._candidates_for(X), rows.units(self.cv)
-        kernels = [one for one in candidates if isinstance(one, SelectingMachine)]
+        kernels = [one for one in candidates if isinstance(one, SelectingModel)]
         estimators = [one for one in candidates if one not in kernels]
         check_estimators(estimators, rows.classes, self._kernels())
         operations, n_arrays = self.cost_on(X)
@@ -150,7 +150,7 @@ class SelectingMachine(CallbackSupportMixin, UpdatableMachine):  # type: ignore[
         And the arrays of the size of the kernel matrix that it has in memory at once.
         """
         candidates = self._candidates_for(X)
-        kernels = [one for one in candidates if isinstance(one, SelectingMachine)]
+        kernels = [one for one in candidates if isinstance(one, SelectingModel)]
         operations = float(sum(one.operations_for(X) for one in kernels))
         few = X.shape[0] <= MOST_IN_FOLDS
         if len(candidates) > 1 and few and self._compares(X, kernels):
@@ -188,41 +188,41 @@ class SelectingMachine(CallbackSupportMixin, UpdatableMachine):  # type: ignore[
         return "candidates_" in vars(self) or self._tuned_before
 
     def _chosen_anew(self) -> Nested:
-        """In closed form for points of a grid, otherwise by machines tuned anew in folds."""
+        """In closed form for points of a grid, otherwise by models tuned anew in folds."""
         targets, _, weight = self.loo_
-        machine, classes = self._unfitted, is_classifier(self)
+        model, classes = self._unfitted, is_classifier(self)
         y = self.classes_[class_indices(targets)] if classes else targets
         weights = weight, self.fit_weight_, self.selection_weight_
         data = self._rows_of_fit(), y, targets, *weights, self.units_.clusters, classes
-        loss_of = machine._loss_of(self.classes_) if classes else None
-        rows = RowsOfFit(*data, loss_of, takes_weight(machine), self._outer_seed)
+        loss_of = model._loss_of(self.classes_) if classes else None
+        rows = RowsOfFit(*data, loss_of, takes_weight(model), self._outer_seed)
         if self._repeats_in_closed_form:
             return self._in_rounds(rows)
         most = OUTER_FOLDS
         if self.choice_units_ is not None:  # others than those that compared the candidates
             most, rows = CHOICE_FOLDS, replace(rows, seed=rows.seed + 1)
-        outer = outer_units_of(rows, machine.cv, most)
+        outer = outer_units_of(rows, model.cv, most)
         warn_of_time(outer.n_units * self._fit_seconds, self.n_jobs)
-        (machines,) = tuned_without(self, [machine], outer, rows, machine.cv, self.n_jobs)
+        (models,) = tuned_without(self, [model], outer, rows, model.cv, self.n_jobs)
         rules = None
         if classes:
-            rules = [(one.threshold_, one.calibrator_) for one in machines]
-        tuned = TunedInFolds.of(machines, outer, rows)
+            rules = [(one.threshold_, one.calibrator_) for one in models]
+        tuned = TunedInFolds.of(models, outer, rows)
         return tuned.nested(rows, rows.own(targets), rules, whole=True)
 
     @property
     def _repeats_in_closed_form(self) -> bool:
-        """True if a fitted machine repeats its choice in closed form: a grid on all rows."""
-        machine = self._unfitted
-        if machine is None or machine._combination.always or self.X_fit_ is None:
+        """True if a fitted model repeats its choice in closed form: a grid on all rows."""
+        model = self._unfitted
+        if model is None or model._combination.always or self.X_fit_ is None:
             return False
-        kernels = machine._of_kernels
-        only = len(kernels) == len(machine._candidates) and self._on_grid(kernels)
+        kernels = model._of_kernels
+        only = len(kernels) == len(model._candidates) and self._on_grid(kernels)
         return only and self.landmarks_ is None and Rounds.can_take(self._units)
 
     def _in_rounds(self, rows: RowsOfFit) -> Nested:
         """Choices among the points of the grid without every unit, from one factorization each."""
-        machine, train = self._unfitted, rows.train
+        model, train = self._unfitted, rows.train
         X, y = training_rows(rows.X, train, self._pairwise), rows.own(rows.targets)
         check_memory(len(train), GRID)
         warn_of_time(_ROUNDS * self._fit_seconds, n_jobs=1)
@@ -233,7 +233,7 @@ class SelectingMachine(CallbackSupportMixin, UpdatableMachine):  # type: ignore[
             "fit_intercept": self.fit_intercept,
             "units": self._units,
         }
-        for one in machine._candidates_for(X):
+        for one in model._candidates_for(X):
             tried = one.tried_on(rows, X, **options)
             rounds.scan(tried.objective_of(as_kernel(one.kernel)))
         return rounds.nested(train, rows.own(rows.weight), rows.loss)
@@ -277,8 +277,8 @@ class SelectingMachine(CallbackSupportMixin, UpdatableMachine):  # type: ignore[
             one.check_candidate(is_classifier(self))
 
 
-def chosen_criterion(machine: Any) -> Any:
+def chosen_criterion(model: Any) -> Any:
     """Criterion of outputs of the selected candidate; of given values "press"."""
-    candidates: list[Candidate] | None = getattr(machine, "candidates_", None)
-    chosen = "press" if candidates is None else candidates[machine.best_index_].criterion
+    candidates: list[Candidate] | None = getattr(model, "candidates_", None)
+    chosen = "press" if candidates is None else candidates[model.best_index_].criterion
     return "hinge" if chosen == DEVIANCE else chosen

@@ -1,4 +1,4 @@
-"""Choices among candidates by rows that they were tuned without, and the machine that they give."""
+"""Choices among candidates by rows that they were tuned without, and the model that they give."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from looms.estimators._folds import (
     tuned_without,
     unfitted,
 )
-from looms.estimators._kernel_machine import fitted_machine, sum_of
+from looms.estimators._kernel_model import fitted_model, sum_of
 from looms.estimators._warnings import warn_of_no_stack
 from looms.held_out import HeldOut
 from looms.kernels._names import is_estimator
@@ -69,7 +69,7 @@ class Selection:
         rows, choice, tuned = self.rows, self.choice, self.tuned
         train, by_folds = rows.train, None
         shares, fits = zip(*self._summed, strict=True)
-        fitted = fitted_machine(rows.X, rows.weight, rows.targets, shares, fits)
+        fitted = fitted_model(rows.X, rows.weight, rows.targets, shares, fits)
         if tuned is not None:
             outputs = fitted["loo_"].outputs.copy()
             outputs[train] = tuned.outputs
@@ -96,19 +96,19 @@ class Selection:
 
     @property
     def _summed(self) -> list[tuple[float, Fit]]:
-        """Weights of the machines that are summed, and their fits."""
+        """Weights of the models that are summed, and their fits."""
         choice = self.choice
         if choice.weights is None:
             return [(1.0, choice.fit)]
-        pairs = zip(choice.weights.tolist(), choice.machines, strict=True)
+        pairs = zip(choice.weights.tolist(), choice.models, strict=True)
         return [(share, fit) for share, (_, fit) in pairs if share and fit is not None]
 
     def _scored_in(self) -> tuple[Units, Array] | None:
         """Units, and outputs without them, that decisions are scored by; None if by `units`.
 
         Rows in blocks are scored while they are at hand, by the folds of the criterion. If it held
-        out rows or groups, which cannot be compared under one machine, these are ten folds, unless
-        a class has too few rows for that, or the machine without some fold cannot be fitted.
+        out rows or groups, which cannot be compared under one model, these are ten folds, unless
+        a class has too few rows for that, or the model without some fold cannot be fitted.
         """
         fit, summed = self.choice.fit, self._summed
         if self.tuned is not None:
@@ -134,7 +134,7 @@ class Selection:
             return known
 
 
-def combined(machine: Any, selection: Selection, candidates: Sequence[Any]) -> Selection:
+def combined(model: Any, selection: Selection, candidates: Sequence[Any]) -> Selection:
     """The best candidate, or a stack, by rows that each candidate was tuned without.
 
     These are rows of folds, and models without each fold are combined in the same way by the rows
@@ -143,37 +143,37 @@ def combined(machine: Any, selection: Selection, candidates: Sequence[Any]) -> S
     cannot be made.
     """
     choice, rows = selection.choice, selection.rows
-    evaluated = [k for k, (_, fit) in enumerate(choice.machines) if fit is not None]
+    evaluated = [k for k, (_, fit) in enumerate(choice.models) if fit is not None]
     many = len(rows.train) > MOST_IN_FOLDS
-    if len(evaluated) < 2 or (many and not machine._combination.always):
+    if len(evaluated) < 2 or (many and not model._combination.always):
         return selection
     in_folds: list[TunedInFolds] = []
     if not many:
         try:
-            outer = rows.outer_units(machine.cv, CHOICE_FOLDS)
+            outer = rows.outer_units(model.cv, CHOICE_FOLDS)
         except ValueError as error:
-            if machine._combination.always:
+            if model._combination.always:
                 warn_of_no_stack(str(error).rstrip("."))
             return selection
-        alone = [unfitted(machine, candidates=[candidates[k]], combine="best") for k in evaluated]
-        tuned_anew = tuned_without(machine, alone, outer, rows, machine.cv)
+        alone = [unfitted(model, candidates=[candidates[k]], combine="best") for k in evaluated]
+        tuned_anew = tuned_without(model, alone, outer, rows, model.cv)
         in_folds = [TunedInFolds.of(each, outer, rows) for each in tuned_anew]
-    fits = [fit for _, fit in choice.machines if fit is not None]
+    fits = [fit for _, fit in choice.models if fit is not None]
     y = choice.fit.loo.y
     outputs = np.array([one.outputs for one in in_folds or (fit.decided for fit in fits)])
     tried = [choice.candidates[k] for k in evaluated]
     sizes = np.array([np.inf if is_estimator(one.kernel) else len(one.params) for one in tried])
-    probable = getattr(machine, "calibration", None) is not None
+    probable = getattr(model, "calibration", None) is not None
 
     def compared(some: AnyArray) -> tuple[Array, Array]:
         """Weights of the candidates by some rows, and their losses on these."""
         factor, places = np.ones(len(some)), rows.train[some]
-        if is_classifier(machine):
+        if is_classifier(model):
             factor = class_factors(class_indices(y), rows.own(rows.weight), some)
         judged = [rows.loss(HeldOut(y[some], f[some]), some, factor) for f in outputs]
         losses = np.array([each.value for each in judged])
         own = y[some], outputs[:, some], factor * rows.fit_weight[places]
-        return machine._combination.weights(Compared(*own, losses, sizes, probable)), losses
+        return model._combination.weights(Compared(*own, losses, sizes, probable)), losses
 
     weights, losses = np.zeros((2, len(choice.candidates)))
     losses += np.inf

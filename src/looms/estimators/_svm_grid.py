@@ -47,7 +47,7 @@ class SVMGridPlan:
     def fit_loo(self, X: Array, labels: Labels, n_jobs: int | None) -> tuple[SVMGrid, list[Array]]:
         columns = self._columns(self._loo_column, X, labels, n_jobs, None)
         outputs = [values for *_, column in columns for values in column]
-        return self._grid(X, [machines for *machines, _ in columns]), outputs
+        return self._grid(X, [models for *models, _ in columns]), outputs
 
     def _columns(
         self,
@@ -88,17 +88,17 @@ class SVMGridPlan:
     def _loo_column(
         self, pairs: Pairs, labels: Labels, gamma: float
     ) -> tuple[Array, Array, list[Array]]:
-        """The same to machine precision, with the leave-one-out outputs of each machine."""
-        columns, machines = [], None
+        """The same to machine precision, with the leave-one-out outputs of each model."""
+        columns, models = [], None
         with one_blas_thread():
             K = RBF(gamma).values(pairs)
             for C in self.Cs:
-                machines = solved_pairs(
-                    K, labels, C, np.ones(len(labels)), np.arange(len(labels)), machines
+                models = solved_pairs(
+                    K, labels, C, np.ones(len(labels)), np.arange(len(labels)), models
                 )
-                outputs = machines.held_out_outputs
+                outputs = models.held_out_outputs
                 values = outputs[:, 0] if self.n_classes == 2 else outputs
-                columns.append((machines.coefficients, machines.intercepts, values))
+                columns.append((models.coefficients, models.intercepts, values))
         coef, intercept, loo = zip(*columns, strict=True)
         return np.stack(coef), np.stack(intercept), list(loo)
 

@@ -27,7 +27,7 @@ from looms.estimators._folds import (
     rows_at,
     tuned_without,
 )
-from looms.estimators._scored import ScoredMachine
+from looms.estimators._scored import ScoredModel
 from looms.estimators._warnings import (
     kept_warnings,
     warn_of_columns,
@@ -47,7 +47,7 @@ from looms.tables._unlike import Unlike
 from looms.units import Units
 
 
-class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
+class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
     """Base class of the models of tables: the columns, and the model that is fitted to them."""
 
     candidates: Any
@@ -65,8 +65,8 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
     _table: Any = None
     #: Of a model without a fold: distances of targets from outputs, for the rows of the fold.
     _distances: Array | None = None
-    _made_again = (*ScoredMachine._made_again, "_table")
-    #: Class of the machine of the prepared columns.
+    _made_again = (*ScoredModel._made_again, "_table")
+    #: Class of the model of the prepared columns.
     _of_columns: ClassVar[type[Candidates]]
 
     def __sklearn_tags__(self) -> Tags:
@@ -206,7 +206,7 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
 
     @property
     def _is_plain(self) -> bool:
-        """True if the machine is fitted to the rows and targets as they are."""
+        """True if the model is fitted to the rows and targets as they are."""
         return self.preprocessor_ is None
 
     @property
@@ -228,7 +228,7 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
             self.model_._keep_models(scores)
 
     def _anew(self, method: str) -> Nested | None:
-        """Models that were fitted anew without each fold; None if the machine has the models."""
+        """Models that were fitted anew without each fold; None if ``model_`` has them."""
         if self._is_plain or self.model_._nested_scores:
             return None
         scores = self._evaluation(method)
@@ -236,8 +236,8 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
 
     @property
     def _columns_anew(self) -> bool:
-        by_machine = self._is_plain or self.model_._nested_scores is not None
-        return self._nested_scores is not None and not by_machine
+        by_model = self._is_plain or self.model_._nested_scores is not None
+        return self._nested_scores is not None and not by_model
 
     def _nested_anew(self) -> Scores:
         if not self._is_plain:
@@ -252,12 +252,12 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
                 "Nested evaluation repeats the fit, but a copied or saved model does not hold the "
                 "training rows: call evaluate() before saving, or use evaluate(nested=False)."
             )
-        machine, y = self.model_, self._labels_of_rows()
-        weights = machine.loo_.sample_weight, machine.fit_weight_, machine.selection_weight_
-        groups, classes = machine.units_.clusters, is_classifier(self)
-        data = self._table, y, machine.loo_.y, *weights, groups, classes
-        rows, most = RowsOfFit(*data, seed=machine._outer_seed), OUTER_FOLDS
-        if machine.choice_units_ is not None:  # others than those that compared the candidates
+        model, y = self.model_, self._labels_of_rows()
+        weights = model.loo_.sample_weight, model.fit_weight_, model.selection_weight_
+        groups, classes = model.units_.clusters, is_classifier(self)
+        data = self._table, y, model.loo_.y, *weights, groups, classes
+        rows, most = RowsOfFit(*data, seed=model._outer_seed), OUTER_FOLDS
+        if model.choice_units_ is not None:  # others than those that compared the candidates
             most, rows = CHOICE_FOLDS, replace(rows, seed=rows.seed + 1)
         outer = outer_units_of(rows, self.cv, most)
         warn_of_time(outer.n_units * self._fit_seconds, self.n_jobs)
@@ -272,7 +272,7 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
             one._table = None
         held_out = HeldOut(self.held_out_.y[rows.train], outputs, rows.own(rows.weight))
         decided = self._decided_by(models, outer, outputs)
-        return Nested.of_folds(rows.train, outer, held_out, decided, models, machine._tie)
+        return Nested.of_folds(rows.train, outer, held_out, decided, models, model._tie)
 
     def _labels_of_rows(self) -> AnyArray:
         """Targets of the fit as they were passed."""
@@ -292,28 +292,28 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
         return None
 
     def _outputs_on(self, X: Any) -> Array:
-        """Outputs of the machine for new rows, without warnings of their values."""
+        """Outputs of the model for new rows, without warnings of their values."""
         with kept_warnings():
             return self.model_._outputs(self.model_._checked_new_data(self._prepared(X)))
 
     @property
     def _fitted(self) -> Any:
-        """The machine; NotFittedError before the fit."""
+        """The model; NotFittedError before the fit."""
         check_is_fitted(self)
         return self.model_
 
-    def _machine(self) -> Candidates:
-        """Unfitted machine for the prepared columns, with the parameters and callbacks of this."""
+    def _model(self) -> Candidates:
+        """Unfitted model for the prepared columns, with the parameters and callbacks of this."""
         names = self._of_columns._get_param_names()
-        machine = self._of_columns(**{name: getattr(self, name) for name in names})
+        model = self._of_columns(**{name: getattr(self, name) for name in names})
         if callbacks := getattr(self, "_skl_callbacks", ()):
-            machine.set_callbacks(*callbacks)
-        return machine
+            model.set_callbacks(*callbacks)
+        return model
 
-    def _of(self, machine: Any) -> Self:
-        """This model with another machine, fitted to columns prepared in the same way."""
+    def _of(self, model: Any) -> Self:
+        """This model with another ``model_``, fitted to columns prepared in the same way."""
         one = copy(self)
-        one._set_fitted(model_=machine)
+        one._set_fitted(model_=model)
         one._table = None
         return one
 
@@ -337,7 +337,7 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
     def _fit_columns(
         self, X: Any, y: Any, sample_weight: Any, groups: Any
     ) -> tuple[Any, Any, dict[str, Any]]:
-        """A preprocessor fitted to the rows, the rows as the machine takes them, and options."""
+        """A preprocessor fitted to the rows, the rows as the model takes them, and options."""
         self._check_parameters()
         if y is None:
             raise ValueError(
@@ -353,7 +353,7 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
         return preprocessor, matrix, {"sample_weight": sample_weight, "groups": groups}
 
     def _prepared(self, X: Any) -> Any:
-        """Rows as the machine takes them; ColumnsWarning of values that no row of the fit has."""
+        """Rows as the model takes them; ColumnsWarning of values that no row of the fit has."""
         check_is_fitted(self)
         if _num_samples(X) == 0:
             raise ValueError("X has no rows (0 samples) to predict.")
@@ -365,8 +365,8 @@ class Tabular(CallbackSupportMixin, ScoredMachine):  # type: ignore[misc]
         return matrix
 
     def _check_parameters(self) -> None:
-        self._machine()._check_parameters()
+        self._model()._check_parameters()
 
-    def _kernel_machine(self) -> Any:
+    def _kernel_model(self) -> Any:
         check_is_fitted(self)
         return self.model_

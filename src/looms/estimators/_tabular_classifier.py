@@ -198,10 +198,10 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
         """
         began = time.perf_counter()
         preprocessor, matrix, options = self._fit_columns(X, y, sample_weight, groups)
-        machine = self._machine().fit(matrix, y, **options)
+        model = self._model().fit(matrix, y, **options)
         self._set_fitted(
             preprocessor_=preprocessor,
-            model_=machine,
+            model_=model,
             _unfitted=unfitted(self),
             _target=name_of(y),
             _fit_seconds=time.perf_counter() - began,
@@ -291,8 +291,8 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
         model : TabularClassifier
             A new model; this one does not change.
         """
-        machine = self.model_.with_rows(self._prepared(X), y, sample_weight, certify)
-        return self._of(machine)
+        model = self.model_.with_rows(self._prepared(X), y, sample_weight, certify)
+        return self._of(model)
 
     def predict_set(
         self, X: Any, confidence_level: float = 0.9, class_conditional: bool = False
@@ -328,7 +328,7 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
         if not nested:
             return self.model_.predict_set(self._prepared(X), confidence_level, class_conditional)
         self.model_._check_coverage(confidence_level, class_conditional)
-        F = np.stack([one._outputs_on(X) for one in nested.machines], axis=1)
+        F = np.stack([one._outputs_on(X) for one in nested.models], axis=1)
         step = max(1, _NUMBERS // (F[0].size // F.shape[1] * len(nested.rows)))
         parts = [slice(start, start + step) for start in range(0, len(F), step)]
         blocks = ((rows, F[rows][:, nested.units.own]) for rows in parts)

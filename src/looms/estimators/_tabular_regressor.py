@@ -164,29 +164,29 @@ n_features_in_, feature_names_in_
         """
         began = time.perf_counter()
         preprocessor, matrix, options = self._fit_columns(X, y, sample_weight, groups)
-        machine, targets = self._machine(), _numbers(y)
+        model, targets = self._model(), _numbers(y)
         weight = checked_sample_weight(sample_weight, len(targets))
         _warn_of_constant(targets[weight > 0])
         names, errors = self._admitted(targets, weight), dict[str, float]()
         with ExitStack() as stack:
             if len(names) > 1:
-                first = [] if machine._is_auto else machine._of_kernels[:1]
-                one = clone(machine).set_params(candidates=first or ["rbf"])
+                first = [] if model._is_auto else model._of_kernels[:1]
+                one = clone(model).set_params(candidates=first or ["rbf"])
                 vars(one).pop("_skl_callbacks", None)  # which are told of the candidates
                 trained = training_rows(matrix, np.flatnonzero(weight), pairwise=False)
-                (operations, n_arrays), (each, _) = machine.cost_on(trained), one.cost_on(trained)
+                (operations, n_arrays), (each, _) = model.cost_on(trained), one.cost_on(trained)
                 operations += len(names) * each
-                cost = operations, trained.shape[0], n_arrays, machine.remedies_of_time
+                cost = operations, trained.shape[0], n_arrays, model.remedies_of_time
                 stack.enter_context(told_of_time(*cost))
                 with kept_warnings():
                     data = matrix, targets, options
                     errors = {name: self._error(name, one, *data) for name in names}
             name = min(errors, key=errors.__getitem__) if errors else names[0]
             z = _transformed(name, targets, weight)
-            machine.fit(matrix, z, **options)
+            model.fit(matrix, z, **options)
         self._set_fitted(
             preprocessor_=preprocessor,
-            model_=machine,
+            model_=model,
             transform_=name,
             transforms_=errors,
             _unfitted=unfitted(self),
@@ -295,9 +295,9 @@ n_features_in_, feature_names_in_
             ends = self.model_.predict_interval(self._prepared(X), confidence_level, method)
             return np.asarray(self._transform.inverse(ends))
         rank = required_rank(confidence_level, len(nested.rows))  # an error before any work
-        q = order_statistic(np.concatenate([one._distances for one in nested.machines]), rank, 0)
+        q = order_statistic(np.concatenate([one._distances for one in nested.models]), rank, 0)
         lower, upper = np.empty((2, _num_samples(X), *nested.held_out.y.shape))
-        for out, one in zip(nested.units.tested_by, nested.machines, strict=True):
+        for out, one in zip(nested.units.tested_by, nested.models, strict=True):
             f, away = one._outputs_on(X)[:, None], one._distances if method == "plus" else q
             lower[:, out] = one._transform.inverse(f - away)
             upper[:, out] = one._transform.inverse(f + away)
@@ -335,9 +335,9 @@ n_features_in_, feature_names_in_
     def _is_plain(self) -> bool:
         return super()._is_plain and self.transform_ == "none" and not self.transforms_
 
-    def _of(self, machine: Regressor) -> Self:
-        one = super()._of(machine)
-        one._set_predictions(self._transform.inverse(machine.loo_.y))
+    def _of(self, model: Regressor) -> Self:
+        one = super()._of(model)
+        one._set_predictions(self._transform.inverse(model.loo_.y))
         return one
 
     @property
@@ -345,7 +345,7 @@ n_features_in_, feature_names_in_
         return TARGET_TRANSFORMS[self.transform_]
 
     def _means_of(self, outputs: Array) -> Array:
-        """Means of the target from outputs of the machine."""
+        """Means of the target from outputs of the model."""
         return _means(self._transform, outputs, self.model_.held_out_)
 
     def _admitted(self, y: Array, weight: Array) -> list[str]:
@@ -365,10 +365,10 @@ n_features_in_, feature_names_in_
                 raise ValueError(f"target={name!r} {why}: leave it out, or use target='auto'.")
         return names
 
-    def _error(self, name: str, machine: Any, X: Any, y: Array, options: dict[str, Any]) -> float:
+    def _error(self, name: str, model: Any, X: Any, y: Array, options: dict[str, Any]) -> float:
         """Root mean square error of held-out predictions with a transform, in units of ``y``."""
         weight = checked_sample_weight(options["sample_weight"], len(y))
-        fitted = clone(machine).fit(X, _transformed(name, y, weight), **options)
+        fitted = clone(model).fit(X, _transformed(name, y, weight), **options)
         train, transform = np.flatnonzero(weight), TARGET_TRANSFORMS[name]
         held_out = HeldOut(*(each[train] for each in fitted.held_out_))
         outputs = fitted._by_repetition()
@@ -376,15 +376,15 @@ n_features_in_, feature_names_in_
         return number_scores(y[train], predicted, weight[train])["rmse"][0]
 
     def _set_predictions(self, y: Array) -> None:
-        """Set the predictions, in units of the target, from held-out outputs of the machine."""
-        machine, transform = self.model_, self._transform
-        train = np.flatnonzero(machine.fit_weight_)
+        """Set the predictions, in units of the target, from held-out outputs of the model."""
+        model, transform = self.model_, self._transform
+        train = np.flatnonzero(model.fit_weight_)
         for name in ("loo_", "held_out_"):
-            _, outputs, weight = getattr(machine, name)
-            values = _means_without_own(transform, outputs, machine.held_out_)
+            _, outputs, weight = getattr(model, name)
+            values = _means_without_own(transform, outputs, model.held_out_)
             setattr(self, name, HeldOut(y, values, weight))
-        own = HeldOut(*(each[train] for each in machine.held_out_))
-        outputs = machine._by_repetition()
+        own = HeldOut(*(each[train] for each in model.held_out_))
+        outputs = model._by_repetition()
         self._repeated = np.array([_means_without_own(transform, each, own) for each in outputs])
 
     def _by_repetition(self) -> Array:

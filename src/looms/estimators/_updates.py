@@ -1,7 +1,7 @@
 """Models with rows removed or added, from the inverse of their system.
 
 The hyper-parameters stay, and so does the ridge λ_i = n mu / ζ_i of every remaining row. Weights
-have mean one over the rows of a machine, so that mu' = mu Σζ / Σζ', with sums over the rows before
+have mean one over the rows of a model, so that mu' = mu Σζ / Σζ', with sums over the rows before
 and after [docs/references.md, Rows removed and added].
 """
 
@@ -23,9 +23,9 @@ from looms.blocks import rows_in_memory
 from looms.dask._blocks import in_blocks
 from looms.estimators._base import checked_sample_weight
 from looms.estimators._certificate import Certificate
-from looms.estimators._kernel_machine import (
-    KernelMachine,
-    fitted_machine,
+from looms.estimators._kernel_model import (
+    KernelModel,
+    fitted_model,
     sum_of,
 )
 from looms.kernels._samples import check_scale, training_rows
@@ -36,12 +36,12 @@ _REFITTED = 3  # rows
 _WRONG = 1e-6
 
 
-class UpdatableMachine(KernelMachine):
+class UpdatableModel(KernelModel):
     """Base class of the kernel models whose rows can be removed and added."""
 
     @abstractmethod
-    def _given_as(self, fitted: dict[str, Any], factors: Array) -> UpdatableMachine:
-        """Unfitted machine with the values of fitted attributes; ``factors`` of the classes."""
+    def _given_as(self, fitted: dict[str, Any], factors: Array) -> UpdatableModel:
+        """Unfitted model with the values of fitted attributes; ``factors`` of the classes."""
 
     def _set_given(self, fitted: dict[str, Any]) -> None:
         """Set the attributes of a fit, and what follows from its held-out outputs."""
@@ -67,7 +67,7 @@ class UpdatableMachine(KernelMachine):
 
         Returns
         -------
-        machine : model of the same class
+        model : model of the same class
             A new model; this one does not change. Its ``mu`` keeps the ridge of the other rows,
             ``n_samples * mu / weight``, as it was, and "balanced" class weights keep their
             values. ``certificate_`` has the largest difference from the refit. With groups
@@ -96,8 +96,8 @@ class UpdatableMachine(KernelMachine):
         >>> import numpy as np
         >>> from looms import KernelRegressor
         >>> X = np.linspace(0, 1, 50)[:, None]
-        >>> machine = KernelRegressor(mu=1e-6).fit(X, np.sin(6 * X[:, 0]))
-        >>> others = machine.without([0, 7])
+        >>> model = KernelRegressor(mu=1e-6).fit(X, np.sin(6 * X[:, 0]))
+        >>> others = model.without([0, 7])
         >>> len(others.X_fit_), others.certificate_.relative < 1e-8
         (48, True)
         >>> again = KernelRegressor(others.kernel, mu=others.mu).fit(others.X_fit_, others.loo_.y)
@@ -140,7 +140,7 @@ class UpdatableMachine(KernelMachine):
 
         Returns
         -------
-        machine : model of the same class
+        model : model of the same class
             As for `without`.
 
         Raises
@@ -161,8 +161,8 @@ class UpdatableMachine(KernelMachine):
         >>> import numpy as np
         >>> from looms import KernelRegressor
         >>> X = np.linspace(0, 1, 50)[:, None]
-        >>> machine = KernelRegressor(mu=1e-6).fit(X[:48], np.sin(6 * X[:48, 0]))
-        >>> more = machine.with_rows(X[48:], np.sin(6 * X[48:, 0]))
+        >>> model = KernelRegressor(mu=1e-6).fit(X[:48], np.sin(6 * X[:48, 0]))
+        >>> more = model.with_rows(X[48:], np.sin(6 * X[48:, 0]))
         >>> len(more.X_fit_), more.certificate_.relative < 1e-8
         (50, True)
         """
@@ -215,7 +215,7 @@ class UpdatableMachine(KernelMachine):
         groups: AnyArray,
         features: AnyArray,
         certify: bool,
-    ) -> UpdatableMachine:
+    ) -> UpdatableModel:
         """Model of the rows ``X``, with weights ``zeta``: those of the fit, less those at `out`,
         and new ones.
         """
@@ -236,7 +236,7 @@ class UpdatableMachine(KernelMachine):
                 for one, system in zip(self.members_, systems, strict=True)
             ]
         weights = [one.weight for one in self.members_]
-        attributes = fitted_machine(X, weight, y, weights, fits)
+        attributes = fitted_model(X, weight, y, weights, fits)
         attributes["units_"] = units.spread(train, groups)
         attributes["n_features_in_"] = len(features)
         if hasattr(self, "feature_names_in_"):
@@ -245,13 +245,13 @@ class UpdatableMachine(KernelMachine):
             attributes["classes_"] = self.classes_
         if self._was_tuned:
             attributes["_tuned_before"] = True
-        machine = self._given_as(attributes, factors)
-        machine._set_given(attributes)
-        machine._left_out = sum_of(weights, systems)
+        model = self._given_as(attributes, factors)
+        model._set_given(attributes)
+        model._left_out = sum_of(weights, systems)
         if certify:
-            machine.certificate_ = machine._compared_together(_REFITTED)
-            _check(machine.certificate_, machine.mu_)
-        return machine
+            model.certificate_ = model._compared_together(_REFITTED)
+            _check(model.certificate_, model.mu_)
+        return model
 
     def _class_indices(self, targets: Array) -> AnyArray:
         """Class of each row; zeros for a regressor."""
@@ -264,7 +264,7 @@ class UpdatableMachine(KernelMachine):
         return np.asarray(self.fit_weight_[train[first]] / self.loo_.sample_weight[train[first]])
 
     def _check_enough(self, rest: AnyArray) -> None:
-        """ValueError unless a machine can be fitted to these rows."""
+        """ValueError unless a model can be fitted to these rows."""
         left = rest[self.fit_weight_[rest] > 0]
         if len(left) < 2:
             raise ValueError(

@@ -349,19 +349,19 @@ def told_of_time(
         _TIME_IS_TOLD.reset(token)
 
 
-def settings_for_rare_classes(machine: Any, n_classes: int) -> list[str]:
+def settings_for_rare_classes(model: Any, n_classes: int) -> list[str]:
     """Settings that allow for classes of unequal size; none if the model has one of them."""
-    adjusted = machine.class_weight is not None or machine.threshold != 0.5
+    adjusted = model.class_weight is not None or model.threshold != 0.5
     if adjusted:
         return []
     return [*["threshold='balanced'"] * (n_classes == 2), "class_weight='balanced'"]
 
 
-def warn_of_one_class(machine: Any, classes: Any, loo: HeldOut, threshold: float | Array) -> None:
+def warn_of_one_class(model: Any, classes: Any, loo: HeldOut, threshold: float | Array) -> None:
     """OneClassWarning if one class is predicted for all samples when they are held out."""
     taken = np.unique(class_indices(loo.outputs, threshold)[loo.sample_weight > 0])
     if len(taken) == 1:
-        settings = settings_for_rare_classes(machine, len(classes))
+        settings = settings_for_rare_classes(model, len(classes))
         remedy = f"{', '.join(settings)} or another kernel" if settings else "another kernel"
         warn(
             f"The model predicts class {classes[taken].tolist()[0]!r} for every held-out row. "

@@ -288,8 +288,8 @@ class Weighted(Mapped):
 
     The second feature does not matter here:
 
-    >>> machine = KernelRegressor(Weighted(RBF())).fit(X, np.sin(2 * X[:, 0]))
-    >>> bool(machine.kernel_.weights[0] > 10 * machine.kernel_.weights[1])
+    >>> model = KernelRegressor(Weighted(RBF())).fit(X, np.sin(2 * X[:, 0]))
+    >>> bool(model.kernel_.weights[0] > 10 * model.kernel_.weights[1])
     True
     """
 

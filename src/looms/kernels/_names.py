@@ -29,8 +29,8 @@ class Precomputed(Kernel):
     >>> import numpy as np
     >>> from looms import KernelRegressor
     >>> X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0.0, 1.0, 2.0])
-    >>> machine = KernelRegressor("precomputed", mu=0.1).fit(X @ X.T, y)
-    >>> machine.predict(np.array([[1.5]]) @ X.T).round(2)
+    >>> model = KernelRegressor("precomputed", mu=0.1).fit(X @ X.T, y)
+    >>> model.predict(np.array([[1.5]]) @ X.T).round(2)
     array([1.43])
     """
 

@@ -1,10 +1,10 @@
-"""Projection of a machine with a whole kernel matrix, by one Cholesky factorization.
+"""Projection of a model with a whole kernel matrix, by one Cholesky factorization.
 
 The lower triangle of one Fortran-ordered buffer holds in turn
 
     M = K + D  →  its factor R  →  S = R⁻¹  →  M⁻¹ = SᵀS  →  P = M⁻¹ − η ηᵀ / Ση
 
-(`potrf`, `trtri`, `lauum`). The first two steps give the machine and all outputs of single rows and
+(`potrf`, `trtri`, `lauum`). The first two steps give the model and all outputs of single rows and
 small units. P, which comes when it is needed, gives those of large units, and the gradient
 G = ∂J/∂M of any criterion of the outputs.
 """

@@ -1,6 +1,6 @@
 """Least-squares SVM with few features and its exact leave-one-out, for one matrix and many μ.
 
-With the linear kernel the machine is f(x) = w·x + b. With C = Σ_i ζ_i x_i x_iᵀ = U Λ Uᵀ, centered
+With the linear kernel the model is f(x) = w·x + b. With C = Σ_i ζ_i x_i x_iᵀ = U Λ Uᵀ, centered
 at the weighted mean if there is an intercept, and the scores s_i = Uᵀ x_i,
 
     f_i = Σ_k s_ik (Λ_k + n μ)⁻¹ g_k,   g = Σ_i ζ_i s_i y_i,   B = S (Λ + n μ)⁻¹ Sᵀ + 1 1ᵀ / n,

@@ -1,7 +1,7 @@
-"""Members of a fitted machine, and their fits with held-out outputs.
+"""Members of a fitted model, and their fits with held-out outputs.
 
-A machine is a weighted sum of members, mostly of one. A `Member` has its outputs for new rows, and
-solves for its machines without any rows, also where rows were removed or added.
+A model is a weighted sum of members, mostly of one. A `Member` has its outputs for new rows, and
+solves for its models without any rows, also where rows were removed or added.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ class Member(ABC):
     def weighing(self, weight: float) -> Member:
         """The same model with another weight."""
 
-    #: True if its machines without any rows are in closed form.
+    #: True if its models without any rows are in closed form.
     closed: ClassVar[bool] = True
 
     @property

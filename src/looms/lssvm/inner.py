@@ -1,11 +1,11 @@
-"""Residuals of rows by machines that are without two units: the inner loop of nested selection.
+"""Residuals of rows by models that are without two units: the inner loop of nested selection.
 
-Without the rows G the machine has P⁽⁻ᴳ⁾ = P − P_:G (P_GG)⁻¹ P_G: and α⁽⁻ᴳ⁾ = α − P_:G e_G. If the
+Without the rows G the model has P⁽⁻ᴳ⁾ = P − P_:G (P_GG)⁻¹ P_G: and α⁽⁻ᴳ⁾ = α − P_:G e_G. If the
 inner unit H of a row is left out as well, its residuals are
 
     e_H⁽ᴳᴴ⁾ = (P⁽⁻ᴳ⁾_HH)⁻¹ α⁽⁻ᴳ⁾_H.
 
-These are the held-out residuals of the machine trained without G, with the ridge of all rows.
+These are the held-out residuals of the model trained without G, with the ridge of all rows.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ class InnerUnits:
         return np.concatenate([self._without(each) for each in some])
 
     def _without(self, G: AnyArray) -> Array:
-        """(b, n, t) residuals of the b machines that are without the columns G, (b, r)."""
-        machines = np.arange(len(G))[:, None]
+        """(b, n, t) residuals of the b models that are without the columns G, (b, r)."""
+        models = np.arange(len(G))[:, None]
         R = _factors(self._P[G[:, :, None], G[:, None, :]])
         self._check(_pivots(R), G)
         S = np.linalg.inv(R)  # (P_GG)⁻¹ = SᵀS
@@ -133,7 +133,7 @@ class InnerUnits:
                 with np.errstate(all="ignore"):  # pivots are checked
                     _eliminate(inner, x.transpose(1, 2, 0, 3))
                 self._check(np.diagonal(inner), columns.T)
-        e[machines, :, G] = S.swapaxes(1, 2) @ z
+        e[models, :, G] = S.swapaxes(1, 2) @ z
         return np.asarray(e[:, :, self._column].transpose(0, 2, 1))
 
     def _check(self, pivots: Array, columns: AnyArray) -> None:

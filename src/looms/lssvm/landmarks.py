@@ -1,7 +1,7 @@
-"""Projections of machines on landmarks, streamed over blocks of rows.
+"""Projections of models on landmarks, streamed over blocks of rows.
 
-The machine is f(x) = Σ_j c_j k(x, z_j) + b for m landmarks z, with the penalty n μ cᵀ K_ZZ c of
-Nyström features; landmarks at every row give the machine of the whole kernel matrix. With
+The model is f(x) = Σ_j c_j k(x, z_j) + b for m landmarks z, with the penalty n μ cᵀ K_ZZ c of
+Nyström features; landmarks at every row give the model of the whole kernel matrix. With
 K_ZZ + δ = RᵀR the features are φ = [k(x, Z) R⁻¹, 1], and with T of these
 
     A = Σ_i ζ_i φ_i φ_iᵀ + n μ diag(1, …, 1, 0) = L Lᵀ,   t_i = L⁻¹ φ_i,

@@ -1,7 +1,7 @@
 """Models without each unit of rows: all that criteria, choices, scores and intervals see.
 
-A `LeftOut` gives the outputs of rows by the machine without their unit, and those of all rows and
-of new rows without each unit. Whatever reads it does not ask what kind of machine it is.
+A `LeftOut` gives the outputs of rows by the model without their unit, and those of all rows and
+of new rows without each unit. Whatever reads it does not ask what kind of model it is.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class LeftOut(ABC):
     @property
     def members(self) -> Sequence[LeftOut]:
         """The models whose weighted outputs are summed; itself, if it is no sum."""
-        return [self]  # a property, for a machine that held itself would be freed late
+        return [self]  # a property, for a model that held itself would be freed late
 
     @abstractmethod
     def outputs(self, units: Units) -> Array:

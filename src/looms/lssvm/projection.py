@@ -1,6 +1,6 @@
-"""Projections: the matrix P of a solved linear system, which has every machine without some rows.
+"""Projections: the matrix P of a solved linear system, which has every model without some rows.
 
-A machine f = y − D α with D = diag(n μ / ζ) has α = P y. Without the rows G it has the residuals
+A model f = y − D α with D = diag(n μ / ζ) has α = P y. Without the rows G it has the residuals
 
     e_G = (P_GG)⁻¹ α_G,
 
@@ -64,9 +64,9 @@ class Projection(LeftOut):
     mu: float
     #: Of the targets in ``loo``, (n,) or (n, t).
     shape: tuple[int, ...] | None = None
-    #: (b, n) kernel values of new rows with those of the fit, of a machine that is made of them.
+    #: (b, n) kernel values of new rows with those of the fit, of a model that is made of them.
     cross: Callable[[Matrix], Array] | None = None
-    #: (n,) ∂b/∂y of such a machine; zero without an intercept.
+    #: (n,) ∂b/∂y of such a model; zero without an intercept.
     share: Array
     #: ∂²b/∂y∂y of the bordered system, 1 / Ση; zero without an intercept.
     corner: float = 0.0
@@ -114,10 +114,10 @@ class Projection(LeftOut):
         """
         if self.cross is None:
             raise TypeError("A projection without a kernel has no new rows.")
-        K, machine = self.cross(X), self.expansion
+        K, model = self.cross(X), self.expansion
         H = blas.dgemm(1.0, self.matrix(), K.T).T
         H += self.share
-        return blas.dgemm(1.0, K, machine.coefficients) + machine.intercept, H
+        return blas.dgemm(1.0, K, model.coefficients) + model.intercept, H
 
     def columns(self, batch: Batch, e: Array) -> Array:
         """P_:G e_G for the units of a batch and (k, s, t) numbers e, (k, n, t)."""

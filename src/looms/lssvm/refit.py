@@ -99,11 +99,11 @@ class WholeSystem:
         return outputs.reshape(shape), bounds.reshape(shape)
 
     def _solved(self, rest: AnyArray, rows: AnyArray) -> tuple[Array, Array]:
-        """Outputs at ``rows`` of the machine of the rows ``rest``, and what errors of K explain.
+        """Outputs at ``rows`` of the model of the rows ``rest``, and what errors of K explain.
 
         An error ΔM of M = K + diag(λ), |ΔM_jk| ≤ δ √(M_jj M_kk), moves the output at row i, to
         first order, by at most δ (√M_ii + Σ_j |w_j| √M_jj) Σ_k √M_kk |α_k|, where α are the
-        coefficients of its machine, and w the weights of the targets in it.
+        coefficients of its model, and w the weights of the targets in it.
         """
         Y, m, lam = targets_as_columns(self.y), len(rest), ridge(self.mu, self.zeta)
         C = np.ones((m + self.fit_intercept,) * 2)
@@ -179,7 +179,7 @@ class SystemOnLandmarks:
         return np.asarray(K.T @ dual_coef + intercept)
 
     def _solved(self, zeta: Array, rows: AnyArray) -> tuple[Array, Array]:
-        """Outputs at ``rows`` of the machine of weights ``zeta``, and what rounding of K explains.
+        """Outputs at ``rows`` of the model of weights ``zeta``, and what rounding of K explains.
 
         To first order that is m ε (1 + Σ_l |w_l|) Σ_j |k(x, z_j)| |c_j| for the coefficients c of
         the m landmarks and the weights w of the targets, Σ_l |w_l| ≤ √(Σ_l ζ_l · φᵢᵀ A⁻¹ φᵢ).

@@ -1,4 +1,4 @@
-"""Least-squares SVM of a kernel matrix, with its machines without any rows."""
+"""Least-squares SVM of a kernel matrix, with its models without any rows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def solve(
 
     Returns
     -------
-    machine : its ``loo`` has the leave-one-out outputs, and ``outputs(units)`` those without any
+    model : its ``loo`` has the leave-one-out outputs, and ``outputs(units)`` those without any
         `looms.units.Units`, such as groups or folds.
 
     Raises
@@ -58,14 +58,14 @@ def solve(
     >>> import numpy as np
     >>> from looms.units import Units
     >>> y = np.array([1.0, 2.0, 6.0])         # K = 0 predicts the mean of the others
-    >>> machine = solve(np.zeros((3, 3)), y, mu=1.0)
-    >>> machine.loo.outputs.round(12)
+    >>> model = solve(np.zeros((3, 3)), y, mu=1.0)
+    >>> model.loo.outputs.round(12)
     array([4. , 3.5, 1.5])
-    >>> machine.outputs(Units.of_numbers([0, 0, 1])).ravel()
+    >>> model.outputs(Units.of_numbers([0, 0, 1])).ravel()
     array([6. , 6. , 1.5])
     """
     K, y, zeta = checked_system(K, y, mu, sample_weight)
     buffer = np.array(K, order="F")
-    machine = Dense(buffer, targets_as_columns(y), mu, zeta, fit_intercept=fit_intercept)
-    machine.shape = y.shape
-    return machine
+    model = Dense(buffer, targets_as_columns(y), mu, zeta, fit_intercept=fit_intercept)
+    model.shape = y.shape
+    return model

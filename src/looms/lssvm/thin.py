@@ -1,10 +1,10 @@
-"""Projections of machines with few features: the whole algebra in terms of n × q numbers.
+"""Projections of models with few features: the whole algebra in terms of n × q numbers.
 
 With features φ, A = Σ_i ζ_i φ_i φ_iᵀ + n μ diag(1, …, 1, 0) = (V Vᵀ)⁻¹ and T of rows t_i = Vᵀ φ_i,
 
     f = T Tᵀ ζ y,    n μ α = ζ (y − f),    n μ P = ζ − ζ T Tᵀ ζ.
 
-So a machine on landmarks is the one of the whole kernel matrix K_nZ K_ZZ⁻¹ K_Zn, and everything
+So a model on landmarks is the one of the whole kernel matrix K_nZ K_ZZ⁻¹ K_Zn, and everything
 that holds rows out needs T alone [docs/references.md, Landmarks].
 """
 

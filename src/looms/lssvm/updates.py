@@ -33,7 +33,7 @@ class Bordered(Projection):
     Examples
     --------
     >>> import numpy as np
-    >>> P = np.eye(3) - 1 / 3                # K = 0, λ = 1: the machine is the mean of the targets
+    >>> P = np.eye(3) - 1 / 3                # K = 0, λ = 1: the model is the mean of the targets
     >>> y = np.array([[1.0], [2.0], [6.0]])
     >>> expansion = Expansion(P @ y, y.mean(axis=0))
     >>> mean = Bordered(P, np.full(3, 1 / 3), 1 / 3, expansion, y, np.ones(3), 1 / 3)

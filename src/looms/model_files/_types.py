@@ -17,8 +17,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
-from looms.estimators._scored import ScoredMachine
-from looms.model_files import _machines as machines
+from looms.estimators._scored import ScoredModel
+from looms.model_files import _models as models
 from looms.model_files import _transformers as transformers
 from looms.model_files._values import is_of, require, type_name
 from looms.selection._candidates import Candidates
@@ -44,33 +44,33 @@ _FITTED = {
 }
 #: Checks of types whose attributes must agree with one another, or with limits.
 _CHECKS: dict[str, Callable[[Any], None]] = {
-    "looms.calibration._isotonic.Isotonic": machines.isotonic,
-    "looms.calibration._sigmoid.Sigmoid": machines.sigmoid,
-    "looms.calibration._softmax.Softmax": machines.softmax,
-    "looms.calibration._beta.Beta": machines.beta,
-    "looms.estimators._certificate.Certificate": machines.certificate,
-    "looms.estimators._candidates.CandidatesClassifier": machines.classifier,
-    "looms.estimators._candidates.CandidatesRegressor": machines.least_squares,
-    "looms.estimators._kernel_classifier.KernelClassifier": machines.classifier,
-    "looms.estimators._kernel_regressor.KernelRegressor": machines.least_squares,
-    "looms.estimators._nonconformity.NonconformityClassifier": machines.scored,
-    "looms.estimators._tabular_classifier.TabularClassifier": machines.tabular,
-    "looms.estimators._tabular_regressor.TabularRegressor": machines.tabular,
-    "looms.estimators._svm_grid.SVMGrid": machines.grid,
-    "looms.kernels._base.Product": machines.composite,
-    "looms.kernels._base.Sum": machines.composite,
-    "looms.kernels._dot_product.Polynomial": machines.polynomial,
-    "looms.kernels._mapped.Columns": machines.composite,
-    "looms.kernels._mapped.Normalized": machines.composite,
-    "looms.kernels._mapped.Ranked": machines.composite,
-    "looms.kernels._mapped.Weighted": machines.composite,
-    "looms.selection._decisions.Decisions": machines.decisions,
-    "looms.scores.Scores": machines.scores,
-    "looms.selection._nested.Nested": machines.nested,
+    "looms.calibration._isotonic.Isotonic": models.isotonic,
+    "looms.calibration._sigmoid.Sigmoid": models.sigmoid,
+    "looms.calibration._softmax.Softmax": models.softmax,
+    "looms.calibration._beta.Beta": models.beta,
+    "looms.estimators._certificate.Certificate": models.certificate,
+    "looms.estimators._candidates.CandidatesClassifier": models.classifier,
+    "looms.estimators._candidates.CandidatesRegressor": models.least_squares,
+    "looms.estimators._kernel_classifier.KernelClassifier": models.classifier,
+    "looms.estimators._kernel_regressor.KernelRegressor": models.least_squares,
+    "looms.estimators._nonconformity.NonconformityClassifier": models.scored,
+    "looms.estimators._tabular_classifier.TabularClassifier": models.tabular,
+    "looms.estimators._tabular_regressor.TabularRegressor": models.tabular,
+    "looms.estimators._svm_grid.SVMGrid": models.grid,
+    "looms.kernels._base.Product": models.composite,
+    "looms.kernels._base.Sum": models.composite,
+    "looms.kernels._dot_product.Polynomial": models.polynomial,
+    "looms.kernels._mapped.Columns": models.composite,
+    "looms.kernels._mapped.Normalized": models.composite,
+    "looms.kernels._mapped.Ranked": models.composite,
+    "looms.kernels._mapped.Weighted": models.composite,
+    "looms.selection._decisions.Decisions": models.decisions,
+    "looms.scores.Scores": models.scores,
+    "looms.selection._nested.Nested": models.nested,
     "looms.tables._preprocessor.TablePreprocessor": transformers.table,
     "looms.tables._transformers.PairScaler": transformers.scaler,
     "looms.tables._transformers.SparseColumns": transformers.sparse_columns,
-    "looms.units.Units": machines.units,
+    "looms.units.Units": models.units,
     "sklearn.compose._column_transformer.ColumnTransformer": transformers.columns,
     "sklearn.impute._base.MissingIndicator": transformers.missing,
     "sklearn.impute._base.SimpleImputer": transformers.imputer,
@@ -204,7 +204,7 @@ def _checked(part: Any, trusted: Collection[str]) -> list[Any]:
         _check_features(state)
         if hasattr(kind, "_parameter_constraints"):
             part._validate_params()
-    has_state = not isinstance(part, ScoredMachine) or part.__sklearn_is_fitted__()
+    has_state = not isinstance(part, ScoredModel) or part.__sklearn_is_fitted__()
     if name in TYPES and has_state:
         for attribute, declared in _declared(name).items():
             proper = attribute not in state or is_of(state[attribute], declared)

@@ -4,6 +4,6 @@
 the extra ``onnx``.
 """
 
-from looms.onnx._machines import register_converters
+from looms.onnx._models import register_converters
 
 __all__ = ["register_converters"]

@@ -77,7 +77,7 @@ def cautions(estimator: Any) -> list[Caution]:
     Raises
     ------
     TypeError
-        If the estimator contains no looms machine.
+        If the estimator contains no looms model.
 
     Notes
     -----
@@ -100,7 +100,7 @@ def cautions(estimator: Any) -> list[Caution]:
 
 def cautions_of_fit(model: Model, remarks: Iterable[Caution]) -> list[Caution]:
     """`cautions` about a model with these `remarks_on_fit`."""
-    certificate = getattr(model.machine, "certificate_", None)
+    certificate = getattr(model.fitted, "certificate_", None)
     return _ordered([*remarks, *_rounding(model, certificate)])
 
 
@@ -186,7 +186,7 @@ def _near_rows(model: Model) -> Iterator[Caution]:
 
 
 def _row_order(model: Model) -> Iterator[Caution]:
-    order = row_order(model.machine)
+    order = row_order(model.fitted)
     if order is None or order.p_value > _IN_ORDER:
         return
     value, error = model.scores.with_errors[_key(model)]
@@ -285,13 +285,13 @@ def _probabilities(model: Model) -> Iterator[Caution]:
 
 
 def _remedy(model: Model) -> str:
-    settings = settings_for_rare_classes(model.machine, len(model.classes))
+    settings = settings_for_rare_classes(model.fitted, len(model.classes))
     return f"Consider {', '.join(settings)} or another kernel." if settings else _OTHERS
 
 
 def _rarest_in_predictions(model: Model) -> str:
     """A sentence on `seldom_predicted`; empty if none is, or if a threshold or weights are set."""
-    adjusted = not settings_for_rare_classes(model.machine, len(model.classes))
+    adjusted = not settings_for_rare_classes(model.fitted, len(model.classes))
     seldom = None if adjusted else seldom_predicted(model)
     if seldom is None:
         return ""
@@ -329,10 +329,10 @@ def _sizes(model: Model) -> Iterator[Caution]:
         )
     if least < _RARE * n / len(counts) and not _rarest_in_predictions(model):
         accuracy, baseline = model.scores["accuracy"], model.scores.baselines["accuracy"]
-        if settings_for_rare_classes(model.machine, len(counts)):
+        if settings_for_rare_classes(model.fitted, len(counts)):
             advice = f" {_remedy(model)}" if 1 - accuracy > _GOOD * (1 - baseline) else ""
         else:
-            weighted = getattr(model.machine, "class_weight", None) is not None
+            weighted = getattr(model.fitted, "class_weight", None) is not None
             advice = " The classes were weighted." if weighted else " The threshold was set for it."
         yield note(
             "Unequal classes",

@@ -30,7 +30,7 @@ def search_cautions(model: Model) -> Iterator[Caution]:
     candidates, tuning, shares = model.candidates, model.tuning, model.shares
     if tuning is None:
         return
-    taken = [model.machine.best_index_] if shares is None else np.flatnonzero(shares)
+    taken = [model.fitted.best_index_] if shares is None else np.flatnonzero(shares)
     for k in taken:
         one = candidates[k]
         of = "" if shares is None else f"{isolated(one.name)}: "
@@ -73,7 +73,7 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
     named = [count(n_parameters, "hyper-parameter")] * bool(model.results)
     if n_candidates > 1 and not folds:
         named = [f"among {n_candidates} candidates", *named]
-    if not isinstance(getattr(model.machine, "threshold", 0.5), Real):
+    if not isinstance(getattr(model.fitted, "threshold", 0.5), Real):
         named.append("a threshold")
     if transforms > 1:
         named.append("a transform of the target")
@@ -171,7 +171,7 @@ def close_candidates(model: Model) -> Iterator[Caution]:
         return
     losses = model.candidate_losses
     error = model.on_scale.scores.with_errors[key][1]
-    close = int(((losses - losses[model.machine.best_index_]) < error).sum()) - 1
+    close = int(((losses - losses[model.fitted.best_index_]) < error).sum()) - 1
     if close > 0:
         yield note(
             "The choice is not settled",

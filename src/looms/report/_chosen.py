@@ -22,7 +22,7 @@ def candidates(model: Model) -> list[dict[str, Any]]:
     shares = model.shares
     if not model.candidates:
         return []
-    n, taken = len(model.candidates), model.machine.best_index_
+    n, taken = len(model.candidates), model.fitted.best_index_
     weights = [float(k == taken) for k in range(n)] if shares is None and model.weighs else shares
     return [
         {
@@ -43,7 +43,7 @@ def candidates(model: Model) -> list[dict[str, Any]]:
 
 def chosen(model: Model) -> dict[str, Any]:
     """The model that was taken, and why."""
-    machine, tuning, tried = model.machine, model.tuning, model.results
+    fitted, tuning, tried = model.fitted, model.tuning, model.results
     bounds = {met.name: met.remark for met in tuning.at_bounds} if tuning else {}
     members = _members(model)
     reason = "The hyper-parameters were given."
@@ -62,14 +62,14 @@ def chosen(model: Model) -> dict[str, Any]:
             if n_folds:
                 least = f"{loss} in {n_folds} folds, each predicted by models tuned without it"
             reason = f"Of {n} candidates, it has the smallest {least}."
-    given = bool(model.candidates) and is_estimator(model.candidates[machine.best_index_].kernel)
+    given = bool(model.candidates) and is_estimator(model.candidates[fitted.best_index_].kernel)
     scales_last = sorted(
-        [] if given else machine.kernel_.hyperparameters,
+        [] if given else fitted.kernel_.hyperparameters,
         key=lambda h: -np.inf if h.feature is None else -(h.value or 0.0),
     )
     outputs = model.held_out.outputs
     return {
-        "kernel": tried["kernel"][machine.best_index_] if tried else type(machine.kernel_).__name__,
+        "kernel": tried["kernel"][fitted.best_index_] if tried else type(fitted.kernel_).__name__,
         "criterion": str(model.criterion) if tried else None,
         "reason": reason,
         "members": members,
@@ -88,7 +88,7 @@ def chosen(model: Model) -> dict[str, Any]:
             for h in scales_last[:MOST_PARAMETERS]
         ],
         "n_parameters": len(scales_last),
-        "mu": None if given else getattr(machine, "mu_", None),
+        "mu": None if given else getattr(fitted, "mu_", None),
         "mu_bound": bounds.get("mu"),
         "n_support": model.n_support,
         "threshold": model.threshold if len(model.classes) == 2 else None,
@@ -107,13 +107,13 @@ def chosen(model: Model) -> dict[str, Any]:
 
 def _probability_of_threshold(model: Model) -> float | None:
     """Probability of the positive class of two from which it is predicted."""
-    machine = model.machine
-    asked, calibrator = (getattr(machine, each, None) for each in ("threshold", "calibrator_"))
+    fitted = model.fitted
+    asked, calibrator = (getattr(fitted, each, None) for each in ("threshold", "calibrator_"))
     if calibrator is None or len(model.classes) != 2:
         return None
     if isinstance(asked, Real):
         return float(asked)
-    first = is_positive_first(getattr(machine, "pos_label", None), machine.classes_)
+    first = is_positive_first(getattr(fitted, "pos_label", None), fitted.classes_)
     return float(class_probabilities(calibrator, np.array([model.threshold]))[0, int(not first)])
 
 

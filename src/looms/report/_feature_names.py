@@ -16,7 +16,7 @@ class Features(NamedTuple):
 
     Attributes
     ----------
-    names : a readable name for every feature of the machine.
+    names : a readable name for every feature of the model.
     sources : the column of the table that each feature was made from; the feature itself if no
         table is known.
     named : True if the names are more than numbers.
@@ -29,12 +29,12 @@ class Features(NamedTuple):
     gaps: dict[str, tuple[int, int]]
 
 
-def features_of(before: Pipeline, machine: Any) -> Features:
+def features_of(before: Pipeline, fitted: Any) -> Features:
     """Features of a model, named by the steps before it."""
     steps = list(_flattened(before))
     if len(steps) == 1 and isinstance(steps[0], TablePreprocessor):
         return _of_table(steps[0])
-    first = steps[0] if steps else machine
+    first = steps[0] if steps else fitted
     numbered = [f"feature {k + 1}" for k in range(getattr(first, "n_features_in_", 0))]
     given = getattr(first, "feature_names_in_", None)
     names = numbered if given is None else given
@@ -42,7 +42,7 @@ def features_of(before: Pipeline, machine: Any) -> Features:
         try:
             names = before.get_feature_names_out(names)
         except (AttributeError, ValueError):  # a step without names, or names that it lacks
-            given, numbered = None, [f"feature {k + 1}" for k in range(machine.n_features_in_)]
+            given, numbered = None, [f"feature {k + 1}" for k in range(fitted.n_features_in_)]
             names = numbered
     names = [str(name) for name in names]
     named = given is not None or not set(names) <= set(numbered)

@@ -42,31 +42,31 @@ def scores_without_near(model: Model) -> tuple[str, float, float] | None:
 
     Notes
     -----
-    O(n² log n) and some 2 n³ flops beside the leave-one-out models of the machine.
+    O(n² log n) and some 2 n³ flops beside the leave-one-out models of the model.
     """
     n = model.n_with_weight
     if model.rows is None or not model.members or not _FEWEST_IN_CLUSTERS <= n <= _MOST:
         return None
-    machine: Any = model.machine
-    rows, machines = np.flatnonzero(machine.fit_weight_), machine.left_out()
-    distance, y = _distance(model, training_rows(model.rows, rows, model.pairwise)), machines.y
+    fitted: Any = model.fitted
+    rows, models = np.flatnonzero(fitted.fit_weight_), fitted.left_out()
+    distance, y = _distance(model, training_rows(model.rows, rows, model.pairwise)), models.y
     left_out: dict[str, Array] = {}
     number = _clusters(distance)
     if number is not None:
         clusters = Units.of_numbers(number)
         what = f"the rest of its cluster (there are {clusters.n_units})"
-        left_out[what] = machines.outputs(clusters)[0]
+        left_out[what] = models.outputs(clusters)[0]
     if n >= _FEWEST:
         np.fill_diagonal(distance, -np.inf)
         near = np.argpartition(distance, TOGETHER, axis=1)[:, :TOGETHER]
         own = near == np.arange(n)[:, None]
         what = f"the {TOGETHER - 1} rows nearest to it"
-        left_out[what] = machines.of_own(near)[own]
+        left_out[what] = models.of_own(near)[own]
     if not left_out:
         return None
     part = np.random.default_rng(0).permutation(n) % TOGETHER
 
-    targets = machine.loo_.y[rows]
+    targets = fitted.loo_.y[rows]
 
     def losses(outputs: Array) -> Array:
         if not model.classification:
@@ -74,12 +74,12 @@ def scores_without_near(model: Model) -> tuple[str, float, float] | None:
         predicted = class_indices(outputs.reshape(targets.shape), model.threshold)
         return np.asarray(predicted != class_indices(targets), dtype=np.float64)
 
-    alone = losses(machines.outputs(Units.rows(n))[0])
+    alone = losses(models.outputs(Units.rows(n))[0])
     others = np.arange(TOGETHER)[:, None] != part
     by_few = np.zeros(others.shape)
     without = np.where(others, np.arange(TOGETHER)[:, None], -1)
     for own, few, outputs in zip(
-        others, by_few, machines.outputs(Units.of_numbers(without)), strict=True
+        others, by_few, models.outputs(Units.of_numbers(without)), strict=True
     ):
         few[own] = losses(np.where(own[:, None], outputs, 0.0))[own]
     weight = model.held_out.sample_weight[rows]

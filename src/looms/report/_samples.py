@@ -34,7 +34,7 @@ def samples(
         classes = np.array(model.classes, dtype=object)
         values["target"] = classes[labels]
         values["output"] = loo.outputs if loo.y.ndim == 1 else loo.outputs[each, labels]
-        margins = loo_margins(model.machine)
+        margins = loo_margins(model.fitted)
         values["predicted"] = classes[margins.argmax(axis=1)]
         values["margin"] = margins[each, labels]
     elif loo.y.ndim == 1:  # of several targets no single one can stand for a sample

@@ -36,7 +36,7 @@ def telltales(model: Model, X: Matrix) -> list[tuple[str, str]]:
 
     Parameters
     ----------
-    model : the fitted machine.
+    model : the fitted model.
     X : (n_samples, n_features) samples that it was fitted to; sparse columns are made dense one at
         a time. O(n log n) for each.
     """

@@ -137,7 +137,7 @@ class Facts:
     notes: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        """Refuse data, or an assessment, that cannot be those of the machine."""
+        """Refuse data, or an assessment, that cannot be those of the model."""
         n, classification = self.model.held_out.n_samples, self.model.classification
         for name in ("X", "y", "groups"):
             values = getattr(self, name)
@@ -207,7 +207,7 @@ class Facts:
 
     @property
     def steps(self) -> list[str]:
-        """Names of the steps before the machine."""
+        """Names of the steps before the model."""
         return [clean(name) for name, _ in parts_of(self.estimator).steps]
 
     @property
@@ -241,10 +241,10 @@ class Facts:
         labels = model.units.clusters if groups is None else np.asarray(groups)
         if len(set(labels[model.has_weight].tolist())) < 3:
             return None
-        criterion = chosen_criterion(model.machine)
+        criterion = chosen_criterion(model.fitted)
         if isinstance(as_criterion(criterion), WMW):
             criterion = "press"  # a criterion of pairs costs n² for each of the n samples
-        deletion = case_deletion(model.machine, groups=groups, criterion=criterion)
+        deletion = case_deletion(model.fitted, groups=groups, criterion=criterion)
         if groups is not None:
             return deletion
         firsts = np.unique(deletion.group, return_index=True)[1]
@@ -258,9 +258,9 @@ class Facts:
     @cached_property
     def certified(self) -> Certificate | None:
         """Comparison with refits; None without kernels, or for many samples unless made before."""
-        made: Certificate | None = getattr(self.model.machine, "certificate_", None)
+        made: Certificate | None = getattr(self.model.fitted, "certificate_", None)
         few = self._few and self.model.kernels
-        return made or (copy(self.model.machine).certify() if few else None)
+        return made or (copy(self.model.fitted).certify() if few else None)
 
     @cached_property
     def remarks(self) -> list[Caution]:
@@ -333,7 +333,7 @@ class Facts:
         return {
             "n_samples": model.held_out.n_samples,
             "n_landmarks": model.n_landmarks,
-            "n_features": model.machine.n_features_in_,
+            "n_features": model.fitted.n_features_in_,
             "n_columns": len(model.columns),
             "named": model.named,
             "n_replicates": n_replicates,

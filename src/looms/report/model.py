@@ -65,7 +65,7 @@ class Model:
 
     Attributes
     ----------
-    machine : the kernel machine; with a transformed target, on the scale of the transform.
+    fitted : the kernel model; with a transformed target, on the scale of the transform.
     whole : what predicts: the model, or the regressor around it that transforms the target.
     target : name of the target, if it has one.
     features, sources, named, gaps : names of its features, as `Features` has them.
@@ -102,23 +102,23 @@ class Model:
     #: Transform of the target that its scores are on the scale of; None for that of the target.
     scale: str | None = None
 
-    def __init__(self, machine: Any, whole: Any, features: Features) -> None:
+    def __init__(self, fitted: Any, whole: Any, features: Features) -> None:
         def own(name: str, default: Any = None) -> Any:
-            return getattr(machine, name, default)
+            return getattr(fitted, name, default)
 
-        self.machine, self.whole = machine, whole
+        self.fitted, self.whole = fitted, whole
         self.target = None if whole._target is None else clean(whole._target)
         self._features = features
         self.features, self.sources, self.named, self.gaps = features
-        self.classification: bool = is_classifier(machine)
+        self.classification: bool = is_classifier(fitted)
         self.classes = [str(label) for label in own("classes_", [])]
         self.threshold: float | Array = own("threshold_", 0.0)
         self.held_out: HeldOut = whole.held_out_
         evaluated: Scores | None = whole._nested_scores
         self.nested: Nested | None = evaluated._nested if evaluated else whole._in_folds
         self.is_nested = self.nested is not None
-        self.units: Units = machine.units_
-        self.rows: Matrix | None = machine.X_fit_
+        self.units: Units = fitted.units_
+        self.rows: Matrix | None = fitted.X_fit_
         landmarks, summed, tuning = own("landmarks_"), own("members_", ()), own("selection_")
         self.n_landmarks: int | None = None if landmarks is None else landmarks.shape[0]
         self.members: tuple[Any, ...] = summed if all(one.closed for one in summed) else ()
@@ -150,7 +150,7 @@ class Model:
         self.n_support = len(np.unique(np.concatenate(supports))) if supports else None
         self.kernels: list[Kernel] = [one.kernel for one in self.members]
         if not self.kernels and own("kernel_") is not None:
-            self.kernels = [machine.kernel_]
+            self.kernels = [fitted.kernel_]
         self.pairwise = any(one.pairwise for one in self.kernels)
         self.table = None if self.pairwise else self.rows
         self.n_tuned = sum(len(one.theta) + 1 for one in self.kernels) if self.results else 0
@@ -162,7 +162,7 @@ class Model:
         """The model by itself if the target is transformed, with outputs on that scale."""
         if self.transform in (None, "none"):
             return self
-        model = Model(self.machine, self.machine, self._features)
+        model = Model(self.fitted, self.fitted, self._features)
         model.scale, model.target = self.transform, self.target
         return model
 
@@ -190,7 +190,7 @@ class Model:
     @property
     def variances(self) -> Array:
         """(n_features,) variances over the samples, or the landmarks if samples are not kept."""
-        return variances(self.machine.landmarks_ if self.rows is None else self.rows)
+        return variances(self.fitted.landmarks_ if self.rows is None else self.rows)
 
     @property
     def columns(self) -> dict[str, list[int]]:
@@ -208,7 +208,7 @@ class Model:
     @property
     def follows_paths(self) -> bool:
         """True if the leading member is a support vector machine, searched without gradient."""
-        return hasattr(getattr(self.machine, "_leading", None), "support")
+        return hasattr(getattr(self.fitted, "_leading", None), "support")
 
     @property
     def repeated(self) -> str | None:
@@ -240,12 +240,12 @@ class Model:
     @property
     def criterion(self) -> Any:
         """Criterion of the chosen candidate; "press" for given hyper-parameters."""
-        return self.candidates[self.machine.best_index_].criterion if self.candidates else "press"
+        return self.candidates[self.fitted.best_index_].criterion if self.candidates else "press"
 
     @property
     def rule(self) -> ThresholdRule | Metric:
         """Rule for the threshold of two classes; without one, that of the balanced error."""
-        given = self.machine.threshold
+        given = self.fitted.threshold
         return as_rule("balanced" if isinstance(given, Real) else given)
 
     @property
@@ -263,11 +263,11 @@ class Model:
         if not self.classification:
             of_scale = f" of {self.fitted_to}" if self.fitted_to else ""
             return CandidateLoss(f"{SCORES['rmse'].name}{of_scale}", "rmse")
-        tried = getattr(self.machine, "_candidates", ())
+        tried = getattr(self.fitted, "_candidates", ())
         points = self.tuning is None or all(getattr(one, "on_grid", False) for one in tried)
         if self.results and points and not self.n_choice_folds:
             return CandidateLoss(str(self.criterion))
-        given, rule = self.machine.threshold, self.rule
+        given, rule = self.fitted.threshold, self.rule
         if isinstance(rule, BalancedError):
             return CandidateLoss("balanced error rate", "balanced_accuracy", rule)
         if isinstance(rule, ThresholdRule):
@@ -281,20 +281,20 @@ def model_of(estimator: Any) -> Model:
     The estimator is the model, a model of tables around it, a pipeline that
     ends in one of them, or a search with such a ``best_estimator_``.
     """
-    machine, parts = kernel_model(estimator), parts_of(estimator)
-    check_is_fitted(machine, "fit_weight_")
-    own = whole = _copied(machine)
-    if parts.last is not machine:
+    fitted, parts = kernel_model(estimator), parts_of(estimator)
+    check_is_fitted(fitted, "fit_weight_")
+    own = whole = _copied(fitted)
+    if parts.last is not fitted:
         whole = _copied(parts.last)
         whole.model_ = own
     return Model(own, whole, features_of(Pipeline(parts.steps), whole))
 
 
-def _copied(machine: Any) -> Any:
+def _copied(fitted: Any) -> Any:
     """A copy that keeps to itself what is computed of it, such as an n×n matrix."""
-    known, machine = vars(machine), copy(machine)
-    vars(machine).update(known)
-    return machine
+    known, fitted = vars(fitted), copy(fitted)
+    vars(fitted).update(known)
+    return fitted
 
 
 def searched_model(estimator: Any, purpose: str) -> tuple[Model, Tuning]:
@@ -302,7 +302,7 @@ def searched_model(estimator: Any, purpose: str) -> tuple[Model, Tuning]:
     model = model_of(estimator)
     if model.tuning is None:
         raise TypeError(
-            f"{purpose} shows a search, but {type(model.machine).__name__} has no record of one: "
+            f"{purpose} shows a search, but {type(model.fitted).__name__} has no record of one: "
             "fit KernelClassifier or KernelRegressor."
         )
     return model, model.tuning
@@ -315,7 +315,7 @@ def parameter_name(model: Model, tuned: Hyperparameter | BoundMet) -> str:
     """
     if tuned.feature is not None:
         return f"{tuned.word} of {model.features[tuned.feature]}"
-    ends = [h.name.rpartition("__")[2] for h in model.machine.kernel_.hyperparameters]
+    ends = [h.name.rpartition("__")[2] for h in model.fitted.kernel_.hyperparameters]
     end = tuned.name.rpartition("__")[2]
     return end if ends.count(end) < 2 else tuned.name
 
@@ -327,7 +327,7 @@ def relevances(model: Model) -> Array | None:
     """
     if not model.kernels:
         return None
-    kernel, gammas, is_ard = model.machine.kernel_, np.zeros(model.machine.n_features_in_), False
+    kernel, gammas, is_ard = model.fitted.kernel_, np.zeros(model.fitted.n_features_in_), False
     for h in kernel.hyperparameters:
         if h.word == "gamma" and h.feature is not None and h.value is not None:
             gammas[h.feature] += h.value
@@ -354,7 +354,7 @@ def residual_sizes(model: Model) -> Array:
 
 def predicted_labels(model: Model) -> AnyArray:
     """Index of the class that most models without a sample give it, (n_samples,)."""
-    labels = np.asarray(loo_margins(model.machine).argmax(axis=1))
+    labels = np.asarray(loo_margins(model.fitted).argmax(axis=1))
     decisions = model.scores.decisions
     if decisions is not None:
         labels[model.scores.rows] = decisions.predicted
@@ -387,17 +387,17 @@ def sampled_rows(model: Model, size: int, random_state: int) -> AnyArray:
 
 def training_objective(model: Model, rows: AnyArray) -> Objective:
     """The criterion by which the model was chosen, on some rows of its samples."""
-    machine: Any = model.machine
-    loo = machine.loo_
-    selection_weight = getattr(machine, "selection_weight_", loo.sample_weight)
+    fitted: Any = model.fitted
+    loo = fitted.loo_
+    selection_weight = getattr(fitted, "selection_weight_", loo.sample_weight)
     return Objective(
-        training_rows(machine.X_fit_, rows, model.pairwise),
+        training_rows(fitted.X_fit_, rows, model.pairwise),
         loo.y[rows],
-        kernel=machine.kernel_,
+        kernel=fitted.kernel_,
         criterion=model.criterion,
-        sample_weight=machine.fit_weight_[rows],
+        sample_weight=fitted.fit_weight_[rows],
         selection_weight=selection_weight[rows],
         units=model.units.among(rows),
         # As it was fitted: the parameter may have been set anew since.
-        fit_intercept=machine.fit_intercept_,
+        fit_intercept=fitted.fit_intercept_,
     )

@@ -277,8 +277,8 @@ def displays_of(facts: Facts) -> dict[str, Display]:
         shown["optimism"] = OptimismDisplay.compute(facts.assessment, score=key)
     if model.classification:
         # By the model of the facts, which knows these outputs.
-        shown["roc"] = RocDisplay.compute(model.machine)
-        shown["precision"] = PrecisionRecallDisplay.compute(model.machine)
+        shown["roc"] = RocDisplay.compute(model.fitted)
+        shown["precision"] = PrecisionRecallDisplay.compute(model.fitted)
         if facts.probabilities is not None:
             known = facts.probabilities
             shown["reliability"] = ReliabilityDisplay.compute(estimator, probabilities=known)

@@ -169,7 +169,7 @@ class Choice:
     best, tuning, fit : the candidate with the smallest loss, or the largest weight in a stack, its
         tuning and its model.
     loss : loss, threshold and calibrator of the selected candidate.
-    machines : tuning of each candidate, and its model or None.
+    models : tuning of each candidate, and its model or None.
     weights : (n_candidates,) weights of their outputs in a stack; None for the best alone.
     """
 
@@ -178,7 +178,7 @@ class Choice:
     loss: HeldOutLoss
     tuning: Tuning
     fit: Fit
-    machines: list[tuple[Tuning, Fit | None]]
+    models: list[tuple[Tuning, Fit | None]]
     weights: Array | None = None
 
     def combined(self, weights: Array, losses: Array, loss: HeldOutLoss) -> Choice:
@@ -188,12 +188,12 @@ class Choice:
             for candidate, own in zip(self.candidates, losses, strict=True)
         ]
         k = int(np.argmax(weights))
-        tuning, fit = self.machines[k]
+        tuning, fit = self.models[k]
         if fit is None:
             raise ValueError(f"{candidates[k]} has no model and cannot be the best.")
         stack = weights if np.count_nonzero(weights) > 1 else None
         candidates[k] = replace(candidates[k], threshold=loss.threshold)
-        return Choice(candidates, candidates[k], loss, tuning, fit, self.machines, stack)
+        return Choice(candidates, candidates[k], loss, tuning, fit, self.models, stack)
 
 
 class Watcher(Protocol):
@@ -256,7 +256,7 @@ def choose(
         If no candidate could be evaluated anywhere; the message has the reason for the first.
     """
     candidates: list[Candidate] = []
-    machines: list[tuple[Tuning, Fit | None]] = []
+    models: list[tuple[Tuning, Fit | None]] = []
     best: tuple[Candidate, HeldOutLoss, Tuning, Fit] | None = None
     objective: Any = None
     reason = ""
@@ -297,7 +297,7 @@ def choose(
         compared = loss._replace(value=tuning.value) if by_value else loss
         candidate = Candidate.of(*named, compared, tuning, before, seconds)
         candidates.append(candidate)
-        machines.append((tuning, fit))
+        models.append((tuning, fit))
         if fit is None:
             reason = reason or f"{objective.kernel!r}: {_failure(objective, tuning)}"
         elif best is None or candidate.loss < best[0].loss:
@@ -306,11 +306,11 @@ def choose(
             break
     if best is None:
         raise ValueError(f"No candidate could be evaluated. {reason}")
-    return Choice(candidates, *best, machines)
+    return Choice(candidates, *best, models)
 
 
 def _failure(objective: Any, tuning: Tuning) -> str:
-    """Message about a tuning that ended without a machine or a finite criterion."""
+    """Message about a tuning that ended without a model or a finite criterion."""
     known: str = getattr(objective, "failure", "")
     if known:
         return known

@@ -1,6 +1,6 @@
 """Pairs of folds, for areas under the ROC curve without bias.
 
-A held-out row is rarer by one among those that its machine has seen, so that its output leans away
+A held-out row is rarer by one among those that its model has seen, so that its output leans away
 from its class. With a row of another class left out as well, the two cannot be told apart by what
 is left: of pure noise half of the pairs are in order, and half of the decisions wrong, whatever
 the ridge (Airola et al. 2010; Austin, Pe'er & Korem 2025).

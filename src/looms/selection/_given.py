@@ -1,4 +1,4 @@
-"""Criterion of a machine whose values are given, in the place of an objective that is searched."""
+"""Criterion of a model whose values are given, in the place of an objective that is searched."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Held-out criterion of a machine on landmarks."""
+"""Held-out criterion of a model on landmarks."""
 
 from __future__ import annotations
 

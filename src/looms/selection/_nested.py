@@ -62,10 +62,10 @@ class Nested:
     auc : area under the ROC curve over pairs of rows that one model was neither tuned nor trained
         on, and what each row adds to it. A grid compares rows of two held-out folds; models that
         were tuned anew compare rows of one fold. None for numbers.
-    machines : models that were selected without some fold: a `Setting` for each point of a grid
+    models : models that were selected without some fold: a `Setting` for each point of a grid
         that was selected; otherwise the model that was tuned anew without each fold, as its
         estimator keeps it.
-    machine : (n_folds,) number of the model of each fold.
+    model_of_fold : (n_folds,) number of the model of each fold.
     whole : False if only the last step was repeated without the row: candidates, each tuned without
         it, were compared or stacked by the rows of the other folds.
 
@@ -81,8 +81,8 @@ class Nested:
     held_out: HeldOut
     decisions: Decisions | None
     auc: tuple[float, Array] | None
-    machines: tuple[Any, ...]
-    machine: AnyArray
+    models: tuple[Any, ...]
+    model_of_fold: AnyArray
     whole: bool = True
 
     @classmethod
@@ -92,7 +92,7 @@ class Nested:
         units: Units,
         held_out: HeldOut,
         rounds: Sequence[Decided] | None,
-        machines: Sequence[Any],
+        models: Sequence[Any],
         tie: float | None = None,
         whole: bool = True,
     ) -> Self:
@@ -105,13 +105,13 @@ class Nested:
             decisions = Decisions.of(rounds, class_indices(held_out.y))
             Y, f, weight = (targets_as_columns(each) for each in held_out)
             auc = pair_auc(Y, f, units.tested_by, [], [], weight[:, 0], tie)
-        numbers = np.arange(len(machines))
-        return cls(rows, units, held_out, decisions, auc, tuple(machines), numbers, whole)
+        numbers = np.arange(len(models))
+        return cls(rows, units, held_out, decisions, auc, tuple(models), numbers, whole)
 
     @property
     def in_closed_form(self) -> bool:
         """True if the models are points of a grid, whose systems are not kept here."""
-        return isinstance(self.machines[0], Setting)
+        return isinstance(self.models[0], Setting)
 
     @property
     def folds(self) -> AnyArray:
@@ -251,7 +251,7 @@ class Rounds:
                 "larger mu."
             )
         number, n = self.units.number[0], len(self.y)
-        used, machine = np.unique(self.chosen[: self.units.n_units], return_inverse=True)
+        used, model = np.unique(self.chosen[: self.units.n_units], return_inverse=True)
         outputs = self.outputs[number, np.arange(n)]
         decisions = auc = None
         if self.classes:
@@ -271,8 +271,8 @@ class Rounds:
                 self.ties.max(),
             )
         held_out = HeldOut(self.y, outputs.reshape(self.y.shape), weight)
-        machines = tuple(self.settings[k] for k in used)
-        return Nested(rows, self.units, held_out, decisions, auc, machines, machine)
+        models = tuple(self.settings[k] for k in used)
+        return Nested(rows, self.units, held_out, decisions, auc, models, model)
 
     def _decided(
         self,

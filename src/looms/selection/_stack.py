@@ -16,7 +16,7 @@ from looms._typing import Array
 _CONSTANT_PENALTY = 1e-3
 #: Slope of the log odds in the outputs, ±1 of sure ones, where the search begins.
 _FIRST_SLOPE = 4.0
-#: A share below it costs as much as any other machine, and changes no figure that is shown.
+#: A share below it costs as much as any other model, and changes no figure that is shown.
 _LEAST_SHARE = 1e-3
 
 
@@ -82,13 +82,13 @@ def stacking_weights(y: Array, outputs: Array, weight: Array, *, labeled: bool) 
     Parameters
     ----------
     y : (n,) or (n, t) targets; ±1, one column a class of several, if ``labeled``.
-    outputs : (n_machines, n) or (n_machines, n, t), each row by models that have not seen it.
+    outputs : (n_models, n) or (n_models, n, t), each row by models that have not seen it.
     weight : (n,) nonnegative.
     labeled : whether the targets are classes, and what counts is their probabilities.
 
     Returns
     -------
-    weights : (n_machines,) of which those below a thousandth are zero.
+    weights : (n_models,) of which those below a thousandth are zero.
 
     Examples
     --------
@@ -119,11 +119,11 @@ def _by_squares(y: Array, outputs: Array, weight: Array) -> Array:
 def _by_log_loss(y: Array, outputs: Array, weight: Array) -> Array:
     """Slopes ≥ 0 with the smallest log loss, with a constant for each class."""
     F = outputs if y.ndim == 2 else np.stack([-outputs, outputs], axis=-1) / 2
-    labels, (n_machines, n, n_classes) = class_indices(y), F.shape
+    labels, (n_models, n, n_classes) = class_indices(y), F.shape
     own, share = np.arange(n), weight / weight.sum()
 
     def loss(x: Array) -> tuple[float, Array]:
-        slopes, constants = x[:n_machines], x[n_machines:]
+        slopes, constants = x[:n_models], x[n_models:]
         log_p = log_softmax(np.tensordot(slopes, F, 1) + constants, axis=1)
         excess = np.exp(log_p)
         excess[own, labels] -= 1.0
@@ -134,12 +134,12 @@ def _by_log_loss(y: Array, outputs: Array, weight: Array) -> Array:
             gradient
         )
 
-    start = np.append(np.full(n_machines, _FIRST_SLOPE / n_machines), np.zeros(n_classes))
-    bounds = [(0.0, None)] * n_machines + [(None, None)] * n_classes
+    start = np.append(np.full(n_models, _FIRST_SLOPE / n_models), np.zeros(n_classes))
+    bounds = [(0.0, None)] * n_models + [(None, None)] * n_classes
     options = {"maxiter": 500, "ftol": 1e-10, "gtol": 1e-7}
     slopes = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
-    slopes = slopes[:n_machines]
-    if not slopes.sum() > 0:  # nothing is learned: the machine of the least squared error
+    slopes = slopes[:n_models]
+    if not slopes.sum() > 0:  # nothing is learned: the model of the least squared error
         errors = [weight @ ((y - f) ** 2).reshape(n, -1).sum(axis=1) for f in outputs]
-        slopes = np.eye(n_machines)[int(np.argmin(errors))]
+        slopes = np.eye(n_models)[int(np.argmin(errors))]
     return np.asarray(slopes)

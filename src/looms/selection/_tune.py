@@ -1,4 +1,4 @@
-"""Tuning of one machine: a scan for the start, then searches on growing subsamples.
+"""Tuning of one model: a scan for the start, then searches on growing subsamples.
 
 A criterion is a mean over samples and its optimum moves little with their number, so
 most steps are made on subsamples, at a fraction of the cost. The last stage, on all

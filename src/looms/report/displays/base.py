@@ -56,7 +56,7 @@ class Display(ABC):
         """Draw on axes; a subclass may take options."""
 
 
-class MachineDisplay(Display):
+class ModelDisplay(Display):
     """A display that needs only a fitted model and its training samples."""
 
     @classmethod

@@ -60,7 +60,7 @@ class OptimismDisplay(Display):
         Parameters
         ----------
         assessment : Assessment
-            Result of `looms.assess` for a looms machine.
+            Result of `looms.assess` for a looms model.
         score : str, default=None
             One of its scores; by default the first.
         """

@@ -11,7 +11,7 @@ from scipy import sparse
 from looms._typing import Array, Matrix
 from looms.criteria import standard_error
 from looms.lssvm import NotPositiveDefiniteError
-from looms.report.displays.base import MachineDisplay, ink, label_ticks
+from looms.report.displays.base import ModelDisplay, ink, label_ticks
 from looms.report.model import (
     model_of,
     relevances,
@@ -23,7 +23,7 @@ _FLOPS = 1.5e10  # of all factorizations: a second or two on one thread
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class ImportanceDisplay(MachineDisplay):
+class ImportanceDisplay(ModelDisplay):
     """Rise of PRESS without each column of a table, the largest on top, with standard errors.
 
     ``plot(max_features=20)`` draws at most so many, from the top.
@@ -116,9 +116,9 @@ class ImportanceDisplay(MachineDisplay):
             )
         if not model.closed:
             raise TypeError(
-                f"{cls.__name__} needs a kernel model, got {type(model.machine).__name__}."
+                f"{cls.__name__} needs a kernel model, got {type(model.fitted).__name__}."
             )
-        machine, columns = model.machine, model.columns
+        fitted, columns = model.fitted, model.columns
         names = list(columns)
         if len(names) > max_columns:
             worth = relevances(model)
@@ -128,13 +128,13 @@ class ImportanceDisplay(MachineDisplay):
             n_fits = (1 + len(names)) * len(model.members)
             n_samples = int(np.cbrt(_FLOPS / n_fits))
         rows = sampled_rows(model, n_samples, random_state)
-        X, shift = machine.X_fit_[rows], log2_mu_shift(model.n_with_weight, len(rows))
+        X, shift = fitted.X_fit_[rows], log2_mu_shift(model.n_with_weight, len(rows))
         together, units, y = (
             model.units.clusters[rows],
             model.units.among(rows),
-            machine.loo_.y[rows],
+            fitted.loo_.y[rows],
         )
-        zeta = machine.fit_weight_[rows] * (len(rows) / machine.fit_weight_[rows].sum())
+        zeta = fitted.fit_weight_[rows] * (len(rows) / fitted.fit_weight_[rows].sum())
 
         def squares(X: Matrix) -> Array:
             """Squared held-out residuals; their mean over several targets."""
@@ -142,14 +142,14 @@ class ImportanceDisplay(MachineDisplay):
             for one in model.members:
                 fresh = one.anew(one.mu * 2.0**shift)
                 try:
-                    left_out = fresh.left_out(X, y, zeta, machine.fit_intercept_)
+                    left_out = fresh.left_out(X, y, zeta, fitted.fit_intercept_)
                     outputs += one.weight * np.nanmean(left_out.outputs(units), axis=0)
                 except NotPositiveDefiniteError:
                     return np.full(len(rows), np.nan)
             residuals = y.reshape(outputs.shape) - outputs
             return np.asarray(np.square(residuals).mean(axis=1))
 
-        share = machine.fit_weight_[rows] / machine.fit_weight_[rows].sum()
+        share = fitted.fit_weight_[rows] / fitted.fit_weight_[rows].sum()
         base = squares(X)
         changes = [squares(_at_means(X, columns[name])) - base for name in names]
         rise = np.array([share @ change for change in changes])
@@ -190,7 +190,7 @@ def _at_means(X: Matrix, features: list[int]) -> Matrix:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class RelevanceDisplay(MachineDisplay):
+class RelevanceDisplay(ModelDisplay):
     r"""Relevances of the features of an ARD or a weighted kernel, the largest on top.
 
     .. math:: \mathrm{relevance}_k = \frac{\gamma_k \mathrm{var}_k}{\sum_l \gamma_l \mathrm{var}_l}
@@ -229,7 +229,7 @@ class RelevanceDisplay(MachineDisplay):
         relevance = relevances(model)
         if relevance is None:
             raise ValueError(
-                f"{model.machine.kernel_!r} has no scale for each feature; fit with kernel='ard', "
+                f"{model.fitted.kernel_!r} has no scale for each feature; fit with kernel='ard', "
                 "or use feature_importance, which works for all kernels of features."
             )
         return cls(names=model.features, relevance=relevance)

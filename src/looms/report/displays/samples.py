@@ -11,7 +11,7 @@ import numpy as np
 from looms._checks import check_known
 from looms._typing import AnyArray, Array
 from looms.diagnostics import case_deletion
-from looms.report.displays.base import MachineDisplay, diagonal, ink, label_axes
+from looms.report.displays.base import ModelDisplay, diagonal, ink, label_axes
 from looms.report.model import model_of, residual_sizes
 from looms.report.text import in_words, short
 
@@ -27,7 +27,7 @@ KINDS = {
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class CaseDeletionDisplay(MachineDisplay):
+class CaseDeletionDisplay(ModelDisplay):
     """Index plot of a value for every sample, or group, with the largest ones named.
 
     ``plot(n_named=6, max_points=2000)`` marks the ``n_named`` largest, and names them where there
@@ -89,7 +89,7 @@ class CaseDeletionDisplay(MachineDisplay):
         if kind == "residual":
             value = residual_sizes(model)
         else:
-            deletion = case_deletion(model.machine, groups=groups)
+            deletion = case_deletion(model.fitted, groups=groups)
             value = np.asarray(getattr(deletion, kind))
             if deletion.criterion is None and kind in ("largest_change", "criterion_change"):
                 raise ValueError(f"{kind} takes every pair of samples, too many: use rms_change.")
@@ -138,7 +138,7 @@ class CaseDeletionDisplay(MachineDisplay):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class ResidualsDisplay(MachineDisplay):
+class ResidualsDisplay(ModelDisplay):
     """Targets against leave-one-out outputs, with a band that contains a share of the targets.
 
     ``plot(max_points=2000)``: of more samples, those with the largest residuals and an even

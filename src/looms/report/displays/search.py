@@ -10,7 +10,7 @@ import numpy as np
 
 from looms._optional import require
 from looms._typing import AnyArray, Array
-from looms.report.displays.base import MachineDisplay, ink, label_axes, label_ticks
+from looms.report.displays.base import ModelDisplay, ink, label_axes, label_ticks
 from looms.report.model import (
     Model,
     parameter_name,
@@ -28,12 +28,12 @@ _LEAST_WIDTH = 8.0
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class SearchPathDisplay(MachineDisplay):
+class SearchPathDisplay(ModelDisplay):
     """Points of a search over the surface of the leave-one-out criterion.
 
     For two hyper-parameters it shows the whole surface; for more, the slice through the optimum
     along two of them, onto which the points of the path are projected; for one, a curve. For a
-    stack, it shows the search of its largest machine.
+    stack, it shows the search of its largest model.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class SearchPathDisplay(MachineDisplay):
         n_samples: int = 500,
         random_state: int = 0,
     ) -> Self:
-        """Criterion around the search of a fitted machine.
+        """Criterion around the search of a fitted model.
 
         Parameters
         ----------
@@ -162,10 +162,10 @@ class SearchPathDisplay(MachineDisplay):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class CriterionHistoryDisplay(MachineDisplay):
+class CriterionHistoryDisplay(ModelDisplay):
     """Leave-one-out criterion at every evaluation of a search, and the best so far.
 
-    For a stack, it shows the search of its largest machine.
+    For a stack, it shows the search of its largest model.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ class CriterionHistoryDisplay(MachineDisplay):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class CandidatesDisplay(MachineDisplay):
+class CandidatesDisplay(ModelDisplay):
     """Held-out losses of the candidates, the best on top, with the chosen one marked.
 
     ``plot(max_candidates=20)`` draws at most so many, the best.
@@ -273,7 +273,7 @@ class CandidatesDisplay(MachineDisplay):
             ],
             loss=model.candidate_losses,
             loss_name=f"{model.candidates_by} {model.loss.name}",
-            chosen=model.machine.best_index_,
+            chosen=model.fitted.best_index_,
         )
 
     def _draw(self, ax: Any, *, max_candidates: int = 20) -> None:

@@ -1,4 +1,4 @@
-"""Converters of the machines for skl2onnx."""
+"""Converters of the models for skl2onnx."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def register_converters() -> None:
     Notes
     -----
     Conversion refuses kernels of categories, precomputed kernels and functions, by name. The graph
-    holds the training rows; for a linear machine, only one vector per output. The graph of a model
+    holds the training rows; for a linear model, only one vector per output. The graph of a model
     of tables takes one tensor, the columns in the order of the fit, with NaN for gaps: all of them
     are to be numbers, and columns of text or dates are refused by name.
 
@@ -63,10 +63,10 @@ def register_converters() -> None:
     >>> from looms import KernelClassifier
     >>> from looms.onnx import register_converters
     >>> X, y = load_iris(return_X_y=True)
-    >>> machine = KernelClassifier("rbf", mu=1e-3).fit(X, y)
+    >>> model = KernelClassifier("rbf", mu=1e-3).fit(X, y)
     >>> register_converters()  # doctest: +SKIP
     >>> from skl2onnx import to_onnx  # doctest: +SKIP
-    >>> model = to_onnx(machine, X[:1], options={"zipmap": False})  # doctest: +SKIP
+    >>> model = to_onnx(model, X[:1], options={"zipmap": False})  # doctest: +SKIP
     """
     skl2onnx = require("skl2onnx", "ONNX", extra="onnx")
     precision = {"float64": [True, False]}
@@ -78,21 +78,21 @@ def register_converters() -> None:
     }
     number = _regressor_shapes, _convert_regressor, precision
     label = _classifier_shapes, _convert_classifier, of_classes
-    for machine, (shapes, convert, options) in {
+    for fitted, (shapes, convert, options) in {
         **dict.fromkeys((KernelRegressor, CandidatesRegressor), number),
         TabularRegressor: (_regressor_shapes, _convert_transformed, precision),
         **dict.fromkeys((KernelClassifier, CandidatesClassifier, TabularClassifier), label),
     }.items():
-        name = f"Looms{machine.__name__}"
-        skl2onnx.update_registered_converter(machine, name, shapes, convert, options=options)
+        name = f"Looms{fitted.__name__}"
+        skl2onnx.update_registered_converter(fitted, name, shapes, convert, options=options)
 
 
 def _check(operator: Any) -> None:
-    """NotFittedError, or ValueError for rows that do not have the machine's features."""
-    machine = operator.raw_operator
-    check_is_fitted(machine)
-    name, n = type(machine).__name__, machine.n_features_in_
-    check_columns(getattr(machine, "preprocessor_", None))
+    """NotFittedError, or ValueError for rows that do not have the model's features."""
+    fitted = operator.raw_operator
+    check_is_fitted(fitted)
+    name, n = type(fitted).__name__, fitted.n_features_in_
+    check_columns(getattr(fitted, "preprocessor_", None))
     if len(operator.inputs) > 1:
         raise ValueError(
             f"{name} takes one tensor of its {n} features, got {len(operator.inputs)} inputs: "
@@ -148,14 +148,14 @@ def _untransformed(g: Graph, z: str, transform: str) -> str:
 
 def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
     model = operator.raw_operator
-    machine = model.model_ if isinstance(model, TabularClassifier) else model
+    fitted = model.model_ if isinstance(model, TabularClassifier) else model
     g, X = _graph_and_rows(scope, operator, container)
-    f, two = _outputs(g, X, machine), len(machine.classes_) == 2
-    decision = g("Sub", f, np.asarray(machine.threshold_, dtype=np.float64))
+    f, two = _outputs(g, X, fitted), len(fitted.classes_) == 2
+    decision = g("Sub", f, np.asarray(fitted.threshold_, dtype=np.float64))
     probabilities = None
-    if machine.calibrator_ is not None:
-        n_outputs = 1 if two else len(machine.classes_)
-        probabilities = _probabilities(g, f, machine.calibrator_, n_outputs)
+    if fitted.calibrator_ is not None:
+        n_outputs = 1 if two else len(fitted.classes_)
+        probabilities = _probabilities(g, f, fitted.calibrator_, n_outputs)
     if two:
         positive = g("Greater", decision, 0.0)
         index = g("Squeeze", g.cast(positive, np.int64), np.array([1]))
@@ -173,7 +173,7 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
 
 
 def _graph_and_rows(scope: Any, operator: Any, container: Any) -> tuple[Graph, str]:
-    """Graph, and rows as the machine takes them, in the type of the arithmetic."""
+    """Graph, and rows as the model takes them, in the type of the arithmetic."""
     model = operator.raw_operator
     double = container.get_options(model, {"float64": True})["float64"]
     g = Graph(scope, container, "float64" if double else "float32", operator.inputs[0])
@@ -195,20 +195,20 @@ def _give(g: Graph, name: str, output: Any) -> None:
     g.container.add_node("Identity", g.cast(name, dtype), output.full_name)
 
 
-def _outputs(g: Graph, X: str, machine: Any) -> str:
+def _outputs(g: Graph, X: str, fitted: Any) -> str:
     """Outputs of a model, (m, t), before thresholds."""
     parts = []
-    for one in machine.members_:
+    for one in fitted.members_:
         if isinstance(one, EstimatorMember):
             parts.append(_of_estimator(g, one))
             continue
-        Z, coefficients = as_expansion(dense(one.basis(machine.X_fit_)), one.dual_coef, one.coef)
+        Z, coefficients = as_expansion(dense(one.basis(fitted.X_fit_)), one.dual_coef, one.coef)
         alpha = targets_as_columns(coefficients)
         counts = alpha.any(axis=1)  # not samples of weight zero
         f = expansion(one.kernel, Pairs(g, X, Z[counts]), alpha[counts])
         f = g("Add", f, np.atleast_1d(one.intercept))
         if isinstance(one, SupportVectorMember) and one.sigmoids is not None:
-            f = g("Log", _coupled(g, f, one.sigmoids, len(machine.classes_)))
+            f = g("Log", _coupled(g, f, one.sigmoids, len(fitted.classes_)))
         parts.append(g("Mul", f, one.weight))
     return g("Sum", *parts) if len(parts) > 1 else parts[0]
 

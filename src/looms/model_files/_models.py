@@ -1,6 +1,6 @@
-"""Checks of the fitted state of machines, kernels and calibrators.
+"""Checks of the fitted state of models, kernels and calibrators.
 
-A machine that is not fitted has no state to check.
+A model that is not fitted has no state to check.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _classes(owner: Any) -> int:
     return len(classes)
 
 
-# Machines ---------------------------------------------------------------------------
+# Models ---------------------------------------------------------------------------
 
 
 def _kernel_of(kernel: Any, X: Any) -> None:
@@ -77,7 +77,7 @@ def _together(owner: Any, n: int) -> None:
         require(len(units.clusters) == n, "units_ are of other rows")
 
 
-def _machines_of_folds(owner: Any, weight: AnyArray) -> tuple[Any, ...]:
+def _models_of_folds(owner: Any, weight: AnyArray) -> tuple[Any, ...]:
     """Models chosen without each fold, if any; checks that these, and scores, are of all rows
     fitted."""
     later, seed = owner._unfitted, {"_outer_seed", "model_"} & {*vars(owner)}
@@ -90,67 +90,67 @@ def _machines_of_folds(owner: Any, weight: AnyArray) -> tuple[Any, ...]:
         require(same, "scores are not of the rows fitted")
     for scores in evaluated:
         require(scores.predictions.n_samples == len(weight), "predictions are of other rows")
-    return tuple(machine for one in chosen for machine in one.machines)
+    return tuple(model for one in chosen for model in one.models)
 
 
-def _members(machine: Any, members: Any, n: int) -> None:
-    """Check the machines that are summed, on ``n`` samples or on landmarks."""
+def _members(model: Any, members: Any, n: int) -> None:
+    """Check the models that are summed, on ``n`` samples or on landmarks."""
     require(len(members) > 0, "members_ are not there")
     for one in members:
         require(bool(numbers(one, "weight") >= 0), "weight is negative")
         require(one.pairwise == members[0].pairwise, "members_ take other samples")
         if isinstance(one, KernelMember):
-            _kernel_member(machine, one, n)
+            _kernel_member(model, one, n)
         else:
-            require(one.shape == machine.loo_.y.shape[1:], f"shape {one.shape} is of others")
+            require(one.shape == model.loo_.y.shape[1:], f"shape {one.shape} is of others")
             numbers(one, "held_out", None, *one.shape)
     require(abs(sum(one.weight for one in members) - 1) < 1e-6, "the weights do not sum to one")
 
 
-def _chosen_in_fold(machine: Any, one: Any, n: int) -> None:
+def _chosen_in_fold(model: Any, one: Any, n: int) -> None:
     """Check what was chosen without a fold of ``n`` samples: members, or a point of a grid."""
     if isinstance(one, Setting):
-        _kernel_of(one.kernel, machine.X_fit_)
+        _kernel_of(one.kernel, model.X_fit_)
         positive(one, "mu")
     else:
-        _members(machine, one, n)
+        _members(model, one, n)
 
 
-def _kernel_member(machine: Any, one: KernelMember, n: int) -> None:
-    shape, on_landmarks = machine.loo_.y.shape[1:], isinstance(one, LandmarkMember)
+def _kernel_member(model: Any, one: KernelMember, n: int) -> None:
+    shape, on_landmarks = model.loo_.y.shape[1:], isinstance(one, LandmarkMember)
     require(not (on_landmarks and one.pairwise), "landmarks are of a kernel matrix")
     if isinstance(one, SupportVectorMember) and shape:
         shape = (shape[0] * (shape[0] - 1) // 2,)
         numbers(one, "sigmoids", 2, *shape)
-    _kernel_of(one.kernel, one.basis(machine.X_fit_))
+    _kernel_of(one.kernel, one.basis(model.X_fit_))
     positive(one, "mu")
-    m = _samples(one, "landmarks", machine.n_features_in_)[0] if on_landmarks else n
+    m = _samples(one, "landmarks", model.n_features_in_)[0] if on_landmarks else n
     numbers(one, "dual_coef", m, *shape)
     if one.coef is not None:
-        numbers(one, "coef", machine.n_features_in_, *shape)
+        numbers(one, "coef", model.n_features_in_, *shape)
     numbers(one, "intercept", *shape)
 
 
-def least_squares(machine: Any) -> None:
-    n = len(machine.fit_weight_) if machine.X_fit_ is None else _samples(machine, "X_fit_")[0]
-    _members(machine, machine.members_, n)
+def least_squares(model: Any) -> None:
+    n = len(model.fit_weight_) if model.X_fit_ is None else _samples(model, "X_fit_")[0]
+    _members(model, model.members_, n)
     for name in ("loo_", "held_out_"):
-        _held_out(machine, name, (n, *machine.loo_.y.shape[1:]))
-    require(0 <= machine._tie < 1, "_tie is no small number")
-    _weights(machine, n)
-    _together(machine, n)
-    m = int(np.count_nonzero(machine.fit_weight_))
-    for one in _machines_of_folds(machine, machine.fit_weight_):
-        _chosen_in_fold(machine, one, m)
-    if machine._scored_in is not None:
-        (units, outputs), shape = machine._scored_in, (m, *machine.loo_.y.shape[1:])
+        _held_out(model, name, (n, *model.loo_.y.shape[1:]))
+    require(0 <= model._tie < 1, "_tie is no small number")
+    _weights(model, n)
+    _together(model, n)
+    m = int(np.count_nonzero(model.fit_weight_))
+    for one in _models_of_folds(model, model.fit_weight_):
+        _chosen_in_fold(model, one, m)
+    if model._scored_in is not None:
+        (units, outputs), shape = model._scored_in, (m, *model.loo_.y.shape[1:])
         proper = len(units.clusters) == m and outputs.shape == shape
         require(proper and outputs.dtype == np.float64, "_scored_in is not of the rows fitted")
-    if "candidates_" in vars(machine):
-        n_candidates = len(machine.candidates_)
-        index(machine, "best_index_", n_candidates)
-        if machine.candidate_weights_ is not None:
-            numbers(machine, "candidate_weights_", n_candidates)
+    if "candidates_" in vars(model):
+        n_candidates = len(model.candidates_)
+        index(model, "best_index_", n_candidates)
+        if model.candidate_weights_ is not None:
+            numbers(model, "candidate_weights_", n_candidates)
 
 
 def tabular(model: Any) -> None:
@@ -160,12 +160,12 @@ def tabular(model: Any) -> None:
     n_features = model.n_features_in_ if before is None else len(before.get_feature_names_out())
     require(n_features == inner.n_features_in_, "model_ is of other features")
     nested = getattr(model._nested_scores, "_nested", None)
-    for one in _machines_of_folds(model, weight):
+    for one in _models_of_folds(model, weight):
         if type(one) is not type(model):
             _chosen_in_fold(inner, one, int(np.count_nonzero(weight)))
-    models = getattr(nested, "machines", ())  # the machine has those that it compared
-    by_machine = model._is_plain or bool(inner._nested_scores)
-    proper = {tuple, Setting} if by_machine else {type(model)}
+    models = getattr(nested, "models", ())  # those that were compared
+    by_model = model._is_plain or bool(inner._nested_scores)
+    proper = {tuple, Setting} if by_model else {type(model)}
     require({type(one) for one in models} <= proper, "folds are not of such models")
     if is_regressor(model):
         require(model.transform_ in TARGET_TRANSFORMS, "transform_ is not known")
@@ -184,22 +184,22 @@ def certificate(certificate: Any) -> None:
         require(value is None or not value < 0, f"{name} is not a size")
 
 
-def classifier(machine: Any) -> None:
-    least_squares(machine)
-    n_classes = _classes(machine)
-    shape = machine.loo_.y.shape[1:]
+def classifier(model: Any) -> None:
+    least_squares(model)
+    n_classes = _classes(model)
+    shape = model.loo_.y.shape[1:]
     require(shape == (() if n_classes == 2 else (n_classes,)), f"targets have shape {shape}")
-    calibrator = getattr(machine, "calibrator_", None)
+    calibrator = getattr(model, "calibrator_", None)
     if isinstance(calibrator, Softmax):
         proper = n_classes > 2 and np.shape(calibrator.constants) == (n_classes,)
         require(proper, f"calibrator_ is not of {n_classes} classes")
-        numbers(machine, "threshold_", *np.shape(machine.threshold_)[:1] and (n_classes,))
+        numbers(model, "threshold_", *np.shape(model.threshold_)[:1] and (n_classes,))
     else:
         require(
             calibrator is None or isinstance(calibrator, _CALIBRATORS),
             "calibrator_ is not a calibrator",
         )
-        numbers(machine, "threshold_")
+        numbers(model, "threshold_")
 
 
 def scores(scores: Any) -> None:
@@ -216,7 +216,7 @@ def nested(nested: Any) -> None:
     made = nested.decisions
     if made is not None:
         require(len(made.predicted) == n, f"decisions are not of {n} rows")
-    places(nested, "machine", len(nested.machines), nested.units.n_units)
+    places(nested, "model_of_fold", len(nested.models), nested.units.n_units)
     tested = nested.units.tested
     once = tested.shape[1] == n and bool((tested.sum(axis=0) == 1).all())
     require(once, f"units are not of {n} rows, each tested once")
@@ -240,20 +240,20 @@ def decisions(made: Any) -> None:
         numbers(made, "losses", n)
 
 
-def scored(machine: Any) -> None:
-    if "_pool" not in vars(machine):
+def scored(model: Any) -> None:
+    if "_pool" not in vars(model):
         return
-    n_classes = _classes(machine)
-    pool = machine._pool
+    n_classes = _classes(model)
+    pool = model._pool
     require(type(pool).__name__ in ("SVMGrid", "EstimatorPool"), "the pool is not a pool")
     require(pool.n_classes == n_classes, f"the pool is not of {n_classes} classes")
     if hasattr(pool, "X"):
-        require(pool.X.shape[1] == machine.n_features_in_, f"the pool has shape {pool.X.shape}")
-    n_rows = len(numbers(machine, "validation_", None))
-    numbers(machine, "_validation_labels", n_rows)
-    numbers(machine, "_labels_by_others", n_rows)
-    numbers(machine, "validation_scores_", len(machine.pool_), n_rows)
-    require(len(indices(machine, "deciding_", len(machine.pool_))) > 0, "no model decides")
+        require(pool.X.shape[1] == model.n_features_in_, f"the pool has shape {pool.X.shape}")
+    n_rows = len(numbers(model, "validation_", None))
+    numbers(model, "_validation_labels", n_rows)
+    numbers(model, "_labels_by_others", n_rows)
+    numbers(model, "validation_scores_", len(model.pool_), n_rows)
+    require(len(indices(model, "deciding_", len(model.pool_))) > 0, "no model decides")
 
 
 def grid(grid: Any) -> None:

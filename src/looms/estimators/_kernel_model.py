@@ -14,9 +14,9 @@ from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks, as_blocks, rows_in_memory
 from looms.estimators._base import KernelInput
-from looms.estimators._certificate import Certificate, CertifiedMachine
+from looms.estimators._certificate import Certificate, CertifiedModel
 from looms.estimators._folds import refits_of
-from looms.estimators._scored import OfFit, ScoredMachine, source_of
+from looms.estimators._scored import OfFit, ScoredModel, source_of
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._samples import training_rows
@@ -29,7 +29,7 @@ from looms.selection._nested import Nested
 from looms.units import Units
 
 
-def fitted_machine(
+def fitted_model(
     X: Matrix | RowBlocks, weight: Array, y: Array, shares: Sequence[float], fits: Sequence[Fit]
 ) -> dict[str, Any]:
     """Fitted attributes of a model, the sum of fits to the samples of positive weight.
@@ -79,7 +79,7 @@ def output_of(members: Sequence[Member], X: Matrix, X_fit: Matrix) -> Array:
     return reduce(np.add, (one.outputs(X, X_fit) for one in members))
 
 
-class KernelMachine(CertifiedMachine, ScoredMachine, KernelInput):
+class KernelModel(CertifiedModel, ScoredModel, KernelInput):
     """Base class of the kernel models: the fitted model, its outputs, and models without rows."""
 
     X_fit_: Matrix
@@ -88,7 +88,7 @@ class KernelMachine(CertifiedMachine, ScoredMachine, KernelInput):
     held_out_: HeldOut
     #: Rows that were held out together for ``held_out_``; those of weight zero stay.
     units_: Units
-    #: True for a machine made from a tuned one by adding or removing rows.
+    #: True for a model made from a tuned one by adding or removing rows.
     _tuned_before: bool = False
     _made_again = (
         "_left_out",
@@ -98,7 +98,7 @@ class KernelMachine(CertifiedMachine, ScoredMachine, KernelInput):
         "_blocks",
     )
 
-    #: Machines whose weighted outputs are summed; of a single machine only this.
+    #: Models whose weighted outputs are summed, or the only one.
     members_: tuple[Member, ...]
     #: Folds without which candidates were tuned anew, to be compared; None if by ``units_``.
     choice_units_: Units | None = None
@@ -106,7 +106,7 @@ class KernelMachine(CertifiedMachine, ScoredMachine, KernelInput):
     _scored_in: tuple[Units, Array] | None = None
     #: Difference up to which held-out outputs for labels are equal up to rounding.
     _tie: float = 0.0
-    #: Rows in blocks that the machine was fitted to; they are neither copied nor saved.
+    #: Rows in blocks that the model was fitted to; they are neither copied nor saved.
     _blocks: RowBlocks | None = None
     fit_intercept: bool
     fit_intercept_: bool
@@ -118,7 +118,7 @@ class KernelMachine(CertifiedMachine, ScoredMachine, KernelInput):
 
     @property
     def _leading(self) -> KernelMember:
-        """The kernel machine with the largest weight."""
+        """The kernel model with the largest weight."""
         if not self._kernel_members:
             raise AttributeError(f"This {type(self).__name__} has no kernel model.")
         return max(self._kernel_members, key=lambda one: one.weight)
@@ -183,7 +183,7 @@ class KernelMachine(CertifiedMachine, ScoredMachine, KernelInput):
     def __sklearn_is_fitted__(self) -> bool:
         return "fit_weight_" in vars(self)  # a fit that failed may have left other attributes
 
-    def _kernel_machine(self) -> KernelMachine:
+    def _kernel_model(self) -> KernelModel:
         return self
 
     @property
@@ -284,15 +284,15 @@ class KernelMachine(CertifiedMachine, ScoredMachine, KernelInput):
         return self._units if self._scored_in is None else self._scored_in[0]
 
     def _settings_of(self, nested: Nested) -> LeftOut:
-        (y, _, weight), each = nested.held_out, nested.machines
+        (y, _, weight), each = nested.held_out, nested.models
         solved = [self._solved(KernelMember(1.0, one.kernel, one.mu)) for one in each]
-        return Chosen(solved, nested.units, nested.machine, targets_as_columns(y), weight)
+        return Chosen(solved, nested.units, nested.model_of_fold, targets_as_columns(y), weight)
 
     def _refits_of(self, nested: Nested) -> LeftOut:
         X_fit = training_rows(self._kept_rows(), nested.rows, self._pairwise)
 
-        def outputs_of(machine: Any, rest: AnyArray, X: Matrix) -> Array:
-            return targets_as_columns(output_of(machine, X, X_fit))
+        def outputs_of(model: Any, rest: AnyArray, X: Matrix) -> Array:
+            return targets_as_columns(output_of(model, X, X_fit))
 
         return refits_of(nested, X_fit, outputs_of)
 
