@@ -649,3 +649,13 @@ def test_the_choice_of_a_pool():
 
 def test_scores_are_public():
     assert isinstance(KernelRegressor(mu=1e-3).fit(X, NUMBERS).evaluate(), looms.Scores)
+
+
+def test_scorers_of_predicted_classes_are_no_ranking():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = (X[:, 0] + rng.normal(size=60) > 0).astype(int)
+    model = KernelClassifier(mu=1e-2).fit(X, y)
+    hard = model.evaluate(scoring={"hard": make_scorer(roc_auc_score)})["hard"]
+    assert hard == roc_auc_score(y, model.evaluate().decisions.predicted)
+    assert hard != model.evaluate()["roc_auc"]

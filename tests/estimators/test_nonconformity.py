@@ -665,3 +665,11 @@ def test_scores_are_of_a_choice_by_the_other_validation_samples():
     assert model.evaluate().standard_errors["accuracy"] == pytest.approx(
         np.sqrt(rate * (1 - rate) / n)
     )
+
+
+@pytest.mark.parametrize("name", ["roc_auc", "average_precision", "neg_log_loss"])
+def test_predicted_classes_are_not_ranked(name):
+    X, y = make_blobs(40, centers=2, random_state=0)
+    model = NonconformityClassifier(GRID, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="no outputs to rank by"):
+        model.evaluate(scoring=name)

@@ -9,12 +9,15 @@ import pandas as pd
 import pytest
 from evaluated import evaluated
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
-from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, cross_validate
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import looms
@@ -538,3 +541,53 @@ class TestWithScikitLearn:
 def test_parameters_are_few():
     for kind in (TabularClassifier, TabularRegressor, KernelClassifier, KernelRegressor):
         assert len(kind._get_param_names()) <= 14
+
+
+# What a review found --------------------------------------------------------------
+
+
+def test_a_pipeline_is_a_candidate_with_metadata_routing_too():
+    candidates = [make_pipeline(StandardScaler(), LogisticRegression()), "linear"]
+    X, plain = NEW.assign(size=1.0)[["flag", "size"]].astype(float), {}
+    X["size"] += np.arange(M) % 4
+    for routing in (False, True):
+        with config_context(enable_metadata_routing=routing):
+            model = TabularClassifier(candidates).fit(X, np.arange(M) % 4 > 1)
+            plain[routing] = model.held_out_.outputs
+    assert_array_equal(plain[True], plain[False])
+
+
+def test_a_kernel_matrix_is_cut_in_rows_and_columns():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    y, K, new = np.exp(X[:, 0]), X @ X.T, X[:4] + 0.1
+    pair = [
+        (TabularRegressor(["precomputed"], preprocess=None).fit(K, y), new @ X.T),
+        (TabularRegressor(["linear"], preprocess=None).fit(X, y), new),
+    ]
+    scores, intervals = [], []
+    for model, rows in pair:
+        scores.append([*model.evaluate().values()])
+        intervals.append(model.predict_interval(rows))
+    assert_allclose(*scores, rtol=1e-6)
+    assert_allclose(*intervals, rtol=1e-6)
+    classes = TabularClassifier(["precomputed"], preprocess=None)
+    assert cross_val_score(classes, K, y > 1, cv=3).mean() > 0.9
+    assert classes.fit(K, y > 1).evaluate()["accuracy"] > 0.9
+    assert classes.predict_set(new @ X.T).shape == (4, 2)
+
+
+@pytest.mark.parametrize("splits", ["shuffled", "iterator"])
+def test_a_splitter_is_asked_once(splits):
+    cv = KFold(5, shuffle=True) if splits == "shuffled" else KFold(5).split(TABLE)
+    model = TabularClassifier(FEW, cv=cv).fit(TABLE, LABELS).model_
+    assert_array_equal(model.units_.codes, model.choice_units_.codes)
+
+
+def test_one_weight_for_all_rows():
+    one, two = (TabularClassifier(["linear"]).fit(TABLE, LABELS, w) for w in (None, 2.0))
+    assert_allclose(one.predict_proba(NEW), two.predict_proba(NEW))
+
+
+def test_rows_are_added_to_fitted_models_only():
+    with pytest.raises(NotFittedError):
+        TabularClassifier().with_rows(TABLE, LABELS)

@@ -12,7 +12,13 @@ from evaluated import evaluated
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from looms import KernelClassifier, KernelRegressor, TabularClassifier, assess
+from looms import (
+    KernelClassifier,
+    KernelRegressor,
+    TabularClassifier,
+    TabularRegressor,
+    assess,
+)
 from looms.calibration import loo_probabilities
 from looms.calibration._scores import brier_score
 from looms.diagnostics import case_deletion
@@ -366,3 +372,17 @@ def test_the_probability_of_the_threshold_parts_the_predictions(threshold, posit
     label = positive or "yes"
     p = model.predict_proba(X)[:, model.classes_.tolist().index(label)]
     assert ((p > least) == (model.predict(X) == label)).all()
+
+
+def test_the_headline_is_as_optimistic_as_the_scores():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    y = np.exp(X[:, 0] + 0.3 * rng.normal(size=40))
+    given = KernelRegressor(mu=1e-2).fit(X, y)
+    tuned = TabularRegressor(["linear", "rbf"]).fit(X, y)
+    tuned.evaluate(nested=False)  # the transform of the target was chosen on all rows
+    for model, optimistic in ((given, False), (tuned, True)):
+        told = summary(model)
+        assert told["headline"]["optimistic"] == optimistic
+        titles = [each["title"] for each in told["cautions"]]
+        assert ("No outer estimate" in titles) == optimistic

@@ -23,9 +23,11 @@ _VALUE = (
     r"None\b|True\b|False\b|\.\.\.|(?P<quote>['\"])(?P<text>[^'\"]*)(?P=quote)|\d\w*|\w+\([^()]*\)"
 )
 _NAMES = "|".join(sorted(OPTIONS, key=len, reverse=True))
+_LONG = "|".join(name for name in OPTIONS if "_" in name)
+#: Parts of names of files are no parameters.
 _PARAMETER = (
-    rf"\b(?P<set>{_NAMES})=(?P<value>{_VALUE})"
-    rf"|\b(?P<long>{'|'.join(name for name in OPTIONS if '_' in name)})\b"
+    rf"(?<![\w/\\.-])(?P<set>{_NAMES})=(?P<value>{_VALUE})(?![/\\\w]|\.\w)"
+    rf"|(?<![\w/\\.-])(?P<long>{_LONG})(?![/\\\w]|\.\w)"
     rf"|(?:^|(?<=: ))(?P<named>{_NAMES})(?= must\b)"
     rf"|(?<=Unknown )(?P<unknown>{_NAMES})(?= ['\"])"
 )
@@ -142,6 +144,8 @@ def in_options(text: str) -> str:
     "Unknown --candidates 'rfb'; use no --n-landmarks and --target-transform auto"
     >>> in_options("column 'max_iter' has other values than max_iter")
     "column 'max_iter' has other values than --max-iter"
+    >>> in_options("runs/seed=1/max_iter.csv has no rows; give seed=1")
+    'runs/seed=1/max_iter.csv has no rows; give --seed 1'
     >>> in_options("--cv 1: cv must be from 2 folds")
     '--cv 1 must be from 2 folds'
     """

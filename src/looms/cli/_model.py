@@ -251,7 +251,7 @@ class CoverageRequest:
                 f"{'; evaluate() mends that' * mends}"
             )
         saved.last.evaluate(nested=nested)
-        if nested and self.method in ("minmax", "scaled"):
+        if nested and self.method == "scaled":
             saved.last.evaluate(nested=False)
 
     def columns(self, of: Predictions) -> dict[str, AnyArray]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn import config_context
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
@@ -141,7 +142,8 @@ class EstimatorMember(Member):
             step = f"{self.estimator.steps[-1][0]}__" if in_pipeline else ""
             weights = {f"{step}sample_weight": zeta}
         target = y if self.classes is None else self.classes[class_indices(y)]
-        return replace(self, estimator=clone(self.estimator).fit(X, target, **weights))
+        with config_context(enable_metadata_routing=False):  # steps need not have asked for weights
+            return replace(self, estimator=clone(self.estimator).fit(X, target, **weights))
 
     def fit(self, left_out: Refits, units: Units, y: Array, tie: float | None = None) -> Fit:
         """The outputs are of five folds, stratified by class, unless the units are folds."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, partial
 from numbers import Real
@@ -91,8 +92,8 @@ class RowsOfFit:
         options: dict[str, Any] = {"classes": self.classes, "random_state": self.seed}
         return Units.of(cv, self.y, self.groups, rows=self.train, **options)
 
-    def outer_units(self, cv: Any, most: int = OUTER_FOLDS) -> Units:
-        """Outer folds of the rows that take part; those of ``cv`` if it is made for these rows.
+    def outer_units(self, cv: Any, units: Units, most: int = OUTER_FOLDS) -> Units:
+        """Outer folds of the rows that take part; the ``units`` of ``cv`` if made for these rows.
 
         ValueError if there are fewer than three, or more than ten of ``cv``, or too few rows
         outside some fold.
@@ -101,11 +102,7 @@ class RowsOfFit:
             groups = self.own(self.groups)
             folds = outer_folds(cv, self.own(self.y), groups, self.classes, self.seed, most)
             return Units.partition(folds, groups)
-        return checked_outer(self.units(cv).once)
-
-    def inner_units(self, cv: Any) -> Units | None:
-        """What ``cv`` holds out of the rows that take part, if it is made for these rows."""
-        return None if is_number_of_folds(cv) else self.units(cv)
+        return checked_outer(units.once)
 
     def loss(
         self, held_out: HeldOut, rows: AnyArray | slice = slice(None), factor: Any = 1.0
@@ -161,10 +158,10 @@ def outer_folds(
     return np.asarray(numbers)
 
 
-def outer_units_of(rows: RowsOfFit, cv: Any, most: int = OUTER_FOLDS) -> Units:
+def outer_units_of(rows: RowsOfFit, cv: Any, units: Units, most: int = OUTER_FOLDS) -> Units:
     """Outer folds of an evaluation; ValueError, with advice, if they cannot be made."""
     try:
-        return rows.outer_units(cv, most)
+        return rows.outer_units(cv, units, most)
     except ValueError as error:
         raise ValueError(
             f"{error} evaluate(nested=False) scores the held-out predictions of the fit instead."
@@ -190,10 +187,11 @@ def folds_of_area(labels: AnyArray, units: Units) -> Units:
 
 def unfitted(model: Any, **parameters: Any) -> Any:
     """Unfitted copy of the model, for a fit beside others; None if its folds are used up."""
-    if isinstance(getattr(model, "cv", None), Iterator):
+    known = model.get_params(deep=False)
+    if isinstance(parameters.get("cv", known.get("cv")), Iterator):
         return None
-    alone = {name: value for name, value in _ALONE.items() if name in model.get_params(deep=False)}
-    model = clone(model).set_params(**alone, **parameters)
+    alone = {name: value for name, value in _ALONE.items() if name in known}
+    model = clone(copy(model).set_params(**alone, **parameters))
     vars(model).pop("_skl_callbacks", None)
     return model
 
@@ -204,6 +202,7 @@ def tuned_without(
     outer: Units,
     rows: RowsOfFit,
     cv: Any,
+    units: Units,
     n_jobs: int | None = None,
 ) -> list[list[Any]]:
     """Each of some models, tuned anew without each of the outer units.
@@ -215,16 +214,17 @@ def tuned_without(
     models : from `unfitted`.
     outer : units of the rows that take part.
     rows : of the fit.
-    cv : of the models; folds that it makes for these rows are kept inside of each outer one.
+    cv, units : of the fit; units that ``cv`` makes for these rows are kept inside of each outer
+        one, a number of folds is made anew.
     n_jobs : number of models tuned at once.
     """
-    n_folds, inner = outer.n_units, rows.inner_units(cv)
+    n_folds, made_for_rows = outer.n_units, not is_number_of_folds(cv)
     n_models = n_folds * len(models)
     stay = [np.flatnonzero(rows) for rows in outer.stays(np.arange(n_folds))]
 
     run = Parallel(n_jobs=n_jobs, return_as="generator")(
         delayed(_model_without)(
-            model if inner is None else model._holding_out(inner.among(rest)),
+            model._holding_out(units.among(rest)) if made_for_rows else model,
             rows.train[rest],
             *rows.data,
         )

@@ -119,6 +119,7 @@ class KernelModel(CertifiedModel, ScoredModel, KernelInput):
     @property
     def _leading(self) -> KernelMember:
         """The kernel model with the largest weight."""
+        check_is_fitted(self)
         if not self._kernel_members:
             raise AttributeError(f"This {type(self).__name__} has no kernel model.")
         return max(self._kernel_members, key=lambda one: one.weight)

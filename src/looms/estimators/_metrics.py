@@ -12,6 +12,7 @@ from warnings import catch_warnings
 
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
+from sklearn.exceptions import NotFittedError
 from sklearn.metrics import (
     get_scorer,
     get_scorer_names,
@@ -24,6 +25,7 @@ from sklearn.metrics import (
 from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from looms._classes import class_indices
 from looms._scores import ValuesAndErrors
@@ -213,8 +215,9 @@ def own_name(scorer: Any) -> str | None:
     """Name of the score of ``evaluate`` that a scorer gives, whatever its own name is."""
     if not is_scikit_learns(scorer) or scorer._kwargs.keys() - {"labels"}:
         return None
-    same = (n for n, one in OWN.items() if one._score_func is scorer._score_func)
-    return next(same, None) if scorer._sign > 0 else None
+    what = scorer._score_func, scorer._response_method, scorer._sign
+    same = (n for n, s in OWN.items() if what == (s._score_func, s._response_method, s._sign))
+    return next(same, None)
 
 
 def judged(scores: Scores, scorers: Mapping[str, Scorer], classes: AnyArray | None) -> Scores:
@@ -291,8 +294,8 @@ def _of_classes(scorer: Any, model: Any, labels: AnyArray | None) -> Any:
 def _fault(scorer: Any, model: Any, y: AnyArray, labels: AnyArray | None) -> str | None:
     """Why a scorer of scikit-learn cannot score predictions of such targets; None if it can.
 
-    Those are the right classes, with probabilities if the model has them, or shows no method for
-    values of classes before its fit; numbers are a little larger.
+    Those are the right classes, with the outputs and probabilities that the model has, or both if
+    it shows neither before its fit; numbers are a little larger.
     """
     y = _some_rows(y, labels)
     if labels is None:
@@ -300,17 +303,27 @@ def _fault(scorer: Any, model: Any, y: AnyArray, labels: AnyArray | None) -> str
     else:
         certain = np.eye(len(labels))[np.searchsorted(labels, y)]
         outputs = 2.0 * (certain[:, 1] if len(labels) == 2 else certain) - 1.0
-        without = hasattr(model, "decision_function") and not hasattr(model, "predict_proba")
-        p = None if without else certain
-        predicted = StandIn(outputs, labels, probabilities=p)
+        likely, decides = (hasattr(model, name) for name in ("predict_proba", "decision_function"))
+        if not (likely or decides or _is_fitted(model)):
+            likely = True
+        decides, p = decides or likely, certain if likely else None
+        predicted = StandIn(outputs, labels, probabilities=p, decides=decides)
     try:
         with catch_warnings(action="ignore"):
             scorer(predicted, np.arange(len(y))[:, None], y)
     except AttributeError:
-        return "there are no probabilities"
+        return f"there are no {'probabilities' if decides else 'outputs to rank by'}"
     except (TypeError, ValueError) as error:
         return str(error).rstrip(".")
     return None
+
+
+def _is_fitted(model: Any) -> bool:
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        return False
+    return True
 
 
 class StandIn(BaseEstimator):  # type: ignore[misc]
@@ -323,6 +336,7 @@ class StandIn(BaseEstimator):  # type: ignore[misc]
     threshold : number, or one for each of several classes.
     indices : (n,) of the predicted classes; by default those of outputs over the threshold.
     probabilities : (n, n_classes), or None.
+    decides : False for predictions of classes alone.
     """
 
     def __init__(
@@ -332,9 +346,10 @@ class StandIn(BaseEstimator):  # type: ignore[misc]
         threshold: float | Array = 0.0,
         indices: AnyArray | None = None,
         probabilities: Array | None = None,
+        decides: bool = True,
     ) -> None:
         self.outputs, self.classes, self.threshold = outputs, classes, threshold
-        self.indices, self.probabilities = indices, probabilities
+        self.indices, self.probabilities, self.decides = indices, probabilities, decides
 
     @property
     def classes_(self) -> AnyArray | None:
@@ -362,7 +377,7 @@ class StandIn(BaseEstimator):  # type: ignore[misc]
         indices = indices if self.indices is None else self.indices
         return np.asarray(self.classes[indices[X[:, 0]]])
 
-    @available_if(lambda one: one.classes is not None)  # type: ignore[untyped-decorator]
+    @available_if(lambda one: one.classes is not None and one.decides)  # type: ignore[untyped-decorator]
     def decision_function(self, X: AnyArray) -> Array:
         return np.asarray((self.outputs - self.threshold)[X[:, 0]])
 

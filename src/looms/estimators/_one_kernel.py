@@ -78,6 +78,7 @@ class LeastSquares:
             )
 
     def landmarks_for(self, X: Matrix | RowBlocks) -> int | str | None:
+        """Number of landmarks for the rows ``X``, or "auto"; None for the whole kernel matrix."""
         model, kernel, n = self.model, as_kernel(self.model.kernel), X.shape[0]
         few = has_few_features(kernel, X) and not isinstance(X, RowBlocks)
         whole = n <= FULL_ROWS or kernel.pairwise or few
@@ -93,13 +94,15 @@ class LeastSquares:
         return min(int(model.n_landmarks), n)
 
     def arrays_for(self, X: Matrix | RowBlocks) -> float:
+        """Arrays of the size of the kernel matrix that a fit to ``X`` has in memory at once."""
         if self.landmarks_for(X) is not None or has_few_features(as_kernel(self.model.kernel), X):
             return 0.0
         if self.model.mu is not None:
             return GIVEN
-        return GRID if self.model.on_grid else SEARCH
+        return GRID if self.model._on_grid else SEARCH
 
     def operations_for(self, X: Matrix | RowBlocks) -> float:
+        """Floating-point operations of a fit to ``X``, very roughly."""
         m, n, given = self.landmarks_for(X), float(X.shape[0]), self.model.mu is not None
         if has_few_features(as_kernel(self.model.kernel), X):
             return 0.0
@@ -110,7 +113,7 @@ class LeastSquares:
 
     def tried_on(self, rows: RowsOfFit, X: Matrix | RowBlocks, **options: Any) -> Tried:
         model, y, m = self.model, rows.own(rows.targets), self.landmarks_for(X)
-        search = model.options
+        search = model._options
 
         def objective(kernel: Any) -> Any:
             if model.mu is not None:
@@ -194,7 +197,7 @@ class SupportVectors:
         return (1.0 if self.model.mu is None else 1.0 / 50) * _OF_PATHS * float(X.shape[0]) ** 3
 
     def tried_on(self, rows: RowsOfFit, X: Matrix | RowBlocks, **options: Any) -> Tried:
-        model, search, zeta = self.model, self.model.options, options["sample_weight"]
+        model, search, zeta = self.model, self.model._options, options["sample_weight"]
         del options["fit_intercept"]
         options["sample_weight"] = zeta * (len(zeta) / zeta.sum())
         values: dict[str, Any] = {"mu": model.mu, "loss": model.loss}
@@ -219,14 +222,14 @@ class OneKernel(SelectingModel):
     search: Search | None
 
     @property
-    def options(self) -> Search:
+    def _options(self) -> Search:
         """Options of its search."""
         return Search() if self.search is None else self.search
 
     @property
-    def on_grid(self) -> bool:
+    def _on_grid(self) -> bool:
         """True if the points of a grid compete, whose choice is repeated in closed form."""
-        return self.loss == "squared" and self.options.method == "grid"
+        return self.loss == "squared" and self._options.method == "grid"
 
     @property
     def _candidates(self) -> list[Any]:
@@ -237,38 +240,26 @@ class OneKernel(SelectingModel):
         return LeastSquares(self) if self.loss == "squared" else SupportVectors(self)
 
     @property
-    def can_have_landmarks(self) -> bool:
+    def _can_have_landmarks(self) -> bool:
         """True for the squared loss, unless the kernel matrix is given."""
         return self.loss == "squared" and not as_kernel(self.kernel).pairwise
 
-    def landmarks_for(self, X: Matrix | RowBlocks) -> int | str | None:
-        """Number of landmarks for the rows ``X``, or "auto"; None for the whole kernel matrix."""
-        return self._problem.landmarks_for(X)
-
-    def arrays_for(self, X: Matrix | RowBlocks) -> float:
-        """Arrays of the size of the kernel matrix that a fit to ``X`` has in memory at once."""
-        return self._problem.arrays_for(X)
-
-    def operations_for(self, X: Matrix | RowBlocks) -> float:
-        """Floating-point operations of a fit to ``X``, very roughly."""
-        return self._problem.operations_for(X)
-
-    def tried_on(self, rows: RowsOfFit, X: Matrix | RowBlocks, **options: Any) -> Tried:
+    def _tried_on(self, rows: RowsOfFit, X: Matrix | RowBlocks, **options: Any) -> Tried:
         """The candidate on the rows of a fit; ``X`` are those that take part."""
         problem = self._problem
-        options["criterion"] = self.options.criterion or problem.criterion
+        options["criterion"] = self._options.criterion or problem.criterion
         options["selection_weight"] = rows.own(self._selection_weight(rows))
         return problem.tried_on(rows, X, **options)
 
     def _selection_weight(self, rows: RowsOfFit) -> Array:
-        given, same = self.options.class_weight, "same"
+        given, same = self._options.class_weight, "same"
         if not rows.classes or (isinstance(given, str) and given == same):
             return rows.selection_weight
         labels, classes = class_indices(rows.targets), np.unique(rows.y)
         name = "class_weight of the search"
         return rows.weight * class_weights(given, labels, classes, rows.weight, name, same)
 
-    def check_candidate(self, classes: bool) -> None:
+    def _check_candidate(self, classes: bool) -> None:
         """ValueError or TypeError for parameters that no rows could mend."""
         if isinstance(self.kernel, (list, tuple)):
             task = "Classifier" if classes else "Regressor"
@@ -287,15 +278,15 @@ class OneKernel(SelectingModel):
             check_count(self.n_landmarks, "n_landmarks", others=", 'auto' or None")
         check_flag("fit_intercept", self.fit_intercept)
         check_known(self.loss, "loss", LOSSES)
-        if not isinstance(self.options, Search):
+        if not isinstance(self._options, Search):
             raise TypeError(f"search must be a looms.Search or None, got {self.search!r}.")
         problem = self._problem
-        if self.options.method is not None:
+        if self._options.method is not None:
             check_known(
-                self.options.method, f"search method of loss={self.loss!r}", problem.methods
+                self._options.method, f"search method of loss={self.loss!r}", problem.methods
             )
-        self.options.check()
-        problem.check(self.options, classes)
+        self._options.check()
+        problem.check(self._options, classes)
 
     def _given_as(self, fitted: dict[str, Any], factors: Array) -> Self:
         (member,) = fitted["members_"]

@@ -107,10 +107,10 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
         kernels = [one for one in candidates if isinstance(one, SelectingModel)]
         estimators = [one for one in candidates if one not in kernels]
         check_estimators(estimators, rows.classes, self._kernels())
-        operations, n_arrays = self.cost_on(X)
+        operations, n_arrays = self._cost_on(X)
         if n_arrays:
             check_memory(len(rows.train), n_arrays)
-        warn_of_long_fit(operations, len(rows.train), n_arrays, self.remedies_of_time)
+        warn_of_long_fit(operations, len(rows.train), n_arrays, self._remedies_of_time)
         if self._tunes:
             warn_of_scales(X, self._kernels(), getattr(self, "feature_names_in_", None))
         options: dict[str, Any] = {
@@ -122,10 +122,10 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
         tried = [
             self._estimator_on(rows, X, one, **options)
             if one in estimators
-            else one.tried_on(rows, X, **options)
+            else one._tried_on(rows, X, **options)
             for one in candidates
         ]
-        on_grid = self._on_grid(kernels)
+        on_grid = self._all_on_grid(kernels)
         watcher.begins(len(tried))
         choice = choose(
             tried,
@@ -141,27 +141,27 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
 
     def _compares(self, X: Matrix | RowBlocks, kernels: Sequence[Any]) -> bool:
         """True if candidates are compared other than by the values that tuned them."""
-        whole = all(one.landmarks_for(X) is None for one in kernels)
-        return self._combination.always or (whole and not self._on_grid(kernels))
+        whole = all(one._problem.landmarks_for(X) is None for one in kernels)
+        return self._combination.always or (whole and not self._all_on_grid(kernels))
 
-    def cost_on(self, X: Matrix | RowBlocks) -> tuple[float, float]:
+    def _cost_on(self, X: Matrix | RowBlocks) -> tuple[float, float]:
         """Floating-point operations of a fit to rows, with its fits in folds, very roughly.
 
         And the arrays of the size of the kernel matrix that it has in memory at once.
         """
         candidates = self._candidates_for(X)
         kernels = [one for one in candidates if isinstance(one, SelectingModel)]
-        operations = float(sum(one.operations_for(X) for one in kernels))
+        operations = float(sum(one._problem.operations_for(X) for one in kernels))
         few = X.shape[0] <= MOST_IN_FOLDS
         if len(candidates) > 1 and few and self._compares(X, kernels):
             operations *= 1 + CHOICE_FOLDS * (1 - 1 / CHOICE_FOLDS) ** 3
-        return operations, max((one.arrays_for(X) for one in kernels), default=0.0)
+        return operations, max((one._problem.arrays_for(X) for one in kernels), default=0.0)
 
     @property
-    def remedies_of_time(self) -> list[str]:
+    def _remedies_of_time(self) -> list[str]:
         """Settings that make a fit faster."""
         ways = ["fewer candidates"] * (len(self._candidates) > 1)
-        if any(one.can_have_landmarks for one in self._of_kernels):
+        if any(one._can_have_landmarks for one in self._of_kernels):
             of = "" if self in self._of_kernels else " of the candidates"
             ways.append(f"fewer landmarks{of} (n_landmarks=...)")
         return ways
@@ -178,9 +178,9 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
         return Tried(estimator, "press", lambda _: criterion(member=member), scan)
 
     @staticmethod
-    def _on_grid(kernels: Sequence[Any]) -> bool:
+    def _all_on_grid(kernels: Sequence[Any]) -> bool:
         """True if the candidates with a kernel are compared on grids."""
-        return bool(kernels) and all(one.on_grid for one in kernels)
+        return bool(kernels) and all(one._on_grid for one in kernels)
 
     @property
     def _was_tuned(self) -> bool:
@@ -201,9 +201,10 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
         most = OUTER_FOLDS
         if self.choice_units_ is not None:  # others than those that compared the candidates
             most, rows = CHOICE_FOLDS, replace(rows, seed=rows.seed + 1)
-        outer = outer_units_of(rows, model.cv, most)
+        folds = model.cv, self._units
+        outer = outer_units_of(rows, *folds, most)
         warn_of_time(outer.n_units * self._fit_seconds, self.n_jobs)
-        (models,) = tuned_without(self, [model], outer, rows, model.cv, self.n_jobs)
+        (models,) = tuned_without(self, [model], outer, rows, *folds, self.n_jobs)
         rules = None
         if classes:
             rules = [(one.threshold_, one.calibrator_) for one in models]
@@ -217,7 +218,7 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
         if model is None or model._combination.always or self.X_fit_ is None:
             return False
         kernels = model._of_kernels
-        only = len(kernels) == len(model._candidates) and self._on_grid(kernels)
+        only = len(kernels) == len(model._candidates) and self._all_on_grid(kernels)
         return only and self.landmarks_ is None and Rounds.can_take(self._units)
 
     def _in_rounds(self, rows: RowsOfFit) -> Nested:
@@ -234,7 +235,7 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
             "units": self._units,
         }
         for one in model._candidates_for(X):
-            tried = one.tried_on(rows, X, **options)
+            tried = one._tried_on(rows, X, **options)
             rounds.scan(tried.objective_of(as_kernel(one.kernel)))
         return rounds.nested(train, rows.own(rows.weight), rows.loss)
 
@@ -243,7 +244,7 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
         X, n, least = rows.X, len(rows.train), 3 if self._tunes else 2
         if isinstance(X, RowBlocks):
             X.check_finite()
-            if any(one.landmarks_for(X) is None for one in self._of_kernels):
+            if any(one._problem.landmarks_for(X) is None for one in self._of_kernels):
                 X = rows_in_memory(X)
         numbers = group_numbers(gathered(rows.groups), X.shape[0], self.cv)
         if self._tunes and not (is_grouped(numbers) or isinstance(X, RowBlocks)):
@@ -274,7 +275,7 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
         if not (self.n_jobs is None or isinstance(self.n_jobs, Integral)):
             raise TypeError(f"n_jobs must be None or an integer, -1 for all, got {self.n_jobs!r}.")
         for one in self._of_kernels:
-            one.check_candidate(is_classifier(self))
+            one._check_candidate(is_classifier(self))
 
 
 def chosen_criterion(model: Any) -> Any:

@@ -23,6 +23,7 @@ from looms.estimators._folds import (
 )
 from looms.estimators._kernel_model import fitted_model, sum_of
 from looms.estimators._warnings import warn_of_no_stack
+from looms.folds import is_number_of_folds
 from looms.held_out import HeldOut
 from looms.kernels._names import is_estimator
 from looms.kernels._samples import training_rows
@@ -150,13 +151,16 @@ def combined(model: Any, selection: Selection, candidates: Sequence[Any]) -> Sel
     in_folds: list[TunedInFolds] = []
     if not many:
         try:
-            outer = rows.outer_units(model.cv, CHOICE_FOLDS)
+            outer = rows.outer_units(model.cv, selection.units, CHOICE_FOLDS)
         except ValueError as error:
             if model._combination.always:
                 warn_of_no_stack(str(error).rstrip("."))
             return selection
-        alone = [unfitted(model, candidates=[candidates[k]], combine="best") for k in evaluated]
-        tuned_anew = tuned_without(model, alone, outer, rows, model.cv)
+        cv = model.cv if is_number_of_folds(model.cv) else None  # units take its place
+        alone = [
+            unfitted(model, candidates=[candidates[k]], combine="best", cv=cv) for k in evaluated
+        ]
+        tuned_anew = tuned_without(model, alone, outer, rows, model.cv, selection.units)
         in_folds = [TunedInFolds.of(each, outer, rows) for each in tuned_anew]
     fits = [fit for _, fit in choice.models if fit is not None]
     y = choice.fit.loo.y

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone, is_classifier
-from sklearn.utils import Tags, _safe_indexing, check_consistent_length
+from sklearn.utils import Tags, _safe_indexing, check_consistent_length, get_tags
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from looms._checks import check_known, check_target
@@ -22,6 +22,7 @@ from looms.estimators._folds import (
     CHOICE_FOLDS,
     OUTER_FOLDS,
     RowsOfFit,
+    as_rest_of,
     outer_units_of,
     predicted_without,
     rows_at,
@@ -76,6 +77,7 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
         tags.input_tags.allow_nan = prepares
         tags.input_tags.string = prepares
         tags.input_tags.categorical = prepares
+        tags.input_tags.pairwise = not prepares and get_tags(self._model()).input_tags.pairwise
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -140,8 +142,9 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
             Whether everything, the preparation of the columns too, is repeated without the rows
             that are scored: without each of ten folds (five for several candidates), or of as many
             as the rarest class has rows, or groups, or of three to ten folds of a splitter `cv`.
-            That takes as many fits, `n_jobs` of them at once. With False the held-out predictions
-            of the fit are scored, by which the model was tuned: ``optimistic`` tells.
+            That takes as many fits, `n_jobs` of them at once. With False, and for a single model
+            with a given `mu`, the held-out predictions of the fit are scored, for columns that were
+            prepared once; if the model was tuned by them, ``optimistic`` is True.
         scoring : str, callable, list of these or dict, default=None
             Other scores than these, as in scikit-learn: names of scorers, callables ``(estimator,
             X, y)``, or a dict of these by name. They are computed once on all held-out predictions,
@@ -259,16 +262,19 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
         rows, most = RowsOfFit(*data, seed=model._outer_seed), OUTER_FOLDS
         if model.choice_units_ is not None:  # others than those that compared the candidates
             most, rows = CHOICE_FOLDS, replace(rows, seed=rows.seed + 1)
-        outer = outer_units_of(rows, self.cv, most)
+        folds = self.cv, model._units
+        outer = outer_units_of(rows, *folds, most)
         warn_of_time(outer.n_units * self._fit_seconds, self.n_jobs)
         anew = clone(self._unfitted)
         if isinstance(self.preprocessor_, TablePreprocessor):  # cells decide on it one by one
             kinds = self.preprocessor_.kinds_
             anew.set_params(preprocess=clone(self.preprocessor_).set_params(kinds=kinds))
-        (models,) = tuned_without(self, [anew], outer, rows, self.cv, self.n_jobs)
+        (models,) = tuned_without(self, [anew], outer, rows, *folds, self.n_jobs)
         outputs = predicted_without(models, outer, rows, lambda one, X: one._held_out_values(X))
-        for one, out in zip(models, outer.tested_by, strict=True):
-            one._keep_distances(rows_at(self._table, rows.train[out]), y[rows.train[out]])
+        for one, out, left in zip(models, outer.tested_by, outer, strict=True):
+            tested = rows_at(self._table, rows.train[out])
+            rest = np.delete(rows.train, left)
+            one._keep_distances(as_rest_of(one, tested, rest), y[rows.train[out]])
             one._table = None
         held_out = HeldOut(self.held_out_.y[rows.train], outputs, rows.own(rows.weight))
         decided = self._decided_by(models, outer, outputs)
@@ -290,6 +296,11 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
     ) -> list[Decided] | None:
         """Decisions of each model on the rows of its fold; None of numbers."""
         return None
+
+    def _outputs_anew(self, nested: Nested, X: Any) -> Iterator[Array]:
+        """Outputs for new rows of each model that was fitted anew without a fold."""
+        for left, one in zip(nested.units, nested.models, strict=True):
+            yield one._outputs_on(as_rest_of(one, X, np.delete(nested.rows, left)))
 
     def _outputs_on(self, X: Any) -> Array:
         """Outputs of the model for new rows, without warnings of their values."""
@@ -345,7 +356,7 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
             )
         if _num_samples(X) == 0:
             raise ValueError("X has no rows (0 samples): there is nothing to learn from.")
-        check_consistent_length(X, y, sample_weight)
+        check_consistent_length(X, y, None if np.isscalar(sample_weight) else sample_weight)
         group_numbers(groups, _num_samples(X))
         check_target(y)
         weight = checked_sample_weight(sample_weight, _num_samples(y))

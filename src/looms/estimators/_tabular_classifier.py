@@ -291,7 +291,7 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
         model : TabularClassifier
             A new model; this one does not change.
         """
-        model = self.model_.with_rows(self._prepared(X), y, sample_weight, certify)
+        model = self._fitted.with_rows(self._prepared(X), y, sample_weight, certify)
         return self._of(model)
 
     def predict_set(
@@ -328,7 +328,7 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
         if not nested:
             return self.model_.predict_set(self._prepared(X), confidence_level, class_conditional)
         self.model_._check_coverage(confidence_level, class_conditional)
-        F = np.stack([one._outputs_on(X) for one in nested.models], axis=1)
+        F = np.stack(list(self._outputs_anew(nested, X)), axis=1)
         step = max(1, _NUMBERS // (F[0].size // F.shape[1] * len(nested.rows)))
         parts = [slice(start, start + step) for start in range(0, len(F), step)]
         blocks = ((rows, F[rows][:, nested.units.own]) for rows in parts)

@@ -174,9 +174,9 @@ n_features_in_, feature_names_in_
                 one = clone(model).set_params(candidates=first or ["rbf"])
                 vars(one).pop("_skl_callbacks", None)  # which are told of the candidates
                 trained = training_rows(matrix, np.flatnonzero(weight), pairwise=False)
-                (operations, n_arrays), (each, _) = model.cost_on(trained), one.cost_on(trained)
+                (operations, n_arrays), (each, _) = model._cost_on(trained), one._cost_on(trained)
                 operations += len(names) * each
-                cost = operations, trained.shape[0], n_arrays, model.remedies_of_time
+                cost = operations, trained.shape[0], n_arrays, model._remedies_of_time
                 stack.enter_context(told_of_time(*cost))
                 with kept_warnings():
                     data = matrix, targets, options
@@ -297,8 +297,9 @@ n_features_in_, feature_names_in_
         rank = required_rank(confidence_level, len(nested.rows))  # an error before any work
         q = order_statistic(np.concatenate([one._distances for one in nested.models]), rank, 0)
         lower, upper = np.empty((2, _num_samples(X), *nested.held_out.y.shape))
-        for out, one in zip(nested.units.tested_by, nested.models, strict=True):
-            f, away = one._outputs_on(X)[:, None], one._distances if method == "plus" else q
+        each = zip(nested.models, self._outputs_anew(nested, X), strict=True)
+        for out, (one, f) in zip(nested.units.tested_by, each, strict=True):
+            f, away = f[:, None], one._distances if method == "plus" else q
             lower[:, out] = one._transform.inverse(f - away)
             upper[:, out] = one._transform.inverse(f + away)
         if method == "minmax":

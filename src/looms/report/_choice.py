@@ -78,7 +78,7 @@ def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
     if transforms > 1:
         named.append("a transform of the target")
     tuned = " and ".join(named)
-    if assessment is None and not model.is_nested:
+    if assessment is None and model.scores.optimistic:
         by = f": {model.unbiased_by} them" if model.unbiased_by else ", of which there are too few"
         yield serious(
             "No outer estimate",

@@ -129,7 +129,7 @@ class Model:
         self.tuning: Tuning | None = tuning if tuning and tuning.history else None
         tried = own("_candidates", ())
         chosen = tried[own("best_index_", 0)] if tried else None
-        self.prior: bool | None = chosen.options.prior if isinstance(chosen, OneKernel) else None
+        self.prior: bool | None = chosen._options.prior if isinstance(chosen, OneKernel) else None
         self.transform: str | None = getattr(whole, "transform_", None)
         self.transforms: dict[str, float] = getattr(whole, "transforms_", {})
 

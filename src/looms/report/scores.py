@@ -197,7 +197,7 @@ def headline(model: Model, assessment: Assessment | None) -> dict[str, Any]:
         "value": value,
         "low": low,
         "high": high,
-        "optimistic": assessment is None and model.nested is None,
+        "optimistic": assessment is None and model.scores.optimistic,
         "outer": from_splits,
         "loo": loo,
         "baseline": baseline,
