@@ -326,17 +326,16 @@ class Streamed(Projection):
         (M, of_u, of_g), (u,) = placed.sweep(work, g, e, zeta, left)
         b = known.inverse(self.V.T @ of_g)
         of_u += b.sum(axis=0)
-        if placed.n_large < placed.units.n_units:
-            values, Q = np.linalg.eigh(M)
-        else:
-            values, Q = np.zeros(0), np.zeros((len(M), 0))
-        w, W = self.V @ of_u, self.V @ Q
+        w = self.V @ of_u
         Va, Vb = (np.einsum("qp,kpt->qkt", self.V, z) for z in (known.z, b))
-        known_sums = W, values, self.coef, w, placed.large, Va, Vb
+        some = placed.n_large < placed.units.n_units
+        known_sums = self.V, M if some else None, self.coef, w, placed.large, Va, Vb
         contraction = partial(_contraction, self.landmarks, *known_sums)
         (slopes,), _ = placed.sweep(contraction, u, e, r, zeta)
         half = w[:m] @ self.coef.T - np.einsum("ikt,jkt->ij", Va[:m], Vb[:m])
-        of_gram = 0.5 * (half + half.T) - (W[:m] * values) @ W[:m].T
+        of_gram = 0.5 * (half + half.T)
+        if some:
+            of_gram -= self.V[:m] @ M @ self.V[:m].T
         of_penalty, value = self.landmarks.gram_slopes(of_gram)
         n = len(self.y)
         return slopes + n * self.mu * of_penalty, n * value
@@ -521,8 +520,8 @@ def _slope_moments(
 
 def _contraction(
     landmarks: Landmarks,
-    W: Array,
-    values: Array,
+    V: Array,
+    M: Array | None,
     coef: Array,
     w: Array,
     large: AnyArray,
@@ -537,13 +536,10 @@ def _contraction(
 ) -> tuple[tuple[Array], tuple[()]]:
     """Sum over a block of Σ_ij G_ij ∂k(x_i, z_j)/∂θ, where G = ∂J/∂k(x_i, z_j).
 
-    M of small units is V⁻¹ W diag(values) Wᵀ V⁻ᵀ; W has no columns if there are none.
+    M is Tᵀ C T of small units, None if there are none.
     """
     pairs, m = landmarks.pairs(X), len(landmarks)
     K = landmarks.values(pairs)
-    T = W[:m].T @ K
-    if len(W) > m:
-        T += W[m][:, None]
     own, small, u = zeta[:, None, None], (ids >= 0)[:, :, None], u.copy()
     of_a, of_b = (_times(K, V.reshape(len(V), -1)).reshape(len(u), *V.shape[1:]) for V in (Va, Vb))
     with_a, with_b = -own * of_b, -own * of_a
@@ -552,13 +548,16 @@ def _contraction(
         with_a[rows, place] += u[rows, k]
         with_b[rows, place] += zeta[rows, None] * e[rows, k]
         small[rows, k] = False
-    square = _times_C(T, e, u, zeta, small, _small_units(ids, large))
-    T *= values[:, None]
-    T *= zeta
-    square -= T
-    square *= 2.0
     left = zeta[:, None] * _times(K, w) - u.sum(axis=1)
-    G = np.matmul(W[:m], square, out=K)  # new arrays of this size take long
+    if M is None:
+        G = np.zeros(K.shape)
+    else:
+        T = triangular_product(V, K)
+        square = _times_C(T, e, u, zeta, small, _small_units(ids, large))
+        T *= zeta
+        square -= M @ T
+        square *= 2.0
+        G = upper_product(V, square, out=K)  # new arrays of this size take long
     columns = (coef, -w[:m], Va[:m], Vb[:m])
     factors = (left, zeta[:, None] * r, with_a, with_b)
     G += _side_by_side(columns) @ _side_by_side(factors).T
@@ -596,6 +595,14 @@ def triangular_product(V: Array, K: Array, last: Array | None = None) -> Array:
     if last is not None:
         product[-1] = last
     return product
+
+
+def upper_product(V: Array, S: Array, out: Array) -> Array:
+    """The first rows of V S, as many as ``out`` has, for upper triangular ``V``, by panels."""
+    for start in range(0, len(out), _PANEL):
+        stop = min(start + _PANEL, len(out))
+        np.matmul(V[start:stop, start:], S[start:], out=out[start:stop])
+    return out
 
 
 def _large_units(ids: AnyArray, large: AnyArray) -> Iterator[tuple[int, int, AnyArray]]:

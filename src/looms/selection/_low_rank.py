@@ -282,7 +282,8 @@ def _doubled(
     objective = last = on_landmarks(_FIRST_RANK)
     point, doublings = tuned(objective), 0
     while doublings < _DOUBLINGS and 2 * last.samples.n_samples <= most_landmarks(n):
-        last = on_landmarks(2 * last.samples.n_samples)
+        known, last = last.theta0, on_landmarks(2 * last.samples.n_samples)
+        last.start_at(known)  # where half the landmarks ended
         more, doublings = tuned(last), doublings + 1
         gain = (point.value - more.value) / abs(point.value)
         if more.sure_gain_over(point) and gain > _WORTH_IT:
