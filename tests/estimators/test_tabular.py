@@ -591,3 +591,21 @@ def test_one_weight_for_all_rows():
 def test_rows_are_added_to_fitted_models_only():
     with pytest.raises(NotFittedError):
         TabularClassifier().with_rows(TABLE, LABELS)
+
+
+@pytest.mark.parametrize(
+    ("y", "problem"),
+    [
+        (pd.date_range("2021-01-01", periods=N), "it holds dates"),
+        ([str(k) for k in range(N)], "contains '0'; convert it to numbers"),
+        (LABELS, "use TabularClassifier"),
+    ],
+)
+def test_targets_that_are_no_numbers(y, problem):
+    with pytest.raises(ValueError, match=problem):
+        TabularRegressor(FEW).fit(TABLE, y)
+
+
+def test_kernels_in_one_text():
+    with pytest.raises(ValueError, match="give several as a list"):
+        TabularClassifier("linear,rbf").fit(TABLE, LABELS)

@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from looms import KernelClassifier, KernelRegressor, Search
 from looms.blocks import ArrayBlocks
-from looms.estimators._candidates import CandidatesRegressor
+from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
 from looms.kernels import RBF, Polynomial
 from looms.lssvm.updates import Bordered
 from looms.model_files import load_model, save_model
@@ -322,3 +322,19 @@ def test_scores_of_a_tuned_machine_are_called_optimistic_after_a_change(change, 
 
 def test_scores_of_a_given_machine_are_not_optimistic_after_a_change():
     assert fitted("regressor").without(ROWS).evaluate()["rmse"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("combine", ["stack", "best"])
+def test_a_row_that_leaves_and_comes_back_changes_nothing(combine, tmp_path):
+    whole = CandidatesClassifier(["linear", "rbf"], combine=combine).fit(X, LABELS)
+    probabilities = whole.predict_proba(X)
+    assert_allclose(whole.without([]).predict_proba(X), probabilities, atol=1e-9)
+    ours = whole.without([N - 1])
+    assert np.abs(ours.predict_proba(X) - probabilities).max() > 1e-6
+    save_model(tmp_path / "m.skops", ours, {})
+    for one in (ours, load_model(tmp_path / "m.skops").model):
+        again = one.with_rows(X[N - 1 :], LABELS[N - 1 :])
+        assert_allclose(again.predict_proba(X), probabilities, atol=1e-9)
+    assert_array_equal(ours.candidate_weights_, whole.candidate_weights_)
+    assert not ours.fit(X, LABELS)._rule_kept

@@ -172,6 +172,7 @@ def test_kinds_of_columns(values, kind):
         ([1j, 2.0], "column 'bad' holds complex values"),
         ([datetime.time(1), datetime.time(2)], "column 'bad' holds time values"),
         ([1.0, np.inf], "'bad' is a column of numbers, and row 1 holds .*inf"),
+        (np.array([1.5, "x"], dtype=object), "of the type float, and row 1 has 'x': convert"),
     ],
 )
 def test_columns_that_are_refused_by_name(values, problem):
@@ -440,6 +441,14 @@ def test_remarks_say_what_to_do_in_words_of_python():
     assert "every row: 'number'; if this is an identifier" in identifier
     assert "most rows share theirs: 'patient'" in repeated
     assert "--" not in words + identifier + repeated
+
+
+@pytest.mark.parametrize("form", ["{:.1f} %", "{:.1f}", "{:02d}"])
+def test_numbers_that_are_written_otherwise_are_remarked_on(form):
+    cells = [form.format(k).replace(".", ",") for k in range(15)] * 2
+    remarks = TablePreprocessor().fit(pd.DataFrame({"size": cells})).remarks_
+    odd = form != "{:02d}"  # such codes are usual
+    assert any("numbers are written like '0,0" in each for each in remarks) == odd
 
 
 def test_columns_and_their_kinds_may_be_given():

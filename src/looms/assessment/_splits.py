@@ -211,8 +211,8 @@ def plan(
         size = float(test_size) if isinstance(test_size, Real) else float("nan")
         if not (1 <= size < n if whole else 0 < size < 1):
             raise ValueError(
-                f"test_size must be a share between 0 and 1, or a number of rows below {n}, got "
-                f"{test_size!r}."
+                f"test_size must be a share between 0 and 1, or a whole number of rows below {n}, "
+                f"got {test_size!r}."
             )
     indices = range(WHOLE if method == "bootstrap" else 0, int(n_splits))
     splits = [Split(i, method, test_size, random_state, stratified, int(gap)) for i in indices]

@@ -150,7 +150,10 @@ def rows_for(
     """The rows of a file with the target; a note lists the columns that the model ignores."""
     table, path = read(source, saved.metadata["target"], kept, drop_missing), source.file
     if table.y is None and not saved.metadata["by_fit"]:
-        raise InputError(f"{path}: save the model with the metadata {{'target': ...}}, its column")
+        raise InputError(
+            "the model does not know the column of its target: fit it to a pandas Series, which "
+            f"has a name, or use looms predict for {path}"
+        )
     if table.y is None:
         raise InputError(f"{path}: no labels are beside it; put them there, or use looms predict")
     note_ignored(saved, table, kept)

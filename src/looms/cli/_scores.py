@@ -275,8 +275,11 @@ def _show_chosen(facts: Facts) -> None:
     how = "Given" if taken["criterion"] is None else "Selected"
     if model.stacked:
         largest = (taken["members"] or [taken])[0]
-        how, shown = "Largest", [largest["kernel"], criterion_name(largest["criterion"]), *shown]
-        console().print(f"Stacked: {len(model.members)} models, by the weights above")
+        criterion = largest["criterion"]
+        named = [] if criterion is None else [criterion_name(criterion)]
+        how, shown = "Largest", [largest["kernel"], *named, *shown]
+        by = "by the weights above" if model.results else "by the weights of the fit"
+        console().print(f"Stacked: {len(model.members)} models, {by}")
     console().print(f"{how}: {', '.join(shown)}")
     if scales:
         n = taken["n_parameters"] - (len(taken["parameters"]) - len(scales))

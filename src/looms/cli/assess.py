@@ -57,7 +57,7 @@ class SplitRequest:
         forward = request.time is not None
         return {
             "n_splits": self.splits or (5 if forward else 100),
-            "test_size": self.test_size,
+            "test_size": int(self.test_size) if self.test_size % 1 == 0 else self.test_size,
             "method": self.method or ("forward" if forward else "shuffle"),
             "scoring": self.metric,
             "store": self.store,

@@ -216,7 +216,8 @@ class GivenMembers(KernelClassifier):
             for one in self.members
         ]
         fitted = fitted_model(X, weight, targets, [one.weight for one in self.members], fits)
-        self._set_given({"classes_": classes, "units_": units.spread(train, numbers), **fitted})
+        fitted |= {"classes_": classes, "units_": units.spread(train, numbers)}
+        self._set_given(fitted, rule_of=None)
         self.threshold_ = 0.0
         return self
 

@@ -221,7 +221,11 @@ class Classifier(ThresholdedClassifier, SelectingModel):
             return None
         return dict(zip(self.classes_.tolist(), factors.tolist(), strict=True))
 
-    def _set_given(self, fitted: dict[str, Any]) -> None:
+    def _set_given(self, fitted: dict[str, Any], rule_of: Any) -> None:
+        if rule_of is not None:
+            rule = {"threshold_": rule_of.threshold_, "calibrator_": rule_of.calibrator_}
+            self._set_fitted(**rule, **fitted)
+            return
         y, outputs, weight = fitted["held_out_"]
         held_out = HeldOut(y, with_ties(outputs, fitted["_tie"]), weight)
         first = is_positive_first(self.pos_label, fitted["classes_"])

@@ -64,7 +64,7 @@ def fitted_model(
 
 #: Attributes that not every fit sets.
 _OF_SOME_FITS = (
-    *("certificate_", "_tuned_before"),
+    *("certificate_", "_tuned_before", "_rule_kept"),
     *("candidates_", "best_index_", "cv_results_", "selection_", "n_iter_"),
 )
 
@@ -90,6 +90,8 @@ class KernelModel(CertifiedModel, ScoredModel, KernelInput):
     units_: Units
     #: True for a model made from a tuned one by adding or removing rows.
     _tuned_before: bool = False
+    #: True if such a model kept threshold and calibration, which folds had set.
+    _rule_kept: bool = False
     _made_again = (
         "_left_out",
         "_chosen",

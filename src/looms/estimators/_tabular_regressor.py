@@ -14,6 +14,7 @@ from sklearn.utils import Tags, check_array
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from looms._checks import check_known, one_or_many
+from looms._number_text import number_like
 from looms._scores import number_scores
 from looms._typing import AnyArray, Array
 from looms.conformal._jackknife import intervals_of_ends, order_statistic, required_rank
@@ -393,12 +394,18 @@ n_features_in_, feature_names_in_
 
 
 def _numbers(y: Any) -> Array:
-    """Targets as floats; ValueError for text and gaps."""
-    for first in np.asarray(y).ravel()[:1]:
+    """Targets as floats; ValueError for text, dates and gaps."""
+    if (values := np.asarray(y)).dtype.kind in "mM":
+        raise ValueError(
+            "y must be numbers for regression, but it holds dates or times: give numbers, such as "
+            "days since the first."
+        )
+    for first in values.ravel()[:1]:
         if isinstance(first, str):
+            numbers = number_like(values.ravel().tolist()).all()
+            remedy = "convert it to numbers" if numbers else "use TabularClassifier for classes"
             raise ValueError(
-                f"y must be numbers for regression, but it contains {str(first)!r}; use "
-                "TabularClassifier for classes."
+                f"y must be numbers for regression, but it contains {str(first)!r}; {remedy}."
             )
     return np.asarray(check_array(y, ensure_2d=False, dtype=np.float64, input_name="y"))
 

@@ -43,8 +43,11 @@ class UpdatableModel(KernelModel):
     def _given_as(self, fitted: dict[str, Any], factors: Array) -> UpdatableModel:
         """Unfitted model with the values of fitted attributes; ``factors`` of the classes."""
 
-    def _set_given(self, fitted: dict[str, Any]) -> None:
-        """Set the attributes of a fit, and what follows from its held-out outputs."""
+    def _set_given(self, fitted: dict[str, Any], rule_of: Any) -> None:
+        """Set the attributes of a fit, and what follows from its held-out outputs.
+
+        ``rule_of`` is the model whose threshold and calibration stay; None to make them anew.
+        """
         self._set_fitted(**fitted)
 
     @abstractmethod
@@ -56,7 +59,9 @@ class UpdatableModel(KernelModel):
 
         It equals a fit to the other rows with the parameters of the returned model, including
         leave-one-out outputs, threshold and probabilities. For a stack, ``members_`` has the values
-        of all members, and the parameters are those of the member with the largest weight.
+        of all members, and the parameters are those of the member with the largest weight. If
+        candidates were compared in folds, their weights, threshold and calibration stay those of
+        the fit, for these folds are not repeated.
 
         Parameters
         ----------
@@ -245,8 +250,10 @@ class UpdatableModel(KernelModel):
             attributes["classes_"] = self.classes_
         if self._was_tuned:
             attributes["_tuned_before"] = True
+        attributes["candidate_weights_"] = vars(self).get("candidate_weights_")
+        attributes["_rule_kept"] = self.choice_units_ is not None or self._rule_kept
         model = self._given_as(attributes, factors)
-        model._set_given(attributes)
+        model._set_given(attributes, self if attributes["_rule_kept"] else None)
         model._left_out = sum_of(weights, systems)
         if certify:
             model.certificate_ = model._compared_together(_REFITTED)

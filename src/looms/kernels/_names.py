@@ -170,6 +170,9 @@ def as_kernel(kernel: KernelLike) -> Kernel:
                 "'auto' is not a kernel: use TabularClassifier or TabularRegressor with "
                 "candidates='auto', not in a list."
             )
+        if "," in kernel:
+            several = [name.strip() for name in kernel.split(",")]
+            raise ValueError(f"Unknown kernel {kernel!r}: give several as a list, {several}.")
         if not is_kernel_name(kernel):
             near = _ALIKE.get(kernel) or next(iter(get_close_matches(kernel, KERNEL_NAMES, 1)), "")
             raise ValueError(

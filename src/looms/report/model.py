@@ -125,7 +125,7 @@ class Model:
         self.stacked = len(summed) > 1
         self.results: dict[str, Any] = own("cv_results_", {})
         self.candidates: list[Any] = own("candidates_", [])
-        self.shares: Array | None = own("candidate_weights_")
+        self.shares: Array | None = own("candidate_weights_") if self.candidates else None
         self.tuning: Tuning | None = tuning if tuning and tuning.history else None
         tried = own("_candidates", ())
         chosen = tried[own("best_index_", 0)] if tried else None

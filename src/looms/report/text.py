@@ -69,7 +69,10 @@ def number(value: float | None, digits: int = 4) -> str:
 
 def percent(value: float | None, places: int = 1) -> str:
     """A share in percent."""
-    return _NOTHING if value is None else f"{signed(f'{100 * value:.{places}f}')} %"
+    if value is None:
+        return _NOTHING
+    size = number(100.0 * value, 3) if abs(value) >= 1e4 else signed(f"{100 * value:.{places}f}")
+    return f"{size} %"
 
 
 def score(value: float | None, key: str, digits: int = 4) -> str:

@@ -103,7 +103,7 @@ def check_names(names: Sequence[str], given: Iterable[object]) -> None:
     columns = {str(name) for name in given}
     absent = [name for name in names if name not in columns]
     if absent:
-        alike = difflib.get_close_matches(absent[0], sorted(columns), 1)
+        alike = difflib.get_close_matches(absent[0], sorted(columns), 1, 0.75)
         hint = f" ({alike[0]!r} is there)" if alike else ""
         shown = ", ".join(map(repr, absent[:10])) + (", ..." if len(absent) > 10 else "")
         raise ValueError(

@@ -104,11 +104,26 @@ def read_column(column: Column, name: object, known: Kind | None = None) -> Read
         ((kind, floats),) = kinds.values()
         return Read((kind,) if _vary(floats, column) else (), floats)
     if inferred not in (*_CATEGORIES, "empty"):
-        raise ValueError(
+        raise _mixed(column[~gaps], name, inferred)
+    return _read_texts(column, tuple(kind for kind, _ in kinds.values()) or ("category",))
+
+
+def _mixed(cells: pd.Series, name: object, inferred: str) -> ValueError:
+    """Error for a column of several types, or of another; it names the first cell of a rare one."""
+    types = cells.map(lambda cell: type(cell).__name__)
+    common = types.mode().iloc[0]
+    odd = types.ne(common).to_numpy()
+    if not odd.any():
+        return ValueError(
             f"column {name!r} holds {inferred} values, which are neither numbers, dates, text nor "
             "booleans: leave it out or convert it"
         )
-    return _read_texts(column, tuple(kind for kind, _ in kinds.values()) or ("category",))
+    row = int(odd.argmax())
+    where = row_name(cells, row)
+    return ValueError(
+        f"column {name!r} holds values of the type {common}, and {where} has {cells.iloc[row]!r}: "
+        "convert the column to one type, or leave it out"
+    )
 
 
 def _read_floats(column: Column, name: object, kind: Kind) -> Read:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from looms._number_text import number_like
+from looms._number_text import UNSIGNED, number_like
 from looms._optional import require
 from looms._typing import AnyArray
 from looms._words import listed, row_name
@@ -26,6 +26,8 @@ _IDENTIFIER = re.compile(
     r"(?i:(?:^|[^a-z])(?:id|no|nr|number))$|[a-z](?:I[Dd]|No|N[Rr]|Number)$"
     r"|(?i:^(?:patient|person|subject|participant|customer|user)s?$)"
 )
+#: A number as programs read it.
+_PLAIN = re.compile(rf"[+-]?(?:{UNSIGNED})")
 #: A day and a month, in either order, and a year of two digits.
 _SHORT_YEAR = re.compile(r"(0?[1-9]|[12]\d|3[01])([./-])(0?[1-9]|[12]\d|3[01])\2\d\d")
 #: Kinds of date, and the order of their numbers.
@@ -68,7 +70,7 @@ def sentence(remark: Remark, advice: Mapping[str, str] = ADVICE) -> str:
 
 def remarks_on(columns: Mapping[str, Column], read: Mapping[str, Read]) -> Iterator[Remark]:
     """Remarks on the columns of a table, as they were given and as they were read."""
-    broken = list(_words_among_numbers(columns, read))
+    broken = [*_words_among_numbers(columns, read), *_numbers_as_text(read)]
     yield from broken
     constant = [name for name, of in read.items() if not of.kinds]
     if constant:
@@ -143,6 +145,26 @@ def _words_among_numbers(
         f"{str(read[name].values[first])!r} in {row_name(columns[name], first)}{others}; "
         "correct such cells or leave them empty",
     )
+
+
+def _numbers_as_text(read: Mapping[str, Read]) -> Iterator[Remark]:
+    """Columns of text all of whose cells are numbers to a person, most of them like 0,5 or 12 %."""
+    written = []
+    for name, of in read.items():
+        texts = {each for each in of.values if isinstance(each, str)}
+        if of.kinds != ("category",) or not texts or not number_like(texts).all():
+            continue
+        odd = [each for each in texts if _PLAIN.fullmatch(each) is None]
+        if 2 * len(odd) > len(texts):
+            written.append((name, min(odd)))
+    if written:
+        names = [name for name, _ in written]
+        yield Remark(
+            "words",
+            names,
+            f"{listed(names)}: treated as text, with a feature for each value, because numbers are "
+            f"written like {written[0][1]!r}; convert them to numbers",
+        )
 
 
 def _on_repeats(read: Mapping[str, Read]) -> Iterator[Remark]:
