@@ -32,10 +32,11 @@ SAMPLE_ROWS = 2000
 #: Rows a landmark among which the landmarks are drawn.
 _POOL_PER_LANDMARK = 10
 #: "auto": from 64 landmarks on, twice as many as long as that, or twice as many again, lowers the
-#: criterion on 20,000 rows by a hundredth, and by the standard error of the difference. For each
-#: number the hyper-parameters are tuned anew by a few steps on 5000 rows.
+#: criterion on 20,000 rows by a hundredth, and by the standard error of the difference. Up to 256
+#: the hyper-parameters are tuned for each number by a few steps on 5000 rows; beyond, they move
+#: little.
 _FIRST_RANK, LARGEST_RANK, _ROWS_PER_LANDMARK, _ROWS_OF_RANK = 64, 2048, 4, 20_000
-_WORTH_IT, _DOUBLINGS, _STEPS, _ROWS_OF_STEPS = 0.01, 2, 2, 5000
+_WORTH_IT, _DOUBLINGS, _STEPS, _ROWS_OF_STEPS, _MOST_TUNED = 0.01, 2, 2, 5000, 256
 
 
 class LowRankObjective(HeldOutCriterion):
@@ -58,6 +59,7 @@ class LowRankObjective(HeldOutCriterion):
     """
 
     least_rows = SAMPLE_ROWS
+    goes_on_if_sure = False
     #: Share of the criterion that the landmarks added last have gained, if their number ended at
     #: its limit; 0 if more would not gain.
     gain_of_landmarks: float = 0.0
@@ -273,9 +275,10 @@ def _doubled(
 
     def tuned(objective: LowRankObjective) -> Point:
         """Point of the sample at hyper-parameters that become those of the objective's start."""
-        part, ridge = objective.subset(of_steps), np.eye(len(objective.theta0))[-1]
-        search = minimize(part.evaluate, part.theta0, part.bounds, max_iter=_STEPS)
-        objective.start_at(search.best.theta - np.log2(n / len(of_steps)) * ridge)
+        if objective.samples.n_samples <= _MOST_TUNED:
+            part, ridge = objective.subset(of_steps), np.eye(len(objective.theta0))[-1]
+            search = minimize(part.evaluate, part.theta0, part.bounds, max_iter=_STEPS)
+            objective.start_at(search.best.theta - np.log2(n / len(of_steps)) * ridge)
         part = objective.subset(rows)
         return part.evaluate(part.theta0, gradient=False)
 

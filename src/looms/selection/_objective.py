@@ -118,6 +118,7 @@ class HeldOutCriterion(ABC):
     kernel : kernel with its values at the start.
     prior : prior of the kernel's hyper-parameters, or None.
     least_rows : smallest size of a subsample on which a search begins.
+    goes_on_if_sure : False if a gain below the tolerance ends a search even if it is sure.
     """
 
     theta0: Array
@@ -125,6 +126,7 @@ class HeldOutCriterion(ABC):
     kernel: Kernel
     prior: HyperPrior | None
     least_rows: int = 0
+    goes_on_if_sure: bool = True
 
     def __init__(
         self,

@@ -169,7 +169,7 @@ class _StagedSearch:
         """Best of the searches on a stage from all starts; the next stage starts there."""
         if self.begun is not None:
             self.begun(stage)
-        evaluate = partial(_evaluated, stage, self.evaluated)
+        evaluate = partial(_evaluated, stage, self.evaluated, paired=self.objective.goes_on_if_sure)
         searches = [
             _search_from(
                 stage,
@@ -208,12 +208,16 @@ def _evaluated(
     evaluated: Callable[[HeldOutCriterion, Point], None] | None,
     theta: Array,
     gradient: bool = True,
+    paired: bool = True,
 ) -> Point:
-    """Point of the stage; ``evaluated`` is called with it."""
+    """Point of the stage, which can be compared row by row if ``paired``.
+
+    ``evaluated`` is called with it.
+    """
     point = stage.evaluate(theta, gradient=gradient)
     if evaluated is not None:
         evaluated(stage, point)
-    return point
+    return point if paired else replace(point, deviations=None)
 
 
 def _search_from(
