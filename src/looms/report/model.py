@@ -264,7 +264,7 @@ class Model:
             of_scale = f" of {self.fitted_to}" if self.fitted_to else ""
             return CandidateLoss(f"{SCORES['rmse'].name}{of_scale}", "rmse")
         tried = getattr(self.fitted, "_candidates", ())
-        points = self.tuning is None or all(getattr(one, "on_grid", False) for one in tried)
+        points = self.tuning is None or all(getattr(one, "_on_grid", False) for one in tried)
         if self.results and points and not self.n_choice_folds:
             return CandidateLoss(str(self.criterion))
         given, rule = self.fitted.threshold, self.rule
