@@ -17,7 +17,6 @@ from looms.report import (
     CandidatesDisplay,
     CaseDeletionDisplay,
     CriterionHistoryDisplay,
-    ErrorAgainstBoundDisplay,
     ImportanceDisplay,
     OptimismDisplay,
     PrecisionRecallDisplay,
@@ -375,7 +374,6 @@ def test_dollars_in_names_of_scores_and_criteria_are_dollars():
             criterion="$\\x$",
         ),
         CaseDeletionDisplay(value=np.ones(3), names=["$", "$\\x$", "b"], value_name="$\\x$"),
-        ErrorAgainstBoundDisplay(np.ones(2), np.ones(2), name="$\\x$", bound_name="$\\x$"),
     ]
     for display in shown:
         display.plot().figure_.canvas.draw()

@@ -85,47 +85,6 @@ def dkw_bound(
     return np.asarray(epsilon + np.sqrt(log / (2 * n_validation)))
 
 
-def error_against_bound(bound: npt.ArrayLike, wrong: npt.ArrayLike) -> tuple[Array, Array]:
-    """Error rate of the samples whose bound is at most a value, for every value.
-
-    Source: [H10 Section 5, Figure 2].
-
-    Parameters
-    ----------
-    bound : array-like of shape (n_samples,)
-        The bound, or the critical epsilon, of each sample.
-    wrong : array-like of shape (n_samples,)
-        Whether the prediction is wrong.
-
-    Returns
-    -------
-    values : ndarray of shape (n_values,)
-        The distinct bounds, ascending.
-    errors : ndarray of shape (n_values,)
-        Error rate of the samples up to each value; the last is that of all samples.
-
-    Raises
-    ------
-    ValueError
-        If there are no samples, or the lengths differ.
-
-    Examples
-    --------
-    >>> error_against_bound([0.3, 0.1, 0.3, 0.2], [True, False, False, False])
-    (array([0.1, 0.2, 0.3]), array([0.  , 0.  , 0.25]))
-    """
-    bound, wrong = np.asarray(bound, dtype=np.float64), np.asarray(wrong, dtype=bool)
-    if bound.ndim != 1 or bound.shape != wrong.shape or not len(bound):
-        raise ValueError(
-            "bound and wrong must have one entry per sample, and at least one, but have shapes "
-            f"{bound.shape} and {wrong.shape}."
-        )
-    order = np.argsort(bound, kind="stable")
-    values, first = np.unique(bound[order], return_index=True)
-    up_to = np.append(first[1:], len(bound))
-    return values, np.cumsum(wrong[order])[up_to - 1] / up_to
-
-
 def _checked(epsilon_crit: npt.ArrayLike, n_validation: int, n_models: int, delta: float) -> Array:
     epsilon = np.asarray(epsilon_crit, dtype=np.float64)
     if not ((epsilon >= 0) & (epsilon <= 1)).all():
