@@ -25,8 +25,6 @@ class OptimismDisplay(Display):
         Leave-one-out score and test score of each split.
     score : str
         Name of the score.
-    smaller_is_better : bool or None
-        Direction of the score; None if it is unknown.
 
     Examples
     --------
@@ -35,14 +33,13 @@ class OptimismDisplay(Display):
     >>> from looms.report import OptimismDisplay
     >>> X, y = load_iris(return_X_y=True)
     >>> display = OptimismDisplay.from_assessment(assess(KernelClassifier(), X, y, n_splits=5))
-    >>> display.score, len(display.loo), abs(display.optimism) < 0.05
+    >>> display.score, len(display.loo), bool(abs(display.loo - display.outer).mean() < 0.1)
     ('balanced_accuracy', 5, True)
     """
 
     loo: Array
     outer: Array
     score: str
-    smaller_is_better: bool | None
 
     @classmethod
     def from_assessment(
@@ -75,19 +72,7 @@ class OptimismDisplay(Display):
                 "The assessment has no leave-one-out scores; only looms models have them."
             )
         loo, outer = np.array(pairs).T
-        direction = assessment.estimate(name).smaller_is_better
-        return cls(loo=loo, outer=outer, score=name, smaller_is_better=direction)
-
-    @property
-    def optimism(self) -> float | None:
-        """Mean of leave-one-out score less test score, signed so that positive is optimistic.
-
-        None if the direction of the score is unknown.
-        """
-        if self.smaller_is_better is None:
-            return None
-        difference = float(np.mean(self.loo - self.outer))
-        return -difference if self.smaller_is_better else difference
+        return cls(loo=loo, outer=outer, score=name)
 
     def _draw(self, ax: Any) -> None:
         both = np.append(self.loo, self.outer)
