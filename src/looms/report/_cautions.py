@@ -149,13 +149,13 @@ def remarks_on_fit(model: Model) -> Iterator[Caution]:
                 "and tuning drifts to a nearest neighbor. Drop them, or hold them out together: "
                 "groups=looms.duplicates.duplicate_groups(X).",
             )
-    if model.results and X is not None:
+    if model.candidates and X is not None:
         names = [isolated(name) for name in model.features]
         remark = remark_on_scales(X, model.kernels, names)
         if remark is not None:
             yield serious("Columns of other scales", remark)
-    if model.closed:
-        if model.results and not model.units.grouped and not n:
+    if model.members:
+        if model.candidates and not model.units.grouped and not n:
             yield from _near_rows(model.on_scale)
         yield from _row_order(model.on_scale)
     yield from _sizes(model)
@@ -311,7 +311,7 @@ def _sizes(model: Model) -> Iterator[Caution]:
             "Few rows",
             f"With {n} rows, the {model.method} {SCORES[key].name} is {score(value, key)} "
             f"{plus_minus(error, key)} (standard error)"
-            f"{', apart from any optimism' * (not model.is_nested)}.",
+            f"{', apart from any optimism' * (not model.nested)}.",
         )
     few = _few_groups(model)
     if few:
