@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.metrics import f1_score, precision_score, recall_score
+from sklearn.metrics import f1_score, log_loss, precision_score, recall_score
 from sklearn.model_selection import LeaveOneOut as OneOut
 from sklearn.model_selection import TunedThresholdClassifierCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -18,7 +18,6 @@ from sklearn.preprocessing import StandardScaler
 from looms import KernelClassifier, Search
 from looms.calibration import fit_calibrator, loo_probabilities
 from looms.calibration._calibrators import CALIBRATIONS, class_probabilities
-from looms.calibration._scores import log_loss
 from looms.calibration._sigmoid import fit_sigmoid
 from looms.criteria._error_rates import balanced_error_rate
 from looms.estimators._candidates import CandidatesClassifier
@@ -339,4 +338,4 @@ def test_log_loss_leaving_one_out_is_that_of_refits_on_real_data(data_folder):
         kept.fit(features[others], y[others])
         refitted.append(kept.predict_proba(features[i : i + 1])[0])
     assert_allclose(p[:50], refitted, atol=0.01)
-    assert log_loss(model.loo_, p) == pytest.approx(0.535, abs=0.03)
+    assert log_loss(model.loo_.y, p) == pytest.approx(0.535, abs=0.03)
