@@ -50,15 +50,12 @@ def facts_of(
         return None
     pandas, about = require("pandas", "A report"), dict[str, Any]()
     target, file = saved.metadata["target"], saved.metadata["file"]
-    # Only the names of the rows matter here, and without the table only the name of y.
-    about["X"] = pandas.DataFrame(index=pandas.Index(saved.rows, name=saved.rows_are))
-    y: Any = range(saved.metadata["n_rows"])
     if prepared is not None:
-        y = prepared.target.y
         about["notes"] = (*(text for _, text in column_notes(saved.table)), *prepared.target.notes)
         about["groups"] = prepared.groups
-    title, y = f"{target}, {file}" if target else file, pandas.Series(y, name=target)
-    return Facts(saved.model, y=y, assessment=assessment, title=title, **about)
+    title, index = f"{target}, {file}" if target else file, saved.rows
+    names = pandas.Series(index, pandas.Index(index, name=saved.rows_are), name=target)
+    return Facts(saved.model, names, names, assessment=assessment, title=title, **about)
 
 
 def choice_of(saved: Fitted, facts: Facts | None) -> str:
