@@ -23,7 +23,7 @@ from looms._memory import bytes_needed, gigabytes
 from looms._speed import operations_per_second
 from looms._typing import AnyArray, Array, Matrix
 from looms._words import listed
-from looms.duplicates import n_unexpected_duplicates
+from looms.duplicates import duplicate_groups, n_unexpected_duplicates
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._stationary import Isotropic
@@ -218,16 +218,25 @@ def warn_of_bounds(messages: Sequence[str | BoundMet]) -> None:
         warn(f"{message}.", BoundWarning)
 
 
-def warn_of_duplicates(X: Matrix, groups: AnyArray, remedy: str) -> None:
-    """DuplicatesWarning if rows repeat others, and not by coincidence."""
-    n_duplicates = n_unexpected_duplicates(X, groups)
-    if n_duplicates:
-        warn(
-            f"{n_duplicates} of {len(groups)} rows are duplicates of other rows, equal in every "
-            "feature. A held-out row still has its duplicates in the training set, so held-out "
-            f"scores are optimistic and tuning overfits. {remedy}",
-            DuplicatesWarning,
-        )
+def remark_on_duplicates(X: Matrix) -> str | None:
+    """Sentences on rows that repeat others, if not by coincidence."""
+    groups = duplicate_groups(X)
+    n = n_unexpected_duplicates(X, groups)
+    if not n:
+        return None
+    return (
+        f"{n} of {len(groups)} rows are duplicates of other rows, equal in every feature. A "
+        "held-out row still has its duplicates in the training set, so held-out scores are "
+        "optimistic and tuning overfits. Drop them, or hold them out together: "
+        "groups=looms.duplicates.duplicate_groups(X)."
+    )
+
+
+def warn_of_duplicates(X: Matrix) -> None:
+    """DuplicatesWarning with `remark_on_duplicates`, if there is one."""
+    remark = remark_on_duplicates(X)
+    if remark is not None:
+        warn(remark, DuplicatesWarning)
 
 
 def remark_on_scales(X: Any, kernels: Sequence[Kernel], names: Sequence[str] | None) -> str | None:
