@@ -30,7 +30,7 @@ from looms.kernels._stationary import Isotropic
 from looms.optimize._search import Outcome
 from looms.selection._candidates import Candidate
 from looms.selection._tuning import BoundMet
-from looms.threshold import Precision, as_rule
+from looms.threshold import AtLeast, as_rule
 
 #: Ratio of standard deviations, and of ranges, of two columns, above which one hardly counts.
 _SCALES = 100.0
@@ -382,10 +382,10 @@ def warn_of_one_class(model: Any, classes: Any, loo: HeldOut, threshold: float |
 def warn_of_missed_precision(threshold: Any, loss: float) -> None:
     """Warn if no threshold reaches the required precision."""
     rule = None if isinstance(threshold, Real) else as_rule(threshold)
-    if isinstance(rule, Precision) and loss >= 1.0:
+    if isinstance(rule, AtLeast) and rule.rate == "precision" and loss >= 1.0:
         warn(
-            f"No threshold reaches a leave-one-out precision of {rule.precision:g}; the "
-            f"highest is {rule.precision + 1.0 - loss:.3g}, and its threshold was taken. "
+            f"No threshold reaches a leave-one-out precision of {rule.least:g}; the "
+            f"highest is {rule.least + 1.0 - loss:.3g}, and its threshold was taken. "
             "Require less, or find more informative features.",
             UserWarning,
         )
