@@ -96,16 +96,13 @@ def rule_scores(counts: Sequence[Sequence[float]], rule: Rule) -> dict[str, floa
     }
     if not isinstance(rule, threshold.FBeta | threshold.Cost):
         return scores
-    kinds = (np.array([float(n)]) for n in (found, alarms, missed, negative))
-    loss = float(rule.losses(threshold.Counts(*kinds))[0][0])
+    positives, negatives = found + missed, alarms + negative
+    each = [[found, alarms, missed, negative], [positives, negatives, 0, 0]]
+    each.append([0, 0, positives, negatives])
+    loss, of_all, of_none = rule.losses(threshold.Counts(*np.array(each, float).T))[0].tolist()
     if isinstance(rule, threshold.FBeta):
         return {f"F{rule.beta:g}": 1.0 - loss} | scores
-    positives, negatives = found + missed, alarms + negative
-    share = positives / (positives + negatives)
-    always = {
-        "always positive": share * rule.true_positive + (1 - share) * rule.false_positive,
-        "always negative": share * rule.false_negative + (1 - share) * rule.true_negative,
-    }
+    always = {"always positive": of_all, "always negative": of_none}
     return {rule.loss_name: loss} | always | scores
 
 
