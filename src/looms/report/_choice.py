@@ -53,11 +53,7 @@ def search_cautions(model: Model) -> Iterator[Caution]:
             f"{tuning.gain_of_landmarks:.1%}, and it adds no more: n_landmarks={2 * m} would "
             "probably lower it again, at four times the cost.",
         )
-    never = [
-        f"{candidate.kernel_name}, {candidate.criterion}"
-        for candidate in candidates
-        if candidate.outcome is Outcome.NEVER_EVALUATED
-    ]
+    never = [one.name for one in candidates if one.outcome is Outcome.NEVER_EVALUATED]
     if never:
         text = f"{'; '.join(never[:_MOST_CANDIDATES])}: {Outcome.NEVER_EVALUATED.value}."
         yield serious("Candidates that could not be evaluated", text)
