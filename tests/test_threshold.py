@@ -11,11 +11,10 @@ from sklearn.metrics import fbeta_score, zero_one_loss
 from looms import HeldOut
 from looms.criteria._error_rates import balanced_error_rate, error_rate
 from looms.threshold import (
+    AtLeast,
     Cost,
     FBeta,
     Metric,
-    Precision,
-    Recall,
     ThresholdRule,
     as_rule,
     find_threshold,
@@ -159,10 +158,10 @@ ORACLES = {
     "F half": (FBeta(0.5), lambda loo, cut: (1 - f_beta(loo, cut, 0.5),)),
     "cost": (Cost(1.0, 5.0), lambda loo, cut: (mean_cost(loo, cut, 0, 1, 5, 0),)),
     "gain": (Cost(2, 3, -4, -0.5), lambda loo, cut: (mean_cost(loo, cut, -4, 2, 3, -0.5),)),
-    "precision": (Precision(0.7), lambda loo, cut: at_precision(loo, cut, 0.7)),
-    "precision 1": (Precision(1.0), lambda loo, cut: at_precision(loo, cut, 1.0)),
-    "recall": (Recall(0.8), lambda loo, cut: at_recall(loo, cut, 0.8)),
-    "recall 1": (Recall(1), lambda loo, cut: at_recall(loo, cut, 1.0)),
+    "precision": (AtLeast("precision", 0.7), lambda loo, cut: at_precision(loo, cut, 0.7)),
+    "precision 1": (AtLeast("precision", 1.0), lambda loo, cut: at_precision(loo, cut, 1.0)),
+    "recall": (AtLeast("recall", 0.8), lambda loo, cut: at_recall(loo, cut, 0.8)),
+    "recall 1": (AtLeast("recall", 1), lambda loo, cut: at_recall(loo, cut, 1.0)),
     "metric": (weighted_accuracy, lambda loo, cut: (-1 + error_rate(*loo, threshold=cut),)),
     "loss": (
         Metric(zero_one_loss, greater_is_better=False),
@@ -218,13 +217,13 @@ def test_parameters_of_rules_matter():
 
 def test_a_precision_that_is_out_of_reach_gives_the_greatest():
     loo = HeldOut([-1, 1, 1, -1], [0.1, 0.2, 0.3, 0.4])
-    threshold, loss = find_threshold(loo, Precision(0.9))
+    threshold, loss = find_threshold(loo, AtLeast("precision", 0.9))
     assert (threshold, loss) == (pytest.approx(0.15), pytest.approx(1 + 0.9 - 2 / 3))
 
 
 def test_of_equal_recall_the_greater_precision():
     loo = HeldOut([-1, -1, 1, 1], [-0.3, -0.1, 0.5, 0.9])
-    assert find_threshold(loo, Precision(0.5))[0] == pytest.approx(0.2)
+    assert find_threshold(loo, AtLeast("precision", 0.5))[0] == pytest.approx(0.2)
 
 
 def test_between_neighbors_among_floating_point_numbers():
@@ -254,8 +253,8 @@ class Undefined(ThresholdRule):
     ("text", "rule"),
     [
         ("f1", FBeta()),
-        ("recall=0.9", Recall(0.9)),
-        ("precision=.8", Precision(0.8)),
+        ("recall=0.9", AtLeast("recall", 0.9)),
+        ("precision=.8", AtLeast("precision", 0.8)),
         ("cost=2.5:1", Cost(false_positive=2.5, false_negative=1.0)),
     ],
 )
@@ -270,8 +269,8 @@ def test_rules_by_name(text, rule):
         (lambda: FBeta(np.nan), "beta"),
         (lambda: Cost(false_negative=np.inf), "false_negative must be a number, finite"),
         (lambda: Cost(true_positive="much"), "true_positive"),
-        (lambda: Precision(1.1), "precision must be a number, above 0 and at most 1"),
-        (lambda: Recall(0.0), "recall"),
+        (lambda: AtLeast("precision", 1.1), "precision must be a number, above 0 and at most 1"),
+        (lambda: AtLeast("recall", 0.0), "recall"),
         *[
             (partial(as_rule, each), "'balanced', 'f1', .*'cost=1:5', an object of looms.threshold")
             for each in ("best", "F1", "f1=2", "recall", "recall:1", "recall=90%", "cost=1", FBeta)
@@ -297,14 +296,14 @@ def test_refusals(make, message):
 
 def test_of_equal_precision_the_greater_recall_is_taken():
     loo = HeldOut([1, 1, 1, 1, -1], [0.5, -0.5, -1.5, -2.5, -3.5])  # not the one nearest to 0
-    assert find_threshold(loo, Recall(0.2)) == (-3.0, 0.0)
+    assert find_threshold(loo, AtLeast("recall", 0.2)) == (-3.0, 0.0)
 
 
 def test_a_recall_that_is_met_but_for_rounding_is_met():
     """Eight tenths of weight 0.1 are 0.7999... of ten."""
     y = np.array([1, 1, 1, 1, 1, 1, 1, 1, -1, 1, 1, -1])
     loo = HeldOut(y, -np.arange(12.0), np.full(12, 0.1))
-    assert find_threshold(loo, Recall(0.8)) == (-7.5, 0.0)
+    assert find_threshold(loo, AtLeast("recall", 0.8)) == (-7.5, 0.0)
 
 
 def test_a_rule_gets_the_counts_of_all_cuts_at_once():

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from inspect import signature
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -150,68 +150,45 @@ class Cost(ThresholdRule):
 
 
 @dataclass(frozen=True)
-class Precision(ThresholdRule):
-    """Rule for the highest recall with at least a given precision; the loss is 1 − recall.
+class AtLeast(ThresholdRule):
+    """Rule for the highest recall with at least a given precision, or the reverse.
 
-    If no threshold reaches the precision, the loss is 1 plus the missing precision. Among equal
-    losses the higher precision wins.
+    The loss is one minus the rate that is to be high. If no threshold reaches ``least``, it is 1
+    plus what is missing. Among equal losses the higher ``rate`` wins.
 
     Parameters
     ----------
-    precision : least precision for the positive class (``pos_label`` of an estimator), in (0, 1].
+    rate : "recall" or "precision", which has a least value.
+    least : of that rate for the positive class (``pos_label`` of an estimator), in (0, 1].
 
     Examples
     --------
     >>> loo = HeldOut([-1, 1, -1, 1], [-0.9, -0.7, 0.2, 0.5])
-    >>> threshold, loss = find_threshold(loo, Precision(0.9))
+    >>> threshold, loss = find_threshold(loo, AtLeast("precision", 0.9))
     >>> round(threshold, 12), loss  # a recall of one half
     (0.35, 0.5)
-    """
-
-    precision: float
-
-    def __post_init__(self) -> None:
-        _check(self.precision, "precision", 0.0, 1.0)
-
-    @property
-    def loss_name(self) -> str:
-        return "1 - recall"
-
-    def losses(self, counts: Counts) -> tuple[Array, ...]:
-        recall, precision = _recall_and_precision(counts)
-        met = precision >= self.precision - _ROUNDING
-        return np.where(met, 1.0 - recall, 1.0 + self.precision - precision), -precision
-
-
-@dataclass(frozen=True)
-class Recall(ThresholdRule):
-    """Rule for the highest precision with at least a given recall; the loss is 1 − precision.
-
-    Parameters
-    ----------
-    recall : least recall for the positive class (``pos_label`` of an estimator), in (0, 1].
-
-    Examples
-    --------
-    >>> loo = HeldOut([-1, 1, -1, 1], [-0.9, -0.7, 0.2, 0.5])
-    >>> threshold, loss = find_threshold(loo, Recall(1.0))
+    >>> threshold, loss = find_threshold(loo, AtLeast("recall", 1.0))
     >>> round(1 - loss, 4)  # the precision
     0.6667
     """
 
-    recall: float
+    rate: Literal["recall", "precision"]
+    least: float
 
     def __post_init__(self) -> None:
-        _check(self.recall, "recall", 0.0, 1.0)
+        _check(self.least, self.rate, 0.0, 1.0)
 
     @property
     def loss_name(self) -> str:
-        return "1 - precision"
+        return f"1 - {'precision' if self.rate == 'recall' else 'recall'}"
 
     def losses(self, counts: Counts) -> tuple[Array, ...]:
-        recall, precision = _recall_and_precision(counts)
-        met = recall >= self.recall - _ROUNDING
-        return np.where(met, 1.0 - precision, 1.0 + self.recall - recall), -recall
+        tp, fp, fn, _ = counts
+        recall, called = tp / (tp + fn), tp + fp
+        precision = np.divide(tp, called, out=np.zeros_like(tp), where=called > 0)
+        own, other = (recall, precision) if self.rate == "recall" else (precision, recall)
+        met = own >= self.least - _ROUNDING
+        return np.where(met, 1.0 - other, 1.0 + self.least - own), -own
 
 
 @dataclass(frozen=True)
@@ -287,10 +264,8 @@ def as_rule(threshold: Any) -> ThresholdRule | Metric:
             return RULES[threshold]
         name, _, numbers = threshold.partition("=")
         match name, [_number(text) for text in numbers.split(":")]:
-            case "recall", [float() as least]:
-                return Recall(least)
-            case "precision", [float() as least]:
-                return Precision(least)
+            case ("recall" | "precision") as rate, [float() as least]:
+                return AtLeast(rate, least)
             case "cost", [float() as false_positive, float() as false_negative]:
                 for value in (false_positive, false_negative):
                     _check(value, "each cost", 0.0, np.inf)
@@ -416,10 +391,3 @@ def ordinal_thresholds(held_out: HeldOut) -> Array:
     above = [np.where(held_out.y >= level, 1.0, -1.0) for level in np.unique(held_out.y)[1:]]
     cuts = [find_threshold(HeldOut(y, *list(held_out)[1:]), Cost())[0] for y in above]
     return np.sort(cuts)  # of equal losses they may cross
-
-
-def _recall_and_precision(counts: Counts) -> tuple[Array, Array]:
-    """Recall and precision; the precision is zero without positive decisions."""
-    tp, fp, fn, _ = counts
-    called = tp + fp
-    return tp / (tp + fn), np.divide(tp, called, out=np.zeros_like(tp), where=called > 0)

@@ -11,7 +11,7 @@ from looms.estimators._candidates import CandidatesClassifier
 from looms.estimators._in_pipelines import parts_of
 from looms.model_files import load_model, save_model
 from looms.report.facts import Facts
-from looms.threshold import Cost, FBeta, Precision, Recall
+from looms.threshold import AtLeast, Cost, FBeta
 
 
 def test_a_cost_is_beside_those_of_one_class_for_all():
@@ -24,7 +24,7 @@ def test_a_cost_is_beside_those_of_one_class_for_all():
 
 LOSSES = {
     **{0.5: "balanced error", "balanced": "balanced error", "f1": "1 - F1", FBeta(2.0): "1 - F2"},
-    **{Recall(0.95): "1 - precision", Precision(0.6): "1 - recall"},
+    **{AtLeast("recall", 0.95): "1 - precision", AtLeast("precision", 0.6): "1 - recall"},
     **{Cost(1.0, 5.0): "cost per row", matthews_corrcoef: "loss of matthews_corrcoef"},
 }
 

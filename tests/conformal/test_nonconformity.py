@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
-from looms.conformal._bounds import dkw_bound, error_against_bound, vc_bound
+from looms.conformal._bounds import dkw_bound, vc_bound
 from looms.conformal._nonconformity import (
     choose,
     conformity_counts,
@@ -258,32 +258,3 @@ def test_the_dkw_bound_holds_for_all_models_at_once():
         below = np.arange(n) / n
         failed += bool((scores - dkw_bound(below, n, n_models, delta) > 0).any())
     assert 0 < failed / 400 < delta
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((1.5, 50, 110), "epsilon_crit must lie"),
-        ((np.nan, 50, 110), "epsilon_crit must lie"),
-        ((0.1, 0, 110), "n_validation must be at least 1"),
-        ((0.1, 50, 0), "n_models must be at least 1"),
-        ((0.1, 50, 110, 0.0), "delta must be"),
-        ((0.1, 50, 110, 1.0), "delta must be"),
-    ],
-)
-@pytest.mark.parametrize("bound", [vc_bound, dkw_bound])
-def test_bad_bounds(bound, arguments, message):
-    with pytest.raises(ValueError, match=message):
-        bound(*arguments)
-
-
-def test_error_against_bound():
-    rng = np.random.default_rng(0)
-    bound, wrong = rng.integers(8, size=60) / 10, rng.uniform(size=60) < 0.3
-    values, errors = error_against_bound(bound, wrong)
-    np.testing.assert_array_equal(values, np.unique(bound))
-    expected = [wrong[bound <= value].mean() for value in values]
-    np.testing.assert_allclose(errors, expected, rtol=1e-12)
-    assert errors[-1] == wrong.mean()
-    with pytest.raises(ValueError, match="one entry per sample"):
-        error_against_bound([0.1], [True, False])

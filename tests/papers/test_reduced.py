@@ -7,10 +7,10 @@ from scipy import sparse
 import looms
 from looms.criteria._error_rates import balanced_error_rate
 from looms.threshold import (
+    AtLeast,
     BalancedError,
     Cost,
     FBeta,
-    Precision,
     find_threshold,
 )
 from papers.challenge import Runs
@@ -88,7 +88,7 @@ def test_signs_decide_at_one_half_and_weights_count():
     assert model.model_.mu_ == pytest.approx(plain.mu_, rel=1e-6)
 
 
-RULES = ["balanced", BalancedError(), "f1", FBeta(2.0), Cost(1, 5), Precision(0.6)]
+RULES = ["balanced", BalancedError(), "f1", FBeta(2.0), Cost(1, 5), AtLeast("precision", 0.6)]
 
 
 @pytest.mark.parametrize("rule", RULES, ids=str)

@@ -136,11 +136,7 @@ class Comparison:
         ]
         head = ["difference", "mean ± s.e.", "95 % interval", "t", "p", "splits"]
         note = "Corrected resampled t-test, two-sided, each pair by itself."
-        remarks = [
-            f"{name}: {remark}"
-            for name, result in self.results.items()
-            for remark in result._remarks()
-        ]
+        remarks = [f"{name}: {text}" for name, r in self.results.items() for text in r._remarks()]
         return means + _html.table(head, tests, notes=[note, *remarks])
 
 

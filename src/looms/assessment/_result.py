@@ -12,7 +12,7 @@ from scipy import stats
 from looms import _html
 from looms._checks import check_share
 from looms._optional import require
-from looms._scores import scale_of, score_with_error
+from looms._scores import scale_of
 from looms._typing import Array
 from looms._words import aligned, count, digits, interval_text, score_text
 from looms.assessment._bootstrap632 import LEAST, OutOfBag, plus_632, standard_error_632
@@ -290,9 +290,8 @@ class Assessment:
             smaller_is_better=kind.smaller_is_better,
         )
 
-    def summary(self) -> str:
-        """Text with every score, its standard error, interval and optimism, and failures."""
-        lines = [f"{self.estimator}", self._design()]
+    def _table(self) -> list[list[str]]:
+        """Rows of cells, the headings first."""
         rows = [["", "mean", "s.e.", "95 % interval", "LOO"]]
         for name in self.scores:
             f = self.estimate(name)
@@ -300,27 +299,19 @@ class Assessment:
             loo = "" if np.isnan(f.loo) else score_text(f.loo, of)
             error, interval = score_text(f.standard_error, of), interval_text(f.low, f.high, of)
             rows.append([name, score_text(f.value, of), error, interval, loo])
-        lines += aligned(rows)
-        return "\n".join([*lines, *self._remarks()])
+        return rows
+
+    def summary(self) -> str:
+        """Text with every score, its standard error, interval and optimism, and failures."""
+        lines = [self.estimator, self._design(), *aligned(self._table()), *self._remarks()]
+        return "\n".join(lines)
 
     def __repr__(self) -> str:
         return self.summary()
 
     def _repr_html_(self) -> str:
-        rows = []
-        for name in self.scores:
-            f = self.estimate(name)
-            of = scale_of(name, f.value)
-            mean, interval = score_with_error(name, f.value, f.standard_error), (f.low, f.high, of)
-            row = [name, mean, interval_text(*interval)]
-            if not np.isnan(f.loo):
-                row += [score_text(f.loo, of), score_with_error(name, f.optimism, f.optimism_error)]
-            rows.append(row)
-        head = ["score", "mean ± s.e.", "95 % interval", "LOO", "LOO − test"]
-        width = max(map(len, rows))
-        cells = [[*row, *[""] * (width - len(row))] for row in rows]
-        caption = f"{self.estimator}: {self._design()}"
-        return _html.table(head[:width], cells, caption, self._remarks())
+        head, *rows = self._table()
+        return _html.table(head, rows, f"{self.estimator}: {self._design()}", self._remarks())
 
     def optimism_text(self, score: str, method: str = "leave-one-out") -> str:
         """Sentence about the optimism of leave-one-out.

@@ -1,4 +1,4 @@
-"""Scores of probabilities: log loss, deviance, Brier score, and the reliability curve."""
+"""Scores of probabilities: deviance, Brier score, and the reliability curve."""
 
 from __future__ import annotations
 
@@ -12,35 +12,6 @@ from looms._classes import class_indices
 from looms._typing import Array
 from looms.calibration._sigmoid import checked_sample
 from looms.held_out import HeldOut
-
-_LEAST = np.finfo(np.float64).eps
-
-
-def log_loss(loo: HeldOut, probabilities: npt.ArrayLike) -> float:
-    """Weighted mean of −log p over samples, p the probability of the true class.
-
-    Parameters
-    ----------
-    loo : labels ±1, (n,) for two classes or (n, k); its outputs are not read.
-    probabilities : (n, 2) or (n, k), for example from `loo_probabilities`. They are clipped at
-        2.2e-16 from below, as in scikit-learn.
-
-    Returns
-    -------
-    loss : in nats per sample.
-
-    Raises
-    ------
-    ValueError
-        If the shape of the probabilities does not match.
-
-    Examples
-    --------
-    >>> loo = HeldOut([-1, 1], [0.0, 0.0])
-    >>> round(log_loss(loo, [[0.5, 0.5], [0.5, 0.5]]), 4)
-    0.6931
-    """
-    return float(-np.average(_log_likelihood(loo, probabilities), weights=loo.sample_weight))
 
 
 def deviance_of(log_likelihood: Array, weight: Array | None = None) -> float:
@@ -66,12 +37,20 @@ def deviance_of(log_likelihood: Array, weight: Array | None = None) -> float:
 def brier_score(loo: HeldOut, probabilities: npt.ArrayLike) -> float:
     """Weighted mean squared difference between probabilities and class indicators.
 
-    Parameters are as for `log_loss`.
+    Parameters
+    ----------
+    loo : labels ±1, (n,) for two classes or (n, k); its outputs are not read.
+    probabilities : (n, 2) or (n, k), for example from `loo_probabilities`.
 
     Returns
     -------
     score : for two classes, that of one class, in [0, 1]; for more, the sum over classes, in
         [0, 2].
+
+    Raises
+    ------
+    ValueError
+        If the shape of the probabilities does not match.
 
     Examples
     --------
@@ -84,11 +63,6 @@ def brier_score(loo: HeldOut, probabilities: npt.ArrayLike) -> float:
     p = p - np.eye(p.shape[1])[class_indices(loo.y)]
     squared = np.einsum("ij,ij->i", p, p) / (2.0 if p.shape[1] == 2 else 1.0)
     return float(np.average(squared, weights=loo.sample_weight))
-
-
-def _log_likelihood(loo: HeldOut, probabilities: npt.ArrayLike) -> Array:
-    p = _checked(loo, probabilities)
-    return np.log(np.maximum(p[np.arange(len(p)), class_indices(loo.y)], _LEAST))
 
 
 def _checked(loo: HeldOut, probabilities: npt.ArrayLike) -> Array:
@@ -140,7 +114,6 @@ def reliability_curve(
     sample_weight: npt.ArrayLike | None = None,
     *,
     n_bins: int = 10,
-    bins: str = "quantile",
 ) -> ReliabilityCurve:
     """Reliability curve of the probabilities of one class.
 
@@ -150,10 +123,8 @@ def reliability_curve(
     probability : (n,) probabilities of the label +1: that column of `loo_probabilities`, so that
         each comes from a calibrator fitted without its sample.
     sample_weight : (n,) nonnegative, ones by default; samples of weight zero are ignored.
-    n_bins : largest number of bins: empty ones are left out, and equal probabilities fall in
-        one bin.
-    bins : "quantile" for bins of about the same weight, "width" for bins of equal width in
-        [0, 1].
+    n_bins : largest number of bins, each of about the same weight; equal probabilities fall in
+        one bin, so that there may be fewer.
 
     Returns
     -------
@@ -162,8 +133,8 @@ def reliability_curve(
     Raises
     ------
     ValueError
-        As for `fit_sigmoid`, and if probabilities are not in [0, 1], ``n_bins`` is not a positive
-        integer, or ``bins`` is unknown.
+        As for `fit_sigmoid`, and if probabilities are not in [0, 1] or ``n_bins`` is not a positive
+        integer.
 
     Examples
     --------
@@ -176,19 +147,14 @@ def reliability_curve(
         raise ValueError("probability must hold numbers from 0 to 1.")
     if not (isinstance(n_bins, int | np.integer) and n_bins >= 1):
         raise ValueError(f"n_bins must be an integer of at least 1, got {n_bins!r}.")
-    if bins not in ("quantile", "width"):
-        raise ValueError(f"bins must be 'quantile' or 'width', got {bins!r}.")
     weight = weight * (len(weight) / weight.sum())
     order = np.argsort(p, kind="stable")
     p, positive, weight = p[order], positive[order], weight[order]
-    if bins == "width":
-        place = p * n_bins
-    else:
-        # Equal probabilities go together, to where the middle of their weight is.
-        _, group = np.unique(p, return_inverse=True)
-        mass_of_group = np.bincount(group, weights=weight)
-        middle = np.cumsum(mass_of_group) - 0.5 * mass_of_group
-        place = (middle / mass_of_group.sum() * n_bins)[group]
+    # Equal probabilities go together, to where the middle of their weight is.
+    _, group = np.unique(p, return_inverse=True)
+    mass_of_group = np.bincount(group, weights=weight)
+    middle = np.cumsum(mass_of_group) - 0.5 * mass_of_group
+    place = (middle / mass_of_group.sum() * n_bins)[group]
     _, index = np.unique(np.minimum(place.astype(int), n_bins - 1), return_inverse=True)
     mass: Array = np.bincount(index, weights=weight).astype(np.float64)
     starts = np.flatnonzero(np.r_[True, index[1:] != index[:-1]])

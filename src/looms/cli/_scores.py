@@ -50,15 +50,12 @@ def facts_of(
         return None
     pandas, about = require("pandas", "A report"), dict[str, Any]()
     target, file = saved.metadata["target"], saved.metadata["file"]
-    # Only the names of the rows matter here, and without the table only the name of y.
-    about["X"] = pandas.DataFrame(index=pandas.Index(saved.rows, name=saved.rows_are))
-    y: Any = range(saved.metadata["n_rows"])
     if prepared is not None:
-        y = prepared.target.y
         about["notes"] = (*(text for _, text in column_notes(saved.table)), *prepared.target.notes)
         about["groups"] = prepared.groups
-    title, y = f"{target}, {file}" if target else file, pandas.Series(y, name=target)
-    return Facts(saved.model, y=y, assessment=assessment, title=title, **about)
+    title, index = f"{target}, {file}" if target else file, saved.rows
+    names = pandas.Series(index, pandas.Index(index, name=saved.rows_are), name=target)
+    return Facts(saved.model, names, names, assessment=assessment, title=title, **about)
 
 
 def choice_of(saved: Fitted, facts: Facts | None) -> str:
@@ -99,16 +96,13 @@ def rule_scores(counts: Sequence[Sequence[float]], rule: Rule) -> dict[str, floa
     }
     if not isinstance(rule, threshold.FBeta | threshold.Cost):
         return scores
-    kinds = (np.array([float(n)]) for n in (found, alarms, missed, negative))
-    loss = float(rule.losses(threshold.Counts(*kinds))[0][0])
+    positives, negatives = found + missed, alarms + negative
+    each = [[found, alarms, missed, negative], [positives, negatives, 0, 0]]
+    each.append([0, 0, positives, negatives])
+    loss, of_all, of_none = rule.losses(threshold.Counts(*np.array(each, float).T))[0].tolist()
     if isinstance(rule, threshold.FBeta):
         return {f"F{rule.beta:g}": 1.0 - loss} | scores
-    positives, negatives = found + missed, alarms + negative
-    share = positives / (positives + negatives)
-    always = {
-        "always positive": share * rule.true_positive + (1 - share) * rule.false_positive,
-        "always negative": share * rule.false_negative + (1 - share) * rule.true_negative,
-    }
+    always = {"always positive": of_all, "always negative": of_none}
     return {rule.loss_name: loss} | always | scores
 
 
@@ -278,7 +272,7 @@ def _show_chosen(facts: Facts) -> None:
         criterion = largest["criterion"]
         named = [] if criterion is None else [criterion_name(criterion)]
         how, shown = "Largest", [largest["kernel"], *named, *shown]
-        by = "by the weights above" if model.results else "by the weights of the fit"
+        by = "by the weights above" if model.candidates else "by the weights of the fit"
         console().print(f"Stacked: {len(model.members)} models, {by}")
     console().print(f"{how}: {', '.join(shown)}")
     if scales:

@@ -213,7 +213,7 @@ def show(model: Path, *, json: bool = False, max_bytes: Bytes = Source.max_bytes
         return
     show_request(saved.metadata)
     show_choice(saved, facts)
-    if facts is None or facts.model.results:
+    if facts is None or facts.model.candidates:
         note(choice_of(saved, facts))
 
 

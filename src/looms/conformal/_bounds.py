@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from looms._checks import check_share
 from looms._typing import Array
 
 
@@ -24,7 +23,7 @@ def vc_bound(
     ----------
     epsilon_crit : array-like
         Share of the validation samples that conform to the selected model no better than the
-        rejected label does, from 0 to 1.
+        rejected label does, from 0 to 1; not checked.
     n_validation : int
         Number of validation samples, which no model was trained on.
     n_models : int
@@ -39,17 +38,12 @@ def vc_bound(
         validation samples. `dkw_bound` bounds the same probability by the same argument, and
         is always smaller.
 
-    Raises
-    ------
-    ValueError
-        If `epsilon_crit` or `delta` is not a probability, or a number is not positive.
-
     Examples
     --------
     >>> vc_bound([0.0, 0.1], n_validation=50, n_models=110).round(2)
     array([3.07, 3.17])
     """
-    epsilon = _checked(epsilon_crit, n_validation, n_models, delta)
+    epsilon = np.asarray(epsilon_crit, dtype=np.float64)
     n = n_validation
     return np.asarray(epsilon + 5.66 * np.sqrt((1 + np.log(n) + np.log(8 * n_models / delta)) / n))
 
@@ -66,7 +60,7 @@ def dkw_bound(
     place of theirs. With probability 1 - delta, the distribution functions of the scores of all
     models exceed the empirical ones nowhere by more than the second term.
 
-    Parameters, returns and errors are as for `vc_bound`; it is not clipped to 1 either.
+    Parameters and returns are as for `vc_bound`; it is not clipped to 1 either.
 
     Notes
     -----
@@ -80,58 +74,6 @@ def dkw_bound(
     >>> dkw_bound([0.0, 0.1], n_validation=50, n_models=110).round(2)
     array([0.28, 0.38])
     """
-    epsilon = _checked(epsilon_crit, n_validation, n_models, delta)
+    epsilon = np.asarray(epsilon_crit, dtype=np.float64)
     log = max(np.log(n_models / delta), np.log(2.0))
     return np.asarray(epsilon + np.sqrt(log / (2 * n_validation)))
-
-
-def error_against_bound(bound: npt.ArrayLike, wrong: npt.ArrayLike) -> tuple[Array, Array]:
-    """Error rate of the samples whose bound is at most a value, for every value.
-
-    Source: [H10 Section 5, Figure 2].
-
-    Parameters
-    ----------
-    bound : array-like of shape (n_samples,)
-        The bound, or the critical epsilon, of each sample.
-    wrong : array-like of shape (n_samples,)
-        Whether the prediction is wrong.
-
-    Returns
-    -------
-    values : ndarray of shape (n_values,)
-        The distinct bounds, ascending.
-    errors : ndarray of shape (n_values,)
-        Error rate of the samples up to each value; the last is that of all samples.
-
-    Raises
-    ------
-    ValueError
-        If there are no samples, or the lengths differ.
-
-    Examples
-    --------
-    >>> error_against_bound([0.3, 0.1, 0.3, 0.2], [True, False, False, False])
-    (array([0.1, 0.2, 0.3]), array([0.  , 0.  , 0.25]))
-    """
-    bound, wrong = np.asarray(bound, dtype=np.float64), np.asarray(wrong, dtype=bool)
-    if bound.ndim != 1 or bound.shape != wrong.shape or not len(bound):
-        raise ValueError(
-            "bound and wrong must have one entry per sample, and at least one, but have shapes "
-            f"{bound.shape} and {wrong.shape}."
-        )
-    order = np.argsort(bound, kind="stable")
-    values, first = np.unique(bound[order], return_index=True)
-    up_to = np.append(first[1:], len(bound))
-    return values, np.cumsum(wrong[order])[up_to - 1] / up_to
-
-
-def _checked(epsilon_crit: npt.ArrayLike, n_validation: int, n_models: int, delta: float) -> Array:
-    epsilon = np.asarray(epsilon_crit, dtype=np.float64)
-    if not ((epsilon >= 0) & (epsilon <= 1)).all():
-        raise ValueError("epsilon_crit must lie between 0 and 1.")
-    check_share(delta, "delta")
-    for name, number in (("n_validation", n_validation), ("n_models", n_models)):
-        if number < 1:
-            raise ValueError(f"{name} must be at least 1, got {number!r}.")
-    return epsilon

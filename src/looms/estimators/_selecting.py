@@ -19,7 +19,6 @@ from looms._memory import GRID, check_memory
 from looms._typing import Array, Matrix
 from looms.blocks import RowBlocks, rows_in_memory
 from looms.dask._blocks import gathered
-from looms.duplicates import duplicate_groups
 from looms.estimators._callbacks import CallbackSupportMixin, CallbackWatcher
 from looms.estimators._estimator_member import EstimatorMember, check_estimators
 from looms.estimators._folds import (
@@ -248,11 +247,7 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
                 X = rows_in_memory(X)
         numbers = group_numbers(gathered(rows.groups), X.shape[0], self.cv)
         if self._tunes and not (is_grouped(numbers) or isinstance(X, RowBlocks)):
-            duplicates = duplicate_groups(X)
-            remedy = (
-                "Drop them, or hold them out together: groups=looms.duplicates.duplicate_groups(X)."
-            )
-            warn_of_duplicates(X[rows.train], duplicates[rows.train], remedy)
+            warn_of_duplicates(X[rows.train])
         if n < least:
             words = {2: "Leave-one-out needs two", 3: "Tuning with leave-one-out needs three"}
             raise ValueError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -195,30 +195,18 @@ def combined(model: Any, selection: Selection, candidates: Sequence[Any]) -> Sel
 
 
 def candidates_table(candidates: list[Candidate]) -> dict[str, Any]:
-    """``cv_results_`` of tuned candidates."""
+    """``cv_results_``: a row for each candidate, a column for each hyper-parameter."""
     losses = np.array([candidate.loss for candidate in candidates])
     params = [candidate.params for candidate in candidates]
     kernels = [one.kernel for one in candidates if not is_estimator(one.kernel)]
     of_features = {h.name for k in kernels for h in k.hyperparameters if h.feature is not None}
-    return results_table(
-        params,
-        losses,
-        rankdata(losses, method="min").astype(int),
-        [name for row in params for name in row if name not in of_features],
-        kernel=[candidate.kernel_name for candidate in candidates],
-        criterion=[str(candidate.criterion) for candidate in candidates],
-    ) | {"seconds": np.array([candidate.seconds for candidate in candidates])}
-
-
-def results_table(
-    params: list[dict[str, Any]],
-    losses: Array,
-    ranks: AnyArray,
-    names: Iterable[str],
-    **columns: list[str],
-) -> dict[str, Any]:
-    """``cv_results_``: a row for each point, a column for each hyper-parameter in ``names``."""
-    own = dict.fromkeys(names)
-    values = {f"param_{k}": np.array([row.get(k, np.nan) for row in params]) for k in own}
-    scored = {"params": params, "held_out_loss": losses, "rank_held_out_loss": ranks}
-    return columns | values | scored
+    names = dict.fromkeys(name for row in params for name in row if name not in of_features)
+    return {
+        "kernel": [candidate.kernel_name for candidate in candidates],
+        "criterion": [str(candidate.criterion) for candidate in candidates],
+        **{f"param_{name}": np.array([row.get(name, np.nan) for row in params]) for name in names},
+        "params": params,
+        "held_out_loss": losses,
+        "rank_held_out_loss": rankdata(losses, method="min").astype(int),
+        "seconds": np.array([candidate.seconds for candidate in candidates]),
+    }

@@ -23,14 +23,14 @@ from looms._memory import bytes_needed, gigabytes
 from looms._speed import operations_per_second
 from looms._typing import AnyArray, Array, Matrix
 from looms._words import listed
-from looms.duplicates import n_unexpected_duplicates
+from looms.duplicates import duplicate_groups, n_unexpected_duplicates
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._stationary import Isotropic
 from looms.optimize._search import Outcome
 from looms.selection._candidates import Candidate
 from looms.selection._tuning import BoundMet
-from looms.threshold import Precision, as_rule
+from looms.threshold import AtLeast, as_rule
 
 #: Ratio of standard deviations, and of ranges, of two columns, above which one hardly counts.
 _SCALES = 100.0
@@ -218,16 +218,25 @@ def warn_of_bounds(messages: Sequence[str | BoundMet]) -> None:
         warn(f"{message}.", BoundWarning)
 
 
-def warn_of_duplicates(X: Matrix, groups: AnyArray, remedy: str) -> None:
-    """DuplicatesWarning if rows repeat others, and not by coincidence."""
-    n_duplicates = n_unexpected_duplicates(X, groups)
-    if n_duplicates:
-        warn(
-            f"{n_duplicates} of {len(groups)} rows are duplicates of other rows, equal in every "
-            "feature. A held-out row still has its duplicates in the training set, so held-out "
-            f"scores are optimistic and tuning overfits. {remedy}",
-            DuplicatesWarning,
-        )
+def remark_on_duplicates(X: Matrix) -> str | None:
+    """Sentences on rows that repeat others, if not by coincidence."""
+    groups = duplicate_groups(X)
+    n = n_unexpected_duplicates(X, groups)
+    if not n:
+        return None
+    return (
+        f"{n} of {len(groups)} rows are duplicates of other rows, equal in every feature. A "
+        "held-out row still has its duplicates in the training set, so held-out scores are "
+        "optimistic and tuning overfits. Drop them, or hold them out together: "
+        "groups=looms.duplicates.duplicate_groups(X)."
+    )
+
+
+def warn_of_duplicates(X: Matrix) -> None:
+    """DuplicatesWarning with `remark_on_duplicates`, if there is one."""
+    remark = remark_on_duplicates(X)
+    if remark is not None:
+        warn(remark, DuplicatesWarning)
 
 
 def remark_on_scales(X: Any, kernels: Sequence[Kernel], names: Sequence[str] | None) -> str | None:
@@ -373,10 +382,10 @@ def warn_of_one_class(model: Any, classes: Any, loo: HeldOut, threshold: float |
 def warn_of_missed_precision(threshold: Any, loss: float) -> None:
     """Warn if no threshold reaches the required precision."""
     rule = None if isinstance(threshold, Real) else as_rule(threshold)
-    if isinstance(rule, Precision) and loss >= 1.0:
+    if isinstance(rule, AtLeast) and rule.rate == "precision" and loss >= 1.0:
         warn(
-            f"No threshold reaches a leave-one-out precision of {rule.precision:g}; the "
-            f"highest is {rule.precision + 1.0 - loss:.3g}, and its threshold was taken. "
+            f"No threshold reaches a leave-one-out precision of {rule.least:g}; the "
+            f"highest is {rule.least + 1.0 - loss:.3g}, and its threshold was taken. "
             "Require less, or find more informative features.",
             UserWarning,
         )

@@ -103,7 +103,7 @@ _OTHERS = {
     "looms.selection._nested": "Setting",
     "looms.selection._tuning": "BoundMet Tuning",
     "looms.svm.member": "SupportVectorMember",
-    "looms.threshold": "BalancedError Cost FBeta Precision Recall",
+    "looms.threshold": "AtLeast BalancedError Cost FBeta",
 }
 #: Names of the types. No other objects come out of a model file.
 TYPES = (*_CHECKS, *(f"{room}.{name}" for room, names in _OTHERS.items() for name in names.split()))

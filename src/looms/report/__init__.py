@@ -6,7 +6,7 @@ from looms.report.displays.classes import (
     ReliabilityDisplay,
     RocDisplay,
 )
-from looms.report.displays.errors import ErrorAgainstBoundDisplay, OptimismDisplay
+from looms.report.displays.errors import OptimismDisplay
 from looms.report.displays.features import (
     ImportanceDisplay,
     RelevanceDisplay,
@@ -25,7 +25,6 @@ __all__ = [
     "CandidatesDisplay",
     "CaseDeletionDisplay",
     "CriterionHistoryDisplay",
-    "ErrorAgainstBoundDisplay",
     "ImportanceDisplay",
     "OptimismDisplay",
     "PrecisionRecallDisplay",

@@ -10,9 +10,12 @@ import numpy as np
 from looms._scores import SCORES
 from looms._words import count
 from looms.diagnostics import row_order
-from looms.duplicates import duplicate_groups, n_unexpected_duplicates
 from looms.estimators._certificate import Certificate
-from looms.estimators._warnings import remark_on_scales, settings_for_rare_classes
+from looms.estimators._warnings import (
+    remark_on_duplicates,
+    remark_on_scales,
+    settings_for_rare_classes,
+)
 from looms.report._choice import close_candidates, foreign, optimism, search_cautions
 from looms.report._near_rows import scores_without_near
 from looms.report._telltales import telltales
@@ -138,24 +141,16 @@ def remarks_on_fit(model: Model) -> Iterator[Caution]:
             "the target. Is it known before the target is? If not, leave it out.",
         )
     yield from search_cautions(model)
-    n = 0
-    if X is not None and not model.units.grouped:
-        n = n_unexpected_duplicates(X, duplicate_groups(X))
-        if n:
-            yield serious(
-                "Duplicates",
-                f"{n} of {model.held_out.n_samples} rows are duplicates of others, equal in "
-                "every feature. Leaving one out leaves its duplicates in: scores are optimistic, "
-                "and tuning drifts to a nearest neighbor. Drop them, or hold them out together: "
-                "groups=looms.duplicates.duplicate_groups(X).",
-            )
-    if model.results and X is not None:
+    duplicates = None if X is None or model.units.grouped else remark_on_duplicates(X)
+    if duplicates is not None:
+        yield serious("Duplicates", duplicates)
+    if model.candidates and X is not None:
         names = [isolated(name) for name in model.features]
         remark = remark_on_scales(X, model.kernels, names)
         if remark is not None:
             yield serious("Columns of other scales", remark)
-    if model.closed:
-        if model.results and not model.units.grouped and not n:
+    if model.members:
+        if model.candidates and not model.units.grouped and duplicates is None:
             yield from _near_rows(model.on_scale)
         yield from _row_order(model.on_scale)
     yield from _sizes(model)
@@ -311,7 +306,7 @@ def _sizes(model: Model) -> Iterator[Caution]:
             "Few rows",
             f"With {n} rows, the {model.method} {SCORES[key].name} is {score(value, key)} "
             f"{plus_minus(error, key)} (standard error)"
-            f"{', apart from any optimism' * (not model.is_nested)}.",
+            f"{', apart from any optimism' * (not model.nested)}.",
         )
     few = _few_groups(model)
     if few:

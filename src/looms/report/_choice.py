@@ -53,11 +53,7 @@ def search_cautions(model: Model) -> Iterator[Caution]:
             f"{tuning.gain_of_landmarks:.1%}, and it adds no more: n_landmarks={2 * m} would "
             "probably lower it again, at four times the cost.",
         )
-    never = [
-        f"{candidate.kernel_name}, {candidate.criterion}"
-        for candidate in candidates
-        if candidate.outcome is Outcome.NEVER_EVALUATED
-    ]
+    never = [one.name for one in candidates if one.outcome is Outcome.NEVER_EVALUATED]
     if never:
         text = f"{'; '.join(never[:_MOST_CANDIDATES])}: {Outcome.NEVER_EVALUATED.value}."
         yield serious("Candidates that could not be evaluated", text)
@@ -66,11 +62,11 @@ def search_cautions(model: Model) -> Iterator[Caution]:
 def optimism(model: Model, assessment: Assessment | None) -> Iterator[Caution]:
     """Caution that the scored samples also chose the model, or the optimism found."""
     n_parameters, transforms = model.n_tuned, len(model.transforms)
-    if not model.results and transforms < 2:
+    if not model.candidates and transforms < 2:
         return
     n_candidates = len(model.candidates)
     folds = model.n_choice_folds > 0
-    named = [count(n_parameters, "hyper-parameter")] * bool(model.results)
+    named = [count(n_parameters, "hyper-parameter")] * bool(n_candidates)
     if n_candidates > 1 and not folds:
         named = [f"among {n_candidates} candidates", *named]
     if not isinstance(getattr(model.fitted, "threshold", 0.5), Real):
@@ -167,7 +163,7 @@ def foreign(estimator: Any, model: Model, assessment: Assessment) -> Iterator[Ca
 def close_candidates(model: Model) -> Iterator[Caution]:
     """Caution if the losses of other candidates are within chance of the best."""
     key = model.loss.key
-    if not model.results or model.stacked or not key:  # a loss without a standard error
+    if not model.candidates or model.stacked or not key:  # a loss without a standard error
         return
     losses = model.candidate_losses
     error = model.on_scale.scores.with_errors[key][1]

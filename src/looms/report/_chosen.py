@@ -43,12 +43,12 @@ def candidates(model: Model) -> list[dict[str, Any]]:
 
 def chosen(model: Model) -> dict[str, Any]:
     """The model that was taken, and why."""
-    fitted, tuning, tried = model.fitted, model.tuning, model.results
+    fitted, tuning, tried = model.fitted, model.tuning, model.candidates
     bounds = {met.name: met.remark for met in tuning.at_bounds} if tuning else {}
     members = _members(model)
     reason = "The hyper-parameters were given."
     if tried:
-        n, loss, n_folds = len(tried["params"]), model.loss.name, model.n_choice_folds
+        n, loss, n_folds = len(tried), model.loss.name, model.n_choice_folds
         reason = "It was the only candidate; its hyper-parameters minimize the criterion."
         if model.weighs:
             by = f"the rows of {n_folds} folds, each by models tuned without it"
@@ -62,14 +62,14 @@ def chosen(model: Model) -> dict[str, Any]:
             if n_folds:
                 least = f"{loss} in {n_folds} folds, each predicted by models tuned without it"
             reason = f"Of {n} candidates, it has the smallest {least}."
-    given = bool(model.candidates) and is_estimator(model.candidates[fitted.best_index_].kernel)
+    given = bool(tried) and is_estimator(tried[fitted.best_index_].kernel)
     scales_last = sorted(
         [] if given else fitted.kernel_.hyperparameters,
         key=lambda h: -np.inf if h.feature is None else -(h.value or 0.0),
     )
     outputs = model.held_out.outputs
     return {
-        "kernel": tried["kernel"][fitted.best_index_] if tried else type(fitted.kernel_).__name__,
+        "kernel": tried[fitted.best_index_].kernel_name if tried else type(fitted.kernel_).__name__,
         "criterion": str(model.criterion) if tried else None,
         "reason": reason,
         "members": members,

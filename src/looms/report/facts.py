@@ -193,11 +193,6 @@ class Facts:
         return index if hasattr(index, "tolist") else None
 
     @property
-    def target(self) -> str | None:
-        """Name of the target, if it has one."""
-        return self.model.target
-
-    @property
     def on_columns(self) -> Sequence[str]:
         """Remarks on the data."""
         if self.notes is not None:
@@ -206,13 +201,8 @@ class Facts:
         return [remark for step in steps for remark in getattr(step, "remarks_", ())]
 
     @property
-    def steps(self) -> list[str]:
-        """Names of the steps before the model."""
-        return [clean(name) for name, _ in parts_of(self.estimator).steps]
-
-    @property
     def held_steps(self) -> list[str]:
-        """Names of those that saw the rows that are scored, too."""
+        """Names of the steps before the model that saw the rows that are scored, too."""
         whole = self.model.whole
         anew = whole.preprocessor_ if whole._columns_anew else None
         steps = parts_of(self.estimator).steps
@@ -236,7 +226,7 @@ class Facts:
     def deletion(self) -> CaseDeletion | None:
         """Effect of leaving out each sample, or group; None for many, or fewer than three."""
         model, groups = self.model, self.groups
-        if not (self._few and model.closed):
+        if not (self._few and model.members):
             return None
         labels = model.units.clusters if groups is None else np.asarray(groups)
         if len(set(labels[model.has_weight].tolist())) < 3:
@@ -279,7 +269,7 @@ class Facts:
         task = "classification" if model.classification else "regression"
         title = self.title
         if title is None:
-            title = task.capitalize() + (f" of {self.target}" if self.target is not None else "")
+            title = task.capitalize() + (f" of {model.target}" if model.target is not None else "")
         parameters = model.whole.get_params(deep=False)
         if model.units.grouped:
             n_groups = int(model.units.clusters.max()) + 1
@@ -338,8 +328,8 @@ class Facts:
             "named": model.named,
             "n_replicates": n_replicates,
             "n_weight_zero": model.held_out.n_samples - model.n_with_weight,
-            "steps": self.steps,
-            "target": self.target,
+            "steps": [clean(name) for name, _ in parts_of(self.estimator).steps],
+            "target": model.target,
             "n_targets": 1 if y.ndim == 1 or model.classification else y.shape[1],
             "classes": classes,
             "n_classes": len(model.classes),

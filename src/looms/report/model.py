@@ -71,7 +71,7 @@ class Model:
     features, sources, named, gaps : names of its features, as `Features` has them.
     classes, threshold : labels of the classes, and the threshold of two.
     held_out : output for every sample by the model without its fold, its group or itself.
-    nested, is_nested : predictions by models that were chosen without the sample, if there are.
+    nested : predictions by models that were chosen without the sample, if there are.
     units : samples that the criterion held out together; those of weight zero stay.
     rows : samples that the model was fitted to; None for rows in blocks, which are not kept.
     pairwise : True if the samples are rows of a kernel matrix, without features.
@@ -81,7 +81,6 @@ class Model:
         weight; none for other models, and for stacks that have to be refitted without rows.
     stacked : True for a stack of models; ``kernel_`` is then that of the largest.
     weighs : True if a stack was asked for and made, also if one model got all the weight.
-    results : ``cv_results_``, a row for each candidate; empty for given hyper-parameters.
     candidates : candidates that were each tuned; empty if all values were given.
     shares : weights of the candidates in a stack; None if one of them was taken.
     tuning : record of the search of the model, of a stack of the largest.
@@ -116,14 +115,12 @@ class Model:
         self.held_out: HeldOut = whole.held_out_
         evaluated: Scores | None = whole._nested_scores
         self.nested: Nested | None = evaluated._nested if evaluated else whole._in_folds
-        self.is_nested = self.nested is not None
         self.units: Units = fitted.units_
         self.rows: Matrix | None = fitted.X_fit_
         landmarks, summed, tuning = own("landmarks_"), own("members_", ()), own("selection_")
         self.n_landmarks: int | None = None if landmarks is None else landmarks.shape[0]
         self.members: tuple[Any, ...] = summed if all(one.closed for one in summed) else ()
         self.stacked = len(summed) > 1
-        self.results: dict[str, Any] = own("cv_results_", {})
         self.candidates: list[Any] = own("candidates_", [])
         self.shares: Array | None = own("candidate_weights_") if self.candidates else None
         self.tuning: Tuning | None = tuning if tuning and tuning.history else None
@@ -153,9 +150,9 @@ class Model:
             self.kernels = [fitted.kernel_]
         self.pairwise = any(one.pairwise for one in self.kernels)
         self.table = None if self.pairwise else self.rows
-        self.n_tuned = sum(len(one.theta) + 1 for one in self.kernels) if self.results else 0
-        ranks = self.results.get("rank_held_out_loss", [])
-        self.ranked: list[int] = np.argsort(ranks, kind="stable").tolist()
+        self.n_tuned = sum(len(one.theta) + 1 for one in self.kernels) if self.candidates else 0
+        losses = [one.loss for one in self.candidates]
+        self.ranked: list[int] = np.argsort(losses, kind="stable").tolist()
 
     @property
     def on_scale(self) -> Model:
@@ -199,11 +196,6 @@ class Model:
         for k, source in enumerate(self.sources):
             columns.setdefault(source, []).append(k)
         return columns
-
-    @property
-    def closed(self) -> bool:
-        """True if all members have closed forms, for effects of samples and features."""
-        return len(self.members) > 0
 
     @property
     def follows_paths(self) -> bool:
@@ -251,7 +243,7 @@ class Model:
     @property
     def candidate_losses(self) -> Array:
         """The loss by which candidates were compared, in the units of `loss`."""
-        losses = np.asarray(self.results["held_out_loss"])
+        losses = np.array([one.loss for one in self.candidates])
         return losses if self.classification else np.sqrt(losses)
 
     @property
@@ -265,7 +257,7 @@ class Model:
             return CandidateLoss(f"{SCORES['rmse'].name}{of_scale}", "rmse")
         tried = getattr(self.fitted, "_candidates", ())
         points = self.tuning is None or all(getattr(one, "_on_grid", False) for one in tried)
-        if self.results and points and not self.n_choice_folds:
+        if self.candidates and points and not self.n_choice_folds:
             return CandidateLoss(str(self.criterion))
         given, rule = self.fitted.threshold, self.rule
         if isinstance(rule, BalancedError):

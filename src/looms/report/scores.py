@@ -157,7 +157,7 @@ def headline_key(model: Model) -> str:
 
 def quotes_splits(model: Model, assessment: Assessment | None) -> bool:
     """True if the scores to quote are those of outer splits, not of the model of all samples."""
-    if assessment is None or not model.is_nested:
+    if assessment is None or not model.nested:
         return assessment is not None
     key = headline_key(model)
     same = model.classification or model.held_out.y.ndim == 1

@@ -67,7 +67,7 @@ class ClassCurves(ModelDisplay):
             model.classes[k]: (sign * y[:, column] > 0, sign * f[:, column], weight)
             for k, (column, sign) in columns.items()
         }
-        if y.shape[1] > 1 or model.is_nested:
+        if y.shape[1] > 1 or model.nested:
             return cls(predictions=predictions, threshold=None)
         ((_, sign),) = columns.values()
         return cls(predictions=predictions, threshold=sign * float(model.threshold))
@@ -318,7 +318,7 @@ def probabilities_of(model: Model, calibration: str | None = None) -> Array | No
     By default those of the model; None if it has none.
     """
     own = getattr(model.fitted, "calibration", None)
-    anew = own is not None and not model.is_nested  # from a calibrator that did not see the sample
+    anew = own is not None and not model.nested  # from a calibrator that did not see the sample
     if calibration in (None, own) and not anew:
         rows, decisions = model.scores.rows, model.scores.decisions
         if decisions is None or decisions.probabilities is None:
