@@ -149,7 +149,7 @@ def remarks_on_fit(model: Model) -> Iterator[Caution]:
         remark = remark_on_scales(X, model.kernels, names)
         if remark is not None:
             yield serious("Columns of other scales", remark)
-    if model.members:
+    if model.closed:
         if model.candidates and not model.units.grouped and duplicates is None:
             yield from _near_rows(model.on_scale)
         yield from _row_order(model.on_scale)

@@ -45,7 +45,7 @@ def scores_without_near(model: Model) -> tuple[str, float, float] | None:
     O(n² log n) and some 2 n³ flops beside the leave-one-out models of the model.
     """
     n = model.n_with_weight
-    if model.rows is None or not model.members or not _FEWEST_IN_CLUSTERS <= n <= _MOST:
+    if model.rows is None or not model.closed or not _FEWEST_IN_CLUSTERS <= n <= _MOST:
         return None
     fitted: Any = model.fitted
     rows, models = np.flatnonzero(fitted.fit_weight_), fitted.left_out()

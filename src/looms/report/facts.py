@@ -226,7 +226,7 @@ class Facts:
     def deletion(self) -> CaseDeletion | None:
         """Effect of leaving out each sample, or group; None for many, or fewer than three."""
         model, groups = self.model, self.groups
-        if not (self._few and model.members):
+        if not (self._few and model.closed):
             return None
         labels = model.units.clusters if groups is None else np.asarray(groups)
         if len(set(labels[model.has_weight].tolist())) < 3:

@@ -164,6 +164,11 @@ class Model:
         return model
 
     @property
+    def closed(self) -> bool:
+        """True if all members have closed forms, for effects of samples and features."""
+        return bool(self.members)
+
+    @property
     def fitted_to(self) -> str:
         """What the kernel models were fitted to, such as "log(price)"; empty for the target."""
         transform = self.scale or self.transform

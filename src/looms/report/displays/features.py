@@ -114,7 +114,7 @@ class ImportanceDisplay(ModelDisplay):
             raise ValueError(
                 "A precomputed kernel has no features that could be held at their means."
             )
-        if not model.members:
+        if not model.closed:
             raise TypeError(
                 f"{cls.__name__} needs a kernel model, got {type(model.fitted).__name__}."
             )
