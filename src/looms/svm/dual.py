@@ -11,14 +11,7 @@ import numpy.typing as npt
 from looms._threads import blas_threads
 from looms._typing import Array
 from looms.held_out import HeldOut
-from looms.svm._active_set import (
-    Indices,
-    Polished,
-    balanced,
-    feasible,
-    interior_point,
-    solution_near,
-)
+from looms.svm._active_set import Indices, Polished, balanced, solution_near
 from looms.svm._path import follow, rows_of_folds, tableau
 from looms.svm._problem import (
     Loss,
@@ -268,9 +261,8 @@ def solve(
         -1e-8 n times its largest entry.
     y : (n,) labels, ±1, both present among the samples with positive ``C``.
     C : factor of all losses, positive, or (n,) one for each; samples with zero are ignored.
-    start : (n,) α to start from, for instance LIBSVM's, or the solution for a neighboring C
-        or kernel and the same samples; it need not be feasible. By default an interior-point
-        method provides the start.
+    start : (n,) α to start from, or the solution for a neighboring C or kernel and the same
+        samples; it need not be feasible. By default LIBSVM provides the start.
     loss : "hinge", or "squared_hinge" for the 2-norm model, as in ``sklearn.svm.LinearSVC``
         except that the latter also penalizes its bias.
 
@@ -292,9 +284,9 @@ def solve(
 
     Notes
     -----
-    A few Cholesky factorizations of the margin set from a good start, or about thirty of size n
-    without one, and one of size n to check ``K``, unless the start is a `DualSolution` of the same
-    ``K``. If no sample is free, the intercept is not unique; it is LIBSVM's, the middle.
+    A few Cholesky factorizations of the margin set from a good start, and one of size n to check
+    ``K``, unless the start is a `DualSolution` of the same ``K``. If no sample is free, the
+    intercept is not unique; it is LIBSVM's, the middle.
 
     Examples
     --------
@@ -349,10 +341,10 @@ def solve_convex(
 
 def _started(
     problem: Problem, y: Array, C: Array, start: DualSolution | npt.ArrayLike | None
-) -> Array:
-    """Feasible β to start from."""
+) -> Array | None:
+    """β to start from, if any."""
     if start is None:
-        return interior_point(problem)
+        return None
     if isinstance(start, DualSolution):  # what was at a bound starts at the new one
         alpha = start.alpha * np.divide(C, start.C, out=np.ones(len(C)), where=start.C > 0)
     else:
@@ -362,4 +354,4 @@ def _started(
             f"start must be the finite dual coefficients of the {len(y)} samples, got an array "
             f"of shape {alpha.shape}."
         )
-    return feasible(problem, y * alpha * problem.scale)
+    return np.asarray(y * alpha * problem.scale)
