@@ -82,7 +82,7 @@ class SupportVectorMember(KernelMember):
         with one_blas_thread():
             passes, tested = zip(*machines.passes(units), strict=True)
             of_units = mean_of_passes([one.held_out_outputs for one in passes], tested)
-            sigmoids = replace(machines, known=of_units).sigmoids("loo")
+            sigmoids = replace(machines, known=of_units).sigmoids()
             coef, intercepts = machines.coefficients, machines.intercepts
         member = replace(self, weight=1.0, mu=1.0 / (n * left_out.C))
         if len(intercepts) == 1:
@@ -155,7 +155,7 @@ class RefittedPairs:
             with one_blas_thread():
                 known = self._paths.without(units)[repetition].held_out_outputs
                 one = replace(self._paths.machines, folds=gone, known=known)
-                slopes, intercepts = one.held_out_sigmoids("loo")
+                slopes, intercepts = one.held_out_sigmoids()
             f[tested] = coupled(of_pairs[tested], slopes[tested], intercepts[tested])
             moved[tested] *= max(1.0, float(np.abs(slopes[tested]).sum(axis=1).max()))
         return f.reshape(self.y.shape), moved.reshape(self.y.shape)
