@@ -42,9 +42,9 @@ def hauls() -> tuple[np.ndarray, np.ndarray]:
 
 def cv_score(solution: DualSolution) -> float:
     """−2 Σ log p̂₍ᵢ₎ from all outputs of all machines without one sample."""
-    loo, outputs = solution.leave_one_out(all_outputs=True)
-    slopes, intercepts = fit_sigmoids(outputs, loo.y.astype(int), 1 - np.eye(loo.n_samples))
-    return float(2 * np.logaddexp(0, loo.y * (slopes * loo.outputs + intercepts)).sum())
+    (outputs, _), y = solution.leave_one_out(), solution.y
+    slopes, intercepts = fit_sigmoids(outputs, y.astype(int), 1 - np.eye(len(y)))
+    return float(2 * np.logaddexp(0, y * (slopes * outputs.diagonal() + intercepts)).sum())
 
 
 def search(X: np.ndarray, y: np.ndarray, every: int) -> tuple[np.ndarray, float]:

@@ -37,10 +37,13 @@ from sklearn.preprocessing import scale
 from sklearn.svm import SVC
 
 from looms import KernelClassifier
+from looms.calibration._scores import deviance_of
+from looms.calibration._sigmoid import fit_sigmoids
 from looms.diagnostics import deviance, excess_error, left_out_fits
 from looms.kernels import RBF
 from looms.kernels._samples import Samples, center_of
-from looms.selection._support_vectors import Sample, score_of, searched, space_of
+from looms.selection._support_vectors import Sample, searched, space_of
+from looms.svm._one_against_one import Machines, class_log_probabilities
 from looms.units import Units
 
 COLUMNS = ["lon", "lat", "b.depth", "c.dist", "temp.20m"]
@@ -72,6 +75,24 @@ class Found:
     n_points: int
 
 
+def cv_score(machines: Machines, weight: np.ndarray) -> float:
+    """CV score [T11 section 2.2.1]: sigmoids of outputs for training samples, that may decrease.
+
+    The model and the sigmoid of each pair are those of a refit without the sample.
+    """
+    n, log_odds = len(weight), np.empty_like(machines.held_out_outputs)
+    for q, (machine, without) in enumerate(zip(machines.machines, machines.left_out, strict=True)):
+        own, last = machine.samples, len(machine.samples)
+        outputs = np.tile(machine.solution.outputs, (last + 1, 1))
+        outputs[np.searchsorted(own, without.numbers)] = without.outputs
+        others = machines.sample_weight[own] * np.vstack([1.0 - np.eye(last), np.ones(last)])
+        place = np.full(n, last)  # samples of other classes: the sigmoid of all
+        place[own] = np.arange(last)
+        slopes, intercepts = (of[place] for of in fit_sigmoids(outputs, machine.y, others))
+        log_odds[:, q] = -(slopes * machines.held_out_outputs[:, q] + intercepts)
+    return deviance_of(class_log_probabilities(log_odds)[np.arange(n), machines.labels], weight)
+
+
 def least_cv_score(
     X: np.ndarray, y: np.ndarray, grid: Any = None, n_jobs: int = 1, **options: Any
 ) -> Found:
@@ -88,9 +109,7 @@ def least_cv_score(
     run = Parallel(n_jobs=n_jobs, return_as="generator")
     space = space_of(RBF(), values, Samples(X, center=center_of(X)))
     sample = Sample(X, labels, one, one, Units.rows(len(y)), "hinge")
-    points, scores, best = searched(
-        space, sample, score_of("deviance", "single"), run=run, **options
-    )
+    points, scores, best = searched(space, sample, cv_score, run=run, **options)
     chosen = space.params(points[best])
     return Found(chosen["C"], chosen["gamma"], scores[best], len(points))
 

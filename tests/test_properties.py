@@ -226,6 +226,8 @@ def test_a_criterion_counts_rows_by_their_weight_in_any_order_under_any_name(p, 
 def test_support_vector_machines_take_rows_in_any_order_and_classes_by_any_name(p, power):
     labels, K = p.labels.astype(float), as_kernel(p.kernel).started(Samples(p.X))(p.X)
     C, order = 2.0**power * p.weight, p.rng.permutation(len(labels))
-    one = solve_svm(K, labels, C).leave_one_out().outputs
-    other = solve_svm(K[np.ix_(order, order)], -labels[order], C[order]).leave_one_out().outputs
+    one = solve_svm(K, labels, C).leave_one_out()[0].diagonal()
+    other = (
+        solve_svm(K[np.ix_(order, order)], -labels[order], C[order]).leave_one_out()[0].diagonal()
+    )
     assert_allclose(-other, one[order], rtol=0, atol=1e-7)

@@ -34,6 +34,7 @@ from papers.challenge._data import ChallengeData
 from papers.challenge._plans import PaperExperiment
 from papers.challenge._preparation import preparation
 from papers.challenge._reduced import ReducedClassifier
+from papers.optimizers import SearchBy
 
 #: Share of the test rows, as in the papers.
 TEST_SIZE = 0.1
@@ -132,15 +133,15 @@ def estimator_of(
     optimizer : {"lbfgs", "scg", "nelder-mead"}, default="lbfgs"
         Optimizer of the hyper-parameters. [C06] uses Nelder-Mead, [G06] scaled conjugate gradients.
     """
+    class_weight = "balanced" if experiment.weighting == "both" else None
+    search = Search(experiment.criterion, class_weight=class_weight)
+    if optimizer != "lbfgs":
+        search = SearchBy(optimizer, experiment.criterion, class_weight=class_weight)
     machine: Any = KernelClassifier(
         experiment.kernel,
         class_weight=None if experiment.weighting == "none" else "balanced",
         threshold="balanced",
-        search=Search(
-            experiment.criterion,
-            optimizer=optimizer,
-            class_weight="balanced" if experiment.weighting == "both" else None,
-        ),
+        search=search,
     )
     if data.preparation == "sylva":
         machine = ReducedClassifier(machine)

@@ -174,7 +174,7 @@ _RATES = (
 
 def _rates(result: Assessment, figure: float) -> dict[str, float]:
     """Rates of an experiment, next to the paper's figure."""
-    mean, error = result.mean, result.error_over_splits  # as the papers print it
+    mean, error = result.mean, result.table[list(result.scores)].sem()  # as the papers print it
     return {
         "ber": mean["ber"],
         "standard_error": error["ber"],

@@ -229,7 +229,7 @@ def test_force_replaces_the_model(looms, fit, pets, one_line):
 def test_warnings_of_the_estimator_are_told(looms, data_folder):
     result = looms(
         *("fit", data_folder / "haberman.csv", "-t", "target", "-c", "rbf", "--criterion", "wmw"),
-        *("--optimizer", "scg", "--max-iter", 1, "--no-evaluate"),
+        *("--max-iter", 1, "--no-evaluate"),
     )
     assert result.exit_code == 0, result.stderr
     assert "Warning: Stopped at --max-iter" in result.stderr

@@ -52,10 +52,8 @@ CASES = [
         ),
     ),
     (
-        {"candidates": ["rbf"], "optimizer": "scg", "max_iter": 7, "prior": True},
-        TabularClassifier(
-            [KernelClassifier(search=Search(optimizer="scg", max_iter=7, prior=True))]
-        ),
+        {"candidates": ["rbf"], "max_iter": 7, "prior": True},
+        TabularClassifier([KernelClassifier(search=Search(max_iter=7, prior=True))]),
     ),
     (
         {"loss": "hinge", "search": "pattern", "criterion": ["deviance"]},
@@ -130,7 +128,7 @@ def test_every_parameter_of_the_models_has_its_option():
             {"task": "classification", "target_transform": ["log"]},
             "--target-transform is for regression, but this",
         ),
-        (HINGE | {"optimizer": "scg"}, "is searched without gradients"),
+        (HINGE | {"max_iter": 7}, "is searched without gradients"),
         (
             {"class_weight": "none", "nonconformity": True},
             "is not for --nonconformity",

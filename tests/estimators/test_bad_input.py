@@ -300,11 +300,6 @@ class TestSelecting:
         ("options", "message"),
         [
             ({"search": Search("auc")}, "Unknown criterion 'auc'; known are press, hinge, "),
-            (
-                {"search": Search(optimizer="adam")},
-                "Unknown optimizer 'adam'; known are lbfgs, scg, nelder-mead",
-            ),
-            ({"search": Search(optimizer=["scg"])}, "Unknown optimizer"),
             ({"search": Search(method="random")}, "known are gradient, grid"),
             ({"search": Search(max_iter=0)}, "max_iter must be a positive integer, got 0"),
             ({"search": Search(max_iter=1.5)}, "max_iter must be a positive integer"),

@@ -156,7 +156,7 @@ def test_an_overflowing_part_of_the_search_is_stepped_over():
     X = rng.standard_cauchy(size=(60, 5))
     labels = X[:, 0] > 0
     for kernel in ("boolean", "normalized_boolean", Boolean(gamma_bounds=(1e-6, 1e3))):
-        check(KernelClassifier(kernel, search=Search(optimizer="nelder-mead")).fit(X, labels), X)
+        check(KernelClassifier(kernel).fit(X, labels), X)
 
 
 @pytest.mark.slow

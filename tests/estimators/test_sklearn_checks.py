@@ -46,7 +46,7 @@ VARIANTS = [
         cv=3,
         class_weight="balanced",
         calibration="isotonic",
-        search=Search(optimizer="scg"),
+        search=Search(prior=True),
     ),
 ]
 

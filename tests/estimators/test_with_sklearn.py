@@ -44,7 +44,7 @@ ESTIMATORS = [
         ],
         combine="best",
     ),
-    KernelRegressor("ard", search=Search(optimizer="scg", prior=True, tol=0.1)),
+    KernelRegressor("ard", search=Search(prior=True, tol=0.1)),
 ]
 each_estimator = pytest.mark.parametrize(
     "estimator", ESTIMATORS, ids=lambda estimator: type(estimator).__name__

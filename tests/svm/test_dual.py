@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.svm import SVC
+from sklearn.utils import check_random_state
 
 from looms.svm import IndefiniteKernelError, NotConvergedError, _active_set, dual
 from looms.svm.dual import solve
@@ -114,7 +115,7 @@ def test_bad_input(message):
 
 def test_what_does_not_converge_says_so(random_problem, monkeypatch):
     monkeypatch.setattr(_active_set._ActiveSet, "_widened", lambda *_: False)
-    monkeypatch.setattr(_active_set, "interior_point", lambda problem: 0 * problem.y)
+    monkeypatch.setattr(_active_set, "by_libsvm", lambda problem: 0 * problem.y)
     K, y, C = random_problem(7)
     with pytest.raises(NotConvergedError, match=r"duality gap is .* lower C") as caught:
         solve(K, y, C, start=np.zeros(len(y)))
@@ -149,9 +150,13 @@ def test_the_smallest_numbers_are_solved(scale, C):
     np.testing.assert_array_equal(solution.alpha, C)
 
 
-def test_an_interior_point_of_no_numbers_ends():
-    with pytest.raises(NotConvergedError):
-        _active_set._System(np.eye(2), np.array([1.0, -1.0]), np.full(2, np.nan))
+def test_global_random_numbers_stay_as_they_are(random_problem):
+    K, y, C = random_problem(3)
+    random = check_random_state(None)
+    before = random.get_state()[1].copy()
+    first, again = solve(K, y, C), solve(K, y, C)
+    np.testing.assert_array_equal(random.get_state()[1], before)
+    np.testing.assert_array_equal(first.outputs, again.outputs)
 
 
 @pytest.mark.parametrize("start", [None, np.zeros(30)], ids=["cold", "given"])

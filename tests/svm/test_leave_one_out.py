@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
-from looms import HeldOut
 from looms.svm import dual
 from looms.svm.dual import DualSolution, solve
 
@@ -34,12 +33,9 @@ def refitted(K, y, C, i, kkt_residual):
 @pytest.mark.slow
 def test_against_refitting(seed, random_problem, kkt_residual):
     K, y, C = random_problem(seed, 40)
-    loo, outputs = solve(K, y, C).leave_one_out(all_outputs=True)
+    outputs, _ = solve(K, y, C).leave_one_out()
     expected = np.array([refitted(K, y, C, i, kkt_residual) for i in range(len(y))])
-    assert isinstance(loo, HeldOut)
-    np.testing.assert_array_equal(loo.y, y)
-    np.testing.assert_array_equal(loo.outputs, outputs.diagonal())
-    np.testing.assert_allclose(loo.outputs, expected.diagonal(), rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(outputs.diagonal(), expected.diagonal(), rtol=1e-7, atol=1e-7)
     np.testing.assert_allclose(outputs, expected, rtol=1e-6, atol=1e-6)
 
 
@@ -122,9 +118,8 @@ def problem(name):
 @pytest.mark.slow
 def test_degenerate_problems(name, kkt_residual):
     K, y, C = problem(name)
-    loo, outputs = solve(K, y, C).leave_one_out(all_outputs=True)
+    outputs, _ = solve(K, y, C).leave_one_out()
     expected = np.array([refitted(K, y, C, i, kkt_residual) for i in range(len(y))])
-    np.testing.assert_allclose(loo.outputs, expected.diagonal(), atol=1e-7)
     np.testing.assert_allclose(outputs, expected, atol=1e-7)
 
 
@@ -144,7 +139,9 @@ def test_samples_that_are_no_support_vectors_are_free(random_problem):
     solution = solve(*random_problem(8))
     free = solution.alpha == 0
     assert free.any()
-    np.testing.assert_array_equal(solution.leave_one_out().outputs[free], solution.outputs[free])
+    np.testing.assert_array_equal(
+        solution.leave_one_out()[0].diagonal()[free], solution.outputs[free]
+    )
 
 
 def test_paths_that_fail_are_solved_anew(random_problem, monkeypatch):
@@ -168,9 +165,9 @@ def test_paths_that_fail_are_solved_anew(random_problem, monkeypatch):
 @pytest.mark.parametrize("name", ["plain", "balanced and all at the bound", "on a lattice"])
 def test_blocks_of_paths_change_nothing(name, monkeypatch):
     solution = solve(*problem(name))
-    expected = solution.leave_one_out(all_outputs=True)[1]
+    expected = solution.leave_one_out()[0]
     monkeypatch.setattr(dual, "_BLOCK", 100)
-    found = solution.leave_one_out(all_outputs=True)[1]
+    found = solution.leave_one_out()[0]
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
@@ -193,7 +190,7 @@ def test_blocks_bound_the_memory_of_paths(monkeypatch):
 
 def test_samples_far_from_the_margin_are_watched_too(random_problem, monkeypatch):
     solution = solve(*random_problem(11))
-    expected = solution.leave_one_out().outputs
+    expected = solution.leave_one_out()[0].diagonal()
     n = len(expected)
     monkeypatch.setattr(DualSolution, "_watched", lambda *_: [np.empty(0, dtype=int), np.arange(n)])
-    np.testing.assert_allclose(solution.leave_one_out().outputs, expected, atol=1e-9)
+    np.testing.assert_allclose(solution.leave_one_out()[0].diagonal(), expected, atol=1e-9)

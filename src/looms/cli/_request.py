@@ -108,8 +108,6 @@ class ModelRequest:
         With --loss hinge also deviance (default).
     search
         Search by gradients (default), or on a grid; with --loss hinge by a pattern, or on a grid.
-    optimizer
-        Optimizer of the search by gradients, default lbfgs.
     max_iter
         Largest number of iterations of each search.
     prior
@@ -139,7 +137,6 @@ class ModelRequest:
     nonconformity: bool = False
     criterion: list[str] | None = None
     search: Literal["gradient", "grid", "pattern"] | None = None
-    optimizer: Literal["lbfgs", "scg", "nelder-mead"] | None = None
     max_iter: Annotated[int | None, Bounds(1)] = None
     prior: bool = False
     n_landmarks: Annotated[str | None, "NUMBER"] = None

@@ -270,7 +270,7 @@ def models_without(
         solution = exact_solution(problem) if single else None
         if solution is not None:
             try:
-                rows = solution.leave_one_out(all_outputs=True)[1]
+                rows = solution.leave_one_out()[0]
                 outputs, own = solution.outputs, rows.diagonal()
             except NotConvergedError as error:
                 _warn_of_refits(error)

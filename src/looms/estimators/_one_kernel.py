@@ -54,7 +54,7 @@ OPERATIONS_OF_SEARCH, _ON_LANDMARKS = 8.0, 135.0
 _OF_PATHS = 200.0
 LOSSES = ("squared", "hinge", "squared_hinge")
 #: Options of searches along gradients.
-_OF_GRADIENTS = ("optimizer", "max_iter", "n_restarts", "tol", "prior")
+_OF_GRADIENTS = ("max_iter", "n_restarts", "tol", "prior")
 
 
 @dataclass(frozen=True, eq=False)

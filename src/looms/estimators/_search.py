@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from looms._checks import check_count, check_flag, check_known
+from looms._checks import check_count, check_flag
 from looms.lssvm.fit import Fit
-from looms.optimize._minimize import OPTIMIZERS
 from looms.selection._scan import scan
 from looms.selection._tune import tune
 from looms.selection._tuning import Tuning
@@ -32,15 +31,13 @@ class Search(BaseEstimator):  # type: ignore[misc]
         −2 Σ_i w_i log p_i [T11], for which model and sigmoid are both fitted without row i, or its
         unit. None is "press", and "deviance" of the hinge losses.
     method : {"gradient", "pattern", "grid"} or None, default=None
-        "gradient" searches along gradients, the way of the squared loss. "pattern" is the way
-        of the hinge losses: it tries every second value of C and of the kernel's hyper-parameter,
-        powers of two, and moves from the best of these to better neighbors, in steps that are
-        halved down to `resolution`, some fifty points. "grid" tries all points of a fixed grid: for
-        the squared loss 63 around the start, where the parameters of one kernel move together; on
-        landmarks the start is the best point of the same grid for a sample of the rows. None is
-        the first of these that the loss has.
-    optimizer : {"lbfgs", "scg", "nelder-mead"}, default="lbfgs"
-        L-BFGS-B, scaled conjugate gradients, or the Nelder-Mead simplex.
+        "gradient" searches along gradients by L-BFGS-B, the way of the squared loss. "pattern" is
+        the way of the hinge losses: it tries every second value of C and of the kernel's
+        hyper-parameter, powers of two, and moves from the best of these to better neighbors, in
+        steps that are halved down to `resolution`, some fifty points. "grid" tries all points of a
+        fixed grid: for the squared loss 63 around the start, where the parameters of one kernel
+        move together; on landmarks the start is the best point of the same grid for a sample of
+        the rows. None is the first of these that the loss has.
     max_iter : int, default=100
         Maximum number of iterations of each search along gradients.
     n_restarts : int, default=0
@@ -78,7 +75,6 @@ class Search(BaseEstimator):  # type: ignore[misc]
         criterion: Any = None,
         *,
         method: str | None = None,
-        optimizer: str = "lbfgs",
         max_iter: int = 100,
         n_restarts: int = 0,
         tol: float = 0.1,
@@ -88,7 +84,6 @@ class Search(BaseEstimator):  # type: ignore[misc]
     ) -> None:
         self.criterion = criterion
         self.method = method
-        self.optimizer = optimizer
         self.max_iter = max_iter
         self.n_restarts = n_restarts
         self.tol = tol
@@ -107,7 +102,6 @@ class Search(BaseEstimator):  # type: ignore[misc]
         check_flag("prior", self.prior)
         if self.method == "grid" and self.prior:
             raise ValueError("method='grid' compares its points without a prior: give prior=False.")
-        check_known(self.optimizer, "optimizer", OPTIMIZERS)
         check_count(self.max_iter, "max_iter")
         check_count(self.n_restarts, "n_restarts", least=0)
         if not (isinstance(self.tol, Real) and 0 <= float(self.tol) < np.inf):
@@ -123,7 +117,6 @@ class Search(BaseEstimator):  # type: ignore[misc]
             return scan
         return partial(
             tune,
-            optimizer=self.optimizer,
             max_iter=self.max_iter,
             n_restarts=self.n_restarts,
             tolerance=self.tol,

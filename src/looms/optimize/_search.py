@@ -29,8 +29,8 @@ class Outcome(Enum):
     CONVERGED = "no direction leads downhill"
     MAX_ITER = "stopped at max_iter: the criterion was still falling, raise max_iter"
     NO_PROGRESS = (
-        "no lower value was found along the search direction: try another optimizer, or look for "
-        "hyper-parameters at their bounds"
+        "no lower value was found along the search direction: look for hyper-parameters at their "
+        "bounds"
     )
     CALLBACK = "a callback asked to stop"
     GRID = "all points of the grid were evaluated"
@@ -194,7 +194,7 @@ class Recorder:
             raise SearchStopped(Outcome.MAX_ITER)
         return point
 
-    def iteration_done(self, *, steps_must_gain: bool = True) -> None:
+    def iteration_done(self) -> None:
         """Record an accepted step; raise `SearchStopped` if it was the last."""
         assert self.best is not None
         assert self._before is not None
@@ -208,7 +208,7 @@ class Recorder:
         # A first step that knows no curvature may be short for want of it.
         informed = self.n_iterations > 1 or self.inverse_hessian is not None
         small = gain <= self.tolerance * self.best.standard_error
-        if informed and steps_must_gain and small and not sure:
+        if informed and small and not sure:
             raise SearchStopped(Outcome.WITHIN_NOISE)
         if self.n_iterations >= self._max_iter:
             raise SearchStopped(Outcome.MAX_ITER)

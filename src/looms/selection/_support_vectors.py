@@ -28,7 +28,6 @@ from looms.selection._grid import Place, grid_search, pattern_search
 from looms.selection._objective import MU_AT_LOWER, MU_AT_UPPER
 from looms.selection._tuning import BoundMet, Tuning
 from looms.svm._one_against_one import (
-    FittedTo,
     Labels,
     Machines,
     class_log_probabilities,
@@ -55,7 +54,7 @@ _MOST_PARAMETERS = 2
 _DIGITS = 10  # of log₂: what rounding leaves of a power of two is that power
 
 
-def held_out_deviance(fitted_to: FittedTo, machines: Machines, weight: Array) -> float:
+def held_out_deviance(machines: Machines, weight: Array) -> float:
     r"""Held-out deviance; with samples held out one by one, the "CV score" of [T11 section 2.2.1].
 
     .. math:: -2 \sum_i w_i \log {\hat p}_{(i)}(y_i)
@@ -63,11 +62,10 @@ def held_out_deviance(fitted_to: FittedTo, machines: Machines, weight: Array) ->
     with the probability of the class of sample i by models and sigmoids fitted without it, or
     its fold, coupled over the pairs if there are more than two classes. The sigmoids are of the
     kind that the model will have: another kind may give good probabilities for outputs where
-    these do not. Those of "single" may decrease, as in [T11].
+    these do not.
     """
-    log_odds = machines.held_out_log_odds(fitted_to, increasing=fitted_to == "loo")
     own = np.arange(len(weight)), machines.labels
-    return deviance_of(class_log_probabilities(log_odds)[own], weight)
+    return deviance_of(class_log_probabilities(machines.held_out_log_odds())[own], weight)
 
 
 def mean_over_pairs(criterion: Criterion, machines: Machines, weight: Array) -> float:
@@ -81,15 +79,12 @@ def mean_over_pairs(criterion: Criterion, machines: Machines, weight: Array) -> 
     return float(np.average(values, weights=masses))
 
 
-def score_of(criterion: Any, fitted_to: FittedTo = "loo") -> Scorer:
-    """Score of solved models by a criterion, a name or an object; an error if it is invalid.
-
-    ``fitted_to`` are the outputs that the sigmoids of "deviance" are fitted to.
-    """
+def score_of(criterion: Any) -> Scorer:
+    """Score of solved models by a criterion, a name or an object; an error if it is invalid."""
     if isinstance(criterion, str):
         check_known(criterion, "criterion", [*DIFFERENTIABLE, DEVIANCE])
         if criterion == DEVIANCE:
-            return partial(held_out_deviance, fitted_to)
+            return held_out_deviance
     return partial(mean_over_pairs, as_criterion(criterion))
 
 

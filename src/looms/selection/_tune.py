@@ -48,7 +48,6 @@ Progress: TypeAlias = Callable[[HeldOutCriterion, int, Point], bool | None]
 def tune(
     objective: HeldOutCriterion,
     *,
-    optimizer: str = "lbfgs",
     max_iter: int = 100,
     n_restarts: int = 0,
     tolerance: float = 0.1,
@@ -56,6 +55,7 @@ def tune(
     progress: Progress | None = None,
     evaluated: Callable[[HeldOutCriterion, Point], None] | None = None,
     begun: Callable[[HeldOutCriterion], None] | None = None,
+    minimizer: Callable[..., Search] = minimize,
 ) -> tuple[Tuning, Fit | None]:
     """Hyper-parameters that minimize a leave-one-out criterion, and the model there.
 
@@ -64,7 +64,6 @@ def tune(
     Parameters
     ----------
     objective : the criterion as a function of its hyper-parameters.
-    optimizer : "lbfgs", "scg" or "nelder-mead".
     max_iter : maximum number of iterations of each search.
     n_restarts : number of starts beside the first, each the best of the scan for another kernel.
     tolerance : see `looms.optimize._minimize.minimize`.
@@ -73,6 +72,7 @@ def tune(
     evaluated : called after every evaluation, in searches and between them, with the objective
         of the stage and the point.
     begun : called before the evaluations of every stage, with its objective.
+    minimizer : runs each search.
 
     Returns
     -------
@@ -96,7 +96,7 @@ def tune(
         # The smallest subsample was for the scan alone, unless it is all there is.
         objectives = objectives[1:] or objectives
     callbacks = evaluated, begun, progress
-    staged = _StagedSearch(objective, *callbacks, optimizer, max_iter, tolerance, thetas)
+    staged = _StagedSearch(objective, *callbacks, minimizer, max_iter, tolerance, thetas)
     while len(objectives) > 1:  # those of subsamples go as they are done, with their matrices
         staged.search(objectives.pop(0))
     best, n_landmarks = None, None
@@ -144,7 +144,7 @@ class _StagedSearch:
     Attributes
     ----------
     objective : that of all samples.
-    evaluated, begun, progress, optimizer, max_iter, tolerance : as for `tune`.
+    evaluated, begun, progress, minimizer, max_iter, tolerance : as for `tune`.
     thetas : starts of the next stage, for the number of all samples.
     curvature : inverse Hessian where the last stage ended, if it was measured.
     outcome : outcome of the search, once it is over; then one evaluation on all samples remains.
@@ -156,7 +156,7 @@ class _StagedSearch:
     evaluated: Callable[[HeldOutCriterion, Point], None] | None
     begun: Callable[[HeldOutCriterion], None] | None
     progress: Progress | None
-    optimizer: str
+    minimizer: Callable[..., Search]
     max_iter: int
     tolerance: float
     thetas: list[Array]
@@ -175,7 +175,7 @@ class _StagedSearch:
                 stage,
                 evaluate,
                 _moved(theta, self.objective, stage),
-                optimizer=self.optimizer,
+                self.minimizer,
                 max_iter=0 if self.outcome else self.max_iter,
                 # Finely on subsamples: it costs little, and the next stage needs the curvature.
                 tolerance=self.tolerance * stage.n_samples / self.objective.n_samples,
@@ -221,12 +221,16 @@ def _evaluated(
 
 
 def _search_from(
-    stage: HeldOutCriterion, evaluate: Evaluate, theta: Array, **options: Any
+    stage: HeldOutCriterion,
+    evaluate: Evaluate,
+    theta: Array,
+    minimizer: Callable[..., Search] = minimize,
+    **options: Any,
 ) -> Search:
     """Search, repeated at larger μ if the start cannot be evaluated, with all attempts."""
     failed: list[Point] = []
     for _ in range(_ATTEMPTS):
-        search = minimize(evaluate, theta, stage.bounds, **options)
+        search = minimizer(evaluate, theta, stage.bounds, **options)
         if search.outcome is not Outcome.NEVER_EVALUATED:
             break
         failed += search.history

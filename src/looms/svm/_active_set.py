@@ -3,7 +3,7 @@
 The method is a primal one. From a feasible β it moves towards the solution of the margin
 equations, F_S = y_S and Σβ = 0. If a sample meets a bound on the way, it leaves the set S. Once the
 equations hold, the samples that violate their KKT conditions join S. The objective falls with
-every move. Unless a start is given, an interior-point method provides it.
+every move. Unless a start is given, LIBSVM provides it.
 
 The equations are solved in the differences from one member p [docs/references.md, Leave-one-out
 path], in which [[K_SS, 1], [1ᵀ, 0]] becomes the positive semi-definite
@@ -18,17 +18,17 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import lapack
+from sklearn.svm import SVC
 
+from looms._recording import recorded_warnings
 from looms._typing import Array
-from looms.svm._problem import EPS, NotConvergedError, Problem, intercepts, violations
+from looms.svm._problem import EPS, Problem, intercepts, violations
 
 Indices: TypeAlias = npt.NDArray[np.intp]
 
-#: For the interior-point method: the largest number of steps, the relative duality gap at its end,
-#: and what is added to the diagonal if a factorization fails.
-_STEPS = 100
-_CLOSE = 1e-9
-_JITTERS = (0.0, *10.0 ** np.arange(-12, 7))
+#: Tolerance of LIBSVM, and its iterations per sample, beyond which the moves are faster.
+_TOLERANCE = 1e-2
+_ITERATIONS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,87 +274,25 @@ class _ActiveSet:
         return True
 
 
-def solution_near(problem: Problem, beta: Array) -> Polished:
-    """Solution polished from ``beta``, or from the interior point if that fails."""
-    first = _ActiveSet(problem, feasible(problem, beta)).run()
-    if first.residual <= problem.residual_limit(first.beta):
-        return first
-    second = _ActiveSet(problem, feasible(problem, interior_point(problem))).run()
-    return second if second.residual < first.residual else first
+def solution_near(problem: Problem, beta: Array | None = None) -> Polished:
+    """Solution polished from ``beta``; from LIBSVM's, without it or if that fails."""
+    first = None
+    if beta is not None:
+        first = _ActiveSet(problem, feasible(problem, beta)).run()
+        if first.residual <= problem.residual_limit(first.beta):
+            return first
+    second = _ActiveSet(problem, feasible(problem, by_libsvm(problem))).run()
+    return second if first is None or second.residual < first.residual else first
 
 
-def interior_point(problem: Problem) -> Array:
-    """β close to the solution, by Mehrotra's predictor-corrector method [FS01].
-
-    It works on x = |β| in [0, C] with multipliers z of x ≥ 0 and w of x ≤ C. Each step costs one
-    Cholesky factorization of K plus a diagonal. The result is close, but not exact.
-    """
+def by_libsvm(problem: Problem) -> Array:
+    """β close to the solution, to the tolerance of LIBSVM, which keeps the kernel in float32."""
     part = np.flatnonzero(problem.lower < problem.upper)
-    y = problem.y[part]
-    if abs(y.sum()) == len(y):
-        return np.zeros(len(problem.y))
-    Q = problem.K[np.ix_(part, part)] * np.outer(y, y)
-    C = (problem.upper - problem.lower)[part]
-    x = _solved(Q, y, C)
-    x[x < 1e-6 * C] = 0.0
-    near = x > (1 - 1e-6) * C
-    x[near] = C[near]
-    beta = np.zeros(len(problem.y))
-    beta[part] = y * x
+    y, beta = problem.y[part], np.zeros(len(problem.y))
+    if (y == y[0]).all():
+        return beta
+    svc = SVC(kernel="precomputed", tol=_TOLERANCE, max_iter=_ITERATIONS * len(y), random_state=0)
+    with recorded_warnings():  # that it has not converged: it is only a start
+        svc.fit(problem.K[np.ix_(part, part)], y, (problem.upper - problem.lower)[part])
+    beta[part[svc.support_]] = svc.dual_coef_[0]
     return beta
-
-
-def _solved(Q: Array, y: Array, C: Array) -> Array:
-    x, z, w, b = 0.5 * C, np.ones(len(y)), np.ones(len(y)), 0.0
-    z *= max(1.0, float(np.abs(Q @ x).max()))
-    w = z.copy()
-    for _ in range(_STEPS):
-        s = C - x
-        gradient = Q @ x - 1.0
-        dual = gradient + b * y - z + w
-        primal = float(y @ x)
-        mu = float(x @ z + s @ w) / (2 * len(y))
-        if mu * 2 * len(y) <= _CLOSE * (1 + abs(float(x.sum()))) and np.abs(dual).max() <= 1e-9:
-            break
-        system = _System(Q, y, z / x + w / s)
-        dx, db = system.solve(-dual - z + w, -primal)
-        dz, dw = -z - z / x * dx, -w + w / s * dx
-        step = min(_longest(x, dx), _longest(s, -dx), _longest(z, dz), _longest(w, dw), 1.0)
-        after = float((x + step * dx) @ (z + step * dz) + (s - step * dx) @ (w + step * dw))
-        target = (after / (2 * len(y) * mu)) ** 3 * mu
-        low, high = target - dx * dz, target + dx * dw
-        dx, db = system.solve(-dual - z + w + low / x - high / s, -primal)
-        dz, dw = low / x - z - z / x * dx, high / s - w + w / s * dx
-        step = min(_longest(x, dx), _longest(s, -dx), _longest(z, dz), _longest(w, dw)) * 0.995
-        step = min(step, 1.0)
-        x, b, z, w = x + step * dx, b + step * db, z + step * dz, w + step * dw
-        x = np.clip(x, 1e-14 * C, C * (1 - 1e-14))
-    return x
-
-
-class _System:
-    """Factorized [[Q + diag(d), y], [yᵀ, 0]]; NotConvergedError if it is singular."""
-
-    def __init__(self, Q: Array, y: Array, d: Array) -> None:
-        self.y = y
-        if not np.isfinite(d).all():
-            raise NotConvergedError(np.inf, np.inf)
-        for jitter in _JITTERS:
-            A = Q.copy(order="F")
-            A[np.diag_indices(len(y))] += d + jitter
-            self.factor, info = lapack.dpotrf(A, lower=1, overwrite_a=1)
-            if info == 0:
-                break
-        else:
-            raise NotConvergedError(np.inf, np.inf)
-        self.Ay, _ = lapack.dpotrs(self.factor, y, lower=1)
-
-    def solve(self, r: Array, s: float) -> tuple[Array, float]:
-        Ar, _ = lapack.dpotrs(self.factor, r, lower=1)
-        db = float(self.y @ Ar - s) / float(self.y @ self.Ay)
-        return Ar - db * self.Ay, db
-
-
-def _longest(x: Array, dx: Array) -> float:
-    falling = dx < 0
-    return float(np.min(-x[falling] / dx[falling], initial=np.inf))

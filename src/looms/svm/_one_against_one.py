@@ -14,7 +14,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,6 @@ from looms.calibration._sigmoid import (
     Sigmoid,
     fit_increasing_sigmoid,
     fit_increasing_sigmoids,
-    fit_sigmoids,
 )
 from looms.held_out import HeldOut
 from looms.svm._problem import Loss
@@ -38,8 +37,6 @@ _FIRST = 1.0 + 8 * np.finfo(float).eps
 #: With more than two classes, an SVC takes the first class of a pair as the positive one: its
 #: outputs for the pairs, and their coefficients, are those here times this.
 SVC_SIGN = -1.0
-#: What sigmoids are fitted to: leave-one-out outputs, or outputs for the training samples.
-FittedTo: TypeAlias = Literal["loo", "single"]
 Labels: TypeAlias = npt.NDArray[np.intp]
 
 
@@ -167,33 +164,20 @@ class Machines:
             outputs[:, :, q] = f[:, _places(without.numbers, ids)]
         return outputs
 
-    def sigmoids(self, fitted_to: FittedTo) -> tuple[Sigmoid, ...]:
-        """Sigmoids of the pairs for new samples, nowhere decreasing.
-
-        Parameters
-        ----------
-        fitted_to : "loo" for the held-out outputs, or "single" for the outputs of each model
-            for the samples that it was trained on.
-        """
-        outputs = self.held_out_outputs if fitted_to == "loo" else self.outputs()
+    def sigmoids(self) -> tuple[Sigmoid, ...]:
+        """Sigmoids of the pairs for new samples, fitted to held-out outputs, nowhere decreasing."""
         samples = [machine.samples for machine in self.machines]
+        outputs = self.held_out_outputs
         return tuple(
             fit_increasing_sigmoid(outputs[own, q], self.machines[q].y, self.sample_weight[own])
             for q, own in enumerate(samples)
         )
 
-    def held_out_sigmoids(
-        self, fitted_to: FittedTo, *, increasing: bool = True
-    ) -> tuple[Array, Array]:
+    def held_out_sigmoids(self) -> tuple[Array, Array]:
         """Slopes and intercepts, (n, n_pairs), of the sigmoids without each sample, or its fold.
 
-        Parameters
-        ----------
-        fitted_to : as for `sigmoids`. "single" gives the sigmoids of a refit without the sample,
-            as in [T11 section 2.2.1]. "loo" fits the sigmoid to the held-out outputs of the
-            other samples, whose models were trained with the sample: to exclude it there too
-            would take a path for every two samples.
-        increasing : False for sigmoids that may decrease, as in T11.
+        They are fitted to the held-out outputs of the other samples, whose models were trained
+        with the sample: to exclude it there too would take a path for every two samples.
 
         Raises
         ------
@@ -205,55 +189,40 @@ class Machines:
         All sigmoids of a model of m samples come from one Newton iteration over an (m, m)
         array. Memory: a few such arrays for the largest pair.
         """
-        fit = fit_increasing_sigmoids if increasing else fit_sigmoids
         slopes, intercepts = np.empty((2, len(self.K), len(self.machines)))
-        for q, (machine, without) in enumerate(zip(self.machines, self.left_out, strict=True)):
-            own, weight = machine.samples, self.sample_weight[machine.samples]
+        for q, machine in enumerate(self.machines):
+            own = machine.samples
             numbers = np.unique(self.folds[own])
             numbers = numbers[numbers >= 0]
-            leaves = self.folds[own] == numbers[:, None]
-            if fitted_to == "single":
-                fitted = machine.solution.outputs
-                rows = np.tile(fitted, (len(numbers), 1))
-                rows[np.searchsorted(numbers, without.numbers)] = without.outputs
-            else:
-                fitted = self.held_out_outputs[own, q]
-                rows = np.broadcast_to(fitted, (len(numbers), len(own)))
-            others = np.tile(weight, (len(numbers), 1))
-            others[leaves] = 0.0
-            of_all = fit(fitted[None], machine.y, weight[None])
-            of_others = fit(rows, machine.y, others) if len(numbers) else (np.empty(0),) * 2
+            leaves = np.zeros((len(numbers) + 1, len(own)), dtype=bool)  # the last leaves none
+            leaves[:-1] = self.folds[own] == numbers[:, None]
+            fitted = np.broadcast_to(self.held_out_outputs[own, q], leaves.shape)
+            others = np.where(leaves, 0.0, self.sample_weight[own])
+            found = fit_increasing_sigmoids(fitted, machine.y, others)
             place = _places(numbers, self.folds)  # -1 is the last
-            slopes[:, q], intercepts[:, q] = (
-                np.append(values, value)[place]
-                for value, values in zip(of_all, of_others, strict=True)
-            )
+            slopes[:, q], intercepts[:, q] = (values[place] for values in found)
         return slopes, intercepts
 
-    def held_out_log_odds(self, fitted_to: FittedTo, *, increasing: bool = True) -> Array:
+    def held_out_log_odds(self) -> Array:
         """(n, n_pairs) log-odds of the second class, from models and sigmoids without the sample.
 
-        Arguments are as for `held_out_sigmoids`.
+        It raises as `held_out_sigmoids` does.
         """
-        slopes, intercepts = self.held_out_sigmoids(fitted_to, increasing=increasing)
+        slopes, intercepts = self.held_out_sigmoids()
         return -(slopes * self.held_out_outputs + intercepts)
 
-    def held_out(self, fitted_to: FittedTo) -> HeldOut:
+    def held_out(self) -> HeldOut:
         """Decision values of the classes without each sample, or its fold, with unit weights.
 
         For two classes these are the outputs of the model. For more classes they are the
         logarithms of the coupled probabilities, from models and sigmoids without the sample;
         the largest wins.
-
-        Parameters
-        ----------
-        fitted_to : the sigmoids that decide, as for `sigmoids`.
         """
         n_classes = int(self.labels.max()) + 1
         if n_classes == 2:
             values = self.held_out_outputs[:, 0]
         else:
-            values = class_log_probabilities(self.held_out_log_odds(fitted_to))
+            values = class_log_probabilities(self.held_out_log_odds())
         return HeldOut(self.targets, values)
 
 

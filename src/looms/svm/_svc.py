@@ -1,4 +1,4 @@
-"""Dual problem of a scikit-learn SVC: its kernel matrix and bounds, and its solution as a start."""
+"""Dual problem of a scikit-learn SVC: its kernel matrix and bounds."""
 
 from __future__ import annotations
 
@@ -13,15 +13,12 @@ from sklearn.base import clone
 
 from looms._recording import recorded_warnings
 from looms._threads import blas_threads
-from looms._typing import AnyArray, Array
+from looms._typing import Array
 from looms.held_out import HeldOut
 from looms.kernels import RBF
 from looms.kernels._samples import Pairs, samples_of
 from looms.svm._problem import KKT_TOLERANCE, Loss, RoundingWarning, checked, problem_of
 from looms.svm.dual import DualSolution, solve, solve_convex
-
-#: Iterations of LIBSVM per sample, beyond which the exact solver is faster.
-_ITERATIONS = 100
 
 
 def leave_one_out(
@@ -41,10 +38,9 @@ def leave_one_out(
     Parameters
     ----------
     svc : SVC, with any kernel that is positive semi-definite on ``X``; looms kernels are callables.
-        An unfitted SVC is cloned and fitted, with at most 100 iterations per sample, since the
-        solver continues from there. A fitted SVC must be fitted to these same arguments; they are
-        compared with the samples, labels and bounds that it keeps. Its coefficients are only the
-        start of the solver, so the result always belongs to the arguments.
+        It is not changed, and is solved anew, so that the result always belongs to the arguments.
+        A fitted SVC must be fitted to them; they are compared with the samples, labels and bounds
+        that it keeps.
     X : (n, n_features) array, data frame or sparse matrix, or the (n, n) matrix of a precomputed
         kernel. A callable kernel receives an array if ``X`` is numeric.
     y : (n,) labels of two classes.
@@ -95,28 +91,23 @@ def leave_one_out(
     array([-2.      , -0.333333,  0.      ,  3.      ])
     """
     problem = dual_problem(svc, X, y, sample_weight)
-    solution = problem.solve(loss)
-    n = len(solution.y)
-    without, to = solution.left_out(np.arange(n)), np.full(n, solution.exactness)
-    outputs, out = solution.outputs.copy(), without.numbers
-    outputs[out], to[out] = without.outputs[np.arange(len(out)), out], without.exactness
+    outputs, to = problem.solve(loss).leave_one_out()
     if to.max() > KKT_TOLERANCE:
         warnings.warn(
             RoundingWarning(int((to > KKT_TOLERANCE).sum()), len(to), to.max()), stacklevel=2
         )
-    return HeldOut(solution.y, outputs, problem.sample_weight)
+    return HeldOut(problem.y, outputs.diagonal().copy(), problem.sample_weight)
 
 
 @dataclass(frozen=True, eq=False)
 class SVCProblem:
-    """Arguments of `solve` from a fitted SVC.
+    """Arguments of `solve` from an SVC.
 
     Attributes
     ----------
     K : (n, n) kernel matrix.
     y : (n,) labels, 1 for ``classes_[1]``, else -1.
     C : (n,) C times sample weight and class weight.
-    alpha : (n,) dual coefficients of the SVC.
     sample_weight : (n,) as given, or ones.
     semidefinite : whether the kernel is always positive semi-definite, so that ``K`` need not be
         checked.
@@ -125,23 +116,21 @@ class SVCProblem:
     K: Array
     y: Array
     C: Array
-    alpha: Array
     sample_weight: Array
     semidefinite: bool = False
 
     def solve(self, loss: Loss = "hinge") -> DualSolution:
-        """Solution to machine precision; for the hinge, it starts from that of LIBSVM."""
-        start = self.alpha if loss == "hinge" else None
+        """Solution to machine precision."""
         if not self.semidefinite:
-            return solve(self.K, self.y, self.C, start, loss=loss)
+            return solve(self.K, self.y, self.C, loss=loss)
         K, y, C = checked(self.K, self.y, self.C, loss)
-        return solve_convex(problem_of(K, y, C, loss), y, C, start)
+        return solve_convex(problem_of(K, y, C, loss), y, C, None)
 
 
 def dual_problem(
     svc: Any, X: Any, y: npt.ArrayLike, sample_weight: npt.ArrayLike | None = None
 ) -> SVCProblem:
-    """Dual problem of a two-class SVC on these samples; an unfitted one is cloned and fitted."""
+    """Dual problem of a two-class SVC on these samples, whose clone sees them for one iteration."""
     if not any(
         one.__name__ == "SVC" and one.__module__.startswith("sklearn.svm")
         for one in type(svc).__mro__
@@ -151,34 +140,28 @@ def dual_problem(
             f"{svc if isinstance(svc, type) else type(svc).__name__}; for a pipeline, give its SVC "
             "and the samples as transformed by its other steps."
         )
-    labels, fitted, X = np.asarray(y), hasattr(svc, "dual_coef_"), _array_of_numbers(X)
-    classes = np.unique(labels)
+    labels, X = np.asarray(y), _array_of_numbers(X)
+    classes, n = np.unique(labels), len(labels)
     if len(classes) > 2:
         raise ValueError(
             f"leave_one_out takes two classes, but y has {len(classes)}: call it for "
             "each pair of classes, one against one."
         )
-    if not fitted:
-        svc = clone(svc).set_params(tol=1e-3, max_iter=_ITERATIONS * len(labels))
-        with recorded_warnings() as recorded:
-            svc.fit(X, y, sample_weight=sample_weight)
-        for warning in recorded:
-            if "Solver terminated early" not in str(warning):  # its solution is the start of ours
-                warnings.warn(warning, stacklevel=3)
-    n = len(labels)
+    own = clone(svc).set_params(max_iter=1)  # for gamma, class weights and checks of arguments
+    with recorded_warnings() as recorded:
+        own.fit(X, labels, sample_weight=sample_weight)
+    for warning in recorded:
+        if "Solver terminated early" not in str(warning):
+            warnings.warn(warning, stacklevel=3)
     weight = np.ones(n) if sample_weight is None else np.array(sample_weight, dtype=np.float64)
-    if fitted:
-        _check_fitted_to(svc, X, labels, weight)
-    signs = np.where(labels == svc.classes_[1], 1.0, -1.0)
-    C = svc.C * weight * svc.class_weight_[(signs > 0).astype(np.intp)]
-    coefficients = svc.dual_coef_
-    coefficients = coefficients.toarray() if sp.issparse(coefficients) else coefficients
-    beta = np.zeros(n)
-    beta[_support(svc, weight)] = coefficients[0]
-    if fitted and ((beta * signs < 0).any() or (np.abs(beta) > C * (1 + 1e-6)).any()):
-        raise _not_fitted_to("labels or weights")
-    K, alpha = kernel_matrix(svc, X), np.abs(beta)
-    return SVCProblem(K, signs, C, alpha, weight, _always_semidefinite(svc))
+    signs = np.where(labels == own.classes_[1], 1.0, -1.0)
+    C = own.C * weight * own.class_weight_[(signs > 0).astype(np.intp)]
+    if hasattr(svc, "dual_coef_") and not _may_be_of(svc, own, X, signs * C):
+        raise ValueError(
+            "This SVC was fitted to other samples, labels or weights than those passed: fit it to "
+            "them, or pass it unfitted."
+        )
+    return SVCProblem(kernel_matrix(own, X), signs, C, weight, _always_semidefinite(svc))
 
 
 def kernel_matrix(svc: Any, X: Any) -> Array:
@@ -199,11 +182,6 @@ def kernel_matrix(svc: Any, X: Any) -> Array:
         return np.asarray(inner**svc.degree if svc.kernel == "poly" else np.tanh(inner))
 
 
-def _support(svc: Any, weight: Array) -> AnyArray:
-    """Rows of the support vectors; LIBSVM counts only rows with positive weight."""
-    return np.asarray(np.flatnonzero(weight > 0)[svc.support_])
-
-
 def _array_of_numbers(X: Any) -> Any:
     """``X`` as a float64 array or CSR matrix; unchanged if it is not numeric, such as texts."""
     if sp.issparse(X):
@@ -221,30 +199,18 @@ def _always_semidefinite(svc: Any) -> bool:
     return svc.kernel in ("linear", "rbf")
 
 
-def _check_fitted_to(svc: Any, X: Any, labels: AnyArray, weight: Array) -> None:
-    """Raise ValueError if the SVC was fitted to other arguments."""
-    if len(svc.classes_) != 2 or not np.isin(labels, svc.classes_).all():
-        raise _not_fitted_to("labels")
-    if len(weight) != len(labels):
-        raise ValueError(
-            f"sample_weight must have one entry per sample, but has {len(weight)} for "
-            f"{len(labels)}."
-        )
-    if svc.shape_fit_[0] != len(labels) or (svc.support_ >= (weight > 0).sum()).any():
-        raise _not_fitted_to("samples")
+def _may_be_of(svc: Any, own: Any, X: Any, bounds: Array) -> bool:
+    """False if a fitted SVC has other samples, classes or bounds of its coefficients y α."""
+    rows = np.flatnonzero(bounds)  # LIBSVM counts only rows with a weight
+    if svc.shape_fit_[0] != len(bounds) or not np.array_equal(svc.classes_, own.classes_):
+        return False
+    if svc.support_.max(initial=0) >= len(rows):
+        return False
+    support = rows[svc.support_]
+    share = sp.csr_array(svc.dual_coef_).toarray()[0] / bounds[support]
+    if ((share < 0) | (share > 1 + 1e-6)).any():
+        return False
     if svc.kernel == "precomputed" or callable(svc.kernel):
-        return
-    support = _support(svc, weight)
-    fitted, passed = (
-        svc.support_vectors_,
-        X[support] if sp.issparse(X) else np.asarray(X)[support],
-    )
-    if fitted.shape != passed.shape or abs(fitted - passed).max() != 0:
-        raise _not_fitted_to("samples")
-
-
-def _not_fitted_to(what: str) -> ValueError:
-    return ValueError(
-        f"This SVC was fitted to other {what} than those passed: fit it to them, or pass it "
-        "unfitted."
-    )
+        return True
+    same = X[support].shape == svc.support_vectors_.shape
+    return bool(same and abs(X[support] - svc.support_vectors_).max() == 0)

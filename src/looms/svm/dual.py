@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from looms._threads import blas_threads
 from looms._typing import Array
-from looms.held_out import HeldOut
-from looms.svm._active_set import (
-    Indices,
-    Polished,
-    balanced,
-    feasible,
-    interior_point,
-    solution_near,
-)
+from looms.svm._active_set import Indices, Polished, balanced, solution_near
 from looms.svm._path import follow, rows_of_folds, tableau
 from looms.svm._problem import (
     Loss,
@@ -85,14 +76,8 @@ class DualSolution:
     _problem: Problem = field(repr=False)
     _polished: Polished = field(repr=False)
 
-    @overload
-    def leave_one_out(self, all_outputs: Literal[False] = False) -> HeldOut: ...
-
-    @overload
-    def leave_one_out(self, all_outputs: Literal[True]) -> tuple[HeldOut, Array]: ...
-
-    def leave_one_out(self, all_outputs: bool = False) -> HeldOut | tuple[HeldOut, Array]:
-        """Exact leave-one-out outputs, f⁽⁻ⁱ⁾(x_i), by the decremental path.
+    def leave_one_out(self) -> tuple[Array, Array]:
+        """Exact outputs at all samples of the models without one sample, by decremental paths.
 
         Leaving out a sample with α_i = 0 does not change the model, except for the interval of an
         intercept that is not unique. For the others, the solution is followed while α_i is driven
@@ -100,14 +85,10 @@ class DualSolution:
         the end of each path, which is solved again if they do not hold to 1e-9, or to what `solve`
         allows.
 
-        Parameters
-        ----------
-        all_outputs : also return the outputs of each of these models for all samples.
-
         Returns
         -------
-        loo : labels and leave-one-out outputs, with unit weights.
-        outputs : (n, n), only with ``all_outputs``: row ``i`` is f⁽⁻ⁱ⁾ at all samples.
+        outputs : (n, n) row ``i`` is f⁽⁻ⁱ⁾ at all samples.
+        exactness : (n,) of each of these models, as in `SolutionsWithout`.
 
         Raises
         ------
@@ -118,18 +99,14 @@ class DualSolution:
         -----
         C stays the same while a sample is held out. If only one class remains, the output is the
         label of that class. O(n²|S|) for a margin set S, and O(n k) for each set change of a path
-        after k changes. Memory: (s, n) outputs for s support vectors, a tableau of the samples
-        near the margin, and a dozen blocks of a million numbers.
+        after k changes. Memory: the outputs, a tableau of the samples near the margin, and a dozen
+        blocks of a million numbers.
         """
-        without = self.left_out(np.arange(len(self.y)))
-        own = self.outputs.copy()
-        own[without.numbers] = without.outputs[np.arange(len(without.numbers)), without.numbers]
-        loo = HeldOut(self.y, own)
-        if not all_outputs:
-            return loo
-        outputs = np.tile(self.outputs, (len(own), 1))
-        outputs[without.numbers] = without.outputs
-        return loo, outputs
+        n = len(self.y)
+        outputs, exactness = np.tile(self.outputs, (n, 1)), np.full(n, self.exactness)
+        without = self.left_out(np.arange(n))
+        outputs[without.numbers], exactness[without.numbers] = without.outputs, without.exactness
+        return outputs, exactness
 
     def left_out(self, folds: Indices) -> SolutionsWithout:
         """Models without one sample, or one fold, if they differ from this one.
@@ -268,9 +245,8 @@ def solve(
         -1e-8 n times its largest entry.
     y : (n,) labels, ±1, both present among the samples with positive ``C``.
     C : factor of all losses, positive, or (n,) one for each; samples with zero are ignored.
-    start : (n,) α to start from, for instance LIBSVM's, or the solution for a neighboring C
-        or kernel and the same samples; it need not be feasible. By default an interior-point
-        method provides the start.
+    start : (n,) α to start from, or the solution for a neighboring C or kernel and the same
+        samples; it need not be feasible. By default LIBSVM provides the start.
     loss : "hinge", or "squared_hinge" for the 2-norm model, as in ``sklearn.svm.LinearSVC``
         except that the latter also penalizes its bias.
 
@@ -292,9 +268,9 @@ def solve(
 
     Notes
     -----
-    A few Cholesky factorizations of the margin set from a good start, or about thirty of size n
-    without one, and one of size n to check ``K``, unless the start is a `DualSolution` of the same
-    ``K``. If no sample is free, the intercept is not unique; it is LIBSVM's, the middle.
+    A few Cholesky factorizations of the margin set from a good start, and one of size n to check
+    ``K``, unless the start is a `DualSolution` of the same ``K``. If no sample is free, the
+    intercept is not unique; it is LIBSVM's, the middle.
 
     Examples
     --------
@@ -303,7 +279,7 @@ def solve(
     >>> solution = solve(np.outer(x, x), np.sign(x), C=10.0)
     >>> solution.alpha.round(12), solution.margin
     (array([0. , 0.5, 0.5, 0. ]), array([1, 2]))
-    >>> solution.leave_one_out().outputs.round(6)  # without -1 the line is at -0.5
+    >>> solution.leave_one_out()[0].diagonal().round(6)  # without -1 the line is at -0.5
     array([-2.      , -0.333333,  0.      ,  3.      ])
     """
     K, y, C = checked(np.array(K, dtype=np.float64), y, C, loss)  # the caller may change his
@@ -349,10 +325,10 @@ def solve_convex(
 
 def _started(
     problem: Problem, y: Array, C: Array, start: DualSolution | npt.ArrayLike | None
-) -> Array:
-    """Feasible β to start from."""
+) -> Array | None:
+    """β to start from, if any."""
     if start is None:
-        return interior_point(problem)
+        return None
     if isinstance(start, DualSolution):  # what was at a bound starts at the new one
         alpha = start.alpha * np.divide(C, start.C, out=np.ones(len(C)), where=start.C > 0)
     else:
@@ -362,4 +338,4 @@ def _started(
             f"start must be the finite dual coefficients of the {len(y)} samples, got an array "
             f"of shape {alpha.shape}."
         )
-    return feasible(problem, y * alpha * problem.scale)
+    return np.asarray(y * alpha * problem.scale)

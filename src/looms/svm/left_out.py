@@ -47,7 +47,7 @@ class Paths(LeftOut):
 
     def outputs(self, units: Units) -> Array:
         with one_blas_thread():
-            F = [one.held_out("loo").outputs for one in self.without(units)]
+            F = [one.held_out().outputs for one in self.without(units)]
         return units.only_tested(np.stack([targets_as_columns(f) for f in F]))
 
     def without(self, units: Units) -> list[Machines]:
@@ -72,7 +72,7 @@ class Paths(LeftOut):
         if f.shape[1] == 1:
             return f
         if self.sigmoids is None:
-            fitted = self.machines.sigmoids("loo")
+            fitted = self.machines.sigmoids()
             self.sigmoids = np.array([(one.slope, one.intercept) for one in fitted]).T
         return coupled(f, *self.sigmoids)
 
@@ -120,7 +120,7 @@ class Paths(LeftOut):
             if f.shape[2] == 1:
                 return f
             first = [int(np.flatnonzero(machines.folds == k)[0]) for k in ids]
-            slopes, intercepts = machines.held_out_sigmoids("loo")
+            slopes, intercepts = machines.held_out_sigmoids()
         return coupled(f, slopes[first], intercepts[first])
 
     def _of_rest(self, rest: AnyArray, folds: AnyArray) -> Array:
@@ -131,7 +131,7 @@ class Paths(LeftOut):
             return np.full((len(rest), self.y.shape[1]), np.nan)
         data = known.K[np.ix_(rest, rest)], labels, self.C, known.sample_weight[rest], folds
         with one_blas_thread():
-            held_out = solved_pairs(*data, loss=self.loss).held_out("loo")
+            held_out = solved_pairs(*data, loss=self.loss).held_out()
         return targets_as_columns(held_out.outputs)
 
 

@@ -7,11 +7,9 @@ from functools import cached_property
 from itertools import combinations
 
 import numpy as np
-from sklearn.svm import SVC
 
 from looms._classes import class_indices, rounding
 from looms._memory import CERTIFICATE, check_memory
-from looms._recording import recorded_warnings
 from looms._threads import one_blas_thread
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks
@@ -26,8 +24,6 @@ from looms.svm._problem import KKT_TOLERANCE, Loss
 from looms.svm.dual import solve
 from looms.svm.left_out import Paths, mean_of_passes
 from looms.units import Units
-
-_ITERATIONS = 100_000  # of LIBSVM
 
 
 def kernel_matrix(kernel: Kernel, X: Matrix) -> Array:
@@ -86,7 +82,7 @@ class SupportVectorMember(KernelMember):
         with one_blas_thread():
             passes, tested = zip(*machines.passes(units), strict=True)
             of_units = mean_of_passes([one.held_out_outputs for one in passes], tested)
-            sigmoids = replace(machines, known=of_units).sigmoids("loo")
+            sigmoids = replace(machines, known=of_units).sigmoids()
             coef, intercepts = machines.coefficients, machines.intercepts
         member = replace(self, weight=1.0, mu=1.0 / (n * left_out.C))
         if len(intercepts) == 1:
@@ -159,7 +155,7 @@ class RefittedPairs:
             with one_blas_thread():
                 known = self._paths.without(units)[repetition].held_out_outputs
                 one = replace(self._paths.machines, folds=gone, known=known)
-                slopes, intercepts = one.held_out_sigmoids("loo")
+                slopes, intercepts = one.held_out_sigmoids()
             f[tested] = coupled(of_pairs[tested], slopes[tested], intercepts[tested])
             moved[tested] *= max(1.0, float(np.abs(slopes[tested]).sum(axis=1).max()))
         return f.reshape(self.y.shape), moved.reshape(self.y.shape)
@@ -188,19 +184,9 @@ class RefittedPairs:
 
 
 def _refitted_pair(K: Array, y: Array, C: Array, K_new: Array, loss: Loss) -> tuple[Array, float]:
-    """Outputs of a machine of two classes at new samples, and how exact they are.
-
-    The squared hinge is the hinge for a kernel with 1 / 2C on its diagonal, without upper bound.
-    """
+    """Outputs of a machine of two classes at new samples, and how exact they are."""
     if (y == y[0]).all():
         return np.full(len(K_new), y[0]), 0.0
-    squared, largest = loss == "squared_hinge", C.max()
-    svc = SVC(kernel="precomputed", C=1e9 * largest if squared else largest, max_iter=_ITERATIONS)
-    added = np.diag(0.5 / C) if squared else 0.0
-    with recorded_warnings():  # that it is not converged: it is the start of a solution
-        svc.fit(K + added, y, sample_weight=None if squared else C / largest)
-    start = np.zeros(len(y))
-    start[svc.support_] = np.abs(svc.dual_coef_[0])
-    solution = solve(K, y, C, start, loss=loss)
+    solution = solve(K, y, C, loss=loss)
     f = K_new @ (solution.alpha * y) + solution.intercept
     return f, max(KKT_TOLERANCE, 2.0 * solution.exactness) * float(1.0 + np.abs(f).max())
