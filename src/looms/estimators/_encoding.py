@@ -8,9 +8,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
 
 from looms._checks import check_flag
 from looms._classes import class_indices, class_targets
@@ -24,7 +22,7 @@ from looms.conformal._sets import class_margins
 from looms.criteria._error_rates import balanced_error_rate
 from looms.dask._predict import lazy_for_dask
 from looms.estimators._kernel_model import KernelModel
-from looms.estimators._prevalence import PrevalenceClassifier, at_prevalence
+from looms.estimators._prevalence import ScoredClassifier
 from looms.held_out import HeldOut
 from looms.scores import Scores
 from looms.selection._decisions import Decisions
@@ -32,7 +30,7 @@ from looms.selection._nested import Nested
 from looms.threshold import as_rule, find_threshold
 
 
-class ThresholdedClassifier(ClassifierMixin, KernelModel):  # type: ignore[misc]
+class ThresholdedClassifier(ScoredClassifier, KernelModel):
     """Base class of the classifiers, which decide by one threshold or one for each class."""
 
     classes_: AnyArray
@@ -185,23 +183,6 @@ class ThresholdedClassifier(ClassifierMixin, KernelModel):  # type: ignore[misc]
                 loo_scores, scores, confidence_level, labels if class_conditional else None
             )
         return sets
-
-    def at_prevalence(self, prevalence: Any) -> PrevalenceClassifier:
-        """The model for a population in which classes have other shares.
-
-        Parameters
-        ----------
-        prevalence : dict
-            Share of each class, or of some: the others have the rest, in their training
-            proportions.
-
-        Returns
-        -------
-        model : PrevalenceClassifier
-            Fitted, with probabilities and decisions at these shares.
-        """
-        check_is_fitted(self)
-        return at_prevalence(self, prevalence)
 
     @abstractmethod
     def _decided(self, weight: Array) -> tuple[Decisions, tuple[float, Array]]:

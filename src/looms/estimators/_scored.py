@@ -138,16 +138,17 @@ class ScoredModel(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         nested : bool, default=True
-            Whether model selection is repeated without the rows that are scored. It is repeated
-            without each of ten folds (five if candidates were compared in folds; fewer if the
-            rarest class has fewer samples or groups), or without each of the three to ten folds of
-            a splitter `cv`. That takes as many fits, which `joblib.parallel_config` runs in
-            parallel. For a grid on all samples, each of them in one of three folds or more, it is
-            repeated in closed form without every sample, group or fold; that takes four times the
-            time of the grid, and 3 n² numbers in memory for each class of several. With given
-            hyper-parameters nothing was selected, and leave-one-out scores are unbiased. False
-            scores the held-out predictions of the fit. If the model was tuned on them, these scores
-            are optimistic, and ``optimistic`` is True.
+            Whether model selection, in models of tables with the preparation of the columns, is
+            repeated without the rows that are scored. It is repeated without each of ten folds
+            (five if candidates were compared in folds; fewer if the rarest class has fewer samples
+            or groups), or without each of the three to ten folds of a splitter `cv`. That takes as
+            many fits, which `n_jobs` or `joblib.parallel_config` runs in parallel. For a grid on
+            all samples, each of them in one of three folds or more, it is repeated in closed form
+            without every sample, group or fold; that takes four times the time of the grid, and 3
+            n² numbers in memory for each class of several. With given hyper-parameters nothing was
+            selected, and leave-one-out scores are unbiased. False scores the held-out predictions
+            of the fit. If the model was tuned on them, these scores are optimistic, and
+            ``optimistic`` is True.
         scoring : str, callable, list of these or dict, default=None
             Other scores than these, as in scikit-learn: names of scorers, callables ``(estimator,
             X, y)``, or a dict of these by name. They are computed once on all held-out predictions,
@@ -165,7 +166,7 @@ class ScoredModel(BaseEstimator):  # type: ignore[misc]
         ------
         ValueError
             If there are too few rows or groups for outer folds, or model selection cannot be
-            repeated, as after `without`.
+            repeated, as after `without`, or by a model of a table that was copied or saved.
 
         Warns
         -----

@@ -48,6 +48,11 @@ from looms.tables._unlike import Unlike
 from looms.units import Units
 
 
+def of_model(name: str, doc: str) -> Any:
+    """Property of a model of a table: an attribute of its ``model_``."""
+    return property(lambda table: getattr(table.model_, name), doc=doc)
+
+
 class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
     """Base class of the models of tables: the columns, and the model that is fitted to them."""
 
@@ -99,78 +104,23 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
         check_is_fitted(self)
         return self.model_ if self.preprocessor_ is None else self.preprocessor_
 
-    @property
-    def members_(self) -> tuple[Member, ...]:
-        """Members of the stack, or the only one: ``weight``, ``kernel``, ``mu``, ``landmarks``."""
-        return self.model_.members_
-
-    @property
-    def candidates_(self) -> list[Candidate]:
-        """All candidates in the order in which they were tried."""
-        return self.model_.candidates_
-
-    @property
-    def cv_results_(self) -> dict[str, Any]:
-        """Table of the candidates."""
-        return self.model_.cv_results_
-
-    @property
-    def candidate_weights_(self) -> Array | None:
-        """Weights of the candidates in a stack; None for a single one."""
-        return self.model_.candidate_weights_
-
-    @property
-    def best_index_(self) -> int:
-        """Candidate that was selected, or has the largest weight."""
-        return self.model_.best_index_
-
-    @property
-    def units_(self) -> Units:
-        """Rows that were held out together."""
-        return self.model_.units_
-
-    def evaluate(self, *, nested: bool = True, scoring: Any = None) -> Scores:
-        """Scores of held-out predictions, with standard errors.
-
-        For classes "accuracy", "balanced_accuracy" (the mean over classes of the recall), "roc_auc"
-        and, with probabilities, "log_loss"; for numbers "rmse", "mae" and "r2". As in scikit-learn,
-        scores are better when greater, losses and errors when smaller.
-
-        Parameters
-        ----------
-        nested : bool, default=True
-            Whether everything, the preparation of the columns too, is repeated without the rows
-            that are scored: without each of ten folds (five for several candidates), or of as many
-            as the rarest class has rows, or groups, or of three to ten folds of a splitter `cv`.
-            That takes as many fits, `n_jobs` of them at once. With False, and for a single model
-            with a given `mu`, the held-out predictions of the fit are scored, for columns that were
-            prepared once; if the model was tuned by them, ``optimistic`` is True.
-        scoring : str, callable, list of these or dict, default=None
-            Other scores than these, as in scikit-learn: names of scorers, callables ``(estimator,
-            X, y)``, or a dict of these by name. They are computed once on all held-out predictions,
-            and have no standard errors. For scikit-learn's scorers, greater is better. Callables
-            get an estimator with the held-out predictions, for which ``X`` is a column of row
-            numbers.
-
-        Returns
-        -------
-        scores : looms.scores.Scores
-            A mapping from names to values, which prints itself as a table. It is kept with the
-            model, also in its files, until the next fit, and so are the models without each fold,
-            which intervals and sets take.
-
-        Raises
-        ------
-        ValueError
-            If there are too few rows, or groups, for outer folds; or if the rows are not at hand,
-            as in a copy or a model file.
-
-        Warns
-        -----
-        UserWarning
-            If the fits will take more than a minute.
-        """
-        return super().evaluate(nested=nested, scoring=scoring)
+    members_: tuple[Member, ...] = of_model(
+        "members_",
+        "Members of the stack, or the only one: ``weight``, ``kernel``, ``mu``, ``landmarks``.",
+    )
+    candidates_: list[Candidate] = of_model(
+        "candidates_", "All candidates in the order in which they were tried."
+    )
+    cv_results_: dict[str, Any] = of_model("cv_results_", "Table of the candidates.")
+    candidate_weights_: Array | None = of_model(
+        "candidate_weights_", "Weights of the candidates in a stack; None for a single one."
+    )
+    best_index_: int = of_model(
+        "best_index_", "Candidate that was selected, or has the largest weight."
+    )
+    units_: Units = of_model("units_", "Rows that were held out together.")
+    _in_folds = of_model("_in_folds", "As of the model of the columns.")
+    _tuned_before = of_model("_tuned_before", "As of the model of the columns.")
 
     def certify(self, n_rows: int = 3) -> Certificate:
         """Comparison of the model of the prepared columns with refits.
@@ -215,14 +165,6 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
     @property
     def _was_tuned(self) -> bool:
         return self.model_._was_tuned
-
-    @property
-    def _tuned_before(self) -> bool:
-        return self.model_._tuned_before
-
-    @property
-    def _in_folds(self) -> Nested | None:  # type: ignore[override]
-        return self.model_._in_folds
 
     def _keep_models(self, scores: Scores) -> None:
         if scores is self._own_scores:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -16,9 +15,9 @@ from looms._typing import AnyArray, Array
 from looms.calibration._calibrators import Calibrator
 from looms.estimators._candidates import CandidatesClassifier
 from looms.estimators._folds import unfitted
-from looms.estimators._prevalence import PrevalenceClassifier, at_prevalence
+from looms.estimators._prevalence import ScoredClassifier
 from looms.estimators._scored import name_of
-from looms.estimators._tabular import Tabular
+from looms.estimators._tabular import Tabular, of_model
 from looms.held_out import HeldOut
 from looms.scores import Scores
 from looms.selection._decisions import Decided
@@ -38,7 +37,7 @@ def _calibrated(model: TabularClassifier) -> bool:
     return True
 
 
-class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
+class TabularClassifier(ScoredClassifier, Tabular):
     """Classifier of tables with exact held-out predictions: kernels, stacked or compared.
 
     It takes data frames with numbers, text, categories, booleans, dates and gaps, tunes each
@@ -135,6 +134,11 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
 
     model_: CandidatesClassifier
     _of_columns = CandidatesClassifier
+    classes_: AnyArray = of_model("classes_", "The classes, sorted.")
+    threshold_: float | Array = of_model("threshold_", "Threshold of the outputs.")
+    calibrator_: Calibrator | None = of_model("calibrator_", "Turns outputs into probabilities.")
+    loo_: HeldOut = of_model("loo_", "Exact leave-one-out outputs.")
+    held_out_: HeldOut = of_model("held_out_", "Outputs of models without each unit.")
 
     def __init__(
         self,
@@ -334,49 +338,6 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
         blocks = ((rows, F[rows][:, nested.units.own]) for rows in parts)
         residuals = nested.held_out.residuals
         return self.model_._sets(len(F), residuals, blocks, confidence_level, class_conditional)
-
-    def at_prevalence(self, prevalence: Any) -> PrevalenceClassifier:
-        """The model for a population in which classes have other shares.
-
-        Parameters
-        ----------
-        prevalence : dict
-            Share of each class, or of some: the others have the rest, in their training
-            proportions.
-
-        Returns
-        -------
-        model : PrevalenceClassifier
-            Fitted, with probabilities and decisions at these shares.
-        """
-        check_is_fitted(self)
-        return at_prevalence(self, prevalence)
-
-    @property
-    def classes_(self) -> AnyArray:
-        """The classes, sorted."""
-        return self.model_.classes_
-
-    @property
-    def threshold_(self) -> float | Array:
-        """Threshold of the outputs."""
-        return self.model_.threshold_
-
-    @property
-    def calibrator_(self) -> Calibrator | None:
-        """Turns outputs into probabilities."""
-        calibrator: Calibrator | None = self.model_.calibrator_
-        return calibrator
-
-    @property
-    def loo_(self) -> HeldOut:
-        """Exact leave-one-out outputs."""
-        return self.model_.loo_
-
-    @property
-    def held_out_(self) -> HeldOut:  # type: ignore[override]
-        """Outputs of models without each unit."""
-        return self.model_.held_out_
 
     def _scores_of_fit(self) -> Scores:
         if self._own_scores is None:
