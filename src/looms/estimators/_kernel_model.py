@@ -16,7 +16,7 @@ from looms.blocks import RowBlocks, as_blocks, rows_in_memory
 from looms.estimators._base import KernelInput
 from looms.estimators._certificate import Certificate, CertifiedModel
 from looms.estimators._folds import refits_of
-from looms.estimators._scored import OfFit, ScoredModel, source_of
+from looms.estimators._scored import ScoredModel
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._samples import training_rows
@@ -205,8 +205,7 @@ class KernelModel(CertifiedModel, ScoredModel, KernelInput):
         ``chosen`` is false. ``method`` asks for them.
         """
         evaluated, shape = self._evaluation(method), (-1, *self.loo_.y.shape[1:])
-        source = source_of(evaluated._nested) if chosen else OfFit()
-        left_out, units, residuals = source.models(self)
+        left_out, units, residuals = self._models_of(evaluated._nested if chosen else None)
         residuals = residuals.reshape(shape)
         new = as_blocks(X[:, np.flatnonzero(self.fit_weight_)] if self._pairwise else X)
 
@@ -236,10 +235,34 @@ class KernelModel(CertifiedModel, ScoredModel, KernelInput):
             )
         return left_out
 
+    def _models_of(self, nested: Nested | None) -> tuple[LeftOut, Units, Array]:
+        """Models without each unit, the units, and the residuals of their rows.
+
+        ``nested`` selected them; None for those of the fit.
+        """
+        if nested is None:
+            left_out, units = self._kept("_left_out", "evaluate(nested=False)"), self._units.draws
+            with blas_threads(len(left_out.y)):
+                return left_out, units, left_out.y - left_out.outputs(units)[0]
+        closed = nested.in_closed_form
+        left_out = self._kept("_chosen", "evaluate()") if closed else self._refits_of(nested)
+        return left_out, nested.units, nested.held_out.residuals
+
     def _keep_models(self, scores: Scores) -> None:
-        if scores is self._own_scores:
-            OfFit().keep(self)
-        source_of(scores._nested).keep(self)
+        nested = scores._nested
+        if scores is self._own_scores and self._has_closed_forms:
+            left_out, units = self.left_out(), self._units.draws
+            row = as_blocks(self._rows_of_fit()).rows(np.arange(1))
+            with blas_threads(len(left_out.y)):
+                left_out.outputs(units)
+                left_out.at(
+                    row[:, np.flatnonzero(self.fit_weight_)] if self._pairwise else row, units
+                )
+        if nested is not None and nested.in_closed_form and "_chosen" not in vars(self):
+            (y, _, weight), each = nested.held_out, nested.models
+            solved = [self._solved(KernelMember(1.0, one.kernel, one.mu)) for one in each]
+            Y = targets_as_columns(y)
+            self._chosen = Chosen(solved, nested.units, nested.model_of_fold, Y, weight)
 
     def _rows_of_fit(self) -> Matrix | RowBlocks:
         rows = self._blocks if self.X_fit_ is None else self.X_fit_
@@ -274,20 +297,9 @@ class KernelModel(CertifiedModel, ScoredModel, KernelInput):
                 "'minmax', and sets, need the models of evaluate(), which are without each fold."
             )
 
-    def _make_ready(self, left_out: LeftOut) -> None:
-        units, row = self._units.draws, as_blocks(self._rows_of_fit()).rows(np.arange(1))
-        with blas_threads(len(left_out.y)):
-            left_out.outputs(units)
-            left_out.at(row[:, np.flatnonzero(self.fit_weight_)] if self._pairwise else row, units)
-
     @property
     def _scored_units(self) -> Units:
         return self._units if self._scored_in is None else self._scored_in[0]
-
-    def _settings_of(self, nested: Nested) -> LeftOut:
-        (y, _, weight), each = nested.held_out, nested.models
-        solved = [self._solved(KernelMember(1.0, one.kernel, one.mu)) for one in each]
-        return Chosen(solved, nested.units, nested.model_of_fold, targets_as_columns(y), weight)
 
     def _refits_of(self, nested: Nested) -> LeftOut:
         X_fit = training_rows(self._kept_rows(), nested.rows, self._pairwise)

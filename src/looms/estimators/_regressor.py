@@ -19,7 +19,7 @@ from looms.dask._blocks import in_blocks
 from looms.dask._predict import lazy_for_dask
 from looms.estimators._callbacks import CallbackWatcher, with_callbacks
 from looms.estimators._folds import RowsOfFit, unfitted
-from looms.estimators._scored import OfFit, ScoredRegressor
+from looms.estimators._scored import ScoredRegressor
 from looms.estimators._selecting import SelectingModel
 from looms.estimators._warnings import warn_of_search
 from looms.held_out import HeldOut
@@ -216,7 +216,7 @@ class Regressor(ScoredRegressor, SelectingModel):
         cross = cross_of(self.kernel_, X_fit)
         cached: list[LocalScale] | None = vars(self).get("_local_scales")
         if cached is None:
-            left_out = OfFit().closed_forms(self)
+            left_out = self._kept("_left_out", "evaluate(nested=False)")
             R = np.empty((units.n_units, *left_out.y.shape))
             with blas_threads(len(train)):
                 for ids, F in left_out.everywhere(units, inner=units):

@@ -15,100 +15,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from looms._checks import check_flag
 from looms._classes import class_indices
 from looms._scores import ValuesAndErrors, number_scores
-from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks
 from looms.estimators._metrics import judged, scorers_of
 from looms.held_out import HeldOut
 from looms.kernels._samples import as_matrix
-from looms.lssvm.left_out import LeftOut
 from looms.scores import Scores, kind_of_nested, kind_of_units
 from looms.selection._decisions import Decisions
 from looms.selection._nested import Nested
 from looms.units import Units
-
-
-class OfFit:
-    """Held-out predictions of a fit itself, by its models without each unit in closed form."""
-
-    def closed_forms(self, model: Any) -> LeftOut:
-        """Models that `evaluate` has kept; NotFittedError if they are lost."""
-        kept: LeftOut = model._kept("_left_out", "evaluate(nested=False)")
-        return kept
-
-    def models(self, model: Any) -> tuple[LeftOut, Units, Array]:
-        """Models without each unit, the units, and the residuals of their rows."""
-        left_out, units = self.closed_forms(model), model._units.draws
-        with blas_threads(len(left_out.y)):
-            return left_out, units, left_out.y - left_out.outputs(units)[0]
-
-    def keep(self, model: Any) -> None:
-        """Make the models that neither pickles nor files hold."""
-        if model._has_closed_forms:
-            model._make_ready(model.left_out())
-
-    def optimistic(self, model: Any) -> bool:
-        """True if the model was tuned on the rows that are scored."""
-        return bool(model._was_tuned)
-
-    def kind(self, model: Any, optimistic: bool) -> str:
-        """How rows were held out, in words."""
-        return kind_of_units(model._scored_units, optimistic=optimistic)
-
-    def n_passes(self, model: Any) -> int:
-        """Number of times that every row is held out."""
-        return len(model._scored_units.passes)
-
-    def outputs(self, of_fit: Array) -> Array:
-        """Outputs of the rows that are scored."""
-        return of_fit
-
-
-class MadeAnew(OfFit):
-    """Held-out predictions by models that were selected without each fold."""
-
-    def __init__(self, nested: Nested) -> None:
-        self.nested = nested
-
-    def models(self, model: Any) -> tuple[LeftOut, Units, Array]:
-        nested = self.nested
-        return model._refits_of(nested), nested.units, nested.held_out.residuals
-
-    def keep(self, model: Any) -> None:
-        pass
-
-    def optimistic(self, model: Any) -> bool:
-        return False
-
-    def kind(self, model: Any, optimistic: bool) -> str:
-        stacked = getattr(model, "candidate_weights_", None) is not None
-        return kind_of_nested(self.nested, stacked)
-
-    def n_passes(self, model: Any) -> int:
-        return len(self.nested.units.passes)
-
-    def outputs(self, of_fit: Array) -> Array:
-        return self.nested.held_out.outputs
-
-
-class MadeOnGrid(MadeAnew):
-    """Held-out predictions by points of a grid that were selected without each unit."""
-
-    def models(self, model: Any) -> tuple[LeftOut, Units, Array]:
-        nested = self.nested
-        kept = model._kept("_chosen", "evaluate()")
-        return kept, nested.units, nested.held_out.residuals
-
-    def keep(self, model: Any) -> None:
-        if "_chosen" not in vars(model):
-            model._chosen = model._settings_of(self.nested)
-
-
-def source_of(nested: Nested | None) -> OfFit:
-    """Where held-out predictions come from: model selection repeated, or for None the fit."""
-    if nested is None:
-        return OfFit()
-    return MadeOnGrid(nested) if nested.in_closed_form else MadeAnew(nested)
 
 
 class ScoredModel(BaseEstimator):  # type: ignore[misc]
@@ -294,16 +209,18 @@ class ScoredModel(BaseEstimator):  # type: ignore[misc]
     ) -> Scores:
         """Scores by name, with what they are of."""
         model, (y, outputs, weight) = self._kernel_model(), self.held_out_
-        rows, outputs, source = (
-            np.flatnonzero(model.fit_weight_),
-            outputs.copy(),
-            source_of(nested),
-        )
-        outputs[rows] = source.outputs(outputs[rows]) if decisions is None else decisions.outputs
-        optimistic = source.optimistic(self)
-        held_out = HeldOut(y, outputs, weight)
-        kind = source.kind(model, optimistic)
-        passes = source.n_passes(model)
+        rows, outputs = np.flatnonzero(model.fit_weight_), outputs.copy()
+        scored = nested.held_out if nested and not decisions else decisions
+        if scored is not None:
+            outputs[rows] = scored.outputs
+        optimistic = nested is None and bool(self._was_tuned)
+        if nested is None:
+            units = model._scored_units
+            kind = kind_of_units(units, optimistic=optimistic)
+        else:
+            stacked = getattr(model, "candidate_weights_", None) is not None
+            units, kind = nested.units, kind_of_nested(nested, stacked)
+        held_out, passes = HeldOut(y, outputs, weight), len(units.passes)
         return Scores(pairs, kind, optimistic, held_out, rows, decisions, nested, passes)
 
     def _checked_new_data(self, X: Any) -> Matrix:
