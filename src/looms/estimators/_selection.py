@@ -79,7 +79,7 @@ class Selection:
         if self.searched:
             fitted |= {
                 "candidates_": Candidates(choice.candidates),
-                "best_index_": choice.candidates.index(choice.best),
+                "best_index_": choice.index,
                 "cv_results_": candidates_table(choice.candidates),
                 "selection_": choice.tuning,
                 "n_iter_": max(1, choice.tuning.n_iterations),
