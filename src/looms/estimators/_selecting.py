@@ -46,7 +46,6 @@ from looms.selection._candidates import Candidate, Tried, choose
 from looms.selection._given import GivenCriterion
 from looms.selection._nested import Nested, Rounds
 from looms.selection._scan import scan
-from looms.selection._stack import COMBINATIONS, Best, Stack
 from looms.selection._support_vectors import DEVIANCE
 from looms.selection._tuning import Tuning
 
@@ -88,9 +87,9 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
         return [one.kernel for one in self._of_kernels]
 
     @property
-    def _combination(self) -> Best | Stack:
-        """The way in which several candidates are combined."""
-        return COMBINATIONS["best"]
+    def _stacks(self) -> bool:
+        """True if several candidates are stacked, by the outputs of the fit if without folds."""
+        return False
 
     @property
     def _tunes(self) -> bool:
@@ -142,7 +141,7 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
     def _compares(self, X: Matrix | RowBlocks, kernels: Sequence[Any]) -> bool:
         """True if candidates are compared other than by the values that tuned them."""
         whole = all(one._problem.landmarks_for(X) is None for one in kernels)
-        return self._combination.always or (whole and not self._all_on_grid(kernels))
+        return self._stacks or (whole and not self._all_on_grid(kernels))
 
     def _cost_on(self, X: Matrix | RowBlocks) -> tuple[float, float]:
         """Floating-point operations of a fit to rows, with its fits in folds, very roughly.
@@ -215,7 +214,7 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
     def _repeats_in_closed_form(self) -> bool:
         """True if a fitted model repeats its choice in closed form: a grid on all rows."""
         model = self._unfitted
-        if model is None or model._combination.always or self.X_fit_ is None:
+        if model is None or model._stacks or self.X_fit_ is None:
             return False
         kernels = model._of_kernels
         only = len(kernels) == len(model._candidates) and self._all_on_grid(kernels)

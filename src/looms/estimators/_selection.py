@@ -31,7 +31,7 @@ from looms.lssvm import NotPositiveDefiniteError
 from looms.lssvm.fit import Fit
 from looms.selection._candidates import Candidate, Candidates, Choice
 from looms.selection._nested import Nested
-from looms.selection._stack import Compared
+from looms.selection._stack import stacking_weights, weight_of_best
 from looms.units import Units
 
 #: Rows up to which candidates are compared, or weighted, in folds that each was tuned without.
@@ -146,14 +146,14 @@ def combined(model: Any, selection: Selection, candidates: Sequence[Any]) -> Sel
     choice, rows = selection.choice, selection.rows
     evaluated = [k for k, (_, fit) in enumerate(choice.models) if fit is not None]
     many = len(rows.train) > MOST_IN_FOLDS
-    if len(evaluated) < 2 or (many and not model._combination.always):
+    if len(evaluated) < 2 or (many and not model._stacks):
         return selection
     in_folds: list[TunedInFolds] = []
     if not many:
         try:
             outer = rows.outer_units(model.cv, selection.units, CHOICE_FOLDS)
         except ValueError as error:
-            if model._combination.always:
+            if model._stacks:
                 warn_of_no_stack(str(error).rstrip("."))
             return selection
         cv = model.cv if is_number_of_folds(model.cv) else None  # units take its place
@@ -176,8 +176,10 @@ def combined(model: Any, selection: Selection, candidates: Sequence[Any]) -> Sel
             factor = class_factors(class_indices(y), rows.own(rows.weight), some)
         judged = [rows.loss(HeldOut(y[some], f[some]), some, factor) for f in outputs]
         losses = np.array([each.value for each in judged])
+        if not model._stacks:
+            return weight_of_best(losses, sizes), losses
         own = y[some], outputs[:, some], factor * rows.fit_weight[places]
-        return model._combination.weights(Compared(*own, losses, sizes, probable)), losses
+        return stacking_weights(*own, labeled=probable), losses
 
     weights, losses = np.zeros((2, len(choice.candidates)))
     losses += np.inf
