@@ -31,7 +31,6 @@ from looms.lssvm._system import targets_as_columns
 from looms.lssvm.fit import Member
 from looms.lssvm.left_out import Refits
 from looms.selection._candidates import HeldOutLoss
-from looms.selection._decisions import Decided
 from looms.selection._nested import Nested
 from looms.threshold import as_rule
 from looms.units import Units
@@ -391,42 +390,31 @@ class TunedInFolds:
         ties = tuple(map(max, zip(*(candidate.ties for candidate in candidates), strict=True)))
         return cls(outer, (of_rows * outputs).sum(axis=0), tuple(own), tuple(members), ties)
 
-    def rules(self, y: Array, rows: RowsOfFit) -> list[tuple[float | Array, Calibrator | None]]:
-        """Threshold and calibrator of each fold, by the model's own held-out outputs.
+    def rules(
+        self, y: Array, rows: RowsOfFit
+    ) -> list[tuple[float | Array, Calibrator | None, float]]:
+        """Threshold and calibrator of each fold, by the model's own held-out outputs, and its tie.
 
         Outputs of the other folds' models may be on another scale, a hundred times as large. The
         rules use the class proportions of all rows.
         """
         rules = []
         stays = self.outer.stays(np.arange(self.outer.n_units))
-        for rest, own in zip(map(np.flatnonzero, stays), self.own, strict=True):
+        for rest, own, tie in zip(map(np.flatnonzero, stays), self.own, self.ties, strict=True):
             factor = class_factors(class_indices(y), rows.own(rows.weight), rest)
             loss = rows.loss(HeldOut(y[rest], own), rest, factor)
-            rules.append((loss.threshold, loss.calibrator))
+            rules.append((loss.threshold, loss.calibrator, tie))
         return rules
 
     def nested(
         self,
         rows: RowsOfFit,
         y: Array,
-        rules: Sequence[tuple[float | Array, Calibrator | None]] | None,
+        rules: Sequence[tuple[float | Array, Calibrator | None, float]] | None,
         *,
         whole: bool,
     ) -> Nested:
-        """Predictions, and the models, as a value of `looms.selection`.
-
-        Parameters
-        ----------
-        rows : of the fit.
-        y : targets, shaped like the outputs.
-        rules : threshold and calibrator of each fold; None for numbers.
-        whole : as for `Nested`.
-        """
-        rounds = [
-            Decided.of(out, self.outputs[out], *rule, tie)
-            for out, rule, tie in zip(self.outer.tested_by, rules or (), self.ties, strict=False)
-        ]
-        held_out, tie = HeldOut(y, self.outputs, rows.own(rows.weight)), max(self.ties)
-        return Nested.of_folds(
-            rows.train, self.outer, held_out, rounds or None, self.members, tie, whole
-        )
+        """Predictions of the targets ``y``, and the models; `Nested.of_folds`."""
+        held_out = HeldOut(y, self.outputs, rows.own(rows.weight))
+        more = rules, self.members, max(self.ties), whole
+        return Nested.of_folds(rows.train, self.outer, held_out, *more)

@@ -206,7 +206,7 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
         (models,) = tuned_without(self, [model], outer, rows, *folds, self.n_jobs)
         rules = None
         if classes:
-            rules = [(one.threshold_, one.calibrator_) for one in models]
+            rules = [(one.threshold_, one.calibrator_, one._tie) for one in models]
         tuned = TunedInFolds.of(models, outer, rows)
         return tuned.nested(rows, rows.own(targets), rules, whole=True)
 

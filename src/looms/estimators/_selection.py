@@ -50,9 +50,7 @@ class Selection:
     fit_intercept : of the models.
     searched : whether something was tuned or selected; all values were given if not.
     in_folds : predictions by candidates that were tuned without the row, compared or stacked by
-        the others; None if no folds compared them.
-    tuned : models that were tuned without each fold, if these compared the candidates; held-out
-        outputs are theirs.
+        the others; held-out outputs are theirs. None if no folds compared them.
     seconds : that model selection took.
     """
 
@@ -62,20 +60,19 @@ class Selection:
     fit_intercept: bool
     searched: bool
     in_folds: Nested | None = None
-    tuned: TunedInFolds | None = None
     seconds: float = 0.0
 
     def attributes(self) -> dict[str, Any]:
         """Fitted attributes of the model on the samples of positive weight."""
-        rows, choice, tuned = self.rows, self.choice, self.tuned
+        rows, choice, nested = self.rows, self.choice, self.in_folds
         train, by_folds = rows.train, None
         shares, fits = zip(*self._summed, strict=True)
         fitted = fitted_model(rows.X, rows.weight, rows.targets, shares, fits)
-        if tuned is not None:
+        if nested is not None:
             outputs = fitted["loo_"].outputs.copy()
-            outputs[train] = tuned.outputs
+            outputs[train] = nested.held_out.outputs
             fitted["held_out_"] = HeldOut(rows.targets, outputs, rows.weight)
-            by_folds = tuned.outer.spread(train, rows.groups)
+            by_folds = nested.units.spread(train, rows.groups)
         if self.searched:
             fitted |= {
                 "candidates_": Candidates(choice.candidates),
@@ -89,7 +86,7 @@ class Selection:
             "candidate_weights_": choice.weights,
             "choice_units_": by_folds,
             "selection_weight_": rows.selection_weight,
-            "_in_folds": self.in_folds,
+            "_in_folds": nested,
             "_fit_seconds": self.seconds,
             "_outer_seed": rows.seed,
             "_scored_in": self._scored_in() if rows.classes else None,
@@ -112,8 +109,8 @@ class Selection:
         a class has too few rows for that, or the model without some fold cannot be fitted.
         """
         fit, summed = self.choice.fit, self._summed
-        if self.tuned is not None:
-            return self.tuned.outer, self.tuned.outputs
+        if self.in_folds is not None:
+            return self.in_folds.units, self.in_folds.held_out.outputs
         outputs = np.sum([w * one.mean_held_out.outputs for w, one in summed], axis=0)
         opened = next((one for _, one in summed if not one.member.closed), None)
         if opened is not None:
@@ -193,7 +190,7 @@ def combined(model: Any, selection: Selection, candidates: Sequence[Any]) -> Sel
     choice = choice.combined(weights, losses, rows.loss(HeldOut(y, tuned.outputs)))
     rules = tuned.rules(choice.fit.loo.y, rows) if rows.classes else None
     nested = tuned.nested(rows, choice.fit.loo.y, rules, whole=False)
-    return replace(selection, choice=choice, in_folds=nested, tuned=tuned)
+    return replace(selection, choice=choice, in_folds=nested)
 
 
 def candidates_table(candidates: list[Candidate]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from copy import copy
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -40,7 +40,6 @@ from looms.held_out import HeldOut
 from looms.lssvm.fit import Member
 from looms.scores import Scores
 from looms.selection._candidates import Candidate
-from looms.selection._decisions import Decided
 from looms.selection._nested import Nested
 from looms.tables import TablePreprocessor
 from looms.tables._preprocessor import serious_remarks
@@ -219,8 +218,10 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
             one._keep_distances(as_rest_of(one, tested, rest), y[rows.train[out]])
             one._table = None
         held_out = HeldOut(self.held_out_.y[rows.train], outputs, rows.own(rows.weight))
-        decided = self._decided_by(models, outer, outputs)
-        return Nested.of_folds(rows.train, outer, held_out, decided, models, model._tie)
+        rules = None
+        if classes:
+            rules = [(one.threshold_, one.calibrator_, one.model_._tie) for one in models]
+        return Nested.of_folds(rows.train, outer, held_out, rules, models, model._tie)
 
     def _labels_of_rows(self) -> AnyArray:
         """Targets of the fit as they were passed."""
@@ -232,12 +233,6 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
 
     def _keep_distances(self, X: Any, y: AnyArray) -> None:
         """Keep what intervals need of the rows that this model was fitted without."""
-
-    def _decided_by(
-        self, models: Sequence[Any], outer: Units, outputs: Array
-    ) -> list[Decided] | None:
-        """Decisions of each model on the rows of its fold; None of numbers."""
-        return None
 
     def _outputs_anew(self, nested: Nested, X: Any) -> Iterator[Array]:
         """Outputs for new rows of each model that was fitted anew without a fold."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -20,9 +19,7 @@ from looms.estimators._scored import name_of
 from looms.estimators._tabular import Tabular, of_model
 from looms.held_out import HeldOut
 from looms.scores import Scores
-from looms.selection._decisions import Decided
 from looms.selection._nested import Nested
-from looms.units import Units
 
 _NUMBERS = 1 << 20  # in the outputs of a block of rows
 
@@ -352,11 +349,3 @@ class TabularClassifier(ScoredClassifier, Tabular):
 
     def _held_out_values(self, X: Any) -> Array:
         return with_ties(self._outputs_on(X), self.model_._tie)
-
-    def _decided_by(
-        self, models: Sequence[Any], outer: Units, outputs: Array
-    ) -> list[Decided] | None:
-        return [
-            Decided.of(out, outputs[out], one.threshold_, one.calibrator_, one.model_._tie)
-            for one, out in zip(models, outer.tested_by, strict=True)
-        ]
