@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from numbers import Real
 from typing import Any
@@ -22,7 +22,7 @@ from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks, rows_in_memory
 from looms.calibration._calibrators import Calibrator
 from looms.estimators._callbacks import say
-from looms.estimators._warnings import kept_warnings
+from looms.estimators._warnings import kept_warnings, warn_of_time
 from looms.folds import NUMBER_OF_FOLDS, fold_numbers, is_grouped, is_number_of_folds
 from looms.held_out import HeldOut
 from looms.kernels._names import is_estimator
@@ -72,6 +72,14 @@ class RowsOfFit:
     weighs: bool = True
     seed: int = 0
 
+    @classmethod
+    def of(cls, model: Any, X: Any, y: AnyArray, **more: Any) -> RowsOfFit:
+        """Those of a fitted kernel model; ``X`` and ``y`` as they were passed."""
+        targets, _, weight = model.loo_
+        weights = weight, model.fit_weight_, model.selection_weight_
+        data = X, y, targets, *weights, model.units_.clusters, is_classifier(model)
+        return cls(*data, seed=model._outer_seed, **more)
+
     @cached_property
     def train(self) -> AnyArray:
         """Numbers of the rows that take part."""
@@ -101,7 +109,12 @@ class RowsOfFit:
             groups = self.own(self.groups)
             folds = outer_folds(cv, self.own(self.y), groups, self.classes, self.seed, most)
             return Units.partition(folds, groups)
-        return checked_outer(units.once)
+        if not LEAST_OUTER_FOLDS <= units.once.n_units <= OUTER_FOLDS:
+            raise ValueError(
+                f"cv has {units.once.n_units} folds, but {LEAST_OUTER_FOLDS} to {OUTER_FOLDS} are "
+                "needed."
+            )
+        return units.once
 
     def loss(
         self, held_out: HeldOut, rows: AnyArray | slice = slice(None), factor: Any = 1.0
@@ -111,15 +124,6 @@ class RowsOfFit:
         own = HeldOut(held_out.y, held_out.outputs, factor * self.weight[places])
         assert self.loss_of is not None
         return self.loss_of(own, factor * self.fit_weight[places])
-
-
-def checked_outer(units: Units) -> Units:
-    """The units, each once; ValueError if they are too few or too many for outer folds."""
-    if not LEAST_OUTER_FOLDS <= units.n_units <= OUTER_FOLDS:
-        raise ValueError(
-            f"cv has {units.n_units} folds, but {LEAST_OUTER_FOLDS} to {OUTER_FOLDS} are needed."
-        )
-    return units
 
 
 def outer_folds(
@@ -157,28 +161,15 @@ def outer_folds(
     return np.asarray(numbers)
 
 
-def outer_units_of(rows: RowsOfFit, cv: Any, units: Units, most: int = OUTER_FOLDS) -> Units:
-    """Outer folds of an evaluation; ValueError, with advice, if they cannot be made."""
-    try:
-        return rows.outer_units(cv, units, most)
-    except ValueError as error:
-        raise ValueError(
-            f"{error} evaluate(nested=False) scores the held-out predictions of the fit instead."
-        ) from None
-
-
 def units_of_classes(codes: AnyArray, groups: AnyArray, rows: AnyArray | bool = True) -> list[int]:
     """Number of groups in each class; of some of the rows, a mask."""
     return [len(np.unique(groups[rows & (codes == c)])) for c in range(codes.max() + 1)]
 
 
-def folds_of_area(labels: AnyArray, units: Units) -> Units:
-    """Ten folds for an area under the ROC curve within folds, in the place of rows or groups.
-
-    The units themselves if some class has too few rows, or groups.
-    """
+def folds_or_units(y: AnyArray, units: Units, classes: bool, most: int) -> Units:
+    """Folds in the place of rows or groups; these if some class has too few rows, or groups."""
     try:
-        folds = outer_folds(None, labels, units.clusters, True, 0)
+        folds = outer_folds(None, y, units.clusters, classes, 0, most)
     except ValueError:
         return units
     return Units.partition(folds, units.clusters)
@@ -238,6 +229,36 @@ def tuned_without(
             if hasattr(callback, "on_outer_fold"):
                 callback.on_outer_fold(estimator, len(tuned), n_models)
     return [tuned[k : k + n_folds] for k in range(0, n_models, n_folds)]
+
+
+def tuned_in_outer_folds(
+    estimator: Any, model: Any, fitted: Any, rows: RowsOfFit
+) -> tuple[Units, list[Any]]:
+    """Outer folds of an evaluation, and a model tuned anew without each of them.
+
+    Parameters
+    ----------
+    estimator : that is evaluated.
+    model : from `unfitted`.
+    fitted : kernel model of the ``rows``.
+
+    Raises
+    ------
+    ValueError
+        If the folds cannot be made; with advice.
+    """
+    most, folds = OUTER_FOLDS, (model.cv, fitted._units)
+    if fitted.choice_units_ is not None:  # others than those that compared the candidates
+        most, rows = CHOICE_FOLDS, replace(rows, seed=rows.seed + 1)
+    try:
+        outer = rows.outer_units(*folds, most)
+    except ValueError as error:
+        raise ValueError(
+            f"{error} evaluate(nested=False) scores the held-out predictions of the fit instead."
+        ) from None
+    warn_of_time(outer.n_units * estimator._fit_seconds, estimator.n_jobs)
+    (models,) = tuned_without(estimator, [model], outer, rows, *folds, estimator.n_jobs)
+    return outer, models
 
 
 def _model_without(

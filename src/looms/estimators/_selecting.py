@@ -24,12 +24,10 @@ from looms.estimators._callbacks import CallbackSupportMixin, CallbackWatcher
 from looms.estimators._estimator_member import EstimatorMember, check_estimators
 from looms.estimators._folds import (
     CHOICE_FOLDS,
-    OUTER_FOLDS,
     RowsOfFit,
     TunedInFolds,
-    outer_units_of,
     takes_weight,
-    tuned_without,
+    tuned_in_outer_folds,
 )
 from looms.estimators._selection import MOST_IN_FOLDS, Selection, combined
 from looms.estimators._updates import UpdatableModel
@@ -48,6 +46,7 @@ from looms.selection._nested import Nested, Rounds
 from looms.selection._scan import scan
 from looms.selection._support_vectors import DEVIANCE
 from looms.selection._tuning import Tuning
+from looms.units import Units
 
 #: Times of a grid that its choices without every row take.
 _ROUNDS = 4.0
@@ -112,12 +111,7 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
         warn_of_long_fit(operations, len(rows.train), n_arrays, self._remedies_of_time)
         if self._tunes:
             warn_of_scales(X, self._kernels(), getattr(self, "feature_names_in_", None))
-        options: dict[str, Any] = {
-            "sample_weight": rows.own(rows.fit_weight),
-            "selection_weight": rows.own(rows.selection_weight),
-            "fit_intercept": self.fit_intercept,
-            "units": units,
-        }
+        options = self._options_on(rows, units)
         tried = [
             self._estimator_on(rows, X, one, **options)
             if one in estimators
@@ -137,6 +131,15 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
         if self._compares(X, kernels):
             selection = combined(self, selection, candidates)
         return replace(selection, seconds=time.perf_counter() - began)
+
+    def _options_on(self, rows: RowsOfFit, units: Units) -> dict[str, Any]:
+        """Options of an objective of the rows."""
+        return {
+            "sample_weight": rows.own(rows.fit_weight),
+            "selection_weight": rows.own(rows.selection_weight),
+            "fit_intercept": self.fit_intercept,
+            "units": units,
+        }
 
     def _compares(self, X: Matrix | RowBlocks, kernels: Sequence[Any]) -> bool:
         """True if candidates are compared other than by the values that tuned them."""
@@ -188,22 +191,14 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
 
     def _chosen_anew(self) -> Nested:
         """In closed form for points of a grid, otherwise by models tuned anew in folds."""
-        targets, _, weight = self.loo_
-        model, classes = self._unfitted, is_classifier(self)
+        targets, model, classes = self.loo_.y, self._unfitted, is_classifier(self)
         y = self.classes_[class_indices(targets)] if classes else targets
-        weights = weight, self.fit_weight_, self.selection_weight_
-        data = self._rows_of_fit(), y, targets, *weights, self.units_.clusters, classes
         loss_of = model._loss_of(self.classes_) if classes else None
-        rows = RowsOfFit(*data, loss_of, takes_weight(model), self._outer_seed)
+        weighs = takes_weight(model)
+        rows = RowsOfFit.of(self, self._rows_of_fit(), y, loss_of=loss_of, weighs=weighs)
         if self._repeats_in_closed_form:
             return self._in_rounds(rows)
-        most = OUTER_FOLDS
-        if self.choice_units_ is not None:  # others than those that compared the candidates
-            most, rows = CHOICE_FOLDS, replace(rows, seed=rows.seed + 1)
-        folds = model.cv, self._units
-        outer = outer_units_of(rows, *folds, most)
-        warn_of_time(outer.n_units * self._fit_seconds, self.n_jobs)
-        (models,) = tuned_without(self, [model], outer, rows, *folds, self.n_jobs)
+        outer, models = tuned_in_outer_folds(self, model, self, rows)
         rules = None
         if classes:
             rules = [(one.threshold_, one.calibrator_, one._tie) for one in models]
@@ -227,12 +222,7 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
         check_memory(len(train), GRID)
         warn_of_time(_ROUNDS * self._fit_seconds, n_jobs=1)
         rounds = Rounds(y, self._units, classes=rows.classes)
-        options = {
-            "sample_weight": rows.own(rows.fit_weight),
-            "selection_weight": rows.own(rows.selection_weight),
-            "fit_intercept": self.fit_intercept,
-            "units": self._units,
-        }
+        options = self._options_on(rows, self._units)
         for one in model._candidates_for(X):
             tried = one._tried_on(rows, X, **options)
             rounds.scan(tried.objective_of(as_kernel(one.kernel)))

@@ -15,9 +15,10 @@ from looms._typing import AnyArray, Array
 from looms.blocks import RowBlocks
 from looms.estimators._folds import (
     CHOICE_FOLDS,
+    OUTER_FOLDS,
     RowsOfFit,
     TunedInFolds,
-    folds_of_area,
+    folds_or_units,
     tuned_without,
     unfitted,
 )
@@ -119,7 +120,7 @@ class Selection:
             return None
         known, tens = (self.units, outputs), self.units
         if not self.units.in_folds:
-            tens = folds_of_area(class_indices(fit.loo.y), self.units)
+            tens = folds_or_units(class_indices(fit.loo.y), self.units, True, OUTER_FOLDS)
         if tens is self.units:
             return known
         X = training_rows(self.rows.X, self.rows.train, pairwise=False)

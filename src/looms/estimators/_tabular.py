@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import copy
-from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone
 from sklearn.utils import Tags, _safe_indexing, check_consistent_length, get_tags
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
@@ -19,21 +18,17 @@ from looms.estimators._callbacks import CallbackSupportMixin
 from looms.estimators._candidates import Candidates, CandidatesClassifier, CandidatesRegressor
 from looms.estimators._certificate import Certificate
 from looms.estimators._folds import (
-    CHOICE_FOLDS,
-    OUTER_FOLDS,
     RowsOfFit,
     as_rest_of,
-    outer_units_of,
     predicted_without,
     rows_at,
-    tuned_without,
+    tuned_in_outer_folds,
 )
 from looms.estimators._scored import ScoredModel
 from looms.estimators._warnings import (
     kept_warnings,
     warn_of_columns,
     warn_of_new_values,
-    warn_of_time,
 )
 from looms.folds import group_numbers
 from looms.held_out import HeldOut
@@ -197,20 +192,11 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
                 "training rows: call evaluate() before saving, or use evaluate(nested=False)."
             )
         model, y = self.model_, self._labels_of_rows()
-        weights = model.loo_.sample_weight, model.fit_weight_, model.selection_weight_
-        groups, classes = model.units_.clusters, is_classifier(self)
-        data = self._table, y, model.loo_.y, *weights, groups, classes
-        rows, most = RowsOfFit(*data, seed=model._outer_seed), OUTER_FOLDS
-        if model.choice_units_ is not None:  # others than those that compared the candidates
-            most, rows = CHOICE_FOLDS, replace(rows, seed=rows.seed + 1)
-        folds = self.cv, model._units
-        outer = outer_units_of(rows, *folds, most)
-        warn_of_time(outer.n_units * self._fit_seconds, self.n_jobs)
-        anew = clone(self._unfitted)
+        rows, anew = RowsOfFit.of(model, self._table, y), clone(self._unfitted)
         if isinstance(self.preprocessor_, TablePreprocessor):  # cells decide on it one by one
             kinds = self.preprocessor_.kinds_
             anew.set_params(preprocess=clone(self.preprocessor_).set_params(kinds=kinds))
-        (models,) = tuned_without(self, [anew], outer, rows, *folds, self.n_jobs)
+        outer, models = tuned_in_outer_folds(self, anew, model, rows)
         outputs = predicted_without(models, outer, rows, lambda one, X: one._held_out_values(X))
         for one, out, left in zip(models, outer.tested_by, outer, strict=True):
             tested = rows_at(self._table, rows.train[out])
@@ -219,7 +205,7 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
             one._table = None
         held_out = HeldOut(self.held_out_.y[rows.train], outputs, rows.own(rows.weight))
         rules = None
-        if classes:
+        if rows.classes:
             rules = [(one.threshold_, one.calibrator_, one.model_._tie) for one in models]
         return Nested.of_folds(rows.train, outer, held_out, rules, models, model._tie)
 
