@@ -233,12 +233,7 @@ class Regressor(ScoredRegressor, SelectingModel):
         self, X: Any, y: Any, sample_weight: Any, **options: Any
     ) -> tuple[Matrix, Array, Array]:
         X, y, sample_weight = in_blocks(X, y, sample_weight)
-        for first in np.asarray(y).ravel()[:1]:
-            if isinstance(first, str):
-                raise ValueError(
-                    f"y must be numbers for regression, but it contains {str(first)!r}; use "
-                    "KernelClassifier for classes."
-                )
+        check_numbers(y, "KernelClassifier")
         options = {"multi_output": True, "y_numeric": True, **options}
         X, y, weight = super()._validated(X, y, sample_weight, **options)
         return X, np.asarray(y, dtype=np.float64), weight
@@ -250,6 +245,16 @@ class Regressor(ScoredRegressor, SelectingModel):
                 f"has shape {y.shape}."
             )
         return y
+
+
+def check_numbers(y: Any, classifier: str) -> None:
+    """ValueError for targets that are text, with the name of a classifier to take."""
+    for first in np.asarray(y).ravel()[:1]:
+        if isinstance(first, str):
+            raise ValueError(
+                f"y must be numbers for regression, but it contains {str(first)!r}; use "
+                f"{classifier} for classes."
+            )
 
 
 def _squared_error(held_out: HeldOut, fit_weight: Array) -> HeldOutLoss:
