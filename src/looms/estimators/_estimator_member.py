@@ -18,7 +18,7 @@ from sklearn.utils import get_tags
 
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array, Matrix
-from looms.blocks import RowBlocks, as_blocks, rows_in_memory
+from looms.blocks import RowBlocks, rows_in_memory
 from looms.estimators._folds import folds_or_units, takes_sample_weight
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
@@ -157,39 +157,5 @@ class EstimatorMember(Member):
         loo = HeldOut(y, held_out, left_out.weight)
         return Fit(replace(whole, held_out=held_out), loo, F, folds)
 
-    def refits(
-        self, X: Matrix | RowBlocks, y: Array, zeta: Array, fit_intercept: bool
-    ) -> KeptOutputs:
-        assert self.held_out is not None
-        return KeptOutputs(self, X, self.held_out)
-
-    def expanded(self, refits: KeptOutputs, train: AnyArray, places: AnyArray) -> Array:
-        return refits.outputs(places)[0]
-
     def weighing(self, weight: float) -> EstimatorMember:
         return replace(self, weight=float(weight))
-
-
-@dataclass(frozen=True, eq=False)
-class KeptOutputs:
-    """Outputs of an estimator where those of closed forms are compared with refits.
-
-    Its held-out outputs are refits already, and not all estimators give the same twice.
-    """
-
-    member: EstimatorMember
-    X: Matrix | RowBlocks
-    held_out: Array
-    condition: float = 0.0
-    solver: str = ""
-
-    def refitted(self, labels: AnyArray, *_: Any) -> tuple[Array, Array]:
-        """Outputs of rows with a number, and differences from them that rounding explains."""
-        out = np.full(self.held_out.shape, np.nan)
-        out[labels >= 0] = self.held_out[labels >= 0]
-        return out, np.zeros(out.shape)
-
-    def outputs(self, rows: AnyArray) -> tuple[Array, Array]:
-        """Outputs of the estimator of all rows, and the same differences."""
-        f = self.member.values(as_blocks(self.X).rows(rows)).reshape(-1, *self.member.shape)
-        return f, np.zeros(f.shape)
