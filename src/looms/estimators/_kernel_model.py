@@ -14,7 +14,6 @@ from looms._checks import check_count
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks, as_blocks, rows_in_memory
-from looms.estimators._base import KernelInput
 from looms.estimators._certificate import Certificate, certified
 from looms.estimators._folds import refits_of
 from looms.estimators._scored import ScoredModel
@@ -79,7 +78,7 @@ def output_of(members: Sequence[Member], X: Matrix, X_fit: Matrix) -> Array:
     return reduce(np.add, (one.outputs(X, X_fit) for one in members))
 
 
-class KernelModel(ScoredModel, KernelInput):
+class KernelModel(ScoredModel):
     """Base class of the kernel models: the fitted model, its outputs, and models without rows."""
 
     X_fit_: Matrix

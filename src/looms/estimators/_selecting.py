@@ -12,14 +12,15 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 
 from looms._classes import class_indices
 from looms._memory import GRID, check_memory
-from looms._typing import Array, Matrix
+from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks, rows_in_memory
 from looms.dask._blocks import gathered
 from looms.duplicates import duplicate_groups
+from looms.estimators._base import validated
 from looms.estimators._callbacks import CallbackSupportMixin, CallbackWatcher
 from looms.estimators._estimator_member import EstimatorMember, check_estimators
 from looms.estimators._folds import (
@@ -38,6 +39,7 @@ from looms.estimators._warnings import (
     warn_of_time,
 )
 from looms.folds import group_numbers, is_grouped
+from looms.kernels import Kernel
 from looms.kernels._names import as_kernel
 from looms.kernels._samples import training_rows
 from looms.selection._candidates import Candidate, Tried, choose
@@ -67,6 +69,21 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
     best_index_: int
     _outer_seed: int
 
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = any(
+            (isinstance(kernel, str) and kernel == "precomputed")
+            or getattr(kernel, "pairwise", False)
+            for kernel in self._given_kernels
+        )
+        return tags
+
+    def _validated(
+        self, X: Any, y: Any, sample_weight: Any, **options: Any
+    ) -> tuple[Matrix, AnyArray, Array]:
+        return validated(self, X, y, sample_weight, **options)
+
     @property
     @abstractmethod
     def _candidates(self) -> list[Any]:
@@ -83,7 +100,11 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
 
     @property
     def _given_kernels(self) -> list[Any]:
+        """Kernels as they were passed."""
         return [one.kernel for one in self._of_kernels]
+
+    def _kernels(self) -> list[Kernel]:
+        return [as_kernel(kernel) for kernel in self._given_kernels]
 
     @property
     def _stacks(self) -> bool:
@@ -258,6 +279,7 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
 
     @property
     def _whole_matrix(self) -> bool:
+        """True if the model takes all rows at once, by their kernel matrix."""
         return all(one.n_landmarks is None for one in self._of_kernels)
 
     def _check_parameters(self) -> None:
