@@ -17,10 +17,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from looms._classes import class_factors, class_indices, with_ties
+from looms._classes import class_factors
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks, rows_in_memory
-from looms.calibration._calibrators import Calibrator
 from looms.estimators._callbacks import say
 from looms.estimators._warnings import kept_warnings, warn_of_time
 from looms.folds import NUMBER_OF_FOLDS, fold_numbers, is_grouped, is_number_of_folds
@@ -28,7 +27,6 @@ from looms.held_out import HeldOut
 from looms.kernels._names import is_estimator
 from looms.kernels._samples import training_rows
 from looms.lssvm._system import targets_as_columns
-from looms.lssvm.fit import Member
 from looms.lssvm.left_out import Refits
 from looms.selection._candidates import HeldOutLoss
 from looms.selection._nested import Nested
@@ -354,88 +352,3 @@ def takes_weight(model: Any) -> bool:
     if not all(map(takes_sample_weight, estimators)):
         return False
     return isinstance(rule, Real) or as_rule(rule).takes_weight
-
-
-@dataclass(frozen=True, eq=False)
-class TunedInFolds:
-    """Models that were tuned anew without each of some folds.
-
-    Attributes
-    ----------
-    outer : units of the m rows, each of which is tested once.
-    outputs : (m,) or (m, t) output of each row by the model that was tuned without its fold.
-    own : for each of these models, held-out outputs of the rows outside its fold; ties are equal.
-    members : for each of these models, its members, with coefficients of all rows.
-    ties : for each of these models, the difference up to which outputs for labels are equal.
-    """
-
-    outer: Units
-    outputs: Array
-    own: tuple[Array, ...]
-    members: tuple[tuple[Member, ...], ...]
-    ties: tuple[float, ...]
-
-    @classmethod
-    def of(cls, models: Sequence[Any], outer: Units, rows: RowsOfFit) -> TunedInFolds:
-        """From models in the order of the folds."""
-        outputs = predicted_without(
-            models, outer, rows, lambda one, X: with_ties(one._outputs(X), one._tie)
-        )
-        m = len(rows.train)
-        members = [
-            tuple(member.among(np.delete(np.arange(m), left), m) for member in model.members_)
-            for left, model in zip(outer, models, strict=True)
-        ]
-        own = tuple(with_ties(one.held_out_.outputs, one._tie) for one in models)
-        return cls(outer, outputs, own, tuple(members), tuple(one._tie for one in models))
-
-    @classmethod
-    def stacked(cls, candidates: Sequence[TunedInFolds], weights: Array) -> TunedInFolds:
-        """Stacks of some candidates; ``weights``, (n_folds, n_candidates), are of each fold."""
-        outer = candidates[0].outer
-        outputs = np.array([candidate.outputs for candidate in candidates])
-        of_rows = weights[outer.own].T.reshape(outputs.shape[:2] + (1,) * (outputs.ndim - 2))
-        members = (
-            tuple(
-                member.weighing(w * member.weight)
-                for w, candidate in zip(weights[k], candidates, strict=True)
-                for member in candidate.members[k]
-                if w > 0
-            )
-            for k in range(len(weights))
-        )
-        own = (
-            sum(w * candidate.own[k] for w, candidate in zip(weights[k], candidates, strict=True))
-            for k in range(len(weights))
-        )
-        ties = tuple(map(max, zip(*(candidate.ties for candidate in candidates), strict=True)))
-        return cls(outer, (of_rows * outputs).sum(axis=0), tuple(own), tuple(members), ties)
-
-    def rules(
-        self, y: Array, rows: RowsOfFit
-    ) -> list[tuple[float | Array, Calibrator | None, float]]:
-        """Threshold and calibrator of each fold, by the model's own held-out outputs, and its tie.
-
-        Outputs of the other folds' models may be on another scale, a hundred times as large. The
-        rules use the class proportions of all rows.
-        """
-        rules = []
-        stays = self.outer.stays(np.arange(self.outer.n_units))
-        for rest, own, tie in zip(map(np.flatnonzero, stays), self.own, self.ties, strict=True):
-            factor = class_factors(class_indices(y), rows.own(rows.weight), rest)
-            loss = rows.loss(HeldOut(y[rest], own), rest, factor)
-            rules.append((loss.threshold, loss.calibrator, tie))
-        return rules
-
-    def nested(
-        self,
-        rows: RowsOfFit,
-        y: Array,
-        rules: Sequence[tuple[float | Array, Calibrator | None, float]] | None,
-        *,
-        whole: bool,
-    ) -> Nested:
-        """Predictions of the targets ``y``, and the models; `Nested.of_folds`."""
-        held_out = HeldOut(y, self.outputs, rows.own(rows.weight))
-        more = rules, self.members, max(self.ties), whole
-        return Nested.of_folds(rows.train, self.outer, held_out, *more)

@@ -26,11 +26,10 @@ from looms.estimators._estimator_member import EstimatorMember, check_estimators
 from looms.estimators._folds import (
     CHOICE_FOLDS,
     RowsOfFit,
-    TunedInFolds,
     takes_weight,
     tuned_in_outer_folds,
 )
-from looms.estimators._selection import MOST_IN_FOLDS, Selection, combined
+from looms.estimators._selection import MOST_IN_FOLDS, Selection, TunedInFolds, combined
 from looms.estimators._updates import UpdatableModel
 from looms.estimators._warnings import (
     warn_of_duplicates,

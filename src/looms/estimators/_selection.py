@@ -10,15 +10,16 @@ import numpy as np
 from scipy.stats import rankdata
 from sklearn.base import is_classifier
 
-from looms._classes import class_factors, class_indices
+from looms._classes import class_factors, class_indices, with_ties
 from looms._typing import AnyArray, Array
 from looms.blocks import RowBlocks
+from looms.calibration._calibrators import Calibrator
 from looms.estimators._folds import (
     CHOICE_FOLDS,
     OUTER_FOLDS,
     RowsOfFit,
-    TunedInFolds,
     folds_or_units,
+    predicted_without,
     tuned_without,
     unfitted,
 )
@@ -29,7 +30,7 @@ from looms.held_out import HeldOut
 from looms.kernels._names import is_estimator
 from looms.kernels._samples import training_rows
 from looms.lssvm import NotPositiveDefiniteError
-from looms.lssvm.fit import Fit
+from looms.lssvm.fit import Fit, Member
 from looms.selection._candidates import Candidate, Candidates, Choice
 from looms.selection._nested import Nested
 from looms.selection._stack import stacking_weights, weight_of_best
@@ -37,6 +38,91 @@ from looms.units import Units
 
 #: Rows up to which candidates are compared, or weighted, in folds that each was tuned without.
 MOST_IN_FOLDS = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class TunedInFolds:
+    """Models that were tuned anew without each of some folds.
+
+    Attributes
+    ----------
+    outer : units of the m rows, each of which is tested once.
+    outputs : (m,) or (m, t) output of each row by the model that was tuned without its fold.
+    own : for each of these models, held-out outputs of the rows outside its fold; ties are equal.
+    members : for each of these models, its members, with coefficients of all rows.
+    ties : for each of these models, the difference up to which outputs for labels are equal.
+    """
+
+    outer: Units
+    outputs: Array
+    own: tuple[Array, ...]
+    members: tuple[tuple[Member, ...], ...]
+    ties: tuple[float, ...]
+
+    @classmethod
+    def of(cls, models: Sequence[Any], outer: Units, rows: RowsOfFit) -> TunedInFolds:
+        """From models in the order of the folds."""
+        outputs = predicted_without(
+            models, outer, rows, lambda one, X: with_ties(one._outputs(X), one._tie)
+        )
+        m = len(rows.train)
+        members = [
+            tuple(member.among(np.delete(np.arange(m), left), m) for member in model.members_)
+            for left, model in zip(outer, models, strict=True)
+        ]
+        own = tuple(with_ties(one.held_out_.outputs, one._tie) for one in models)
+        return cls(outer, outputs, own, tuple(members), tuple(one._tie for one in models))
+
+    @classmethod
+    def stacked(cls, candidates: Sequence[TunedInFolds], weights: Array) -> TunedInFolds:
+        """Stacks of some candidates; ``weights``, (n_folds, n_candidates), are of each fold."""
+        outer = candidates[0].outer
+        outputs = np.array([candidate.outputs for candidate in candidates])
+        of_rows = weights[outer.own].T.reshape(outputs.shape[:2] + (1,) * (outputs.ndim - 2))
+        members = (
+            tuple(
+                member.weighing(w * member.weight)
+                for w, candidate in zip(weights[k], candidates, strict=True)
+                for member in candidate.members[k]
+                if w > 0
+            )
+            for k in range(len(weights))
+        )
+        own = (
+            sum(w * candidate.own[k] for w, candidate in zip(weights[k], candidates, strict=True))
+            for k in range(len(weights))
+        )
+        ties = tuple(map(max, zip(*(candidate.ties for candidate in candidates), strict=True)))
+        return cls(outer, (of_rows * outputs).sum(axis=0), tuple(own), tuple(members), ties)
+
+    def rules(
+        self, y: Array, rows: RowsOfFit
+    ) -> list[tuple[float | Array, Calibrator | None, float]]:
+        """Threshold and calibrator of each fold, by the model's own held-out outputs, and its tie.
+
+        Outputs of the other folds' models may be on another scale, a hundred times as large. The
+        rules use the class proportions of all rows.
+        """
+        rules = []
+        stays = self.outer.stays(np.arange(self.outer.n_units))
+        for rest, own, tie in zip(map(np.flatnonzero, stays), self.own, self.ties, strict=True):
+            factor = class_factors(class_indices(y), rows.own(rows.weight), rest)
+            loss = rows.loss(HeldOut(y[rest], own), rest, factor)
+            rules.append((loss.threshold, loss.calibrator, tie))
+        return rules
+
+    def nested(
+        self,
+        rows: RowsOfFit,
+        y: Array,
+        rules: Sequence[tuple[float | Array, Calibrator | None, float]] | None,
+        *,
+        whole: bool,
+    ) -> Nested:
+        """Predictions of the targets ``y``, and the models; `Nested.of_folds`."""
+        held_out = HeldOut(y, self.outputs, rows.own(rows.weight))
+        more = rules, self.members, max(self.ties), whole
+        return Nested.of_folds(rows.train, self.outer, held_out, *more)
 
 
 @dataclass(frozen=True, eq=False)
