@@ -84,19 +84,10 @@ class KernelModel(ScoredModel):
     X_fit_: Matrix
     fit_weight_: Array
     loo_: HeldOut
-    held_out_: HeldOut
     certificate_: Certificate
     #: Rows that were held out together for ``held_out_``; those of weight zero stay.
     units_: Units
-    #: True for a model made from a tuned one by adding or removing rows.
-    _tuned_before: bool = False
-    _made_again = (
-        "_left_out",
-        "_chosen",
-        "_units_of_fit",
-        "_local_scales",
-        "_blocks",
-    )
+    _made_again = ("_left_out", "_chosen", "_units_of_fit", "_local_scales", "_blocks")
 
     #: Models whose weighted outputs are summed, or the only one.
     members_: tuple[Member, ...]
@@ -296,10 +287,6 @@ class KernelModel(ScoredModel):
                 "Estimators of scikit-learn have no closed forms: intervals by method='plus' or "
                 "'minmax', and sets, need the models of evaluate(), which are without each fold."
             )
-
-    @property
-    def _scored_units(self) -> Units:
-        return self._units if self._scored_in is None else self._scored_in[0]
 
     def _refits_of(self, nested: Nested) -> LeftOut:
         X_fit = training_rows(self._kept_rows(), nested.rows, self._pairwise)

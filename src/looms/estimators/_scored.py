@@ -29,12 +29,15 @@ from looms.units import Units
 class ScoredModel(BaseEstimator):  # type: ignore[misc]
     """Base class of the models with scores from held-out predictions."""
 
+    held_out_: HeldOut
     #: Attributes that are made from others when they are needed; neither pickled nor saved.
     _made_again: ClassVar[tuple[str, ...]] = ()
     #: Predictions of candidates that the fit tuned without each fold, to compare them.
     _in_folds: Nested | None = None
     #: Unfitted model with the parameters of the fit, whose choice can be repeated.
     _unfitted: Any = None
+    #: True if hyper-parameters were chosen for other rows, so that the choice cannot be repeated.
+    _tuned_before: bool = False
     #: Wall time of the fit, in seconds.
     _fit_seconds: float = 0.0
     #: What `evaluate` returned, nested and not, until the next fit.
@@ -100,13 +103,10 @@ class ScoredModel(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         check_flag("nested", nested)
-        y, labels = self.held_out_.y, self._labels_or_none
-        y = y if labels is None else labels[class_indices(y)]
-        weight = self.held_out_.sample_weight
-        scorers = scorers_of(scoring, self, y, weight)
+        scorers = scorers_of(scoring, self, self._y_of_fit, self.held_out_.sample_weight)
         scores = self._nested_anew() if nested and self._was_tuned else self._scores_of_fit()
         self._keep_models(scores)
-        return judged(scores, scorers, labels)
+        return judged(scores, scorers, getattr(self, "classes_", None))
 
     def report(
         self,
@@ -215,7 +215,7 @@ class ScoredModel(BaseEstimator):  # type: ignore[misc]
             outputs[rows] = scored.outputs
         optimistic = nested is None and bool(self._was_tuned)
         if nested is None:
-            units = model._scored_units
+            units = model._units if model._scored_in is None else model._scored_in[0]
             kind = kind_of_units(units, optimistic=optimistic)
         else:
             stacked = getattr(model, "candidate_weights_", None) is not None
@@ -248,8 +248,6 @@ class ScoredModel(BaseEstimator):  # type: ignore[misc]
         state = super().__getstate__()
         return {name: value for name, value in state.items() if name not in self._made_again}
 
-    held_out_: HeldOut
-
     @abstractmethod
     def _scored(self, nested: Nested | None) -> Scores:
         """Scores of choices made without each row, or of the held-out predictions of the fit."""
@@ -260,19 +258,15 @@ class ScoredModel(BaseEstimator):  # type: ignore[misc]
         """True if hyper-parameters were chosen by the held-out predictions of the fit."""
 
     @property
-    def _tuned_before(self) -> bool:
-        """True if they were chosen for other rows, so that the choice cannot be repeated."""
-        return False
-
-    @property
     def _columns_anew(self) -> bool:
         """True if the columns were prepared anew without the rows that `evaluate` scored."""
         return False
 
     @property
-    def _labels_or_none(self) -> AnyArray | None:
-        """The classes; None for numbers."""
-        return getattr(self, "classes_", None)
+    def _y_of_fit(self) -> AnyArray:
+        """Targets of the fit as they were passed."""
+        y, labels = self.held_out_.y, getattr(self, "classes_", None)
+        return y if labels is None else np.asarray(labels[class_indices(y)])
 
     @abstractmethod
     def _keep_models(self, scores: Scores) -> None:

@@ -14,7 +14,6 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils import Tags, check_random_state
 
-from looms._classes import class_indices
 from looms._memory import GRID, check_memory
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks, rows_in_memory
@@ -211,11 +210,10 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
 
     def _chosen_anew(self) -> Nested:
         """In closed form for points of a grid, otherwise by models tuned anew in folds."""
-        targets, model, classes = self.loo_.y, self._unfitted, is_classifier(self)
-        y = self.classes_[class_indices(targets)] if classes else targets
-        loss_of = model._loss_of(self.classes_) if classes else None
-        weighs = takes_weight(model)
-        rows = RowsOfFit.of(self, self._rows_of_fit(), y, loss_of=loss_of, weighs=weighs)
+        model, classes = self._unfitted, is_classifier(self)
+        loss_of, weighs = model._loss_of(self.classes_) if classes else None, takes_weight(model)
+        data = self._rows_of_fit(), self._y_of_fit
+        rows = RowsOfFit.of(self, *data, loss_of=loss_of, weighs=weighs)
         if self._repeats_in_closed_form:
             return self._in_rounds(rows)
         outer, models = tuned_in_outer_folds(self, model, self, rows)
@@ -223,7 +221,7 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
         if classes:
             rules = [(one.threshold_, one.calibrator_, one._tie) for one in models]
         tuned = TunedInFolds.of(models, outer, rows)
-        return tuned.nested(rows, rows.own(targets), rules, whole=True)
+        return tuned.nested(rows, rows.own(rows.targets), rules, whole=True)
 
     @property
     def _repeats_in_closed_form(self) -> bool:

@@ -191,7 +191,7 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
                 "Nested evaluation repeats the fit, but a copied or saved model does not hold the "
                 "training rows: call evaluate() before saving, or use evaluate(nested=False)."
             )
-        model, y = self.model_, self._labels_of_rows()
+        model, y = self.model_, self._y_of_fit
         rows, anew = RowsOfFit.of(model, self._table, y), clone(self._unfitted)
         if isinstance(self.preprocessor_, TablePreprocessor):  # cells decide on it one by one
             kinds = self.preprocessor_.kinds_
@@ -208,10 +208,6 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
         if rows.classes:
             rules = [(one.threshold_, one.calibrator_, one.model_._tie) for one in models]
         return Nested.of_folds(rows.train, outer, held_out, rules, models, model._tie)
-
-    def _labels_of_rows(self) -> AnyArray:
-        """Targets of the fit as they were passed."""
-        raise NotImplementedError
 
     def _held_out_values(self, X: Any) -> Array:
         """Values of rows that are scored."""

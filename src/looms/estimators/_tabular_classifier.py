@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from looms._classes import class_indices, with_ties
+from looms._classes import with_ties
 from looms._typing import AnyArray, Array
 from looms.calibration._calibrators import Calibrator
 from looms.estimators._candidates import CandidatesClassifier
@@ -343,9 +343,6 @@ class TabularClassifier(ScoredClassifier, Tabular):
 
     def _scored(self, nested: Nested | None) -> Scores:
         return self.model_._scored(nested)
-
-    def _labels_of_rows(self) -> AnyArray:
-        return np.asarray(self.classes_[class_indices(self.model_.loo_.y)])
 
     def _held_out_values(self, X: Any) -> Array:
         return with_ties(self._outputs_on(X), self.model_._tie)

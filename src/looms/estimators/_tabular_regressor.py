@@ -319,9 +319,6 @@ n_features_in_, feature_names_in_
             self._own_scores = scores
         return self._own_scores
 
-    def _labels_of_rows(self) -> AnyArray:
-        return self.held_out_.y
-
     def _held_out_values(self, X: Any) -> Array:
         return self._means_of(self._outputs_on(X))
 
