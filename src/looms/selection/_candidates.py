@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -235,17 +236,7 @@ def choose(
     for one in tried:
         kernel, criterion, name = one.kernel, one.criterion, kernel_name(one.kernel)
         opened: Any = kernel if is_estimator(kernel) else as_kernel(kernel)
-
-        def searched(objective: Any, search: Any = one.search) -> tuple[Tuning, Fit | None]:
-            found: tuple[Tuning, Fit | None] = search(
-                objective,
-                random_state=np.random.RandomState(random_state),
-                progress=watcher.iteration_done,
-                evaluated=watcher.evaluation_done,
-                begun=watcher.stage_begins,
-            )
-            return found
-
+        searched = partial(_searched, one.search, watcher, random_state)
         before = 0, 0
         learns = isinstance(opened, Weighted) and opened.weights is None and not by_value
         objective = None  # the matrices of a kernel go before those of the next come
@@ -265,10 +256,12 @@ def choose(
         seconds = time.perf_counter() - began
         loss = HeldOutLoss(np.inf) if fit is None else loss_of(fit.decided)
         tuned = objective.kernel_at(tuning.theta) if fit is None else fit.member.kernel
-        named = name, tuned, objective.mu_at(tuning.theta), criterion
         compared = loss._replace(value=tuning.value) if by_value else loss
         candidate = Candidate(
-            *named,
+            name,
+            tuned,
+            objective.mu_at(tuning.theta),
+            criterion,
             tuning.value,
             tuning.standard_error,
             compared.value,
@@ -290,6 +283,22 @@ def choose(
     if best is None:
         raise ValueError(f"No candidate could be evaluated. {reason}")
     return Choice(candidates, models, *best)
+
+
+def _searched(
+    search: Callable[..., tuple[Tuning, Fit | None]],
+    watcher: Watcher,
+    random_state: int,
+    objective: Any,
+) -> tuple[Tuning, Fit | None]:
+    """The search of an objective, with its callbacks and a random state of its own."""
+    return search(
+        objective,
+        random_state=np.random.RandomState(random_state),
+        progress=watcher.iteration_done,
+        evaluated=watcher.evaluation_done,
+        begun=watcher.stage_begins,
+    )
 
 
 def _failure(objective: Any, tuning: Tuning) -> str:
