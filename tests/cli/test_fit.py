@@ -68,7 +68,7 @@ def test_a_certificate_that_is_cut_short_leaves_the_model(fit, replicates, monke
     def cut_short(*arguments, **options):
         raise failure
 
-    monkeypatch.setattr("looms.estimators._certificate.CertifiedModel.certify", cut_short)
+    monkeypatch.setattr("looms.estimators._kernel_model.KernelModel.certify", cut_short)
     result = fit(replicates, "-t", "c", "-o", "m.skops", "--certify")
     assert result.exit_code == (130 if failure is KeyboardInterrupt else 1)
     assert "the model is in m.skops, without a certificate" in result.stderr

@@ -22,6 +22,8 @@ from looms.blocks import ArrayBlocks
 from looms.conformal import jackknife_plus
 from looms.diagnostics import case_deletion
 from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
+from looms.estimators._estimator_member import FOLDS
+from looms.estimators._folds import folds_or_units
 from looms.folds import GapKFold
 from looms.lssvm import left_out
 from looms.lssvm.fit import KernelMember
@@ -79,8 +81,7 @@ def test_outputs_of_classes_are_those_of_their_probabilities(y, estimator):
     model = CandidatesClassifier([estimator]).fit(X, y)
     alone = clone(estimator).fit(X, y)
     assert_allclose(model._outputs(NEW), codes(alone, NEW, y))
-    (member,) = model.members_
-    folds = member._folds(model.units_, model.loo_.y)
+    folds = folds_or_units(y, model.units_, True, FOLDS)
     assert folds.n_units == 5
     for out in folds:
         rest = np.delete(np.arange(N), out)

@@ -74,7 +74,7 @@ def test_a_stack_of_one_says_that_it_was_weighed(many, monkeypatch):
     monkeypatch.setattr("looms.estimators._selection.MOST_IN_FOLDS", 1 if many else 2000)
     monkeypatch.setattr("looms.report.model.MOST_IN_FOLDS", 1 if many else 2000)
     monkeypatch.setattr(
-        "looms.selection._stack.stacking_weights", lambda *of, **how: np.array([1.0, 0.0])
+        "looms.estimators._selection.stacking_weights", lambda *of, **how: np.array([1.0, 0.0])
     )
     model = CandidatesRegressor(["linear", "rbf"]).fit(X, Y)
     taken, other = model.candidates_

@@ -7,19 +7,16 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
-from sklearn.utils import Tags, check_array, column_or_1d
+from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import validate_data
 
-from looms._checks import check_target, one_or_many
+from looms._checks import check_target
 from looms._kernel_matrix import check_kernel_matrix
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import ArrayBlocks, RowBlocks, rows_in_memory
 from looms.dask._blocks import in_blocks
 from looms.estimators._scored import name_of
-from looms.kernels import Kernel
-from looms.kernels._names import as_kernel
 from looms.kernels._samples import as_matrix
 from looms.lssvm._system import checked_weights
 
@@ -28,91 +25,63 @@ from looms.lssvm._system import checked_weights
 _NEGLIGIBLE = 1e-10
 
 
-class KernelInput(BaseEstimator):  # type: ignore[misc]
-    """Base class of the models with kernels: validation of samples, targets and weights."""
+def validated(
+    model: Any, X: Any, y: Any, sample_weight: Any, **options: Any
+) -> tuple[Matrix, AnyArray, Array]:
+    """Samples that all kernels of a model take, targets, and weights as given.
 
-    kernel: Any
-
-    @property
-    def _whole_matrix(self) -> bool:
-        """True if the model takes all rows at once, by their kernel matrix."""
-        return True
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = any(
-            (isinstance(kernel, str) and kernel == "precomputed")
-            or getattr(kernel, "pairwise", False)
-            for kernel in self._given_kernels
+    Rows in blocks stay as they are, and dask collections become such; their X is not checked here.
+    """
+    pairwise = {kernel.pairwise for kernel in model._kernels()}
+    if len(pairwise) > 1:
+        raise ValueError(
+            "Precomputed kernels and kernels of features cannot be candidates for the same X."
         )
-        return tags
+    if getattr(model, "n_jobs", None) == 0:
+        raise ValueError("n_jobs=0 is no number of fits at once: 1 is one, and -1 all cores.")
+    X, y, sample_weight = in_blocks(X, y, sample_weight)
+    if y is not None:
+        check_target(y)
+    if isinstance(X, np.memmap) and X.ndim == 2:
+        X = ArrayBlocks(X)
+    names = getattr(X, "feature_names", None)
+    if options.get("reset", True):
+        model._target = name_of(y)
+    if model._whole_matrix:
+        X = rows_in_memory(X)
+    if isinstance(X, RowBlocks):
+        y = _validated_targets(model, X, y, **options)
+        return X, y, checked_sample_weight(sample_weight, len(y))
+    X, y = validate_data(
+        model,
+        X,
+        y,
+        accept_sparse="csr",
+        accept_large_sparse=False,
+        dtype=np.float64,
+        **{"ensure_min_samples": 2, **options},
+    )
+    X = as_matrix(X)
+    if names is not None and options.get("reset", True):
+        model.feature_names_in_ = np.array(names, dtype=object)
+    weight = checked_sample_weight(sample_weight, len(y))
+    if pairwise == {True}:
+        with blas_threads(len(y)):
+            check_kernel_matrix(X.toarray() if sp.issparse(X) else X)
+    return X, y, weight
 
-    def _validated(
-        self, X: Any, y: Any, sample_weight: Any, **options: Any
-    ) -> tuple[Matrix, AnyArray, Array]:
-        """Samples that all kernels take, targets, and weights as given.
 
-        Rows in blocks stay as they are, and dask collections become such; their X is not checked
-        here.
-        """
-        pairwise = {kernel.pairwise for kernel in self._kernels()}
-        if len(pairwise) > 1:
-            raise ValueError(
-                "Precomputed kernels and kernels of features cannot be candidates for the same X."
-            )
-        if getattr(self, "n_jobs", None) == 0:
-            raise ValueError("n_jobs=0 is no number of fits at once: 1 is one, and -1 all cores.")
-        X, y, sample_weight = in_blocks(X, y, sample_weight)
-        if y is not None:
-            check_target(y)
-        if isinstance(X, np.memmap) and X.ndim == 2:
-            X = ArrayBlocks(X)
-        names = getattr(X, "feature_names", None)
-        if options.get("reset", True):
-            self._target = name_of(y)
-        if self._whole_matrix:
-            X = rows_in_memory(X)
-        if isinstance(X, RowBlocks):
-            y = self._validated_targets(X, y, **options)
-            return X, y, checked_sample_weight(sample_weight, len(y))
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            accept_sparse="csr",
-            accept_large_sparse=False,
-            dtype=np.float64,
-            **{"ensure_min_samples": 2, **options},
-        )
-        X = as_matrix(X)
-        if names is not None and options.get("reset", True):
-            self.feature_names_in_ = np.array(names, dtype=object)
-        weight = checked_sample_weight(sample_weight, len(y))
-        if pairwise == {True}:
-            with blas_threads(len(y)):
-                check_kernel_matrix(X.toarray() if sp.issparse(X) else X)
-        return X, y, weight
-
-    def _validated_targets(self, X: RowBlocks, y: Any, **options: Any) -> AnyArray:
-        """Targets of rows in blocks; stores the number and names of the features."""
-        multi_output = options.get("multi_output", False)
-        y = check_array(y, ensure_2d=False, dtype=None) if multi_output else column_or_1d(y)
-        if len(y) != X.shape[0]:
-            raise ValueError(f"X has {X.shape[0]} rows, and y has {len(y)}.")
-        self.n_features_in_ = X.shape[1]
-        self.__dict__.pop("feature_names_in_", None)
-        if X.feature_names is not None:
-            self.feature_names_in_ = np.array(X.feature_names, dtype=object)
-        return np.asarray(y)
-
-    @property
-    def _given_kernels(self) -> list[Any]:
-        """Kernels as they were passed."""
-        return one_or_many(self.kernel)
-
-    def _kernels(self) -> list[Kernel]:
-        return [as_kernel(kernel) for kernel in self._given_kernels]
+def _validated_targets(model: Any, X: RowBlocks, y: Any, **options: Any) -> AnyArray:
+    """Targets of rows in blocks; stores the number and names of the features."""
+    multi_output = options.get("multi_output", False)
+    y = check_array(y, ensure_2d=False, dtype=None) if multi_output else column_or_1d(y)
+    if len(y) != X.shape[0]:
+        raise ValueError(f"X has {X.shape[0]} rows, and y has {len(y)}.")
+    model.n_features_in_ = X.shape[1]
+    model.__dict__.pop("feature_names_in_", None)
+    if X.feature_names is not None:
+        model.feature_names_in_ = np.array(X.feature_names, dtype=object)
+    return np.asarray(y)
 
 
 def checked_sample_weight(sample_weight: Any, n: int) -> Array:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from dataclasses import dataclass
-from typing import Any, Literal, Self
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from looms import _html
-from looms._checks import check_count
+from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
 from looms._words import count
+from looms.blocks import as_blocks
 from looms.folds import left_out_with
 from looms.held_out import HeldOut
+from looms.kernels._samples import training_rows
 from looms.lssvm._system import targets_as_columns
-from looms.lssvm.conditioning import spread_of
+from looms.lssvm.conditioning import rounding_bound, spread_of
 from looms.svm import NotConvergedError
 from looms.units import Units
 
@@ -75,21 +75,6 @@ class Certificate:
     bound: float
     solver: str
 
-    @classmethod
-    def of(
-        cls,
-        rows: AnyArray,
-        differences: Array,
-        y: Array,
-        *,
-        condition: float | None,
-        bound: float,
-        solver: str,
-    ) -> Self:
-        """Certificate of differences, (k,), or (k, n_targets) for several targets."""
-        relative = targets_as_columns(differences) / spread_of(y)
-        return cls(rows, float(differences.max()), float(relative.max()), condition, bound, solver)
-
     @property
     def verdict(self) -> Verdict:
         """Whether the outputs agree with the refits, differ, or are too ill-conditioned to tell.
@@ -131,99 +116,121 @@ class Certificate:
         return _html.table(["certificate", self.verdict], list(values.items()))
 
 
-class CertifiedModel(BaseEstimator):  # type: ignore[misc]
-    """Base class of the models that compare their held-out outputs with refits."""
+def certified(model: Any, n_rows: int, X: Any) -> Certificate:
+    """Certificate of rows of a kernel model, each left out by itself, or with its group or fold."""
+    train = np.flatnonzero(model.fit_weight_)
+    places = _places_to_refit(model, min(n_rows, len(train)), train)
+    try:
+        return _of_single_rows(model, places, train, X)
+    except (np.linalg.LinAlgError, NotConvergedError) as error:
+        solver = f"a model that could not be fitted ({type(error).__name__})"
+        return Certificate(train[places], np.inf, np.inf, None, np.inf, solver)
 
-    fit_weight_: Array
-    loo_: HeldOut
-    held_out_: HeldOut
-    certificate_: Certificate
 
-    def certify(self, n_rows: int = 3, X: Any = None) -> Certificate:
-        """Largest difference between some outputs, held-out and ordinary, and refits.
+def certified_together(model: Any, n_rows: int) -> Certificate:
+    """Certificate of some rows, all of which one refit leaves out."""
+    train = np.flatnonzero(model.fit_weight_)
+    n = len(train)
+    G = np.random.default_rng(0).choice(n, min(n_rows, n - 1), replace=False)
+    labels = np.full((1, n), -1)
+    labels[0, G] = 0
+    left_out = zip(model.members_, model.left_out().members, strict=True)
+    shape = model.loo_.y[train[G]].shape
+    with blas_threads(n):
+        each = [w.weight * one.of_own(G[None])[0].reshape(shape) for w, one in left_out if w.closed]
+    passes = [(np.sum(each, axis=0), labels, Units.rows(n))]
+    return _certificate(model, model._rows_of_fit(), train, G, passes)
 
-        Held-out outputs are compared with models refitted without the row, or its group or
-        fold. The model's ordinary outputs, as ``predict`` computes them and by the dual
-        coefficients, are compared with a model refitted to all rows. The hyper-parameters stay
-        the same. The refits share only the kernel with the fit: a least-squares model is solved
-        anew by LU with partial pivoting, a support vector machine by scikit-learn's ``SVC``.
 
-        Parameters
-        ----------
-        n_rows : int, default=3
-            Number of rows to hold out, at most all: the one with the largest residual, and others
-            drawn at random, the same at every call.
-        X : array-like, sparse matrix, dask collection or RowBlocks, default=None
-            The training samples, needed only for a saved model that was fitted to rows in
-            blocks, which are not saved with it.
+def _places_to_refit(model: Any, n_rows: int, train: AnyArray) -> AnyArray:
+    """Places among the rows ``train``, in order."""
+    residuals = np.abs(targets_as_columns(model.loo_.residuals)[train]).max(axis=1)
+    first = int(np.argmax(residuals))
+    others = np.delete(np.arange(len(train)), first)
+    drawn = np.random.default_rng(0).choice(others, n_rows - 1, replace=False)
+    return np.sort(np.append(drawn, first))
 
-        Returns
-        -------
-        certificate : Certificate
-            Also stored as ``certificate_``. It covers ``loo_``, and ``held_out_`` if rows are held
-            out in groups or folds, but not outputs of models that were tuned anew, as by
-            `evaluate`. If a model without the rows cannot be fitted, the difference is infinite.
 
-        Raises
-        ------
-        ValueError
-            If ``n_rows`` is not a positive integer, or the samples are neither kept nor given.
-        MemoryError
-            If the refits would take more memory than is free.
-        sklearn.exceptions.NotFittedError
-            If the model is not fitted.
-
-        Notes
-        -----
-        Each row, or fold, and the model of all rows cost 2n³/3 flops, and the condition number
-        n³/3; on landmarks each costs a sweep over the rows. At n = 1000, three rows cost a quarter
-        of the fit of a model that tunes its hyper-parameters, and five times the fit with given
-        ones; at n = 2000, 0.8 s, as much as the fit. Memory: six n×n arrays.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> from looms import KernelClassifier
-        >>> certificate = KernelClassifier(mu=1e-3).fit(*load_iris(return_X_y=True)).certify()
-        >>> certificate.verdict, len(certificate.rows), certificate.relative < certificate.bound
-        ('agrees', 3, True)
-        """
-        check_is_fitted(self)
-        train = np.flatnonzero(self.fit_weight_)
-        check_count(n_rows, "n_rows")
-        places = self._places_to_refit(min(int(n_rows), len(train)), train)
-        try:
-            certificate = self._compared(places, train, X)
-        except (np.linalg.LinAlgError, NotConvergedError) as error:
-            solver = f"a model that could not be fitted ({type(error).__name__})"
-            certificate = Certificate(train[places], np.inf, np.inf, None, np.inf, solver)
-        self.certificate_ = certificate
-        return certificate
-
-    def _places_to_refit(self, n_rows: int, train: AnyArray) -> AnyArray:
-        """Places among the rows ``train``, in order."""
-        residuals = np.abs(targets_as_columns(self.loo_.residuals)[train]).max(axis=1)
-        first = int(np.argmax(residuals))
-        others = np.delete(np.arange(len(train)), first)
-        drawn = np.random.default_rng(0).choice(others, n_rows - 1, replace=False)
-        return np.sort(np.append(drawn, first))
-
-    def _passes(self, places: AnyArray, train: AnyArray) -> list[tuple[HeldOut, AnyArray, Units]]:
-        """Outputs to compare, and numbers, (n_repetitions, n_train), of what to leave out for them.
-
-        -1 for rows that stay; -2 - k for those of a gap. Then all units.
-        """
-        alone = np.full(len(train), -1)
-        alone[places] = np.arange(len(places))
-        passes = [(self.loo_, alone[None], Units.rows(len(train)))]
-        if self._units.alone or getattr(self, "choice_units_", None) is not None:
-            return passes
-        kept = [
+def _of_single_rows(model: Any, places: AnyArray, train: AnyArray, X: Any) -> Certificate:
+    """Of the members in closed form: outputs of the others are refits, and not always the same."""
+    others = [one for one in model.members_ if not one.closed]
+    if len(others) == len(model.members_):
+        raise ValueError("certify compares closed forms with refits, but this model has none.")
+    kept = sum(one.weight * one.held_out[places] for one in others)
+    alone = np.full((1, len(train)), -1)
+    alone[0, places] = np.arange(len(places))
+    passes = [(model.loo_.outputs[train[places]] - kept, alone, Units.rows(len(train)))]
+    units = model._units
+    if not units.alone and model.choice_units_ is None:
+        tested = [
             np.where(np.isin(left_out_with(each), each[places][each[places] >= 0]), each, -1)
-            for each in self._units.codes
+            for each in units.codes
         ]
-        return [*passes, (self.held_out_, np.array(kept), self._units)]
+        passes.append((model.held_out_.outputs[train[places]] - kept, np.array(tested), units))
+    if X is None:
+        rows = model._rows_of_fit()
+    else:
+        rows = model._validated(X, model.loo_.y, None, reset=False, multi_output=True)[0]
+    some = as_blocks(rows).rows(train[places])
+    own = model._outputs(some) - sum(one.outputs(some, None) for one in others)
+    certificate = _certificate(model, rows, train, places, passes, own)
+    if others:
+        solver = f"{certificate.solver} (of its kernel models; others are refitted anyway)"
+        certificate = replace(certificate, solver=solver)
+    return certificate
 
-    @abstractmethod
-    def _compared(self, places: AnyArray, train: AnyArray, X: Any) -> Certificate:
-        """Certificate of the rows at ``places`` among the rows ``train`` of the fit."""
+
+def _certificate(
+    model: Any,
+    rows: Any,
+    train: AnyArray,
+    places: AnyArray,
+    passes: Sequence[tuple[Array, AnyArray, Units]],
+    own: Array | None = None,
+) -> Certificate:
+    """Comparison of the members in closed form with their refits.
+
+    Parameters
+    ----------
+    model : fitted.
+    rows : all rows of the fit.
+    train : (n,) those that take part.
+    places : (k,) of the rows that are compared, among these.
+    passes : outputs of these rows; (n_repetitions, n) numbers of what to leave out for them, -1 for
+        rows that stay, -2 - k for those of a gap; and all units.
+    own : outputs of the model of all rows, to be compared too.
+    """
+    y, X = model.loo_.y[train], training_rows(rows, train, model._pairwise)
+    # Outputs, and the differences from them that errors of kernel values explain.
+    refitted = [np.zeros((2, len(labels), *y.shape)) for _, labels, _ in passes]
+    whole, expanded = np.zeros((2, len(places), *y.shape[1:])), np.zeros(())
+    solvers, condition = dict[str, None](), 0.0
+    with blas_threads(len(train)):
+        for one in (one for one in model.members_ if one.closed):
+            system = one.refits(X, y, model.fit_weight_[train], model.fit_intercept_)
+            for sums, (_, labels, units) in zip(refitted, passes, strict=True):
+                each = [system.refitted(out, units, r) for r, out in enumerate(labels)]
+                sums += one.weight * np.array(each).swapaxes(0, 1)
+            if own is not None:
+                whole += one.weight * np.array(system.outputs(places))
+                expanded = expanded + one.weight * one.expanded(system, train, places)
+            condition = max(condition, system.condition)
+            solvers[system.solver] = None
+    compared = [
+        (ours, *np.nanmean(sums[:, :, places], axis=1))
+        for sums, (ours, *_) in zip(refitted, passes, strict=True)
+    ]
+    if own is not None:
+        compared += [(own, *whole), (expanded, *whole)]
+    differences = np.concatenate([np.abs(ours - others) for ours, others, _ in compared])
+    moved = np.concatenate([moved for *_, moved in compared])
+    relative, explained = (
+        float((targets_as_columns(each) / spread_of(y)).max()) for each in (differences, moved)
+    )
+    bound = rounding_bound(condition, HeldOut(y, model.loo_.outputs[train])) + explained
+    return Certificate(
+        *(train[places], float(differences.max()), relative),
+        condition=condition or None,
+        bound=bound,
+        solver=" and ".join(solvers),
+    )

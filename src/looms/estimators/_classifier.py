@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from numbers import Real
 from typing import Any, Self
@@ -10,15 +10,19 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
+from looms._checks import check_flag
 from looms._classes import class_indices, class_targets, with_ties
+from looms._scores import class_scores
 from looms._threads import blas_threads
-from looms._typing import AnyArray, Array, Matrix
+from looms._typing import AnyArray, Array
 from looms.calibration import fit_calibrator
 from looms.calibration._calibrators import as_calibration, class_probabilities
+from looms.conformal import prediction_sets
+from looms.conformal._jackknife import required_rank
+from looms.conformal._sets import class_margins
 from looms.dask._predict import lazy_for_dask
 from looms.estimators._callbacks import CallbackWatcher, with_callbacks
 from looms.estimators._encoding import (
-    ThresholdedClassifier,
     check_threshold,
     class_weights,
     encoded,
@@ -26,12 +30,14 @@ from looms.estimators._encoding import (
     threshold_and_loss,
 )
 from looms.estimators._folds import RowsOfFit, unfitted
+from looms.estimators._prevalence import ScoredClassifier
 from looms.estimators._selecting import SelectingModel
 from looms.estimators._warnings import warn_of_missed_precision, warn_of_one_class, warn_of_search
 from looms.held_out import HeldOut
-from looms.scores import area_within, held_out_decisions
+from looms.scores import Scores, area_within, held_out_decisions
 from looms.selection._candidates import HeldOutLoss
 from looms.selection._decisions import Decided, Decisions
+from looms.selection._nested import Nested
 
 
 def _has_probabilities(classifier: Classifier) -> bool:
@@ -43,9 +49,11 @@ def _has_probabilities(classifier: Classifier) -> bool:
     return True
 
 
-class Classifier(ThresholdedClassifier, SelectingModel):
+class Classifier(ScoredClassifier, SelectingModel):
     """Base class of the kernel classifiers."""
 
+    classes_: AnyArray
+    threshold_: float | Array
     threshold: Any
     calibration: str | None
     class_weight: Any
@@ -103,8 +111,165 @@ class Classifier(ThresholdedClassifier, SelectingModel):
             warn_of_one_class(self, classes, self.held_out_, self.threshold_)
         return self
 
-    def _decision(self, X: Matrix) -> Array:
-        return self._outputs(X)
+    @lazy_for_dask
+    def decision_function(self, X: Any) -> Array:
+        """Outputs of the model less the threshold, so that 0 is the boundary.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            New samples; for a precomputed kernel (n_samples, n_training_samples)
+            kernel values. For a dask collection the values are a dask array.
+
+        Returns
+        -------
+        decision : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            For two classes, positive for ``classes_[1]``; for more, one column per class, less its
+            threshold: the largest wins. With a hinge loss those of several classes are logarithms
+            of the coupled probabilities of the pairs.
+        """
+        return self._outputs(self._checked_new_data(X)) - self.threshold_
+
+    @lazy_for_dask
+    def predict(self, X: Any) -> AnyArray:
+        """Class of each sample, by the decision values.
+
+        With ``threshold=0.5`` it is the class of the largest `predict_proba`. Only another
+        threshold or ``class_weight`` makes them differ.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            New samples. For a dask collection the classes are a dask array.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            Members of ``classes_``.
+        """
+        decision = self.decision_function(X)
+        return np.asarray(self.classes_[class_indices(decision)])
+
+    def predict_set(
+        self, X: Any, confidence_level: float = 0.9, class_conditional: bool = False
+    ) -> AnyArray:
+        """Conformal prediction set for each sample: the classes that it may belong to.
+
+        A class is in the set unless the margin of the sample, if it belonged to that class, is
+        below the leave-one-out margins of almost all training samples, each compared under the
+        model trained without that sample. No other samples are needed.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            New samples; for a precomputed kernel (n_samples, n_training_samples)
+            kernel values.
+        confidence_level : float, default=0.9
+            Nominal share of new samples whose class is in their set, between 0 and 1.
+        class_conditional : bool, default=False
+            Whether margins are compared within each class, so that each class, even a rare one,
+            has that share. The sets get larger.
+
+        Returns
+        -------
+        sets : ndarray of bool, of shape (n_samples, n_classes)
+            Columns as in ``classes_``. A set of several classes means that the sample may belong
+            to any of them; an empty one, that it is typical of none.
+
+        Raises
+        ------
+        ValueError
+            If the coverage is not between 0 and 1, or needs more samples of non-zero weight
+            than there are, 1 / (1 − confidence_level) − 1 (in some class, if `class_conditional`).
+        sklearn.exceptions.NotFittedError
+            Before `evaluate`, or if its models in closed form were lost, as in a file.
+
+        Notes
+        -----
+        The models are those of `evaluate`; call it first. Each was trained without a sample, its
+        group, or, if scores are nested, the fold that it was selected without. The margin of a
+        class is its output less the largest of the others, whatever the threshold. If training and
+        new samples are exchangeable, and everything but the coefficients (kernel and its values,
+        regularization, weights) was fixed beforehand, the class of a new sample is in its set with
+        a probability of at least 2 c − 1 for a confidence level of c, mostly about c; with
+        `class_conditional`, within each class [B21, RSC20]. The same holds for the models of nested
+        scores, each of which was selected without the sample, group or fold that it holds out.
+        After any other search, or if a kernel took its width from the samples, nothing is
+        guaranteed.
+
+        Samples of weight zero take no part. The cost is that of
+        `KernelRegressor.predict_interval`.
+
+        References
+        ----------
+        Romano, Sesia & Candès (2020), Classification with valid and adaptive coverage,
+        NeurIPS.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from looms import KernelClassifier
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = KernelClassifier(mu=1e-3).fit(X[::2], y[::2])
+        >>> model.evaluate().kind
+        'leave-one-out'
+        >>> sets = model.predict_set(X[1::2], confidence_level=0.95)
+        >>> float(sets[range(75), y[1::2]].mean().round(2))
+        0.97
+        """
+        X = self._checked_new_data(X)
+        self._check_coverage(confidence_level, class_conditional)
+        models = self._models_without_rows(X, "predict_set")
+        return self._sets(X.shape[0], *models, confidence_level, class_conditional)
+
+    def _check_coverage(self, confidence_level: float, class_conditional: bool) -> None:
+        """ValueError for a coverage that the rows of the fit cannot give."""
+        check_flag("class_conditional", class_conditional)
+        labels = class_indices(self.loo_.y[self.fit_weight_ > 0])
+        if class_conditional:
+            for name, count in zip(self.classes_.tolist(), np.bincount(labels), strict=True):
+                try:
+                    required_rank(confidence_level, int(count))
+                except ValueError as error:
+                    raise ValueError(f"Class {name!r}: {error}") from None
+        else:
+            required_rank(confidence_level, len(labels))
+
+    def _sets(
+        self,
+        n_rows: int,
+        r: Array,
+        blocks: Iterable[tuple[slice, Array]],
+        confidence_level: float,
+        class_conditional: bool,
+    ) -> AnyArray:
+        """Sets of new rows, from held-out residuals and the outputs of the models without rows."""
+        targets = self.loo_.y[self.fit_weight_ > 0]
+        labels, loo = class_indices(targets), targets - r
+        loo_scores = class_margins(loo.reshape(len(loo), -1))[np.arange(len(labels)), labels]
+        sets = np.empty((n_rows, len(self.classes_)), dtype=bool)
+        for rows, F in blocks:
+            scores = class_margins(F.reshape(*F.shape[:2], -1))
+            sets[rows] = prediction_sets(
+                loo_scores, scores, confidence_level, labels if class_conditional else None
+            )
+        return sets
+
+    def _area(self, weight: Array) -> tuple[float, Array]:
+        """Area under the ROC curve at the chosen values, and what each row adds to its deviation.
+
+        It compares held-out rows under one model that has seen neither; ``weight``, (m,), has
+        the weights of the rows of the fit.
+        """
+        return self._decided(weight)[1]
+
+    def _scored(self, nested: Nested | None) -> Scores:
+        train, known = np.flatnonzero(self.fit_weight_), nested and nested.of_classes
+        weight, labels = self.loo_.sample_weight[train], class_indices(self.loo_.y[train])
+        decisions, auc = known or self._decided(weight)
+        clusters = self._units.clusters
+        pairs = class_scores(labels, decisions.wrong, auc, weight, clusters, decisions.losses)
+        return self._as_scores(pairs, decisions, nested)
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     @lazy_for_dask

@@ -18,8 +18,8 @@ from sklearn.utils import get_tags
 
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array, Matrix
-from looms.blocks import RowBlocks, as_blocks, rows_in_memory
-from looms.estimators._folds import outer_folds, takes_sample_weight
+from looms.blocks import RowBlocks, rows_in_memory
+from looms.estimators._folds import folds_or_units, takes_sample_weight
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.lssvm._system import targets_as_columns
@@ -147,55 +147,15 @@ class EstimatorMember(Member):
 
     def fit(self, left_out: Refits, units: Units, y: Array, tie: float | None = None) -> Fit:
         """The outputs are of five folds, stratified by class, unless the units are folds."""
-        folds = units if units.in_folds else self._folds(units, y)
+        classes = self.classes is not None
+        labels, folds = class_indices(y) if classes else y, units
+        if not units.in_folds:
+            folds = folds_or_units(labels, units, classes, FOLDS)
         F = left_out.outputs(folds).reshape(-1, *y.shape)
         held_out = np.nanmean(F, axis=0)
         whole = self.trained(left_out.X, y, left_out.weight)
         loo = HeldOut(y, held_out, left_out.weight)
         return Fit(replace(whole, held_out=held_out), loo, F, folds)
 
-    def _folds(self, units: Units, y: Array) -> Units:
-        classes = self.classes is not None
-        labels = class_indices(y) if classes else y
-        try:
-            numbers = outer_folds(None, labels, units.clusters, classes, 0, FOLDS)
-        except ValueError:  # too few rows, or groups, of some class
-            return units
-        return Units.partition(numbers, units.clusters)
-
-    def refits(
-        self, X: Matrix | RowBlocks, y: Array, zeta: Array, fit_intercept: bool
-    ) -> KeptOutputs:
-        assert self.held_out is not None
-        return KeptOutputs(self, X, self.held_out)
-
-    def expanded(self, refits: KeptOutputs, train: AnyArray, places: AnyArray) -> Array:
-        return refits.outputs(places)[0]
-
     def weighing(self, weight: float) -> EstimatorMember:
         return replace(self, weight=float(weight))
-
-
-@dataclass(frozen=True, eq=False)
-class KeptOutputs:
-    """Outputs of an estimator where those of closed forms are compared with refits.
-
-    Its held-out outputs are refits already, and not all estimators give the same twice.
-    """
-
-    member: EstimatorMember
-    X: Matrix | RowBlocks
-    held_out: Array
-    condition: float = 0.0
-    solver: str = ""
-
-    def refitted(self, labels: AnyArray, *_: Any) -> tuple[Array, Array]:
-        """Outputs of rows with a number, and differences from them that rounding explains."""
-        out = np.full(self.held_out.shape, np.nan)
-        out[labels >= 0] = self.held_out[labels >= 0]
-        return out, np.zeros(out.shape)
-
-    def outputs(self, rows: AnyArray) -> tuple[Array, Array]:
-        """Outputs of the estimator of all rows, and the same differences."""
-        f = self.member.values(as_blocks(self.X).rows(rows)).reshape(-1, *self.member.shape)
-        return f, np.zeros(f.shape)

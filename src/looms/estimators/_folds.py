@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from numbers import Real
 from typing import Any
@@ -17,21 +17,18 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from looms._classes import class_factors, class_indices, with_ties
+from looms._classes import class_factors
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks, rows_in_memory
-from looms.calibration._calibrators import Calibrator
 from looms.estimators._callbacks import say
-from looms.estimators._warnings import kept_warnings
+from looms.estimators._warnings import kept_warnings, warn_of_time
 from looms.folds import NUMBER_OF_FOLDS, fold_numbers, is_grouped, is_number_of_folds
 from looms.held_out import HeldOut
 from looms.kernels._names import is_estimator
 from looms.kernels._samples import training_rows
 from looms.lssvm._system import targets_as_columns
-from looms.lssvm.fit import Member
 from looms.lssvm.left_out import Refits
 from looms.selection._candidates import HeldOutLoss
-from looms.selection._decisions import Decided
 from looms.selection._nested import Nested
 from looms.threshold import as_rule
 from looms.units import Units
@@ -73,6 +70,14 @@ class RowsOfFit:
     weighs: bool = True
     seed: int = 0
 
+    @classmethod
+    def of(cls, model: Any, X: Any, y: AnyArray, **more: Any) -> RowsOfFit:
+        """Those of a fitted kernel model; ``X`` and ``y`` as they were passed."""
+        targets, _, weight = model.loo_
+        weights = weight, model.fit_weight_, model.selection_weight_
+        data = X, y, targets, *weights, model.units_.clusters, is_classifier(model)
+        return cls(*data, seed=model._outer_seed, **more)
+
     @cached_property
     def train(self) -> AnyArray:
         """Numbers of the rows that take part."""
@@ -102,7 +107,12 @@ class RowsOfFit:
             groups = self.own(self.groups)
             folds = outer_folds(cv, self.own(self.y), groups, self.classes, self.seed, most)
             return Units.partition(folds, groups)
-        return checked_outer(units.once)
+        if not LEAST_OUTER_FOLDS <= units.once.n_units <= OUTER_FOLDS:
+            raise ValueError(
+                f"cv has {units.once.n_units} folds, but {LEAST_OUTER_FOLDS} to {OUTER_FOLDS} are "
+                "needed."
+            )
+        return units.once
 
     def loss(
         self, held_out: HeldOut, rows: AnyArray | slice = slice(None), factor: Any = 1.0
@@ -112,15 +122,6 @@ class RowsOfFit:
         own = HeldOut(held_out.y, held_out.outputs, factor * self.weight[places])
         assert self.loss_of is not None
         return self.loss_of(own, factor * self.fit_weight[places])
-
-
-def checked_outer(units: Units) -> Units:
-    """The units, each once; ValueError if they are too few or too many for outer folds."""
-    if not LEAST_OUTER_FOLDS <= units.n_units <= OUTER_FOLDS:
-        raise ValueError(
-            f"cv has {units.n_units} folds, but {LEAST_OUTER_FOLDS} to {OUTER_FOLDS} are needed."
-        )
-    return units
 
 
 def outer_folds(
@@ -158,28 +159,15 @@ def outer_folds(
     return np.asarray(numbers)
 
 
-def outer_units_of(rows: RowsOfFit, cv: Any, units: Units, most: int = OUTER_FOLDS) -> Units:
-    """Outer folds of an evaluation; ValueError, with advice, if they cannot be made."""
-    try:
-        return rows.outer_units(cv, units, most)
-    except ValueError as error:
-        raise ValueError(
-            f"{error} evaluate(nested=False) scores the held-out predictions of the fit instead."
-        ) from None
-
-
 def units_of_classes(codes: AnyArray, groups: AnyArray, rows: AnyArray | bool = True) -> list[int]:
     """Number of groups in each class; of some of the rows, a mask."""
     return [len(np.unique(groups[rows & (codes == c)])) for c in range(codes.max() + 1)]
 
 
-def folds_of_area(labels: AnyArray, units: Units) -> Units:
-    """Ten folds for an area under the ROC curve within folds, in the place of rows or groups.
-
-    The units themselves if some class has too few rows, or groups.
-    """
+def folds_or_units(y: AnyArray, units: Units, classes: bool, most: int) -> Units:
+    """Folds in the place of rows or groups; these if some class has too few rows, or groups."""
     try:
-        folds = outer_folds(None, labels, units.clusters, True, 0)
+        folds = outer_folds(None, y, units.clusters, classes, 0, most)
     except ValueError:
         return units
     return Units.partition(folds, units.clusters)
@@ -239,6 +227,36 @@ def tuned_without(
             if hasattr(callback, "on_outer_fold"):
                 callback.on_outer_fold(estimator, len(tuned), n_models)
     return [tuned[k : k + n_folds] for k in range(0, n_models, n_folds)]
+
+
+def tuned_in_outer_folds(
+    estimator: Any, model: Any, fitted: Any, rows: RowsOfFit
+) -> tuple[Units, list[Any]]:
+    """Outer folds of an evaluation, and a model tuned anew without each of them.
+
+    Parameters
+    ----------
+    estimator : that is evaluated.
+    model : from `unfitted`.
+    fitted : kernel model of the ``rows``.
+
+    Raises
+    ------
+    ValueError
+        If the folds cannot be made; with advice.
+    """
+    most, folds = OUTER_FOLDS, (model.cv, fitted._units)
+    if fitted.choice_units_ is not None:  # others than those that compared the candidates
+        most, rows = CHOICE_FOLDS, replace(rows, seed=rows.seed + 1)
+    try:
+        outer = rows.outer_units(*folds, most)
+    except ValueError as error:
+        raise ValueError(
+            f"{error} evaluate(nested=False) scores the held-out predictions of the fit instead."
+        ) from None
+    warn_of_time(outer.n_units * estimator._fit_seconds, estimator.n_jobs)
+    (models,) = tuned_without(estimator, [model], outer, rows, *folds, estimator.n_jobs)
+    return outer, models
 
 
 def _model_without(
@@ -334,99 +352,3 @@ def takes_weight(model: Any) -> bool:
     if not all(map(takes_sample_weight, estimators)):
         return False
     return isinstance(rule, Real) or as_rule(rule).takes_weight
-
-
-@dataclass(frozen=True, eq=False)
-class TunedInFolds:
-    """Models that were tuned anew without each of some folds.
-
-    Attributes
-    ----------
-    outer : units of the m rows, each of which is tested once.
-    outputs : (m,) or (m, t) output of each row by the model that was tuned without its fold.
-    own : for each of these models, held-out outputs of the rows outside its fold; ties are equal.
-    members : for each of these models, its members, with coefficients of all rows.
-    ties : for each of these models, the difference up to which outputs for labels are equal.
-    """
-
-    outer: Units
-    outputs: Array
-    own: tuple[Array, ...]
-    members: tuple[tuple[Member, ...], ...]
-    ties: tuple[float, ...]
-
-    @classmethod
-    def of(cls, models: Sequence[Any], outer: Units, rows: RowsOfFit) -> TunedInFolds:
-        """From models in the order of the folds."""
-        outputs = predicted_without(
-            models, outer, rows, lambda one, X: with_ties(one._outputs(X), one._tie)
-        )
-        m = len(rows.train)
-        members = [
-            tuple(member.among(np.delete(np.arange(m), left), m) for member in model.members_)
-            for left, model in zip(outer, models, strict=True)
-        ]
-        own = tuple(with_ties(one.held_out_.outputs, one._tie) for one in models)
-        return cls(outer, outputs, own, tuple(members), tuple(one._tie for one in models))
-
-    @classmethod
-    def stacked(cls, candidates: Sequence[TunedInFolds], weights: Array) -> TunedInFolds:
-        """Stacks of some candidates; ``weights``, (n_folds, n_candidates), are of each fold."""
-        outer = candidates[0].outer
-        outputs = np.array([candidate.outputs for candidate in candidates])
-        of_rows = weights[outer.own].T.reshape(outputs.shape[:2] + (1,) * (outputs.ndim - 2))
-        members = (
-            tuple(
-                member.weighing(w * member.weight)
-                for w, candidate in zip(weights[k], candidates, strict=True)
-                for member in candidate.members[k]
-                if w > 0
-            )
-            for k in range(len(weights))
-        )
-        own = (
-            sum(w * candidate.own[k] for w, candidate in zip(weights[k], candidates, strict=True))
-            for k in range(len(weights))
-        )
-        ties = tuple(map(max, zip(*(candidate.ties for candidate in candidates), strict=True)))
-        return cls(outer, (of_rows * outputs).sum(axis=0), tuple(own), tuple(members), ties)
-
-    def rules(self, y: Array, rows: RowsOfFit) -> list[tuple[float | Array, Calibrator | None]]:
-        """Threshold and calibrator of each fold, by the model's own held-out outputs.
-
-        Outputs of the other folds' models may be on another scale, a hundred times as large. The
-        rules use the class proportions of all rows.
-        """
-        rules = []
-        stays = self.outer.stays(np.arange(self.outer.n_units))
-        for rest, own in zip(map(np.flatnonzero, stays), self.own, strict=True):
-            factor = class_factors(class_indices(y), rows.own(rows.weight), rest)
-            loss = rows.loss(HeldOut(y[rest], own), rest, factor)
-            rules.append((loss.threshold, loss.calibrator))
-        return rules
-
-    def nested(
-        self,
-        rows: RowsOfFit,
-        y: Array,
-        rules: Sequence[tuple[float | Array, Calibrator | None]] | None,
-        *,
-        whole: bool,
-    ) -> Nested:
-        """Predictions, and the models, as a value of `looms.selection`.
-
-        Parameters
-        ----------
-        rows : of the fit.
-        y : targets, shaped like the outputs.
-        rules : threshold and calibrator of each fold; None for numbers.
-        whole : as for `Nested`.
-        """
-        rounds = [
-            Decided.of(out, self.outputs[out], *rule, tie)
-            for out, rule, tie in zip(self.outer.tested_by, rules or (), self.ties, strict=False)
-        ]
-        held_out, tie = HeldOut(y, self.outputs, rows.own(rows.weight)), max(self.ties)
-        return Nested.of_folds(
-            rows.train, self.outer, held_out, rounds or None, self.members, tie, whole
-        )

@@ -15,6 +15,7 @@ from looms._classes import class_indices
 from looms._typing import AnyArray, Array
 from looms.calibration._coupling import at_prevalence as moved
 from looms.estimators._in_pipelines import parts_of
+from looms.estimators._scored import ScoredModel
 
 _ROUNDING = 1e-6  # of prevalences that are to sum to one
 
@@ -182,6 +183,27 @@ class PrevalenceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             Members of ``classes_``.
         """
         return np.asarray(self.classes_[class_indices(self.decision_function(X))])
+
+
+class ScoredClassifier(ClassifierMixin, ScoredModel):  # type: ignore[misc]
+    """Base class of the classifiers with scores from held-out predictions."""
+
+    def at_prevalence(self, prevalence: Any) -> PrevalenceClassifier:
+        """The model for a population in which classes have other shares.
+
+        Parameters
+        ----------
+        prevalence : dict
+            Share of each class, or of some: the others have the rest, in their training
+            proportions.
+
+        Returns
+        -------
+        model : PrevalenceClassifier
+            Fitted, with probabilities and decisions at these shares.
+        """
+        check_is_fitted(self)
+        return at_prevalence(self, prevalence)
 
 
 def _shares(name: str, given: Any, classes: AnyArray, training: Array | None) -> Array:

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils import Tags
 
 from looms._checks import check_known
+from looms._number_text import number_like
 from looms._threads import blas_threads
 from looms._typing import Array, Matrix
 from looms.blocks import as_blocks
@@ -19,7 +20,7 @@ from looms.dask._blocks import in_blocks
 from looms.dask._predict import lazy_for_dask
 from looms.estimators._callbacks import CallbackWatcher, with_callbacks
 from looms.estimators._folds import RowsOfFit, unfitted
-from looms.estimators._scored import OfFit, ScoredRegressor
+from looms.estimators._scored import ScoredRegressor
 from looms.estimators._selecting import SelectingModel
 from looms.estimators._warnings import warn_of_search
 from looms.held_out import HeldOut
@@ -216,7 +217,7 @@ class Regressor(ScoredRegressor, SelectingModel):
         cross = cross_of(self.kernel_, X_fit)
         cached: list[LocalScale] | None = vars(self).get("_local_scales")
         if cached is None:
-            left_out = OfFit().closed_forms(self)
+            left_out = self._kept("_left_out", "evaluate(nested=False)")
             R = np.empty((units.n_units, *left_out.y.shape))
             with blas_threads(len(train)):
                 for ids, F in left_out.everywhere(units, inner=units):
@@ -233,12 +234,7 @@ class Regressor(ScoredRegressor, SelectingModel):
         self, X: Any, y: Any, sample_weight: Any, **options: Any
     ) -> tuple[Matrix, Array, Array]:
         X, y, sample_weight = in_blocks(X, y, sample_weight)
-        for first in np.asarray(y).ravel()[:1]:
-            if isinstance(first, str):
-                raise ValueError(
-                    f"y must be numbers for regression, but it contains {str(first)!r}; use "
-                    "KernelClassifier for classes."
-                )
+        check_numbers(y, "KernelClassifier")
         options = {"multi_output": True, "y_numeric": True, **options}
         X, y, weight = super()._validated(X, y, sample_weight, **options)
         return X, np.asarray(y, dtype=np.float64), weight
@@ -250,6 +246,22 @@ class Regressor(ScoredRegressor, SelectingModel):
                 f"has shape {y.shape}."
             )
         return y
+
+
+def check_numbers(y: Any, classifier: str) -> None:
+    """ValueError for targets that are text or dates, with the name of a classifier to take."""
+    if (values := np.asarray(y)).dtype.kind in "mM":
+        raise ValueError(
+            "y must be numbers for regression, but it holds dates or times: give numbers, such as "
+            "days since the first."
+        )
+    for first in values.ravel()[:1]:
+        if isinstance(first, str):
+            numbers = number_like(values.ravel().tolist()).all()
+            remedy = "convert it to numbers" if numbers else f"use {classifier} for classes"
+            raise ValueError(
+                f"y must be numbers for regression, but it contains {str(first)!r}; {remedy}."
+            )
 
 
 def _squared_error(held_out: HeldOut, fit_weight: Array) -> HeldOutLoss:

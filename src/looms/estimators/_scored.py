@@ -15,111 +15,29 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from looms._checks import check_flag
 from looms._classes import class_indices
 from looms._scores import ValuesAndErrors, number_scores
-from looms._threads import blas_threads
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks
 from looms.estimators._metrics import judged, scorers_of
 from looms.held_out import HeldOut
 from looms.kernels._samples import as_matrix
-from looms.lssvm.left_out import LeftOut
 from looms.scores import Scores, kind_of_nested, kind_of_units
 from looms.selection._decisions import Decisions
 from looms.selection._nested import Nested
 from looms.units import Units
 
 
-class OfFit:
-    """Held-out predictions of a fit itself, by its models without each unit in closed form."""
-
-    def closed_forms(self, model: Any) -> LeftOut:
-        """Models that `evaluate` has kept; NotFittedError if they are lost."""
-        kept: LeftOut = model._kept("_left_out", "evaluate(nested=False)")
-        return kept
-
-    def models(self, model: Any) -> tuple[LeftOut, Units, Array]:
-        """Models without each unit, the units, and the residuals of their rows."""
-        left_out, units = self.closed_forms(model), model._units.draws
-        with blas_threads(len(left_out.y)):
-            return left_out, units, left_out.y - left_out.outputs(units)[0]
-
-    def keep(self, model: Any) -> None:
-        """Make the models that neither pickles nor files hold."""
-        if model._has_closed_forms:
-            model._make_ready(model.left_out())
-
-    def optimistic(self, model: Any) -> bool:
-        """True if the model was tuned on the rows that are scored."""
-        return bool(model._was_tuned)
-
-    def kind(self, model: Any, optimistic: bool) -> str:
-        """How rows were held out, in words."""
-        return kind_of_units(model._scored_units, optimistic=optimistic)
-
-    def n_passes(self, model: Any) -> int:
-        """Number of times that every row is held out."""
-        return len(model._scored_units.passes)
-
-    def outputs(self, of_fit: Array) -> Array:
-        """Outputs of the rows that are scored."""
-        return of_fit
-
-
-class MadeAnew(OfFit):
-    """Held-out predictions by models that were selected without each fold."""
-
-    def __init__(self, nested: Nested) -> None:
-        self.nested = nested
-
-    def models(self, model: Any) -> tuple[LeftOut, Units, Array]:
-        nested = self.nested
-        return model._refits_of(nested), nested.units, nested.held_out.residuals
-
-    def keep(self, model: Any) -> None:
-        pass
-
-    def optimistic(self, model: Any) -> bool:
-        return False
-
-    def kind(self, model: Any, optimistic: bool) -> str:
-        stacked = getattr(model, "candidate_weights_", None) is not None
-        return kind_of_nested(self.nested, stacked)
-
-    def n_passes(self, model: Any) -> int:
-        return len(self.nested.units.passes)
-
-    def outputs(self, of_fit: Array) -> Array:
-        return self.nested.held_out.outputs
-
-
-class MadeOnGrid(MadeAnew):
-    """Held-out predictions by points of a grid that were selected without each unit."""
-
-    def models(self, model: Any) -> tuple[LeftOut, Units, Array]:
-        nested = self.nested
-        kept = model._kept("_chosen", "evaluate()")
-        return kept, nested.units, nested.held_out.residuals
-
-    def keep(self, model: Any) -> None:
-        if "_chosen" not in vars(model):
-            model._chosen = model._settings_of(self.nested)
-
-
-def source_of(nested: Nested | None) -> OfFit:
-    """Where held-out predictions come from: model selection repeated, or for None the fit."""
-    if nested is None:
-        return OfFit()
-    return MadeOnGrid(nested) if nested.in_closed_form else MadeAnew(nested)
-
-
 class ScoredModel(BaseEstimator):  # type: ignore[misc]
     """Base class of the models with scores from held-out predictions."""
 
+    held_out_: HeldOut
     #: Attributes that are made from others when they are needed; neither pickled nor saved.
     _made_again: ClassVar[tuple[str, ...]] = ()
     #: Predictions of candidates that the fit tuned without each fold, to compare them.
     _in_folds: Nested | None = None
     #: Unfitted model with the parameters of the fit, whose choice can be repeated.
     _unfitted: Any = None
+    #: True if hyper-parameters were chosen for other rows, so that the choice cannot be repeated.
+    _tuned_before: bool = False
     #: Wall time of the fit, in seconds.
     _fit_seconds: float = 0.0
     #: What `evaluate` returned, nested and not, until the next fit.
@@ -138,16 +56,17 @@ class ScoredModel(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         nested : bool, default=True
-            Whether model selection is repeated without the rows that are scored. It is repeated
-            without each of ten folds (five if candidates were compared in folds; fewer if the
-            rarest class has fewer samples or groups), or without each of the three to ten folds of
-            a splitter `cv`. That takes as many fits, which `joblib.parallel_config` runs in
-            parallel. For a grid on all samples, each of them in one of three folds or more, it is
-            repeated in closed form without every sample, group or fold; that takes four times the
-            time of the grid, and 3 n² numbers in memory for each class of several. With given
-            hyper-parameters nothing was selected, and leave-one-out scores are unbiased. False
-            scores the held-out predictions of the fit. If the model was tuned on them, these scores
-            are optimistic, and ``optimistic`` is True.
+            Whether model selection, in models of tables with the preparation of the columns, is
+            repeated without the rows that are scored. It is repeated without each of ten folds
+            (five if candidates were compared in folds; fewer if the rarest class has fewer samples
+            or groups), or without each of the three to ten folds of a splitter `cv`. That takes as
+            many fits, which `n_jobs` or `joblib.parallel_config` runs in parallel. For a grid on
+            all samples, each of them in one of three folds or more, it is repeated in closed form
+            without every sample, group or fold; that takes four times the time of the grid, and 3
+            n² numbers in memory for each class of several. With given hyper-parameters nothing was
+            selected, and leave-one-out scores are unbiased. False scores the held-out predictions
+            of the fit. If the model was tuned on them, these scores are optimistic, and
+            ``optimistic`` is True.
         scoring : str, callable, list of these or dict, default=None
             Other scores than these, as in scikit-learn: names of scorers, callables ``(estimator,
             X, y)``, or a dict of these by name. They are computed once on all held-out predictions,
@@ -165,7 +84,7 @@ class ScoredModel(BaseEstimator):  # type: ignore[misc]
         ------
         ValueError
             If there are too few rows or groups for outer folds, or model selection cannot be
-            repeated, as after `without`.
+            repeated, as after `without`, or by a model of a table that was copied or saved.
 
         Warns
         -----
@@ -184,13 +103,10 @@ class ScoredModel(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         check_flag("nested", nested)
-        y, labels = self.held_out_.y, self._labels_or_none
-        y = y if labels is None else labels[class_indices(y)]
-        weight = self.held_out_.sample_weight
-        scorers = scorers_of(scoring, self, y, weight)
+        scorers = scorers_of(scoring, self, self._y_of_fit, self.held_out_.sample_weight)
         scores = self._nested_anew() if nested and self._was_tuned else self._scores_of_fit()
         self._keep_models(scores)
-        return judged(scores, scorers, labels)
+        return judged(scores, scorers, getattr(self, "classes_", None))
 
     def report(
         self,
@@ -293,16 +209,18 @@ class ScoredModel(BaseEstimator):  # type: ignore[misc]
     ) -> Scores:
         """Scores by name, with what they are of."""
         model, (y, outputs, weight) = self._kernel_model(), self.held_out_
-        rows, outputs, source = (
-            np.flatnonzero(model.fit_weight_),
-            outputs.copy(),
-            source_of(nested),
-        )
-        outputs[rows] = source.outputs(outputs[rows]) if decisions is None else decisions.outputs
-        optimistic = source.optimistic(self)
-        held_out = HeldOut(y, outputs, weight)
-        kind = source.kind(model, optimistic)
-        passes = source.n_passes(model)
+        rows, outputs = np.flatnonzero(model.fit_weight_), outputs.copy()
+        scored = nested.held_out if nested and not decisions else decisions
+        if scored is not None:
+            outputs[rows] = scored.outputs
+        optimistic = nested is None and bool(self._was_tuned)
+        if nested is None:
+            units = model._units if model._scored_in is None else model._scored_in[0]
+            kind = kind_of_units(units, optimistic=optimistic)
+        else:
+            stacked = getattr(model, "candidate_weights_", None) is not None
+            units, kind = nested.units, kind_of_nested(nested, stacked)
+        held_out, passes = HeldOut(y, outputs, weight), len(units.passes)
         return Scores(pairs, kind, optimistic, held_out, rows, decisions, nested, passes)
 
     def _checked_new_data(self, X: Any) -> Matrix:
@@ -330,8 +248,6 @@ class ScoredModel(BaseEstimator):  # type: ignore[misc]
         state = super().__getstate__()
         return {name: value for name, value in state.items() if name not in self._made_again}
 
-    held_out_: HeldOut
-
     @abstractmethod
     def _scored(self, nested: Nested | None) -> Scores:
         """Scores of choices made without each row, or of the held-out predictions of the fit."""
@@ -342,19 +258,15 @@ class ScoredModel(BaseEstimator):  # type: ignore[misc]
         """True if hyper-parameters were chosen by the held-out predictions of the fit."""
 
     @property
-    def _tuned_before(self) -> bool:
-        """True if they were chosen for other rows, so that the choice cannot be repeated."""
-        return False
-
-    @property
     def _columns_anew(self) -> bool:
         """True if the columns were prepared anew without the rows that `evaluate` scored."""
         return False
 
     @property
-    def _labels_or_none(self) -> AnyArray | None:
-        """The classes; None for numbers."""
-        return getattr(self, "classes_", None)
+    def _y_of_fit(self) -> AnyArray:
+        """Targets of the fit as they were passed."""
+        y, labels = self.held_out_.y, getattr(self, "classes_", None)
+        return y if labels is None else np.asarray(labels[class_indices(y)])
 
     @abstractmethod
     def _keep_models(self, scores: Scores) -> None:

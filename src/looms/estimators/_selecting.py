@@ -12,25 +12,22 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 
-from looms._classes import class_indices
 from looms._memory import GRID, check_memory
-from looms._typing import Array, Matrix
+from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks, rows_in_memory
 from looms.dask._blocks import gathered
+from looms.estimators._base import validated
 from looms.estimators._callbacks import CallbackSupportMixin, CallbackWatcher
 from looms.estimators._estimator_member import EstimatorMember, check_estimators
 from looms.estimators._folds import (
     CHOICE_FOLDS,
-    OUTER_FOLDS,
     RowsOfFit,
-    TunedInFolds,
-    outer_units_of,
     takes_weight,
-    tuned_without,
+    tuned_in_outer_folds,
 )
-from looms.estimators._selection import MOST_IN_FOLDS, Selection, combined
+from looms.estimators._selection import MOST_IN_FOLDS, Selection, TunedInFolds, combined
 from looms.estimators._updates import UpdatableModel
 from looms.estimators._warnings import (
     warn_of_duplicates,
@@ -39,15 +36,16 @@ from looms.estimators._warnings import (
     warn_of_time,
 )
 from looms.folds import group_numbers, is_grouped
+from looms.kernels import Kernel
 from looms.kernels._names import as_kernel
 from looms.kernels._samples import training_rows
 from looms.selection._candidates import Candidate, Tried, choose
 from looms.selection._given import GivenCriterion
 from looms.selection._nested import Nested, Rounds
 from looms.selection._scan import scan
-from looms.selection._stack import COMBINATIONS, Best, Stack
 from looms.selection._support_vectors import DEVIANCE
 from looms.selection._tuning import Tuning
+from looms.units import Units
 
 #: Times of a grid that its choices without every row take.
 _ROUNDS = 4.0
@@ -68,6 +66,21 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
     best_index_: int
     _outer_seed: int
 
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = any(
+            (isinstance(kernel, str) and kernel == "precomputed")
+            or getattr(kernel, "pairwise", False)
+            for kernel in self._given_kernels
+        )
+        return tags
+
+    def _validated(
+        self, X: Any, y: Any, sample_weight: Any, **options: Any
+    ) -> tuple[Matrix, AnyArray, Array]:
+        return validated(self, X, y, sample_weight, **options)
+
     @property
     @abstractmethod
     def _candidates(self) -> list[Any]:
@@ -84,12 +97,16 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
 
     @property
     def _given_kernels(self) -> list[Any]:
+        """Kernels as they were passed."""
         return [one.kernel for one in self._of_kernels]
 
+    def _kernels(self) -> list[Kernel]:
+        return [as_kernel(kernel) for kernel in self._given_kernels]
+
     @property
-    def _combination(self) -> Best | Stack:
-        """The way in which several candidates are combined."""
-        return COMBINATIONS["best"]
+    def _stacks(self) -> bool:
+        """True if several candidates are stacked, by the outputs of the fit if without folds."""
+        return False
 
     @property
     def _tunes(self) -> bool:
@@ -112,12 +129,7 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
         warn_of_long_fit(operations, len(rows.train), n_arrays, self._remedies_of_time)
         if self._tunes:
             warn_of_scales(X, self._kernels(), getattr(self, "feature_names_in_", None))
-        options: dict[str, Any] = {
-            "sample_weight": rows.own(rows.fit_weight),
-            "selection_weight": rows.own(rows.selection_weight),
-            "fit_intercept": self.fit_intercept,
-            "units": units,
-        }
+        options = self._options_on(rows, units)
         tried = [
             self._estimator_on(rows, X, one, **options)
             if one in estimators
@@ -138,10 +150,19 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
             selection = combined(self, selection, candidates)
         return replace(selection, seconds=time.perf_counter() - began)
 
+    def _options_on(self, rows: RowsOfFit, units: Units) -> dict[str, Any]:
+        """Options of an objective of the rows."""
+        return {
+            "sample_weight": rows.own(rows.fit_weight),
+            "selection_weight": rows.own(rows.selection_weight),
+            "fit_intercept": self.fit_intercept,
+            "units": units,
+        }
+
     def _compares(self, X: Matrix | RowBlocks, kernels: Sequence[Any]) -> bool:
         """True if candidates are compared other than by the values that tuned them."""
         whole = all(one._problem.landmarks_for(X) is None for one in kernels)
-        return self._combination.always or (whole and not self._all_on_grid(kernels))
+        return self._stacks or (whole and not self._all_on_grid(kernels))
 
     def _cost_on(self, X: Matrix | RowBlocks) -> tuple[float, float]:
         """Floating-point operations of a fit to rows, with its fits in folds, very roughly.
@@ -188,33 +209,24 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
 
     def _chosen_anew(self) -> Nested:
         """In closed form for points of a grid, otherwise by models tuned anew in folds."""
-        targets, _, weight = self.loo_
         model, classes = self._unfitted, is_classifier(self)
-        y = self.classes_[class_indices(targets)] if classes else targets
-        weights = weight, self.fit_weight_, self.selection_weight_
-        data = self._rows_of_fit(), y, targets, *weights, self.units_.clusters, classes
-        loss_of = model._loss_of(self.classes_) if classes else None
-        rows = RowsOfFit(*data, loss_of, takes_weight(model), self._outer_seed)
+        loss_of, weighs = model._loss_of(self.classes_) if classes else None, takes_weight(model)
+        data = self._rows_of_fit(), self._y_of_fit
+        rows = RowsOfFit.of(self, *data, loss_of=loss_of, weighs=weighs)
         if self._repeats_in_closed_form:
             return self._in_rounds(rows)
-        most = OUTER_FOLDS
-        if self.choice_units_ is not None:  # others than those that compared the candidates
-            most, rows = CHOICE_FOLDS, replace(rows, seed=rows.seed + 1)
-        folds = model.cv, self._units
-        outer = outer_units_of(rows, *folds, most)
-        warn_of_time(outer.n_units * self._fit_seconds, self.n_jobs)
-        (models,) = tuned_without(self, [model], outer, rows, *folds, self.n_jobs)
+        outer, models = tuned_in_outer_folds(self, model, self, rows)
         rules = None
         if classes:
-            rules = [(one.threshold_, one.calibrator_) for one in models]
+            rules = [(one.threshold_, one.calibrator_, one._tie) for one in models]
         tuned = TunedInFolds.of(models, outer, rows)
-        return tuned.nested(rows, rows.own(targets), rules, whole=True)
+        return tuned.nested(rows, rows.own(rows.targets), rules, whole=True)
 
     @property
     def _repeats_in_closed_form(self) -> bool:
         """True if a fitted model repeats its choice in closed form: a grid on all rows."""
         model = self._unfitted
-        if model is None or model._combination.always or self.X_fit_ is None:
+        if model is None or model._stacks or self.X_fit_ is None:
             return False
         kernels = model._of_kernels
         only = len(kernels) == len(model._candidates) and self._all_on_grid(kernels)
@@ -227,12 +239,7 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
         check_memory(len(train), GRID)
         warn_of_time(_ROUNDS * self._fit_seconds, n_jobs=1)
         rounds = Rounds(y, self._units, classes=rows.classes)
-        options = {
-            "sample_weight": rows.own(rows.fit_weight),
-            "selection_weight": rows.own(rows.selection_weight),
-            "fit_intercept": self.fit_intercept,
-            "units": self._units,
-        }
+        options = self._options_on(rows, self._units)
         for one in model._candidates_for(X):
             tried = one._tried_on(rows, X, **options)
             rounds.scan(tried.objective_of(as_kernel(one.kernel)))
@@ -264,6 +271,7 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
 
     @property
     def _whole_matrix(self) -> bool:
+        """True if the model takes all rows at once, by their kernel matrix."""
         return all(one.n_landmarks is None for one in self._of_kernels)
 
     def _check_parameters(self) -> None:

@@ -10,14 +10,16 @@ import numpy as np
 from scipy.stats import rankdata
 from sklearn.base import is_classifier
 
-from looms._classes import class_factors, class_indices
+from looms._classes import class_factors, class_indices, with_ties
 from looms._typing import AnyArray, Array
 from looms.blocks import RowBlocks
+from looms.calibration._calibrators import Calibrator
 from looms.estimators._folds import (
     CHOICE_FOLDS,
+    OUTER_FOLDS,
     RowsOfFit,
-    TunedInFolds,
-    folds_of_area,
+    folds_or_units,
+    predicted_without,
     tuned_without,
     unfitted,
 )
@@ -28,14 +30,99 @@ from looms.held_out import HeldOut
 from looms.kernels._names import is_estimator
 from looms.kernels._samples import training_rows
 from looms.lssvm import NotPositiveDefiniteError
-from looms.lssvm.fit import Fit
+from looms.lssvm.fit import Fit, Member
 from looms.selection._candidates import Candidate, Candidates, Choice
 from looms.selection._nested import Nested
-from looms.selection._stack import Compared
+from looms.selection._stack import stacking_weights, weight_of_best
 from looms.units import Units
 
 #: Rows up to which candidates are compared, or weighted, in folds that each was tuned without.
 MOST_IN_FOLDS = 2000
+
+
+@dataclass(frozen=True, eq=False)
+class TunedInFolds:
+    """Models that were tuned anew without each of some folds.
+
+    Attributes
+    ----------
+    outer : units of the m rows, each of which is tested once.
+    outputs : (m,) or (m, t) output of each row by the model that was tuned without its fold.
+    own : for each of these models, held-out outputs of the rows outside its fold; ties are equal.
+    members : for each of these models, its members, with coefficients of all rows.
+    ties : for each of these models, the difference up to which outputs for labels are equal.
+    """
+
+    outer: Units
+    outputs: Array
+    own: tuple[Array, ...]
+    members: tuple[tuple[Member, ...], ...]
+    ties: tuple[float, ...]
+
+    @classmethod
+    def of(cls, models: Sequence[Any], outer: Units, rows: RowsOfFit) -> TunedInFolds:
+        """From models in the order of the folds."""
+        outputs = predicted_without(
+            models, outer, rows, lambda one, X: with_ties(one._outputs(X), one._tie)
+        )
+        m = len(rows.train)
+        members = [
+            tuple(member.among(np.delete(np.arange(m), left), m) for member in model.members_)
+            for left, model in zip(outer, models, strict=True)
+        ]
+        own = tuple(with_ties(one.held_out_.outputs, one._tie) for one in models)
+        return cls(outer, outputs, own, tuple(members), tuple(one._tie for one in models))
+
+    @classmethod
+    def stacked(cls, candidates: Sequence[TunedInFolds], weights: Array) -> TunedInFolds:
+        """Stacks of some candidates; ``weights``, (n_folds, n_candidates), are of each fold."""
+        outer = candidates[0].outer
+        outputs = np.array([candidate.outputs for candidate in candidates])
+        of_rows = weights[outer.own].T.reshape(outputs.shape[:2] + (1,) * (outputs.ndim - 2))
+        members = (
+            tuple(
+                member.weighing(w * member.weight)
+                for w, candidate in zip(weights[k], candidates, strict=True)
+                for member in candidate.members[k]
+                if w > 0
+            )
+            for k in range(len(weights))
+        )
+        own = (
+            sum(w * candidate.own[k] for w, candidate in zip(weights[k], candidates, strict=True))
+            for k in range(len(weights))
+        )
+        ties = tuple(map(max, zip(*(candidate.ties for candidate in candidates), strict=True)))
+        return cls(outer, (of_rows * outputs).sum(axis=0), tuple(own), tuple(members), ties)
+
+    def rules(
+        self, y: Array, rows: RowsOfFit
+    ) -> list[tuple[float | Array, Calibrator | None, float]]:
+        """Threshold and calibrator of each fold, by the model's own held-out outputs, and its tie.
+
+        Outputs of the other folds' models may be on another scale, a hundred times as large. The
+        rules use the class proportions of all rows.
+        """
+        rules = []
+        stays = self.outer.stays(np.arange(self.outer.n_units))
+        for rest, own, tie in zip(map(np.flatnonzero, stays), self.own, self.ties, strict=True):
+            factor = class_factors(class_indices(y), rows.own(rows.weight), rest)
+            loss = rows.loss(HeldOut(y[rest], own), rest, factor)
+            rules.append((loss.threshold, loss.calibrator, tie))
+        return rules
+
+    def nested(
+        self,
+        rows: RowsOfFit,
+        y: Array,
+        rules: Sequence[tuple[float | Array, Calibrator | None, float]] | None,
+        *,
+        whole: bool,
+    ) -> Nested:
+        """Predictions of the targets ``y``, and the models; `Nested.of_folds`."""
+        held_out = HeldOut(y, self.outputs, rows.own(rows.weight))
+        more = rules, self.members, max(self.ties), whole
+        return Nested.of_folds(rows.train, self.outer, held_out, *more)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,9 +137,7 @@ class Selection:
     fit_intercept : of the models.
     searched : whether something was tuned or selected; all values were given if not.
     in_folds : predictions by candidates that were tuned without the row, compared or stacked by
-        the others; None if no folds compared them.
-    tuned : models that were tuned without each fold, if these compared the candidates; held-out
-        outputs are theirs.
+        the others; held-out outputs are theirs. None if no folds compared them.
     seconds : that model selection took.
     """
 
@@ -62,24 +147,23 @@ class Selection:
     fit_intercept: bool
     searched: bool
     in_folds: Nested | None = None
-    tuned: TunedInFolds | None = None
     seconds: float = 0.0
 
     def attributes(self) -> dict[str, Any]:
         """Fitted attributes of the model on the samples of positive weight."""
-        rows, choice, tuned = self.rows, self.choice, self.tuned
+        rows, choice, nested = self.rows, self.choice, self.in_folds
         train, by_folds = rows.train, None
         shares, fits = zip(*self._summed, strict=True)
         fitted = fitted_model(rows.X, rows.weight, rows.targets, shares, fits)
-        if tuned is not None:
+        if nested is not None:
             outputs = fitted["loo_"].outputs.copy()
-            outputs[train] = tuned.outputs
+            outputs[train] = nested.held_out.outputs
             fitted["held_out_"] = HeldOut(rows.targets, outputs, rows.weight)
-            by_folds = tuned.outer.spread(train, rows.groups)
+            by_folds = nested.units.spread(train, rows.groups)
         if self.searched:
             fitted |= {
                 "candidates_": Candidates(choice.candidates),
-                "best_index_": choice.candidates.index(choice.best),
+                "best_index_": choice.index,
                 "cv_results_": candidates_table(choice.candidates),
                 "selection_": choice.tuning,
                 "n_iter_": max(1, choice.tuning.n_iterations),
@@ -89,7 +173,7 @@ class Selection:
             "candidate_weights_": choice.weights,
             "choice_units_": by_folds,
             "selection_weight_": rows.selection_weight,
-            "_in_folds": self.in_folds,
+            "_in_folds": nested,
             "_fit_seconds": self.seconds,
             "_outer_seed": rows.seed,
             "_scored_in": self._scored_in() if rows.classes else None,
@@ -112,8 +196,8 @@ class Selection:
         a class has too few rows for that, or the model without some fold cannot be fitted.
         """
         fit, summed = self.choice.fit, self._summed
-        if self.tuned is not None:
-            return self.tuned.outer, self.tuned.outputs
+        if self.in_folds is not None:
+            return self.in_folds.units, self.in_folds.held_out.outputs
         outputs = np.sum([w * one.mean_held_out.outputs for w, one in summed], axis=0)
         opened = next((one for _, one in summed if not one.member.closed), None)
         if opened is not None:
@@ -122,7 +206,7 @@ class Selection:
             return None
         known, tens = (self.units, outputs), self.units
         if not self.units.in_folds:
-            tens = folds_of_area(class_indices(fit.loo.y), self.units)
+            tens = folds_or_units(class_indices(fit.loo.y), self.units, True, OUTER_FOLDS)
         if tens is self.units:
             return known
         X = training_rows(self.rows.X, self.rows.train, pairwise=False)
@@ -146,14 +230,14 @@ def combined(model: Any, selection: Selection, candidates: Sequence[Any]) -> Sel
     choice, rows = selection.choice, selection.rows
     evaluated = [k for k, (_, fit) in enumerate(choice.models) if fit is not None]
     many = len(rows.train) > MOST_IN_FOLDS
-    if len(evaluated) < 2 or (many and not model._combination.always):
+    if len(evaluated) < 2 or (many and not model._stacks):
         return selection
     in_folds: list[TunedInFolds] = []
     if not many:
         try:
             outer = rows.outer_units(model.cv, selection.units, CHOICE_FOLDS)
         except ValueError as error:
-            if model._combination.always:
+            if model._stacks:
                 warn_of_no_stack(str(error).rstrip("."))
             return selection
         cv = model.cv if is_number_of_folds(model.cv) else None  # units take its place
@@ -176,8 +260,10 @@ def combined(model: Any, selection: Selection, candidates: Sequence[Any]) -> Sel
             factor = class_factors(class_indices(y), rows.own(rows.weight), some)
         judged = [rows.loss(HeldOut(y[some], f[some]), some, factor) for f in outputs]
         losses = np.array([each.value for each in judged])
+        if not model._stacks:
+            return weight_of_best(losses, sizes), losses
         own = y[some], outputs[:, some], factor * rows.fit_weight[places]
-        return model._combination.weights(Compared(*own, losses, sizes, probable)), losses
+        return stacking_weights(*own, labeled=probable), losses
 
     weights, losses = np.zeros((2, len(choice.candidates)))
     losses += np.inf
@@ -191,7 +277,7 @@ def combined(model: Any, selection: Selection, candidates: Sequence[Any]) -> Sel
     choice = choice.combined(weights, losses, rows.loss(HeldOut(y, tuned.outputs)))
     rules = tuned.rules(choice.fit.loo.y, rows) if rows.classes else None
     nested = tuned.nested(rows, choice.fit.loo.y, rules, whole=False)
-    return replace(selection, choice=choice, in_folds=nested, tuned=tuned)
+    return replace(selection, choice=choice, in_folds=nested)
 
 
 def candidates_table(candidates: list[Candidate]) -> dict[str, Any]:

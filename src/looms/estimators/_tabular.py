@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from copy import copy
-from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone
 from sklearn.utils import Tags, _safe_indexing, check_consistent_length, get_tags
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
@@ -19,33 +18,33 @@ from looms.estimators._callbacks import CallbackSupportMixin
 from looms.estimators._candidates import Candidates, CandidatesClassifier, CandidatesRegressor
 from looms.estimators._certificate import Certificate
 from looms.estimators._folds import (
-    CHOICE_FOLDS,
-    OUTER_FOLDS,
     RowsOfFit,
     as_rest_of,
-    outer_units_of,
     predicted_without,
     rows_at,
-    tuned_without,
+    tuned_in_outer_folds,
 )
 from looms.estimators._scored import ScoredModel
 from looms.estimators._warnings import (
     kept_warnings,
     warn_of_columns,
     warn_of_new_values,
-    warn_of_time,
 )
 from looms.folds import group_numbers
 from looms.held_out import HeldOut
 from looms.lssvm.fit import Member
 from looms.scores import Scores
 from looms.selection._candidates import Candidate
-from looms.selection._decisions import Decided
 from looms.selection._nested import Nested
 from looms.tables import TablePreprocessor
 from looms.tables._preprocessor import serious_remarks
 from looms.tables._unlike import Unlike
 from looms.units import Units
+
+
+def of_model(name: str, doc: str) -> Any:
+    """Property of a model of a table: an attribute of its ``model_``."""
+    return property(lambda table: getattr(table.model_, name), doc=doc)
 
 
 class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
@@ -99,78 +98,23 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
         check_is_fitted(self)
         return self.model_ if self.preprocessor_ is None else self.preprocessor_
 
-    @property
-    def members_(self) -> tuple[Member, ...]:
-        """Members of the stack, or the only one: ``weight``, ``kernel``, ``mu``, ``landmarks``."""
-        return self.model_.members_
-
-    @property
-    def candidates_(self) -> list[Candidate]:
-        """All candidates in the order in which they were tried."""
-        return self.model_.candidates_
-
-    @property
-    def cv_results_(self) -> dict[str, Any]:
-        """Table of the candidates."""
-        return self.model_.cv_results_
-
-    @property
-    def candidate_weights_(self) -> Array | None:
-        """Weights of the candidates in a stack; None for a single one."""
-        return self.model_.candidate_weights_
-
-    @property
-    def best_index_(self) -> int:
-        """Candidate that was selected, or has the largest weight."""
-        return self.model_.best_index_
-
-    @property
-    def units_(self) -> Units:
-        """Rows that were held out together."""
-        return self.model_.units_
-
-    def evaluate(self, *, nested: bool = True, scoring: Any = None) -> Scores:
-        """Scores of held-out predictions, with standard errors.
-
-        For classes "accuracy", "balanced_accuracy" (the mean over classes of the recall), "roc_auc"
-        and, with probabilities, "log_loss"; for numbers "rmse", "mae" and "r2". As in scikit-learn,
-        scores are better when greater, losses and errors when smaller.
-
-        Parameters
-        ----------
-        nested : bool, default=True
-            Whether everything, the preparation of the columns too, is repeated without the rows
-            that are scored: without each of ten folds (five for several candidates), or of as many
-            as the rarest class has rows, or groups, or of three to ten folds of a splitter `cv`.
-            That takes as many fits, `n_jobs` of them at once. With False, and for a single model
-            with a given `mu`, the held-out predictions of the fit are scored, for columns that were
-            prepared once; if the model was tuned by them, ``optimistic`` is True.
-        scoring : str, callable, list of these or dict, default=None
-            Other scores than these, as in scikit-learn: names of scorers, callables ``(estimator,
-            X, y)``, or a dict of these by name. They are computed once on all held-out predictions,
-            and have no standard errors. For scikit-learn's scorers, greater is better. Callables
-            get an estimator with the held-out predictions, for which ``X`` is a column of row
-            numbers.
-
-        Returns
-        -------
-        scores : looms.scores.Scores
-            A mapping from names to values, which prints itself as a table. It is kept with the
-            model, also in its files, until the next fit, and so are the models without each fold,
-            which intervals and sets take.
-
-        Raises
-        ------
-        ValueError
-            If there are too few rows, or groups, for outer folds; or if the rows are not at hand,
-            as in a copy or a model file.
-
-        Warns
-        -----
-        UserWarning
-            If the fits will take more than a minute.
-        """
-        return super().evaluate(nested=nested, scoring=scoring)
+    members_: tuple[Member, ...] = of_model(
+        "members_",
+        "Members of the stack, or the only one: ``weight``, ``kernel``, ``mu``, ``landmarks``.",
+    )
+    candidates_: list[Candidate] = of_model(
+        "candidates_", "All candidates in the order in which they were tried."
+    )
+    cv_results_: dict[str, Any] = of_model("cv_results_", "Table of the candidates.")
+    candidate_weights_: Array | None = of_model(
+        "candidate_weights_", "Weights of the candidates in a stack; None for a single one."
+    )
+    best_index_: int = of_model(
+        "best_index_", "Candidate that was selected, or has the largest weight."
+    )
+    units_: Units = of_model("units_", "Rows that were held out together.")
+    _in_folds = of_model("_in_folds", "As of the model of the columns.")
+    _tuned_before = of_model("_tuned_before", "As of the model of the columns.")
 
     def certify(self, n_rows: int = 3) -> Certificate:
         """Comparison of the model of the prepared columns with refits.
@@ -216,14 +160,6 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
     def _was_tuned(self) -> bool:
         return self.model_._was_tuned
 
-    @property
-    def _tuned_before(self) -> bool:
-        return self.model_._tuned_before
-
-    @property
-    def _in_folds(self) -> Nested | None:  # type: ignore[override]
-        return self.model_._in_folds
-
     def _keep_models(self, scores: Scores) -> None:
         if scores is self._own_scores:
             self.model_.evaluate(nested=False)
@@ -255,21 +191,12 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
                 "Nested evaluation repeats the fit, but a copied or saved model does not hold the "
                 "training rows: call evaluate() before saving, or use evaluate(nested=False)."
             )
-        model, y = self.model_, self._labels_of_rows()
-        weights = model.loo_.sample_weight, model.fit_weight_, model.selection_weight_
-        groups, classes = model.units_.clusters, is_classifier(self)
-        data = self._table, y, model.loo_.y, *weights, groups, classes
-        rows, most = RowsOfFit(*data, seed=model._outer_seed), OUTER_FOLDS
-        if model.choice_units_ is not None:  # others than those that compared the candidates
-            most, rows = CHOICE_FOLDS, replace(rows, seed=rows.seed + 1)
-        folds = self.cv, model._units
-        outer = outer_units_of(rows, *folds, most)
-        warn_of_time(outer.n_units * self._fit_seconds, self.n_jobs)
-        anew = clone(self._unfitted)
+        model, y = self.model_, self._y_of_fit
+        rows, anew = RowsOfFit.of(model, self._table, y), clone(self._unfitted)
         if isinstance(self.preprocessor_, TablePreprocessor):  # cells decide on it one by one
             kinds = self.preprocessor_.kinds_
             anew.set_params(preprocess=clone(self.preprocessor_).set_params(kinds=kinds))
-        (models,) = tuned_without(self, [anew], outer, rows, *folds, self.n_jobs)
+        outer, models = tuned_in_outer_folds(self, anew, model, rows)
         outputs = predicted_without(models, outer, rows, lambda one, X: one._held_out_values(X))
         for one, out, left in zip(models, outer.tested_by, outer, strict=True):
             tested = rows_at(self._table, rows.train[out])
@@ -277,12 +204,10 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
             one._keep_distances(as_rest_of(one, tested, rest), y[rows.train[out]])
             one._table = None
         held_out = HeldOut(self.held_out_.y[rows.train], outputs, rows.own(rows.weight))
-        decided = self._decided_by(models, outer, outputs)
-        return Nested.of_folds(rows.train, outer, held_out, decided, models, model._tie)
-
-    def _labels_of_rows(self) -> AnyArray:
-        """Targets of the fit as they were passed."""
-        raise NotImplementedError
+        rules = None
+        if rows.classes:
+            rules = [(one.threshold_, one.calibrator_, one.model_._tie) for one in models]
+        return Nested.of_folds(rows.train, outer, held_out, rules, models, model._tie)
 
     def _held_out_values(self, X: Any) -> Array:
         """Values of rows that are scored."""
@@ -290,12 +215,6 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
 
     def _keep_distances(self, X: Any, y: AnyArray) -> None:
         """Keep what intervals need of the rows that this model was fitted without."""
-
-    def _decided_by(
-        self, models: Sequence[Any], outer: Units, outputs: Array
-    ) -> list[Decided] | None:
-        """Decisions of each model on the rows of its fold; None of numbers."""
-        return None
 
     def _outputs_anew(self, nested: Nested, X: Any) -> Iterator[Array]:
         """Outputs for new rows of each model that was fitted anew without a fold."""

@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from looms._classes import class_indices, with_ties
+from looms._classes import with_ties
 from looms._typing import AnyArray, Array
 from looms.calibration._calibrators import Calibrator
 from looms.estimators._candidates import CandidatesClassifier
 from looms.estimators._folds import unfitted
-from looms.estimators._prevalence import PrevalenceClassifier, at_prevalence
+from looms.estimators._prevalence import ScoredClassifier
 from looms.estimators._scored import name_of
-from looms.estimators._tabular import Tabular
+from looms.estimators._tabular import Tabular, of_model
 from looms.held_out import HeldOut
 from looms.scores import Scores
-from looms.selection._decisions import Decided
 from looms.selection._nested import Nested
-from looms.units import Units
 
 _NUMBERS = 1 << 20  # in the outputs of a block of rows
 
@@ -38,7 +34,7 @@ def _calibrated(model: TabularClassifier) -> bool:
     return True
 
 
-class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
+class TabularClassifier(ScoredClassifier, Tabular):
     """Classifier of tables with exact held-out predictions: kernels, stacked or compared.
 
     It takes data frames with numbers, text, categories, booleans, dates and gaps, tunes each
@@ -135,6 +131,11 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
 
     model_: CandidatesClassifier
     _of_columns = CandidatesClassifier
+    classes_: AnyArray = of_model("classes_", "The classes, sorted.")
+    threshold_: float | Array = of_model("threshold_", "Threshold of the outputs.")
+    calibrator_: Calibrator | None = of_model("calibrator_", "Turns outputs into probabilities.")
+    loo_: HeldOut = of_model("loo_", "Exact leave-one-out outputs.")
+    held_out_: HeldOut = of_model("held_out_", "Outputs of models without each unit.")
 
     def __init__(
         self,
@@ -335,49 +336,6 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
         residuals = nested.held_out.residuals
         return self.model_._sets(len(F), residuals, blocks, confidence_level, class_conditional)
 
-    def at_prevalence(self, prevalence: Any) -> PrevalenceClassifier:
-        """The model for a population in which classes have other shares.
-
-        Parameters
-        ----------
-        prevalence : dict
-            Share of each class, or of some: the others have the rest, in their training
-            proportions.
-
-        Returns
-        -------
-        model : PrevalenceClassifier
-            Fitted, with probabilities and decisions at these shares.
-        """
-        check_is_fitted(self)
-        return at_prevalence(self, prevalence)
-
-    @property
-    def classes_(self) -> AnyArray:
-        """The classes, sorted."""
-        return self.model_.classes_
-
-    @property
-    def threshold_(self) -> float | Array:
-        """Threshold of the outputs."""
-        return self.model_.threshold_
-
-    @property
-    def calibrator_(self) -> Calibrator | None:
-        """Turns outputs into probabilities."""
-        calibrator: Calibrator | None = self.model_.calibrator_
-        return calibrator
-
-    @property
-    def loo_(self) -> HeldOut:
-        """Exact leave-one-out outputs."""
-        return self.model_.loo_
-
-    @property
-    def held_out_(self) -> HeldOut:  # type: ignore[override]
-        """Outputs of models without each unit."""
-        return self.model_.held_out_
-
     def _scores_of_fit(self) -> Scores:
         if self._own_scores is None:
             self._own_scores = self.model_._scores_of_fit()
@@ -386,16 +344,5 @@ class TabularClassifier(ClassifierMixin, Tabular):  # type: ignore[misc]
     def _scored(self, nested: Nested | None) -> Scores:
         return self.model_._scored(nested)
 
-    def _labels_of_rows(self) -> AnyArray:
-        return np.asarray(self.classes_[class_indices(self.model_.loo_.y)])
-
     def _held_out_values(self, X: Any) -> Array:
         return with_ties(self._outputs_on(X), self.model_._tie)
-
-    def _decided_by(
-        self, models: Sequence[Any], outer: Units, outputs: Array
-    ) -> list[Decided] | None:
-        return [
-            Decided.of(out, outputs[out], one.threshold_, one.calibrator_, one.model_._tie)
-            for one, out in zip(models, outer.tested_by, strict=True)
-        ]

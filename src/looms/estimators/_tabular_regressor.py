@@ -14,14 +14,13 @@ from sklearn.utils import Tags, check_array
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from looms._checks import check_known, one_or_many
-from looms._number_text import number_like
 from looms._scores import number_scores
 from looms._typing import AnyArray, Array
 from looms.conformal._jackknife import intervals_of_ends, order_statistic, required_rank
 from looms.estimators._base import checked_sample_weight
 from looms.estimators._candidates import CandidatesRegressor
 from looms.estimators._folds import unfitted
-from looms.estimators._regressor import METHODS, Regressor
+from looms.estimators._regressor import METHODS, Regressor, check_numbers
 from looms.estimators._scored import ScoredRegressor, name_of
 from looms.estimators._tabular import Tabular
 from looms.estimators._warnings import kept_warnings, told_of_time, warn
@@ -320,9 +319,6 @@ n_features_in_, feature_names_in_
             self._own_scores = scores
         return self._own_scores
 
-    def _labels_of_rows(self) -> AnyArray:
-        return self.held_out_.y
-
     def _held_out_values(self, X: Any) -> Array:
         return self._means_of(self._outputs_on(X))
 
@@ -348,7 +344,7 @@ n_features_in_, feature_names_in_
 
     def _means_of(self, outputs: Array) -> Array:
         """Means of the target from outputs of the model."""
-        return _means(self._transform, outputs, self.model_.held_out_)
+        return smeared_means(self._transform, outputs, self.model_.held_out_)
 
     def _admitted(self, y: Array, weight: Array) -> list[str]:
         """Transforms to compare; ValueError for one that does not admit all targets."""
@@ -374,7 +370,7 @@ n_features_in_, feature_names_in_
         train, transform = np.flatnonzero(weight), TARGET_TRANSFORMS[name]
         held_out = HeldOut(*(each[train] for each in fitted.held_out_))
         outputs = fitted._by_repetition()
-        predicted = np.array([_means_without_own(transform, each, held_out) for each in outputs])
+        predicted = np.array([means_without_own(transform, each, held_out) for each in outputs])
         return number_scores(y[train], predicted, weight[train])["rmse"][0]
 
     def _set_predictions(self, y: Array) -> None:
@@ -383,11 +379,11 @@ n_features_in_, feature_names_in_
         train = np.flatnonzero(model.fit_weight_)
         for name in ("loo_", "held_out_"):
             _, outputs, weight = getattr(model, name)
-            values = _means_without_own(transform, outputs, model.held_out_)
+            values = means_without_own(transform, outputs, model.held_out_)
             setattr(self, name, HeldOut(y, values, weight))
         own = HeldOut(*(each[train] for each in model.held_out_))
         outputs = model._by_repetition()
-        self._repeated = np.array([_means_without_own(transform, each, own) for each in outputs])
+        self._repeated = np.array([means_without_own(transform, each, own) for each in outputs])
 
     def _by_repetition(self) -> Array:
         return self._repeated
@@ -395,18 +391,7 @@ n_features_in_, feature_names_in_
 
 def _numbers(y: Any) -> Array:
     """Targets as floats; ValueError for text, dates and gaps."""
-    if (values := np.asarray(y)).dtype.kind in "mM":
-        raise ValueError(
-            "y must be numbers for regression, but it holds dates or times: give numbers, such as "
-            "days since the first."
-        )
-    for first in values.ravel()[:1]:
-        if isinstance(first, str):
-            numbers = number_like(values.ravel().tolist()).all()
-            remedy = "convert it to numbers" if numbers else "use TabularClassifier for classes"
-            raise ValueError(
-                f"y must be numbers for regression, but it contains {str(first)!r}; {remedy}."
-            )
+    check_numbers(y, "TabularClassifier")
     return np.asarray(check_array(y, ensure_2d=False, dtype=np.float64, input_name="y"))
 
 
@@ -424,17 +409,3 @@ def _transformed(name: str, y: Array, weight: Array) -> Array:
     """Targets on the scale of a transform; those of weight zero within the range of the others."""
     own = y[weight > 0]
     return np.asarray(TARGET_TRANSFORMS[name].forward(np.clip(y, own.min(axis=0), own.max(axis=0))))
-
-
-def _means(transform: TargetTransform, outputs: Array, held_out: HeldOut) -> Array:
-    """Means of the target from outputs; the outputs themselves if nothing is transformed."""
-    if transform is TARGET_TRANSFORMS["none"]:
-        return outputs
-    return smeared_means(transform, outputs, held_out)
-
-
-def _means_without_own(transform: TargetTransform, outputs: Array, held_out: HeldOut) -> Array:
-    """`_means` of the rows of the fit, each with the residuals of the other rows."""
-    if transform is TARGET_TRANSFORMS["none"]:
-        return outputs
-    return means_without_own(transform, outputs, held_out)

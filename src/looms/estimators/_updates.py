@@ -22,7 +22,7 @@ from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import rows_in_memory
 from looms.dask._blocks import in_blocks
 from looms.estimators._base import checked_sample_weight
-from looms.estimators._certificate import Certificate
+from looms.estimators._certificate import Certificate, certified_together
 from looms.estimators._kernel_model import (
     KernelModel,
     fitted_model,
@@ -256,7 +256,7 @@ class UpdatableModel(KernelModel):
         model._set_given(attributes, self if attributes["_rule_kept"] else None)
         model._left_out = sum_of(weights, systems)
         if certify:
-            model.certificate_ = model._compared_together(_REFITTED)
+            model.certificate_ = certified_together(model, _REFITTED)
             _check(model.certificate_, model.mu_)
         return model
 

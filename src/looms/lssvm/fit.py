@@ -151,17 +151,18 @@ class Member(ABC):
         """
         return self.left_out(X, y, zeta * (len(zeta) / zeta.sum()), fit_intercept)
 
-    @abstractmethod
     def refits(self, X: Matrix | RowBlocks, y: Array, zeta: Array, fit_intercept: bool) -> Any:
         """Its refits without some rows, by another route than `left_out`; `looms.lssvm.refit`.
 
         ``refitted(labels, units, repetition)`` takes the rows to leave out, and the units that hold
-        out all rows, to whose outputs sigmoids of several classes are fitted.
+        out all rows, to whose outputs sigmoids of several classes are fitted. Only members in
+        closed form have them.
         """
+        raise NotImplementedError
 
-    @abstractmethod
     def expanded(self, refits: Any, train: AnyArray, places: AnyArray) -> Array:
         """f(x) of some rows of its refits, by its coefficients of the rows ``train``."""
+        raise NotImplementedError
 
     def among(self, rest: AnyArray, n: int) -> Member:
         """The model of the rows ``rest`` as one of n samples."""

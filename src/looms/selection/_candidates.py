@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol, Self, TypeAlias
+from functools import partial
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -62,35 +63,6 @@ class Candidate:
     outcome: Outcome
     at_bounds: tuple[BoundMet, ...]
 
-    @classmethod
-    def of(
-        cls,
-        kernel_name: str,
-        kernel: Any,
-        mu: float,
-        criterion: str | Criterion,
-        loss: HeldOutLoss,
-        tuning: Tuning,
-        before: tuple[int, int],
-        seconds: float,
-    ) -> Self:
-        """Candidate of a tuning; ``before`` counts evaluations and failures of an earlier one."""
-        return cls(
-            kernel_name,
-            kernel,
-            mu,
-            criterion,
-            tuning.value,
-            tuning.standard_error,
-            loss.value,
-            loss.threshold,
-            before[0] + tuning.n_evaluations,
-            before[1] + tuning.n_failures,
-            seconds,
-            tuning.outcome,
-            tuning.at_bounds,
-        )
-
     @property
     def params(self) -> dict[str, float]:
         """Tuned hyper-parameters by name; none of an estimator."""
@@ -101,7 +73,7 @@ class Candidate:
     @property
     def name(self) -> str:
         """Kernel and criterion, as callbacks get them when the candidate begins."""
-        return candidate_name(self.kernel_name, self.criterion)
+        return f"{self.kernel_name}, {self.criterion}"
 
     def __repr__(self) -> str:
         return f"Candidate({self.name}, loss={self.loss:.4g})"
@@ -127,17 +99,6 @@ class Candidates(list[Candidate]):
         value = ("value ± s.e.", "held-out loss", "mu")
         head = ["kernel", "criterion", *value, "evaluations", "seconds", "stopped"]
         return _html.table(head, rows, count(len(self), "candidate"))
-
-
-def candidate_name(kernel: KernelLike, criterion: str | Criterion) -> str:
-    """Name of a kernel under a criterion, each as it was passed.
-
-    Examples
-    --------
-    >>> candidate_name("rbf", "press")
-    'rbf, press'
-    """
-    return f"{kernel_name(kernel)}, {criterion}"
 
 
 class HeldOutLoss(NamedTuple):
@@ -166,20 +127,35 @@ class Choice:
     Attributes
     ----------
     candidates : candidates in the order in which they were tried.
-    best, tuning, fit : the candidate with the smallest loss, or the largest weight in a stack, its
-        tuning and its model.
-    loss : loss, threshold and calibrator of the selected candidate.
     models : tuning of each candidate, and its model or None.
+    index : of the candidate with the smallest loss, or the largest weight in a stack.
+    loss : loss, threshold and calibrator of the selected candidate.
     weights : (n_candidates,) weights of their outputs in a stack; None for the best alone.
     """
 
     candidates: list[Candidate]
-    best: Candidate
-    loss: HeldOutLoss
-    tuning: Tuning
-    fit: Fit
     models: list[tuple[Tuning, Fit | None]]
+    index: int
+    loss: HeldOutLoss
     weights: Array | None = None
+
+    @property
+    def best(self) -> Candidate:
+        """The selected candidate."""
+        return self.candidates[self.index]
+
+    @property
+    def tuning(self) -> Tuning:
+        """Its tuning."""
+        return self.models[self.index][0]
+
+    @property
+    def fit(self) -> Fit:
+        """Its model."""
+        fit = self.models[self.index][1]
+        if fit is None:
+            raise ValueError(f"{self.best} has no model and cannot be the best.")
+        return fit
 
     def combined(self, weights: Array, losses: Array, loss: HeldOutLoss) -> Choice:
         """The same candidates with other losses, stacked if several weights are positive."""
@@ -188,12 +164,9 @@ class Choice:
             for candidate, own in zip(self.candidates, losses, strict=True)
         ]
         k = int(np.argmax(weights))
-        tuning, fit = self.models[k]
-        if fit is None:
-            raise ValueError(f"{candidates[k]} has no model and cannot be the best.")
         stack = weights if np.count_nonzero(weights) > 1 else None
         candidates[k] = replace(candidates[k], threshold=loss.threshold)
-        return Choice(candidates, candidates[k], loss, tuning, fit, self.models, stack)
+        return Choice(candidates, self.models, k, loss, stack)
 
 
 class Watcher(Protocol):
@@ -257,27 +230,17 @@ def choose(
     """
     candidates: list[Candidate] = []
     models: list[tuple[Tuning, Fit | None]] = []
-    best: tuple[Candidate, HeldOutLoss, Tuning, Fit] | None = None
+    best: tuple[int, HeldOutLoss] | None = None
     objective: Any = None
     reason = ""
     for one in tried:
-        kernel, criterion = one.kernel, one.criterion
+        kernel, criterion, name = one.kernel, one.criterion, kernel_name(one.kernel)
         opened: Any = kernel if is_estimator(kernel) else as_kernel(kernel)
-
-        def searched(objective: Any, search: Any = one.search) -> tuple[Tuning, Fit | None]:
-            found: tuple[Tuning, Fit | None] = search(
-                objective,
-                random_state=np.random.RandomState(random_state),
-                progress=watcher.iteration_done,
-                evaluated=watcher.evaluation_done,
-                begun=watcher.stage_begins,
-            )
-            return found
-
+        searched = partial(_searched, one.search, watcher, random_state)
         before = 0, 0
         learns = isinstance(opened, Weighted) and opened.weights is None and not by_value
         objective = None  # the matrices of a kernel go before those of the next come
-        watcher.candidate_begins(candidate_name(kernel, criterion))
+        watcher.candidate_begins(f"{name}, {criterion}")
         began = time.perf_counter()
         objective = one.objective_of(opened.kernel if learns else opened)
         tuning, fit = objective.tuned(searched)
@@ -293,20 +256,49 @@ def choose(
         seconds = time.perf_counter() - began
         loss = HeldOutLoss(np.inf) if fit is None else loss_of(fit.decided)
         tuned = objective.kernel_at(tuning.theta) if fit is None else fit.member.kernel
-        named = kernel_name(kernel), tuned, objective.mu_at(tuning.theta), criterion
         compared = loss._replace(value=tuning.value) if by_value else loss
-        candidate = Candidate.of(*named, compared, tuning, before, seconds)
+        candidate = Candidate(
+            name,
+            tuned,
+            objective.mu_at(tuning.theta),
+            criterion,
+            tuning.value,
+            tuning.standard_error,
+            compared.value,
+            compared.threshold,
+            before[0] + tuning.n_evaluations,
+            before[1] + tuning.n_failures,
+            seconds,
+            tuning.outcome,
+            tuning.at_bounds,
+        )
         candidates.append(candidate)
         models.append((tuning, fit))
         if fit is None:
             reason = reason or f"{objective.kernel!r}: {_failure(objective, tuning)}"
-        elif best is None or candidate.loss < best[0].loss:
-            best = candidate, loss, tuning, fit
+        elif best is None or candidate.loss < candidates[best[0]].loss:
+            best = len(candidates) - 1, loss
         if watcher.candidate_ends(candidate) and best is not None:
             break
     if best is None:
         raise ValueError(f"No candidate could be evaluated. {reason}")
-    return Choice(candidates, *best, models)
+    return Choice(candidates, models, *best)
+
+
+def _searched(
+    search: Callable[..., tuple[Tuning, Fit | None]],
+    watcher: Watcher,
+    random_state: int,
+    objective: Any,
+) -> tuple[Tuning, Fit | None]:
+    """The search of an objective, with its callbacks and a random state of its own."""
+    return search(
+        objective,
+        random_state=np.random.RandomState(random_state),
+        progress=watcher.iteration_done,
+        evaluated=watcher.evaluation_done,
+        begun=watcher.stage_begins,
+    )
 
 
 def _failure(objective: Any, tuning: Tuning) -> str:

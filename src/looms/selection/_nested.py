@@ -16,6 +16,7 @@ import numpy as np
 from looms._classes import class_factors, class_indices, with_ties
 from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
+from looms.calibration._calibrators import Calibrator
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.lssvm import NotPositiveDefiniteError
@@ -91,17 +92,26 @@ class Nested:
         rows: AnyArray,
         units: Units,
         held_out: HeldOut,
-        rounds: Sequence[Decided] | None,
+        rules: Sequence[tuple[float | Array, Calibrator | None, float]] | None,
         models: Sequence[Any],
         tie: float | None = None,
         whole: bool = True,
     ) -> Self:
-        """Of a model for each fold, and its decisions on the rows of the fold; None of numbers.
+        """Of a model for each fold.
 
-        ``tie``: difference up to which outputs up to 1 are equal up to rounding.
+        Parameters
+        ----------
+        rows, units, held_out, models, whole : as for the class.
+        rules : threshold and calibrator of each fold, and difference up to which outputs tie; None
+            for numbers.
+        tie : difference up to which outputs up to 1 are equal up to rounding.
         """
         decisions = auc = None
-        if rounds is not None:
+        if rules is not None:
+            rounds = [
+                Decided.of(out, held_out.outputs[out], *rule)
+                for out, rule in zip(units.tested_by, rules, strict=True)
+            ]
             decisions = Decisions.of(rounds, class_indices(held_out.y))
             Y, f, weight = (targets_as_columns(each) for each in held_out)
             auc = pair_auc(Y, f, units.tested_by, [], [], weight[:, 0], tie)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.optimize import minimize, nnls
@@ -20,53 +18,15 @@ _FIRST_SLOPE = 4.0
 _LEAST_SHARE = 1e-3
 
 
-@dataclass(frozen=True)
-class Compared:
-    """Candidates on some rows that they were held out of.
-
-    Attributes
-    ----------
-    y : (n,) or (n, t) targets; ±1, one column a class of several, if ``labeled``.
-    outputs : (n_candidates, n) or (n_candidates, n, t), each row by models that have not seen it.
-    weight : (n,) nonnegative.
-    losses : (n_candidates,) of the threshold, or squared errors.
-    sizes : (n_candidates,) numbers of hyper-parameters.
-    labeled : whether the targets are classes, and what counts is their probabilities.
-    """
-
-    y: Array
-    outputs: Array
-    weight: Array
-    losses: Array
-    sizes: Array
-    labeled: bool
+#: Values of the parameter ``combine``.
+COMBINATIONS = ("stack", "best")
 
 
-class Best:
-    """The candidate of the smallest loss, and among equal ones of the fewest hyper-parameters."""
-
-    #: True for a combination that is made by the outputs of the fit if there are no folds for it.
-    always = False
-
-    def weights(self, tried: Compared) -> Array:
-        """(n_candidates,) weights of the outputs, with sum one."""
-        weights = np.zeros(len(tried.losses))
-        weights[np.lexsort((tried.sizes, tried.losses))[0]] = 1.0
-        return weights
-
-
-class Stack:
-    """The sum of the candidates with the weights of `stacking_weights`."""
-
-    always = True
-
-    def weights(self, tried: Compared) -> Array:
-        """(n_candidates,) weights of the outputs, with sum one."""
-        return stacking_weights(tried.y, tried.outputs, tried.weight, labeled=tried.labeled)
-
-
-#: By the values of the parameter ``combine``.
-COMBINATIONS: dict[str, Best | Stack] = {"stack": Stack(), "best": Best()}
+def weight_of_best(losses: Array, sizes: Array) -> Array:
+    """One for the smallest loss, and among equal ones the fewest hyper-parameters; zeros."""
+    weights = np.zeros(len(losses))
+    weights[np.lexsort((sizes, losses))[0]] = 1.0
+    return weights
 
 
 def stacking_weights(y: Array, outputs: Array, weight: Array, *, labeled: bool) -> Array:

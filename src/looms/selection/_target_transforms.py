@@ -67,7 +67,7 @@ def smeared_means(transform: TargetTransform, outputs: Array, held_out: HeldOut)
 
     Returns
     -------
-    means : (m,) in units of the target.
+    means : (m,) in units of the target; the outputs themselves if nothing is transformed.
 
     Notes
     -----
@@ -79,6 +79,8 @@ def smeared_means(transform: TargetTransform, outputs: Array, held_out: HeldOut)
     >>> smeared_means(TARGET_TRANSFORMS["sqrt"], np.array([2.0]), residuals_of_one)
     array([5.])
     """
+    if transform is TARGET_TRANSFORMS["none"]:
+        return outputs
     used = held_out.sample_weight > 0
     residuals, weight = held_out.residuals[used], held_out.sample_weight[used]
     share, step = weight / weight.sum(), max(1, _NUMBERS // len(residuals))
@@ -89,6 +91,8 @@ def smeared_means(transform: TargetTransform, outputs: Array, held_out: HeldOut)
 
 def means_without_own(transform: TargetTransform, outputs: Array, held_out: HeldOut) -> Array:
     """`smeared_means` for the output of each row, with the residuals of the other rows, (n,)."""
+    if transform is TARGET_TRANSFORMS["none"]:
+        return outputs
     weight, total = held_out.sample_weight, held_out.sample_weight.sum()
     own = weight * transform.inverse(outputs + held_out.residuals)
     rest = total * smeared_means(transform, outputs, held_out) - own
