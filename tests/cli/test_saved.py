@@ -95,7 +95,7 @@ def test_a_model_without_metadata_is_shown_and_predicts(looms, one_line):
     called = json.loads(looms("show", "m.skops", "--json").stdout)["samples"]["named_by"]
     assert called == "Rows are called by their number in the training data, counted from 1."
     assert looms("predict", "m.skops", "t.csv").stderr == ""
-    one_line(looms("score", "m.skops", "t.csv"), 2, "with the metadata {'target': ...}")
+    one_line(looms("score", "m.skops", "t.csv"), 2, "does not know the column of its target")
     X.assign(more=1, b="x").to_csv("t.csv", index=False)
     one_line(looms("predict", "m.skops", "t.csv"), 2, "the model cannot take these rows: could not")
     X[["a"]].to_csv("t.csv", index=False)
