@@ -169,9 +169,9 @@ def _whole_column(
 def _no_column(path: Path, X: Features, name: str, option: str) -> InputError:
     """Error for an option that names no column."""
     columns = getattr(X, "columns", [])
-    there = f" besides the target ({listed(columns, 20)}). {did_you_mean(name, columns)}"
-    there = there.rstrip(". ") if len(columns) else ": the file has no named columns"
-    return InputError(f"{path}: there is no column {name!r} for {option}{there}")
+    others = f" besides the target ({listed(columns, 20)}). {did_you_mean(name, columns)}"
+    others = others.rstrip(". ") if len(columns) else ": the file has no named columns"
+    return InputError(f"{path}: there is no column {name!r} for {option}{others}")
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""What was tried, what was taken, and scores of predictions, as tables on stdout."""
+"""Candidates, the selected model, and scores of predictions, as tables on stdout."""
 
 from __future__ import annotations
 
@@ -245,8 +245,9 @@ def show_choice(saved: Fitted, facts: Facts | None) -> None:
         labels, counts = labels[::-1], [row[::-1] for row in counts[::-1]]
     values = rule_scores(counts, facts.model.rule)
     shown = ", ".join(f"{name} {score_text(value)}" for name, value in values.items())
-    asked = saved.metadata["options"].get("threshold", rule)
-    console().print(f"{sentence(method)}, at threshold {asked} (positive: {labels[1]}): {shown}")
+    threshold = saved.metadata["options"].get("threshold", rule)
+    where = f"at threshold {threshold} (positive: {labels[1]})"
+    console().print(f"{sentence(method)}, {where}: {shown}")
 
 
 def _show_chosen(facts: Facts) -> None:

@@ -148,12 +148,12 @@ def text_types(
     other_decimal : whether a comma is likely, so that 1.234 may also mean 1234.
     """
     signs: dict[str, Signs] = {}
-    asked = dict[str, None]()  # columns with a question mark
+    unknown = dict[str, None]()  # columns with a question mark
     for rows in tables:
         for name, cells in gaps_as_null(rows).items():
             signs.setdefault(name, Signs()).add(cells)
             if pc.any(pc.equal(rows[name], "?")).as_py():
-                asked[name] = None
+                unknown[name] = None
     written = {mark: {name for name in signs if signs[name].is_all(mark)} for mark in ".,"}
     only_point, only_comma = written["."] - written[","], written[","] - written["."]
     is_set = decimal is not None
@@ -176,8 +176,8 @@ def text_types(
             why = "is not a number" + f" with the decimal mark {decimal!r}" * of.is_all("any")
             cell = of.unlike.get("any", of.unlike[kind])
             notes.append(left_as_text(name, cell.row, cell.text, why))
-    if asked:
-        notes.append(f"'?' is read as a gap, in {listed(asked, 10)}")
+    if unknown:
+        notes.append(f"'?' is read as a gap, in {listed(unknown, 10)}")
     if left:
         notes.insert(0, _left(left, signs, decimal if is_set else None))
     doubtful = not is_set and (decimal == "," or (other_decimal and not only_point))

@@ -47,9 +47,8 @@ FULL_ROWS = 5000
 #: Landmarks of n_landmarks="auto" beyond that if the values are given.
 _GIVEN_LANDMARKS = LARGEST_RANK // 2
 #: Floating-point operations of a search over n³, and on m landmarks over n m²: 3 to 13 in searches
-#: on 2500 and 4000 rows, at the speed of a matrix product; 135 on 6000 rows and 1024 landmarks, 100
-#: on 100,000 rows and 2048.
-OPERATIONS_OF_SEARCH, _ON_LANDMARKS = 8.0, 135.0
+#: on 2500 and 4000 rows, at the speed of a matrix product; 97 on 100,000 rows and 2048 landmarks.
+OPERATIONS_OF_SEARCH, _ON_LANDMARKS = 8.0, 97.0
 #: The same of support vector machines: some fifty points with their leave-one-out paths.
 _OF_PATHS = 200.0
 LOSSES = ("squared", "hinge", "squared_hinge")

@@ -29,10 +29,10 @@ def recall_by_class(model: Model) -> tuple[AnyArray, Array]:
     rows, decisions, k = model.scores.rows, model.scores.decisions, len(model.classes)
     labels, weight = class_indices(model.held_out.y)[rows], model.held_out.sample_weight[rows]
     assert decisions is not None  # of classes
-    found = np.bincount(labels, weights=weight * (1.0 - decisions.wrong), minlength=k)
+    right = np.bincount(labels, weights=weight * (1.0 - decisions.wrong), minlength=k)
     mass = np.bincount(labels, weights=weight, minlength=k)
     with np.errstate(invalid="ignore"):
-        return np.bincount(labels, minlength=k), np.asarray(found / mass)
+        return np.bincount(labels, minlength=k), np.asarray(right / mass)
 
 
 def seldom_predicted(model: Model) -> tuple[int, int, int] | None:

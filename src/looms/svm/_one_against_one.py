@@ -198,9 +198,9 @@ class Machines:
             leaves[:-1] = self.folds[own] == numbers[:, None]
             fitted = np.broadcast_to(self.held_out_outputs[own, q], leaves.shape)
             others = np.where(leaves, 0.0, self.sample_weight[own])
-            found = fit_increasing_sigmoids(fitted, machine.y, others)
+            sigmoids = fit_increasing_sigmoids(fitted, machine.y, others)
             place = _places(numbers, self.folds)  # -1 is the last
-            slopes[:, q], intercepts[:, q] = (values[place] for values in found)
+            slopes[:, q], intercepts[:, q] = (values[place] for values in sigmoids)
         return slopes, intercepts
 
     def held_out_log_odds(self) -> Array:
