@@ -151,8 +151,10 @@ def _numbers_as_text(read: Mapping[str, Read]) -> Iterator[Remark]:
     """Columns of text all of whose cells are numbers to a person, most of them like 0,5 or 12 %."""
     written = []
     for name, of in read.items():
+        if of.kinds != ("category",):  # numbers are not looked at one by one
+            continue
         texts = {each for each in of.values if isinstance(each, str)}
-        if of.kinds != ("category",) or not texts or not number_like(texts).all():
+        if not texts or not number_like(texts).all():
             continue
         odd = [each for each in texts if _PLAIN.fullmatch(each) is None]
         if 2 * len(odd) > len(texts):
