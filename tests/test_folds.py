@@ -115,7 +115,7 @@ def test_numbers_of_folds_are_taken_as_they_are():
 class TestRefusals:
     @pytest.mark.parametrize("cv", [2.5, 3.0, True, "x", "5x", "x2", "2x3x4", "", -2, object()])
     def test_what_is_no_cv(self, cv):
-        with pytest.raises(ValueError, match="cv must be None, a number of folds, repetitions"):
+        with pytest.raises(ValueError, match=r"Unknown cv .* known are a number of folds"):
             fold_numbers(cv, Y)
 
     @pytest.mark.parametrize(

@@ -275,8 +275,8 @@ def test_rules_by_name(text, rule):
             (partial(as_rule, each), "'balanced', 'f1', .*'cost=1:5', an object of looms.threshold")
             for each in ("best", "F1", "f1=2", "recall", "recall:1", "recall=90%", "cost=1", FBeta)
         ],
-        (lambda: as_rule(0.3), "got 0.3"),
-        (lambda: as_rule("cost=1:5:2"), "got 'cost=1:5:2'"),
+        (lambda: as_rule(0.3), "Unknown threshold 0.3"),
+        (lambda: as_rule("cost=1:5:2"), "Unknown threshold 'cost=1:5:2'"),
         (lambda: as_rule("recall=1.5"), "recall must be a number, above 0 and at most 1, got 1.5"),
         (lambda: as_rule("recall=nan"), "recall must be a number"),
         (lambda: as_rule("precision=0"), "precision must be a number, above 0"),

@@ -73,7 +73,7 @@ def _is_gap(value: Any) -> bool:
 
 
 def check_target(y: Any) -> None:
-    """ValueError for a target with gaps."""
+    """ValueError for a target with gaps, or with text and other values."""
     gaps = gaps_in(y)
     if gaps.any():
         n = int(gaps.sum())
@@ -81,3 +81,12 @@ def check_target(y: Any) -> None:
             f"y has no value in {n} of {len(gaps)} rows, the first is "
             f"{row_name(y, int(gaps.argmax()))}: leave {'it' if n == 1 else 'them'} out of X and y."
         )
+    values = np.asarray(y)
+    if values.dtype == object and values.ndim == 1:
+        texts = np.array([isinstance(one, str) for one in values], dtype=bool)
+        odd = int((texts != texts[0]).argmax()) if len(texts) else 0
+        if odd:
+            raise ValueError(
+                f"y has text and other values: {values[0]!r} in {row_name(y, 0)} and "
+                f"{values[odd]!r} in {row_name(y, odd)}. Convert y to one type."
+            )

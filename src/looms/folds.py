@@ -193,8 +193,8 @@ def _splits(
     match = NUMBER_OF_FOLDS.fullmatch(str(cv))
     if match is None or isinstance(cv, float):
         raise ValueError(
-            "cv must be None, a number of folds, repetitions and folds as '5x2', a scikit-learn "
-            f"splitter or its splits, got {cv!r}."
+            f"Unknown cv {cv!r}; known are a number of folds, repetitions and folds such as '5x2', "
+            "a splitter of scikit-learn or its splits, and None."
         )
     n_folds, n_units = int(match[2]), len(np.unique(groups))
     if not 2 <= n_folds <= n_units or match[1] == "0":

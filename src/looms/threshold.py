@@ -274,8 +274,8 @@ def as_rule(threshold: Any) -> ThresholdRule | Metric:
         return Metric(threshold)
     known = ", ".join(map(repr, [*RULES, "recall=0.9", "precision=0.8", "cost=1:5"]))
     raise ValueError(
-        f"threshold must be a probability between 0 and 1, {known}, an object of looms.threshold, "
-        f"or a metric of (y_true, y_pred), got {threshold!r}."
+        f"Unknown threshold {threshold!r}; known are a probability between 0 and 1, {known}, an "
+        "object of looms.threshold, and a metric of (y_true, y_pred)."
     )
 
 

@@ -375,6 +375,7 @@ def test_nothing_gives_unbiased_scores_of_a_class_of_two_rows(looms, pets):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:'weight' .* alone predicts")
 def test_weights_are_those_of_python(looms, fit, pets, one_line):
     frame = pd.read_csv(pets)
     frame.assign(w="heavy").to_csv("text.csv", index=False)

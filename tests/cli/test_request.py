@@ -153,6 +153,22 @@ def test_it_is_refused_before_the_file_is_read(looms, command, one_line):
     one_line(looms(command, "nowhere.csv", "-c", "rfb"), 2, "Unknown --candidates 'rfb'")
 
 
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--cv", "ten"], "folds, repetitions and folds such as '5x2'."),
+        (["--threshold", "best"], "'precision=0.8', 'cost=1:5'."),
+        (["--threshold", "5"], "is not a probability between 0 and 1."),
+        (["-c", ""], "--candidates names nothing: give a name, or leave it out"),
+        (["--metric", " , "], "--metric names nothing: give a name, or leave it out"),
+    ],
+)
+def test_refusals_are_in_words_of_the_command_line(looms, pets, one_line, options, told):
+    result = looms("fit", pets, "-t", "kind", *options)
+    one_line(result, 2, told)
+    assert result.stderr.strip().endswith(told)
+
+
 @pytest.fixture
 def clinic(tmp_path):
     """A table with numbers, text, gaps and dates, classes and numbers to predict, and groups."""

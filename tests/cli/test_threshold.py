@@ -108,9 +108,8 @@ def test_what_is_refused_is_refused_before_any_work(looms, fit, pets, one_line, 
     for command in ("fit", "assess"):
         for text in ("recall", "cost=1"):
             result = looms(command, pets, "-t", "kind", "--threshold", text)
-            one_line(
-                result, 2, "--threshold must be a probability between 0 and 1, 'balanced', 'f1'"
-            )
+            known = f"Unknown --threshold '{text}'; known are a probability between 0 and 1, 'bal"
+            one_line(result, 2, known)
     result = fit(data_folder / "liver.csv", "-t", "target", "--threshold", "f1")
     one_line(result, 2, "--threshold f1 needs two classes, but y has 4")
 

@@ -98,11 +98,33 @@ class TestFit:
             classifier.predict(NEW.drop(columns="color"))
 
     def test_unknown_values_and_new_gaps_tell_nothing(self, classifier):
-        with pytest.warns(ColumnsWarning, match=r"nothing: 'color' \('violet'\)\. Correct") as told:
+        with pytest.warns(ColumnsWarning, match=r"none: 'color' \('violet'\)\. Correct") as told:
             p = classifier.predict_proba(NEW.assign(color="violet", flag=None))
         assert len(told) == 1
         assert np.isfinite(p).all()
         assert_allclose(p.sum(axis=1), 1.0)
+
+    def test_booleans_may_be_numbers_later(self, classifier):
+        p = classifier.predict_proba(NEW)
+        assert_array_equal(classifier.predict_proba(NEW.assign(flag=NEW["flag"].astype(int))), p)
+        assert_array_equal(classifier.predict_proba(NEW.assign(flag=NEW["flag"].astype(float))), p)
+        assert (classifier.predict_proba(NEW.assign(flag=~NEW["flag"])) != p).any()
+
+    @pytest.mark.parametrize("model", [TabularClassifier(preprocess=None), KernelClassifier()])
+    def test_text_where_numbers_should_be(self, model):
+        with pytest.raises(ValueError, match=r"'(red|blue|green)'. TabularClassifier and .* text"):
+            model.fit(TABLE[["color"]], LABELS)
+
+    def test_targets_of_several_types(self):
+        y = LABELS.astype(object)
+        y[7] = 1
+        with pytest.raises(ValueError, match=r"y has text and other values: .* and 1 in row 7"):
+            TabularClassifier(FEW).fit(TABLE, y)
+
+    @pytest.mark.parametrize("verbose", ["yes", -1, None, 0.5])
+    def test_what_is_not_verbose(self, verbose):
+        with pytest.raises(ValueError, match="verbose must be an integer"):
+            TabularClassifier(FEW, verbose=verbose).fit(TABLE, LABELS)
 
     def test_takes_the_name_of_one_kernel(self):
         one, same = (TabularClassifier(given).fit(TABLE, LABELS) for given in ("rbf", ["rbf"]))
@@ -266,12 +288,13 @@ class TestColumns:
     """One warning of what asks for a change of the table, and none of what is harmless."""
 
     X = np.random.default_rng(3).normal(size=40)
-    Y = np.where(X > 0.1, "yes", "no")
+    Y = np.where(X + 0.5 * np.sin(40 * X) > 0.1, "yes", "no")
 
-    def told_of(self, preprocess="auto", **columns):
+    def told_of(self, preprocess="auto", y=Y, **columns):
         table = pd.DataFrame({"x": self.X, **columns})
+        kind = TabularClassifier if y is self.Y else TabularRegressor
         with warnings.catch_warnings(record=True, action="always") as caught:
-            TabularClassifier(["linear"], preprocess=preprocess).fit(table, self.Y)
+            kind(["linear"], preprocess=preprocess).fit(table, y)
         return [str(one.message) for one in caught if one.category is ColumnsWarning]
 
     def test_are_told_in_one_warning(self):
@@ -307,6 +330,15 @@ class TestColumns:
         names = np.arange(1, 41)
         kinds = TablePreprocessor(kinds={"x": "number", "name": "number"})
         assert self.told_of(name=names) != [] == self.told_of(kinds, name=names)
+
+    def test_what_alone_predicts_the_target_is_told(self):
+        codes = np.where(self.Y == "yes", "paid", "open")
+        (told,) = self.told_of(status=codes)
+        assert told.startswith("'status' (ROC AUC 1.000) alone predicts the target.")
+        (told,) = self.told_of(y=np.exp(self.X) + np.sin(self.X) / 40, grams=3 * self.X)
+        assert "'x' (rank correlation" in told
+        assert "'grams' (rank correlation" in told
+        assert self.told_of(StandardScaler(), status=codes == "paid") == []
 
     @pytest.mark.parametrize("kind", [TabularClassifier, TabularRegressor])
     def test_evaluation_tells_nothing_again(self, kind):
@@ -509,6 +541,13 @@ class TestChanged:
         assert_allclose(
             again.model_.loo_.outputs, classifier.model_.loo_.outputs, rtol=1e-6, atol=1e-8
         )
+
+    def test_without_rows_nothing_was_selected(self, classifier):
+        fewer = classifier.without([0])
+        for name in ("candidates_", "cv_results_", "best_index_"):
+            with pytest.raises(AttributeError, match=f"TabularClassifier has no {name}, since"):
+                getattr(fewer, name)
+        assert_array_equal(fewer.candidate_weights_, classifier.candidate_weights_)
 
     def test_prevalence_moves_probabilities(self, classifier):
         rare = classifier.at_prevalence({"yes": 0.01})

@@ -66,8 +66,8 @@ def test_remarks_on_columns_and_the_name_of_the_target_are_those_of_the_fit(of_d
     assert remark.startswith("'day': read as a date and used as a number of days; leave it out")
     assert of(notes=["the dose is of a day"]) == (title, ["The dose is of a day."])
     assert of(notes=()) == (title, [])
-    assert of(y=pd.Series(range(60), name="sick"))[0] == "Classification of sick"
-    assert of(y=range(60))[0] == "Classification"
+    assert of(y=Y.rename("sick"))[0] == "Classification of sick"
+    assert of(y=Y.tolist())[0] == "Classification"
 
 
 def test_columns_that_evaluation_prepares_anew_are_not_distrusted(of_days):
@@ -179,6 +179,7 @@ def test_given_hyperparameters(several):
     assert np.sum(found["loo"]["confusion"]["counts"]) == len(y)
 
 
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 def test_samples_are_named_by_the_index(binary):
     model, X, y, _ = binary
     rows = summary(model, X=X)["samples"]["rows"]
@@ -206,6 +207,21 @@ def test_other_data_are_refused(several, name):
     wrong = {"X": X.iloc[1:], "y": y.iloc[1:]}[name]
     with pytest.raises(ValueError, match=f"{name} has 149 rows, .* fitted to 150"):
         summary(model, **{name: wrong})
+
+
+@pytest.mark.parametrize("which", ["of_days", "several", "regression"])
+def test_data_in_another_order_are_refused(which, request):
+    model = request.getfixturevalue(which)
+    if which == "of_days":
+        X, y = TABLE.assign(day=pd.date_range("2021-03-01", periods=len(Y))), Y
+    else:
+        model, X, y = model[:3]
+    assert summary(model, X=X, y=y)["data"]["n_samples"] == len(y)
+    for name, data in {"X": X, "y": y}.items():
+        order = [1, 0, *range(2, len(y))] if name == "X" else np.argsort(np.asarray(y)[::-1])
+        other = data.iloc[order] if hasattr(data, "iloc") else data[order]
+        with pytest.raises(ValueError, match=f"{name} is not that of the fit, first in row"):
+            summary(model, **{name: other})
 
 
 def test_an_assessment_is_one(several):

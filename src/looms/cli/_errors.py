@@ -53,6 +53,9 @@ _WORDS = {
     "Unknown transform of the target": "Unknown --target-transform",
     "method='grid'": "--search grid",
     "KernelClassifier and KernelRegressor": "looms fit without --nonconformity",
+    ", a splitter of scikit-learn or its splits, and None": "",
+    ", an object of looms.threshold, and a metric of (y_true, y_pred)": "",
+    " To cut outputs elsewhere, compare decision_function with a number.": "",
     "precomputed, one of these": "one of these",
 }
 _IN_PYTHON = re.compile(f"(?P<word>{'|'.join(map(re.escape, _WORDS))})|{_QUOTED}|{_PARAMETER}")

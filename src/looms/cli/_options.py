@@ -75,6 +75,9 @@ def command(function: Callable[..., None]) -> Callable[..., None]:
             for name in LISTS & values.keys():
                 given = [one.strip() for each in values[name] or () for one in each.split(",")]
                 values[name] = list(filter(None, given)) or None
+                if given and not values[name]:
+                    option = f"--{name.replace('_', '-')}"
+                    raise InputError(f"{option} names nothing: give a name, or leave it out")
             for name, kind in groups.items():
                 values[name] = kind(**{f.name: values.pop(f.name) for f in fields(kind)})
             function(**values)

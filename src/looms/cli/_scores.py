@@ -54,8 +54,9 @@ def facts_of(
         about["notes"] = (*(text for _, text in column_notes(saved.table)), *prepared.target.notes)
         about["groups"] = prepared.groups
     title, index = f"{target}, {file}" if target else file, saved.rows
-    names = pandas.Series(index, pandas.Index(index, name=saved.rows_are), name=target)
-    return Facts(saved.model, names, names, assessment=assessment, title=title, **about)
+    names = pandas.Series(index, pandas.Index(index, name=saved.rows_are))
+    y = pandas.Series(saved.last._y_of_fit, name=target)
+    return Facts(saved.model, names, y, assessment=assessment, title=title, **about)
 
 
 def choice_of(saved: Fitted, facts: Facts | None) -> str:
@@ -216,7 +217,7 @@ def show_tried(facts: Facts) -> None:
             {"": _arrow(name == model.transform), "transform": name, error_of: score_text(error)}
             for name, error in model.transforms.items()
         ]
-        show_rows("Transforms of the target", rows, ["", "transform"])
+        show_rows("Transforms of the target, with one kernel", rows, ["", "transform"])
 
 
 def _arrow(taken: object) -> str:

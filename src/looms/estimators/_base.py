@@ -52,15 +52,23 @@ def validated(
     if isinstance(X, RowBlocks):
         y = _validated_targets(model, X, y, **options)
         return X, y, checked_sample_weight(sample_weight, len(y))
-    X, y = validate_data(
-        model,
-        X,
-        y,
-        accept_sparse="csr",
-        accept_large_sparse=False,
-        dtype=np.float64,
-        **{"ensure_min_samples": 2, **options},
-    )
+    try:
+        X, y = validate_data(
+            model,
+            X,
+            y,
+            accept_sparse="csr",
+            accept_large_sparse=False,
+            dtype=np.float64,
+            **{"ensure_min_samples": 2, **options},
+        )
+    except ValueError as error:
+        if "could not convert string to float" not in str(error):
+            raise
+        raise ValueError(
+            f"There is text where numbers should be: {error}. TabularClassifier and "
+            "TabularRegressor prepare columns of text, with preprocess='auto'."
+        ) from error
     X = as_matrix(X)
     if names is not None and options.get("reset", True):
         model.feature_names_in_ = np.array(names, dtype=object)

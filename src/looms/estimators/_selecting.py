@@ -14,6 +14,7 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils import Tags, check_random_state
 
+from looms._checks import check_count
 from looms._memory import GRID, check_memory
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks, rows_in_memory
@@ -57,6 +58,7 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
     random_state: Any
     cv: Any
     n_jobs: int | None
+    verbose: int
     n_iter_: int
     candidate_weights_: Array | None
     selection_weight_: Array
@@ -277,6 +279,8 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
     def _check_parameters(self) -> None:
         if not (self.n_jobs is None or isinstance(self.n_jobs, Integral)):
             raise TypeError(f"n_jobs must be None or an integer, -1 for all, got {self.n_jobs!r}.")
+        if self.verbose is not True:
+            check_count(self.verbose, "verbose", 0)
         for one in self._of_kernels:
             one._check_candidate(is_classifier(self))
 

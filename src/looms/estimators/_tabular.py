@@ -7,12 +7,13 @@ from copy import copy
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.utils import Tags, _safe_indexing, check_consistent_length, get_tags
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from looms._checks import check_known, check_target
-from looms._typing import AnyArray, Array
+from looms._classes import class_indices
+from looms._typing import AnyArray, Array, Matrix
 from looms.estimators._base import checked_sample_weight
 from looms.estimators._callbacks import CallbackSupportMixin
 from looms.estimators._candidates import Candidates, CandidatesClassifier, CandidatesRegressor
@@ -29,6 +30,7 @@ from looms.estimators._warnings import (
     kept_warnings,
     warn_of_columns,
     warn_of_new_values,
+    warn_of_telltales,
 )
 from looms.folds import group_numbers
 from looms.held_out import HeldOut
@@ -37,14 +39,26 @@ from looms.scores import Scores
 from looms.selection._candidates import Candidate
 from looms.selection._nested import Nested
 from looms.tables import TablePreprocessor
-from looms.tables._preprocessor import serious_remarks
+from looms.tables._preprocessor import places_of_gaps, serious_remarks
+from looms.tables._telltales import telltales
 from looms.tables._unlike import Unlike
 from looms.units import Units
 
 
 def of_model(name: str, doc: str) -> Any:
     """Property of a model of a table: an attribute of its ``model_``."""
-    return property(lambda table: getattr(table.model_, name), doc=doc)
+
+    def value(table: Any) -> Any:
+        check_is_fitted(table)
+        try:
+            return getattr(table.model_, name)
+        except AttributeError:
+            raise AttributeError(
+                f"This {type(table).__name__} has no {name}, since nothing was selected: its "
+                "values were given, or rows were removed or added after the fit."
+            ) from None
+
+    return property(value, doc=doc)
 
 
 class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
@@ -281,6 +295,15 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
         weight = checked_sample_weight(sample_weight, _num_samples(y))
         preprocessor, matrix = self._prepared_on(X, weight)
         return preprocessor, matrix, {"sample_weight": sample_weight, "groups": groups}
+
+    def _warn_of_telltales(self, matrix: Matrix) -> None:
+        """ColumnsWarning of columns that alone predict the target, by the prepared rows."""
+        if not isinstance(self.preprocessor_, TablePreprocessor):
+            return
+        rows, classes = np.flatnonzero(self.model_.fit_weight_), is_classifier(self)
+        y, sources = self.held_out_.y[rows], self.preprocessor_.columns_.tolist()
+        y, gaps = class_indices(y) if classes else y, places_of_gaps(self.preprocessor_)
+        warn_of_telltales(telltales(sources, gaps, matrix[rows], y, classes))
 
     def _prepared(self, X: Any) -> Any:
         """Rows as the model takes them; ColumnsWarning of values that no row of the fit has."""

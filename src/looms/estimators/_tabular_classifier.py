@@ -195,7 +195,8 @@ class TabularClassifier(ScoredClassifier, Tabular):
         Warns
         -----
         ColumnsWarning
-            If a column has a few words among numbers, dates of unclear order, or identifiers.
+            If a column has a few words among numbers, dates of unclear order, or identifiers, or
+            alone predicts the target.
         """
         began = time.perf_counter()
         preprocessor, matrix, options = self._fit_columns(X, y, sample_weight, groups)
@@ -208,6 +209,7 @@ class TabularClassifier(ScoredClassifier, Tabular):
             _fit_seconds=time.perf_counter() - began,
         )
         self._table = X
+        self._warn_of_telltales(matrix)
         return self
 
     def predict(self, X: Any) -> AnyArray:
@@ -217,7 +219,8 @@ class TabularClassifier(ScoredClassifier, Tabular):
         ----------
         X : table as in `fit`
             New rows; columns are found by name, in any order. Values that no training row has, of
-            which a `ColumnsWarning` tells, and gaps where there were none tell the model nothing.
+            which a `ColumnsWarning` tells, count as rare, or as none. Gaps where there were none
+            count as the median, or as no value.
 
         Returns
         -------

@@ -160,7 +160,8 @@ n_features_in_, feature_names_in_
         Warns
         -----
         ColumnsWarning
-            If a column has a few words among numbers, dates of unclear order, or identifiers.
+            If a column has a few words among numbers, dates of unclear order, or identifiers, or
+            alone predicts the target.
         """
         began = time.perf_counter()
         preprocessor, matrix, options = self._fit_columns(X, y, sample_weight, groups)
@@ -195,6 +196,7 @@ n_features_in_, feature_names_in_
         )
         self._table = X
         self._set_predictions(targets)
+        self._warn_of_telltales(matrix)
         return self
 
     def predict(self, X: Any) -> Array:
@@ -204,7 +206,8 @@ n_features_in_, feature_names_in_
         ----------
         X : table as in `fit`
             New rows; columns are found by name, in any order. Values that no training row has, of
-            which a `ColumnsWarning` tells, and gaps where there were none tell the model nothing.
+            which a `ColumnsWarning` tells, count as rare, or as none. Gaps where there were none
+            count as the median, or as no value.
 
         Returns
         -------

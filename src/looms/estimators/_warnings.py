@@ -30,6 +30,7 @@ from looms.kernels._stationary import Isotropic
 from looms.optimize._search import Outcome
 from looms.selection._candidates import Candidate
 from looms.selection._tuning import BoundMet
+from looms.tables._telltales import remark_on_telltales
 from looms.threshold import AtLeast, as_rule
 
 #: Ratio of standard deviations, and of ranges, of two columns, above which one hardly counts.
@@ -67,8 +68,9 @@ class ColumnsWarning(UserWarning):
     """Columns of a table may be other than they look, or have values that the model cannot know.
 
     In a fit: text in a few cells among numbers, dates whose order of day and month is not clear,
-    identifiers of rows. In predictions: values that no row of the fit has. The attribute
-    ``remarks_`` of `looms.tables.TablePreprocessor` has these remarks, and harmless ones.
+    identifiers of rows, columns that alone predict the target. In predictions: values that no row
+    of the fit has. The attribute ``remarks_`` of `looms.tables.TablePreprocessor` has the remarks
+    on columns by themselves, and harmless ones.
 
     Examples
     --------
@@ -284,12 +286,18 @@ def warn_of_columns(remarks: Sequence[str]) -> None:
         )
 
 
+def warn_of_telltales(telling: Sequence[tuple[str, str]]) -> None:
+    """ColumnsWarning of columns that alone predict the target, if there are any."""
+    if telling:
+        warn(remark_on_telltales(telling), ColumnsWarning)
+
+
 def warn_of_new_values(firsts: Mapping[str, object]) -> None:
     """ColumnsWarning of values that no row of the fit has, by the first of each column."""
     if firsts:
         named = listed([f"{name!r} ({first!r})" for name, first in firsts.items()], quoted=str)
         warn(
-            f"Values that no row of the fit has tell the model nothing: {named}. Correct them if "
+            f"Values that no training row has count as rare, or as none: {named}. Correct them if "
             "they are misspelled, or fit anew with rows that have them.",
             ColumnsWarning,
         )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from looms._classes import class_indices
 from looms._scores import SCORES
 from looms._words import count
 from looms.diagnostics import row_order
@@ -18,7 +19,6 @@ from looms.estimators._warnings import (
 )
 from looms.report._choice import close_candidates, foreign, optimism, search_cautions
 from looms.report._near_rows import scores_without_near
-from looms.report._telltales import telltales
 from looms.report.model import Model, model_of, predicted_labels
 from looms.report.scores import (
     gain_over_mean,
@@ -35,6 +35,7 @@ from looms.report.text import (
     sentence,
     serious,
 )
+from looms.tables._telltales import remark_on_telltales, telltales
 
 if TYPE_CHECKING:
     from looms.report.facts import Facts
@@ -48,8 +49,6 @@ _FEW_SAMPLES, _FEW_IN_CLASS, _FEW_GROUPS = 100, 20, 6
 _RARE = 0.4
 #: A model with less than this fraction of the errors of the baseline needs no remedy.
 _GOOD = 0.5
-#: Columns named in a caution.
-_MOST_NAMES = 3
 #: Largest p-value at which rows are said to be in an order: of 100 tables without one, one is.
 _IN_ORDER = 0.01
 _OTHERS = "Consider another kernel or other features."
@@ -131,15 +130,9 @@ def remarks_on_fit(model: Model) -> Iterator[Caution]:
     yield from _guessing(model)
     yield from _probabilities(model)
     X = model.table
-    telling = [] if X is None else telltales(model, X)
+    telling = _telltales(model)
     if telling:
-        named_ones = [f"{isolated(name)} ({sign})" for name, sign in telling[:_MOST_NAMES]]
-        more = f" and {len(telling) - _MOST_NAMES} more" if len(telling) > _MOST_NAMES else ""
-        yield serious(
-            "A feature gives the target",
-            f"{', '.join(named_ones)}{more} alone {'predicts' if len(telling) == 1 else 'predict'} "
-            "the target. Is it known before the target is? If not, leave it out.",
-        )
+        yield serious("A feature gives the target", remark_on_telltales(telling, isolated))
     yield from search_cautions(model)
     duplicates = None if X is None or model.units.grouped else remark_on_duplicates(X)
     if duplicates is not None:
@@ -163,6 +156,15 @@ def remarks_on_fit(model: Model) -> Iterator[Caution]:
             f"{model.method}. Look for a feature that contains the answer, and for duplicates of "
             "rows.",
         )
+
+
+def _telltales(model: Model) -> list[tuple[str, str]]:
+    """Columns that alone predict the target; none of rows that are not kept."""
+    if model.table is None:
+        return []
+    mask, y = model.has_weight, model.held_out.y
+    codes = class_indices(y[mask]) if model.classification else y[mask]
+    return telltales(model.sources, model.gaps, model.table[mask], codes, model.classification)
 
 
 def _near_rows(model: Model) -> Iterator[Caution]:

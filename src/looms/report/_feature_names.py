@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from sklearn.pipeline import Pipeline
 
 from looms.tables import TablePreprocessor
-from looms.tables._preprocessor import features_made
+from looms.tables._preprocessor import features_made, places_of_gaps
 
 
 class Features(NamedTuple):
@@ -63,7 +63,4 @@ def _of_table(preprocessor: TablePreprocessor) -> Features:
     named = hasattr(preprocessor, "feature_names_in_")
     if not preprocessor.kinds_:  # of a sparse matrix
         names = sources = [f"column {name.removeprefix('x')}" for name in names]
-    numbers = {column: k for k, (step, _, column) in enumerate(made) if step == "scale"}
-    marks = {column: k for k, (step, _, column) in enumerate(made) if step == "gaps"}
-    gaps = {column: (numbers[column], k) for column, k in marks.items()}
-    return Features(names, sources, named, gaps)
+    return Features(names, sources, named, places_of_gaps(preprocessor))

@@ -12,11 +12,13 @@ from importlib.resources import files
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array, issparse
 
-from looms._typing import Array
+from looms._typing import AnyArray, Array, Matrix
 from looms._version import __version__
-from looms._words import count
+from looms._words import count, row_name
 from looms.assessment._result import Assessment
+from looms.blocks import rows_in_memory
 from looms.criteria import WMW, as_criterion
 from looms.diagnostics import case_deletion
 from looms.diagnostics._case_deletion import CaseDeletion
@@ -39,6 +41,8 @@ SCHEMA = 4
 #: Most samples for which the effect of each is computed: n³ flops and some n×n arrays. On m
 #: landmarks n m² counts.
 MOST_DELETIONS = 1500
+#: Difference of rows from those of the fit, by the largest number, that is rounding.
+_ROUNDING = 1e-9
 #: Largest numbers of rows in the tables.
 MOST_CLASSES, MOST_CANDIDATES, MOST_FEATURES = 30, 50, 60
 
@@ -87,7 +91,8 @@ def summary(
     TypeError
         If the estimator contains no looms model, or the assessment is of another kind of task.
     ValueError
-        If the number of rows of ``X``, ``y`` or ``groups`` is not that of the training samples.
+        If ``X`` or ``y`` are not those of the fit, or in another order, or ``groups`` are fewer or
+        more.
 
     Examples
     --------
@@ -149,6 +154,7 @@ class Facts:
                     f"{name} has {n_rows} rows, but the model was fitted to {n}: give the "
                     f"{name} that it was fitted to."
                 )
+        self._check_rows()
         given = self.assessment
         if not isinstance(given, Assessment | None):
             raise TypeError(
@@ -160,6 +166,23 @@ class Facts:
                 f"The assessment is of {kinds[not classification]}, but the model is "
                 f"{kinds[classification]}: give the assessment of the same estimator."
             )
+
+    def _check_rows(self) -> None:
+        """Refuse rows or targets other than those of the fit, or in another order."""
+        firsts, X, known = {}, self.X, self.model.rows
+        if self.y is not None:
+            firsts["y"] = _first_unlike(self.y, self.model.whole._y_of_fit)
+        if X is not None and known is not None and getattr(X, "ndim", 2) == 2:
+            for _, step in parts_of(self.estimator).steps:
+                X = step.transform(X)
+            firsts["X"] = _first_unlike(rows_in_memory(X), known)
+        for name, row in firsts.items():
+            if row is not None:
+                where = row_name(getattr(self, name), row)
+                raise ValueError(
+                    f"{name} is not that of the fit, first in {where}: give the {name} that the "
+                    "model was fitted to, in the same order."
+                )
 
     @cached_property
     def model(self) -> Model:
@@ -371,6 +394,19 @@ class Facts:
         names = ("difference", "relative", "bound", "verdict", "holds", "condition", "solver")
         values = {name: getattr(self.certified, name) for name in names}
         return {"n_rows": len(self.certified.rows), **values}
+
+
+def _first_unlike(given: Any, fitted: AnyArray | Matrix) -> int | None:
+    """The first row that differs from that of the fit by more than rounding; None for none."""
+    if issparse(fitted):
+        unlike = (abs(csr_array(given) - fitted) > _ROUNDING * abs(fitted).max()).toarray()
+    elif fitted.dtype.kind == "f":
+        given = np.asarray(given.toarray() if issparse(given) else given, dtype=float)
+        unlike = np.abs(given.reshape(fitted.shape) - fitted) > _ROUNDING * np.abs(fitted).max()
+    else:
+        unlike = np.asarray(given, dtype=object) != fitted.astype(object)
+    rows = np.flatnonzero(unlike.reshape(len(unlike), -1).any(axis=1))
+    return int(rows[0]) if len(rows) else None
 
 
 def _text(value: Any) -> str:

@@ -27,6 +27,9 @@ from looms.tables._remarks import (
 )
 from looms.tables._transformers import PairScaler, SparseColumns
 
+#: Numbers by which booleans are also written.
+_BOOLEANS = {"0": "False", "1": "True"}
+
 
 class Parts(NamedTuple):
     """Columns of a table that are kept, converted.
@@ -312,7 +315,17 @@ class TablePreprocessor(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         columns: list[Column] = columns_of(X, places)
         given = zip(self.kinds_.items(), columns, strict=True)
         values = {name: converted(column, name, kind) for (name, kind), column in given}
+        for name in self._booleans():
+            values[name] = np.array([_BOOLEANS.get(text, text) for text in values[name]], object)
         return self._joined(values, X.shape[0])
+
+    def _booleans(self) -> Iterator[str]:
+        """Names of the columns whose values were all True or False."""
+        categories = self._named()[1]
+        known = self._steps["encode"].categories_ if categories else []
+        for name, texts in zip(categories, known, strict=True):
+            if {text for text in texts if isinstance(text, str)} <= set(_BOOLEANS.values()):
+                yield name
 
     def _joined(self, values: Mapping[str, AnyArray], n_rows: int) -> Parts:
         """Columns of floats and of texts, each column contiguous."""
@@ -372,6 +385,14 @@ def serious_remarks(preprocessor: TablePreprocessor, n_rows: int) -> Iterator[st
             remark = remark_on_identifiers([*filter(is_identifier, remark.columns)])
         if remark.topic in SERIOUS and remark.columns:
             yield sentence(remark)
+
+
+def places_of_gaps(preprocessor: TablePreprocessor) -> dict[str, tuple[int, int]]:
+    """Places of the numbers of a column, and of the feature that marks its gaps, by column."""
+    made = list(features_made(preprocessor))
+    numbers = {column: k for k, (step, _, column) in enumerate(made) if step == "scale"}
+    marks = {column: k for k, (step, _, column) in enumerate(made) if step == "gaps"}
+    return {column: (numbers[column], k) for column, k in marks.items()}
 
 
 def features_made(preprocessor: TablePreprocessor) -> Iterator[tuple[str, str, str]]:

@@ -1,17 +1,16 @@
-"""Features that alone predict the target: a copy of it, a code for it, the same order."""
+"""Columns that alone predict the target: a copy of it, a code for it, the same order."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
 from scipy import sparse
 from scipy.stats import rankdata
 
-from looms._classes import class_indices
 from looms._typing import AnyArray, Array, Matrix
 from looms.duplicates import duplicate_groups
-from looms.report.model import Model
 
 #: A feature gives the classes away above this area under the ROC curve, and a numeric target above
 #: this rank correlation.
@@ -22,45 +21,65 @@ _FEWEST, _FEWEST_IN_CLASS = 30, 5
 _PER_CATEGORY = 5
 #: Tables with more entries are not searched.
 _MOST_ENTRIES = 50_000_000
+#: Columns named in a remark.
+_MOST_NAMES = 3
 
 
-def telltales(model: Model, X: Matrix) -> list[tuple[str, str]]:
+def telltales(
+    sources: Sequence[str],
+    gaps: Mapping[str, tuple[int, int]],
+    X: Matrix,
+    y: AnyArray,
+    classes: bool,
+) -> list[tuple[str, str]]:
     """Columns that alone predict the target, and the score that shows it.
 
     For classes: a feature that orders them one after the other, so that the area under the ROC
     curve of any two neighbors is above 0.995; or a category, or number of few values, nearly all
     of whose values belong to one class each. For numbers: a feature whose rank correlation with
-    the target is beyond 0.999. If `looms.tables` filled gaps, samples without gaps are also
-    examined alone. Tables of one column, which may well be all there is to learn from, of fewer
-    than 30 samples or 5 in a class, or with several targets give no telltales.
+    the target is beyond 0.999. Where gaps were filled, samples without gaps are also examined
+    alone. Tables of one column, which may well be all there is to learn from, of fewer than 30
+    samples or 5 in a class, or with several targets give no telltales.
 
     Parameters
     ----------
-    model : the fitted model.
-    X : (n_samples, n_features) samples that it was fitted to; sparse columns are made dense one at
-        a time. O(n log n) for each.
+    sources : name of the column that each feature was made from.
+    gaps : places of the numbers of a column, and of the feature that marks its gaps, by column.
+    X : (n_samples, n_features) samples; sparse columns are made dense one at a time. O(n log n) for
+        each.
+    y : (n_samples,) targets, or for ``classes`` their numbers from 0.
     """
-    mask = model.has_weight
-    target = (
-        class_indices(model.held_out.y[mask]) if model.classification else model.held_out.y[mask]
-    )
-    one_column = len(model.columns) < 2
-    if one_column or X.shape[0] * X.shape[1] > _MOST_ENTRIES or target.ndim > 1:
+    columns: dict[str, list[int]] = {}
+    for k, name in enumerate(sources):
+        columns.setdefault(name, []).append(k)
+    if len(columns) < 2 or X.shape[0] * X.shape[1] > _MOST_ENTRIES or y.ndim > 1:
         return []
-    sign_of = _sign_of_classes if model.classification else _sign_of_numbers
+    sign_of = _sign_of_classes if classes else _sign_of_numbers
     X = X.tocsc() if sparse.issparse(X) else X
     telling = []
-    for source, members in model.columns.items():
-        columns = {k: _column(X, k)[mask] for k in members}
-        sign = sign_of(list(columns.values()), target)
-        if not sign and source in model.gaps:
-            numbers, gap = (columns[k] for k in model.gaps[source])
+    for name, members in columns.items():
+        features = {k: _feature(X, k) for k in members}
+        sign = sign_of(list(features.values()), y)
+        if not sign and name in gaps:
+            numbers, gap = (features[k] for k in gaps[name])
             known = gap == 0
-            sign = sign_of([numbers[known]], target[known])
+            sign = sign_of([numbers[known]], y[known])
             sign = f"{sign} where it is known" if sign else ""
         if sign:
-            telling.append((source, sign))
+            telling.append((name, sign))
     return telling
+
+
+def remark_on_telltales(
+    telling: Sequence[tuple[str, str]], shown: Callable[[str], str] = repr
+) -> str:
+    """Sentences on `telltales`, of which there are some, with names as they are ``shown``."""
+    names = [f"{shown(name)} ({sign})" for name, sign in telling[:_MOST_NAMES]]
+    more = f" and {len(telling) - _MOST_NAMES} more" if len(telling) > _MOST_NAMES else ""
+    return (
+        f"{', '.join(names)}{more} alone {'predicts' if len(telling) == 1 else 'predict'} the "
+        "target. Is it known before the target is? If not, leave it out."
+    )
 
 
 def _sign_of_numbers(columns: list[Array], y: AnyArray) -> str:
@@ -82,7 +101,7 @@ def _sign_of_classes(columns: list[Array], labels: AnyArray) -> str:
     return "each of its values is of one class" if _parts(columns, labels) else ""
 
 
-def _column(X: Matrix, k: int) -> Array:
+def _feature(X: Matrix, k: int) -> Array:
     column = X[:, [k]]
     return np.asarray(column.toarray() if sparse.issparse(column) else column).ravel()
 
