@@ -687,7 +687,8 @@ FRAME = pd.DataFrame({"n": [*range(11), None], "k": [*"abcdefabcde", None]})
 MIXED = pd.DataFrame(
     {"n": np.random.default_rng(2).normal(size=40), "gaps": [None, 1.0, 2.0, 4.0] * 10}
 ).assign(k=[*"abcde"] * 8, day=pd.date_range("2026-01-01", periods=40))
-SIGNS = np.where(MIXED["n"] + 0.3 * (MIXED["k"] < "c") > 0, "yes", "no")
+MEANS = np.exp(MIXED["n"] + 0.2 * np.sin(9 * MIXED["n"]))
+SIGNS = np.where(MIXED["n"] + (MIXED["k"] < "c") > 0.5, "yes", "no")
 
 
 MACHINES = {
@@ -710,7 +711,7 @@ MACHINES = {
     "classes of a table": lambda: evaluated(
         TabularClassifier(["linear", "rbf"]).fit(MIXED, SIGNS), nested=True
     ),
-    "numbers of a table": lambda: TabularRegressor(["linear"]).fit(MIXED, np.exp(MIXED["n"])),
+    "numbers of a table": lambda: TabularRegressor(["linear"]).fit(MIXED, MEANS),
     "svm": lambda: KernelClassifier("linear", loss="hinge").fit(POINTS, LABELS),
     "nested svm": lambda: evaluated(
         KernelClassifier("linear", loss="squared_hinge").fit(POINTS, LABELS), nested=True

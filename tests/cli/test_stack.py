@@ -51,3 +51,7 @@ def test_a_stack_is_shown_with_its_weights_and_predicts(looms, fit, table):
         assert predicted.exit_code == 0, predicted.stderr
         ends = pd.read_csv(StringIO(predicted.stdout))[["lower", "upper"]]
         np.testing.assert_array_equal(ends, evaluated(machine).predict_interval(X, 0.8, method))
+    machine.without([0, 1]).save("fewer.skops")
+    shown = looms("show", "fewer.skops")
+    assert shown.exit_code == 0, shown.stderr
+    assert "Stacked: 2 models, by the weights of the fit" in shown.stdout

@@ -103,7 +103,7 @@ class TestLabels:
 
     @pytest.mark.parametrize("threshold", ["best", True, None, [0.5]])
     def test_threshold(self, Estimator, threshold):
-        message = "threshold must be a probability between 0 and 1, 'balanced', 'f1', 'recall="
+        message = "known are a probability between 0 and 1, 'balanced', 'f1', 'recall="
         with pytest.raises(ValueError, match=message):
             Estimator(threshold=threshold).fit(X, LABELS)
 

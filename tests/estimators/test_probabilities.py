@@ -274,9 +274,7 @@ class TestThresholds:
     @each_classifier
     @pytest.mark.parametrize("threshold", [True, False, np.True_])
     def test_true_is_no_threshold(self, Estimator, threshold):
-        with pytest.raises(
-            ValueError, match="threshold must be a probability between 0 and 1, 'balanced'"
-        ):
+        with pytest.raises(ValueError, match="known are a probability between 0 and 1, 'balanced'"):
             Estimator("linear", threshold=threshold).fit(X, TWO)
 
     def test_candidates_compete_by_what_the_threshold_is_for(self):

@@ -247,7 +247,7 @@ class TestSplits:
         ("cv", "groups", "message"),
         [
             (1, None, "2 folds to the number"),
-            ("x", None, "cv must be None, a number of folds"),
+            ("x", None, "known are a number of folds"),
             (KFold(5), GROUPS, "separates rows of a group"),
             (LeaveOneGroupOut(), None, "splits groups: give groups"),
             (None, GROUPS[1:], "groups must hold one label per row"),
