@@ -29,7 +29,7 @@ def fit(looms):
     """
 
     def run(*arguments):
-        named = {"-c", "--candidates", "--nonconformity"} & {*map(str, arguments)}
+        named = {"-c", "--candidates"} & {*map(str, arguments)}
         return looms("fit", *arguments, *(() if named else ("-c", "rbf")), "--no-evaluate")
 
     return run

@@ -153,7 +153,6 @@ def test_report(looms, data_folder, tmp_path, monkeypatch):
         (["--report", "nowhere/r.html"], "there is no folder nowhere"),
         (["--report", "r.html", "-o", "r.html"], "--output and --report are both r.html; give"),
         (["--report", "pets.csv"], "is an input and would be lost; name another --report"),
-        (["--nonconformity", "--report", "r.html"], "--report is not for --noncon"),
     ],
 )
 def test_refusals(looms, pets, one_line, arguments, said):

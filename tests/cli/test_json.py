@@ -50,18 +50,6 @@ def test_assess_prints_outer_scores(looms, pets):
     assert [score["key"] for score in values["scores"]] == ["balanced_accuracy", "roc_auc"]
 
 
-@pytest.mark.slow
-def test_json_is_not_of_a_pool_of_machines(looms, pets, one_line):
-    of = ("-t", "kind", "--nonconformity", "-o", "pool.skops")
-    one_line(looms("fit", pets, *of, "--json"), 2, "--json is not for --nonconformity")
-    assert looms("fit", pets, *of).exit_code == 0
-    one_line(
-        looms("show", "pool.skops", "--json"),
-        2,
-        "pool.skops, which takes another model for each row",
-    )
-
-
 def test_versions_for_bug_reports(looms):
     for arguments in (("--version", "--verbose"), ("--verbose", "--version")):
         lines = looms(*arguments).stdout.splitlines()

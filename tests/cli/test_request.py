@@ -10,7 +10,6 @@ import pytest
 from looms import (
     KernelClassifier,
     KernelRegressor,
-    NonconformityClassifier,
     Search,
     TabularClassifier,
     TabularRegressor,
@@ -71,13 +70,6 @@ CASES = [
     ),
 ]
 HINGE = {"loss": "hinge"}
-OTHERS = [
-    ({"nonconformity": True}, NonconformityClassifier(random_state=0)),
-    (
-        {"nonconformity": True, "cv": "5x2"},
-        NonconformityClassifier(validation="5x2", random_state=0),
-    ),
-]
 
 
 def model_of(options):
@@ -85,17 +77,16 @@ def model_of(options):
     return ModelRequest(**options).model(not numbers)
 
 
-@pytest.mark.parametrize(("options", "expected"), CASES + OTHERS)
+@pytest.mark.parametrize(("options", "expected"), CASES)
 def test_options_make_the_model(options, expected):
     model = model_of(options)
-    model = model[-1] if "nonconformity" in options else model
     assert type(model) is type(expected)
     assert repr(model.get_params()) == repr(expected.get_params())  # splitters have no equality
 
 
 def test_every_option_is_among_the_cases_and_in_a_part_of_the_help():
     options = {field.name for field in fields(ModelRequest)}
-    assert {name for case, _ in CASES + OTHERS for name in case} == options
+    assert {name for case, _ in CASES for name in case} == options
     assert options <= PANEL_OF.keys()
 
 
@@ -129,13 +120,6 @@ def test_every_parameter_of_the_models_has_its_option():
             "--target-transform is for regression, but this",
         ),
         (HINGE | {"max_iter": 7}, "is searched without gradients"),
-        (
-            {"class_weight": "none", "nonconformity": True},
-            "is not for --nonconformity",
-        ),
-        ({"groups": "a", "nonconformity": True}, "--groups is not for"),
-        ({"time": "a", "nonconformity": True}, "--time is not for"),
-        ({"duplicates": "group", "nonconformity": True}, "--duplicates is not for"),
         ({"n_landmarks": "0"}, "--n-landmarks must be a positive integer"),
         ({"n_landmarks": "many"}, "--n-landmarks must be a positive integer"),
         ({"gap": 3}, "--gap goes with --time"),

@@ -52,7 +52,6 @@ _WORDS = {
     "Unknown search method": "Unknown --search",
     "Unknown transform of the target": "Unknown --target-transform",
     "method='grid'": "--search grid",
-    "KernelClassifier and KernelRegressor": "looms fit without --nonconformity",
     ", a splitter of scikit-learn or its splits, and None": "",
     ", an object of looms.threshold, and a metric of (y_true, y_pred)": "",
     " To cut outputs elsewhere, compare decision_function with a number.": "",

@@ -53,8 +53,6 @@ _ENTRIES, _MOST_COLUMNS = 2**24, 2**14
 #: How a person finds a row: the one convention of all commands, and what it is without a file.
 IN_FILE = "number in the file, counted from 1 after any header"
 IN_TRAINING_DATA = "number in the training data, counted from 1"
-#: What decides, and the method of a model that gives it.
-_DECIDING = {"decision": "decision_function", "p_value": "p_values"}
 #: Separator of the labels of a set.
 SEPARATOR = "|"
 
@@ -123,9 +121,9 @@ def load(path: Path, max_bytes: int) -> Fitted:
         check_is_fitted(last)
     except NotFittedError:
         raise InputError(f"{path}: the model is not fitted; fit it, and save it again") from None
-    rows = last.loo_.y if hasattr(last, "loo_") else getattr(last, "validation_", None)
-    if rows is None:
-        raise InputError(f"{path}: the model ends in {type(last).__name__}, not in one of looms")
+    if not hasattr(last, "held_out_"):
+        ends = f"{path}: the model ends in {type(last).__name__}"
+        raise InputError(f"{ends}, which has no held-out predictions of looms")
     kernel = getattr(getattr(last, "model_", last), "kernel_", None)
     if kernel is not None and kernel.pairwise:
         raise InputError(f"{path}: the model takes kernel values, not rows of features")
@@ -134,7 +132,7 @@ def load(path: Path, max_bytes: int) -> Fitted:
         "task": "classification" if is_classifier(last) else "regression",
         "target": target if isinstance(target, str) else None,
         "columns": {str(name): "" for name in getattr(model, "feature_names_in_", ())},
-        "n_rows": len(rows),
+        "n_rows": last.held_out_.n_samples,
         "n_features": model.n_features_in_,
         "options": {},
         "file": path.name,
@@ -239,7 +237,7 @@ class CoverageRequest:
             name, other = "--method", "regression"
         if self.method if saved.is_classifier else self.class_conditional:
             raise InputError(f"{name} is for {other}, but {path} is for {saved.metadata['task']}")
-        if self.confidence_level is None or not hasattr(saved.last, "held_out_"):
+        if self.confidence_level is None:
             return
         nested = saved.last._nested_scores is not None
         if not nested and saved.last._was_tuned:
@@ -263,7 +261,7 @@ class CoverageRequest:
             return {}
         saved, level = of.saved, self.confidence_level
         data: tuple[Any, Any] = (saved.own(), of.matrix)
-        if getattr(saved.last, "_nested_scores", None) is not None:
+        if saved.last._nested_scores is not None:
             data = saved.model, of.rows  # models without each fold may prepare the rows anew
         # ValueError: a higher level than the rows of the model can give.
         with refused(f"--confidence-level {level:g}: "):
@@ -283,8 +281,7 @@ class Predictions:
     Attributes
     ----------
     matrix : prepared rows.
-    predicted, decision : the decision values of a regression are the predictions, those of
-        nonconformity the p-values.
+    predicted, decision : the decision values of a regression are the predictions.
     probabilities : None if the model has none.
     """
 
@@ -300,10 +297,8 @@ class Predictions:
             self.predicted: AnyArray = model.predict(self.matrix)
             self.decision: AnyArray = self.predicted
             self.probabilities: AnyArray | None = None
-            for self.kind, method in _DECIDING.items():
-                if hasattr(model, method):
-                    self.decision = getattr(model, method)(self.matrix)
-                    break
+            if saved.is_classifier:
+                self.decision = model.decision_function(self.matrix)
             if hasattr(model, "predict_proba"):
                 self.probabilities = model.predict_proba(self.matrix)
 
@@ -320,7 +315,7 @@ class Predictions:
         if self.decision.ndim == 1:
             first = is_positive_first(getattr(self.saved.last, "pos_label", None), classes)
             values, decided = (-values, classes[:1]) if first else (values, classes[1:])
-        columns |= {f"{self.kind}_{c}": values[:, k] for k, c in enumerate(decided)}
+        columns |= {f"decision_{c}": values[:, k] for k, c in enumerate(decided)}
         if self.probabilities is not None:
             columns |= {f"probability_{c}": self.probabilities[:, k] for k, c in enumerate(classes)}
         return columns

@@ -17,8 +17,6 @@ OF_MODEL = (
 #: Options of every candidate with a kernel, of its search and its landmarks.
 OF_SEARCH = {"max_iter": "max_iter", "search": "method"}
 OF_CANDIDATES = ("loss", "criterion", *OF_SEARCH, "prior", "n_landmarks")
-#: Options of a grid of models, one for each row, and their parameters.
-OF_POOL = {"cv": "validation", "jobs": "n_jobs", "seed": "random_state"}
 #: Parts of the help, and the options in each.
 PANELS = {
     "Data": (
@@ -35,13 +33,13 @@ PANELS = {
         *("confidence_level", "class_conditional", "bootstrap", "resampling", "alpha", "store"),
     ),
     "Output": (*("output", "report", "json", "force", "quiet", "id", "keep", "digits", "plot"),),
-    "Expert": ("nonconformity", *OF_CANDIDATES, "memory", "jobs", "seed"),
+    "Expert": (*OF_CANDIDATES, "memory", "jobs", "seed"),
 }
 PANEL_OF = {option: panel for panel, options in PANELS.items() for option in options}
 #: Parameters that messages name, and their options.
 OPTIONS = {
     **{option: option for option in PANEL_OF},
     **{parameter: option for option, parameter in PARAMETERS.items()},
-    **{"kernel": "candidates", "probability": "calibration", "validation": "cv"},
+    **{"kernel": "candidates", "probability": "calibration"},
     "scoring": "metric",
 }

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from inspect import signature
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
 from looms import (
     KernelClassifier,
     KernelRegressor,
-    NonconformityClassifier,
     Search,
     TabularClassifier,
     TabularRegressor,
 )
 from looms._typing import AnyArray
 from looms.cli._errors import InputError
-from looms.cli._names import OF_CANDIDATES, OF_MODEL, OF_POOL, OF_SEARCH, PARAMETERS
+from looms.cli._names import OF_CANDIDATES, OF_MODEL, OF_SEARCH, PARAMETERS
 from looms.cli._options import Bounds, Column, Task
 from looms.cli._output import as_messages, refused, warning
 from looms.cli._prepare import Prepared
@@ -80,7 +78,7 @@ class ModelRequest:
         that the targets admit.
     cv
         Folds to hold out: 10 for ten folds, 5x2 for five repetitions of two. By default each row,
-        or group, by itself; with --time 10 windows; for nonconformity a validation part.
+        or group, by itself; with --time 10 windows.
     groups
         Column, such as the patient: rows with the same label are held out together. It is not a
         feature.
@@ -100,8 +98,6 @@ class ModelRequest:
     loss
         Loss of the kernel models: squared (default); for classes also hinge or squared_hinge, the
         support vector machine, by default with the kernel rbf.
-    nonconformity
-        For classes, in the place of kernel models: a grid of SVMs, one selected for each row.
     criterion
         What the search minimizes: press (default), the mean squared held-out error; for classes
         also hinge, squared_hinge, smoothed_error, wmw or cross_entropy; press,wmw compares two.
@@ -134,7 +130,6 @@ class ModelRequest:
     jobs: int | None = None
     seed: Annotated[int, Bounds(0)] = 0
     loss: Literal["squared", "hinge", "squared_hinge"] | None = None
-    nonconformity: bool = False
     criterion: list[str] | None = None
     search: Literal["gradient", "grid", "pattern"] | None = None
     max_iter: Annotated[int | None, Bounds(1)] = None
@@ -153,9 +148,8 @@ class ModelRequest:
         if "auto" in named and len(named) > 1:
             raise InputError("--candidates auto is several kernels: leave it out, or the others")
         numbers = self.task == "regression" or (self.task == "auto" and self.target_transform)
-        model = self.model(not numbers)
         with refused(faults=(ValueError, TypeError)):
-            check_parameters(model[-1] if isinstance(model, Pipeline) else model)
+            check_parameters(self.model(not numbers))
 
     @property
     def folds(self) -> Any:
@@ -175,10 +169,7 @@ class ModelRequest:
         return values | ({"cv": self.folds} if "cv" in options and self.folds else {})
 
     def model(self, classes: bool, sparse: bool = False) -> Any:
-        """The unfitted model, of classes or of numbers; refuses options of the other.
-
-        A grid of SVMs is the last step of a pipeline.
-        """
+        """The unfitted model, of classes or of numbers; refuses options of the other."""
         kind: Any = TabularClassifier if classes else TabularRegressor
         tasks, values = ("classification", "regression"), dict[str, Any]()
         for name, value in self._values(*OF_MODEL).items():
@@ -187,8 +178,6 @@ class ModelRequest:
                 other, this = reversed(tasks) if classes else tasks
                 raise InputError(f"{_option(name)} is for {other}, but this is {this}; see --task")
             values[parameter] = value
-        if self.nonconformity:
-            return self._pool(classes)
         if any(getattr(self, name) for name in OF_CANDIDATES):
             values["candidates"] = self._kernels(classes, sparse)
         return kind(**values)
@@ -208,18 +197,6 @@ class ModelRequest:
         loss = {} if self.loss is None else {"loss": self.loss}
         return [kind(k, n_landmarks=m, search=one, **loss) for k in kernels for one in searches]
 
-    def _pool(self, classes: bool) -> Pipeline:
-        """A grid of models, one for each row, after the preparation of the columns."""
-        if not classes:
-            raise InputError("--nonconformity is for classification, but this is a regression")
-        for name, value in asdict(self).items():
-            known = name in ("task", "nonconformity", *OF_POOL)
-            if not known and value not in (None, False, 0, "ignore"):
-                raise InputError(f"{_option(name)} is not for --nonconformity")
-        values = {OF_POOL[name]: each for name, each in self._values(*OF_POOL).items()}
-        steps = [("table", TablePreprocessor()), ("model", NonconformityClassifier(**values))]
-        return Pipeline(steps)
-
     def model_for(self, prepared: Prepared, again: bool = False) -> Any:
         """The unfitted model for a table; refuses what it would refuse for these rows.
 
@@ -227,18 +204,15 @@ class ModelRequest:
         """
         classes, y = prepared.target.task == "classification", prepared.target.y
         model = self.model(classes, prepared.sparse)
-        if prepared.sparse and self.nonconformity:
-            raise InputError("--nonconformity is for dense tables")
         self._check_folds(prepared, classes)
-        if classes and not self.nonconformity:
+        if classes:
             positive = self._check_classes(y)
             if positive is not None:
                 model.set_params(pos_label=positive)
         if again:
             kinds = prepared.preprocessor.kinds_
             before = TablePreprocessor(kinds=dict(kinds) or None)
-            name = "table" if isinstance(model, Pipeline) else "preprocess"
-            model.set_params(**{name: before})
+            model.set_params(preprocess=before)
         return model
 
     def _check_folds(self, prepared: Prepared, classes: bool) -> None:
@@ -273,4 +247,4 @@ def _option(name: str) -> str:
 def takes_matrix(request: ModelRequest, n_rows: int) -> bool:
     """True if a fit to so many rows has their kernel matrix, not landmarks."""
     few = n_rows <= FULL_ROWS and request.n_landmarks in (None, "auto")
-    return few or request.n_landmarks == "none" or request.nonconformity
+    return few or request.n_landmarks == "none"

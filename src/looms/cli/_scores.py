@@ -34,8 +34,6 @@ Rule: TypeAlias = "threshold.ThresholdRule | threshold.Metric"
 
 #: Number of scales shown, the largest, for a kernel with a scale for every feature.
 MOST_SCALES = 8
-#: Number of points of a search shown, the best.
-MOST_POINTS = 8
 #: Prefix of a candidate's loss, by what was held out.
 _SHORT = {"sample": "LOO", "group": "LOGO", "fold": "CV", "window": "CV"}
 #: Heading of the ROC AUC of several classes.
@@ -44,10 +42,8 @@ MEAN_AREA = "mean ROC AUC"
 
 def facts_of(
     saved: Fitted, prepared: Prepared | None = None, assessment: Assessment | None = None
-) -> Facts | None:
-    """Facts of a model, with what is known of its rows after a fit; None for a pool of models."""
-    if not hasattr(saved.last, "held_out_"):
-        return None
+) -> Facts:
+    """Facts of a model, with what is known of its rows after a fit."""
     pandas, about = require("pandas", "A report"), dict[str, Any]()
     target, file = saved.metadata["target"], saved.metadata["file"]
     if prepared is not None:
@@ -59,13 +55,8 @@ def facts_of(
     return Facts(saved.model, names, y, assessment=assessment, title=title, **about)
 
 
-def choice_of(saved: Fitted, facts: Facts | None) -> str:
+def choice_of(saved: Fitted, facts: Facts) -> str:
     """A sentence about what the selection of the model means for its scores."""
-    if facts is None:  # of a pool
-        return (
-            "the smallest of many validation errors is optimistic; quote the scores of the "
-            "selection, made for each row by the others"
-        )
     model = facts.model
     if model.nested:
         n = model.nested.units.n_units
@@ -224,11 +215,8 @@ def _arrow(taken: object) -> str:
     return "→" if taken else ""
 
 
-def show_choice(saved: Fitted, facts: Facts | None) -> None:
+def show_choice(saved: Fitted, facts: Facts) -> None:
     """Print what was tried, the hyper-parameters of the best one, and its held-out scores."""
-    if facts is None:
-        show_pool(saved.last)
-        return
     show_tried(facts)
     _show_chosen(facts)
     scores, confusion = facts.model.scores, facts.loo["confusion"]
@@ -281,23 +269,3 @@ def _show_chosen(facts: Facts) -> None:
         n = taken["n_parameters"] - (len(taken["parameters"]) - len(scales))
         largest_ones = ", ".join(f"{s['feature']} {s['value']:.3g}" for s in scales[:MOST_SCALES])
         console().print(f"Largest of {n} scales: {largest_ones}")
-
-
-def show_pool(fitted: Any) -> None:
-    """The models of a pool with the smallest validation errors, how many predict, and scores."""
-    errors, n_rows = fitted.validation_errors_, len(fitted.validation_)
-    rows = [
-        {"": _arrow(k in fitted.deciding_)}
-        | {name: f"{value:.4g}" for name, value in fitted.pool_[k].items()}
-        | {"error": score_text(errors[k])}
-        | {"± s.e.": score_text(np.sqrt(errors[k] * (1.0 - errors[k]) / n_rows))}
-        for k in np.argsort(errors, kind="stable")[:MOST_POINTS]
-    ]
-    show_rows(f"Best of {len(errors)} models", rows, ["", *fitted.pool_[0]])
-    how = "held out in folds" if fitted.validation != "split" else "that none was trained on"
-    console().print(
-        f"Errors of {count(n_rows, 'row')} {how}; {len(fitted.deciding_)} of the models (→) "
-        "predict: for each row, the one most certain of its label"
-    )
-    what, scores = "the selection, of each row by the others", fitted.evaluate()
-    show_scores({what: scores.with_errors}, scores.baselines)

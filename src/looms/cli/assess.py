@@ -118,7 +118,7 @@ def assess(
     looms assess days.csv -t sales --time day --gap 7
     """
     file = source.file
-    check_report(report, request, output)
+    check_report(report, output)
     if request.time is not None and (how := outer_splits.method) is not None:
         raise InputError(f"--time tests rows after the training rows, which --method {how} mixes")
     prepared = prepare_file(source, columns, request)
@@ -140,7 +140,6 @@ def assess(
         if report is not None:
             fitted = train(model, prepared, request, True, True, columns.target, file.name)
             facts = facts_of(fitted, prepared, result)
-            assert facts is not None  # by `check_report`
             write_report(report, facts)
     finally:
         show_result(result, request, json)
@@ -198,8 +197,7 @@ def compare(
 
 def show_result(result: Assessment, request: ModelRequest, json: bool) -> None:
     """Scores of an assessment on standard output, the model by the names of its candidates."""
-    what = "nonconformity" if request.nonconformity else "candidates " + ", ".join(request.kernels)
-    result = replace(result, estimator=what)
+    result = replace(result, estimator=f"candidates {', '.join(request.kernels)}")
     if json:
         show_json(plain(outer(result)))
     else:

@@ -240,7 +240,7 @@ def _of_data(
     labels = labels_of_groups(file, table.X, name)
     if name is not None and saved.table is not None and name not in saved.metadata["columns"]:
         X = X.drop(columns=name)
-    elif name is None and hasattr(saved.last, "units_") and saved.last.units_.grouped:
+    elif name is None and saved.last.units_.grouped:
         note("rows that the fit held out together are left out one at a time here; see --groups")
     rows = getattr(table.X, "index", np.arange(len(y))) + 1
     return Subject(saved.model, X, y, labels, np.asarray(rows), f"Model of {path}", file.name)

@@ -55,7 +55,6 @@ from looms.cli._scores import (
 from looms.cli._target import target_of
 from looms.datasets._table import table_name
 from looms.estimators._certificate import Certificate
-from looms.estimators._in_pipelines import parts_of
 from looms.estimators._metrics import judged, named_scorer, scorers_of
 from looms.estimators._scored import scores_of
 from looms.model_files import save_model
@@ -118,7 +117,7 @@ def fit(
     """
     file = source.file
     output = output or Path(f"{table_name(file)}.looms.skops")
-    check_report(report, request, output, json, certify)
+    check_report(report, output)
     with refused("--metric: "):
         for name in metric or []:
             named_scorer(name)
@@ -160,14 +159,14 @@ def fit(
             note(str(certificate))
         save_model(output, saved.model, saved.metadata)
     facts = facts_of(saved, prepared)
-    if report is not None and facts is not None:  # before printing, to a pipe that may close
+    if report is not None:  # before printing, to a pipe that may close
         write_report(report, facts)
     if metric:
-        scores = saved.last.evaluate() if facts is None else scores_of(saved.last)
+        scores = scores_of(saved.last)
         classes = saved.classes if saved.is_classifier else None
         of_metrics = judged(scores, scorers, classes)
         more["metrics"] = plain_scores(of_metrics.with_errors, of_metrics.baselines)
-    if json and facts is not None:
+    if json:
         show_json(facts.summary | plain(more))
     else:
         show_choice(saved, facts)
@@ -177,8 +176,7 @@ def fit(
         for name, shown in more.get("metrics", {}).items():
             text = score_with_error(name, shown["value"], shown["standard_error"])
             console().print(f"{name}: {text}")
-    if facts is not None:
-        show_cautions(cautions_of_fit(facts.model, facts.remarks))
+    show_cautions(cautions_of_fit(facts.model, facts.remarks))
     note(choice_of(saved, facts))
     note(f"the model is in {output}")
 
@@ -193,7 +191,6 @@ def _is_whole(request: ModelRequest, columns: Columns, memory: str | None) -> bo
         "--sample-weight": request.sample_weight,
         "--target-transform": request.target_transform,
         "--drop-missing-targets": columns.drop_missing_targets,
-        "--nonconformity": request.nonconformity,
         "--n-landmarks none": request.n_landmarks == "none",
     }
     given = [name for name, value in needs.items() if value]
@@ -257,33 +254,28 @@ def train(
     ``again`` is for a table whose columns were understood before, and for the model that splits
     fitted; ``target`` and ``file`` are names.
     """
-    last, X, prefix = parts_of(model).last, prepared.X, "model__"
+    X, start = prepared.X, time.perf_counter()
     # The cautions of the fit say these; and columns are scaled.
     in_cautions = [looms.ColumnsWarning, looms.DuplicatesWarning, looms.OneClassWarning]
-    in_cautions += [looms.ScalesWarning]
-    if last is model:
-        in_cautions, prefix = [*in_cautions, looms.BoundWarning, ConvergenceWarning], ""
+    in_cautions += [looms.ScalesWarning, looms.BoundWarning, ConvergenceWarning]
     rows = X if prepared.blocks is None else prepared.blocks
     if prepared.blocks is not None:
         model.set_params(preprocess=None)
-    start = time.perf_counter()
     meter = Meter("", rows.shape[0], 3 if prepared.blocks is None else 1)
     with as_messages(), refused(faults=(MemoryError,)), meter:
         for category in in_cautions:
             warnings.simplefilter("ignore", category)
-        if hasattr(last, "set_callbacks"):  # of scikit-learn since 1.9
-            last.set_callbacks(meter)
-        options = {f"{prefix}{name}": values for name, values in prepared.fit_options.items()}
-        model.fit(rows, prepared.target.y, **options)
+        if hasattr(model, "set_callbacks"):  # of scikit-learn since 1.9
+            model.set_callbacks(meter)
+        model.fit(rows, prepared.target.y, **prepared.fit_options)
         if evaluate:
             try:
-                last.evaluate()
+                model.evaluate()
             except ValueError as error:
                 why = str(error).partition(" evaluate(nested=False)")[0]  # which is what is done
                 warning(f"the scores are those of the fit, because it cannot be repeated: {why}")
-        if hasattr(last, "held_out_"):
-            scores_of(last)  # which are kept
-    for one in (last, getattr(last, "model_", last)):
+        scores_of(model)  # which are kept
+    for one in (model, model.model_):
         vars(one).pop("_skl_callbacks", None)
     if prepared.blocks is not None:
         model.set_params(preprocess="auto").preprocessor_ = prepared.preprocessor
@@ -310,8 +302,6 @@ def train(
 
 def certified(saved: Fitted, blocks: Any, always: bool) -> Certificate | None:
     """Certificate of a model, if asked for or cheap compared with the fit; else None."""
-    if not hasattr(saved.last, "certify"):
-        return None
     model = looms.kernel_model(saved.model)
     basis, n = getattr(model, "landmarks_", None), len(model.fit_weight_)
     m = n if basis is None else basis.shape[0]
@@ -323,17 +313,8 @@ def certified(saved: Fitted, blocks: Any, always: bool) -> Certificate | None:
     return made
 
 
-def check_report(
-    report: Path | None,
-    request: ModelRequest,
-    output: Path | None,
-    json: bool = False,
-    certify: bool = False,
-) -> None:
-    """Refuse, before any work, what could not be made afterwards."""
-    for option, wanted in {"--report": report, "--json": json, "--certify": certify}.items():
-        if wanted and request.nonconformity:
-            raise InputError(f"{option} is not for --nonconformity")
+def check_report(report: Path | None, output: Path | None) -> None:
+    """Refuse, before any work, a report that could not be made afterwards."""
     if report is None:
         return
     if output is not None and report.absolute() == output.absolute():

@@ -74,9 +74,7 @@ def predict(
 
     decision_CLASS is the decision value: the higher, the likelier the class. With two classes there
     is one column, for the positive one: --positive of the fit, or the later in order. Decision
-    values make the prediction, which need not be the class
-    with the largest probability_CLASS. With --nonconformity, p_value_CLASS is small if the
-    row is not typical of the class.
+    values make the prediction, which need not be the class with the largest probability_CLASS.
 
     --confidence-level adds an interval from lower to upper, or a set: labels with | between them,
     none for a row that is typical of no class. They are a little too small if the model was not
@@ -207,13 +205,11 @@ def show(model: Path, *, json: bool = False, max_bytes: Bytes = Source.max_bytes
     saved = load(model, max_bytes)
     facts = facts_of(saved)
     if json:
-        if facts is None:
-            raise InputError(f"--json is not for {model}, which takes another model for each row")
         show_json(facts.summary)
         return
     show_request(saved.metadata)
     show_choice(saved, facts)
-    if facts is None or facts.model.candidates:
+    if facts.model.candidates:
         note(choice_of(saved, facts))
 
 
@@ -252,8 +248,6 @@ def export(
             f"{model}: the model predicts the {transform} of the target, which a graph cannot turn "
             "into the target; fit it with --target-transform none, or use looms predict"
         )
-    if not hasattr(saved.last, "held_out_"):
-        raise InputError(f"{model}: this model has no ONNX form; fit one without --nonconformity")
     to_onnx = require("skl2onnx", "looms export", "onnx").to_onnx
     with as_messages(prefix=f"{model}: "):
         fitted = kernel_model(saved.model)
