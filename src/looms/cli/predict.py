@@ -52,7 +52,7 @@ from looms.onnx import register_converters
 from looms.report.text import plain
 
 #: First line of the output: columns that identify the rows, then those of predictions.
-_HEADER = r"(.+,)?prediction(,decision_.*|,p_value_.*|,lower,upper)?$"
+_HEADER = r"(.+,)?prediction(,decision_.*|,lower,upper)?$"
 
 
 @command
