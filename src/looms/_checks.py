@@ -17,7 +17,8 @@ def check_known(name: Any, kind: str, known: Iterable[str], more: str = "") -> N
     """Raise ValueError, with the nearest and all known names, unless ``name`` is one of them."""
     known = list(known)
     if not isinstance(name, str) or name not in known:
-        near = get_close_matches(str(name), known, 1)
+        near = [one for one in known if one.lower() == str(name).lower()]
+        near = near or get_close_matches(str(name), known, 1)
         meant = f" (did you mean {near[0]!r}?)" if near else ""
         raise ValueError(f"Unknown {kind} {name!r}{meant}; known are {', '.join(known)}{more}.")
 

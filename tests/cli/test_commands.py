@@ -350,7 +350,7 @@ def test_a_test_file_metrics_and_quiet(looms, pets):
         (("--test", "nowhere.csv"), "nowhere.csv: there is no such file"),
         (("--sample-weight", "color"), "--sample-weight color has no weight in 13 rows of 40"),
         (("--sample-weight", "size"), "there is no column 'size' for --sample-weight"),
-        (("--positive", "bird"), "--positive bird is not a class of y: ['cat', 'dog']"),
+        (("--positive", "bird"), "--positive bird is not one of the classes, ['cat', 'dog']"),
     ],
 )
 def test_what_they_refuse_is_said_before_the_fit(fit, pets, one_line, options, text):

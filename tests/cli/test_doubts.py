@@ -1,5 +1,7 @@
 """What is said of a machine that should not be trusted, and of rows that it does not know."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -75,6 +77,24 @@ def test_rows_outside_in_several_columns_have_one_note(looms, fit, rare):
     (line,) = said(looms("predict", "rare.looms.skops", "new.csv"))
     assert line.startswith("Note: in 1 of 1 row 'a' is far outside its training range, ")
     assert ", furthest 50 and 'c' is far outside its training range, " in line
+
+
+@pytest.mark.slow
+def test_the_report_speaks_of_options_too(looms, fit, rare):
+    rare.assign(a=rare.a * 0.3, b=0.0).to_csv("rare.csv", index=False)
+    options = ("--calibration", "none", "--report", "page.html")
+    fit("rare.csv", "-t", "event", "-c", "linear", *options)
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert "--class-weight balanced" in page
+    assert "class_weight=&#39;balanced" not in page
+    assert "class_weight='balanced" not in page
+
+
+@pytest.mark.slow
+def test_a_target_of_other_labels_is_not_scored(looms, fit, rare, one_line):
+    fit("rare.csv", "-t", "event", "-c", "linear")
+    rare.assign(event="other").to_csv("new.csv", index=False)
+    one_line(looms("score", "rare.looms.skops", "new.csv"), 2, "none of the labels of the target")
 
 
 @pytest.mark.slow

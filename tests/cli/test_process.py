@@ -115,7 +115,7 @@ def test_interrupt(tmp_path):
     table = np.column_stack([rng.normal(size=(1500, 20)), rng.integers(2, size=1500)])
     header = ",".join([*(f"x{j}" for j in range(20)), "y"])
     np.savetxt(tmp_path / "t.csv", table, delimiter=",", header=header, comments="")
-    arguments = command("fit", "t.csv", "-t", "y", "-c", "ard", "-c", "ard", "-c", "ard")
+    arguments = command("fit", "t.csv", "-t", "y", "-c", "ard", "-c", "ranked_ard", "-c", "rbf")
     with subprocess.Popen(
         arguments,
         cwd=tmp_path,

@@ -120,7 +120,7 @@ class TestLabels:
 
     @pytest.mark.parametrize("pos_label", ["yes", 2])
     def test_positive_class(self, Estimator, pos_label):
-        with pytest.raises(ValueError, match=r"pos_label=.* is not a class of y: \[0, 1\]"):
+        with pytest.raises(ValueError, match=r"pos_label=.* is not one of the classes, \[0, 1\]"):
             Estimator(pos_label=pos_label).fit(X, LABELS)
 
     @pytest.mark.parametrize("threshold", ["balanced", 0.1])
@@ -164,7 +164,7 @@ class TestWeights:
             (changed(np.ones(N), np.inf), "sample_weight must be finite, but contains NaN"),
             (np.ones(N - 1), r"sample_weight has shape \(39,\) and y has 40 rows"),
             (np.ones((N, 2)), "must have one entry per row of y"),
-            ("heavy", "sample_weight must be numbers, got 'heavy'"),
+            ("heavy", "sample_weight must be numbers, got str"),
             (np.full(N, 1e308), "out of range: its largest value is 1e[+]308. Multiply"),
             (np.geomspace(1e-99, 1e99, N), "ranges from 1e-99 to 1e[+]99, .*: set negl"),
             (np.full(N, 1e-320), "out of range: its largest value is 1e-320. Multiply"),

@@ -142,7 +142,9 @@ def test_a_label_that_is_first_in_order_makes_the_rule_that_of_the_classes_excha
 
 @each_classifier
 def test_a_positive_class_is_one_of_two(Estimator):
-    with pytest.raises(ValueError, match="pos_label=0 is for two classes, and y has 3: leave it"):
+    with pytest.raises(
+        ValueError, match="pos_label=0 is for two classes, and there are 3: leave it"
+    ):
         Estimator("linear", pos_label=0).fit(X, THREE)
 
 

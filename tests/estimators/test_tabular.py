@@ -121,6 +121,31 @@ class TestFit:
         with pytest.raises(ValueError, match=r"y has text and other values: .* and 1 in row 7"):
             TabularClassifier(FEW).fit(TABLE, y)
 
+    def test_what_is_no_table(self):
+        for X, y in ((TABLE, "target"), ("table.csv", LABELS), (dict(TABLE), LABELS)):
+            with pytest.raises(TypeError, match="X is a table and y its targets"):
+                TabularClassifier(FEW).fit(X, y)
+
+    def test_two_rows_of_gaps_are_too_few(self):
+        table = TABLE[:2].assign(note=pd.array([None, None], dtype="string"))
+        with pytest.raises(ValueError, match="three samples"):
+            TabularRegressor(FEW).fit(table, NUMBERS[:2])
+
+    def test_a_name_twice_is_refused(self):
+        with pytest.raises(ValueError, match="candidates has 'rbf' more than once"):
+            TabularClassifier(["rbf", "linear", "rbf"]).fit(TABLE, LABELS)
+
+    def test_a_linear_kernel_is_not_asked_for_twice(self):
+        rng = np.random.default_rng(1)
+        X = rng.normal(size=(100, 2))
+        y = X @ [1.0, 2.0] + 0.1 * rng.normal(size=100)
+        with pytest.warns(looms.BoundWarning, match="add 'linear'"):
+            TabularRegressor(["rbf"]).fit(X, y)
+        model = TabularRegressor(["rbf", "linear"], combine="best")
+        with warnings.catch_warnings(record=True, action="always") as told:
+            bounds = [one.at_bounds for one in model.fit(X, y).candidates_]
+        assert not any("add 'linear'" in str(one) for one in (*told, *bounds))
+
     @pytest.mark.parametrize("verbose", ["yes", -1, None, 0.5])
     def test_what_is_not_verbose(self, verbose):
         with pytest.raises(ValueError, match="verbose must be an integer"):
@@ -400,6 +425,20 @@ class TestEvaluate:
         assert "groups" in scores.kind
         for rows in scores._nested.units:
             assert not set(groups[rows]) & set(np.delete(groups, rows))
+
+    def test_sets_and_intervals_warn_of_new_values(self, classifier, regressor):
+        new = NEW.assign(color="violet")
+        with pytest.warns(ColumnsWarning, match="violet") as told:
+            classifier.predict_set(new)
+        assert len(told) == 1
+        with pytest.warns(ColumnsWarning, match="violet") as told:
+            regressor.predict_interval(new)
+        assert len(told) == 1
+
+    @pytest.mark.parametrize("name", ["f1", "roc_auc", "accuracy"])
+    def test_scores_of_classes_are_not_of_numbers(self, regressor, name):
+        with pytest.raises(ValueError, match=f"{name}.* cannot score these numbers"):
+            regressor.evaluate(scoring=name)
 
     def test_of_the_fit_says_what_it_is_of(self, classifier):
         fitted = pickle.loads(pickle.dumps(classifier))

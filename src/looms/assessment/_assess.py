@@ -34,7 +34,7 @@ def assess(
     scoring: Any = None,
     store: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
-    random_state: Any = None,
+    random_state: Any = 0,
     *,
     method: str = "shuffle",
     sample_weight: Any = None,
@@ -84,7 +84,7 @@ def assess(
     n_jobs : int, default=None
         Number of splits to run in parallel, as everywhere in joblib; a surrounding
         ``joblib.parallel_config`` decides where. With more than one, each uses one BLAS thread.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState instance or None, default=0
         Seed. The seed of every split is derived from this one and the split's index.
     method : {"shuffle", "kfold", "bootstrap", "forward"}, default="shuffle"
         Repeated random splits, repeated k-fold, or the .632+ bootstrap; for classifiers, each

@@ -145,7 +145,7 @@ def compare(
     X: Any,
     y: Any,
     *,
-    random_state: Any = None,
+    random_state: Any = 0,
     store: str | os.PathLike[str] | None = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
@@ -161,7 +161,7 @@ def compare(
         All samples.
     y : array-like of shape (n_samples,)
         Targets.
-    random_state : int, RandomState instance or None, default=None
+    random_state : int, RandomState instance or None, default=0
         Seed of the splits, which are the same for all.
     store, n_jobs, progress
         As for `looms.assess`.

@@ -59,7 +59,7 @@ def as_calibration(calibration: Any) -> Fitter:
     ValueError
         For an unknown name; the message lists the known ones.
     """
-    check_known(calibration, "calibration", CALIBRATIONS)
+    check_known(calibration, "calibration", CALIBRATIONS, " and None")
     return CALIBRATIONS[calibration]
 
 

@@ -20,7 +20,8 @@ BAD_INPUT = 2
 OTHER = 1
 INTERRUPTED = 130
 _VALUE = (
-    r"None\b|True\b|False\b|\.\.\.|(?P<quote>['\"])(?P<text>[^'\"]*)(?P=quote)|\d\w*|\w+\([^()]*\)"
+    r"None\b|True\b|False\b|\.\.\.|(?P<quote>['\"])(?P<text>[^'\"]*)(?P=quote)"
+    r"|-?\d+(?:\.\d+)?\w*|\w+\([^()]*\)"
 )
 _NAMES = "|".join(sorted(OPTIONS, key=len, reverse=True))
 _LONG = "|".join(name for name in OPTIONS if "_" in name)
@@ -55,6 +56,7 @@ _WORDS = {
     ", a splitter of scikit-learn or its splits, and None": "",
     ", an object of looms.threshold, and a metric of (y_true, y_pred)": "",
     " To cut outputs elsewhere, compare decision_function with a number.": "",
+    "'auto' or None": "auto or none",
     "precomputed, one of these": "one of these",
 }
 _IN_PYTHON = re.compile(f"(?P<word>{'|'.join(map(re.escape, _WORDS))})|{_QUOTED}|{_PARAMETER}")
@@ -148,6 +150,8 @@ def in_options(text: str) -> str:
     "column 'max_iter' has other values than --max-iter"
     >>> in_options("runs/seed=1/max_iter.csv has no rows; give seed=1")
     'runs/seed=1/max_iter.csv has no rows; give --seed 1'
+    >>> in_options("threshold=1.5 is no probability; use threshold=0.5")
+    '--threshold 1.5 is no probability; use --threshold 0.5'
     >>> in_options("--cv 1: cv must be from 2 folds")
     '--cv 1 must be from 2 folds'
     """

@@ -98,7 +98,9 @@ def understood(
         if name == columns.target:
             raise InputError(f"{path}: --drop {name} is the target, which is no feature anyway")
         if name not in getattr(X, "columns", ()):
-            raise _no_column(path, X, name, "--drop")
+            error = _no_column(path, X, name, "--drop")
+            several = "; give --drop once for each column" * ("," in name)
+            raise InputError(f"{error}{several}")
     X = X.drop(columns=columns.drop) if columns.drop else X
     if y is None:
         raise no_target(path, X)

@@ -14,6 +14,7 @@ from looms._optional import require
 from looms._scores import SCORES, ValuesAndErrors, scale_of
 from looms._words import count, score_text, with_error
 from looms.assessment._result import Assessment
+from looms.cli._errors import in_options
 from looms.cli._model import Fitted
 from looms.cli._output import NARROW, console, show_rows, show_table
 from looms.cli._prepare import Prepared, column_notes
@@ -52,7 +53,8 @@ def facts_of(
     title, index = f"{target}, {file}" if target else file, saved.rows
     names = pandas.Series(index, pandas.Index(index, name=saved.rows_are))
     y = pandas.Series(saved.last._y_of_fit, name=target)
-    return Facts(saved.model, names, y, assessment=assessment, title=title, **about)
+    about |= {"assessment": assessment, "title": title, "reword": in_options}
+    return Facts(saved.model, names, y, **about)
 
 
 def choice_of(saved: Fitted, facts: Facts) -> str:

@@ -178,6 +178,9 @@ def score(
     if saved.is_classifier:
         classes, truth = text(saved.classes), text(table.y)
         unknown = sorted(set(truth) - set(classes))
+        if len(unknown) == len(set(truth)):
+            known = f"the model knows {', '.join(classes)}, and none of the labels of the target"
+            raise InputError(f"{source.file}: {known}, such as {unknown[0]}")
         if unknown:
             note(f"labels that the model does not know count as errors: {', '.join(unknown)}")
         labels = [*classes, *unknown]

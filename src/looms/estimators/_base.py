@@ -63,11 +63,13 @@ def validated(
             **{"ensure_min_samples": 2, **options},
         )
     except ValueError as error:
-        if "could not convert string to float" not in str(error):
+        text = "could not convert string to float" in str(error)
+        if not text and "contains NaN" not in str(error):
             raise
+        what = "There is text where numbers should be" if text else "There are gaps"
         raise ValueError(
-            f"There is text where numbers should be: {error}. TabularClassifier and "
-            "TabularRegressor prepare columns of text, with preprocess='auto'."
+            f"{what}: {str(error).splitlines()[0].rstrip('.')}. TabularClassifier and "
+            "TabularRegressor prepare columns with text and gaps, with preprocess='auto'."
         ) from error
     X = as_matrix(X)
     if names is not None and options.get("reset", True):

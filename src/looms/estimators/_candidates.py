@@ -65,6 +65,9 @@ class Candidates(SelectingModel):
                 f"models and estimators of scikit-learn, got {self.candidates!r}."
             )
         check_known(self.combine, "combine", COMBINATIONS)
+        names = [one for one in one_or_many(self.candidates) if isinstance(one, str)]
+        for name in {name for name in names if names.count(name) > 1}:
+            raise ValueError(f"candidates has {name!r} more than once: name it once.")
         for one in self._of_kernels:
             if not isinstance(one, self._model):
                 name = self._model.__name__

@@ -6,7 +6,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from looms._classes import class_targets
 from looms._typing import AnyArray, Array
@@ -23,6 +23,11 @@ def encoded(y: AnyArray, weight: Array) -> tuple[AnyArray, AnyArray, Array]:
     Targets are (n,) for two classes, +1 for the second, and (n, k) for k classes, one
     against the rest. ValueError unless two classes have samples of positive weight.
     """
+    if type_of_target(y).startswith("continuous"):
+        raise ValueError(
+            "Unknown label type: continuous. Classes are text, booleans or whole numbers; "
+            "TabularRegressor and KernelRegressor predict other numbers."
+        )
     check_classification_targets(y)
     classes, labels = np.unique(y, return_inverse=True)
     present = classes[np.unique(labels[weight > 0])]
@@ -132,11 +137,11 @@ def is_positive_first(pos_label: Any, classes: AnyArray) -> bool:
         return False
     labels = classes.tolist()
     if pos_label not in labels:
-        raise ValueError(f"pos_label={pos_label!r} is not a class of y: {labels}.")
+        raise ValueError(f"pos_label={pos_label!r} is not one of the classes, {labels}.")
     if len(labels) != 2:
         raise ValueError(
-            f"pos_label={pos_label!r} is for two classes, and y has {len(labels)}: leave it out, "
-            "or put the others together in y."
+            f"pos_label={pos_label!r} is for two classes, and there are {len(labels)}: leave it "
+            "out, or make one class of the others."
         )
     return bool(labels.index(pos_label) == 0)
 

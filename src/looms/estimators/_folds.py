@@ -152,9 +152,9 @@ def outer_folds(
         of_classes = units_of_classes(codes, groups, rest)
         least = 2 if grouped or cv is not None else 1
         if rest.sum() < 3 or n_units < inner or min(of_classes) < least:
+            of_class = f", {min(of_classes)} of some class" * classes
             raise ValueError(
-                f"Without an outer fold {n_units} {unit}s are left, {min(of_classes)} of some "
-                "class: too few to tune on."
+                f"Without an outer fold {n_units} {unit}s are left{of_class}: too few to tune on."
             )
     return np.asarray(numbers)
 

@@ -267,7 +267,7 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
             return None, X
         automatic = isinstance(self.preprocess, str)
         if automatic:
-            check_known(self.preprocess, "preprocess", ("auto",))
+            check_known(self.preprocess, "preprocess", ("auto",), ", a transformer and None")
         one = TablePreprocessor() if automatic else clone(self.preprocess)
         rows = np.flatnonzero(weight)
         if len(rows) == len(weight):
@@ -286,6 +286,11 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
         if y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
+        if {type(X), type(y)} & {str, bytes, dict}:
+            raise TypeError(
+                f"X is a table and y its targets, got {type(X).__name__} and {type(y).__name__}: "
+                "for a column of a table, fit(table.drop(columns=name), table[name])."
             )
         if _num_samples(X) == 0:
             raise ValueError("X has no rows (0 samples): there is nothing to learn from.")

@@ -28,6 +28,7 @@ from looms.estimators._kernel_model import (
     fitted_model,
     sum_of,
 )
+from looms.estimators._warnings import warn_of_duplicates
 from looms.kernels._samples import check_scale, training_rows
 from looms.units import Units
 
@@ -199,6 +200,8 @@ class UpdatableModel(KernelModel):
         else:
             X_all = np.vstack([X, X_new.toarray() if sp.issparse(X_new) else X_new])
         check_scale(X_all)
+        if not self._pairwise:
+            warn_of_duplicates(X_all)
         return self._updated(
             np.empty(0, dtype=np.intp),
             np.append(self.left_out().weight, zeta[weight > 0]),

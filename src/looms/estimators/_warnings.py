@@ -380,6 +380,8 @@ def warn_of_one_class(model: Any, classes: Any, loo: HeldOut, threshold: float |
     if len(taken) == 1:
         settings = settings_for_rare_classes(model, len(classes))
         remedy = f"{', '.join(settings)} or another kernel" if settings else "another kernel"
+        if model.threshold != 0.5:
+            remedy = f"another threshold than {model.threshold!r}, or {remedy}"
         warn(
             f"The model predicts class {classes[taken].tolist()[0]!r} for every held-out row. "
             f"Try {remedy}.",

@@ -12,7 +12,9 @@ Bounds: TypeAlias = tuple[float, float] | Literal["fixed"] | None
 
 #: Advice that several kernels give.
 CLOSE_TO_LINEAR = "the kernel is close to linear: add 'linear' to the candidate kernels"
-EACH_FOR_ITSELF = "every sample resembles only itself: scale the features, or try another kernel"
+EACH_FOR_ITSELF = (
+    "every sample resembles only itself: scale the features if they are not, or try another kernel"
+)
 
 
 @dataclass(frozen=True)

@@ -122,7 +122,9 @@ def checked_weights(
     try:
         weights = np.asarray(weight, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"{name} must be numbers, got {weight!r}.") from None
+        values = np.asarray(weight, dtype=object).ravel()
+        kinds = sorted({type(value).__name__ for value in values.tolist()})
+        raise ValueError(f"{name} must be numbers, got {' and '.join(kinds)}.") from None
     if weights.shape != (n,):
         raise ValueError(
             f"{name} must have one entry per row of y, but {name} has shape {weights.shape} and y "

@@ -304,7 +304,7 @@ def _opened(path: Path, max_bytes: int) -> tuple[bytes, Any]:
         raise ModelFileError(path, "the file is empty", _AGAIN)
     if not packed.startswith(b"PK"):
         raise ModelFileError(
-            path, "it is not a model file", "looms fit and looms.model_files.save_model write them."
+            path, "it is not a model file", "looms fit and the models' save() write them."
         )
     try:
         data = repacked(packed, Allowance(max_bytes))

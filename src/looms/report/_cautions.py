@@ -283,6 +283,8 @@ def _probabilities(model: Model) -> Iterator[Caution]:
 
 def _remedy(model: Model) -> str:
     settings = settings_for_rare_classes(model.fitted, len(model.classes))
+    if model.fitted.threshold != 0.5:
+        settings = ["another threshold"]
     return f"Consider {', '.join(settings)} or another kernel." if settings else _OTHERS
 
 

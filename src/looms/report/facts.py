@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -130,7 +130,8 @@ def summary_schema() -> dict[str, Any]:
 class Facts:
     """A fitted model and all that is told about it, for the arguments of `summary`.
 
-    Each fact is computed when it is first asked for, and kept.
+    Each fact is computed when it is first asked for, and kept. ``reword`` puts the texts of
+    cautions in other words than those of Python.
     """
 
     estimator: Any
@@ -140,6 +141,7 @@ class Facts:
     assessment: Assessment | None = None
     title: str | None = None
     notes: Sequence[str] | None = None
+    reword: Callable[[str], str] = str
 
     def __post_init__(self) -> None:
         """Refuse data, or an assessment, that cannot be those of the model."""
@@ -327,7 +329,9 @@ class Facts:
                 "samples": samples(model, self.deletion, self.names, self.named_by),
                 "groups": groups_left_out(self.deletion),
                 "certificate": self._certificate,
-                "cautions": cautions_of_report(self),
+                "cautions": [
+                    {**one, "text": self.reword(one["text"])} for one in cautions_of_report(self)
+                ],
             }
         )
         return report

@@ -16,7 +16,8 @@ from looms._words import count, with_error
 from looms.calibration._calibrators import Calibrator
 from looms.criteria import Criterion
 from looms.held_out import HeldOut
-from looms.kernels import Weighted
+from looms.kernels import Linear, Weighted
+from looms.kernels._hyperparameters import CLOSE_TO_LINEAR
 from looms.kernels._names import KernelLike, as_kernel, is_estimator, kernel_name
 from looms.lssvm import NotPositiveDefiniteError
 from looms.lssvm.fit import Fit, KernelMember
@@ -233,6 +234,8 @@ def choose(
     best: tuple[int, HeldOutLoss] | None = None
     objective: Any = None
     reason = ""
+    kernels = [as_kernel(one.kernel) for one in tried if not is_estimator(one.kernel)]
+    linear = any(isinstance(kernel, Linear) for kernel in kernels)
     for one in tried:
         kernel, criterion, name = one.kernel, one.criterion, kernel_name(one.kernel)
         opened: Any = kernel if is_estimator(kernel) else as_kernel(kernel)
@@ -270,7 +273,7 @@ def choose(
             before[1] + tuning.n_failures,
             seconds,
             tuning.outcome,
-            tuning.at_bounds,
+            tuple(m for m in tuning.at_bounds if not (linear and m.advice == CLOSE_TO_LINEAR)),
         )
         candidates.append(candidate)
         models.append((tuning, fit))

@@ -55,7 +55,7 @@ MU_AT_LOWER = (
 )
 MU_AT_UPPER = (
     "almost all regularization: these features say little about the target with this kernel; "
-    "scale the features, or try another kernel"
+    "scale the features if they are not, or try another kernel"
 )
 
 

@@ -95,7 +95,7 @@ def read_column(column: Column, name: object, known: Kind | None = None) -> Read
         return _read_floats(column, name, "number" if inferred in _NUMBERS else "date")
     gaps = column.isna().to_numpy()
     kinds: dict[bytes, tuple[Kind, AnyArray]] = {}  # by the days that they read
-    if inferred == "string" and _may_be_dates(str(column[~gaps].iloc[0])):
+    if inferred == "string" and not gaps.all() and _may_be_dates(str(column[~gaps].iloc[0])):
         for kind in _DATE_KINDS:
             with suppress(ValueError):
                 floats = as_floats(column, name, kind)
@@ -222,6 +222,9 @@ def as_floats(column: Column, name: object, kind: str) -> AnyArray:
 def _floats(column: pd.Series, kind: str) -> AnyArray:
     """Numbers, or days since 1970; NaN for gaps and for what is neither."""
     pandas = require("pandas", "A table of mixed columns")
+    others = "biuf" if kind.endswith("date") else "mM"
+    if getattr(column.dtype, "kind", "") in others:  # whose numbers pandas would take as they are
+        return np.full(len(column), np.nan)
     if not kind.endswith("date"):
         numbers = pandas.to_numeric(column, errors="coerce")
         floats: AnyArray = numbers.to_numpy(dtype=float, na_value=np.nan)
