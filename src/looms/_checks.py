@@ -82,12 +82,12 @@ def check_target(y: Any) -> None:
             f"y has no value in {n} of {len(gaps)} rows, the first is "
             f"{row_name(y, int(gaps.argmax()))}: leave {'it' if n == 1 else 'them'} out of X and y."
         )
-    values = np.asarray(y)
-    if values.dtype == object and values.ndim == 1:
-        texts = np.array([isinstance(one, str) for one in values], dtype=bool)
+    values = np.asarray(y, dtype=object if isinstance(y, list | tuple) else None)
+    if values.dtype == object and values.size == len(values):
+        texts = np.array([isinstance(one, str) for one in values.ravel()], dtype=bool)
         odd = int((texts != texts[0]).argmax()) if len(texts) else 0
         if odd:
+            both = (f"{str(values.flat[row])!r} in {row_name(y, row)}" for row in (0, odd))
             raise ValueError(
-                f"y has text and other values: {values[0]!r} in {row_name(y, 0)} and "
-                f"{values[odd]!r} in {row_name(y, odd)}. Convert y to one type."
+                f"y has text and other values: {' and '.join(both)}. Convert y to one type."
             )

@@ -146,6 +146,11 @@ def test_models_that_the_command_line_does_not_take(looms, one_line, machine, te
     one_line(looms("show", "m.skops"), 2, text)
 
 
+def test_several_targets_are_shown(looms):
+    KernelRegressor("linear", mu=0.1).fit(FRAME[["a"]], FRAME[["a", "b"]]).save("m.skops")
+    assert looms("show", "m.skops").exit_code == 0
+
+
 def test_columns_without_names_must_be_as_many(looms, one_line):
     X = FRAME[["a", "b"]]
     save_model("m.skops", KernelClassifier(RBF(1.0), mu=1e-3).fit(X.to_numpy(), LABELS))

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from evaluated import evaluated
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
@@ -118,8 +119,9 @@ class TestFit:
     def test_targets_of_several_types(self):
         y = LABELS.astype(object)
         y[7] = 1
-        with pytest.raises(ValueError, match=r"y has text and other values: .* and 1 in row 7"):
-            TabularClassifier(FEW).fit(TABLE, y)
+        for given in (y, y.tolist(), y[:, None], pd.Series(y)):
+            with pytest.raises(ValueError, match=r"y has text and .* and '1' in row 7"):
+                TabularClassifier(FEW).fit(TABLE, given)
 
     def test_what_is_no_table(self):
         for X, y in ((TABLE, "target"), ("table.csv", LABELS), (dict(TABLE), LABELS)):
@@ -143,8 +145,15 @@ class TestFit:
             TabularRegressor(["rbf"]).fit(X, y)
         model = TabularRegressor(["rbf", "linear"], combine="best")
         with warnings.catch_warnings(record=True, action="always") as told:
-            bounds = [one.at_bounds for one in model.fit(X, y).candidates_]
-        assert not any("add 'linear'" in str(one) for one in (*told, *bounds))
+            bounds = [str(met) for one in model.fit(X, y).candidates_ for met in one.at_bounds]
+        assert any("add 'linear'" in one for one in bounds)
+        assert not any("add 'linear'" in str(one) for one in told)
+        assert not any("add 'linear'" in one["text"] for one in looms.report.cautions(model))
+
+    def test_verbose_may_be_a_boolean(self, capsys):
+        for verbose in (False, True):
+            TabularClassifier(["linear"], verbose=verbose).fit(TABLE, LABELS)
+            assert bool(capsys.readouterr().err) == verbose
 
     @pytest.mark.parametrize("verbose", ["yes", -1, None, 0.5])
     def test_what_is_not_verbose(self, verbose):
@@ -364,6 +373,23 @@ class TestColumns:
         assert "'x' (rank correlation" in told
         assert "'grams' (rank correlation" in told
         assert self.told_of(StandardScaler(), status=codes == "paid") == []
+        many = {f"gene {k}": np.roll(self.X, k) for k in range(1, 40)}
+        few = np.arange(40) < 2  # of whom so many columns may tell by chance
+        table = pd.DataFrame({"x": np.where(few, 9.0, self.X), **many})
+        with warnings.catch_warnings(record=True, action="always") as caught:
+            TabularClassifier(["linear"]).fit(table, few)
+        assert ColumnsWarning not in [one.category for one in caught]
+
+    @pytest.mark.parametrize("as_rows", [np.asarray, sparse.csr_array])
+    def test_rows_of_weight_zero_predict_nothing(self, as_rows):
+        x = np.abs(self.X)
+        y = np.where(np.arange(40) < 30, x, -x)
+        table = as_rows(np.column_stack([x, np.roll(x, 1)]))
+        weight = (np.arange(40) < 30).astype(float)
+        for given, told in ((weight, True), (None, False)):
+            with warnings.catch_warnings(record=True, action="always") as caught:
+                TabularRegressor(["rbf"], target="none").fit(table, y, sample_weight=given)
+            assert any("alone predicts" in str(one.message) for one in caught) == told
 
     @pytest.mark.parametrize("kind", [TabularClassifier, TabularRegressor])
     def test_evaluation_tells_nothing_again(self, kind):

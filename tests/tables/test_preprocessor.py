@@ -204,6 +204,10 @@ def test_no_column_that_varies():
         ),
         ("seen", ["never", None, None, None], "'seen' is a column of dates, and row 0 holds"),
         ("seen", [20210101, None, 1, 2], "'seen' is a column of dates, and row 0 holds 20210101"),
+        (
+            *("seen", pd.Series([20210101, None, 1, 2], dtype=object)),
+            "'seen' is a column of dates, and row 0 holds 20210101",
+        ),
         ("age", pd.to_datetime(["2021-01-01"] * 4), "'age' is a column of numbers, and row 0 ho"),
         ("age", pd.to_timedelta([1] * 4, "D"), "'age' is a column of numbers, and row 0 holds 1 d"),
         ("age", [datetime.date(2021, 1, 1)] * 4, "'age' is a column of numbers, and row 0 holds"),

@@ -33,7 +33,7 @@ _PARAMETER = (
     rf"|(?<=Unknown )(?P<unknown>{_NAMES})(?= ['\"])"
 )
 #: Names of columns and other words of the user; not the apostrophe in "it's".
-_QUOTED = r"(?<!\w)(?P<mark>['\"])(?:\\.|[^\\])*?(?P=mark)(?!\w)"
+_QUOTED = r"\u2068[^\u2069]*\u2069|(?<!\w)(?P<mark>['\"])(?:\\.|[^\\])*?(?P=mark)(?!\w)"
 #: An option with its value, and then again by its name.
 _TWICE = re.compile(r"(--([\w-]+)(?: [^\s:]+)?):(?: --| )\2( )")
 #: What Python calls otherwise than the command line.
@@ -148,6 +148,8 @@ def in_options(text: str) -> str:
     "Unknown --candidates 'rfb'; use no --n-landmarks and --target-transform auto"
     >>> in_options("column 'max_iter' has other values than max_iter")
     "column 'max_iter' has other values than --max-iter"
+    >>> in_options("\u2068max_iter\u2069 is a column")
+    '\u2068max_iter\u2069 is a column'
     >>> in_options("runs/seed=1/max_iter.csv has no rows; give seed=1")
     'runs/seed=1/max_iter.csv has no rows; give --seed 1'
     >>> in_options("threshold=1.5 is no probability; use threshold=0.5")
@@ -161,7 +163,7 @@ def in_options(text: str) -> str:
 def _option(parameter: re.Match[str]) -> str:
     if parameter["word"]:
         return _WORDS[parameter["word"]]
-    if parameter["mark"]:
+    if parameter["mark"] or parameter[0].startswith("\u2068"):
         return parameter[0]
     name = next(filter(None, map(parameter.group, ("set", "long", "named", "unknown"))))
     option = f"--{OPTIONS[name].replace('_', '-')}"

@@ -113,9 +113,6 @@ def load(path: Path, max_bytes: int) -> Fitted:
     with as_messages():
         saved = load_model(path, max_bytes=max_bytes)
     model, metadata = saved.model, saved.metadata
-    known = metadata.keys() >= METADATA and isinstance(metadata["options"], dict)
-    if known and isinstance(metadata["columns"], dict | None):
-        return Fitted(model, metadata | {"by_fit": True})
     last = parts_of(model).last
     try:
         check_is_fitted(last)
@@ -124,6 +121,9 @@ def load(path: Path, max_bytes: int) -> Fitted:
     if not hasattr(last, "held_out_"):
         ends = f"{path}: the model ends in {type(last).__name__}"
         raise InputError(f"{ends}, which has no held-out predictions of looms")
+    known = metadata.keys() >= METADATA and isinstance(metadata["options"], dict)
+    if known and isinstance(metadata["columns"], dict | None):
+        return Fitted(model, metadata | {"by_fit": True})
     kernel = getattr(getattr(last, "model_", last), "kernel_", None)
     if kernel is not None and kernel.pairwise:
         raise InputError(f"{path}: the model takes kernel values, not rows of features")

@@ -147,6 +147,9 @@ class ModelRequest:
             raise InputError("--candidates precomputed is for Python; here rows have features")
         if "auto" in named and len(named) > 1:
             raise InputError("--candidates auto is several kernels: leave it out, or the others")
+        twice = [name for name in named if named.count(name) > 1]
+        if twice:
+            raise InputError(f"--candidates has {twice[0]} more than once: name it once")
         numbers = self.task == "regression" or (self.task == "auto" and self.target_transform)
         with refused(faults=(ValueError, TypeError)):
             check_parameters(self.model(not numbers))

@@ -52,9 +52,8 @@ def facts_of(
         about["groups"] = prepared.groups
     title, index = f"{target}, {file}" if target else file, saved.rows
     names = pandas.Series(index, pandas.Index(index, name=saved.rows_are))
-    y = pandas.Series(saved.last._y_of_fit, name=target)
     about |= {"assessment": assessment, "title": title, "reword": in_options}
-    return Facts(saved.model, names, y, **about)
+    return Facts(saved.model, names, **about)
 
 
 def choice_of(saved: Fitted, facts: Facts) -> str:

@@ -267,7 +267,8 @@ def train(
             warnings.simplefilter("ignore", category)
         if hasattr(model, "set_callbacks"):  # of scikit-learn since 1.9
             model.set_callbacks(meter)
-        model.fit(rows, prepared.target.y, **prepared.fit_options)
+        y = require("pandas", "looms fit").Series(prepared.target.y, name=target)
+        model.fit(rows, y, **prepared.fit_options)
         if evaluate:
             try:
                 model.evaluate()

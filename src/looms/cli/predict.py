@@ -172,8 +172,6 @@ def score(
     check_order("score", model, source.file)
     saved = load(model, source.max_bytes)
     table = rows_for(saved, source, drop_missing=drop_missing_targets)
-    predictions, scores, baselines = scored(saved, table, source.file)
-    n_rows = len(predictions.predicted)
     labels: list[str] = []
     if saved.is_classifier:
         classes, truth = text(saved.classes), text(table.y)
@@ -184,6 +182,8 @@ def score(
         if unknown:
             note(f"labels that the model does not know count as errors: {', '.join(unknown)}")
         labels = [*classes, *unknown]
+    predictions, scores, baselines = scored(saved, table, source.file)
+    n_rows = len(predictions.predicted)
     if json:
         show_json(plain({"n_rows": n_rows, "scores": plain_scores(scores, baselines)}))
         return

@@ -64,7 +64,7 @@ def validated(
         )
     except ValueError as error:
         text = "could not convert string to float" in str(error)
-        if not text and "contains NaN" not in str(error):
+        if pairwise == {True} or not (text or "contains NaN" in str(error)):
             raise
         what = "There is text where numbers should be" if text else "There are gaps"
         raise ValueError(

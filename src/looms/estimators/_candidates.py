@@ -66,8 +66,9 @@ class Candidates(SelectingModel):
             )
         check_known(self.combine, "combine", COMBINATIONS)
         names = [one for one in one_or_many(self.candidates) if isinstance(one, str)]
-        for name in {name for name in names if names.count(name) > 1}:
-            raise ValueError(f"candidates has {name!r} more than once: name it once.")
+        twice = [name for name in names if names.count(name) > 1]
+        if twice:
+            raise ValueError(f"candidates has {twice[0]!r} more than once: name it once.")
         for one in self._of_kernels:
             if not isinstance(one, self._model):
                 name = self._model.__name__

@@ -105,7 +105,7 @@ class Classifier(ScoredClassifier, SelectingModel):
         fitted = {"classes_": classes, **rule, **selection.attributes()}
         self._set_fitted(_unfitted=unfitted(self), **fitted)
         watcher.ends()
-        warn_of_search(selection.choice.best, targets)
+        warn_of_search(selection.choice, targets)
         warn_of_missed_precision(self.threshold, loss)
         if self._tunes:
             warn_of_one_class(self, classes, self.held_out_, self.threshold_)

@@ -72,7 +72,7 @@ class Regressor(ScoredRegressor, SelectingModel):
         selection = self._selection_on(rows, watcher)
         self._set_fitted(_unfitted=unfitted(self), **selection.attributes())
         watcher.ends()
-        warn_of_search(selection.choice.best, targets)
+        warn_of_search(selection.choice, targets)
         return self
 
     def __sklearn_tags__(self) -> Tags:

@@ -279,7 +279,7 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
     def _check_parameters(self) -> None:
         if not (self.n_jobs is None or isinstance(self.n_jobs, Integral)):
             raise TypeError(f"n_jobs must be None or an integer, -1 for all, got {self.n_jobs!r}.")
-        if self.verbose is not True:
+        if not isinstance(self.verbose, bool):
             check_count(self.verbose, "verbose", 0)
         for one in self._of_kernels:
             one._check_candidate(is_classifier(self))

@@ -31,6 +31,7 @@ from looms.estimators._warnings import (
     warn_of_columns,
     warn_of_new_values,
     warn_of_telltales,
+    warnings_are_kept,
 )
 from looms.folds import group_numbers
 from looms.held_out import HeldOut
@@ -47,12 +48,17 @@ from looms.units import Units
 
 def of_model(name: str, doc: str) -> Any:
     """Property of a model of a table: an attribute of its ``model_``."""
+    return property(lambda table: getattr(table.model_, name), doc=doc)
+
+
+def _of_selection(name: str, doc: str) -> Any:
+    """The same, of a selection that there was."""
 
     def value(table: Any) -> Any:
         check_is_fitted(table)
         try:
-            return getattr(table.model_, name)
-        except AttributeError:
+            return vars(table.model_)[name]
+        except KeyError:
             raise AttributeError(
                 f"This {type(table).__name__} has no {name}, since nothing was selected: its "
                 "values were given, or rows were removed or added after the fit."
@@ -116,14 +122,14 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
         "members_",
         "Members of the stack, or the only one: ``weight``, ``kernel``, ``mu``, ``landmarks``.",
     )
-    candidates_: list[Candidate] = of_model(
+    candidates_: list[Candidate] = _of_selection(
         "candidates_", "All candidates in the order in which they were tried."
     )
-    cv_results_: dict[str, Any] = of_model("cv_results_", "Table of the candidates.")
+    cv_results_: dict[str, Any] = _of_selection("cv_results_", "Table of the candidates.")
     candidate_weights_: Array | None = of_model(
         "candidate_weights_", "Weights of the candidates in a stack; None for a single one."
     )
-    best_index_: int = of_model(
+    best_index_: int = _of_selection(
         "best_index_", "Candidate that was selected, or has the largest weight."
     )
     units_: Units = of_model("units_", "Rows that were held out together.")
@@ -303,12 +309,13 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
 
     def _warn_of_telltales(self, matrix: Matrix) -> None:
         """ColumnsWarning of columns that alone predict the target, by the prepared rows."""
-        if not isinstance(self.preprocessor_, TablePreprocessor):
+        if not isinstance(self.preprocessor_, TablePreprocessor) or warnings_are_kept():
             return
-        rows, classes = np.flatnonzero(self.model_.fit_weight_), is_classifier(self)
-        y, sources = self.held_out_.y[rows], self.preprocessor_.columns_.tolist()
+        has_weight, classes = self.model_.fit_weight_ > 0, is_classifier(self)
+        y, sources = self.held_out_.y[has_weight], self.preprocessor_.columns_.tolist()
         y, gaps = class_indices(y) if classes else y, places_of_gaps(self.preprocessor_)
-        warn_of_telltales(telltales(sources, gaps, matrix[rows], y, classes))
+        X = matrix if has_weight.all() else matrix[has_weight]
+        warn_of_telltales(telltales(sources, gaps, X, y, classes))
 
     def _prepared(self, X: Any) -> Any:
         """Rows as the model takes them; ColumnsWarning of values that no row of the fit has."""
@@ -321,6 +328,13 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
         matrix = unlike.add(X)
         warn_of_new_values(unlike.new_values)
         return matrix
+
+    def _warn_of_values(self, X: Any) -> None:
+        """ColumnsWarning of values that no row of the fit has."""
+        if isinstance(self.preprocessor_, TablePreprocessor):
+            unlike = Unlike(self.preprocessor_)
+            unlike.count(X)
+            warn_of_new_values(unlike.new_values)
 
     def _check_parameters(self) -> None:
         self._model()._check_parameters()

@@ -332,7 +332,7 @@ class TabularClassifier(ScoredClassifier, Tabular):
         if not nested:
             return self.model_.predict_set(self._prepared(X), confidence_level, class_conditional)
         self.model_._check_coverage(confidence_level, class_conditional)
-        self._prepared(X)  # for its warnings: every model prepares the rows anew
+        self._warn_of_values(X)
         F = np.stack(list(self._outputs_anew(nested, X)), axis=1)
         step = max(1, _NUMBERS // (F[0].size // F.shape[1] * len(nested.rows)))
         parts = [slice(start, start + step) for start in range(0, len(F), step)]

@@ -299,7 +299,7 @@ n_features_in_, feature_names_in_
             return np.asarray(self._transform.inverse(ends))
         rank = required_rank(confidence_level, len(nested.rows))  # an error before any work
         q = order_statistic(np.concatenate([one._distances for one in nested.models]), rank, 0)
-        self._prepared(X)  # for its warnings: every model prepares the rows anew
+        self._warn_of_values(X)
         lower, upper = np.empty((2, _num_samples(X), *nested.held_out.y.shape))
         each = zip(nested.models, self._outputs_anew(nested, X), strict=True)
         for out, (one, f) in zip(nested.units.tested_by, each, strict=True):

@@ -200,8 +200,8 @@ class UpdatableModel(KernelModel):
         else:
             X_all = np.vstack([X, X_new.toarray() if sp.issparse(X_new) else X_new])
         check_scale(X_all)
-        if not self._pairwise:
-            warn_of_duplicates(X_all)
+        if self._was_tuned:
+            warn_of_duplicates(X_all[weights > 0])
         return self._updated(
             np.empty(0, dtype=np.intp),
             np.append(self.left_out().weight, zeta[weight > 0]),

@@ -28,7 +28,7 @@ from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.kernels._stationary import Isotropic
 from looms.optimize._search import Outcome
-from looms.selection._candidates import Candidate
+from looms.selection._candidates import Choice, bounds_to_tell
 from looms.selection._tuning import BoundMet
 from looms.tables._telltales import remark_on_telltales
 from looms.threshold import AtLeast, as_rule
@@ -166,6 +166,11 @@ def kept_warnings() -> Iterator[list[tuple[str, type[Warning]]]]:
         _KEPT.reset(token)
 
 
+def warnings_are_kept() -> bool:
+    """True inside `kept_warnings`."""
+    return _KEPT.get() is not None
+
+
 def warn(message: str, category: type[Warning]) -> None:
     """Warn at the user's line, or keep the warning inside `kept_warnings`."""
     kept = _KEPT.get()
@@ -201,8 +206,9 @@ def _told_here(message: str, category: type[Warning]) -> bool:
     return repeated
 
 
-def warn_of_search(chosen: Candidate, targets: Array) -> None:
+def warn_of_search(choice: Choice, targets: Array) -> None:
     """Warn of a search that stopped early, and of hyper-parameters at its edge."""
+    chosen = choice.best
     worrying = chosen.outcome is Outcome.MAX_ITER
     if chosen.outcome is Outcome.NO_PROGRESS:  # unless all that is left is rounding
         worrying = chosen.value > _ROUNDING**2 * float(np.mean(targets**2))
@@ -211,7 +217,7 @@ def warn_of_search(chosen: Candidate, targets: Array) -> None:
             f"Search for hyper-parameters: {chosen.outcome.value}.",
             ConvergenceWarning,
         )
-    warn_of_bounds(chosen.at_bounds)
+    warn_of_bounds(bounds_to_tell(chosen, choice.candidates))
 
 
 def warn_of_bounds(messages: Sequence[str | BoundMet]) -> None:
@@ -374,14 +380,19 @@ def settings_for_rare_classes(model: Any, n_classes: int) -> list[str]:
     return [*["threshold='balanced'"] * (n_classes == 2), "class_weight='balanced'"]
 
 
+def remedies_for_rare_classes(model: Any, n_classes: int) -> list[str]:
+    """Settings to try when a class is seldom predicted: another threshold if one was set."""
+    if model.threshold != 0.5:
+        return ["another threshold"]
+    return settings_for_rare_classes(model, n_classes)
+
+
 def warn_of_one_class(model: Any, classes: Any, loo: HeldOut, threshold: float | Array) -> None:
     """OneClassWarning if one class is predicted for all samples when they are held out."""
     taken = np.unique(class_indices(loo.outputs, threshold)[loo.sample_weight > 0])
     if len(taken) == 1:
-        settings = settings_for_rare_classes(model, len(classes))
-        remedy = f"{', '.join(settings)} or another kernel" if settings else "another kernel"
-        if model.threshold != 0.5:
-            remedy = f"another threshold than {model.threshold!r}, or {remedy}"
+        settings = [*remedies_for_rare_classes(model, len(classes)), "another kernel"]
+        remedy = ", ".join(settings[:-1]) + " or " * (len(settings) > 1) + settings[-1]
         warn(
             f"The model predicts class {classes[taken].tolist()[0]!r} for every held-out row. "
             f"Try {remedy}.",

@@ -15,6 +15,7 @@ from looms.estimators._certificate import Certificate
 from looms.estimators._warnings import (
     remark_on_duplicates,
     remark_on_scales,
+    remedies_for_rare_classes,
     settings_for_rare_classes,
 )
 from looms.report._choice import close_candidates, foreign, optimism, search_cautions
@@ -164,7 +165,8 @@ def _telltales(model: Model) -> list[tuple[str, str]]:
         return []
     mask, y = model.has_weight, model.held_out.y
     codes = class_indices(y[mask]) if model.classification else y[mask]
-    return telltales(model.sources, model.gaps, model.table[mask], codes, model.classification)
+    X = model.table if mask.all() else model.table[mask]
+    return telltales(model.sources, model.gaps, X, codes, model.classification)
 
 
 def _near_rows(model: Model) -> Iterator[Caution]:
@@ -282,9 +284,7 @@ def _probabilities(model: Model) -> Iterator[Caution]:
 
 
 def _remedy(model: Model) -> str:
-    settings = settings_for_rare_classes(model.fitted, len(model.classes))
-    if model.fitted.threshold != 0.5:
-        settings = ["another threshold"]
+    settings = remedies_for_rare_classes(model.fitted, len(model.classes))
     return f"Consider {', '.join(settings)} or another kernel." if settings else _OTHERS
 
 

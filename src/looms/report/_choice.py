@@ -16,6 +16,7 @@ from looms.optimize._search import Outcome
 from looms.report.model import Model, parameter_name
 from looms.report.scores import quotes_splits
 from looms.report.text import Caution, isolated, note, sentence, serious
+from looms.selection._candidates import bounds_to_tell
 
 #: Samples for each hyper-parameter below which their number is pointed out.
 _SAMPLES_PER_PARAMETER = 20
@@ -34,7 +35,7 @@ def search_cautions(model: Model) -> Iterator[Caution]:
     for k in taken:
         one = candidates[k]
         of = "" if shares is None else f"{isolated(one.name)}: "
-        for met in one.at_bounds:
+        for met in bounds_to_tell(one, candidates):
             text = f"{of}{isolated(parameter_name(model, met))} {met.remark}."
             yield serious("Hyper-parameter at a bound", text)
         if one.outcome in _STOPPED_EARLY:

@@ -35,6 +35,7 @@ from looms.report.displays.features import ImportanceDisplay
 from looms.report.model import Model, model_of, relevances
 from looms.report.scores import brier, headline, held_out, outer, recall_by_class
 from looms.report.text import Caution, clean, plain
+from looms.tables import TablePreprocessor
 
 #: Version of summary.schema.json; it increases if a key changes its meaning or is removed.
 SCHEMA = 4
@@ -173,9 +174,12 @@ class Facts:
         """Refuse rows or targets other than those of the fit, or in another order."""
         firsts, X, known = {}, self.X, self.model.rows
         if self.y is not None:
-            firsts["y"] = _first_unlike(self.y, self.model.whole._y_of_fit)
-        if X is not None and known is not None and getattr(X, "ndim", 2) == 2:
-            for _, step in parts_of(self.estimator).steps:
+            firsts["y"] = _first_unlike(np.asarray(self.y), self.model.whole._y_of_fit)
+        before = [step for _, step in parts_of(self.estimator).steps]
+        # Of others fit_transform may differ from transform.
+        prepares = all(isinstance(step, TablePreprocessor) for step in before)
+        if X is not None and known is not None and prepares and getattr(X, "ndim", 2) == 2:
+            for step in before:
                 X = step.transform(X)
             firsts["X"] = _first_unlike(rows_in_memory(X), known)
         for name, row in firsts.items():
@@ -402,14 +406,22 @@ class Facts:
 
 def _first_unlike(given: Any, fitted: AnyArray | Matrix) -> int | None:
     """The first row that differs from that of the fit by more than rounding; None for none."""
-    if issparse(fitted):
-        unlike = (abs(csr_array(given) - fitted) > _ROUNDING * abs(fitted).max()).toarray()
-    elif fitted.dtype.kind == "f":
-        given = np.asarray(given.toarray() if issparse(given) else given, dtype=float)
-        unlike = np.abs(given.reshape(fitted.shape) - fitted) > _ROUNDING * np.abs(fitted).max()
-    else:
+    if fitted.ndim == 1 and given.shape == (len(fitted), 1):
+        given = np.ravel(given)
+    if given.shape != fitted.shape:
+        return 0
+    if fitted.dtype.kind != "f":  # labels
         unlike = np.asarray(given, dtype=object) != fitted.astype(object)
-    rows = np.flatnonzero(unlike.reshape(len(unlike), -1).any(axis=1))
+        rows = np.flatnonzero(unlike)
+    elif issparse(fitted):
+        away = abs(csr_array(given) - fitted)
+        largest = abs(fitted).max(axis=0).toarray().ravel()
+        places = away.tocoo()
+        rows = np.unique(places.row[places.data > _ROUNDING * largest[places.col]])
+    else:
+        away = np.abs(np.asarray(given, dtype=float) - fitted)
+        unlike = away > _ROUNDING * np.abs(fitted).max(axis=0)
+        rows = np.flatnonzero(unlike.reshape(len(unlike), -1).any(axis=1))
     return int(rows[0]) if len(rows) else None
 
 

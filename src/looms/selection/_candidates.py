@@ -80,6 +80,12 @@ class Candidate:
         return f"Candidate({self.name}, loss={self.loss:.4g})"
 
 
+def bounds_to_tell(one: Candidate, others: Sequence[Candidate]) -> list[BoundMet]:
+    """Bounds that a candidate ended at, but for those that ask for a kernel among the others."""
+    linear = any(isinstance(each.kernel, Linear) for each in others)
+    return [met for met in one.at_bounds if not (linear and met.advice == CLOSE_TO_LINEAR)]
+
+
 class Candidates(list[Candidate]):
     """Candidates in the order in which they were tried; a notebook shows them as a table."""
 
@@ -234,8 +240,6 @@ def choose(
     best: tuple[int, HeldOutLoss] | None = None
     objective: Any = None
     reason = ""
-    kernels = [as_kernel(one.kernel) for one in tried if not is_estimator(one.kernel)]
-    linear = any(isinstance(kernel, Linear) for kernel in kernels)
     for one in tried:
         kernel, criterion, name = one.kernel, one.criterion, kernel_name(one.kernel)
         opened: Any = kernel if is_estimator(kernel) else as_kernel(kernel)
@@ -273,7 +277,7 @@ def choose(
             before[1] + tuning.n_failures,
             seconds,
             tuning.outcome,
-            tuple(m for m in tuning.at_bounds if not (linear and m.advice == CLOSE_TO_LINEAR)),
+            tuning.at_bounds,
         )
         candidates.append(candidate)
         models.append((tuning, fit))

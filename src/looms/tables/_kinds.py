@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -233,7 +234,7 @@ def _floats(column: pd.Series, kind: str) -> AnyArray:
         return _days(pandas.to_datetime(column, utc=True))
     codes, different = pandas.factorize(column.to_numpy(dtype=object))
     cells = pandas.Series(different, dtype=object)
-    iso = [_iso_date(v, kind) if isinstance(v, str) else v for v in different]
+    iso = [_iso_date(v, kind) if isinstance(v, str) else _no_number(v) for v in different]
     written = pandas.Series(iso, dtype=object)
     times = pandas.to_datetime(written, format="ISO8601", errors="coerce", utc=True)
     if kind == "date" and all(isinstance(v, str) for v in different):
@@ -241,6 +242,11 @@ def _floats(column: pd.Series, kind: str) -> AnyArray:
         times = max([times, *parsed], key=lambda each: each.notna().sum())
     days: AnyArray = np.append(_days(times), np.nan)[codes]
     return days
+
+
+def _no_number(cell: Any) -> Any:
+    """A cell of a column of dates; None for a number, which pandas takes for a day or a time."""
+    return None if isinstance(cell, Real) else cell
 
 
 def _days(times: pd.Series) -> AnyArray:

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 from scipy import sparse
+from scipy.special import comb
 from scipy.stats import rankdata
 
 from looms._typing import AnyArray, Array, Matrix
@@ -21,6 +22,8 @@ _FEWEST, _FEWEST_IN_CLASS = 30, 5
 _PER_CATEGORY = 5
 #: Tables with more entries are not searched.
 _MOST_ENTRIES = 50_000_000
+#: Probability that some column orders the classes by chance, from which none is examined.
+_CHANCE = 1e-3
 #: Columns named in a remark.
 _MOST_NAMES = 3
 
@@ -39,7 +42,8 @@ def telltales(
     of whose values belong to one class each. For numbers: a feature whose rank correlation with
     the target is beyond 0.999. Where gaps were filled, samples without gaps are also examined
     alone. Tables of one column, which may well be all there is to learn from, of fewer than 30
-    samples or 5 in a class, or with several targets give no telltales.
+    samples or 5 in a class, or with several targets give no telltales, and nor do so many columns
+    that one of them orders the classes by chance.
 
     Parameters
     ----------
@@ -53,6 +57,8 @@ def telltales(
     for k, name in enumerate(sources):
         columns.setdefault(name, []).append(k)
     if len(columns) < 2 or X.shape[0] * X.shape[1] > _MOST_ENTRIES or y.ndim > 1:
+        return []
+    if classes and len(columns) * _chance_of_order(y) > _CHANCE:
         return []
     sign_of = _sign_of_classes if classes else _sign_of_numbers
     X = X.tocsc() if sparse.issparse(X) else X
@@ -101,9 +107,18 @@ def _sign_of_classes(columns: list[Array], labels: AnyArray) -> str:
     return "each of its values is of one class" if _parts(columns, labels) else ""
 
 
+def _chance_of_order(labels: AnyArray) -> float:
+    """Probability that a column of different numbers orders two classes, the others apart."""
+    sizes = np.sort(np.bincount(labels))
+    return float(2.0 / comb(sizes[0] + sizes[-1], sizes[0]))
+
+
 def _feature(X: Matrix, k: int) -> Array:
-    column = X[:, [k]]
-    return np.asarray(column.toarray() if sparse.issparse(column) else column).ravel()
+    if not sparse.issparse(X):
+        return np.asarray(X[:, k])
+    dense, own = np.zeros(X.shape[0]), slice(*X.indptr[k : k + 2])
+    dense[X.indices[own]] = X.data[own]
+    return dense
 
 
 def _least_area(column: Array, labels: AnyArray) -> float:

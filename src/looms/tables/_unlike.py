@@ -91,15 +91,18 @@ class Unlike:
         ValueError
             As in `TablePreprocessor.transform`.
         """
+        return self._preprocessor._matrix(self.count(X))
+
+    def count(self, X: Any) -> Parts | Matrix:
+        """Parts of some rows, which are counted, without their matrix."""
         parts = self._preprocessor._parts(X)
-        matrix = self._preprocessor._matrix(parts)
-        self.n_rows += matrix.shape[0]
+        self.n_rows += (parts.numbers if isinstance(parts, Parts) else parts).shape[0]
         if isinstance(parts, Parts):
             for name, values in zip(self._numbers, parts.numbers.T, strict=True):
                 self._add_numbers(name, values)
             for name, texts in zip(self._categories, parts.texts.T, strict=True):
                 self._add_texts(name, texts)
-        return matrix
+        return parts
 
     def _add_numbers(self, name: str, values: AnyArray) -> None:
         low, high = self._preprocessor.ranges_[name]
