@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     )
     from looms.held_out import HeldOut
     from looms.model_files import load
+    from looms.report.check import check
     from looms.scores import Scores
 
 __all__ = [
@@ -68,6 +69,7 @@ __all__ = [
     "__version__",
     "assess",
     "at_prevalence",
+    "check",
     "compare",
     "kernel_model",
     "load",
@@ -80,6 +82,7 @@ _HOMES = {
     "HeldOut": "held_out",
     "Scores": "scores",
     "assess": "assessment",
+    "check": "report.check",
     "compare": "assessment",
     "load": "model_files",
 }

@@ -7,8 +7,8 @@ from scipy import sparse
 
 from looms._words import rows_of_files
 from looms.cli._prepare import column_notes, tell_columns
-from looms.cli._target import Target
 from looms.tables import TablePreprocessor
+from looms.tables._target import Target
 
 
 @pytest.fixture(autouse=True)

@@ -26,7 +26,7 @@ def test_fit_classification(looms, fit, pets, figures):
     result = fit(pets, "--target", "kind", "-c", "linear", "-c", "rbf", "--criterion", "press")
     assert result.exit_code == 0, result.stderr
     assert sorted(os.listdir()) == ["pets.csv", "pets.looms.skops"]
-    assert "classification: the target has 2 different labels; choose with --task" in result.stderr
+    assert "classification: the target has 2 different labels; choose by --task" in result.stderr
     assert "the model is in pets.looms.skops" in result.stderr
     rows = re.findall(
         r"(→?) +(linear|rbf) +squared error +[\d.e-]+ ± [\d.e-]+ +([\d.]+)", result.stdout

@@ -29,7 +29,6 @@ from looms.cli._errors import InputError
 from looms.cli._options import IntervalMethod, Source
 from looms.cli._output import as_messages, note, refused
 from looms.cli._prepare import labels_of_groups, open_file, read, tell, weights_of_rows
-from looms.cli._target import Column, numbers, text
 from looms.datasets._table import Table, no_rows
 from looms.duplicates import duplicate_groups
 from looms.estimators._base import checked_sample_weight
@@ -40,7 +39,8 @@ from looms.model_files import load_model
 from looms.report.model import model_of
 from looms.selection._fold_pairs import pair_auc
 from looms.tables import TablePreprocessor
-from looms.tables._columns import check_names
+from looms.tables._columns import Column, check_names
+from looms.tables._target import numbers, text
 from looms.tables._unlike import Unlike
 
 #: Metadata of a model of looms fit, besides "rows": numbers in the file, None for all in order.
@@ -332,7 +332,8 @@ class Predictions:
         n = len(self.predicted)
         weight = np.ones(n) if sample_weight is None else sample_weight
         if not self.saved.is_classifier:
-            given = numbers(y)
+            with refused():
+                given = numbers(y)
             scores = number_scores(given, self.predicted[None], weight, groups)
             return scores, number_baselines(given, weight)
         classes, truth, predicted = map(text, (self.saved.classes, y, self.predicted))

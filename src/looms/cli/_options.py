@@ -124,7 +124,6 @@ def _option(name: str, kind: Any, default: Any, texts: dict[str, str]) -> inspec
 Column: TypeAlias = Annotated[str | None, "COLUMN"]
 Metrics: TypeAlias = Annotated[list[str] | None, "SCORER"]
 Bytes: TypeAlias = Annotated[int, Bounds(1), "BYTES"]
-Task: TypeAlias = Literal["auto", "classification", "regression"]
 IntervalMethod: TypeAlias = Literal["plus", "minmax", "scaled"]
 
 

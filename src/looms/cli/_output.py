@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from looms.report.text import Caution
 
-#: Largest number of names listed in a note.
-MOST_NAMES = 5
 #: Width of a terminal below which a table has fewer columns.
 NARROW = 80
 #: Text that a spreadsheet treats as a formula; a sign by itself is a label.

@@ -23,9 +23,8 @@ from looms._typing import AnyArray
 from looms._words import count, listed, row_name
 from looms.blocks import RowBlocks
 from looms.cli._errors import InputError
-from looms.cli._options import Columns, Source, Task
+from looms.cli._options import Columns, Source
 from looms.cli._output import as_messages, note, refused, warning, writing
-from looms.cli._target import Column, Features, Target, target_of, text
 from looms.datasets import open_table, read_table
 from looms.datasets._large import SAMPLE, TableBlocks, first_pass
 from looms.datasets._numbers import AS_TEXT
@@ -35,9 +34,11 @@ from looms.duplicates import duplicate_groups
 from looms.folds import group_numbers, joined_groups
 from looms.selection._low_rank import LARGEST_RANK
 from looms.tables import TablePreprocessor
+from looms.tables._columns import Column
 from looms.tables._kinds import read_column
 from looms.tables._preprocessor import remarks_in
-from looms.tables._remarks import sentence
+from looms.tables._remarks import CHANGED, sentence
+from looms.tables._target import Features, Target, Task, target_of, text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,8 +47,6 @@ if TYPE_CHECKING:
 
 #: Rows in a working block of a dense table, and of a sparse one, which every sweep reads again.
 _SIZE, _SPARSE_SIZE = 512, 2048
-#: Topics of remarks on columns that do not become the numbers that they hold, or are dropped.
-CHANGED = {"words", "unclear", "identifiers of rows"}
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
@@ -104,7 +103,8 @@ def understood(
     X = X.drop(columns=columns.drop) if columns.drop else X
     if y is None:
         raise no_target(path, X)
-    target = target_of(y, task)
+    with refused():
+        target = target_of(y, task)
     note(f"{target.task}: {target.reason}")
     return X, target
 

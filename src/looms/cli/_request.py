@@ -19,7 +19,7 @@ from looms import (
 from looms._typing import AnyArray
 from looms.cli._errors import InputError
 from looms.cli._names import OF_CANDIDATES, OF_MODEL, OF_SEARCH, PARAMETERS
-from looms.cli._options import Bounds, Column, Task
+from looms.cli._options import Bounds, Column
 from looms.cli._output import as_messages, refused, warning
 from looms.cli._prepare import Prepared
 from looms.estimators._candidates import AUTO_KERNELS
@@ -29,6 +29,7 @@ from looms.folds import GapKFold, fold_numbers, group_numbers
 from looms.kernels import Ranked
 from looms.kernels._names import as_kernel
 from looms.tables import TablePreprocessor
+from looms.tables._target import Task
 
 #: Windows of time that are held out.
 WINDOWS = 10

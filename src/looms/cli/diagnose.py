@@ -33,11 +33,11 @@ from looms.cli._output import (
 )
 from looms.cli._prepare import labels_of_groups
 from looms.cli._progress import Meter
-from looms.cli._target import target_of
 from looms.diagnostics._goodness_of_fit import GoodnessOfFit, least_replicates
 from looms.diagnostics._problem import classes_and_labels
 from looms.diagnostics._statistics import Deviance, ExcessError, Influence
 from looms.duplicates import duplicate_groups, n_unexpected_duplicates
+from looms.tables._target import target_of
 
 #: Largest number of influential rows on the screen; the CSV file has all.
 MOST_ROWS = 10
@@ -251,7 +251,7 @@ def classes_of(column: Any, file: Path) -> AnyArray:
     without = f"{file}: diagnostics are for classes, but"
     try:
         target = target_of(column, "auto")
-    except InputError as error:
+    except ValueError as error:
         raise InputError(f"{without} {getattr(error, 'problem', error)}") from None
     if target.task != "classification":
         raise InputError(f"{without} the target has {target.values}")

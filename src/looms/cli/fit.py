@@ -52,7 +52,6 @@ from looms.cli._scores import (
     show_scores,
     show_tried,
 )
-from looms.cli._target import target_of
 from looms.datasets._table import table_name
 from looms.estimators._certificate import Certificate
 from looms.estimators._metrics import judged, named_scorer, scorers_of
@@ -62,6 +61,7 @@ from looms.report._cautions import cautions_of_fit
 from looms.report.facts import Facts
 from looms.report.page import write_page
 from looms.report.text import plain
+from looms.tables._target import target_of
 
 #: Beginning of a page of `looms.report`.
 PAGE = r'<!doctype html>[\s\S]*<meta name="generator" content="looms '

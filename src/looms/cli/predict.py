@@ -45,11 +45,11 @@ from looms.cli._scores import (
     show_scores,
     show_units,
 )
-from looms.cli._target import text
 from looms.estimators._prevalence import PrevalenceClassifier
 from looms.model_files._files import is_model_file
 from looms.onnx import register_converters
 from looms.report.text import plain
+from looms.tables._target import text
 
 #: First line of the output: columns that identify the rows, then those of predictions.
 _HEADER = r"(.+,)?prediction(,decision_.*|,lower,upper)?$"

@@ -1,6 +1,7 @@
 """Reports on fitted models: displays, cautions, a summary dict and an HTML page."""
 
 from looms.report._cautions import cautions
+from looms.report.check import TableCheck
 from looms.report.displays.classes import (
     PrecisionRecallDisplay,
     ReliabilityDisplay,
@@ -33,6 +34,7 @@ __all__ = [
     "ResidualsDisplay",
     "RocDisplay",
     "SearchPathDisplay",
+    "TableCheck",
     "card",
     "cautions",
     "feature_importance",

@@ -145,8 +145,8 @@ def remarks_on_fit(model: Model) -> Iterator[Caution]:
             yield serious("Columns of other scales", remark)
     if model.closed:
         if model.candidates and not model.units.grouped and duplicates is None:
-            yield from _near_rows(model.on_scale)
-        yield from _row_order(model.on_scale)
+            yield from near_rows(model.on_scale)
+        yield from order_of_rows(model.on_scale)
     yield from _sizes(model)
     scores = model.scores.with_errors
     perfect = scores["accuracy"][0] == 1 if model.classification else scores["r2"][0] > 0.9999
@@ -169,7 +169,8 @@ def _telltales(model: Model) -> list[tuple[str, str]]:
     return telltales(model.sources, model.gaps, X, codes, model.classification)
 
 
-def _near_rows(model: Model) -> Iterator[Caution]:
+def near_rows(model: Model, of: str = "to quote") -> Iterator[Caution]:
+    """Caution about samples that look like repeats of others; the score is ``of`` something."""
     scores = scores_without_near(model)
     if scores is None:
         return
@@ -178,13 +179,14 @@ def _near_rows(model: Model) -> Iterator[Caution]:
     changes = "falls" if model.classification else "rises"
     yield note(
         "Rows like repeats of others",
-        f"{_quoted(model)}. When a row is left out together with {what}, the "
+        f"{_quoted(model, of)}. When a row is left out together with {what}, the "
         f"{SCORES[_key(model)].name} {changes} from {alone} to {together}. If rows belong "
         "together, such as repeats or rows of one patient, hold them out together: groups=...",
     )
 
 
-def _row_order(model: Model) -> Iterator[Caution]:
+def order_of_rows(model: Model, of: str = "to quote") -> Iterator[Caution]:
+    """Caution about rows in an order; the score is ``of`` something."""
     order = row_order(model.fitted)
     if order is None or order.p_value > _IN_ORDER:
         return
@@ -193,7 +195,7 @@ def _row_order(model: Model) -> Iterator[Caution]:
     worse = value - by_blocks if model.classification else by_blocks - value
     yield (serious if worse > error else note)(
         "Rows in an order",
-        f"{_quoted(model)}; by blocks of consecutive rows it is "
+        f"{_quoted(model, of)}; by blocks of consecutive rows it is "
         f"{score(by_blocks, _key(model), 3)} (p = {order.p_value:.3g}): rows near one another in "
         "the table tell of one another. If they follow one another in time or along a track, or "
         "come in batches, hold them out together: groups=... or cv=GapKFold(). If the table was "
@@ -206,11 +208,11 @@ def _key(model: Model) -> str:
     return "accuracy" if model.classification else "rmse"
 
 
-def _quoted(model: Model) -> str:
-    """The score to quote as the beginning of a sentence."""
+def _quoted(model: Model, of: str) -> str:
+    """A score as the beginning of a sentence."""
     key = _key(model)
     value, error = model.scores.with_errors[key]
-    of = "to quote" if model.scale is None else f"on the scale of the {model.scale}"
+    of = of if model.scale is None else f"on the scale of the {model.scale}"
     return f"The {SCORES[key].name} {of} is {score(value, key, 3)} {plus_minus(error, key)}"
 
 

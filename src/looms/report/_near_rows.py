@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,7 @@ def scores_without_near(model: Model) -> tuple[str, float, float] | None:
         return None
     fitted: Any = model.fitted
     rows, models = np.flatnonzero(fitted.fit_weight_), fitted.left_out()
-    distance, y = _distance(model, training_rows(model.rows, rows, model.pairwise)), models.y
+    distance = _distance(model, training_rows(model.rows, rows, model.pairwise))
     left_out: dict[str, Array] = {}
     number = _clusters(distance)
     if number is not None:
@@ -65,15 +66,7 @@ def scores_without_near(model: Model) -> tuple[str, float, float] | None:
     if not left_out:
         return None
     part = np.random.default_rng(0).permutation(n) % TOGETHER
-
-    targets = fitted.loo_.y[rows]
-
-    def losses(outputs: Array) -> Array:
-        if not model.classification:
-            return np.asarray(np.mean((y - outputs) ** 2, axis=1))
-        predicted = class_indices(outputs.reshape(targets.shape), model.threshold)
-        return np.asarray(predicted != class_indices(targets), dtype=np.float64)
-
+    losses = partial(_losses, model)
     alone = losses(models.outputs(Units.rows(n))[0])
     others = np.arange(TOGETHER)[:, None] != part
     by_few = np.zeros(others.shape)
@@ -88,9 +81,37 @@ def scores_without_near(model: Model) -> tuple[str, float, float] | None:
     for what, outputs in left_out.items():
         rise, of_rise = mean_and_error(losses(outputs) - alone, weight)
         if rise > max(_DISCERNIBLE * of_rise, error, _SHARE * cost):
-            both = np.array([value, value + rise])
-            return what, *(1.0 - both if model.classification else np.sqrt(both)).tolist()
+            return what, *_as_scores(model, value, value + rise)
     return None
+
+
+def scores_together(model: Model, number: AnyArray) -> tuple[float, float]:
+    """Score if each sample is left out by itself, and with all of its number.
+
+    These are accuracies, or RMSE. ``number``, (n,), is of the samples of positive weight.
+    """
+    models, weight = model.fitted.left_out(), model.held_out.sample_weight[model.has_weight]
+    units = Units.rows(len(number)), Units.of_numbers(number)
+    alone, together = (
+        mean_and_error(_losses(model, models.outputs(one)[0]), weight)[0] for one in units
+    )
+    return _as_scores(model, alone, together)
+
+
+def _losses(model: Model, outputs: Array) -> Array:
+    """(n,) errors of held-out outputs: wrong classes, or squared errors."""
+    targets = model.fitted.loo_.y[np.flatnonzero(model.fitted.fit_weight_)]
+    if not model.classification:
+        return np.asarray(np.mean((targets.reshape(outputs.shape) - outputs) ** 2, axis=1))
+    predicted = class_indices(outputs.reshape(targets.shape), model.threshold)
+    return np.asarray(predicted != class_indices(targets), dtype=np.float64)
+
+
+def _as_scores(model: Model, alone: float, together: float) -> tuple[float, float]:
+    """Accuracies of shares of errors, or roots of mean squares."""
+    if model.classification:
+        return 1.0 - alone, 1.0 - together
+    return float(np.sqrt(alone)), float(np.sqrt(together))
 
 
 def _clusters(distance: Array) -> AnyArray | None:

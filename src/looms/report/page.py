@@ -8,8 +8,8 @@ import io
 import os
 import re
 import warnings
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from importlib.resources import files
 from math import inf
 from pathlib import Path
@@ -132,6 +132,16 @@ def write_html(
 
 def write_page(facts: Facts, path: str | os.PathLike[str]) -> None:
     """Write the page of these facts, whole or not at all."""
+    _write(path, partial(render, facts))
+
+
+def write_check(values: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
+    """Write the page of a `looms.report.check.TableCheck`, whole or not at all."""
+    style = _text("report.css")
+    _write(path, partial(_template("check.html").render, report=values, style=style))
+
+
+def _write(path: str | os.PathLike[str], rendered: Callable[[], str]) -> None:
     place = Path(path)
     if place.is_dir():
         raise IsADirectoryError(f"{path} is a folder; name a file")
@@ -139,7 +149,7 @@ def write_page(facts: Facts, path: str | os.PathLike[str]) -> None:
         raise FileNotFoundError(
             f"{path}: there is no folder {place.parent}; make it, or name another"
         )
-    write_whole(place, render(facts).encode("utf-8", errors="replace"))
+    write_whole(place, rendered().encode("utf-8", errors="replace"))
 
 
 def render(facts: Facts) -> str:

@@ -43,8 +43,10 @@ ADVICE = {
     "identifiers": "; if this is an identifier, which says nothing about new rows, leave it out",
     "repeated": "hold them out together, as groups",
 }
+#: Topics of remarks on columns that do not become the numbers that they hold, or are dropped.
+CHANGED = {"words", "unclear", "identifiers of rows"}
 #: Topics of remarks that ask for a change of the table.
-SERIOUS = {"words", "unclear", "identifiers", "identifiers of rows"}
+SERIOUS = CHANGED | {"identifiers"}
 
 
 class Remark(NamedTuple):

@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 
 from looms._words import rows_of_files
-from looms.cli._errors import InputError
-from looms.cli._target import MOST_CLASSES, numbers, target_of, text
+from looms.tables._target import MOST_CLASSES, numbers, target_of, text
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +34,7 @@ def of_files():
 def test_auto(y, task, reason):
     target = target_of(pd.Series(y), "auto")
     assert target.task is task
-    assert f"the target has {reason}; choose with --task" in target.reason
+    assert f"the target has {reason}; choose by task=..." in target.reason
 
 
 def test_the_target_of_single_rows():
@@ -60,7 +59,7 @@ def test_labels_that_differ_by_case_or_blanks():
             ["1,5", "2,5", "2,5"],
             "3 of its 3 values look like numbers, because its decimal mark is not",
         ),
-        (["1,234", "2.5"] * 3, "'1,234' in data row 1; choose the mark by --decimal, or use --ta"),
+        (["1,234", "2.5"] * 3, "'1,234' in data row 1; choose the mark by decimal=..., or use ta"),
         (["12 %", "5 %"] * 3, "because '12 %' in data row 1 has other signs; write only numbers"),
         (["1.5", "2", "n.b."] * 9, "9 are not: 'n.b.' in data row 3, 'n.b.' in data row 6, 'n.b"),
         ([*map(str, range(30)), "x "], "1 is not: 'x' in data row 31; correct them or remove"),
@@ -80,10 +79,10 @@ def test_labels_that_differ_by_case_or_blanks():
 )
 def test_text_that_is_hardly_classes(y, problem):
     y = pd.Series(y)
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(ValueError) as caught:
         target_of(y, "auto")
     assert problem in str(caught.value)
-    assert "use --task classification to make each" in str(caught.value)
+    assert "use task='classification' to make each" in str(caught.value)
     assert target_of(y, "classification").task == "classification"
 
 
@@ -103,7 +102,7 @@ def test_text_that_is_classes(y):
 
 @pytest.mark.parametrize("y", ["a", 1, 0.5])
 def test_one_value_is_refused(y):
-    with pytest.raises(InputError, match=f"only one value, {y!r}: name another column"):
+    with pytest.raises(ValueError, match=f"only one value, {y!r}: name another column"):
         target_of(pd.Series([y, y]), "auto")
 
 
@@ -135,9 +134,9 @@ def test_labels_of_files_and_models_compare_as_text():
 
 def test_numbers():
     assert numbers(pd.Series([1, 2])).dtype == np.float64
-    with pytest.raises(InputError, match=r"must be numbers, but this one holds 'a'; use --task cl"):
+    with pytest.raises(ValueError, match=r"must be numbers, but this one holds 'a'; use task='cl"):
         numbers(pd.Series(["a", "b"]))
-    with pytest.raises(InputError, match=r"holds 'a'; .* correct data row 2 .* by --decimal"):
+    with pytest.raises(ValueError, match=r"holds 'a'; .* correct data row 2 .* by decimal=..."):
         numbers(pd.Series(["1,5", "a"]))
-    with pytest.raises(InputError, match="must be numbers"):
+    with pytest.raises(ValueError, match="must be numbers"):
         numbers(pd.Series([True, False]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -12,24 +12,24 @@ from looms._number_text import number_like
 from looms._optional import require
 from looms._typing import AnyArray
 from looms._words import row_name
-from looms.cli._errors import InputError
-from looms.cli._options import Task
-from looms.cli._output import MOST_NAMES
+from looms.tables._columns import Column
 from looms.tables._kinds import as_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: A table as it is read, and a column of it.
+#: A table as it is read.
 Features: TypeAlias = "pd.DataFrame | sparse.csr_array"
-Column: TypeAlias = "pd.Series | AnyArray"
+Task: TypeAlias = Literal["auto", "classification", "regression"]
 
+#: Labels named in a remark.
+_MOST_NAMES = 5
 #: Whole numbers with at most this many different values are treated as classes, unless most of
 #: the values are in a single row.
 MOST_CLASSES = 20
 
 
-class TargetError(InputError):
+class TargetError(ValueError):
     """Error for a target without classes; ``problem`` is the message without the advice."""
 
     def __init__(self, problem: str, advice: str) -> None:
@@ -55,7 +55,7 @@ class Target:
 def target_of(column: Column, task: Task) -> Target:
     """The target from a column as it was read, which decides the task "auto".
 
-    InputError if there is only one value; if a regression has no numbers; or, with an undecided
+    ValueError if there is only one value; if a regression has no numbers; or, with an undecided
     task, if the target is text that mostly looks like numbers, or most labels are in a single row.
     """
     numeric = is_number(column)
@@ -68,16 +68,16 @@ def target_of(column: Column, task: Task) -> Target:
     counts = np.unique(y, return_counts=True)[1]
     n_values, n_alone = len(counts), int((counts == 1).sum())
     if len(y) == 1:
-        raise InputError("the table has one row with a target, and a model needs more")
+        raise ValueError("the table has one row with a target, and a model needs more")
     if n_values == 1:
-        raise InputError(f"the target has only one value, {y.tolist()[0]!r}: name another column")
+        raise ValueError(f"the target has only one value, {y.tolist()[0]!r}: name another column")
     what = "whole numbers" if whole else "numbers, not all whole" if numeric else "labels"
     reason, values = "as asked", f"{n_values} different {what}"
     if task == "auto":
         alone = n_values > 2 and n_alone > n_values / 2
         many = numeric and (not whole or n_values > MOST_CLASSES or alone)
         task = "regression" if many else "classification"
-        reason = f"the target has {values}; choose with --task"
+        reason = f"the target has {values}; choose by task=..."
         if n_alone and (alone or not many) and n_values <= MOST_CLASSES:
             reason += f"; {n_alone} of them in only one row"
         if not numeric:
@@ -90,7 +90,7 @@ def target_of(column: Column, task: Task) -> Target:
     groups = [", ".join(map(repr, group)) for group in alike.values() if len(group) > 1]
     remark = (
         f"labels that differ only by case or by blanks around them: "
-        f"{'; '.join(groups[:MOST_NAMES])}; write one class in one way (case makes another class)"
+        f"{'; '.join(groups[:_MOST_NAMES])}; write one class in one way (case makes another class)"
     )
     return Target(y, task, reason, (remark,) if groups else (), values)
 
@@ -118,18 +118,17 @@ def _check_labels(column: Column, labels: AnyArray, n_values: int, n_alone: int)
             why, cure = f"{first} has other signs", "write only numbers"
         else:
             why = f"its decimal mark is not clear: {first}"
-            cure = "choose the mark by --decimal"
+            cure = "choose the mark by decimal=..."
         raise TargetError(
             f"the target is text, though {like.sum()} of its {len(labels)} values look like "
             f"numbers, because {why}",
-            f"{cure}, or use --task classification to make each value a class",
+            f"{cure}, or use task='classification' to make each value a class",
         )
     if n_values > 2 and max(n_values / len(labels), n_alone / n_values) > 0.5:
         raise TargetError(
             f"the target has {n_values} different labels in {len(labels)} rows, {n_alone} of them "
             "in only one row",
-            "name another column with --target, or use --task classification to make each label a "
-            "class",
+            "name another column, or use task='classification' to make each label a class",
         )
 
 
@@ -145,9 +144,9 @@ def numbers(column: Column) -> AnyArray:
         values = text(column)
         row = int(number_like(values).argmin())  # the first of all if all look like numbers
         place = row_name(column, row)
-        raise InputError(
+        raise ValueError(
             f"the target of a regression must be numbers, but this one holds {values[row]!r}; use "
-            f"--task classification, correct {place} or choose the mark by --decimal"
+            f"task='classification', correct {place} or choose the mark by decimal=..."
         )
     return np.asarray(column, dtype=float)
 
