@@ -1,4 +1,4 @@
-"""Parts of the report of the clinic table, as pictures for docs/start/report.md.
+"""Parts of the report and the check of the clinic table, as pictures for docs/start.
 
     python docs/_figures/report.py
 
@@ -26,6 +26,7 @@ PARTS = (
     ("report_selection", "clinic", "#selection"),
     ("report_features", "clinic", "#features"),
     ("report_samples", "clinic", "#samples"),
+    ("check", "check", "header, #findings, #columns"),
 )
 
 
@@ -38,6 +39,8 @@ def pages(folder: Path) -> None:
     for page, options in (("rows", ()), ("clinic", ("--groups", "patient"))):
         report = [*fit, *options, "--report", f"{page}.html"]
         subprocess.run(report, cwd=folder, check=True, capture_output=True)
+    check = [sys.executable, "-m", "looms", "check", "clinic.csv", "--target", "relapse"]
+    subprocess.run([*check, "--report", "check.html"], cwd=folder, check=True, capture_output=True)
 
 
 def picture(folder: Path, name: str, page: str, shown: str) -> None:

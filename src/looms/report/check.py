@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import clone
-from sklearn.pipeline import make_pipeline
 from sklearn.utils import _safe_indexing, check_consistent_length
 
 from looms._checks import check_known, gaps_in, some_of
@@ -67,6 +66,15 @@ class TableCheck(Mapping[str, Any]):
         ``n_columns`` and ``n_groups``; the ``classes``, with ``label`` and ``n``; the ``columns``,
         with ``name``, ``kind``, ``n_values`` and ``n_gaps``; the ``findings``, with ``level``
         ("serious" or "note"), ``title`` and ``text``, the serious ones first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import looms
+    >>> x = np.random.default_rng(0).normal(size=(60, 2))
+    >>> found = looms.check(x, np.where(x[:, 0] > 0, "high", "low"))
+    >>> [one["title"] for one in found["findings"]]
+    ['A column gives the target']
     """
 
     def __init__(self, values: Mapping[str, Any]) -> None:
@@ -189,16 +197,20 @@ def check(table: Any, target: Any, groups: Any = None, *, task: Task = "auto") -
     if empty:
         text = f"Most rows have no value of {listed(empty)}."
         found.append(note("Columns of mostly gaps", text))
-    telling = telltales(prepare.columns_.tolist(), places_of_gaps(prepare), matrix, codes, classes)
+    sources = prepare.columns_
+    telling = telltales(sources.tolist(), places_of_gaps(prepare), matrix, codes, classes)
     if telling:
         found.append(serious("A column gives the target", remark_on_telltales(telling)))
-    sizes = dict(zip(*np.unique(read.y, return_counts=True), strict=True)) if classes else {}
+    labels, counts = np.unique(read.y, return_counts=True)
+    sizes = dict(zip(labels.tolist(), counts.tolist(), strict=True)) if classes else {}
     for label, size in sizes.items():
         if size < _FEW_IN_CLASS:
             level = serious if size < _FEWEST_IN_CLASS else note
             text = f"Class {str(label)!r} has {count(size, 'row')}: its recall changes by "
             found.append(level("A small class", f"{text}{1 / size:.0%} with each error."))
-    found += _repeats(prepare, matrix, codes, numbers, classes)
+    others = ~np.isin(sources, [name for name, _ in telling])  # with those no row needs another
+    features = matrix[:, others] if others.any() else matrix
+    found += _repeats(matrix, features, codes, numbers, classes)
     return TableCheck(
         plain(
             {
@@ -249,14 +261,14 @@ def _columns(X: Any, prepare: TablePreprocessor) -> list[dict[str, Any]]:
 
 
 def _repeats(
-    prepare: TablePreprocessor, matrix: Matrix, y: AnyArray, groups: AnyArray, classes: bool
+    matrix: Matrix, features: Matrix, y: AnyArray, groups: AnyArray, classes: bool
 ) -> Iterator[Caution]:
-    """Findings on rows that repeat others, nearly so, or follow one another."""
+    """Findings on rows that repeat others, nearly so, or follow one another in some features."""
     n, equal, grouped = len(y), duplicate_groups(matrix), is_grouped(groups)
     compared = np.arange(n)
     if n > _MOST:
         compared = np.sort(np.random.default_rng(0).choice(n, _MOST, replace=False))
-    model = _plain_model(prepare, matrix, y, groups if grouped else None, classes, compared)
+    model = _plain_model(features, y, groups if grouped else None, classes, compared)
     of = "of a plain kernel model"
     if grouped:
         pairs = np.unique(np.stack([equal, groups]), axis=1)
@@ -281,8 +293,7 @@ def _repeats(
 
 
 def _plain_model(
-    prepare: TablePreprocessor,
-    matrix: Matrix,
+    X: Matrix,
     y: AnyArray,
     groups: AnyArray | None,
     classes: bool,
@@ -293,12 +304,12 @@ def _plain_model(
     some = np.random.default_rng(0).permutation(compared)[:_TUNED]
 
     def fitted(model: Any, to: AnyArray) -> Any:
-        return model.fit(matrix[to], y[to], groups=some_of(groups, to))
+        return model.fit(X[to], y[to], groups=some_of(groups, to))
 
     try:
         with kept_warnings():
             tuned = fitted(one, some)
-            model = fitted(clone(one).set_params(kernel=tuned.kernel_, mu=tuned.mu_), compared)
-            return model_of(make_pipeline(prepare, model))
+            given = clone(one).set_params(kernel=tuned.kernel_, mu=tuned.mu_)
+            return model_of(fitted(given, compared))
     except (ValueError, MemoryError):  # such as one class among these rows
         return None
