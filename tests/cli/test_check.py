@@ -47,6 +47,15 @@ def test_values_are_those_of_python(looms, clinic):
     ]
 
 
+def test_rows_without_a_target_are_left_out(looms, clinic):
+    frame = pd.read_csv(clinic)
+    frame.loc[[2, 5], "ill"] = None
+    frame.to_csv("gaps.csv", index=False)
+    result = looms("check", "gaps.csv", "-t", "ill")
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout.startswith("Classification of 'ill': 118 rows")
+
+
 @pytest.mark.parametrize(
     ("options", "text"),
     [

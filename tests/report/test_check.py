@@ -1,6 +1,7 @@
 """What `looms.check` finds in a table, and what it leaves alone."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -45,6 +46,10 @@ def test_a_good_table_has_no_findings():
 
 
 CASES = {
+    "One class": lambda f: f.assign(ill="yes"),
+    "A column that cannot be read": lambda f: f.assign(
+        odd=pd.Series([1.5, "x", *[2.5] * (N - 2)], dtype=object)
+    ),
     "A column gives the target": lambda f: f.assign(paid=np.where(f.ill == "yes", "p", "q")),
     "Duplicates": lambda f: pd.concat([f, f[::2]], ignore_index=True),
     "Constant columns": lambda f: f.assign(site="here"),
@@ -74,18 +79,98 @@ def test_serious_findings_come_first():
     assert [one["level"] for one in found] == ["serious", "note"]
 
 
-def test_near_repeats_and_their_effect():
+def near_repeats():
+    """Five rows of each of 40 patients, in no order, and a target of the patient."""
     rng = np.random.default_rng(0)
-    means, y = rng.normal(size=(40, 4)), rng.normal(size=40)
-    order = rng.permutation(200)
-    rows = (means.repeat(5, axis=0) + 0.01 * rng.normal(size=(200, 4)))[order]
-    targets = (y.repeat(5) + 0.01 * rng.normal(size=200))[order]
-    text = titles(pd.DataFrame(rows), targets)["Rows like repeats of others"]
+    visit = rng.permutation(np.arange(40).repeat(5))
+    rows = rng.normal(size=(40, 4))[visit] + 0.01 * rng.normal(size=(200, 4))
+    y = rng.normal(size=40)[visit] + 0.01 * rng.normal(size=200)
+    return pd.DataFrame(rows, columns=list("abcd")).assign(y=y, visit=visit)
+
+
+def test_near_repeats_and_their_effect():
+    frame = near_repeats()
+    X, visit = frame.drop(columns=["y", "visit"]), frame["visit"]
+    text = titles(X, frame["y"])["Rows like repeats of others"]
     assert "left out together with the rest of its cluster (there are 40)" in text
-    visits = np.arange(40).repeat(5)[order]
-    assert titles(pd.DataFrame(rows), targets, groups=visits) == {}
-    by_name = pd.DataFrame(rows, columns=list("abcd")).assign(y=targets, visit=visits)
-    assert titles(by_name, "y", groups="visit") == {}
+    assert titles(X, frame["y"], groups=visit) == {}
+    assert titles(frame, "y", groups="visit") == {}
+
+
+def test_what_cannot_be_looked_for_is_said():
+    few = looms.check(FRAME[:20], "ill")
+    assert str(few).splitlines()[-2:] == few["not_searched"]
+    assert few["not_searched"][0].endswith("give the target, since there are fewer than 30 rows.")
+    assert few["not_searched"][1].endswith("repeats of rows, since there are fewer than 40 rows.")
+    assert looms.check(FRAME, "ill")["not_searched"] == []
+    rng = np.random.default_rng(0)
+    many = looms.check(pd.DataFrame(rng.normal(size=(3200, 2))), rng.normal(size=3200))
+    assert many["not_searched"][0].endswith("since there are more than 3000 rows.")
+    failed = looms.check(FRAME, "ill", groups=FRAME["ill"])
+    assert "rows in an order, since a plain kernel model cannot be fitted" in str(failed)
+
+
+def test_duplicates_of_a_large_table_are_compared_in_whole_sets():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(2500, 3)).repeat(2, axis=0)
+    order, y = rng.permutation(5000), rng.integers(0, 2, 2500).repeat(2)
+    text = titles(pd.DataFrame(rows[order], columns=list("abc")), y[order])["Duplicates"]
+    alone, together = re.search(r"3000 of the rows, is (\S+) %, and (\S+) % when", text).groups()
+    assert float(alone) > 90
+    assert float(together) < 60
+
+
+def test_duplicates_with_another_target_are_counted():
+    rng = np.random.default_rng(0)
+    twice = pd.DataFrame(rng.normal(size=(60, 3)).repeat(2, axis=0), columns=list("abc"))
+    text = titles(twice, np.arange(120) % 2)["Duplicates"]
+    assert "120 rows have a duplicate with another target. The leave-one-out accuracy" in text
+    coarse = pd.DataFrame(rng.integers(0, 4, (300, 4)), columns=list("abcd"))
+    y, groups = rng.normal(size=300), np.arange(300) // 3
+    assert titles(coarse, y) == {}
+    assert titles(coarse, y, groups=groups) == {}
+
+
+def test_columns_that_give_the_target_hide_no_repeats():
+    frame = near_repeats().drop(columns="visit")
+    assert set(titles(frame.assign(copy=frame["y"]), "y")) == {
+        "A column gives the target",
+        "Rows like repeats of others",
+    }
+
+
+def test_a_telling_category_may_have_gaps():
+    code = FRAME["ill"].map({"yes": "paid", "no": "open"}).where(np.arange(N) % 3 > 0)
+    text = titles(FRAME.assign(code=code), "ill")["A column gives the target"]
+    assert text.startswith("'code' (ROC AUC 1.000 where it is known) alone predicts the target.")
+    code = FRAME["ill"].map({"yes": "p", "no": "q"}) + (np.arange(N) % 4).astype(str)
+    text = titles(FRAME.assign(code=code), "ill")["A column gives the target"]
+    assert text.startswith("'code' (each of its values is of one class) alone predicts the target.")
+
+
+def test_numbers_without_ties_are_no_identifiers():
+    prices = np.random.default_rng(0).permutation(10 * np.arange(N) + 7)
+    assert titles(FRAME.assign(price=prices), "ill") == {}
+    assert "Identifiers" in titles(FRAME.assign(patient_id=prices), "ill")
+
+
+def test_small_classes_are_one_finding():
+    y = np.arange(N) % 40
+    found = looms.check(FRAME[["dose", "age"]], y, task="classification")["findings"]
+    assert [one["title"] for one in found] == ["A small class"]
+    assert found[0]["level"] == "serious"
+    text = "has 3 rows: each error changes its recall by 33 %. 39 other classes have fewer than 20."
+    assert found[0]["text"] == f"Class '0' {text}"
+
+
+def test_rows_are_numbered_by_the_table():
+    odd = FRAME.assign(odd=[str(k % 7) if k != 50 else "none" for k in range(N)])
+    odd.loc[3, "ill"] = None
+    assert "first 'none' in row 50" in titles(odd, "ill")["Words among numbers"]
+    assert "first row 3: left out here." in titles(odd, "ill")["Rows without a target"]
+    array = odd.drop(columns="ill").to_numpy(dtype=object)
+    text = titles(array, odd["ill"].to_numpy())["Rows without a target"]
+    assert text.endswith("left out here; row numbers are of the others.")
 
 
 @pytest.mark.usefixtures("all_partitions")
@@ -100,8 +185,10 @@ def test_duplicates_in_one_group_are_as_they_should_be():
     rng = np.random.default_rng(0)
     twice = pd.DataFrame(rng.normal(size=(60, 3)).repeat(2, axis=0), columns=list("abc"))
     y = rng.normal(size=60).repeat(2)
-    assert "held-out scores are optimistic" in titles(twice, y)["Duplicates"]
-    assert "when duplicates are left out together, it is" in titles(twice, y)["Duplicates"]
+    text = titles(twice, y)["Duplicates"]
+    assert text.startswith("60 of 120 rows are duplicates of other rows, equal in every feature. ")
+    (together,) = re.search(r"model is .* 10⁻\S+, and (\S+) when", text).groups()
+    assert float(together) == pytest.approx(y.std(), rel=0.2)
     assert titles(twice, y, groups=np.arange(60).repeat(2)) == {}
     text = titles(twice, y, groups=np.arange(120) % 60)["Duplicates in other groups"]
     assert text.startswith("120 of 120 rows are equal in every feature to rows of other groups")
@@ -142,7 +229,9 @@ def test_it_is_a_mapping_that_json_can_hold(tmp_path):
         ((FRAME, "il"), "target: there is no column 'il'; the columns are 'dose', 'age'"),
         ((FRAME, "ill", "wards"), "groups: there is no column 'wards'"),
         ((FRAME, FRAME["ill"][1:]), "inconsistent numbers of samples"),
-        ((FRAME.assign(ill="yes"), "ill"), "the target has only one value, 'yes'"),
+        ((FRAME, None), "target must be the name of a column, or its values"),
+        ((FRAME, FRAME["ill"][::-1]), "the index of the table in another order"),
+        ((FRAME, np.where(np.arange(N) == 3, np.inf, FRAME["dose"])), "infinite values"),
         ((FRAME.to_numpy(), "ill"), "the columns have no names"),
     ],
 )

@@ -93,20 +93,25 @@ def understood(
     path: Path, X: Features, y: Column | None, columns: Columns, task: Task
 ) -> tuple[Features, Target]:
     """Rows of a table without the columns to leave out, and the target with a note on the task."""
-    for name in columns.drop or ():
-        if name == columns.target:
-            raise InputError(f"{path}: --drop {name} is the target, which is no feature anyway")
-        if name not in getattr(X, "columns", ()):
-            error = _no_column(path, X, name, "--drop")
-            several = "; give --drop once for each column" * ("," in name)
-            raise InputError(f"{error}{several}")
-    X = X.drop(columns=columns.drop) if columns.drop else X
+    X = without(path, X, columns.drop, columns.target)
     if y is None:
         raise no_target(path, X)
     with refused():
         target = target_of(y, task)
     note(f"{target.task}: {target.reason}")
     return X, target
+
+
+def without(path: Path, X: Features, drop: Sequence[str] | None, target: str | None) -> Features:
+    """Rows of a table without the columns that --drop names."""
+    for name in drop or ():
+        if name == target:
+            raise InputError(f"{path}: --drop {name} is the target, which is no feature anyway")
+        if name not in getattr(X, "columns", ()):
+            error = _no_column(path, X, name, "--drop")
+            several = "; give --drop once for each column" * ("," in name)
+            raise InputError(f"{error}{several}")
+    return X.drop(columns=drop) if drop else X
 
 
 def no_target(path: Path, X: Features) -> InputError:

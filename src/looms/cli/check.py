@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import looms
+from looms._optional import require
 from looms.cli._errors import in_options
-from looms.cli._options import Column, Columns, Source, command
+from looms.cli._options import Column, Source, command
 from looms.cli._output import as_messages, check_can_write, note, show_json, to_stdout, writing
-from looms.cli._prepare import labels_of_groups, read, understood
-from looms.cli.fit import PAGE, check_report
+from looms.cli._prepare import labels_of_groups, no_target, read, without
+from looms.cli.fit import PAGE
 from looms.report import TableCheck
 from looms.tables._target import Task
 
@@ -17,7 +18,8 @@ from looms.tables._target import Task
 @command
 def check(
     *,
-    columns: Columns,
+    target: str | None = None,
+    drop: list[str] | None = None,
     task: Task = "auto",
     groups: Column = None,
     report: Path | None = None,
@@ -35,6 +37,8 @@ def check(
         Column, such as the patient, whose rows with the same label belong together.
     report
         HTML page with the findings and the columns.
+    json
+        Print the findings as JSON, and nothing else, on standard output.
 
     Examples
     --------
@@ -43,16 +47,19 @@ def check(
     looms check homes.parquet -t price --json
     """
     file = source.file
-    check_report(report, None)
+    if report is not None:
+        require("jinja2", "--report", "report")
     check_can_write(report, force, file, option="--report", holds=PAGE)
-    table = read(source, columns.target, drop_missing=columns.drop_missing_targets)
-    X, _ = understood(file, table.X, table.y, columns, task)
+    table = read(source, target, drop_missing=True)
+    X = without(file, table.X, drop, target)
+    if table.y is None:
+        raise no_target(file, X)
     labels = labels_of_groups(file, X, groups)
     X = X if groups is None else X.drop(columns=groups)
     with as_messages(prefix=f"{file}: "):
         found = looms.check(X, table.y, labels, task=task)
     findings = [{**one, "text": in_options(one["text"])} for one in found["findings"]]
-    found = TableCheck({**found, "target": columns.target, "findings": findings})
+    found = TableCheck({**found, "target": target, "findings": findings})
     if report is not None:
         with writing(report, "--report"):
             found.report(report)
@@ -61,3 +68,5 @@ def check(
         show_json(dict(found))
     else:
         to_stdout(f"{found}\n")
+        if any("--" in one["text"] for one in findings):
+            note("the options are those of looms fit")

@@ -193,6 +193,8 @@ def order_of_rows(model: Model, of: str = "to quote") -> Iterator[Caution]:
     value, error = model.scores.with_errors[_key(model)]
     by_blocks = order.scores[_key(model)]
     worse = value - by_blocks if model.classification else by_blocks - value
+    if worse <= 0:  # as for rows that were sorted by a feature
+        return
     yield (serious if worse > error else note)(
         "Rows in an order",
         f"{_quoted(model, of)}; by blocks of consecutive rows it is "

@@ -20,13 +20,13 @@ class Features(NamedTuple):
     sources : the column of the table that each feature was made from; the feature itself if no
         table is known.
     named : True if the names are more than numbers.
-    gaps : places of the numbers of a column, and of the feature that marks its gaps, by column.
+    gaps : place of the feature that marks the gaps of a column, by column.
     """
 
     names: list[str]
     sources: list[str]
     named: bool
-    gaps: dict[str, tuple[int, int]]
+    gaps: dict[str, int]
 
 
 def features_of(before: Pipeline, fitted: Any) -> Features:

@@ -26,7 +26,7 @@ _DISCERNIBLE = 4.0
 _SHARE = 0.25
 #: With fewer samples the nearest are too large a part, with still fewer so are clusters; with more
 #: than the last neither is searched.
-_FEWEST, _FEWEST_IN_CLUSTERS, _MOST = 20 * TOGETHER, 5 * TOGETHER, 3000
+_FEWEST, FEWEST, MOST = 20 * TOGETHER, 5 * TOGETHER, 3000
 #: Samples fall into clusters where these are as many times further from one another than the
 #: samples in them, where no cluster has a larger share, and no more samples are by themselves.
 #: Samples that were drawn one by one are one large cluster with some apart.
@@ -46,7 +46,7 @@ def scores_without_near(model: Model) -> tuple[str, float, float] | None:
     O(n² log n) and some 2 n³ flops beside the leave-one-out models of the model.
     """
     n = model.n_with_weight
-    if model.rows is None or not model.closed or not _FEWEST_IN_CLUSTERS <= n <= _MOST:
+    if model.rows is None or not model.closed or not FEWEST <= n <= MOST:
         return None
     fitted: Any = model.fitted
     rows, models = np.flatnonzero(fitted.fit_weight_), fitted.left_out()

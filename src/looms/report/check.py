@@ -19,26 +19,27 @@ from looms._scores import SCORES
 from looms._typing import AnyArray, Matrix
 from looms._version import __version__
 from looms._words import count, listed, row_name
-from looms.duplicates import duplicate_groups
+from looms.duplicates import duplicate_groups, n_unexpected_duplicates
 from looms.estimators import KernelClassifier, KernelRegressor
 from looms.estimators._scored import name_of
-from looms.estimators._warnings import kept_warnings, remark_on_duplicates
+from looms.estimators._warnings import kept_warnings
 from looms.folds import group_numbers, is_grouped
 from looms.report._cautions import near_rows, order_of_rows
-from looms.report._near_rows import scores_together
+from looms.report._near_rows import FEWEST, MOST, scores_together
 from looms.report.model import Model, model_of
 from looms.report.page import write_check
-from looms.report.text import Caution, note, plain, score, sentence, serious
+from looms.report.text import Caution, note, percent, plain, score, sentence, serious
 from looms.tables import TablePreprocessor
 from looms.tables._columns import columns_of, names_in, rows
-from looms.tables._preprocessor import places_of_gaps, remarks_in
+from looms.tables._kinds import read_column
+from looms.tables._preprocessor import identifiers_in, places_of_gaps, remarks_in
 from looms.tables._remarks import CHANGED
 from looms.tables._remarks import sentence as with_advice
 from looms.tables._target import Task, target_of
-from looms.tables._telltales import remark_on_telltales, telltales
+from looms.tables._telltales import remark_on_telltales, telltales, why_none
 
-#: Rows that are compared with one another, and of these those that tune the kernel for it.
-_MOST, _TUNED = 2000, 500
+#: Rows that tune the kernel by which rows are compared.
+_TUNED = 500
 #: Rows of a class below which one error more or less is a large part of its recall.
 _FEW_IN_CLASS, _FEWEST_IN_CLASS = 20, 5
 #: Share of gaps from which a column has few values.
@@ -52,12 +53,13 @@ _TITLES = {
     "identifiers of rows": "Identifiers",
     "repeated": "Rows that may belong together",
 }
+_OF = "of a plain kernel model"
 
 
 class TableCheck(Mapping[str, Any]):
     """Result of `looms.check`: a mapping of plain values, which JSON can hold.
 
-    Printing it lists the findings; a notebook shows the columns, too.
+    Printing it lists the findings.
 
     Parameters
     ----------
@@ -65,7 +67,8 @@ class TableCheck(Mapping[str, Any]):
         ``date`` and ``looms_version``; the ``task`` and the name of the ``target``; ``n_rows``,
         ``n_columns`` and ``n_groups``; the ``classes``, with ``label`` and ``n``; the ``columns``,
         with ``name``, ``kind``, ``n_values`` and ``n_gaps``; the ``findings``, with ``level``
-        ("serious" or "note"), ``title`` and ``text``, the serious ones first.
+        ("serious" or "note"), ``title`` and ``text``, the serious ones first; and ``not_searched``,
+        sentences on what could not be looked for.
 
     Examples
     --------
@@ -97,9 +100,10 @@ class TableCheck(Mapping[str, Any]):
         ]
         for finding in self["findings"]:
             mark = "!" if finding["level"] == "serious" else "-"
-            text = finding["text"].replace("\u2068", "'").replace("\u2069", "'")
-            lines += [f"{mark} {finding['title']}", indent("\n".join(wrap(text, 96)), "  ")]
-        return "\n".join(lines if self["findings"] else [*lines, "Nothing was found."])
+            lines.append(f"{mark} {finding['title']}")
+            lines.append(indent("\n".join(wrap(finding["text"], 96)), "  "))
+        lines += [] if self["findings"] else ["Nothing was found."]
+        return "\n".join([*lines, *self["not_searched"]])
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write the findings as one HTML page that loads nothing else.
@@ -121,8 +125,9 @@ def check(table: Any, target: Any, groups: Any = None, *, task: Task = "auto") -
     """Findings about a table that make scores misleading, whatever the model.
 
     They are duplicates and near repeats of rows, with what these do to cross-validation; columns
-    that alone predict the target; identifiers, dates, constant columns, words among numbers, and
-    columns of mostly gaps; rows in an order; small classes, and labels that differ only by case.
+    that alone predict the target; identifiers, dates, constant columns, words among numbers,
+    columns of mostly gaps or that cannot be read; rows in an order; one class or small classes, and
+    labels that differ only by case.
 
     Parameters
     ----------
@@ -144,15 +149,16 @@ def check(table: Any, target: Any, groups: Any = None, *, task: Task = "auto") -
     Raises
     ------
     ValueError
-        If a column is missing or cannot be understood, or the target has one value.
+        If a column is missing, the target cannot be understood, or no column has two values.
     ImportError
         If pandas is not installed.
 
     Notes
     -----
     Near repeats and the order of rows are found by the held-out predictions of one kernel, tuned on
-    500 rows and fitted to 2000 at most: some seconds. The other searches take O(n log n)
-    for each column.
+    500 rows: some seconds. Near repeats are looked for among 40 rows or more (160 if they are no
+    clusters) and up to 3000; for the other effects 3000 rows of larger tables are drawn. The other
+    searches take O(n log n) for each column.
 
     Examples
     --------
@@ -170,85 +176,121 @@ def check(table: Any, target: Any, groups: Any = None, *, task: Task = "auto") -
       leave it out.
     """
     check_known(task, "task", ("auto", "classification", "regression"))
+    found, missing = list[Caution](), list[str]()
     X, y, name = _separated(table, target, "target")
     if groups is not None:
         X, groups, _ = _separated(X, groups, "groups")
+    X = X.tocsr() if issparse(X) else rows(X)
     check_consistent_length(X, y, groups)
-    gaps, found = gaps_in(y), list[Caution]()
+    _check_order(X, y)
+    gaps = gaps_in(y)
     if gaps.any():
         kept = np.flatnonzero(~gaps)
-        where = row_name(y, int(gaps.argmax()))
+        numbered = "" if hasattr(X, "index") else "; row numbers are of the others"
+        text = f"{gaps.sum()} of {len(gaps)} rows have no target, first {_first(y, gaps)}"
+        found.append(note("Rows without a target", f"{text}: left out here{numbered}."))
         X, y = _safe_indexing(X, kept), _safe_indexing(y, kept)
         groups = None if groups is None else _safe_indexing(groups, kept)
-        text = f"{gaps.sum()} of {len(gaps)} rows have no target, first {where}: left out here."
-        found.append(note("Rows without a target", text))
-    read = target_of(require("pandas", "looms.check").Series(y), task)
-    classes = read.task == "classification"
-    found += [note("Labels", f"{sentence(text)}.") for text in read.notes]
+    values = require("pandas", "looms.check").Series(np.ravel(y) if np.ndim(y) == 2 else y)
+    if values.nunique() == 1:
+        text = f"The target is {values.iloc[0]!r} in every row: there is nothing to learn."
+        found.append(serious("One class", text))
+        classes, codes, sizes = (
+            True,
+            np.zeros(len(values), dtype=int),
+            {values.iloc[0]: len(values)},
+        )
+    else:
+        read = target_of(values, task)
+        classes = read.task == "classification"
+        labels, codes, counts = np.unique(read.y, return_inverse=True, return_counts=True)
+        sizes = dict(zip(labels.tolist(), counts.tolist(), strict=True)) if classes else {}
+        codes = codes if classes else read.y
+        found += [note("Labels", f"{sentence(text)}.") for text in read.notes]
+    X = _readable(X, found)
     prepare = TablePreprocessor()
     matrix = prepare.fit_transform(X)
-    numbers = group_numbers(groups, len(read.y))
-    codes = np.unique(read.y, return_inverse=True)[1] if classes else read.y
-    for remark in remarks_in(prepare):
-        level = serious if remark.topic in CHANGED else note
-        found.append(level(_TITLES[remark.topic], f"{sentence(with_advice(remark))}."))
     columns = [] if issparse(X) else _columns(X, prepare)
-    empty = [one["name"] for one in columns if one["n_gaps"] > _GAPS * len(codes)]
-    if empty:
-        text = f"Most rows have no value of {listed(empty)}."
-        found.append(note("Columns of mostly gaps", text))
-    sources = prepare.columns_
-    telling = telltales(sources.tolist(), places_of_gaps(prepare), matrix, codes, classes)
-    if telling:
-        found.append(serious("A column gives the target", remark_on_telltales(telling)))
-    labels, counts = np.unique(read.y, return_counts=True)
-    sizes = dict(zip(labels.tolist(), counts.tolist(), strict=True)) if classes else {}
-    for label, size in sizes.items():
-        if size < _FEW_IN_CLASS:
-            level = serious if size < _FEWEST_IN_CLASS else note
-            text = f"Class {str(label)!r} has {count(size, 'row')}: its recall changes by "
-            found.append(level("A small class", f"{text}{1 / size:.0%} with each error."))
-    others = ~np.isin(sources, [name for name, _ in telling])  # with those no row needs another
-    features = matrix[:, others] if others.any() else matrix
-    found += _repeats(matrix, features, codes, numbers, classes)
-    return TableCheck(
-        plain(
-            {
-                "date": datetime.now(UTC).isoformat(timespec="seconds"),
-                "looms_version": __version__,
-                "task": str(read.task),
-                "target": name,
-                "n_rows": len(codes),
-                "n_columns": prepare.n_features_in_,
-                "n_groups": None if groups is None else int(numbers.max()) + 1,
-                "classes": [{"label": str(label), "n": size} for label, size in sizes.items()],
-                "columns": columns,
-                "findings": sorted(found, key=lambda one: one["level"] != "serious"),
-            }
-        )
-    )
+    found += [*_of_columns(prepare, columns, len(codes)), *_of_classes(sizes)]
+    if len(sizes) != 1:
+        if not np.isfinite(codes).all():
+            raise ValueError("target has infinite values: correct them, or leave their rows out.")
+        sources, places = prepare.columns_, places_of_gaps(prepare)
+        telling = telltales(sources.tolist(), places, matrix, codes, classes)
+        if telling:
+            found.append(serious("A column gives the target", remark_on_telltales(telling)))
+        why = why_none(sources.tolist(), matrix, codes, classes)
+        missing += [f"Not looked for: columns that give the target, since {why}."] if why else []
+        others = ~np.isin(sources, [one for one, _ in telling])  # with those no row needs another
+        features = matrix[:, others] if others.any() else matrix
+        numbers = group_numbers(groups, len(codes))
+        found += _of_rows(matrix, features, codes, numbers, classes, missing)
+    values_of = {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "looms_version": __version__,
+        "task": "classification" if classes else "regression",
+        "target": name,
+        "n_rows": len(codes),
+        "n_columns": X.shape[1],
+        "n_groups": None if groups is None else len(np.unique(group_numbers(groups, len(codes)))),
+        "classes": [{"label": str(label), "n": size} for label, size in sizes.items()],
+        "columns": columns,
+        "findings": sorted(found, key=lambda one: one["level"] != "serious"),
+        "not_searched": missing,
+    }
+    return TableCheck(plain(values_of))
 
 
 def _separated(table: Any, column: Any, what: str) -> tuple[Any, Any, str | None]:
     """A table without a column that is named, the values, and their name if they have one."""
+    if column is None:
+        raise ValueError(f"{what} must be the name of a column, or its values, got None.")
     if not isinstance(column, str):
         return table, column, name_of(column)
-    names = [str(name) for name in getattr(table, "columns", ())]
-    if column not in names:
+    names = list(getattr(table, "columns", ()))
+    if names.count(column) != 1:
         of = f"the columns are {listed(names, 20)}" if names else "the columns have no names"
-        raise ValueError(f"{what}: there is no column {column!r}; {of}.")
+        several = "several columns are called" if column in names else "there is no column"
+        raise ValueError(f"{what}: {several} {column!r}; {of}.")
     rest = table.drop(columns=column) if hasattr(table, "iloc") else table.drop(column)
     return rest, table[column], column
 
 
+def _check_order(X: Any, y: Any) -> None:
+    """ValueError for a target with the index of the table in another order."""
+    indexed = hasattr(X, "iloc") and hasattr(y, "iloc") and not X.index.equals(y.index)
+    if indexed and sorted(X.index, key=repr) == sorted(y.index, key=repr):
+        raise ValueError(
+            "target has the index of the table in another order: give target.loc[table.index]."
+        )
+
+
+def _first(y: Any, which: AnyArray) -> str:
+    return row_name(y, int(which.argmax()))
+
+
+def _readable(X: Any, found: list[Caution]) -> Any:
+    """The table without columns that cannot be read, which are added to the findings."""
+    names = None if issparse(X) else names_in(X)
+    if names is None:
+        return X
+    wrong = []
+    for name, column in zip(names, columns_of(X, names), strict=True):
+        try:
+            read_column(column, name)
+        except ValueError as error:
+            text = f"{sentence(str(error))}. The rest of this check is without it."
+            found.append(serious("A column that cannot be read", text))
+            wrong.append(name)
+    return X[[name for name in names if name not in wrong]] if wrong else X
+
+
 def _columns(X: Any, prepare: TablePreprocessor) -> list[dict[str, Any]]:
     """Name, kind, number of different values and of gaps of each column."""
-    X = rows(X)
     pandas, names = require("pandas", "looms.check"), names_in(X)
-    places = list(range(X.shape[1]))
+    places: list[Any] = list(range(X.shape[1])) if names is None else names
     called = [f"x{k}" for k in places] if names is None else names
-    given = columns_of(X, places if names is None else names)
-    cells = {name: pandas.Series(column) for name, column in zip(called, given, strict=True)}
+    cells = [pandas.Series(column) for column in columns_of(X, places)]
     return [
         {
             "name": name,
@@ -256,48 +298,119 @@ def _columns(X: Any, prepare: TablePreprocessor) -> list[dict[str, Any]]:
             "n_values": int(column.nunique()),
             "n_gaps": int(column.isna().sum()),
         }
-        for name, column in cells.items()
+        for name, column in zip(called, cells, strict=True)
     ]
 
 
-def _repeats(
-    matrix: Matrix, features: Matrix, y: AnyArray, groups: AnyArray, classes: bool
+def _of_columns(
+    prepare: TablePreprocessor, columns: list[dict[str, Any]], n_rows: int
 ) -> Iterator[Caution]:
-    """Findings on rows that repeat others, nearly so, or follow one another in some features."""
+    """Findings on columns by themselves."""
+    for remark in remarks_in(prepare):
+        level = serious if remark.topic in CHANGED else note
+        if remark.topic == "identifiers":  # prices may differ in all rows, too
+            remark = identifiers_in(prepare, remark, n_rows)
+        if remark.columns:
+            yield level(_TITLES[remark.topic], f"{sentence(with_advice(remark))}.")
+    empty = [one["name"] for one in columns if one["n_gaps"] > _GAPS * n_rows]
+    if empty:
+        yield note("Columns of mostly gaps", f"Most rows have no value of {listed(empty)}.")
+
+
+def _of_classes(sizes: Mapping[Any, int]) -> Iterator[Caution]:
+    """A finding on classes of few rows."""
+    few = sorted((n, str(label)) for label, n in sizes.items() if n < _FEW_IN_CLASS)
+    if few:
+        n, label = few[0]
+        level = serious if n < _FEWEST_IN_CLASS else note
+        text = f"Class {label!r} has {count(n, 'row')}: each error changes its recall by "
+        others = f"{len(few) - 1} other {'class has' if len(few) == 2 else 'classes have'}"
+        more = f" {others} fewer than {_FEW_IN_CLASS}." if few[1:] else ""
+        yield level("A small class", f"{text}{percent(1 / n, 0)}.{more}")
+
+
+def _of_rows(
+    matrix: Matrix,
+    features: Matrix,
+    y: AnyArray,
+    groups: AnyArray,
+    classes: bool,
+    missing: list[str],
+) -> Iterator[Caution]:
+    """Findings on rows that repeat others, nearly so, or follow one another in some features.
+
+    What cannot be looked for is added to ``missing``.
+    """
     n, equal, grouped = len(y), duplicate_groups(matrix), is_grouped(groups)
-    compared = np.arange(n)
-    if n > _MOST:
-        compared = np.sort(np.random.default_rng(0).choice(n, _MOST, replace=False))
+    compared = _some_sets(equal)
     model = _plain_model(features, y, groups if grouped else None, classes, compared)
-    of = "of a plain kernel model"
-    if grouped:
-        pairs = np.unique(np.stack([equal, groups]), axis=1)
-        n_equal = int((np.bincount(pairs[0])[equal] > 1).sum())
-        if n_equal:
-            text = f"{n_equal} of {n} rows are equal in every feature to rows of other groups."
-            yield serious("Duplicates in other groups", text)
-    elif (remark := remark_on_duplicates(matrix)) is not None:
-        effect = ""
-        if model is not None:
-            key = "accuracy" if classes else "rmse"
-            alone, together = (score(v, key, 3) for v in scores_together(model, equal[compared]))
-            effect = (
-                f" The leave-one-out {SCORES[key].name} {of} is {alone}; when duplicates are left "
-                f"out together, it is {together}."
-            )
-        yield serious("Duplicates", f"{remark}{effect}")
-    elif model is not None:
-        yield from near_rows(model, of)
+    n_equal = n_unexpected_duplicates(matrix, equal)
+    if n_equal:
+        yield from _of_duplicates(model, equal, y, groups, grouped, compared, n_equal)
+    why = ""
+    if model is None:
+        why = "a plain kernel model cannot be fitted to these rows"
+        missing.append(f"Not looked for: rows in an order, since {why}.")
+    elif grouped:
+        why = "the groups are to have them"
+    elif n_equal:
+        why = "there are duplicates"
+    elif n < FEWEST:
+        why = f"there are fewer than {FEWEST} rows"
+    elif n > MOST:
+        why = f"there are more than {MOST} rows"
+    if why and not grouped:
+        missing.append(f"Not looked for: near repeats of rows, since {why}.")
+    elif model is not None and not why:
+        yield from near_rows(model, _OF)
     if model is not None:
-        yield from order_of_rows(model, of)
+        yield from order_of_rows(model, _OF)
+
+
+def _of_duplicates(
+    model: Model | None,
+    equal: AnyArray,
+    y: AnyArray,
+    groups: AnyArray,
+    grouped: bool,
+    compared: AnyArray,
+    n_equal: int,
+) -> Iterator[Caution]:
+    """A finding on duplicates; with groups on those in several of them."""
+    if grouped:
+        pairs = np.unique(np.stack([equal, groups]), axis=1)[0]
+        n_equal = int((np.bincount(pairs)[equal] > 1).sum())
+        if n_equal:
+            text = f"{n_equal} of {len(y)} rows are equal in every feature to rows of other groups."
+            yield serious("Duplicates in other groups", f"{text} Put these groups together.")
+        return
+    text = f"{n_equal} of {len(y)} rows are duplicates of other rows, equal in every feature."
+    different = np.unique(np.stack([equal, np.unique(y, return_inverse=True)[1]]), axis=1)[0]
+    n_different = int((np.bincount(different)[equal] > 1).sum())
+    if n_different:
+        text += f" {count(n_different, 'row')} have a duplicate with another target."
+    if model is not None:
+        key = "accuracy" if len(model.classes) else "rmse"
+        alone, together = (score(one, key, 3) for one in scores_together(model, equal[compared]))
+        of = "" if len(compared) == len(y) else f", of {len(compared)} of the rows,"
+        text += (
+            f" The leave-one-out {SCORES[key].name} {_OF}{of} is {alone}, and {together} when "
+            "duplicates are left out together."
+        )
+    yield serious("Duplicates", f"{text} Drop them, or hold them out together, as groups.")
+
+
+def _some_sets(equal: AnyArray) -> AnyArray:
+    """Rows to compare, sorted: all, or of a large table some with all that are equal to them."""
+    if len(equal) <= MOST:
+        return np.arange(len(equal))
+    order = np.random.default_rng(0).permutation(int(equal.max()) + 1)
+    place = np.argsort(order)[equal]
+    return np.sort(np.argsort(place, kind="stable")[:MOST])
 
 
 def _plain_model(
-    X: Matrix,
-    y: AnyArray,
-    groups: AnyArray | None,
-    classes: bool,
-    compared: AnyArray,
+    X: Matrix, y: AnyArray, groups: AnyArray | None, classes: bool, compared: AnyArray
 ) -> Model | None:
     """A kernel that is tuned on some of the rows, fitted to those to compare; None if it fails."""
     one: Any = KernelClassifier("rbf", calibration=None) if classes else KernelRegressor("rbf")
@@ -311,5 +424,5 @@ def _plain_model(
             tuned = fitted(one, some)
             given = clone(one).set_params(kernel=tuned.kernel_, mu=tuned.mu_)
             return model_of(fitted(given, compared))
-    except (ValueError, MemoryError):  # such as one class among these rows
+    except (ValueError, MemoryError):  # such as one class, or one group, among these rows
         return None

@@ -370,29 +370,31 @@ def remarks_in(preprocessor: TablePreprocessor) -> list[Remark]:
 
 
 def serious_remarks(preprocessor: TablePreprocessor, n_rows: int) -> Iterator[str]:
-    """Sentences on columns that ask for a change; none if the kinds were given.
+    """Sentences on columns that ask for a change; none if the kinds were given."""
+    for remark in [] if preprocessor.kinds else remarks_in(preprocessor):
+        if remark.topic == "identifiers":
+            remark = identifiers_in(preprocessor, remark, n_rows)
+        if remark.topic in SERIOUS and remark.columns:
+            yield sentence(remark)
 
-    Whole numbers that differ in all of the ``n_rows`` rows need not be identifiers. They are if
-    they are called so, or number the rows from 0 or 1.
+
+def identifiers_in(preprocessor: TablePreprocessor, remark: Remark, n_rows: int) -> Remark:
+    """A remark on those columns with a different value in every row that seem identifiers.
+
+    Whole numbers need not be. They seem so if they are called so, or number the rows from 0 or 1.
     """
 
     def is_identifier(name: str) -> bool:
         least, most = preprocessor.ranges_.get(name, (1, n_rows))  # of text all
         return is_called_identifier(name) or (least in (0, 1) and most - least + 1 == n_rows)
 
-    for remark in [] if preprocessor.kinds else remarks_in(preprocessor):
-        if remark.topic == "identifiers":
-            remark = remark_on_identifiers([*filter(is_identifier, remark.columns)])
-        if remark.topic in SERIOUS and remark.columns:
-            yield sentence(remark)
+    return remark_on_identifiers([*filter(is_identifier, remark.columns)])
 
 
-def places_of_gaps(preprocessor: TablePreprocessor) -> dict[str, tuple[int, int]]:
-    """Places of the numbers of a column, and of the feature that marks its gaps, by column."""
-    made = list(features_made(preprocessor))
-    numbers = {column: k for k, (step, _, column) in enumerate(made) if step == "scale"}
-    marks = {column: k for k, (step, _, column) in enumerate(made) if step == "gaps"}
-    return {column: (numbers[column], k) for column, k in marks.items()}
+def places_of_gaps(preprocessor: TablePreprocessor) -> dict[str, int]:
+    """Place of the feature that marks the gaps of a column, by column."""
+    made = enumerate(features_made(preprocessor))
+    return {column: k for k, (_, name, column) in made if name == f"{column} is missing"}
 
 
 def features_made(preprocessor: TablePreprocessor) -> Iterator[tuple[str, str, str]]:

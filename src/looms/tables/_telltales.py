@@ -30,7 +30,7 @@ _MOST_NAMES = 3
 
 def telltales(
     sources: Sequence[str],
-    gaps: Mapping[str, tuple[int, int]],
+    gaps: Mapping[str, int],
     X: Matrix,
     y: AnyArray,
     classes: bool,
@@ -40,26 +40,22 @@ def telltales(
     For classes: a feature that orders them one after the other, so that the area under the ROC
     curve of any two neighbors is above 0.995; or a category, or number of few values, nearly all
     of whose values belong to one class each. For numbers: a feature whose rank correlation with
-    the target is beyond 0.999. Where gaps were filled, samples without gaps are also examined
-    alone. Tables of one column, which may well be all there is to learn from, of fewer than 30
-    samples or 5 in a class, or with several targets give no telltales, and nor do so many columns
-    that one of them orders the classes by chance.
+    the target is beyond 0.999. Where there are gaps, samples without gaps are also examined
+    alone. Some tables give no telltales: see `why_none`.
 
     Parameters
     ----------
     sources : name of the column that each feature was made from.
-    gaps : places of the numbers of a column, and of the feature that marks its gaps, by column.
+    gaps : place of the feature that marks the gaps of a column, by column.
     X : (n_samples, n_features) samples; sparse columns are made dense one at a time. O(n log n) for
         each.
     y : (n_samples,) targets, or for ``classes`` their numbers from 0.
     """
+    if why_none(sources, X, y, classes):
+        return []
     columns: dict[str, list[int]] = {}
     for k, name in enumerate(sources):
         columns.setdefault(name, []).append(k)
-    if len(columns) < 2 or X.shape[0] * X.shape[1] > _MOST_ENTRIES or y.ndim > 1:
-        return []
-    if classes and len(columns) * _chance_of_order(y) > _CHANCE:
-        return []
     sign_of = _sign_of_classes if classes else _sign_of_numbers
     X = X.tocsc() if sparse.issparse(X) else X
     telling = []
@@ -67,13 +63,35 @@ def telltales(
         features = {k: _feature(X, k) for k in members}
         sign = sign_of(list(features.values()), y)
         if not sign and name in gaps:
-            numbers, gap = (features[k] for k in gaps[name])
-            known = gap == 0
-            sign = sign_of([numbers[known]], y[known])
+            known = features.pop(gaps[name]) == 0
+            sign = sign_of([feature[known] for feature in features.values()], y[known])
             sign = f"{sign} where it is known" if sign else ""
         if sign:
             telling.append((name, sign))
     return telling
+
+
+def why_none(sources: Sequence[str], X: Matrix, y: AnyArray, classes: bool) -> str:
+    """Reason why `telltales` finds none, whatever the columns hold; empty if it may find some.
+
+    One column may well be all there is to learn from. With few samples, or many columns, one orders
+    the classes by chance.
+    """
+    n, n_columns = len(y), len(set(sources))
+    least = np.bincount(y).min() if classes and y.ndim == 1 else n
+    reasons = {
+        "there are several targets": y.ndim > 1,
+        "there is only one column": n_columns < 2,
+        f"there are fewer than {_FEWEST} rows": n < _FEWEST,
+        f"a class has fewer than {_FEWEST_IN_CLASS} rows": least < _FEWEST_IN_CLASS,
+        "the table is too large": X.shape[0] * X.shape[1] > _MOST_ENTRIES,
+    }
+    for reason, holds in reasons.items():
+        if holds:
+            return reason
+    if classes and n_columns * _chance_of_order(y) > _CHANCE:
+        return "so many columns hold one that gives so few rows by chance"
+    return ""
 
 
 def remark_on_telltales(
