@@ -19,7 +19,7 @@ COMMANDS = {
     "score": "Score the model on rows whose target is known.",
     "assess": "Assess the whole selection on outer splits, whose test rows it never sees.",
     "compare": "Compare candidates on the same outer splits, with their differences.",
-    "check": "Check a table before any model: duplicates, columns that give the target, order.",
+    "check": "Check a table: duplicates, columns that give the target, rows in an order.",
     "diagnose": "Diagnose a classifier: overfitting, goodness of fit, influential rows.",
     "show": "Show the options, the candidates, what was selected, and the held-out scores.",
     "export": "Write a model as an ONNX graph, which runs without Python.",

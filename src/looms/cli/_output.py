@@ -103,7 +103,7 @@ def console() -> Console:
     """Standard output; wide enough for all columns if it is not a terminal."""
     terminal = sys.stdout.isatty()
     return _Visible(
-        width=None if terminal else 160,
+        width=None if terminal else 120,
         soft_wrap=not terminal,
         highlight=False,
         markup=False,

@@ -27,7 +27,7 @@ def check(
     json: bool = False,
     force: bool = False,
 ) -> None:
-    """Check a table before any model: duplicates, columns that give the target, rows in an order.
+    """Check a table: duplicates, columns that give the target, rows in an order.
 
     Parameters
     ----------
