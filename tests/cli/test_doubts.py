@@ -60,7 +60,7 @@ def test_rows_unlike_those_of_training_are_counted(looms, fit, rare, command):
     new.to_csv("new.csv", index=False)
     low, high = rare.a.min(), rare.a.max()
     assert said(looms(command, "rare.looms.skops", "new.csv")) == [
-        f"Note: in 20 of 20 rows 'a' is far outside its training range, {low:.6g} to {high:.6g}, "
+        f"Warning: in all of 20 rows 'a' is far outside its training range, {low:.6g} to {high:.6g}, "
         f"furthest {new.a.max():.6g}; predictions there are extrapolated",
         f"Note: in 5 of 20 rows 'b' is far outside its training range, {rare.b.min():.6g} to "
         f"{rare.b.max():.6g}, furthest -99.5; predictions there are extrapolated",
@@ -88,6 +88,14 @@ def test_the_report_speaks_of_options_too(looms, fit, rare):
     assert "--class-weight balanced" in page
     assert "class_weight=&#39;balanced" not in page
     assert "class_weight='balanced" not in page
+
+
+@pytest.mark.slow
+def test_what_holds_for_all_rows_is_a_warning(looms, fit, rare):
+    fit("rare.csv", "-t", "event", "-c", "linear")
+    rare.head(9).assign(ward="east").to_csv("new.csv", index=False)
+    (line,) = said(looms("predict", "rare.looms.skops", "new.csv", "-q"))
+    assert line.startswith("Warning: in all of 9 rows 'ward' has a value that no training row has")
 
 
 @pytest.mark.slow

@@ -27,7 +27,7 @@ from looms._typing import AnyArray
 from looms._words import count, listed
 from looms.cli._errors import InputError
 from looms.cli._options import IntervalMethod, Source
-from looms.cli._output import as_messages, note, refused
+from looms.cli._output import as_messages, note, refused, warning
 from looms.cli._prepare import labels_of_groups, open_file, read, tell, weights_of_rows
 from looms.datasets._table import Table, no_rows
 from looms.duplicates import duplicate_groups
@@ -41,7 +41,7 @@ from looms.selection._fold_pairs import pair_auc
 from looms.tables import TablePreprocessor
 from looms.tables._columns import Column, check_names
 from looms.tables._target import numbers, text
-from looms.tables._unlike import Unlike
+from looms.tables._unlike import IN_ALL, Unlike
 
 #: Metadata of a model of looms fit, besides "rows": numbers in the file, None for all in order.
 METADATA = {
@@ -99,9 +99,13 @@ class Fitted:
         one.preprocessor_ = None
         return one
 
-    def remarks(self) -> tuple[str, ...]:
-        """Sentences on the rows that were predicted, where they are unlike those of the fit."""
-        return () if self.unlike is None else self.unlike.notes()
+    def tell_remarks(self, prefix: str = "") -> None:
+        """Notes on the rows that were predicted, where they are unlike those of the fit.
+
+        What holds for all rows is a warning.
+        """
+        for remark in () if self.unlike is None else self.unlike.notes():
+            (warning if remark.startswith(IN_ALL) else note)(f"{prefix}{remark}")
 
 
 def load(path: Path, max_bytes: int) -> Fitted:
@@ -392,7 +396,8 @@ def scored(
     with as_messages():
         predictions = Predictions(saved, table.X)
     scores, baselines = predictions.scores(table.y, weight, groups)
-    for remark in (*saved.remarks(), *predictions.trained_on()):
+    saved.tell_remarks(prefix)
+    for remark in predictions.trained_on():
         note(f"{prefix}{remark}")
     return predictions, scores, baselines
 

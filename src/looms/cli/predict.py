@@ -144,8 +144,7 @@ def predict(
         )
     if n_empty:
         note(f"{n_empty} of {n_rows} sets are empty: such a row is typical of no class of the fit")
-    for remark in saved.remarks():
-        note(remark)
+    saved.tell_remarks()
     if output is not None:
         note(f"{count(n_rows, 'prediction')} in {output}")
 

@@ -297,6 +297,9 @@ def _fault(scorer: Any, model: Any, y: AnyArray, labels: AnyArray | None) -> str
     Those are the right classes, with the outputs and probabilities that the model has, or both if
     it shows neither before its fit; numbers are a little larger.
     """
+    room = getattr(getattr(scorer, "_score_func", None), "__module__", "").rpartition(".")[2]
+    if labels is None and room in ("_classification", "_ranking"):
+        return "it is for classes"
     y, decides = _some_rows(y, labels), False
     if labels is None:
         predicted = StandIn(y + 0.5)  # above zero if y is not below
@@ -312,8 +315,6 @@ def _fault(scorer: Any, model: Any, y: AnyArray, labels: AnyArray | None) -> str
         with catch_warnings(action="ignore"):
             scorer(predicted, np.arange(len(y))[:, None], y)
     except AttributeError:
-        if labels is None:
-            return "it is for classes, and these are numbers"
         return f"there are no {'probabilities' if decides else 'outputs to rank by'}"
     except (TypeError, ValueError) as error:
         return str(error).rstrip(".")

@@ -16,6 +16,8 @@ from looms.tables._remarks import DATES, date_remarks
 
 #: A value is far outside if it exceeds the training range by this share of its width.
 FAR = 0.25
+#: Beginning of a note on all rows.
+IN_ALL = "in all of "
 #: Largest number of notes on columns, and of columns in a note.
 MOST_NOTES = MOST_COLUMNS = 5
 
@@ -151,7 +153,11 @@ class Unlike:
 
     def _counted(self) -> Iterator[tuple[int, str]]:
         """Notes on values far outside and new categories, each with its number of rows."""
-        of_all = f"of {count(self.n_rows, 'row')}"
+
+        def where(n: int) -> str:
+            of_all = count(self.n_rows, "row")
+            return f"{IN_ALL}{of_all}" if n == self.n_rows > 1 else f"in {n} of {of_all}"
+
         far: dict[bytes, tuple[int, list[str]]] = {}  # by the rows, which several columns may share
         for name, of in self._far.items():
             if of.n:
@@ -165,13 +171,13 @@ class Unlike:
         for n, each in far.values():
             more = len(each) - MOST_COLUMNS
             named = " and ".join(each[:MOST_COLUMNS]) + f" and {more} more" * (more > 0)
-            yield n, f"in {n} {of_all} {named}; predictions there are extrapolated"
+            yield n, f"{where(n)} {named}; predictions there are extrapolated"
         for name in self._known:
             if name in self._foreign:
                 n, first = self._foreign[name]
                 what = "has a value that no training row has"
                 tells = "it counts as rare, or as none"
-                yield n, f"in {n} {of_all} {name!r} {what}, first {first!r}: {tells}"
+                yield n, f"{where(n)} {name!r} {what}, first {first!r}: {tells}"
 
 
 def _shown(value: float, kind: str) -> str:
