@@ -60,8 +60,8 @@ def test_rows_unlike_those_of_training_are_counted(looms, fit, rare, command):
     new.to_csv("new.csv", index=False)
     low, high = rare.a.min(), rare.a.max()
     assert said(looms(command, "rare.looms.skops", "new.csv")) == [
-        f"Warning: in all of 20 rows 'a' is far outside its training range, {low:.6g} to {high:.6g}, "
-        f"furthest {new.a.max():.6g}; predictions there are extrapolated",
+        f"Warning: in all of 20 rows 'a' is far outside its training range, {low:.6g} to "
+        f"{high:.6g}, furthest {new.a.max():.6g}; predictions there are extrapolated",
         f"Note: in 5 of 20 rows 'b' is far outside its training range, {rare.b.min():.6g} to "
         f"{rare.b.max():.6g}, furthest -99.5; predictions there are extrapolated",
         "Note: in 1 of 20 rows 'ward' has a value that no training row has, first 'west': it "
