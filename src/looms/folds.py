@@ -378,10 +378,9 @@ class GapKFold:
             if groups is not None:
                 out |= np.isin(groups, np.asarray(groups)[window])
             if out.all():
-                fewer = "a smaller gap, smaller groups" if groups is not None else "a smaller gap"
                 raise ValueError(
-                    f"The window from {first} to {last} and a gap of {gap} on either side"
-                    f"{', with the groups of its rows,' * (groups is not None)} leave no rows to "
-                    f"train on: give {fewer}, or more windows."
+                    f"The window from {first} to {last}, its groups and a gap of {gap} on either "
+                    "side leave no rows to train on: give a smaller gap, smaller groups, or more "
+                    "windows."
                 )
             yield np.flatnonzero(~out), np.sort(window)

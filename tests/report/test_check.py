@@ -124,7 +124,7 @@ def test_duplicates_with_another_target_are_counted():
     rng = np.random.default_rng(0)
     twice = pd.DataFrame(rng.normal(size=(60, 3)).repeat(2, axis=0), columns=list("abc"))
     text = titles(twice, np.arange(120) % 2)["Duplicates"]
-    assert "120 rows have a duplicate with another target. The leave-one-out accuracy" in text
+    assert "120 rows have a duplicate with another target. The held-out accuracy" in text
     coarse = pd.DataFrame(rng.integers(0, 4, (300, 4)), columns=list("abcd"))
     y, groups = rng.normal(size=300), np.arange(300) // 3
     assert titles(coarse, y) == {}
@@ -186,12 +186,12 @@ def test_duplicates_in_one_group_are_as_they_should_be():
     twice = pd.DataFrame(rng.normal(size=(60, 3)).repeat(2, axis=0), columns=list("abc"))
     y = rng.normal(size=60).repeat(2)
     text = titles(twice, y)["Duplicates"]
-    assert text.startswith("60 of 120 rows are duplicates of other rows, equal in every feature. ")
+    assert text.startswith("60 of 120 rows are duplicates of others, equal in every feature. ")
     (together,) = re.search(r"model is .* 10⁻\S+, and (\S+) when", text).groups()
     assert float(together) == pytest.approx(y.std(), rel=0.2)
     assert titles(twice, y, groups=np.arange(60).repeat(2)) == {}
-    text = titles(twice, y, groups=np.arange(120) % 60)["Duplicates in other groups"]
-    assert text.startswith("120 of 120 rows are equal in every feature to rows of other groups")
+    text = titles(twice, y, groups=np.arange(120) % 60)["Duplicates"]
+    assert text.startswith("60 of 120 rows are duplicates of others, in other groups, equal")
 
 
 @pytest.mark.parametrize("form", ["polars", "array", "sparse", "values"])

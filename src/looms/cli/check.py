@@ -55,7 +55,7 @@ def check(
     if table.y is None:
         raise no_target(file, X)
     labels = labels_of_groups(file, X, groups)
-    X = X if groups is None else X.drop(columns=groups)
+    X = X.drop(columns=groups) if groups else X
     with as_messages(prefix=f"{file}: "):
         found = looms.check(X, table.y, labels, task=task)
     findings = [{**one, "text": in_options(one["text"])} for one in found["findings"]]

@@ -297,11 +297,11 @@ def _fault(scorer: Any, model: Any, y: AnyArray, labels: AnyArray | None) -> str
     Those are the right classes, with the outputs and probabilities that the model has, or both if
     it shows neither before its fit; numbers are a little larger.
     """
-    room = getattr(getattr(scorer, "_score_func", None), "__module__", "").rpartition(".")[2]
-    if labels is None and room in ("_classification", "_ranking"):
-        return "it is for classes"
     y, decides = _some_rows(y, labels), False
     if labels is None:
+        room = getattr(getattr(scorer, "_score_func", None), "__module__", "").rpartition(".")[2]
+        if room in ("_classification", "_ranking"):
+            return "it is for classes"
         predicted = StandIn(y + 0.5)  # above zero if y is not below
     else:
         certain = np.eye(len(labels))[np.searchsorted(labels, y)]

@@ -85,17 +85,15 @@ def scores_without_near(model: Model) -> tuple[str, float, float] | None:
     return None
 
 
-def scores_together(model: Model, number: AnyArray) -> tuple[float, float]:
-    """Score if each sample is left out by itself, and with all of its number.
+def scores_held_out(model: Model, numbers: AnyArray, others: AnyArray) -> tuple[float, float]:
+    """Score if samples of each number are left out together, and the same for other numbers.
 
-    These are accuracies, or RMSE. ``number``, (n,), is of the samples of positive weight.
+    These are accuracies, or RMSE. Both, (n,), are of the samples of positive weight.
     """
     models, weight = model.fitted.left_out(), model.held_out.sample_weight[model.has_weight]
-    units = Units.rows(len(number)), Units.of_numbers(number)
-    alone, together = (
-        mean_and_error(_losses(model, models.outputs(one)[0]), weight)[0] for one in units
-    )
-    return _as_scores(model, alone, together)
+    outputs = (models.outputs(Units.of_numbers(each))[0] for each in (numbers, others))
+    first, second = (mean_and_error(_losses(model, each), weight)[0] for each in outputs)
+    return _as_scores(model, first, second)
 
 
 def _losses(model: Model, outputs: Array) -> Array:

@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_consistent_length
 
-from looms._checks import check_known, gaps_in, some_of
+from looms._checks import check_known, gaps_in
 from looms._optional import require
 from looms._scores import SCORES
 from looms._typing import AnyArray, Matrix
@@ -23,9 +23,9 @@ from looms.duplicates import duplicate_groups, n_unexpected_duplicates
 from looms.estimators import KernelClassifier, KernelRegressor
 from looms.estimators._scored import name_of
 from looms.estimators._warnings import kept_warnings
-from looms.folds import group_numbers, is_grouped
+from looms.folds import group_numbers, is_grouped, joined_groups
 from looms.report._cautions import near_rows, order_of_rows
-from looms.report._near_rows import FEWEST, MOST, scores_together
+from looms.report._near_rows import FEWEST, MOST, scores_held_out
 from looms.report.model import Model, model_of
 from looms.report.page import write_check
 from looms.report.text import Caution, note, percent, plain, score, sentence, serious
@@ -65,10 +65,10 @@ class TableCheck(Mapping[str, Any]):
     ----------
     values : dict
         ``date`` and ``looms_version``; the ``task`` and the name of the ``target``; ``n_rows``,
-        ``n_columns`` and ``n_groups``; the ``classes``, with ``label`` and ``n``; the ``columns``,
-        with ``name``, ``kind``, ``n_values`` and ``n_gaps``; the ``findings``, with ``level``
-        ("serious" or "note"), ``title`` and ``text``, the serious ones first; and ``not_searched``,
-        sentences on what could not be looked for.
+        ``n_columns`` and ``n_groups`` (the rows, if there are none); the ``classes``, with
+        ``label`` and ``n``; the ``columns``, with ``name``, ``kind``, ``n_values`` and ``n_gaps``;
+        the ``findings``, with ``level`` ("serious" or "note"), ``title`` and ``text``, the serious
+        ones first; and ``not_searched``, sentences on what could not be looked for.
 
     Examples
     --------
@@ -178,11 +178,12 @@ def check(table: Any, target: Any, groups: Any = None, *, task: Task = "auto") -
     check_known(task, "task", ("auto", "classification", "regression"))
     found, missing = list[Caution](), list[str]()
     X, y, name = _separated(table, target, "target")
-    if groups is not None:
+    if isinstance(groups, str):
         X, groups, _ = _separated(X, groups, "groups")
     X = X.tocsr() if issparse(X) else rows(X)
     check_consistent_length(X, y, groups)
     _check_order(X, y)
+    numbers = group_numbers(groups, X.shape[0])
     gaps = gaps_in(y)
     if gaps.any():
         kept = np.flatnonzero(~gaps)
@@ -190,31 +191,14 @@ def check(table: Any, target: Any, groups: Any = None, *, task: Task = "auto") -
         text = f"{gaps.sum()} of {len(gaps)} rows have no target, first {_first(y, gaps)}"
         found.append(note("Rows without a target", f"{text}: left out here{numbered}."))
         X, y = _safe_indexing(X, kept), _safe_indexing(y, kept)
-        groups = None if groups is None else _safe_indexing(groups, kept)
-    values = require("pandas", "looms.check").Series(np.ravel(y) if np.ndim(y) == 2 else y)
-    if values.nunique() == 1:
-        text = f"The target is {values.iloc[0]!r} in every row: there is nothing to learn."
-        found.append(serious("One class", text))
-        classes, codes, sizes = (
-            True,
-            np.zeros(len(values), dtype=int),
-            {values.iloc[0]: len(values)},
-        )
-    else:
-        read = target_of(values, task)
-        classes = read.task == "classification"
-        labels, codes, counts = np.unique(read.y, return_inverse=True, return_counts=True)
-        sizes = dict(zip(labels.tolist(), counts.tolist(), strict=True)) if classes else {}
-        codes = codes if classes else read.y
-        found += [note("Labels", f"{sentence(text)}.") for text in read.notes]
+        numbers = numbers[kept]
+    classes, codes, sizes = _understood(y, task, found)
     X = _readable(X, found)
     prepare = TablePreprocessor()
     matrix = prepare.fit_transform(X)
     columns = [] if issparse(X) else _columns(X, prepare)
     found += [*_of_columns(prepare, columns, len(codes)), *_of_classes(sizes)]
     if len(sizes) != 1:
-        if not np.isfinite(codes).all():
-            raise ValueError("target has infinite values: correct them, or leave their rows out.")
         sources, places = prepare.columns_, places_of_gaps(prepare)
         telling = telltales(sources.tolist(), places, matrix, codes, classes)
         if telling:
@@ -223,7 +207,6 @@ def check(table: Any, target: Any, groups: Any = None, *, task: Task = "auto") -
         missing += [f"Not looked for: columns that give the target, since {why}."] if why else []
         others = ~np.isin(sources, [one for one, _ in telling])  # with those no row needs another
         features = matrix[:, others] if others.any() else matrix
-        numbers = group_numbers(groups, len(codes))
         found += _of_rows(matrix, features, codes, numbers, classes, missing)
     values_of = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -232,7 +215,7 @@ def check(table: Any, target: Any, groups: Any = None, *, task: Task = "auto") -
         "target": name,
         "n_rows": len(codes),
         "n_columns": X.shape[1],
-        "n_groups": None if groups is None else len(np.unique(group_numbers(groups, len(codes)))),
+        "n_groups": len(np.unique(numbers)),
         "classes": [{"label": str(label), "n": size} for label, size in sizes.items()],
         "columns": columns,
         "findings": sorted(found, key=lambda one: one["level"] != "serious"),
@@ -267,6 +250,23 @@ def _check_order(X: Any, y: Any) -> None:
 
 def _first(y: Any, which: AnyArray) -> str:
     return row_name(y, int(which.argmax()))
+
+
+def _understood(y: Any, task: Task, found: list[Caution]) -> tuple[bool, AnyArray, dict[Any, int]]:
+    """Whether the targets are classes, the targets as numbers, and the sizes of the classes."""
+    values = require("pandas", "looms.check").Series(np.ravel(y) if np.ndim(y) == 2 else y)
+    if values.nunique() == 1:
+        text = f"The target is {values.iloc[0]!r} in every row: there is nothing to learn."
+        found.append(serious("One class", text))
+        return True, np.zeros(len(values), dtype=int), {values.iloc[0]: len(values)}
+    read = target_of(values, task)
+    found += [note("Labels", f"{sentence(text)}.") for text in read.notes]
+    if read.task == "regression":
+        if not np.isfinite(read.y).all():
+            raise ValueError("target has infinite values: correct them, or leave their rows out.")
+        return False, read.y, {}
+    labels, codes, counts = np.unique(read.y, return_inverse=True, return_counts=True)
+    return True, codes, dict(zip(labels.tolist(), counts.tolist(), strict=True))
 
 
 def _readable(X: Any, found: list[Caution]) -> Any:
@@ -341,60 +341,56 @@ def _of_rows(
 
     What cannot be looked for is added to ``missing``.
     """
-    n, equal, grouped = len(y), duplicate_groups(matrix), is_grouped(groups)
+    n, equal = len(y), duplicate_groups(matrix)
     compared = _some_sets(equal)
-    model = _plain_model(features, y, groups if grouped else None, classes, compared)
-    n_equal = n_unexpected_duplicates(matrix, equal)
-    if n_equal:
-        yield from _of_duplicates(model, equal, y, groups, grouped, compared, n_equal)
-    why = ""
-    if model is None:
-        why = "a plain kernel model cannot be fitted to these rows"
-        missing.append(f"Not looked for: rows in an order, since {why}.")
-    elif grouped:
-        why = "the groups are to have them"
-    elif n_equal:
-        why = "there are duplicates"
-    elif n < FEWEST:
-        why = f"there are fewer than {FEWEST} rows"
-    elif n > MOST:
-        why = f"there are more than {MOST} rows"
-    if why and not grouped:
+    model = _plain_model(features, y, groups, classes, compared)
+    duplicates = list(_of_duplicates(model, matrix, equal, y, groups, compared))
+    yield from duplicates
+    reasons = {
+        "a plain kernel model cannot be fitted to these rows": model is None,
+        "there are duplicates": duplicates,
+        f"there are fewer than {FEWEST} rows": n < FEWEST,
+        f"there are more than {MOST} rows": n > MOST,
+    }
+    why = next((reason for reason, holds in reasons.items() if holds), "")
+    if why and not is_grouped(groups):
         missing.append(f"Not looked for: near repeats of rows, since {why}.")
-    elif model is not None and not why:
+    if model is None:
+        missing.append(f"Not looked for: rows in an order, since {why}.")
+        return
+    if not (why or is_grouped(groups)):  # groups are to hold repeats
         yield from near_rows(model, _OF)
-    if model is not None:
-        yield from order_of_rows(model, _OF)
+    yield from order_of_rows(model, _OF)
 
 
 def _of_duplicates(
     model: Model | None,
+    matrix: Matrix,
     equal: AnyArray,
     y: AnyArray,
     groups: AnyArray,
-    grouped: bool,
     compared: AnyArray,
-    n_equal: int,
 ) -> Iterator[Caution]:
-    """A finding on duplicates; with groups on those in several of them."""
-    if grouped:
-        pairs = np.unique(np.stack([equal, groups]), axis=1)[0]
-        n_equal = int((np.bincount(pairs)[equal] > 1).sum())
-        if n_equal:
-            text = f"{n_equal} of {len(y)} rows are equal in every feature to rows of other groups."
-            yield serious("Duplicates in other groups", f"{text} Put these groups together.")
+    """A finding on rows that are equal to others, of other groups if there are groups."""
+    pairs = np.unique(np.stack([equal, groups]), axis=1)[0]
+    n_equal = len(pairs) - int(equal.max()) - 1
+    if not (n_equal and n_unexpected_duplicates(matrix, equal)):
         return
-    text = f"{n_equal} of {len(y)} rows are duplicates of other rows, equal in every feature."
+    of_others = ", in other groups" * is_grouped(groups)
+    text = (
+        f"{n_equal} of {len(y)} rows are duplicates of others{of_others}, equal in every feature."
+    )
     different = np.unique(np.stack([equal, np.unique(y, return_inverse=True)[1]]), axis=1)[0]
     n_different = int((np.bincount(different)[equal] > 1).sum())
     if n_different:
         text += f" {count(n_different, 'row')} have a duplicate with another target."
     if model is not None:
         key = "accuracy" if len(model.classes) else "rmse"
-        alone, together = (score(one, key, 3) for one in scores_together(model, equal[compared]))
+        own, joined = groups[compared], joined_groups(groups[compared], equal[compared])
+        alone, together = (score(one, key, 3) for one in scores_held_out(model, own, joined))
         of = "" if len(compared) == len(y) else f", of {len(compared)} of the rows,"
         text += (
-            f" The leave-one-out {SCORES[key].name} {_OF}{of} is {alone}, and {together} when "
+            f" The held-out {SCORES[key].name} {_OF}{of} is {alone}, and {together} when "
             "duplicates are left out together."
         )
     yield serious("Duplicates", f"{text} Drop them, or hold them out together, as groups.")
@@ -410,14 +406,14 @@ def _some_sets(equal: AnyArray) -> AnyArray:
 
 
 def _plain_model(
-    X: Matrix, y: AnyArray, groups: AnyArray | None, classes: bool, compared: AnyArray
+    X: Matrix, y: AnyArray, groups: AnyArray, classes: bool, compared: AnyArray
 ) -> Model | None:
     """A kernel that is tuned on some of the rows, fitted to those to compare; None if it fails."""
     one: Any = KernelClassifier("rbf", calibration=None) if classes else KernelRegressor("rbf")
     some = np.random.default_rng(0).permutation(compared)[:_TUNED]
 
     def fitted(model: Any, to: AnyArray) -> Any:
-        return model.fit(X[to], y[to], groups=some_of(groups, to))
+        return model.fit(X[to], y[to], groups=groups[to])
 
     try:
         with kept_warnings():
