@@ -101,7 +101,7 @@ class TableCheck(Mapping[str, Any]):
         for finding in self["findings"]:
             mark = "!" if finding["level"] == "serious" else "-"
             lines.append(f"{mark} {finding['title']}")
-            lines.append(indent("\n".join(wrap(finding["text"], 96)), "  "))
+            lines.append(indent("\n".join(wrap(finding["text"], 84)), "  "))
         lines += [] if self["findings"] else ["Nothing was found."]
         return "\n".join([*lines, *self["not_searched"]])
 
@@ -172,8 +172,8 @@ def check(table: Any, target: Any, groups: Any = None, *, task: Task = "auto") -
     >>> print(looms.check(table.assign(ill=ill), "ill"))
     Classification of 'ill': 80 rows, 3 columns
     ! A column gives the target
-      'bill' (ROC AUC 1.000) alone predicts the target. Is it known before the target is? If not,
-      leave it out.
+      'bill' (ROC AUC 1.000) alone predicts the target. Is it known before the target is?
+      If not, leave it out.
     """
     check_known(task, "task", ("auto", "classification", "regression"))
     found, missing = list[Caution](), list[str]()
