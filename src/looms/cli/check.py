@@ -57,16 +57,16 @@ def check(
     labels = labels_of_groups(file, X, groups)
     X = X.drop(columns=groups) if groups else X
     with as_messages(prefix=f"{file}: "):
-        found = looms.check(X, table.y, labels, task=task)
-    findings = [{**one, "text": in_options(one["text"])} for one in found["findings"]]
-    found = TableCheck({**found, "target": target, "findings": findings})
+        result = looms.check(X, table.y, labels, task=task)
+    findings = [{**one, "text": in_options(one["text"])} for one in result["findings"]]
+    result = TableCheck({**result, "target": target, "findings": findings})
     if report is not None:
         with writing(report, "--report"):
-            found.report(report)
+            result.report(report)
         note(f"the report is in {report}")
     if json:
-        show_json(dict(found))
+        show_json(dict(result))
     else:
-        to_stdout(f"{found}\n")
+        to_stdout(f"{result}\n")
         if any("--" in one["text"] for one in findings):
             note("the options are those of looms fit")

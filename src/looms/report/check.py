@@ -188,14 +188,18 @@ def check(table: Any, target: Any, groups: Any = None, *, task: Task = "auto") -
     if gaps.any():
         kept = np.flatnonzero(~gaps)
         numbered = "" if hasattr(X, "index") else "; row numbers are of the others"
-        text = f"{gaps.sum()} of {len(gaps)} rows have no target, first {_first(y, gaps)}"
+        first = row_name(y, int(gaps.argmax()))
+        text = f"{gaps.sum()} of {len(gaps)} rows have no target, first {first}"
         found.append(note("Rows without a target", f"{text}: left out here{numbered}."))
         X, y = _safe_indexing(X, kept), _safe_indexing(y, kept)
         numbers = numbers[kept]
     classes, codes, sizes = _understood(y, task, found)
-    X = _readable(X, found)
     prepare = TablePreprocessor()
-    matrix = prepare.fit_transform(X)
+    try:
+        matrix = prepare.fit_transform(X)
+    except ValueError:  # columns are read one by one only if some cannot be
+        X = _readable(X, found)
+        matrix = prepare.fit_transform(X)
     columns = [] if issparse(X) else _columns(X, prepare)
     found += [*_of_columns(prepare, columns, len(codes)), *_of_classes(sizes)]
     if len(sizes) != 1:
@@ -246,10 +250,6 @@ def _check_order(X: Any, y: Any) -> None:
         raise ValueError(
             "target has the index of the table in another order: give target.loc[table.index]."
         )
-
-
-def _first(y: Any, which: AnyArray) -> str:
-    return row_name(y, int(which.argmax()))
 
 
 def _understood(y: Any, task: Task, found: list[Caution]) -> tuple[bool, AnyArray, dict[Any, int]]:
