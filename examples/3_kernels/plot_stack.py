@@ -2,8 +2,8 @@
 A stack of kernels
 ==================
 
-Which kernel should you use? ``TabularRegressor()`` tunes four and combines them, with weights chosen
-on held-out predictions, so you need not decide.
+Which kernel should you use? ``TabularRegressor()`` tunes four and combines them, with weights
+chosen on held-out predictions, so you need not decide.
 """
 
 # %%
