@@ -73,9 +73,7 @@ def rows_of(data: str):
             return Intervals(estimator, cv=cv).fit(X, y).predict_interval(X_test, LEVEL)
 
         def theirs(estimator=estimator, cv=cv):
-            model = CrossConformalRegressor(
-                estimator, confidence_level=LEVEL, method="plus", cv=cv
-            )
+            model = CrossConformalRegressor(estimator, confidence_level=LEVEL, method="plus", cv=cv)
             return model.fit_conformalize(X, y).predict_interval(X_test)[1][:, :, 0]
 
         ends, seconds = timed(ours)
