@@ -167,6 +167,7 @@ def test_blocks_of_new_rows(monkeypatch):
 @pytest.mark.parametrize(
     ("ask", "says"),
     [
+        (lambda: Intervals("ridge").fit(X, ONE), "no regressor"),
         (lambda: Intervals(LogisticRegression()).fit(X, ONE > 0), "no regressor"),
         (lambda: Intervals(KernelRidge(kernel="precomputed")).fit(X @ X.T, ONE), "kernel values"),
         (lambda: Intervals(Ridge()).fit(X, np.where(ONE > 0, "a", "b")), "must be numbers"),

@@ -135,7 +135,7 @@ class Intervals(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # type: ign
             Nonnegative weights, in the fits. Rows of weight zero take no part.
         groups : array-like of shape (n_samples,), default=None
             Label of the group of each row, such as the patient that was measured; rows of a group
-            are left out together.
+            are left out together. They are not passed on: a search inside of the regressor does not know them.
 
         Returns
         -------
@@ -245,7 +245,7 @@ class Intervals(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # type: ign
         return np.stack([*map(targets_as_columns, each)], axis=1)
 
     def _check_parameters(self) -> None:
-        if not is_regressor(self.estimator):
+        if not (hasattr(self.estimator, "fit") and is_regressor(self.estimator)):
             raise ValueError(
                 f"{self.estimator!r} is no regressor: give one. For classes, "
                 "TabularClassifier([estimator]) has sets of classes, by predict_set."
