@@ -18,7 +18,7 @@ from looms import BoundWarning, KernelClassifier, KernelRegressor, ScalesWarning
 from looms.criteria import DIFFERENTIABLE, PRESS, SmoothedError, as_criterion
 from looms.criteria._error_rates import balanced_error_rate
 from looms.estimators._candidates import CandidatesClassifier, CandidatesRegressor
-from looms.kernels import ARD, RBF, Linear, Polynomial
+from looms.kernels import ARD, RBF, Linear, Polynomial, Weighted
 from looms.optimize._search import Outcome
 from looms.report import cautions
 from looms.selection._objective import Objective
@@ -489,9 +489,26 @@ class TestScales:
         assert not self.warned(model, StandardScaler().fit_transform(self.X), self.y)
         assert not self.warned(model, sp.csr_array(self.X), self.y)
 
-    @pytest.mark.parametrize("kernel", ["linear", "ard", "ranked_rbf", "weighted_rbf"])
+    @pytest.mark.parametrize("kernel", ["linear", "ard", Weighted(RBF(), np.array([1, 1, 0, 1]))])
     def test_kernels_that_do_not_mind_say_nothing(self, kernel):
         assert not self.warned(KernelRegressor(kernel), self.X, self.y)
+
+    @pytest.mark.parametrize("kernel", ["ranked_rbf", "weighted_rbf", "normalized_rbf"])
+    def test_distances_within_other_kernels(self, kernel):
+        """They are as much the worse for a large column as a plain kernel; "ard" is not."""
+        X = np.random.default_rng(0).normal(size=(120, 2))
+        y = np.sin(2 * X[:, 0])
+
+        def error(kernel, X):
+            with warnings.catch_warnings(action="ignore"):
+                model = KernelRegressor(kernel).fit(X, y)
+            return model.evaluate(nested=False)["rmse"]
+
+        large = X * [1.0, 1000.0]
+        assert error(kernel, large) > 3 * error(kernel, X)
+        assert error("ard", large) < 1.1 * error("ard", X)
+        assert len(self.warned(KernelRegressor(kernel), large, y)) == 1
+        assert not self.warned(KernelRegressor(kernel), X, y)
 
     @pytest.mark.slow
     def test_a_candidate_that_does_not_mind_warns_for_none(self):

@@ -25,7 +25,7 @@ from looms._typing import AnyArray, Array, Matrix
 from looms._words import listed
 from looms.duplicates import duplicate_groups, n_unexpected_duplicates
 from looms.held_out import HeldOut
-from looms.kernels import Kernel
+from looms.kernels import Kernel, Normalized, Ranked, Weighted
 from looms.kernels._stationary import Isotropic
 from looms.optimize._search import Outcome
 from looms.selection._candidates import Choice, bounds_to_tell
@@ -132,7 +132,7 @@ class ScalesWarning(UserWarning):
     """Columns differ so much in scale that a few of them determine the distances between rows.
 
     Standard deviations and ranges differ a hundredfold. ``StandardScaler`` before the model
-    makes them equal; kernels that weight or rank the columns do not need it.
+    makes them equal; kernels with a width for each column, such as "ard", do not need it.
 
     Examples
     --------
@@ -248,12 +248,12 @@ def warn_of_duplicates(X: Matrix) -> None:
 
 
 def remark_on_scales(X: Any, kernels: Sequence[Kernel], names: Sequence[str] | None) -> str | None:
-    """Sentences on two columns, if all kernels are of plain distances, which hardly see one.
+    """Sentences on two columns, if all kernels are of distances that hardly see one of them.
 
     Columns of two values do not count, nor do rows that are sparse or in blocks. ``names`` are
     those of all columns, as they are shown, or None.
     """
-    if not (isinstance(X, np.ndarray) and all(isinstance(each, Isotropic) for each in kernels)):
+    if not (isinstance(X, np.ndarray) and all(map(_is_of_plain_distances, kernels))):
         return None
     low, high = X.min(axis=0), X.max(axis=0)
     columns = np.flatnonzero(((low < X) & (high > X)).any(axis=0))
@@ -269,9 +269,17 @@ def remark_on_scales(X: Any, kernels: Sequence[Kernel], names: Sequence[str] | N
     return (
         f"Column {wide} has a standard deviation of {spread[most]:.3g}, and column {narrow} of "
         f"{spread[least]:.3g}: distances between rows hardly count the latter. Put StandardScaler "
-        "before the model, or use a kernel that weights the columns, such as 'ard' or "
-        "'weighted_rbf'."
+        "before the model, or use a kernel with a width for each column, such as 'ard'."
     )
+
+
+def _is_of_plain_distances(kernel: Kernel) -> bool:
+    """True if the scales of the columns count: ranks, too, have the spread of their column."""
+    while isinstance(kernel, Normalized | Ranked | Weighted):
+        if isinstance(kernel, Weighted) and kernel.weights is not None:
+            return False
+        kernel = kernel.kernel
+    return isinstance(kernel, Isotropic)
 
 
 def warn_of_scales(X: Any, kernels: Sequence[Kernel], names: AnyArray | None) -> None:
