@@ -1,0 +1,88 @@
+"""
+Effects of single columns, with bands
+=====================================
+
+Partial dependence shows how predictions change with one column, on average over the rows. The
+leave-one-out models, which take no refits, tell how certain the curve is.
+"""
+
+# %%
+# Friedman's function again: it depends on five of ten columns.
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import make_friedman1
+from sklearn.inspection import permutation_importance
+
+from looms import KernelRegressor
+from looms.report import feature_importance
+
+
+def true(X):
+    bent = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20 * (X[:, 2] - 0.5) ** 2
+    return bent + 10 * X[:, 3] + 5 * X[:, 4]
+
+
+X, y = make_friedman1(1200, noise=1.0, random_state=0)
+model = KernelRegressor("rbf").fit(X[:200], y[:200])
+
+# %%
+# For each value of the grid all rows get that value, and the predictions are averaged.
+# ``left_out().at`` has the same predictions by each of the 200 models without one row. Their
+# deviations make a jackknife standard error of the curve; the band is two of them wide on either
+# side. It does not include that the hyper-parameters were tuned on all rows.
+
+grid = np.linspace(0.02, 0.98, 25)
+fig, axes = plt.subplots(2, 2, figsize=(5.4, 4.6), sharey=True, layout="constrained")
+for ax, column in zip(axes.flat, (0, 2, 3, 5), strict=True):
+    rows = np.repeat(X[None, :200], len(grid), axis=0)
+    rows[:, :, column] = grid[:, None]
+    rows = rows.reshape(-1, 10)
+    curve = model.predict(rows).reshape(len(grid), -1).mean(axis=1)
+    without = model.left_out().at(rows, model.units_)  # rows, models, targets
+    without = without.reshape(len(grid), 200, 200).mean(axis=1)
+    error = np.sqrt(199 * without.var(axis=1))
+    ax.fill_between(grid, curve - 2 * error, curve + 2 * error, color="C0", alpha=0.25)
+    ax.plot(grid, curve, color="C0", linewidth=2)
+    ax.plot(grid, true(rows).reshape(len(grid), -1).mean(axis=1), ":", color="k")
+    ax.plot(X[:200, column], np.full(200, 3.5), "|", color="0.5", markersize=4)
+    ax.set(xlabel=f"column {column + 1}", ylim=(3, 22))
+for ax in axes[:, 0]:
+    ax.set_ylabel("mean prediction")
+plt.show()
+
+# %%
+# The dotted lines are the true effects. Column 6 has none: its curve is flat within the band. The
+# marks at the bottom are the rows; where there are none, the curve extrapolates.
+
+# %%
+# Now add a column that almost repeats column 4. ``feature_importance`` fits the coefficients again
+# without the column, and compares held-out predictions: with the copy at hand, neither of the two
+# is needed. Permutation importance keeps the model and shuffles the column in new rows: both are
+# used, and share the importance.
+
+copy = X[:, 3] + 0.01 * np.random.default_rng(0).normal(size=len(X))
+X = np.column_stack([X, copy])
+shown = [0, 1, 2, 3, 4, 10]
+importances = {}
+for name, p in (("ten columns", 10), ("with a copy of column 4", 11)):
+    model = KernelRegressor("rbf").fit(X[:200, :p], y[:200])
+    needed = feature_importance(model)
+    used = permutation_importance(
+        model, X[200:, :p], y[200:], scoring="neg_mean_squared_error", random_state=0
+    )
+    importances[name] = (
+        [needed.value[needed.names.index(f"feature {k + 1}")] for k in shown if k < p],
+        [used.importances_mean[k] for k in shown if k < p],
+    )
+
+fig, axes = plt.subplots(1, 2, figsize=(5.4, 3.6), sharey=True, layout="constrained")
+for name, offset, color in zip(importances, (-0.2, 0.2), ("C0", "C1"), strict=True):
+    for ax, values in zip(axes, importances[name], strict=True):
+        ax.barh(np.arange(len(values)) + offset, values, 0.38, color=color, label=name)
+axes[0].set_yticks(range(6), [*(f"column {k + 1}" for k in range(5)), "copy of 4"])
+axes[0].invert_yaxis()
+axes[0].set(xlabel="rise of the squared error", title="fitted without it")
+axes[1].set(xlabel="rise of the squared error", title="shuffled")
+fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
+plt.show()
