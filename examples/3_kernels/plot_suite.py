@@ -7,8 +7,8 @@ of looms. The error is the log loss, or the root mean square error where the tar
 """
 
 # %%
-# The errors come with the source of looms, in ``benchmarks/results``. We divide them by the smallest
-# error of the six other methods on the same table, so these have 1 at best.
+# The errors come with the source of looms, in ``benchmarks/results``. We divide them by the
+# smallest error of the six other methods on the same table, so these have 1 at best.
 
 from pathlib import Path
 
