@@ -135,7 +135,7 @@ class Intervals(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # type: ign
             Nonnegative weights, in the fits. Rows of weight zero take no part.
         groups : array-like of shape (n_samples,), default=None
             Label of the group of each row, such as the patient that was measured; rows of a group
-            are left out together. They are not passed on: a search inside of the regressor does not know them.
+            are left out together. The regressor, or a search in it, does not get them.
 
         Returns
         -------
