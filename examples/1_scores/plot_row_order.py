@@ -28,7 +28,7 @@ def track(seed):
 
 # %%
 # The model is tuned on single rows. Then each row is held out together with the rows nearest to it,
-# from none to twenty on either side. The same rows are scored once more in a random order, and other
+# from none to twenty on either side. The same rows are scored once more in a random order. Other
 # tracks show how good the model is elsewhere.
 
 gaps = (0, 1, 2, 5, 10, 20)
@@ -72,8 +72,8 @@ plt.show()
 
 # %%
 # A row that is held out alone is classified well, because the rows beside it stay in the training.
-# With twenty rows on either side, the score is that of other tracks. The same rows in a random order
-# keep their high score: no cross-validation can tell that they are from one track.
+# With twenty rows on either side, the score is that of other tracks. In a random order the score
+# stays high: no cross-validation can tell that the rows are from one track.
 #
 # :func:`looms.diagnostics.row_order` tests whether a table is in such an order. It compares ten
 # blocks of consecutive rows with random partitions, for the last track:

@@ -35,8 +35,8 @@ def costs(probabilities, events, thresholds):
 
 
 # %%
-# The cost of every threshold of the probability, by leave-one-out and on new rows. ``threshold_`` is
-# on the scale of the outputs; the calibrator maps outputs to probabilities.
+# The cost of every threshold of the probability, by leave-one-out and on new rows. ``threshold_``
+# is on the scale of the outputs; the calibrator maps outputs to probabilities.
 
 probability = model.calibrator_.probability
 thresholds = np.linspace(0, 0.8, 400)

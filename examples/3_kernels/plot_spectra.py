@@ -48,8 +48,9 @@ ax.set(xlabel="wavelength / nm", ylabel="absorbance", title="Twelve of the sixty
 plt.show()
 
 # %%
-# The regularization is tuned along the gradient of the leave-one-out error. ``evaluate`` repeats that
-# without each of ten folds, for unbiased scores and the models that prediction intervals come from.
+# The regularization is tuned along the gradient of the leave-one-out error. ``evaluate`` repeats
+# that without each of ten folds, for unbiased scores and the models that prediction intervals come
+# from.
 
 model = KernelRegressor("linear").fit(X, y)
 scores = model.evaluate()

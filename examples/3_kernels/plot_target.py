@@ -3,8 +3,8 @@ A skewed target: residuals with and without a transform
 =======================================================
 
 Prices, durations and concentrations often have noise that grows with the value. A few large values
-then determine the fit. ``TabularRegressor`` compares the target with its root and its logarithm, and
-returns predictions on the scale of the target.
+then determine the fit. ``TabularRegressor`` compares the target with its root and its logarithm,
+and returns predictions on the scale of the target.
 """
 
 # %%
