@@ -32,14 +32,14 @@ X_new, y_new = rows(rng, 10_000)
 # %%
 # The error falls with the number of rows, if there are enough landmarks to use them.
 
-sizes, landmarks = (1000, 3000, 10_000), (25, 100, 250)
+sizes, ranks = (1000, 3000, 10_000), (25, 100, 250)
 fig, ax = plt.subplots(figsize=(5.4, 3.8), layout="constrained")
-for m, color in zip(landmarks, ("C2", "C1", "C0"), strict=True):
+for rank, color in zip(ranks, ("C2", "C1", "C0"), strict=True):
     errors = []
     for n in sizes:
-        model = KernelClassifier(n_landmarks=m).fit(X[:n], y[:n])
+        model = KernelClassifier(n_landmarks=rank).fit(X[:n], y[:n])
         errors.append(1 - model.score(X_new, y_new))
-    ax.plot(sizes, errors, "o-", color=color, linewidth=2, label=f"{m} landmarks")
+    ax.plot(sizes, errors, "o-", color=color, linewidth=2, label=f"{rank} landmarks")
 ax.axhline(0.1, color="0.5", linestyle=":")
 ax.text(sizes[0], 0.102, "flipped labels", color="0.4", va="bottom")
 ax.set(xscale="log", xlabel="rows", ylabel="error on new rows", ylim=(0.09, None))
@@ -47,10 +47,9 @@ ax.legend(frameon=False, loc="center right", bbox_to_anchor=(1, 0.63))
 plt.show()
 
 # %%
-# Beyond 5000 rows, the default ``n_landmarks="auto"`` doubles the number of landmarks while that
-# lowers the error. The leave-one-out error is exact for the model on landmarks, so no rows are held
-# out for it. The rows were also used for tuning, but with so many rows it is only slightly
-# optimistic.
+# ``n_landmarks="auto"`` doubles the number of landmarks as long as that pays. The held-out error
+# is exact for the model on landmarks, so no rows have to be set aside. The model was tuned on
+# these rows, which makes the error optimistic: with so many rows by little.
 
 accuracy = model.evaluate(nested=False)["accuracy"]
 print("held-out", round(1 - accuracy, 3), "new rows", round(errors[-1], 3))
