@@ -105,6 +105,7 @@ sphinx_gallery_conf = {
     "doc_module": ("looms",),
     "download_all_examples": False,
     "remove_config_comments": True,
+    "reset_modules": ("matplotlib", "seaborn", "gallery_pictures.sharp"),
     "show_memory": False,
     "show_signature": False,
     "write_computation_times": False,

@@ -3,13 +3,13 @@ Several visits of a patient
 ===========================
 
 Rows of one patient resemble each other. A model that has seen some of them recognizes the
-patient, so it looks better than it is for new patients.
+patient, so its held-out score is too good for new patients.
 """
 
 # %%
 # Forty patients come for six visits each. Whether they are ill depends on their first feature and
 # on much that was not measured. The visits of a patient are nearly the same. Two thousand other
-# patients show how good the models really are.
+# patients show how good the models are.
 
 import warnings
 
@@ -39,8 +39,8 @@ own, new = np.array(accuracies["own"]), np.array(accuracies["new"])
 
 # %%
 # Without ``groups`` each visit is held out while the other five stay. With ``groups`` all visits of
-# a patient are held out together, both to choose the kernel's width and to compute the scores, at
-# no extra cost. Dots are the six draws, bars their means.
+# a patient are held out together, both in tuning and in the scores, at no extra cost. Dots are the
+# six draws, bars their means.
 
 fig, ax = plt.subplots(figsize=(5.4, 3.8), layout="constrained")
 for k in range(2):
@@ -59,9 +59,9 @@ ax.legend(loc="upper left", ncols=2, frameon=False)
 plt.show()
 
 # %%
-# If visits are held out separately, the model seems nearly perfect, but it is worse for new
-# patients: it was tuned to recognize people. If they are held out together, the score is true and
-# the model is better.
+# If visits are held out separately, the score is nearly perfect, and the model is worse for new
+# patients: it was tuned to recognize people. If they are held out together, the score is that for
+# new patients, and the model is better.
 
 print("visits apart:   own", own[:, 0].mean().round(2), "new", new[:, 0].mean().round(2))
 print("groups=patient: own", own[:, 1].mean().round(2), "new", new[:, 1].mean().round(2))

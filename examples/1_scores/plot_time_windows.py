@@ -2,8 +2,8 @@
 Rows in order of time: windows with gaps
 ========================================
 
-Yesterday predicts today. If single rows of a time series are held out, their neighbors give them
-away. So hold out windows of time, with a gap on both sides.
+Rows that are close in time resemble each other. A row that is held out alone is predicted from the
+rows just before and after it. So hold out windows of time, with a gap on both sides.
 """
 
 # %%
@@ -65,13 +65,14 @@ ax.set(
     xlabel="held out together",
     ylabel="root mean square error",
     ylim=(0, None),
-    title="The score that chose, and later rows",
+    title="Score of the model, and later rows",
 )
 ax.legend(loc="lower right", frameon=False)
 plt.show()
 
 # %%
-# If rows are held out one at a time, the error is far below that on later rows. Windows
-# remove more than half of the difference. Gaps add little here, because the memory of the series
-# is short compared with a window. The rest remains because the features drift. The models
-# themselves differ by no more than the standard errors over twelve draws (the bars).
+# If rows are held out one at a time, the error is far below that on later rows. Windows remove
+# more than half of the difference. Gaps add little here, because the resemblance lasts much less
+# than a window. The rest remains because the features drift. On later rows the models differ by no
+# more than the standard errors over twelve draws (the bars). To report a score, train on the past
+# alone: ``looms.assess(method="forward")``.

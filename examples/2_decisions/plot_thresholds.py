@@ -3,12 +3,12 @@ Thresholds, costs and rare events
 =================================
 
 If one kind of error costs more than the other, the threshold matters as much as the model. looms
-sets it by leave-one-out outputs, so no rows have to be set aside.
+sets it by leave-one-out predictions, so no rows have to be held out for it.
 """
 
 # %%
 # One row in twelve is an event, and missing it costs ten times as much as a false alarm. Thirty
-# thousand other rows show what a threshold really costs.
+# thousand other rows show what a threshold costs.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -27,28 +27,29 @@ rule = Cost(false_positive=1, false_negative=10)
 model = KernelClassifier(threshold=rule).fit(X, y)
 
 
-def costs(outputs, events, thresholds):
-    alarm = outputs[:, None] > thresholds
+def costs(probabilities, events, thresholds):
+    alarm = probabilities[:, None] > thresholds
     return np.mean(alarm & ~events[:, None], axis=0) + 10 * np.mean(
         ~alarm & events[:, None], axis=0
     )
 
 
 # %%
-# The cost of every threshold, estimated from leave-one-out outputs and measured on new rows.
-# ``decision_function`` is the output minus the threshold.
+# The cost of every threshold of the probability, by leave-one-out and on new rows. ``threshold_``
+# is on the scale of the outputs; the calibrator maps outputs to probabilities.
 
-thresholds = np.linspace(-1.4, 0.6, 400)
-held_out = costs(model.loo_.outputs, model.loo_.y > 0, thresholds)
-new = costs(model.decision_function(X_new) + model.threshold_, y_new == 1, thresholds)
+probability = model.calibrator_.probability
+thresholds = np.linspace(0, 0.8, 400)
+held_out = costs(probability(model.loo_.outputs), model.loo_.y > 0, thresholds)
+new = costs(model.predict_proba(X_new)[:, 1], y_new == 1, thresholds)
 
 fig, ax = plt.subplots(figsize=(5.4, 3.8), layout="constrained")
 ax.plot(thresholds, held_out, color="C1", linewidth=2, label="leave-one-out, 600 rows")
 ax.plot(thresholds, new, color="C0", linewidth=2, label="30,000 new rows")
-for place, text, align in ((model.threshold_, "chosen ", "right"), (0.0, " zero", "left")):
+for place, text in ((float(probability(model.threshold_)), " by the rule"), (0.5, " default, ½")):
     ax.axvline(place, color="0.4", linestyle=":")
-    ax.text(place, 0.97, text, ha=align, va="top", color="0.3", transform=ax.get_xaxis_transform())
-ax.set(xlabel="threshold of the output", ylabel="mean cost per row", ylim=(0, None))
+    ax.text(place, 0.97, text, va="top", color="0.3", transform=ax.get_xaxis_transform())
+ax.set(xlabel="threshold of the probability", ylabel="mean cost per row", ylim=(0, None))
 ax.legend(loc="lower right", frameon=False)
 plt.show()
 

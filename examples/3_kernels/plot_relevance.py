@@ -59,5 +59,5 @@ ImportanceDisplay.from_estimator(models["ard, 15 widths"], ax=ax)
 plt.show()
 
 # %%
-# The leave-one-out error with fifteen widths is lower than the error on new rows, because it chose
-# these widths.
+# The leave-one-out error with fifteen widths is lower than the error on new rows, because these
+# widths were tuned by it.

@@ -3,8 +3,8 @@ Random convolutions of time series (ROCKET)
 ===========================================
 
 ROCKET turns time series into thousands of features by random convolutions, and then uses
-``RidgeClassifierCV``. ``KernelClassifier("linear")`` can replace it. It adds probabilities, and
-its held-out accuracy is correct.
+``RidgeClassifierCV``. ``KernelClassifier("linear")`` can replace it. It adds probabilities and
+unbiased scores.
 """
 
 # %%
@@ -64,22 +64,17 @@ def features(x):
 F, F_new = features(X), features(X_new)
 
 # %%
-# Both models are ridge regressions of ±1, with their regularization chosen by leave-one-out.
+# Both models are ridge regressions of ±1, with their regularization tuned by leave-one-out.
 
-ridge = make_pipeline(
-    StandardScaler(), RidgeClassifierCV(np.logspace(-3, 5, 17), scoring="accuracy")
-)
+ridge = make_pipeline(StandardScaler(), RidgeClassifierCV(np.logspace(-3, 5, 17)))
 looms = make_pipeline(StandardScaler(), KernelClassifier("linear"))
 for name, model in (("RidgeClassifierCV", ridge), ("KernelClassifier", looms)):
     print(f"{name}: accuracy {model.fit(F, y).score(F_new, y_new):.3f} on new series")
-print(f"leave-one-out accuracy by RidgeClassifierCV: {ridge[-1].best_score_:.3f}")
-print(f"held-out accuracy by KernelClassifier: {looms[-1].evaluate()['accuracy']:.3f}")
+print(f"nested accuracy by KernelClassifier: {looms[-1].evaluate()['accuracy']:.3f}")
 
 # %%
-# For two classes the leave-one-out accuracy of ``RidgeClassifierCV`` is always 1 in scikit-learn
-# 1.9 (`scikit-learn #34942 <https://github.com/scikit-learn/scikit-learn/issues/34942>`_). So with
-# ``scoring="accuracy"`` it always chooses the first of its values. It also has no probabilities.
-# looms calibrates its probabilities on the leave-one-out outputs.
+# ``RidgeClassifierCV`` has no probabilities, and its leave-one-out accuracy of two classes is wrong
+# (:doc:`/guide/coming_from`). looms calibrates probabilities on the leave-one-out outputs.
 
 p = looms.predict_proba(F_new)[:, 1]
 print(f"log loss {log_loss(y_new, p):.3f}, of the baseline {np.log(2):.3f}")

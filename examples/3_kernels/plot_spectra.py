@@ -48,8 +48,9 @@ ax.set(xlabel="wavelength / nm", ylabel="absorbance", title="Twelve of the sixty
 plt.show()
 
 # %%
-# Leave-one-out and its gradient choose the regularization. ``evaluate`` repeats that without each
-# of ten folds, for unbiased scores and the models that prediction intervals come from.
+# The regularization is tuned along the gradient of the leave-one-out error. ``evaluate`` repeats
+# that without each of ten folds, for unbiased scores and the models that prediction intervals come
+# from.
 
 model = KernelRegressor("linear").fit(X, y)
 scores = model.evaluate()
@@ -69,8 +70,8 @@ ax.legend(frameon=False)
 plt.show()
 
 # %%
-# Chemists use partial least squares, with the number of components chosen by cross-validation;
-# here its error is larger. ``RidgeCV`` is the same machine and has the same error. Neither gives
+# Chemists use partial least squares, with the number of components tuned by cross-validation; here
+# its error is larger. ``RidgeCV`` is the same model and has the same error. Neither gives
 # intervals.
 
 peers = {
