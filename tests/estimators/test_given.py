@@ -63,6 +63,16 @@ class TestMachine:
         theirs = Ridge(alpha=0.02 * N, solver="cholesky").fit(Phi[:N], NOISY, sample_weight=zeta)
         assert_allclose(ours.predict(X_NEW), theirs.predict(Phi[N:]), rtol=1e-8)
 
+    @pytest.mark.parametrize("n", [N, 5], ids=["long", "wide"])
+    @pytest.mark.parametrize("n_landmarks", [None, 3])
+    @pytest.mark.parametrize("targets", TARGETS.values(), ids=TARGETS)
+    def test_weights_of_the_features(self, targets, n_landmarks, n):
+        """Of every linear model, whether it was solved for them or for the rows; of no other."""
+        model = KernelRegressor("linear", mu=0.02, n_landmarks=n_landmarks).fit(X[:n], targets[:n])
+        f = X_NEW @ model.coef_ + model.intercept_
+        assert_allclose(f, model.predict(X_NEW), rtol=1e-10, atol=1e-12)
+        assert not hasattr(KernelRegressor("rbf", mu=0.02).fit(X, targets), "coef_")
+
     def test_without_intercept_is_kernel_ridge(self):
         ours = KernelRegressor(RBF(gamma=0.3), mu=0.02, fit_intercept=False).fit(X, NOISY)
         theirs = KernelRidge(alpha=0.02 * N, kernel="rbf", gamma=0.3).fit(X, NOISY)

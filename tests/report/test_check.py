@@ -232,7 +232,7 @@ def test_it_is_a_mapping_that_json_can_hold(tmp_path):
         ((FRAME, None), "target must be the name of a column, or its values"),
         ((FRAME, FRAME["ill"][::-1]), "the index of the table in another order"),
         ((FRAME, np.where(np.arange(N) == 3, np.inf, FRAME["dose"])), "infinite values"),
-        ((FRAME.to_numpy(), "ill"), "the columns have no names"),
+        ((FRAME.to_numpy(), "ill"), "has no columns with names"),
     ],
 )
 def test_what_cannot_be_checked_is_refused(arguments, text):

@@ -78,7 +78,8 @@ def offering_to_drop(offered: bool = True) -> Iterator[None]:
     except InputError as error:
         if not (offered and isinstance(error.__cause__, MissingTargetError)):
             raise
-        raise InputError(f"{error} Or leave them out by --drop-missing-targets.") from error
+        text = str(error).rstrip(".")
+        raise InputError(f"{text}, or leave them out by --drop-missing-targets") from error
 
 
 def open_file(source: Source, target: str | None, keep: Sequence[str] = ()) -> RowReader:

@@ -140,7 +140,8 @@ def outer_folds(
         name = np.unique(y).tolist()[sizes.index(n_folds)] if classes else None
         what = f"Class {name!r} has" if classes else "There are"
         raise ValueError(
-            f"{what} fewer than {LEAST_OUTER_FOLDS} {unit}s, but folds need as many: give more."
+            f"{what} fewer than {LEAST_OUTER_FOLDS} {unit}s, but folds need as many: give more"
+            f"{', or join it with another class' * classes}."
         )
     n_folds = min(most, n_folds)
     (numbers,) = fold_numbers(f"1x{n_folds}", y, groups, classes=classes, random_state=seed)

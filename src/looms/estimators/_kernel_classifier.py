@@ -111,7 +111,7 @@ class KernelClassifier(Classifier, OneKernel):
     intercept_ : float or ndarray of shape (n_classes,) or (n_pairs,)
         The intercept; with a hinge loss one for each pair of several classes.
     coef_ : ndarray of shape (n_features,) or (n_features, n_classes)
-        Feature weights of a linear model that was solved for them.
+        Feature weights of a linear model.
     landmarks_ : ndarray or sparse matrix of shape (n_landmarks, n_features), or None
         Landmarks; fewer than `n_landmarks` if these span all samples. None without.
     loo_ : HeldOut

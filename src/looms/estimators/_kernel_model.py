@@ -18,7 +18,7 @@ from looms.estimators._certificate import Certificate, certified
 from looms.estimators._folds import refits_of
 from looms.estimators._scored import ScoredModel
 from looms.held_out import HeldOut
-from looms.kernels import Kernel
+from looms.kernels import Kernel, Samples
 from looms.kernels._samples import training_rows
 from looms.lssvm._system import targets_as_columns
 from looms.lssvm.fit import Fit, KernelMember, Member
@@ -135,9 +135,16 @@ class KernelModel(ScoredModel):
 
     @property
     def coef_(self) -> Array:
-        coef = self._leading.coef
+        one = self._leading
+        if one.coef is not None:
+            return one.coef
+        X = self._rows_of_fit() if one.landmarks is None else one.landmarks
+        coef = one.kernel.feature_weights(Samples(rows_in_memory(X)), one.dual_coef)
         if coef is None:
-            raise AttributeError("Only models solved for their feature weights have coef_.")
+            raise AttributeError(
+                f"Only linear models have coef_, and the kernel is {one.kernel!r}: see "
+                "looms.report.RelevanceDisplay, or sklearn.inspection.permutation_importance."
+            )
         return coef
 
     @property

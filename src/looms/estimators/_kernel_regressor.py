@@ -68,7 +68,7 @@ class KernelRegressor(Regressor, OneKernel):
     intercept_ : float or ndarray of shape (n_targets,)
         The intercept.
     coef_ : ndarray of shape (n_features,) or (n_features, n_targets)
-        Feature weights of a linear model that was solved for them.
+        Feature weights of a linear model.
     landmarks_ : ndarray or sparse matrix of shape (n_landmarks, n_features), or None
         Landmarks; fewer than `n_landmarks` if these span all samples. None without.
     loo_ : HeldOut

@@ -261,7 +261,7 @@ class SelectingModel(CallbackSupportMixin, UpdatableModel):  # type: ignore[misc
             words = {2: "Leave-one-out needs two", 3: "Tuning with leave-one-out needs three"}
             raise ValueError(
                 f"{words[least]} samples of non-zero weight or more, got {n} sample"
-                f"{'s' * (n != 1)}."
+                f"{'s' * (n != 1)}: give more{', or mu=...' if least == 3 else ''}."
             )
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         checked = replace(rows, X=X, groups=numbers, seed=seed, weighs=takes_weight(self))

@@ -51,9 +51,10 @@ class TabularClassifier(ScoredClassifier, Tabular):
         "auto" stands for "linear", "rbf", "ranked_laplacian" (not for sparse rows) and
         "weighted_matern12", with landmarks from 5000 rows on; beyond 20,000 rows for the first two.
     combine : {"stack", "best"}, default="stack"
-        Candidates are tuned anew without each of five folds and combined on the rows of these
-        folds. "stack" weights the outputs of all, with the nonnegative weights of the smallest log
-        loss; "best" takes the one with the smallest loss of the threshold.
+        Candidates of up to 2000 rows are tuned anew without each of five folds and combined on the
+        rows of these folds, those of more rows on the held-out predictions of the fit. "stack"
+        weights the outputs of all, with the nonnegative weights of the smallest log loss; "best"
+        takes the one with the smallest loss of the threshold.
     threshold : float, str, looms.threshold.ThresholdRule or callable, default=0.5
         Probability of the positive class above which it is predicted; or a rule, as for
         `KernelClassifier`: "balanced", "f1", "recall=0.9", "cost=1:5". More than two classes admit

@@ -294,8 +294,8 @@ def warn_of_columns(remarks: Sequence[str]) -> None:
     if remarks:
         sentences = ". ".join(remark[0].upper() + remark[1:] for remark in remarks)
         warn(
-            f"{sentences}. If the columns are as they should be, say so by their kinds: "
-            "preprocess=TablePreprocessor(kinds=...).",
+            f"{sentences}. If the columns are as they should be, say so by the kind of each: "
+            "preprocess=TablePreprocessor(kinds={**model.preprocessor_.kinds_, NAME: KIND}).",
             ColumnsWarning,
         )
 

@@ -235,8 +235,14 @@ def _separated(table: Any, column: Any, what: str) -> tuple[Any, Any, str | None
     if not isinstance(column, str):
         return table, column, name_of(column)
     names = list(getattr(table, "columns", ()))
+    if not names:
+        raise ValueError(
+            f"{what}={column!r} is the name of a column, but a {type(table).__name__} has no "
+            "columns with names: give a data frame, or the values. For a file there is `looms "
+            "check FILE`."
+        )
     if names.count(column) != 1:
-        of = f"the columns are {listed(names, 20)}" if names else "the columns have no names"
+        of = f"the columns are {listed(names, 20)}"
         several = "several columns are called" if column in names else "there is no column"
         raise ValueError(f"{what}: {several} {column!r}; {of}.")
     rest = table.drop(columns=column) if hasattr(table, "iloc") else table.drop(column)
