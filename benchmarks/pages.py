@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import csv
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
+from string import Template
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -250,11 +251,9 @@ def span(values: list[float]) -> str:
     return f"{low} to {high}"
 
 
-def markdown(heads: list[str], rows: list[list[str]]) -> Iterator[str]:
-    yield f"| {' | '.join(heads)} |"
-    yield "|---" * len(heads) + "|"
-    yield from (f"| {' | '.join(row)} |" for row in rows)
-    yield ""
+def markdown(heads: list[str], rows: Iterable[list[str]]) -> str:
+    lines = [f"| {' | '.join(row)} |" for row in (heads, *rows)]
+    return "\n".join([lines[0], "|---" * len(heads) + "|", *lines[1:]])
 
 
 def suite() -> Iterator[list[str]]:
@@ -336,113 +335,118 @@ def tables(date_of: Callable[[Path], str]) -> Iterator[list[str]]:
         yield [about or titles[0], download(name), f"`{head_of(name)}`", date]
 
 
-def figure(script: str, number: int, alt: str, caption: str) -> list[str]:
-    folder, name = script.split("/")
-    return [
-        f"```{{figure}} ../gallery/{folder}/images/sphx_glr_{name}_{number:03}.png",
-        f":target: ../gallery/{script}.html",
-        f":alt: {alt}",
-        ":width: 460px",
-        "",
-        caption,
-        "```",
-        "",
-    ]
-
-
 def page(date_of: Callable[[Path], str] = date_of) -> str:
     """The whole page."""
     stack, one = ratios("looms"), ratios("looms_rbf")
-    lost = {name: found for name, found in stack.items() if found[0] > 1}
-    worst = [f"{name} ({short(str(one[name][0]))})" for name in list(one)[:2]]
+    lost = [[name, short(str(x), 4), peer] for name, (x, peer) in stack.items() if x > 1]
     others = sorted({path.stem for path in RESULTS.glob("*.csv")} - set(TABLES))
-    lines = [
-        "# Benchmarks",
-        "",
-        "Accuracy and time of looms beside other methods, and where looms loses. Each comparison was "
-        "measured in one run on two x86-64 cores. The [tables](#tables) can be downloaded; their first "
-        "lines have the command and the versions.",
-        "",
-        "## Accuracy",
-        "",
-        "Twenty real tables that played no part in the design of looms, with at most 500 training "
-        "rows and every method at its defaults. The error is the log loss, or the root mean square "
-        "error where the target is a number. It is divided by that of the best of the six peers on "
-        "the same table: 1 is as good as the best of six, which is known only afterwards.",
-        "",
-        *figure(
-            "3_kernels/plot_suite",
-            1,
-            "Errors of looms and of six other methods on twenty tables, relative to the best of the six.",
-            "Error relative to the best of the six peers on each table.",
+    text = TEXT.substitute(
+        suite=markdown(
+            ["", "relative error (95 % interval)", "mean rank", "won", "CPU s"], suite()
         ),
-        *markdown(
-            ["", "relative error (95 % interval)", "mean rank of seven", "tables won", "CPU seconds"],
-            list(suite()),
-        ),
-        "Each row of looms is ranked against the six peers alone, and wins a table if it beats all "
-        "six. The seconds are those of a fit.",
-        "",
-        f"The stack has a larger error than the best peer on {len(lost)} of the {len(stack)} "
-        "tables:",
-        "",
-        *markdown(
-            ["table", "relative error", "best peer"],
-            [[name, short(str(ratio), 4), peer] for name, (ratio, peer) in lost.items()],
-        ),
-        f"`\"rbf\"` alone has a larger one on {sum(ratio > 1 for ratio, _ in one.values())}, most on "
-        f"{' and '.join(worst)}. `benchmarks/tables/README.md` has other measures of error, and "
-        "what was tried on other tables without success.",
-        "",
-        "## Time",
-        "",
-        "`evaluate()` repeats the tuning without each of up to ten folds, so it takes longer than "
-        "the fit.",
-        "",
-        *figure(
-            "4_benchmarks/plot_times",
-            1,
-            "Seconds by rows, for one kernel and a stack of four, with and without evaluate().",
-            "Seconds of a fit, and of a fit with `evaluate()`.",
-        ),
-        *markdown(["", "seconds", "fit", "fit and `evaluate()`"], list(times())),
-        "With the whole kernel matrix, memory grows with the square of the number of rows and time "
-        "with the cube; above 5000 rows looms uses {term}`landmarks <landmark>`.",
-        "",
-        "## Compared with refits",
-        "",
-        *figure(
-            "4_benchmarks/plot_times",
-            2,
-            "Times that refits take relative to looms, between 18 and 143.",
-            "How many times as long refits take.",
-        ),
-        *markdown(["", "looms: s", "refits: s", "ratio"], list(speeds())),
-        "looms tunes a least-squares model and the grid search an SVM, so these two differ; the other "
-        "results are equal up to rounding or the tolerance of a solver. The seconds are without "
-        "`evaluate()`; the score of a grid search needs an outer cross-validation, too.",
-        "",
-        "## Many rows",
-        "",
-        "With 500 landmarks, and 1000 for a million rows. A tenth of the labels of the synthetic "
-        "table is flipped. Other jobs ran beside the flights, so compare their CPU seconds only.",
-        "",
-        *markdown(
-            ["", "method", "seconds", "CPU seconds", "GB", "test error", "log loss"], list(large())
-        ),
-        "## Where looms loses",
-        "",
-        "Besides the tables above, in these comparisons a peer is better in some cases:",
-        "",
-        *markdown(["comparison", "score", "cases", "largest difference"], list(losses())),
-        "## Tables",
-        "",
-        *markdown(["", "table", "command", "date"], list(tables(date_of))),
-        ":::{dropdown} All other tables",
-        ", ".join(map(download, others)),
-        ":::",
-    ]
-    return "\n".join(lines).rstrip() + "\n"
+        n_lost=len(lost),
+        n_tables=len(stack),
+        lost=markdown(["table", "relative error", "best peer"], lost),
+        n_lost_by_one=sum(ratio > 1 for ratio, _ in one.values()),
+        worst=" and ".join(f"{name} ({short(str(one[name][0]))})" for name in list(one)[:2]),
+        times=markdown(["", "seconds", "fit", "fit and `evaluate()`"], times()),
+        speeds=markdown(["", "looms: s", "refits: s", "ratio"], speeds()),
+        large=markdown(["", "method", "s", "CPU s", "GB", "test error", "log loss"], large()),
+        losses=markdown(["comparison", "score", "cases", "largest difference"], losses()),
+        tables=markdown(["", "table", "command", "date"], tables(date_of)),
+        others=", ".join(map(download, others)),
+    )
+    return text.lstrip()
+
+
+TEXT = Template("""
+# Benchmarks
+
+Accuracy and time of looms beside other methods, and where looms loses. Each comparison was measured
+in one run on two x86-64 cores. The [tables](#tables) can be downloaded; the first line of each has
+the command and the versions.
+
+## Accuracy
+
+Twenty real tables that played no part in the design of looms, with at most 500 training rows and
+every method at its defaults. The error is the log loss, or the root mean square error where the
+target is a number. It is divided by that of the best of the six peers on the same table: 1 is as
+good as the best of six, which is known only afterwards.
+
+```{figure} ../gallery/3_kernels/images/sphx_glr_plot_suite_001.png
+:target: ../gallery/3_kernels/plot_suite.html
+:alt: Errors of looms and of six other methods on twenty tables, relative to the best of the six.
+:width: 460px
+
+Error relative to the best of the six peers on each table.
+```
+
+$suite
+
+The seconds are those of a fit. Each row of looms has its rank among seven, beside the six peers
+alone, and wins a table if it beats all six.
+
+The stack has a larger error than the best peer on $n_lost of the $n_tables tables:
+
+$lost
+
+`"rbf"` alone has a larger one on $n_lost_by_one, most on $worst. `benchmarks/tables/README.md` has
+other measures of error, and what was tried on other tables without success.
+
+## Time
+
+`evaluate()` repeats the tuning without each of up to ten folds, so it takes longer than the fit.
+
+```{figure} ../gallery/4_benchmarks/images/sphx_glr_plot_times_001.png
+:target: ../gallery/4_benchmarks/plot_times.html
+:alt: Seconds by rows, for one kernel and a stack of four, with and without evaluate().
+:width: 460px
+
+Seconds of a fit, and of a fit with `evaluate()`.
+```
+
+$times
+
+With the whole kernel matrix, memory grows with the square of the number of rows and time with the
+cube; above 5000 rows looms uses {term}`landmarks <landmark>`.
+
+## Compared with refits
+
+```{figure} ../gallery/4_benchmarks/images/sphx_glr_plot_times_002.png
+:target: ../gallery/4_benchmarks/plot_times.html
+:alt: Time of refits divided by that of looms, between 18 and 143 for four tasks.
+:width: 460px
+
+How many times as long refits take.
+```
+
+$speeds
+
+looms tunes a least-squares model and the grid search an SVM, so these two differ; the other results
+are equal up to rounding or the tolerance of a solver. The seconds are without `evaluate()`; the
+score of a grid search needs an outer cross-validation, too.
+
+## Many rows
+
+With 500 landmarks, and 1000 for a million rows. A tenth of the labels of the synthetic table is
+flipped. Other jobs ran beside the flights, so compare their CPU seconds only.
+
+$large
+
+## Where looms loses
+
+Besides the tables above, a peer is better in some cases of these comparisons:
+
+$losses
+
+## Tables
+
+$tables
+
+:::{dropdown} All other tables
+$others
+:::
+""")
 
 
 if __name__ == "__main__":
