@@ -237,8 +237,8 @@ def read(name: str) -> list[Row]:
 
 def short(text: str, digits: int = 3) -> str:
     """A number in few digits; empty for NaN."""
-    value = float(text or "nan")
-    return "" if value != value else f"{float(f'{value:.{digits}g}'):,.10g}"
+    value = float(f"{float(text or 'nan'):.{digits}g}")
+    return "" if value != value else f"{value:,.10g}" if value >= 10_000 else f"{value:.10g}"
 
 
 def hundredths(text: str) -> str:
@@ -281,12 +281,12 @@ def times() -> Iterator[list[str]]:
     """Seconds of a fit, and with ``evaluate()``, where it repeats the tuning."""
     for row in read("certificate_cost")[:2]:
         fit, both = (short(row[name], 2) for name in ("fit", "fit_and_nested"))
-        yield [f"`KernelClassifier()`, {row['rows']} rows", "CPU", fit, both]
+        yield [f"`KernelClassifier()`, {short(row['rows'])} rows", "CPU", fit, both]
     for row in read("default_call"):
         if row["rows"] != "1001":
             fit, more = (float(row[name]) for name in ("fit_seconds", "evaluate_seconds"))
             cells = [short(str(value), 2) for value in (fit, fit + more)]
-            yield [f"`TabularClassifier()`, {int(row['rows']):,} rows", "wall", *cells]
+            yield [f"`TabularClassifier()`, {short(row['rows'])} rows", "wall", *cells]
 
 
 def speeds() -> Iterator[list[str]]:
