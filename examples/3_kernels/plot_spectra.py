@@ -70,7 +70,7 @@ plt.show()
 
 # %%
 # Chemists use partial least squares, with the number of components chosen by cross-validation;
-# here its error is larger. ``RidgeCV`` is the same machine and has the same error. Neither gives
+# here its error is larger. ``RidgeCV`` is the same model and has the same error. Neither gives
 # intervals.
 
 peers = {
