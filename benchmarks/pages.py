@@ -278,15 +278,9 @@ def ratios(method: str) -> dict[str, tuple[float, str]]:
 
 
 def times() -> Iterator[list[str]]:
-    """Seconds of a fit, and with ``evaluate()``, where it repeats the tuning."""
+    """CPU seconds of a fit, and with ``evaluate()``, where it repeats the tuning."""
     for row in read("certificate_cost")[:2]:
-        fit, both = (short(row[name], 2) for name in ("fit", "fit_and_nested"))
-        yield [f"`KernelClassifier()`, {short(row['rows'])} rows", "CPU", fit, both]
-    for row in read("default_call"):
-        if row["rows"] != "1001":
-            fit, more = (float(row[name]) for name in ("fit_seconds", "evaluate_seconds"))
-            cells = [short(str(value), 2) for value in (fit, fit + more)]
-            yield [f"`TabularClassifier()`, {short(row['rows'])} rows", "wall", *cells]
+        yield [short(row[name], 2) for name in ("rows", "fit", "fit_and_nested")]
 
 
 def speeds() -> Iterator[list[str]]:
@@ -349,7 +343,7 @@ def page(date_of: Callable[[Path], str] = date_of) -> str:
         lost=markdown(["table", "relative error", "best peer"], lost),
         n_lost_by_one=sum(ratio > 1 for ratio, _ in one.values()),
         worst=" and ".join(f"{name} ({short(str(one[name][0]))})" for name in list(one)[:2]),
-        times=markdown(["", "seconds", "fit", "fit and `evaluate()`"], times()),
+        times=markdown(["rows", "fit", "fit and `evaluate()`"], times()),
         speeds=markdown(["", "looms: s", "refits: s", "ratio"], speeds()),
         large=markdown(["", "method", "s", "CPU s", "GB", "test error", "log loss"], large()),
         losses=markdown(["comparison", "score", "cases", "largest difference"], losses()),
@@ -396,24 +390,22 @@ other measures of error, and what was tried on other tables without success.
 ## Time
 
 `evaluate()` repeats the tuning without each of up to ten folds, so it takes longer than the fit.
-
-```{figure} ../gallery/4_benchmarks/images/sphx_glr_plot_times_001.png
-:target: ../gallery/4_benchmarks/plot_times.html
-:alt: Seconds by rows, for one kernel and a stack of four, with and without evaluate().
-:width: 460px
-
-Seconds of a fit, and of a fit with `evaluate()`.
-```
+CPU seconds of `KernelClassifier()`, one kernel:
 
 $times
 
-With the whole kernel matrix, memory grows with the square of the number of rows and time with the
-cube; above 5000 rows looms uses {term}`landmarks <landmark>`.
+```{figure} ../gallery/3_kernels/images/sphx_glr_plot_time_001.png
+:target: ../gallery/3_kernels/plot_time.html
+:alt: Seconds over rows: the default call from 300 to 100,000 rows, and one kernel to a million.
+:width: 460px
+
+Time over the number of rows; {doc}`/guide/performance` has the numbers, and the memory.
+```
 
 ## Compared with refits
 
-```{figure} ../gallery/4_benchmarks/images/sphx_glr_plot_times_002.png
-:target: ../gallery/4_benchmarks/plot_times.html
+```{figure} ../gallery/4_benchmarks/images/sphx_glr_plot_refits_001.png
+:target: ../gallery/4_benchmarks/plot_refits.html
 :alt: Time of refits divided by that of looms, between 18 and 143 for four tasks.
 :width: 460px
 
