@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import platform
 import shlex
@@ -13,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from importlib import metadata
 from importlib.util import find_spec
+from io import StringIO
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -84,7 +86,9 @@ def write_table(
     Of absolute paths in the command it has the last two parts.
     Versions of ``packages``, where they are installed, stand beside those of NumPy and so on.
     """
-    lines = [",".join(header), *(",".join(_text(cell) for cell in row) for row in rows)]
+    table = StringIO()
+    cells = [[_text(cell) for cell in row] for row in rows]
+    csv.writer(table, lineterminator="\n").writerows([header, *cells])
     spec = sys.modules["__main__"].__spec__
     script = f"-m {spec.name}" if spec else f"benchmarks/{Path(sys.argv[0]).name}"
     arguments = [
@@ -95,8 +99,9 @@ def write_table(
     facts = " ".join([versions(), *installed])
     machine = f"{os.cpu_count()} cores, {platform.machine()}, {facts}"
     RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"{name}.csv").write_text("\n".join([header_line(command, machine), *lines]) + "\n")
-    print("\n".join(lines))
+    text = f"{header_line(command, machine)}\n{table.getvalue()}"
+    (RESULTS / f"{name}.csv").write_text(text, encoding="utf-8")
+    print(table.getvalue(), end="")
 
 
 def header_line(*parts: str, commit: str | None = None) -> str:

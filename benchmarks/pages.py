@@ -2,17 +2,18 @@
 
 python benchmarks/pages.py
 
-Every figure on it is one of a table; dates are those of the last commit of the table.
+Every number on it is one of a table; dates are those of the last commit of the table.
 """
 
 from __future__ import annotations
 
 import csv
 import subprocess
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from itertools import product
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
+from string import Template
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -20,331 +21,294 @@ PAGE = ROOT / "docs" / "reference" / "benchmarks.md"
 
 Row = dict[str, str]
 
-
-@dataclass
-class Section:
-    """A table of results with the columns shown, by the headings they get.
-
-    Where a row is a case, named in the column `where`, `peers` are the columns of others beside the
-    one of looms, `ours`, and less is better. Where it is a method, named in the column `method`,
-    those of looms start with one of `machines`, and `figures` are the columns to compare, with a
-    minus before one in which more is better.
-    """
-
-    file: str
-    title: str
-    text: str
-    columns: dict[str, str]
-    rows: Callable[[Row], bool] = lambda row: True
-    ours: str = ""
-    peers: dict[str, str] = field(default_factory=dict)
-    where: str = ""
-    figure: str = "error"
-    method: str = "method"
-    machines: tuple[str, ...] = ("looms",)
-    figures: dict[str, str] = field(default_factory=dict)
-
-
 METHODS = {
     "looms": 'looms, a stack of four kernels (`candidates="auto"`)',
-    "looms_best": "looms, the best of the four instead of a stack",
-    "looms_rbf": "looms, `rbf`",
-    "looms_ard": "looms, `ard`",
+    "looms_best": "looms, the best of the four",
+    "looms_rbf": 'looms, `"rbf"`',
+    "looms_ard": 'looms, `"ard"`',
     "nystroem_ridge": "Nystroem and ridge",
     "lightgbm": "LightGBM",
     "catboost": "CatBoost",
     "xrfm": "xRFM",
-    "svc_grid": "SVM, 110 points",
+    "svc_grid": "SVM, grid of 110 points",
     "linear": "linear",
     "rate_of_noise": "(share of flipped labels)",
 }
-AGGREGATES = ("less paper", "standard error")
-OURS = {"looms_rbf": '`"rbf"`', "looms": "the stack of four"}
 PEERS = ("nystroem_ridge", "lightgbm", "catboost", "xrfm", "svc_grid", "linear")
-OF_LARGE = {
-    "method": "method",
-    "seconds": "seconds",
-    "cpu_seconds": "CPU seconds",
-    "peak_gigabytes": "GB",
-    "test_error": "test error",
-    "test_log_loss": "log loss",
+LARGE = {
+    "large_tables_synthetic_100000_rank_500": "synthetic, 100,000 rows",
+    "large_tables_synthetic_1000000_rank_1000": "synthetic, 1,000,000 rows",
+    "large_tables_flights_100000_rank_500": "flights, 100,000 rows",
 }
-SECTIONS = [
-    Section(
-        "tables_report",
-        "Twenty real tables",
-        "Every method at its defaults, with at most 500 training rows, on tables that played no "
-        "part in the design of looms. The error is the log loss, or the root mean square error "
-        "where the target is a number. The error ratio is to the best of the six peers on each "
-        "table, which is known only afterwards. Each looms row is ranked against the six peers "
-        "alone, and a table counts as won if it beats all six. The tables won by the peers are "
-        "counted among the six, and add up to 20.",
-        {
-            "method": "method",
-            "rank_beside_peers": "mean rank of seven",
-            "error_ratio": "error ratio",
-            "error_ratio_low": "95 % from",
-            "error_ratio_high": "to",
-            "better_than_all_peers": "tables won",
-            "cpu_seconds": "CPU seconds a fit",
-        },
-        rows=lambda row: row["measure"] == "loss",
-        figures={"cpu_seconds": "CPU seconds"},
-    ),
-    Section(
+
+
+@dataclass
+class Comparison:
+    """A score of looms and of peers on several cases, named in the column `where`.
+
+    They are in the columns `ours` and `peers`, or, for a `method` column, in rows with these names.
+    """
+
+    file: str
+    title: str
+    score: str
+    where: str
+    ours: str
+    peers: dict[str, str]
+    rows: Callable[[Row], bool] = lambda row: True
+    method: str = ""
+    column: str = ""
+    greater_is_better: bool = False
+
+    def cases(self) -> Iterator[tuple[str, float, dict[str, float]]]:
+        """Name of each case, the score of looms, and those of the peers."""
+        scores: dict[str, dict[str, str]] = {}
+        for row in filter(self.rows, read(self.file)):
+            found = {row[self.method]: row[self.column]} if self.method else row
+            scores.setdefault(row[self.where], {}).update(found)
+        for case, values in scores.items():
+            peers = {name: float(values[name]) for name in self.peers if name in values}
+            if self.ours in values and peers:
+                yield case, float(values[self.ours]), peers
+
+    def lost(self) -> list[tuple[float, str, float, str, float]]:
+        """Cases in which a peer is better: ratio, case, score of looms, best peer, its score."""
+        found, sign = [], -1 if self.greater_is_better else 1
+        for case, ours, peers in self.cases():
+            name, best = min(peers.items(), key=lambda item: sign * item[1])
+            if sign * best < sign * ours:
+                found.append(((ours / best) ** sign, case, ours, self.peers[name], best))
+        return sorted(found, reverse=True)
+
+
+MISLABELED = {
+    "cleanlab same machine": "cleanlab, the same model",
+    "cleanlab logistic regression": "cleanlab, logistic regression",
+}
+SEARCH = {"GridSearchCV(SVC) on the same grid": "`GridSearchCV(SVC)`"}
+COMPARISONS = [
+    Comparison(
         "against_grid_search",
-        "Compared with a grid search",
-        "`GridSearchCV(SVC)` with 110 points, five folds and two processes. looms decides at "
-        "output 0.",
-        {
-            "data": "data",
-            "splits": "splits",
-            "looms_test_error": "looms: error",
-            "grid_test_error": "grid: error",
-            "standard_error_of_difference": "s.e. of the difference",
-            "looms_seconds": "looms: s",
-            "grid_seconds": "grid: s",
-        },
-        ours="looms_test_error",
-        peers={"grid_test_error": "`GridSearchCV(SVC)`"},
-        where="data",
+        "`GridSearchCV(SVC)`, 110 points",
+        "error rate",
+        "data",
+        "looms_test_error",
+        {"grid_test_error": "grid search"},
+        lambda row: ":" not in row["data"],
     ),
-    Section(
-        "large_tables_synthetic_100000_rank_500",
-        "100,000 rows",
-        "A synthetic table of 20 features with a tenth of the labels flipped; 500 landmarks.",
-        OF_LARGE,
-        figures={"test_error": "error", "test_log_loss": "log loss", "seconds": "seconds"},
-    ),
-    Section(
-        "large_tables_synthetic_1000000_rank_1000",
-        "1,000,000 rows",
-        "The same kind of table; 1000 landmarks.",
-        OF_LARGE,
-    ),
-    Section(
-        "large_tables_flights_100000_rank_500",
-        "Delays of 100,000 flights",
-        "Real data; 500 landmarks. Other jobs ran at the same time, so compare CPU seconds only.",
-        OF_LARGE,
-        figures={"test_error": "error", "test_log_loss": "log loss", "cpu_seconds": "CPU seconds"},
-    ),
-    Section(
+    Comparison(
         "against_liquidsvm",
-        "Compared with liquidSVM",
-        "A synthetic table of 20 features, with the whole kernel matrix. liquidSVM fits with the "
-        "least squares loss and with the hinge loss.",
-        {
-            "rows": "rows",
-            "looms_seconds": "looms: s",
-            "least_squares_seconds": "least squares: s",
-            "hinge_seconds": "hinge: s",
-            "looms_test_error": "looms: error",
-            "least_squares_test_error": "least squares: error",
-            "hinge_test_error": "hinge: error",
-        },
-        ours="looms_test_error",
-        peers={
-            "least_squares_test_error": "liquidSVM, least squares",
-            "hinge_test_error": "liquidSVM, hinge",
-        },
-        where="rows",
+        "liquidSVM, the whole kernel matrix",
+        "error rate",
+        "rows",
+        "looms_test_error",
+        {"least_squares_test_error": "least squares", "hinge_test_error": "hinge"},
     ),
-    Section(
+    Comparison(
         "wide_features",
-        "Wide features",
-        "Linear models on synthetic features, such as those of random convolutions: "
-        '`KernelClassifier("linear")`, `RidgeClassifierCV` with 17 values and '
-        "`LogisticRegressionCV`. All times are CPU seconds.",
-        {
-            "size": "rows × features",
-            "classifier": "classifier",
-            "seconds": "fit",
-            "each_mu_seconds": "one more value of the regularization",
-            "error": "error",
-            "log_loss": "log loss",
-        },
-        where="size",
+        "linear models of many features",
+        "error rate",
+        "size",
+        "looms",
+        {name: f"`{name}`" for name in ("RidgeClassifierCV", "LogisticRegressionCV")},
         method="classifier",
-        figures={"seconds": "CPU seconds", "error": "error", "log_loss": "log loss"},
+        column="error",
     ),
-    Section(
-        "jackknife_mapie",
-        "Intervals compared with MAPIE",
-        "The same jackknife+ intervals, from one factorization instead of n refits.",
-        {
-            "data": "data",
-            "n": "rows",
-            "looms_seconds": "looms: s",
-            "mapie_seconds": "MAPIE: s",
-            "looms_width": "looms: width",
-            "largest_difference": "largest difference",
-        },
-    ),
-    Section(
+    Comparison(
         "calibration",
-        "Probabilities",
-        "Log loss of `predict_proba`, compared with `CalibratedClassifierCV(cv=5)` with fixed "
-        "hyper-parameters, and with hyper-parameters selected again in each fold.",
-        {
-            "set": "data",
-            "ours_log_loss": "looms",
-            "fixed_log_loss": "fixed",
-            "selecting_log_loss": "selecting",
-            "difference_se": "s.e. of a difference",
-            "calibration_s": "looms: s",
-            "fixed_s": "fixed: s",
-            "selecting_s": "selecting: s",
-        },
-        ours="ours_log_loss",
-        peers={
-            "fixed_log_loss": "`CalibratedClassifierCV`, hyper-parameters fixed",
-            "selecting_log_loss": "`CalibratedClassifierCV`, selecting anew",
-        },
-        where="set",
-        figure="log loss",
+        "`CalibratedClassifierCV(cv=5)`",
+        "log loss",
+        "set",
+        "ours_log_loss",
+        {"fixed_log_loss": "tuned once", "selecting_log_loss": "tuned in each fold"},
+        lambda row: row["set"] != "mean",
     ),
-    Section(
-        "svm_loo_speed",
-        "Leave-one-out of an SVM",
-        "`looms.svm.leave_one_out` compared with `cross_val_predict(SVC, cv=LeaveOneOut())`; 634 "
-        "rows.",
-        {
-            "problem": "problem",
-            "seconds": "looms: s",
-            "refits_seconds": "refits: s",
-            "ratio": "times faster",
-        },
-    ),
-    Section(
+    Comparison(
         "svm_search",
-        "Tuning an SVM by leave-one-out",
-        "A search by the leave-one-out deviance of the paper, compared with `GridSearchCV(SVC)`.",
-        {
-            "data": "data",
-            "samples": "rows",
-            "search": "search",
-            "points": "points",
-            "seconds": "seconds",
-            "cv_score": "deviance",
-            "loo_error": "leave-one-out error",
-        },
-        where="data",
+        "tuning an SVM by leave-one-out",
+        "seconds",
+        "data",
+        "pattern",
+        SEARCH,
         method="search",
-        machines=("grid", "pattern"),
-        rows=lambda row: row["samples"] in ("634", "218"),
-        figures={"seconds": "seconds", "loo_error": "error"},
+        column="seconds",
     ),
-    Section(
+    Comparison(
         "mislabelled",
-        "Mislabeled rows",
-        "5 % of the labels are flipped. The precision is the share of flipped labels among the 5 % "
-        "most suspect rows.",
-        {
-            "data": "data",
-            "ranking": "ranking",
-            "precision": "precision",
-            "standard_error": "s.e.",
-            "median_seconds": "seconds",
-        },
-        where="data",
+        "finding mislabeled rows",
+        "precision",
+        "data",
+        "looms",
+        MISLABELED,
         method="ranking",
-        figures={"-precision": "precision", "median_seconds": "seconds"},
+        column="precision",
+        greater_is_better=True,
     ),
-    Section(
+    Comparison(
+        "mislabelled",
+        "finding mislabeled rows",
+        "seconds",
+        "data",
+        "looms",
+        MISLABELED,
+        method="ranking",
+        column="median_seconds",
+    ),
+    Comparison(
         "nonconformity",
-        "Choosing a model for each row",
-        "Error rates of `NonconformityClassifier`, compared with a grid search with ten folds "
-        "over the same 110 models.",
-        {
-            "dataset": "data",
-            "scaling": "features",
-            "within_se": "looms",
-            "paper": "the paper's rule",
-            "cv": "grid search",
-        },
-        ours="within_se",
-        peers={"cv": "`GridSearchCV(cv=10)`, the same models"},
-        where="dataset",
-        rows=lambda row: row["scaling"] == "standard" and row["dataset"] not in AGGREGATES,
-    ),
-    Section(
-        "evaluation_cost",
-        "Cost of the criterion",
-        "Time of the criterion, alone and with its gradient, relative to the time that LAPACK "
-        "takes to factorize and invert the same matrix.",
-        {
-            "n": "rows",
-            "kernel": "kernel",
-            "criterion": "criterion",
-            "value_ratio": "value",
-            "value_and_gradient_ratio": "with gradient",
-            "peak_n_by_n_arrays": "n × n arrays",
-        },
-        rows=lambda row: row["criterion"] == "press",
+        "a model for each row, `NonconformityClassifier`",
+        "error rate",
+        "dataset",
+        "within_se",
+        {"cv": "`GridSearchCV(cv=10)`"},
+        lambda row: (
+            row["scaling"] == "standard"
+            and row["dataset"] not in ("mean", "less paper", "standard error")
+        ),
     ),
 ]
 
 
-def read(name: str) -> tuple[str, list[Row]]:
-    """First line of a table without its mark, the command and what it ran on, and the rows."""
-    first, *lines = (RESULTS / f"{name}.csv").read_text(encoding="utf-8").splitlines()
-    return first.removeprefix("# "), list(csv.DictReader(lines))
+@dataclass
+class Speed:
+    """Seconds of looms and of refits, in a row for each case."""
+
+    file: str
+    title: str
+    ours: str
+    theirs: str
+    rows: Callable[[Row], bool] = lambda row: True
 
 
-def cell(row: Row, column: str) -> str:
-    """A name or a number as the page shows it."""
-    text = row[column]
-    return METHODS.get(text, text) if column == "method" else {"nan": ""}.get(text, text)
+SPEEDS = [
+    Speed(
+        "against_grid_search",
+        "tuning, beside `GridSearchCV(SVC)` with 110 points and five folds",
+        "looms_seconds",
+        "grid_seconds",
+        lambda row: ":" not in row["data"],
+    ),
+    Speed(
+        "folds_against_grid_search",
+        "ten folds of 64 models, beside `GridSearchCV(KernelRidge)`",
+        "cholesky_seconds",
+        "grid_search_seconds",
+    ),
+    Speed(
+        "svm_loo_speed",
+        "`looms.svm.leave_one_out`, beside `cross_val_predict(SVC)`",
+        "seconds",
+        "refits_seconds",
+        lambda row: row["refits_seconds"] != "",
+    ),
+    Speed(
+        "jackknife_mapie",
+        "jackknife+ intervals, beside those of MAPIE",
+        "looms_seconds",
+        "mapie_seconds",
+    ),
+]
+
+#: Tables to download by what they are about; the others are listed by their names.
+TABLES = {
+    "tables_report": "twenty tables",
+    "tables_report_each": "twenty tables, each by itself",
+    "certificate_cost": "time of one kernel, in CPU seconds",
+    "default_call": "time of the default stack",
+    **{speed.file: "" for speed in SPEEDS},
+    **LARGE,
+    **{each.file: "" for each in COMPARISONS},
+    "evaluation_cost": "time of a criterion and its gradient, beside LAPACK",
+    "low_rank_cost": "the same on landmarks",
+    "noise": "scores of pure noise",
+}
 
 
-def markdown(heads: list[str], rows: list[list[str]]) -> Iterator[str]:
-    yield f"| {' | '.join(heads)} |"
-    yield "|---" * len(heads) + "|"
-    yield from (f"| {' | '.join(row)} |" for row in rows)
-    yield ""
+def head_of(name: str) -> str:
+    """The command of a table."""
+    first, *_ = (RESULTS / f"{name}.csv").read_text(encoding="utf-8").splitlines()
+    return first.removeprefix("# ").partition(";")[0]
+
+
+def read(name: str) -> list[Row]:
+    lines = (RESULTS / f"{name}.csv").read_text(encoding="utf-8").splitlines()
+    return list(csv.DictReader(line for line in lines if not line.startswith("#")))
+
+
+def short(text: str, digits: int = 3) -> str:
+    """A number in few digits; empty for NaN."""
+    value = float(f"{float(text or 'nan'):.{digits}g}")
+    return "" if value != value else f"{value:,.10g}" if value >= 10_000 else f"{value:.10g}"
+
+
+def hundredths(text: str) -> str:
+    """Rounded as it stands in the table, halves up."""
+    return str(Decimal(text).quantize(Decimal("0.01"), ROUND_HALF_UP))
+
+
+def span(values: list[float]) -> str:
+    low, high = (short(str(value), 2) for value in (min(values), max(values)))
+    return f"{low} to {high}"
+
+
+def markdown(heads: list[str], rows: Iterable[list[str]]) -> str:
+    lines = [f"| {' | '.join(row)} |" for row in (heads, *rows)]
+    return "\n".join([lines[0], "|---" * len(heads) + "|", *lines[1:]])
+
+
+def suite() -> Iterator[list[str]]:
+    """Methods on the twenty tables."""
+    for row in read("tables_report"):
+        if row["measure"] == "loss":
+            names = "error_ratio", "error_ratio_low", "error_ratio_high"
+            ratio, low, high = (hundredths(row[name]) for name in names)
+            ratio = f"{ratio} ({low} to {high})"
+            rank, won = row["rank_beside_peers"], row["better_than_all_peers"]
+            yield [METHODS[row["method"]], ratio, short(rank), won, short(row["cpu_seconds"], 2)]
+
+
+def ratios(method: str) -> dict[str, tuple[float, str]]:
+    """Error of a method relative to the best peer, and that peer, by table; largest first."""
+    found = {}
+    for row in read("tables_report_each"):
+        if row["measure"] == "loss":
+            peer = min(PEERS, key=lambda name: float(row[name] or "inf"))
+            found[row["table"]] = float(row[method]) / float(row[peer]), METHODS[peer]
+    return dict(sorted(found.items(), key=lambda item: -item[1][0]))
+
+
+def times() -> Iterator[list[str]]:
+    """CPU seconds of a fit, and with ``evaluate()``, where it repeats the tuning."""
+    for row in read("certificate_cost")[:2]:
+        yield [short(row[name], 2) for name in ("rows", "fit", "fit_and_nested")]
+
+
+def speeds() -> Iterator[list[str]]:
+    for speed in SPEEDS:
+        rows = list(filter(speed.rows, read(speed.file)))
+        ours, theirs = ([float(row[name]) for row in rows] for name in (speed.ours, speed.theirs))
+        times = [b / a for a, b in zip(ours, theirs, strict=True)]
+        yield [speed.title, span(ours), span(theirs), span(times)]
+
+
+def large() -> Iterator[list[str]]:
+    columns = "seconds", "cpu_seconds", "peak_gigabytes", "test_error", "test_log_loss"
+    for file, title in LARGE.items():
+        for row in read(file):
+            if row["method"] != "rate_of_noise" or file.endswith("100000_rank_500"):
+                numbers = [short(row[name]) for name in columns]
+                yield [title, METHODS[row["method"]], *numbers]
 
 
 def losses() -> Iterator[list[str]]:
-    """Rows of the comparisons where a peer is better than a machine of looms."""
-    for section in SECTIONS:
-        rows = list(filter(section.rows, read(section.file)[1]))
-        for row in rows if section.peers else ():
-            peer = min(section.peers, key=lambda name: float(row[name]))
-            if float(row[peer]) < float(row[section.ours]):
-                names = [section.title, row[section.where], section.figure]
-                yield [*names, row[section.ours], f"{section.peers[peer]}: {row[peer]}"]
-        cases = dict.fromkeys(row.get(section.where, "") for row in rows)
-        for case, (column, figure) in product(cases, section.figures.items()):
-            of_case = [row for row in rows if row.get(section.where, "") == case]
-            values = {
-                row[section.method]: float(row[column.lstrip("-")]) * (-1) ** column.count("-")
-                for row in of_case
-                if row[section.method] != "rate_of_noise" and row[column.lstrip("-")] != "nan"
-            }
-            ours = [name for name in values if name.startswith(section.machines)]
-            peer = min(set(values) - set(ours), key=values.__getitem__, default="")
-            for name in ours:
-                if peer and values[peer] < values[name]:
-                    names = [cell({section.method: each}, section.method) for each in (name, peer)]
-                    figures = [f"{abs(values[each]):.4g}" for each in (name, peer)]
-                    yield [
-                        section.title,
-                        case,
-                        figure,
-                        *map(": ".join, zip(names, figures, strict=True)),
-                    ]
-
-
-def lost_tables() -> Iterator[list[str]]:
-    """The real tables on which a machine of looms errs more than the best peer, with the ratios."""
-    for row in read("tables_report_each")[1]:
-        peer = min(PEERS, key=lambda name: float(row[name] or "inf"))
-        ratios = [float(row[name]) / float(row[peer]) for name in OURS]
-        if row["measure"] == "loss" and max(ratios) > 1:
-            figure = "log loss" if int(row["n_classes"]) else "RMSE"
-            best = f"{METHODS[peer]}: {row[peer]}"
-            yield [row["table"], *(f"{ratio:.3f}" for ratio in ratios), figure, best]
+    """Comparisons in which a peer is better: in how many cases, and the one with the most."""
+    for each in COMPARISONS:
+        lost, cases = each.lost(), list(each.cases())
+        if lost:
+            _, case, ours, peer, best = lost[0]
+            name = f"{case} rows" if case.isdigit() else case
+            most = f"{name}: {short(str(ours))}; {peer} {short(str(best))}"
+            yield [each.title, each.score, f"{len(lost)} of {len(cases)}", most]
 
 
 def date_of(path: Path) -> str:
@@ -353,55 +317,128 @@ def date_of(path: Path) -> str:
     return subprocess.run(git, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
 
 
+def download(name: str) -> str:
+    return f"{{download}}`{name}.csv <../../benchmarks/results/{name}.csv>`"
+
+
+def tables(date_of: Callable[[Path], str]) -> Iterator[list[str]]:
+    """Tables to download, with their commands and dates."""
+    for name, about in TABLES.items():
+        titles = [each.title for each in (*SPEEDS, *COMPARISONS) if each.file == name]
+        date = date_of(RESULTS / f"{name}.csv")
+        yield [about or titles[0], download(name), f"`{head_of(name)}`", date]
+
+
 def page(date_of: Callable[[Path], str] = date_of) -> str:
     """The whole page."""
-    lines = [
-        "# Benchmarks",
-        "",
-        "Speed and accuracy of looms compared with other methods, measured in the same run; and "
-        "where looms loses.",
-        "",
-        "`python benchmarks/pages.py` makes this page from the tables in `benchmarks/results/`. "
-        "The line above each table has the command that produced it, the machine and the "
-        "versions. Times are wall-clock seconds unless they are called CPU seconds.",
-        "",
-    ]
-    for section in SECTIONS:
-        head, rows = read(section.file)
-        command, _, versions = head.rpartition("; 2 cores, ")
-        date = date_of(RESULTS / f"{section.file}.csv")
-        shown = [
-            [cell(row, name) for name in section.columns] for row in filter(section.rows, rows)
-        ]
-        lines += [f"## {section.title}", "", section.text, ""]
-        lines += [f"`{command}`, {date}. 2 cores, {versions}.", ""]
-        lines += markdown(list(section.columns.values()), shown)
-    lost = list(lost_tables())
-    counts = {
-        name: sum(float(row[place]) > 1 for row in lost)
-        for place, name in enumerate(OURS.values(), 1)
-    }
-    lines += [
-        "## Where looms loses",
-        "",
-        "On some of the twenty tables the best of the six peers has a smaller error: "
-        + " and ".join(f"than {name} on {count}" for name, count in counts.items())
-        + ". Error of looms relative to that of the best peer:",
-        "",
-    ]
-    lines += markdown(["table", *OURS.values(), "score", "best peer"], lost)
-    lines += [
-        "The other comparisons in which the best peer has the better score:",
-        "",
-    ]
-    lines += markdown(["comparison", "where", "score", "looms", "better"], list(losses()))
-    lines += [
-        "With the whole kernel matrix, memory grows with the square of the number of rows and "
-        "time with the cube. `benchmarks/tables/README.md` lists what was tried on the other half "
-        "of the tables without success. `benchmarks/results/` holds many more tables, each with "
-        "its command in the first line.",
-    ]
-    return "\n".join(lines).rstrip() + "\n"
+    stack, one = ratios("looms"), ratios("looms_rbf")
+    lost = [[name, short(str(x), 4), peer] for name, (x, peer) in stack.items() if x > 1]
+    others = sorted({path.stem for path in RESULTS.glob("*.csv")} - set(TABLES))
+    text = TEXT.substitute(
+        suite=markdown(
+            ["", "relative error (95 % interval)", "mean rank", "won", "CPU s"], suite()
+        ),
+        n_lost=len(lost),
+        n_tables=len(stack),
+        lost=markdown(["table", "relative error", "best peer"], lost),
+        n_lost_by_one=sum(ratio > 1 for ratio, _ in one.values()),
+        worst=" and ".join(f"{name} ({short(str(one[name][0]))})" for name in list(one)[:2]),
+        times=markdown(["rows", "fit", "fit and `evaluate()`"], times()),
+        speeds=markdown(["", "looms: s", "refits: s", "ratio"], speeds()),
+        large=markdown(["", "method", "s", "CPU s", "GB", "test error", "log loss"], large()),
+        losses=markdown(["comparison", "score", "cases", "largest difference"], losses()),
+        tables=markdown(["", "table", "command", "date"], tables(date_of)),
+        others=", ".join(map(download, others)),
+    )
+    return text.lstrip()
+
+
+TEXT = Template("""
+# Benchmarks
+
+Accuracy and time of looms beside other methods, and where looms loses. Each comparison was measured
+in one run on two x86-64 cores. The [tables](#tables) can be downloaded; the first line of each has
+the command and the versions.
+
+## Accuracy
+
+Twenty real tables that played no part in the design of looms, with at most 500 training rows and
+every method at its defaults. The error is the log loss, or the root mean square error where the
+target is a number. It is divided by that of the best of the six peers on the same table: 1 is as
+good as the best of six, which is known only afterwards.
+
+```{figure} ../gallery/3_kernels/images/sphx_glr_plot_suite_001.png
+:target: ../gallery/3_kernels/plot_suite.html
+:alt: Errors of looms and of six other methods on twenty tables, relative to the best of the six.
+:width: 460px
+
+Error relative to the best of the six peers on each table.
+```
+
+$suite
+
+The seconds are those of a fit. Each row of looms has its rank among seven, beside the six peers
+alone, and wins a table if it beats all six.
+
+The stack has a larger error than the best peer on $n_lost of the $n_tables tables:
+
+$lost
+
+`"rbf"` alone has a larger one on $n_lost_by_one, most on $worst. `benchmarks/tables/README.md` has
+other measures of error, and what was tried on other tables without success.
+
+## Time
+
+`evaluate()` repeats the tuning without each of up to ten folds, so it takes longer than the fit.
+CPU seconds of `KernelClassifier()`, one kernel:
+
+$times
+
+```{figure} ../gallery/3_kernels/images/sphx_glr_plot_time_001.png
+:target: ../gallery/3_kernels/plot_time.html
+:alt: Seconds over rows: the default call from 300 to 100,000 rows, and one kernel to a million.
+:width: 460px
+
+Time over the number of rows; {doc}`/guide/performance` has the numbers, and the memory.
+```
+
+## Compared with refits
+
+```{figure} ../gallery/4_benchmarks/images/sphx_glr_plot_refits_001.png
+:target: ../gallery/4_benchmarks/plot_refits.html
+:alt: Time of refits divided by that of looms, between 18 and 143 for four tasks.
+:width: 460px
+
+How many times as long refits take.
+```
+
+$speeds
+
+looms tunes a least-squares model and the grid search an SVM, so these two differ; the other results
+are equal up to rounding or the tolerance of a solver. The seconds are without `evaluate()`; the
+score of a grid search needs an outer cross-validation, too.
+
+## Many rows
+
+With 500 landmarks, and 1000 for a million rows. A tenth of the labels of the synthetic table is
+flipped. Other jobs ran beside the flights, so compare their CPU seconds only.
+
+$large
+
+## Where looms loses
+
+Besides the tables above, a peer is better in some cases of these comparisons:
+
+$losses
+
+## Tables
+
+$tables
+
+:::{dropdown} All other tables
+$others
+:::
+""")
 
 
 if __name__ == "__main__":

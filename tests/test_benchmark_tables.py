@@ -1,5 +1,6 @@
-"""Headers of the tables of benchmarks."""
+"""Tables of benchmarks: their headers, and their cells."""
 
+import csv
 import subprocess
 import sys
 from pathlib import Path
@@ -41,3 +42,14 @@ def test_a_header_has_the_commit_of_the_clone_that_ran(tmp_path):
     assert header(package.parent) == f"{plain}; commit {commit}"
     (package / "__init__.py").write_text("changed = True\n")
     assert header(package.parent) == f"{plain}; commit {commit}+"
+
+
+def test_every_row_has_a_cell_for_each_column():
+    tables = sorted((BENCHMARKS / "results").glob("*.csv"))
+    lengths = {}
+    for path in tables:
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = csv.reader(line for line in file if not line.startswith("#"))
+            lengths[path.stem] = {len(row) for row in rows}
+    assert len(tables) > 60
+    assert [name for name, found in lengths.items() if len(found) != 1] == []

@@ -485,22 +485,36 @@ def committed() -> dict[tuple[str, str], str]:
 
 def page() -> str:
     """The page of the documentation, from the committed table."""
-    said = committed()
-    signs = {"works": "+", "no meaning": "", "cost": "cost", "refused": "–"}
-    lines = [HEAD, f"| | {' | '.join(MACHINES)} | compared with refits in |"]
-    lines.append("|---" * (len(MACHINES) + 2) + "|")
-    for use, test in SHOWN.items():
-        cells = (signs[said[name, use].partition(":")[0]] for name in MACHINES)
-        lines.append(f"| {use} | {' | '.join(cells)} | {test} |")
-    reasons = [f"- {name}, {use}: {why}." for (name, use), why in (NO_MEANING | COST).items()]
-    return "\n".join([*lines, "", "Empty cells have no meaning:", "", *reasons, ""])
+    said, uses_of = committed(), {}
+    for use in USES:
+        reasons: dict[str, list[str]] = {}
+        for name in MACHINES:
+            if said[name, use] != "works":
+                reasons.setdefault(said[name, use].partition(": ")[2], []).append(name)
+        for why, names in reasons.items():
+            uses_of.setdefault(("; ".join(names), why), []).append(use)
+    lines = [HEAD, "| model | cannot be used for | because |", "|---|---|---|"]
+    lines += [f"| {names} | {', '.join(uses)} | {why} |" for (names, why), uses in uses_of.items()]
+    lines += ["", TESTS, "| use | tests |", "|---|---|"]
+    for test in dict.fromkeys(SHOWN.values()):
+        uses = ", ".join(use for use in SHOWN if SHOWN[use] == test)
+        lines.append(f"| {uses} | `tests/{test}` |")
+    return "\n".join([*lines, ""])
 
 
-HEAD = """# Models and uses
+HEAD = f"""# Models and uses
 
-What each model can be used for: `+` works, `–` is refused. `python tests/test_every_use.py` makes
-this table and `benchmarks/results/models_and_uses.csv`, which has the messages of the refusals; a
-test fails if a cell changes.
+Each of these models works with every use below, with few exceptions. `tests/test_every_use.py`
+tries every pair, and makes this page and
+{{download}}`its table <../../benchmarks/results/models_and_uses.csv>`.
+
+Models: {"; ".join(MACHINES)}.
+
+## Exceptions
+"""
+TESTS = """## Uses
+
+These tests compare a use with refits, or with what the model gives otherwise.
 """
 
 

@@ -79,3 +79,9 @@ def test_every_room_stands_in_the_pages_of_the_interface():
     listed = re.findall(r"^   looms\.(\w+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     own = [room for room in ROOMS if set(public_names(room)) - set(looms.__all__)]
     assert sorted(listed) == own
+
+
+def test_every_name_of_the_package_stands_there_with_its_task():
+    page = Path(__file__).parents[1] / "docs/reference/api/index.md"
+    listed = re.findall(r"^   ~looms\.(\w+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(listed) == sorted(set(looms.__all__) - {"__version__"})

@@ -134,7 +134,7 @@ def write_whole(path: Path, data: bytes) -> None:
 def remove_parts(folder: Path) -> None:
     """Remove files that killed processes had begun to write in a folder.
 
-    It is unknown whether a process still runs, as it may be on another machine. So a
+    It is unknown whether a process still runs, as it may be on another computer. So a
     file that is being written may be removed too; `write_whole` then writes it again.
     """
     for part in folder.glob(f".*{_PART}"):

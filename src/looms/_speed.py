@@ -1,4 +1,4 @@
-"""Speed of this machine, for estimates of time."""
+"""Speed of this computer, for estimates of time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Error rates of held-out outputs, for the choice among tuned candidates and for reports."""
+"""Error rates of held-out outputs, to compare tuned candidates and for reports."""
 
 from __future__ import annotations
 

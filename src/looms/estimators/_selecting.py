@@ -1,4 +1,4 @@
-"""Base class of the kernel models: their candidates, and the choice among them."""
+"""Base class of the kernel models: their candidates, and the selection among them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cautions about the choice of a model and about its assessment."""
+"""Cautions about the selection of a model and about its assessment."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ class Model:
         """Held-out outputs that can be compared with one another, like the scores.
 
         For classes, the outputs that decide: means over the pairs in which a sample is left out;
-        if the choice was repeated without the sample, those of the models so chosen.
+        if the tuning was repeated without the sample, those of the models so tuned.
         Of rows in blocks, without folds of ``cv``, those of the models without one of ten folds.
         """
         return self.scores.predictions

@@ -87,7 +87,7 @@ def write_html(
 ) -> None:
     """Write a report on a fitted model: a single HTML page that loads nothing else.
 
-    It shows the parameters, the choice and its reason, scores, the features and samples
+    It shows the parameters, the selected model and the reason, scores, the features and samples
     that matter, and cautions. It is light or dark like the reader's device, and suits screens of
     any size and paper.
 

@@ -234,7 +234,7 @@ def _scale(kernel: Kernel, samples: Samples) -> float:
     """The mean squared distance of the samples from their mean in feature space.
 
     As the power of two not below it: C of the kernel divided by it times it is the same
-    machine. One for an RBF kernel at its start.
+    model. One for an RBF kernel at its start.
     """
     n = samples.n_samples
     with np.errstate(over="ignore", invalid="ignore"), blas_threads(n):
@@ -314,7 +314,7 @@ class SupportVectorCriterion:
     X, y : samples and their targets ±1.
     kernel : with values that it leaves open.
     mu : regularization, C = 1 / (n mu); with a number nothing is searched.
-    loss : of the machine.
+    loss : of the model.
     criterion : "deviance", or as for `looms.criteria.as_criterion`.
     sample_weight : (n,) weights of mean one, factors of C.
     selection_weight : (n,) weights in the criterion.
@@ -369,7 +369,7 @@ class SupportVectorCriterion:
         return np.array([*place[1:], -np.log2(self.n_samples) - place[0]])
 
     def fit_at(self, place: Place) -> Fit:
-        """The machine at a place, with its held-out outputs."""
+        """The model at a place, with its held-out outputs."""
         member = SupportVectorMember(
             1.0,
             self.space.kernel_at(place),

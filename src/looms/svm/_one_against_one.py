@@ -1,8 +1,8 @@
 """One-against-one support vector machines for several classes and their leave-one-out.
 
 Two classes are the case of one pair. In a pair (a, b), a < b, class b is the positive one.
-Leaving out a sample changes only the machines of pairs with its class, since the others are
-trained without it anyway. Leaving out a fold changes the machines of every class in it.
+Leaving out a sample changes only the models of pairs with its class, since the others are
+trained without it anyway. Leaving out a fold changes the models of every class in it.
 
 Sources are cited by the keys of docs/references.md.
 """

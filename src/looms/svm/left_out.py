@@ -51,7 +51,7 @@ class Paths(LeftOut):
         return units.only_tested(np.stack([targets_as_columns(f) for f in F]))
 
     def without(self, units: Units) -> list[Machines]:
-        """The machines without the units of each repetition.
+        """The models without the units of each repetition.
 
         Sigmoids of several classes are fitted to the outputs that all repetitions of a pass over
         the rows hold out.
@@ -106,7 +106,7 @@ class Paths(LeftOut):
         return F
 
     def _without(self, folds: AnyArray) -> Machines:
-        """The machines with other folds, of which those below zero stay."""
+        """The models with other folds, of which those below zero stay."""
         for known in (self.machines, self._last):
             if np.array_equal(folds, known.folds):
                 return known
@@ -124,7 +124,7 @@ class Paths(LeftOut):
         return coupled(f, slopes[first], intercepts[first])
 
     def _of_rest(self, rest: AnyArray, folds: AnyArray) -> Array:
-        """Held-out outputs of the machine of some rows; NaN if these lack a class."""
+        """Held-out outputs of the model of some rows; NaN if these lack a class."""
         known = self.machines
         labels = known.labels[rest]
         if len(np.unique(labels)) <= known.labels.max():

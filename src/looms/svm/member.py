@@ -171,7 +171,7 @@ class RefittedPairs:
         return f, np.full(f.shape, exactness)
 
     def _solved(self, fitted: AnyArray, rows: AnyArray) -> tuple[Array, float]:
-        """Outputs at some rows, (r, n_pairs), of machines of the rows ``fitted``, and how exact."""
+        """Outputs at some rows, (r, n_pairs), of models of the rows ``fitted``, and how exact."""
         found, exactness = [], 0.0
         for pair in combinations(range(int(self.labels.max()) + 1), 2):
             own = np.flatnonzero(fitted & np.isin(self.labels, pair))
@@ -184,7 +184,7 @@ class RefittedPairs:
 
 
 def _refitted_pair(K: Array, y: Array, C: Array, K_new: Array, loss: Loss) -> tuple[Array, float]:
-    """Outputs of a machine of two classes at new samples, and how exact they are."""
+    """Outputs of a model of two classes at new samples, and how exact they are."""
     if (y == y[0]).all():
         return np.full(len(K_new), y[0]), 0.0
     solution = solve(K, y, C, loss=loss)

@@ -54,7 +54,7 @@ class ClassCurves(ModelDisplay):
         The outputs are means over the pairs of samples, or folds, of different classes in which a
         sample is left out. Outputs with a single sample held out are biased away from its own
         class, and on noise have an area below a half. So the area agrees with the leave-pair-out
-        area of ``evaluate`` within its error. If the choice was repeated without every fold, each
+        area of ``evaluate`` within its error. If the tuning was repeated without every fold, each
         fold has its own threshold, and none is marked. n³ flops.
         """
         model, columns = _classifier_of(cls, estimator)
