@@ -2,9 +2,9 @@
 Sixty patients: which score to report
 =====================================
 
-A table of sixty rows is too small to set some aside for testing. But if leave-one-out chose the
-model, its leave-one-out loss is optimistic. This example shows by how much, using the other rows of
-a larger table as new patients.
+A table of sixty rows is too small to set some aside for testing. But if a model was tuned by
+leave-one-out, its leave-one-out loss is optimistic. This example shows by how much, using the other
+rows of a larger table as new patients.
 """
 
 # %%
@@ -30,10 +30,10 @@ for draw in range(12):
     few, others = rows[:60], rows[60:]
     scaler = StandardScaler().fit(X[few])
     model = KernelClassifier("ard").fit(scaler.transform(X[few]), y[few])
-    chosen_by = model.calibrator_.probability(model.loo_.outputs)
+    tuned_on = model.calibrator_.probability(model.loo_.outputs)
     losses.append(
         (
-            log_loss(y[few], chosen_by),
+            log_loss(y[few], tuned_on),
             model.evaluate()["log_loss"],
             log_loss(y[others], model.predict_proba(scaler.transform(X[others]))),
         )
@@ -41,15 +41,15 @@ for draw in range(12):
 losses = np.array(losses)
 
 # %%
-# ``model.loo_`` holds the predictions by which the widths were chosen. ``model.evaluate()``
-# repeats the whole choice without each of ten folds. Each thin line is one draw; the thick line is
-# the mean.
+# ``model.loo_`` holds the predictions by which the widths were tuned. ``model.evaluate()``
+# repeats all tuning without each of ten folds. Each thin line is one draw; the thick line is the
+# mean.
 
 fig, ax = plt.subplots(figsize=(5.4, 3.8), layout="constrained")
 ax.plot(losses.T, color="0.75", linewidth=1)
 ax.plot(losses.mean(axis=0), color="C0", linewidth=3, marker="o", markersize=8)
 ax.set_xticks(
-    range(3), ["leave-one-out\nthat chose", "evaluate()\n(nested)", "509 other\npatients"]
+    range(3), ["leave-one-out,\ntuned on it", "evaluate()\n(nested)", "509 other\npatients"]
 )
 ax.set(ylabel="log loss", ylim=(0, None), title="A model trained on 60 patients")
 plt.show()
@@ -59,5 +59,5 @@ plt.show()
 # on new patients, and single draws deviate in both directions. A score of sixty rows is still
 # uncertain, so report its standard error with it: ``model.evaluate()`` shows both.
 
-for name, values in zip(["chosen by", "evaluate()", "others"], losses.T, strict=True):
+for name, values in zip(["tuned on", "evaluate()", "others"], losses.T, strict=True):
     print(f"{name:10} {values.mean():.3f} ± {values.std(ddof=1) / np.sqrt(len(values)):.3f}")
