@@ -6,6 +6,7 @@
 import os
 import re
 import sys
+import tomllib
 from dataclasses import is_dataclass
 from importlib import import_module
 from inspect import isfunction
@@ -119,6 +120,17 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
+
+# A site of several versions: each in a folder of its own, listed in versions.json beside them.
+PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))
+SITE = PROJECT["project"]["urls"]["Documentation"]
+if "//example.org/" not in SITE:
+    html_baseurl = f"{SITE}/{version}/"
+    html_theme_options |= {
+        "check_switcher": False,
+        "navbar_end": ["version-switcher", "theme-switcher", "navbar-icon-links"],
+        "switcher": {"json_url": f"{SITE}/versions.json", "version_match": version},
+    }
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True

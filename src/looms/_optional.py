@@ -6,6 +6,11 @@ from importlib import import_module
 from typing import Any
 
 
+def command_for(extra: str) -> str:
+    """Command that installs an extra; the only place to change with the first release."""
+    return f'pip install ".[{extra}]" in a clone of looms'
+
+
 def require(module: str, purpose: str, extra: str = "cli") -> Any:
     """Import an optional package; ImportError names the extra that installs it.
 
@@ -35,6 +40,6 @@ def require(module: str, purpose: str, extra: str = "cli") -> Any:
         if error.name is not None and error.name.partition(".")[0] != package:
             raise
         raise ImportError(
-            f'{purpose} needs {package}, which is not installed: pip install "looms[{extra}]"',
+            f"{purpose} needs {package}, which is not installed: {command_for(extra)}",
             name=package,
         ) from None

@@ -168,6 +168,11 @@ def test_demo_needs_no_file_and_writes_none(looms, figures):
     result = looms("demo", "--seed", 5)
     assert result.exit_code == 0, result.stderr
     assert os.listdir() == []
+    for _ in range(2):  # a second run replaces the page of the first
+        paged = looms("demo", "--seed", 5, "--report", "demo.html")
+        assert paged.exit_code == 0, paged.stderr
+    assert "the report is in demo.html" in paged.stderr
+    assert os.listdir() == ["demo.html"]
     assert "nested 5-fold, 284 rows  " in result.stdout
     assert "the other half, 285 rows  " in result.stdout
     X, y = load_breast_cancer(return_X_y=True)

@@ -94,7 +94,7 @@ def test_without_packages_the_message_names_the_extra(tmp_path):
     result = run("fit", "t.csv", "-t", "y", code=HIDDEN, cwd=tmp_path)
     assert result.stdout == 3 * "1\n"
     assert "Traceback" not in result.stderr
-    lines = [line for line in result.stderr.splitlines() if 'pip install "looms[cli]"' in line]
+    lines = [line for line in result.stderr.splitlines() if 'pip install ".[cli]"' in line]
     named = [re.search(r"needs (\w+), which is|(rich\.progress) is not", line) for line in lines]
     assert [one[1] or one[2] for one in named] == ["pandas", "pyarrow", "rich.progress"]
 
@@ -104,7 +104,7 @@ def test_without_typer_the_message_names_the_extra(module):
     result = run("--help", code=f"import sys; sys.modules[{module!r}] = None; {RUN}")
     assert result.returncode == 1
     assert result.stderr.count("\n") == 1
-    assert 'not installed: pip install "looms[cli]"' in result.stderr
+    assert 'not installed: pip install ".[cli]"' in result.stderr
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")

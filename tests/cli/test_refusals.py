@@ -142,7 +142,7 @@ def test_missing_package_names_the_extra(looms, fit, pets, monkeypatch, module):
     monkeypatch.setattr("looms._optional.import_module", absent)
     result = fit(pets, "-t", "kind")
     assert result.exit_code == 1
-    assert f'needs {module}, which is not installed: pip install "looms[cli]"' in result.stderr
+    assert f'needs {module}, which is not installed: pip install ".[cli]"' in result.stderr
 
 
 def test_failures_of_the_algebra_are_not_bad_input(fit, pets, monkeypatch, one_line):

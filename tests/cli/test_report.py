@@ -68,7 +68,7 @@ def test_what_is_not_installed_is_said_before_the_fit(
 ):
     monkeypatch.setitem(sys.modules, package, None)
     result = fit(pets, "-t", "kind", "-o", "m.skops", "--report", "r.html")
-    one_line(result, 1, f'{package}, which is not installed: pip install "looms[report]"')
+    one_line(result, 1, f'{package}, which is not installed: pip install ".[report]"')
     assert not pets.with_name("m.skops").exists()
 
 

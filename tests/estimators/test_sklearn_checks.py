@@ -1,9 +1,11 @@
 """scikit-learn's own checks of estimators."""
 
 import pytest
+from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from looms import (
+    Intervals,
     KernelClassifier,
     KernelRegressor,
     Search,
@@ -33,11 +35,13 @@ ESTIMATORS = [
     CandidatesRegressor(["linear", "rbf"]),
     TabularClassifier(["linear", "rbf"]),
     TabularRegressor(["linear", "rbf"]),
+    Intervals(Ridge()),
 ]
 
 #: What runs other code, or takes long.
 VARIANTS = [
     KernelClassifier(RBF(0.1), loss="hinge", mu=0.01),
+    Intervals(LinearRegression(), cv=3),
     CandidatesRegressor(
         [KernelRegressor(k, search=Search(method="grid")) for k in ["linear", "normalized_linear"]]
     ),

@@ -184,7 +184,7 @@ def assess(
     under the curve, and its split is in ``failures``. The standard error treats windows as
     exchangeable, and says nothing about a drift beyond them.
 
-    On a cluster, make a ``distributed.Client`` (``pip install "looms[dask]"``) and run
+    On a cluster, make a ``distributed.Client`` (``pip install ".[dask]"``) and run
     ``with joblib.parallel_config("dask"): assess(...)``. Only the calling process writes
     to the store. Workers use the caller's configuration of scikit-learn.
 

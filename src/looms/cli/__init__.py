@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
+from looms._optional import command_for
+
 
 def main() -> None:
     """Run the command line; the entry point of the script ``looms``.
@@ -33,7 +35,7 @@ def main() -> None:
         if error.name is None or error.name.startswith("looms"):
             raise
         message = f"the command line needs {error.name}, which is not installed"
-        print(f'Error: {message}: pip install "looms[cli]"', file=sys.stderr)  # noqa: T201
+        print(f"Error: {message}: {command_for('cli')}", file=sys.stderr)  # noqa: T201
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -14,6 +14,7 @@ from contextvars import ContextVar
 import typer
 
 from looms._files import FileError
+from looms._optional import command_for
 from looms.cli._names import OPTIONS
 
 BAD_INPUT = 2
@@ -100,7 +101,7 @@ def reported() -> Iterator[None]:
             case MemoryError():
                 message = str(error) or "out of memory"
             case ModuleNotFoundError():
-                message = f'{error.name} is not installed: pip install "looms[cli]"'
+                message = f"{error.name} is not installed: {command_for('cli')}"
             case ImportError():
                 message = str(error)
             case _ if traceback:

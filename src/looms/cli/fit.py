@@ -200,23 +200,27 @@ def _is_whole(request: ModelRequest, columns: Columns, memory: str | None) -> bo
 
 
 @command
-def demo(seed: Annotated[int, Bounds(0)] = 0) -> None:
+def demo(report: Path | None = None, seed: Annotated[int, Bounds(0)] = 0) -> None:
     """Fit half of a real data set, and compare held-out scores with the other half.
 
     Parameters
     ----------
+    report
+        HTML page on the model, as of looms fit; an older one is replaced.
     seed
         Seed of the split, the folds and the subsamples.
 
     Examples
     --------
     looms demo
+    looms demo --report demo.html
     looms demo --seed 1
-    looms demo --quiet
     """
     from sklearn.datasets import load_breast_cancer
     from sklearn.model_selection import train_test_split
 
+    check_report(report, None)
+    check_can_write(report, True, option="--report", holds=PAGE)
     out = console()
     out.print("Breast cancer Wisconsin (diagnostic), 569 tumors, 30 features, from scikit-learn.")
     out.print("One half is for training; the other half is not seen until the end.")
@@ -227,8 +231,11 @@ def demo(seed: Annotated[int, Bounds(0)] = 0) -> None:
     )
     request = ModelRequest("classification", candidates=["linear", "rbf"], seed=seed)
     prepared = Prepared(X_train, target_of(y_train, request.task), np.arange(1, len(y_train) + 1))
-    fitted = train(request.model_for(prepared), prepared, request)
-    facts = Facts(fitted.model)
+    model = request.model_for(prepared)
+    fitted = train(model, prepared, request, target="tumor", file="breast cancer data")
+    facts = facts_of(fitted, prepared)
+    if report is not None:
+        write_report(report, facts)
     show_tried(facts)
     with as_messages():
         predictions = Predictions(fitted, X_test)

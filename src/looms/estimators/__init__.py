@@ -1,6 +1,7 @@
 """Estimators with the interface of scikit-learn."""
 
 from looms.estimators._in_pipelines import kernel_model, predict_interval, predict_set
+from looms.estimators._intervals import Intervals
 from looms.estimators._kernel_classifier import KernelClassifier
 from looms.estimators._kernel_regressor import KernelRegressor
 from looms.estimators._nonconformity import NonconformityClassifier
@@ -20,6 +21,7 @@ __all__ = [
     "BoundWarning",
     "ColumnsWarning",
     "DuplicatesWarning",
+    "Intervals",
     "KernelClassifier",
     "KernelRegressor",
     "NonconformityClassifier",

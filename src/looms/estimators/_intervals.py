@@ -1,0 +1,303 @@
+"""Prediction intervals of any regressor, from models that are trained without some rows."""
+
+from __future__ import annotations
+
+from functools import partial
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, is_regressor
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import Ridge
+from sklearn.metrics.pairwise import pairwise_kernels
+from sklearn.utils import Tags, get_tags, indexable
+from sklearn.utils.validation import (
+    _num_samples,
+    check_array,
+    check_is_fitted,
+)
+
+from looms._checks import check_known
+from looms._typing import AnyArray, Array
+from looms.conformal import jackknife_minmax, jackknife_plus
+from looms.conformal._jackknife import required_rank
+from looms.estimators._base import checked_sample_weight
+from looms.estimators._estimator_member import EstimatorMember
+from looms.estimators._folds import OUTER_FOLDS, outer_folds, rows_at
+from looms.estimators._kernel_regressor import KernelRegressor
+from looms.estimators._regressor import check_numbers
+from looms.folds import group_numbers
+from looms.held_out import HeldOut
+from looms.kernels import Function
+from looms.lssvm._system import targets_as_columns
+from looms.units import Units
+
+METHODS = {"plus": jackknife_plus, "minmax": jackknife_minmax}
+_NUMBERS = 1 << 22  # in the outputs that are in memory at once
+
+
+class Intervals(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Prediction intervals of any regressor of scikit-learn, by the jackknife+ or CV+.
+
+    With 1 − α = ``confidence_level``, r_i the residual of row i under the model trained without it,
+    and f⁽⁻ⁱ⁾(x) the prediction of that model for a new row x, the interval goes from the
+    ⌊α (n + 1)⌋-th smallest of f⁽⁻ⁱ⁾(x) − |r_i| to the ⌈(1 − α) (n + 1)⌉-th smallest of
+    f⁽⁻ⁱ⁾(x) + |r_i| [B21 eq. 6]. Rows of one fold share a model: CV+.
+
+    Parameters
+    ----------
+    estimator : regressor
+        With the interface of scikit-learn: also a pipeline, or a search such as `GridSearchCV`,
+        which is repeated in every fold. It takes features, not kernel values.
+    cv : int, str, splitter, iterable or None, default=None
+        Rows that are left out together. By default each row, or group, by itself if that takes
+        no refits: for ``Ridge`` and ``KernelRidge`` with one ``alpha``. For all others ten
+        shuffled folds. An int is a number of consecutive folds; any splitter of scikit-learn that
+        tests every row once is admitted, such as ``LeaveOneOut()`` for the jackknife+.
+    n_jobs : int or None, default=None
+        Number of fits at a time, by joblib.
+    random_state : int, default=0
+        Seed of the shuffled folds.
+
+    Attributes
+    ----------
+    estimator_ : regressor
+        Fitted to all rows; `predict` is its prediction.
+    estimators_ : list of regressors or None
+        The regressor fitted without each unit of ``units_``; None if there is a closed form.
+    held_out_ : looms.HeldOut
+        Targets, and predictions of the rows by the models trained without them.
+    units_ : looms.units.Units
+        Rows that were left out together.
+    n_features_in_, feature_names_in_
+        Those of ``estimator_``, if it has them.
+
+    See Also
+    --------
+    looms.TabularRegressor : Intervals of a model that also prepares the columns and is tuned.
+    looms.conformal.jackknife_plus : The same formula for held-out predictions of your own.
+
+    Notes
+    -----
+    If training and new rows are exchangeable, a new target is inside with a probability of at
+    least 2 c − 1 for a confidence level of c with each row left out by itself [B21 theorem 1], of
+    at least 2 c − 1 − √(2 / n) in folds [B21], mostly about c. The estimator must not depend on
+    the order of the rows, and tuning must be inside of it.
+
+    Closed forms are those of `KernelRegressor` with given hyper-parameters; they equal n refits.
+    Cost: one fit for each unit, or n³ flops in closed form (n p² for few features).
+
+    References
+    ----------
+    Barber, Candès, Ramdas & Tibshirani (2021), Predictive inference with the jackknife+, Annals of
+    Statistics 49.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.ensemble import HistGradientBoostingRegressor
+    >>> from looms import Intervals
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> trees = HistGradientBoostingRegressor(max_iter=30, min_samples_leaf=10)
+    >>> model = Intervals(trees).fit(X[:300], y[:300])
+    >>> lower, upper = model.predict_interval(X[300:], confidence_level=0.9).T
+    >>> float(((lower <= y[300:]) & (y[300:] <= upper)).mean().round(2))
+    0.91
+    """
+
+    _closed: KernelRegressor | None
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        cv: Any = None,
+        n_jobs: int | None = None,
+        random_state: int = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.cv = cv
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Fit the regressor to all rows, and without each row, group or fold.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame
+            Rows, as the regressor takes them.
+        y : array-like of shape (n_samples,) or (n_samples, n_targets)
+            Targets.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Nonnegative weights, in the fits. Rows of weight zero take no part.
+        groups : array-like of shape (n_samples,), default=None
+            Label of the group of each row, such as the patient that was measured; rows of a group
+            are left out together. They are not passed on: a search inside of the regressor does not know them.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If the estimator is no regressor, takes no weights though there are some, or `cv` does
+            not test every row once.
+        """
+        self._check_parameters()
+        if y is None:
+            raise ValueError("Intervals requires y to be passed, but the target y is None.")
+        check_numbers(y, "an estimator with sets of classes, such as TabularClassifier,")
+        options = {"ensure_2d": False, "ensure_min_samples": 2, "input_name": "y"}
+        y = check_array(y, dtype=np.float64, estimator=self, **options)
+        X, y = indexable(X, y)
+        weight = checked_sample_weight(sample_weight, len(y))
+        train = np.flatnonzero(weight)
+        closed = closed_form(self.estimator, weight)
+        units = self._units_of(y, group_numbers(groups, len(y), self.cv), train, closed is None)
+
+        X, y, weight = rows_at(X, train), y[train], weight[train]
+        member = EstimatorMember(1.0, self.estimator, None, y.shape[1:])
+        whole = member.trained(X, y, weight).estimator  # it says what is wrong with X
+        if closed is not None:
+            without = None
+            outputs = np.nanmean(closed.fit(X, y, weight).left_out().outputs(units), axis=0)
+        else:
+            stay = map(np.flatnonzero, units.stays(np.arange(units.n_units)))
+            members = Parallel(n_jobs=self.n_jobs)(
+                delayed(member.trained)(rows_at(X, rest), y[rest], weight[rest]) for rest in stay
+            )
+            without = [one.estimator for one in members]
+            outputs = np.empty_like(targets_as_columns(y))
+            for one, tested in zip(members, units.tested_by, strict=True):
+                outputs[tested] = one.values(rows_at(X, tested))
+
+        for name in ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+            if hasattr(whole, name):
+                setattr(self, name, getattr(whole, name))
+        self.estimator_, self.estimators_, self._closed = whole, without, closed
+        self.units_, self.held_out_ = units, HeldOut(y, outputs.reshape(y.shape), weight)
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Prediction of the regressor that was fitted to all rows.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame
+            New rows, as the regressor takes them.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,) or (n_samples, n_targets)
+        """
+        check_is_fitted(self)
+        return np.asarray(self.estimator_.predict(X))
+
+    def predict_interval(
+        self, X: Any, confidence_level: float = 0.9, method: str = "plus"
+    ) -> Array:
+        """Prediction interval for each row.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or DataFrame
+            New rows, as the regressor takes them.
+        confidence_level : float, default=0.9
+            Nominal share of new targets inside, between 0 and 1.
+        method : {"plus", "minmax"}, default="plus"
+            The jackknife+, in folds CV+; or the jackknife-minmax, whose intervals are wider and are
+            guaranteed to hold a share of ``confidence_level``.
+
+        Returns
+        -------
+        intervals : ndarray of shape (n_samples, 2) or (n_samples, n_targets, 2)
+            Lower and upper ends, in units of the targets.
+
+        Raises
+        ------
+        ValueError
+            If the confidence level is not between 0 and 1, or needs more rows than there are, or
+            the method is unknown.
+        """
+        check_is_fitted(self)
+        check_known(method, "method", METHODS)
+        n, residuals = len(self.held_out_.y), self.held_out_.residuals
+        required_rank(confidence_level, n)  # an error before any work
+        ends = np.empty((_num_samples(X), *residuals.shape[1:], 2))
+        step = max(1, _NUMBERS // residuals.size)
+        for start in range(0, len(ends), step):
+            rows = np.arange(start, min(start + step, len(ends)))
+            F = self._outputs_without(rows_at(X, rows))[:, self.units_.own]
+            F = F.reshape(len(F), *residuals.shape)
+            ends[rows] = METHODS[method](residuals, F, confidence_level)
+        return ends
+
+    def _outputs_without(self, X: Any) -> Array:
+        """Predictions of new rows without each unit, (m, n_units, t)."""
+        if self._closed is not None:
+            return self._closed.left_out().at(self._closed._checked_new_data(X), self.units_)
+        each = (np.asarray(one.predict(X), dtype=np.float64) for one in self.estimators_ or ())
+        return np.stack([*map(targets_as_columns, each)], axis=1)
+
+    def _check_parameters(self) -> None:
+        if not (hasattr(self.estimator, "fit") and is_regressor(self.estimator)):
+            raise ValueError(
+                f"{self.estimator!r} is no regressor: give one. For classes, "
+                "TabularClassifier([estimator]) has sets of classes, by predict_set."
+            )
+        if get_tags(self.estimator).input_tags.pairwise:
+            raise ValueError(
+                f"{self.estimator!r} takes kernel values: give one that takes features, or use "
+                "KernelRegressor(kernel='precomputed')."
+            )
+
+    def _units_of(self, y: Array, groups: AnyArray, train: AnyArray, refitted: bool) -> Units:
+        """Units of the rows that take part."""
+        if self.cv is None and refitted:
+            own = groups[train]
+            folds = outer_folds(None, y[train], own, False, self.random_state, OUTER_FOLDS)
+            return Units.partition(folds, own)
+        units = Units.of(self.cv, y, groups, rows=train, random_state=self.random_state)
+        if len(units.passes) > 1:
+            raise ValueError(f"cv={self.cv!r} tests rows more than once: give folds of the rows.")
+        return units
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        own = get_tags(self.estimator)
+        tags.input_tags, tags.target_tags = own.input_tags, own.target_tags
+        return tags
+
+
+def closed_form(estimator: Any, weight: Array) -> KernelRegressor | None:
+    """Kernel model with the same predictions, not yet fitted; None if the regressor has none.
+
+    Parameters
+    ----------
+    estimator : regressor; subclasses may differ, and have none.
+    weight : (n,) weights of the rows in its fit.
+    """
+    if type(estimator) not in (Ridge, KernelRidge) or not isinstance(estimator.alpha, Real):
+        return None
+    mu = float(estimator.alpha) / float(weight.sum())
+    if not mu > 0:
+        return None
+    if isinstance(estimator, Ridge):
+        if estimator.positive:
+            return None
+        return KernelRegressor("linear", mu=mu, fit_intercept=estimator.fit_intercept)
+    kernel = Function(partial(pairwise_kernels, metric=estimator.kernel, **_options(estimator)))
+    return KernelRegressor(kernel, mu=mu, fit_intercept=False)
+
+
+def _options(estimator: KernelRidge) -> dict[str, Any]:
+    """Options of its kernel, as `KernelRidge` passes them on."""
+    if callable(estimator.kernel):
+        return estimator.kernel_params or {}
+    names = ("gamma", "degree", "coef0")
+    return {"filter_params": True, **{name: getattr(estimator, name) for name in names}}
