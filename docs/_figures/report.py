@@ -2,8 +2,8 @@
 
     python docs/_figures/report.py
 
-The table is made, and fitted with and without groups, by the blocks of docs/start/first_hour.md.
-Chromium draws the page with all but one part hidden.
+The table is made by the first block of docs/start/tutorial_command_line.md, and fitted as there,
+with and without groups. Chromium draws the page with all but one part hidden.
 """
 
 import re
@@ -15,7 +15,7 @@ from pathlib import Path
 from PIL import Image, ImageChops
 
 HERE = Path(__file__).parent
-BLOCKS = HERE.parent / "start" / "first_hour.md"
+BLOCKS = HERE.parent / "start" / "tutorial_command_line.md"
 WIDTH, HEIGHT, COLORS, MARGIN = 800, 2000, 48, 16
 PIECES = "header, main > *, footer, #samples .scroll"
 #: Picture, page that it is of, and what is shown of it.
@@ -35,12 +35,13 @@ def pages(folder: Path) -> None:
     first = re.search(r"```pycon\n(.*?)```", BLOCKS.read_text(), re.DOTALL)
     lines = [line[4:] for line in first[1].splitlines() if line.startswith((">>>", "..."))]
     subprocess.run([sys.executable, "-c", "\n".join(lines)], cwd=folder, check=True)
-    fit = [sys.executable, "-m", "looms", "fit", "clinic.csv", "--target", "relapse", "--force"]
+    looms, table = [sys.executable, "-m", "looms"], ["clinic.csv", "--target", "relapse"]
+    table += ["--drop", "weeks", "--force"]
     for page, options in (("rows", ()), ("clinic", ("--groups", "patient"))):
-        report = [*fit, *options, "--report", f"{page}.html"]
+        report = [*looms, "fit", *table, *options, "--report", f"{page}.html"]
         subprocess.run(report, cwd=folder, check=True, capture_output=True)
-    check = [sys.executable, "-m", "looms", "check", "clinic.csv", "--target", "relapse"]
-    subprocess.run([*check, "--report", "check.html"], cwd=folder, check=True, capture_output=True)
+    check = [*looms, "check", *table, "--report", "check.html"]
+    subprocess.run(check, cwd=folder, check=True, capture_output=True)
 
 
 def picture(folder: Path, name: str, page: str, shown: str) -> None:

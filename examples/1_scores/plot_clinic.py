@@ -49,7 +49,7 @@ fig, ax = plt.subplots(figsize=(5.4, 3.8), layout="constrained")
 ax.plot(losses.T, color="0.75", linewidth=1)
 ax.plot(losses.mean(axis=0), color="C0", linewidth=3, marker="o", markersize=8)
 ax.set_xticks(
-    range(3), ["leave-one-out,\ntuned on it", "evaluate()\n(nested)", "509 other\npatients"]
+    range(3), ["leave-one-out\nthat tuned it", "evaluate()\n(nested)", "509 other\npatients"]
 )
 ax.set(ylabel="log loss", ylim=(0, None), title="A model trained on 60 patients")
 plt.show()
