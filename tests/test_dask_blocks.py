@@ -334,7 +334,7 @@ def test_predictions_of_a_support_vector_machine_are_lazy(n_classes, method):
 
 def test_without_dask_a_message_names_the_extra(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "dask", None)
-    with pytest.raises(ImportError, match=r"looms\[dask\]"):
+    with pytest.raises(ImportError, match=r"\.\[dask\]"):
         DaskBlocks(None)
 
 

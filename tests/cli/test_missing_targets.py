@@ -29,7 +29,7 @@ def gaps(tmp_path):
 def test_the_error_names_the_option(looms, gaps, one_line, command, options):
     result = looms(command, "t.csv", "-t", "y", *options)
     text = "'y' is missing in 3 of 60 rows, first in data row 3. Remove the rows whose target is "
-    one_line(result, 2, f"{text}not known. Or leave them out by {OPTION}.")
+    one_line(result, 2, f"{text}not known, or leave them out by {OPTION}")
 
 
 def test_all_commands_number_rows_as_the_file_does(looms, fit, gaps, one_line):
@@ -59,7 +59,7 @@ def test_a_fit_and_a_score_without_them(looms, fit, gaps, one_line, options):
     assert "left out" not in expected.stderr
     one, other = (load_model(name).model for name in ("m.skops", "w.skops"))
     np.testing.assert_array_equal(one.held_out_.outputs, other.held_out_.outputs)
-    one_line(looms("score", "m.skops", "t.csv"), 2, f"Or leave them out by {OPTION}.")
+    one_line(looms("score", "m.skops", "t.csv"), 2, f"or leave them out by {OPTION}")
     scored = looms("score", "m.skops", "t.csv", OPTION, "--json")
     assert "3 rows of 60 left out" in scored.stderr
     assert json.loads(scored.stdout) == json.loads(

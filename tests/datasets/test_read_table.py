@@ -308,7 +308,7 @@ def test_without_pandas_the_message_names_the_extra(monkeypatch):
     for name in [name for name in sys.modules if name.startswith("looms.datasets")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match=r'needs pandas, .* pip install "looms\[cli\]"'):
+    with pytest.raises(ImportError, match=r'needs pandas, .* pip install "\.\[cli\]"'):
         import_module("looms.datasets")
 
 

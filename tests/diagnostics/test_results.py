@@ -106,7 +106,7 @@ def test_results_draw_on_axes_given_or_new(statistic, options, hauls, monkeypatc
     assert ax.get_ylabel()
     assert result.plot() is plt.gca()
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match=rf'{type(result).__name__}.plot needs .*"looms\[plot\]"'):
+    with pytest.raises(ImportError, match=rf'{type(result).__name__}.plot needs .*"\.\[plot\]"'):
         result.plot()
 
 

@@ -89,6 +89,8 @@ class Intervals(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # type: ign
     Closed forms are those of `KernelRegressor` with given hyper-parameters; they equal n refits.
     Cost: one fit for each unit, or n³ flops in closed form (n p² for few features).
 
+    Model files of looms hold no models of other libraries: pickle it, or keep the data.
+
     References
     ----------
     Barber, Candès, Ramdas & Tibshirani (2021), Predictive inference with the jackknife+, Annals of
