@@ -55,6 +55,13 @@ def check_flag(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be True or False, got {value!r}.")
 
 
+def in_another_order(X: Any, y: Any) -> bool:
+    """True if both have an index, as in pandas, of the same labels in another order."""
+    if not (hasattr(X, "iloc") and hasattr(y, "iloc")) or X.index.equals(y.index):
+        return False
+    return sorted(X.index, key=repr) == sorted(y.index, key=repr)
+
+
 def gaps_in(values: Any) -> AnyArray:
     """(n,) whether each value, such as a label, or any in its row, is None, NaN or NA."""
     array = np.asarray(values)

@@ -3,6 +3,7 @@
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from pairwise import in_turn
@@ -386,3 +387,19 @@ def test_a_failed_fit_leaves_no_half_fitted_machine():
         model.fit(X, LABELS)
     with pytest.raises(NotFittedError):
         model.predict(X)
+
+
+def test_columns_that_are_no_numbers_name_what_takes_them():
+    """Whatever NumPy, pandas or scikit-learn says of them."""
+    y, x = np.arange(20) % 2, np.arange(20.0)
+    whole = pd.array([*range(20)], dtype="Int64")
+    days = pd.date_range("2024-01-01", periods=20)
+    for column, other, what in (
+        (["u", "v"] * 10, x, "text"),
+        (pd.Categorical(["u", "v"] * 10), whole, "text"),
+        (days, x, "dates"),
+        (days - days[0], x, "durations"),
+        (pd.array([1, None] * 10, dtype="Int64"), x, "gaps"),
+    ):
+        with pytest.raises(ValueError, match=f"{what}.*TabularClassifier"):
+            KernelClassifier().fit(pd.DataFrame({"a": column, "b": other}), y)

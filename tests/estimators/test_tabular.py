@@ -380,6 +380,30 @@ class TestColumns:
             TabularClassifier(["linear"]).fit(table, few)
         assert ColumnsWarning not in [one.category for one in caught]
 
+    def test_a_column_of_the_groups_is_told(self):
+        patient = [f"P{k // 2}" for k in range(40)]
+        table = pd.DataFrame({"x": self.X, "patient": patient})
+        for columns, groups, told in (
+            (["x", "patient"], patient, True),
+            (["x", "patient"], None, False),
+            (["x"], patient, False),
+        ):
+            with warnings.catch_warnings(record=True, action="always") as caught:
+                TabularClassifier(["linear"]).fit(table[columns], self.Y, groups=groups)
+            messages = [str(one.message) for one in caught]
+            assert any("'patient' holds the groups" in text for text in messages) == told
+
+    def test_targets_in_another_order_are_told(self):
+        """Rows are matched by their places, as in scikit-learn: nothing changes but the warning."""
+        table, y = pd.DataFrame({"x": self.X}), pd.Series(self.Y)
+        turned = y.iloc[::-1]
+        for other in (turned, turned.reset_index(drop=True), turned.to_numpy()):
+            with warnings.catch_warnings(record=True, action="always") as caught:
+                model = TabularClassifier(["linear"]).fit(table, other)
+            told = any("same index in another order" in str(one.message) for one in caught)
+            assert told == (other is turned)
+            assert_array_equal(model.held_out_.y > 0, turned == "yes")
+
     @pytest.mark.parametrize("as_rows", [np.asarray, sparse.csr_array])
     def test_rows_of_weight_zero_predict_nothing(self, as_rows):
         x = np.abs(self.X)

@@ -194,6 +194,13 @@ def test_one_number_of_evaluations_in_a_page(monkeypatch, tmp_path):
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert set(re.findall(r"(\d+) evaluations", page)) == {str(tuning.n_evaluations)}
     assert "and 2 between the stages for the curvature" in page
+    y = np.sin(3 * X[:, 0]) + 0.3 * rng.normal(size=320)
+    model = KernelRegressor("weighted_rbf").fit(X, y)  # tuned twice
+    report.write_html(model, tmp_path / "page.html")
+    (searched,) = re.findall(
+        r"The search took (\d+) evaluations", (tmp_path / "page.html").read_text(encoding="utf-8")
+    )
+    assert int(searched) == model.candidates_[0].n_evaluations
 
 
 def test_several_targets(regression):

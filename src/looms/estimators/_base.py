@@ -20,6 +20,14 @@ from looms.estimators._scored import name_of
 from looms.kernels._samples import as_matrix
 from looms.lssvm._system import checked_weights
 
+#: What NumPy, pandas and scikit-learn say of columns that are no numbers, and what it means.
+_NO_NUMBERS = {
+    "could not convert string to float": "There is text where numbers should be",
+    "Cannot cast": "There is text where numbers should be",
+    "could not be promoted": "There are dates or durations among the numbers",
+    "contains NaN": "There are gaps",
+}
+
 # Beside weights larger than this by its inverse, too few digits of a sample's ridge are left
 # for the model without one of the heavy samples.
 _NEGLIGIBLE = 1e-10
@@ -62,14 +70,13 @@ def validated(
             dtype=np.float64,
             **{"ensure_min_samples": 2, **options},
         )
-    except ValueError as error:
-        text = "could not convert string to float" in str(error)
-        if pairwise == {True} or not (text or "contains NaN" in str(error)):
+    except (TypeError, ValueError) as error:
+        found = [what for said, what in _NO_NUMBERS.items() if said in str(error)]
+        if pairwise == {True} or not found:
             raise
-        what = "There is text where numbers should be" if text else "There are gaps"
         raise ValueError(
-            f"{what}: {str(error).splitlines()[0].rstrip('.')}. TabularClassifier and "
-            "TabularRegressor prepare columns with text and gaps, with preprocess='auto'."
+            f"{found[0]}: {str(error).splitlines()[0].rstrip('.')}. TabularClassifier and "
+            "TabularRegressor prepare columns with text, dates and gaps, with preprocess='auto'."
         ) from error
     X = as_matrix(X)
     if names is not None and options.get("reset", True):

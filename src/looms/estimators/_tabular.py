@@ -30,6 +30,7 @@ from looms.estimators._warnings import (
     kept_warnings,
     warn_of_columns,
     warn_of_new_values,
+    warn_of_rows,
     warn_of_telltales,
     warnings_are_kept,
 )
@@ -303,6 +304,7 @@ class Tabular(CallbackSupportMixin, ScoredModel):  # type: ignore[misc]
         check_consistent_length(X, y, None if np.isscalar(sample_weight) else sample_weight)
         group_numbers(groups, _num_samples(X))
         check_target(y)
+        warn_of_rows(X, y, groups)
         weight = checked_sample_weight(sample_weight, _num_samples(y))
         preprocessor, matrix = self._prepared_on(X, weight)
         return preprocessor, matrix, {"sample_weight": sample_weight, "groups": groups}

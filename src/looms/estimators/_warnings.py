@@ -18,6 +18,7 @@ import sklearn
 from joblib import effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 
+from looms._checks import in_another_order
 from looms._classes import class_indices
 from looms._memory import bytes_needed, gigabytes
 from looms._speed import operations_per_second
@@ -298,6 +299,27 @@ def warn_of_columns(remarks: Sequence[str]) -> None:
             "preprocess=TablePreprocessor(kinds={**model.preprocessor_.kinds_, NAME: KIND}).",
             ColumnsWarning,
         )
+
+
+def warn_of_rows(X: Any, y: Any, groups: Any) -> None:
+    """Warnings of targets in another order than the rows, and of groups among the columns."""
+    if in_another_order(X, y):
+        warn(
+            "X and y have the same index in another order, but rows are matched by their places: "
+            "give y.loc[X.index].",
+            UserWarning,
+        )
+    if groups is None or not hasattr(X, "iloc"):
+        return
+    labels = np.asarray(groups, dtype=object)
+    for name in X.columns:
+        column = X[name]
+        if column.ndim == 1 and np.array_equal(np.asarray(column, dtype=object), labels):
+            warn(
+                f"Column {name!r} holds the groups, and is a feature, too: it says nothing of new "
+                f"groups. Leave it out: X.drop(columns={name!r}).",
+                ColumnsWarning,
+            )
 
 
 def warn_of_telltales(telling: Sequence[tuple[str, str]]) -> None:

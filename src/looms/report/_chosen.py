@@ -97,7 +97,7 @@ def chosen(model: Model) -> dict[str, Any]:
         and bool(np.abs(model.threshold) > 2**9 * np.abs(outputs).max()),
         "criterion_value": tuning and tuning.value,
         "criterion_error": tuning and tuning.standard_error,
-        "n_evaluations": tuning and tuning.n_evaluations,
+        "n_evaluations": tried[fitted.best_index_].n_evaluations if tuning and tried else None,
         "n_measured": tuning and tuning.n_measured,
         "outcome": tuning and words(tuning.outcome.name),
         "outcome_text": tuning and tuning.outcome.value,

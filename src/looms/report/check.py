@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_consistent_length
 
-from looms._checks import check_known, gaps_in
+from looms._checks import check_known, gaps_in, in_another_order
 from looms._optional import require
 from looms._scores import SCORES
 from looms._typing import AnyArray, Matrix
@@ -182,7 +182,10 @@ def check(table: Any, target: Any, groups: Any = None, *, task: Task = "auto") -
         X, groups, _ = _separated(X, groups, "groups")
     X = X.tocsr() if issparse(X) else rows(X)
     check_consistent_length(X, y, groups)
-    _check_order(X, y)
+    if in_another_order(X, y):
+        raise ValueError(
+            "target has the index of the table in another order: give target.loc[table.index]."
+        )
     numbers = group_numbers(groups, X.shape[0])
     gaps = gaps_in(y)
     if gaps.any():
@@ -247,15 +250,6 @@ def _separated(table: Any, column: Any, what: str) -> tuple[Any, Any, str | None
         raise ValueError(f"{what}: {several} {column!r}; {of}.")
     rest = table.drop(columns=column) if hasattr(table, "iloc") else table.drop(column)
     return rest, table[column], column
-
-
-def _check_order(X: Any, y: Any) -> None:
-    """ValueError for a target with the index of the table in another order."""
-    indexed = hasattr(X, "iloc") and hasattr(y, "iloc") and not X.index.equals(y.index)
-    if indexed and sorted(X.index, key=repr) == sorted(y.index, key=repr):
-        raise ValueError(
-            "target has the index of the table in another order: give target.loc[table.index]."
-        )
 
 
 def _understood(y: Any, task: Task, found: list[Caution]) -> tuple[bool, AnyArray, dict[Any, int]]:

@@ -179,8 +179,8 @@ def headline(model: Model, assessment: Assessment | None) -> dict[str, Any]:
     if assessment is None or not from_splits:
         value, error = scores[key]
         most = 1.0 if classes else np.inf
-        low: float | None = max(0.0, value - 1.96 * error)
-        high: float | None = min(most, value + 1.96 * error)
+        low: float | None = max(0.0, value - 2.0 * error)
+        high: float | None = min(most, value + 2.0 * error)
         loo: float | None = value
     else:
         # Of several targets the splits have the mean of the errors, not the root of their squares.
