@@ -115,7 +115,7 @@ def group_numbers(groups: Any, n: int, cv: Any = None) -> AnyArray:
     array([0, 1, 0])
     """
     if groups is None:
-        if _splits_groups(cv):
+        if splits_groups(cv):
             raise ValueError(f"cv={cv!r} splits groups: give groups, or a splitter of rows.")
         return np.arange(n)
     if isinstance(groups, str):
@@ -173,7 +173,7 @@ def joined_groups(a: AnyArray, b: AnyArray) -> AnyArray:
     return np.asarray(np.unique(connected_components(links)[1][a], return_inverse=True)[1])
 
 
-def _splits_groups(cv: Any) -> bool:
+def splits_groups(cv: Any) -> bool:
     """True for a splitter of scikit-learn that takes groups."""
     routing = getattr(cv, "get_metadata_routing", None)
     return routing is not None and bool(routing().consumes("split", ["groups"]))
@@ -185,7 +185,7 @@ def _splits(
     """Training and test rows of every split."""
     X, grouped = np.zeros((len(y), 1)), is_grouped(groups)
     if hasattr(cv, "split") and not isinstance(cv, str):
-        wanted = grouped or _splits_groups(cv)
+        wanted = grouped or splits_groups(cv)
         splits: Iterable[Any] = cv.split(X, y, groups if wanted else None)
         return splits
     if isinstance(cv, Iterable) and not isinstance(cv, str):

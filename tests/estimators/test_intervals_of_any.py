@@ -14,13 +14,13 @@ from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeCV
-from sklearn.model_selection import GroupKFold, KFold, LeaveOneOut, ShuffleSplit
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, LeaveOneOut, ShuffleSplit
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
-from looms import Intervals
+from looms import Intervals, KernelRegressor
 from looms.conformal import jackknife_minmax, jackknife_plus
 
 N, M = 40, 6
@@ -140,6 +140,22 @@ def test_data_frames_with_text_and_gaps():
     assert (lower < upper).all()
     again = pickle.loads(pickle.dumps(model))
     assert_array_equal(again.predict_interval(frame)[:, 0], lower)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        GridSearchCV(Ridge(), {"alpha": [0.1, 10.0]}, cv=GroupKFold(3)),
+        make_pipeline(StandardScaler(), KernelRegressor("linear")),
+    ],
+    ids=["search", "looms"],
+)
+def test_groups_are_passed_on_to_what_tunes_by_them(estimator):
+    model = Intervals(estimator).fit(X, ONE, groups=GROUPS)
+    name = "kernelregressor__groups" if hasattr(estimator, "steps") else "groups"
+    for (train, _), one in zip(splits_of(model), model.estimators_, strict=True):
+        theirs = clone(estimator).fit(X[train], ONE[train], **{name: GROUPS[train]})
+        assert_allclose(one.predict(X_NEW), theirs.predict(X_NEW), rtol=1e-10)
 
 
 @pytest.mark.parametrize("estimator", [Ridge(0.7), Ridge(0.7, solver="lsqr", tol=1e-12)])

@@ -19,7 +19,7 @@ from sklearn.utils import get_tags
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks, rows_in_memory
-from looms.estimators._folds import folds_or_units, takes_sample_weight
+from looms.estimators._folds import folds_or_units, takes_groups, takes_sample_weight
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.lssvm._system import targets_as_columns
@@ -129,21 +129,25 @@ class EstimatorMember(Member):
 
         return Refits(without, X, targets_as_columns(y), zeta)
 
-    def trained(self, X: Matrix, y: Array, zeta: Array) -> EstimatorMember:
-        """A clone of the estimator, fitted to some rows."""
-        weights = {}
+    def trained(
+        self, X: Matrix, y: Array, zeta: Array, groups: AnyArray | None = None
+    ) -> EstimatorMember:
+        """A clone of the estimator, fitted to some rows; with groups if it is tuned by these."""
+        in_pipeline = isinstance(self.estimator, Pipeline)
+        step = f"{self.estimator.steps[-1][0]}__" if in_pipeline else ""
+        options = {}
         if np.ptp(zeta) > 0:
             if not takes_sample_weight(self.estimator):
                 raise ValueError(
                     f"{self.estimator!r} takes no sample_weight: leave weights of rows and classes "
                     "out, or take another estimator."
                 )
-            in_pipeline = isinstance(self.estimator, Pipeline)
-            step = f"{self.estimator.steps[-1][0]}__" if in_pipeline else ""
-            weights = {f"{step}sample_weight": zeta}
+            options = {f"{step}sample_weight": zeta}
+        if groups is not None and takes_groups(self.estimator):
+            options[f"{step}groups"] = groups
         target = y if self.classes is None else self.classes[class_indices(y)]
         with config_context(enable_metadata_routing=False):  # steps need not have asked for weights
-            return replace(self, estimator=clone(self.estimator).fit(X, target, **weights))
+            return replace(self, estimator=clone(self.estimator).fit(X, target, **options))
 
     def fit(self, left_out: Refits, units: Units, y: Array, tie: float | None = None) -> Fit:
         """The outputs are of five folds, stratified by class, unless the units are folds."""

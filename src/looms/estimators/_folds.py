@@ -13,6 +13,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy.sparse import issparse
 from sklearn.base import clone, is_classifier
+from sklearn.model_selection._search import BaseSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.validation import has_fit_parameter
@@ -22,7 +23,7 @@ from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks, rows_in_memory
 from looms.estimators._callbacks import say
 from looms.estimators._warnings import kept_warnings, warn_of_time
-from looms.folds import NUMBER_OF_FOLDS, fold_numbers, is_grouped, is_number_of_folds
+from looms.folds import NUMBER_OF_FOLDS, fold_numbers, is_grouped, is_number_of_folds, splits_groups
 from looms.held_out import HeldOut
 from looms.kernels._names import is_estimator
 from looms.kernels._samples import training_rows
@@ -344,6 +345,13 @@ def takes_sample_weight(estimator: Any) -> bool:
     """True if the estimator, or the last step of a pipeline, can weigh samples."""
     last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
     return bool(has_fit_parameter(last, "sample_weight"))
+
+
+def takes_groups(estimator: Any) -> bool:
+    """True if the estimator, or the last step of a pipeline, tunes itself by groups of rows."""
+    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
+    by_groups = isinstance(last, BaseSearchCV) and splits_groups(last.cv)
+    return bool(by_groups or has_fit_parameter(last, "groups"))
 
 
 def takes_weight(model: Any) -> bool:

@@ -137,7 +137,8 @@ class Intervals(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # type: ign
             Nonnegative weights, in the fits. Rows of weight zero take no part.
         groups : array-like of shape (n_samples,), default=None
             Label of the group of each row, such as the patient that was measured; rows of a group
-            are left out together. The regressor, or a search in it, does not get them.
+            are left out together. A regressor whose `fit` takes groups, or a search over folds of
+            groups, gets them, too.
 
         Returns
         -------
@@ -159,18 +160,23 @@ class Intervals(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # type: ign
         weight = checked_sample_weight(sample_weight, len(y))
         train = np.flatnonzero(weight)
         closed = closed_form(self.estimator, weight)
-        units = self._units_of(y, group_numbers(groups, len(y), self.cv), train, closed is None)
+        numbers = group_numbers(groups, len(y), self.cv)
+        units = self._units_of(y, numbers, train, closed is None)
 
         X, y, weight = rows_at(X, train), y[train], weight[train]
+        own = None if groups is None else numbers[train]
         member = EstimatorMember(1.0, self.estimator, None, y.shape[1:])
-        whole = member.trained(X, y, weight).estimator  # it says what is wrong with X
+        whole = member.trained(X, y, weight, own).estimator  # it says what is wrong with X
         if closed is not None:
             without = None
             outputs = np.nanmean(closed.fit(X, y, weight).left_out().outputs(units), axis=0)
         else:
             stay = map(np.flatnonzero, units.stays(np.arange(units.n_units)))
             members = Parallel(n_jobs=self.n_jobs)(
-                delayed(member.trained)(rows_at(X, rest), y[rest], weight[rest]) for rest in stay
+                delayed(member.trained)(
+                    rows_at(X, rest), y[rest], weight[rest], None if own is None else own[rest]
+                )
+                for rest in stay
             )
             without = [one.estimator for one in members]
             outputs = np.empty_like(targets_as_columns(y))
