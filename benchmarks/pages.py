@@ -207,6 +207,13 @@ SPEEDS = [
         "looms_seconds",
         "mapie_seconds",
     ),
+    Speed(
+        "intervals_of_any",
+        "`looms.Intervals` of ridge regressions, beside those of MAPIE",
+        "looms_seconds",
+        "mapie_seconds",
+        lambda row: row["left_out"] == "each row",
+    ),
 ]
 
 #: Tables to download by what they are about; the others are listed by their names.

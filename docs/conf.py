@@ -1,6 +1,7 @@
 """Configuration of the documentation, built by `python -m sphinx -n -W docs build/site`.
 
-``-D plot_gallery=0`` leaves the examples of the gallery out of the run.
+``-D plot_gallery=0`` does not run the examples of the gallery; pages show the figures of the last
+build that did.
 """
 
 import os

@@ -25,6 +25,8 @@ class Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         values = {name: value for name, value in attrs if value}
         self.places |= {values[name] for name in ("id", "name") if name in values}
+        if values.get("rel") == "canonical":
+            return  # the address of the page itself
         if tag == "a" and "href" in values:
             self.links.append(values["href"])
         elif FETCHED.get(tag) in values:

@@ -73,6 +73,12 @@ class TestMachine:
         assert_allclose(f, model.predict(X_NEW), rtol=1e-10, atol=1e-12)
         assert not hasattr(KernelRegressor("rbf", mu=0.02).fit(X, targets), "coef_")
 
+    @pytest.mark.parametrize("loss", ["squared", "hinge"])
+    def test_weights_of_the_features_of_a_classifier(self, loss):
+        model = KernelClassifier("linear", mu=0.02, loss=loss).fit(X, LABELS["two classes"])
+        f = X_NEW @ model.coef_ + model.intercept_ - model.threshold_
+        assert_allclose(f, model.decision_function(X_NEW), rtol=1e-9, atol=1e-9)
+
     def test_without_intercept_is_kernel_ridge(self):
         ours = KernelRegressor(RBF(gamma=0.3), mu=0.02, fit_intercept=False).fit(X, NOISY)
         theirs = KernelRidge(alpha=0.02 * N, kernel="rbf", gamma=0.3).fit(X, NOISY)

@@ -10,7 +10,8 @@ from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 from pairwise import pairwise
 from sklearn.base import clone
-from sklearn.compose import make_column_transformer
+from sklearn.compose import TransformedTargetRegressor, make_column_transformer
+from sklearn.ensemble import VotingRegressor
 from sklearn.impute import SimpleImputer
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeCV
@@ -32,6 +33,7 @@ WEIGHTS = {
     "unweighted": None,
     "weighted": RNG.uniform(0.2, 3.0, N),
     "zeros": np.where(np.arange(N) % 5 == 0, 0.0, RNG.uniform(0.2, 3.0, N)),
+    "sevens": np.full(N, 7.0),
 }
 
 
@@ -47,9 +49,10 @@ CLOSED = {
     "linear": KernelRidge(0.5),
     "rbf": KernelRidge(0.5, kernel="rbf", gamma=0.3),
     "polynomial": KernelRidge(3.0, kernel="poly", degree=2, coef0=0.5),
-    "function": KernelRidge(0.5, kernel=decaying, kernel_params={"rate": 0.2}),
 }
 REFITTED = {
+    "function": KernelRidge(0.5, kernel=decaying, kernel_params={"rate": 0.2}),
+    "no positive kernel": KernelRidge(9.0, kernel="sigmoid", gamma=0.01),
     "least squares": LinearRegression(),
     "pipeline": make_pipeline(StandardScaler(), Ridge(0.7)),
     "tuned": RidgeCV([0.1, 1.0, 10.0]),
@@ -165,6 +168,43 @@ def test_sparse_rows(estimator):
     assert_allclose(
         sparse.predict_interval(sp.csr_array(X_NEW)), dense.predict_interval(X_NEW), rtol=1e-6
     )
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        GridSearchCV(Ridge(), {"alpha": [0.1, 10.0]}, cv=3),
+        TransformedTargetRegressor(Ridge(), func=np.arcsinh, inverse_func=np.sinh),
+        VotingRegressor([("one", Ridge()), ("two", LinearRegression())]),
+        make_pipeline(make_pipeline(StandardScaler(), Ridge())),
+    ],
+    ids=["search", "transformed", "voting", "pipeline in a pipeline"],
+)
+def test_weights_reach_what_is_inside(estimator):
+    weight = WEIGHTS["weighted"]
+    model = Intervals(estimator, cv=3).fit(X, ONE, weight)
+    step = "pipeline__ridge__" if hasattr(estimator, "steps") else ""
+    theirs = clone(estimator).fit(X, ONE, **{f"{step}sample_weight": weight})
+    assert_allclose(model.predict(X_NEW), theirs.predict(X_NEW), rtol=1e-12)
+    unweighted = Intervals(estimator, cv=3).fit(X, ONE)
+    assert np.abs(model.predict(X_NEW) - unweighted.predict(X_NEW)).max() > 1e-4
+
+
+@pytest.mark.parametrize("kind", [Ridge, LinearRegression])
+def test_an_estimator_that_changes_its_rows(kind):
+    expected = Intervals(kind(), cv=4).fit(X, ONE).predict_interval(X_NEW)
+    model = Intervals(kind(copy_X=False), cv=4).fit(X.copy(), ONE)
+    assert_allclose(model.predict_interval(X_NEW), expected, rtol=1e-9)
+
+
+def test_any_random_state():
+    for state in (None, np.random.RandomState(3)):
+        model = Intervals(LinearRegression(), random_state=state).fit(X, ONE)
+        assert model.units_.n_units == 10
+
+
+def test_no_new_rows():
+    assert Intervals(Ridge()).fit(X, ONE).predict_interval(X[:0]).shape == (0, 2)
 
 
 def test_closed_forms_after_a_pickle():

@@ -382,9 +382,11 @@ class TestColumns:
 
     def test_a_column_of_the_groups_is_told(self):
         patient = [f"P{k // 2}" for k in range(40)]
-        table = pd.DataFrame({"x": self.X, "patient": patient})
+        gaps = pd.array([0, pd.NA] * 20, dtype="Int64")
+        table = pd.DataFrame({"x": self.X, "patient": patient, "gaps": gaps})
         for columns, groups, told in (
-            (["x", "patient"], patient, True),
+            (["x", "gaps", "patient"], patient, True),
+            (["x", "gaps"], np.arange(40) // 2, False),  # of which the first is that of the gaps
             (["x", "patient"], None, False),
             (["x"], patient, False),
         ):

@@ -13,13 +13,17 @@ from typing import Any
 import numpy as np
 from sklearn import config_context
 from sklearn.base import clone, is_classifier, is_regressor
-from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from looms._classes import class_indices
 from looms._typing import AnyArray, Array, Matrix
 from looms.blocks import RowBlocks, rows_in_memory
-from looms.estimators._folds import folds_or_units, takes_groups, takes_sample_weight
+from looms.estimators._folds import (
+    folds_or_units,
+    last_step,
+    takes_groups,
+    takes_sample_weight,
+)
 from looms.held_out import HeldOut
 from looms.kernels import Kernel
 from looms.lssvm._system import targets_as_columns
@@ -129,25 +133,11 @@ class EstimatorMember(Member):
 
         return Refits(without, X, targets_as_columns(y), zeta)
 
-    def trained(
-        self, X: Matrix, y: Array, zeta: Array, groups: AnyArray | None = None
-    ) -> EstimatorMember:
-        """A clone of the estimator, fitted to some rows; with groups if it is tuned by these."""
-        in_pipeline = isinstance(self.estimator, Pipeline)
-        step = f"{self.estimator.steps[-1][0]}__" if in_pipeline else ""
-        options = {}
-        if np.ptp(zeta) > 0:
-            if not takes_sample_weight(self.estimator):
-                raise ValueError(
-                    f"{self.estimator!r} takes no sample_weight: leave weights of rows and classes "
-                    "out, or take another estimator."
-                )
-            options = {f"{step}sample_weight": zeta}
-        if groups is not None and takes_groups(self.estimator):
-            options[f"{step}groups"] = groups
+    def trained(self, X: Matrix, y: Array, zeta: Array) -> EstimatorMember:
+        """A clone of the estimator, fitted to some rows."""
         target = y if self.classes is None else self.classes[class_indices(y)]
-        with config_context(enable_metadata_routing=False):  # steps need not have asked for weights
-            return replace(self, estimator=clone(self.estimator).fit(X, target, **options))
+        weight = zeta if np.ptp(zeta) > 0 else None
+        return replace(self, estimator=fitted(self.estimator, X, target, weight))
 
     def fit(self, left_out: Refits, units: Units, y: Array, tie: float | None = None) -> Fit:
         """The outputs are of five folds, stratified by class, unless the units are folds."""
@@ -163,3 +153,24 @@ class EstimatorMember(Member):
 
     def weighing(self, weight: float) -> EstimatorMember:
         return replace(self, weight=float(weight))
+
+
+def fitted(
+    estimator: Any, X: Any, y: AnyArray, weight: Array | None = None, groups: Any = None
+) -> Any:
+    """A clone of the estimator, fitted; it gets the groups if it is tuned by groups.
+
+    ValueError if there are weights, and it takes none.
+    """
+    prefix, options = last_step(estimator)[0], {}
+    if weight is not None:
+        if not takes_sample_weight(estimator):
+            raise ValueError(
+                f"{estimator!r} takes no sample_weight: leave weights of rows and classes out, or "
+                "take another estimator."
+            )
+        options[f"{prefix}sample_weight"] = weight
+    if groups is not None and takes_groups(estimator):
+        options[f"{prefix}groups"] = groups
+    with config_context(enable_metadata_routing=False):  # steps need not have asked for weights
+        return clone(estimator).fit(X, y, **options)

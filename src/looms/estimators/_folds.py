@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from inspect import Parameter, signature
 from numbers import Real
 from typing import Any
 
@@ -341,17 +342,45 @@ def refits_of(
     return Refits(fit, X, targets_as_columns(y), weight)
 
 
+def last_step(estimator: Any) -> tuple[str, Any]:
+    """Prefix of what `fit` passes to the last step of a pipeline, also inside of another; the step.
+
+    Of any other estimator, "" and itself.
+    """
+    prefix = ""
+    while isinstance(estimator, Pipeline):
+        name, estimator = estimator.steps[-1]
+        prefix += f"{name}__"
+    return prefix, estimator
+
+
 def takes_sample_weight(estimator: Any) -> bool:
     """True if the estimator, or the last step of a pipeline, can weigh samples."""
-    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-    return bool(has_fit_parameter(last, "sample_weight"))
+    _, last = last_step(estimator)
+    if has_fit_parameter(last, "sample_weight"):
+        return True
+    inner = _inner(last)
+    return bool(inner) and all(map(takes_sample_weight, inner))
 
 
 def takes_groups(estimator: Any) -> bool:
     """True if the estimator, or the last step of a pipeline, tunes itself by groups of rows."""
-    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-    by_groups = isinstance(last, BaseSearchCV) and splits_groups(last.cv)
-    return bool(by_groups or has_fit_parameter(last, "groups"))
+    _, last = last_step(estimator)
+    if isinstance(last, BaseSearchCV):
+        return splits_groups(last.cv)
+    inner = _inner(last)
+    return bool(has_fit_parameter(last, "groups") or (inner and all(map(takes_groups, inner))))
+
+
+def _inner(estimator: Any) -> list[Any]:
+    """Estimators that an estimator passes the keywords of its `fit` on to."""
+    kinds = {each.kind for each in signature(estimator.fit).parameters.values()}
+    if Parameter.VAR_KEYWORD not in kinds:
+        return []
+    alone = (getattr(estimator, name, None) for name in ("estimator", "regressor", "classifier"))
+    return [one for one in alone if one is not None] or [
+        one for _, one in getattr(estimator, "estimators", ())
+    ]
 
 
 def takes_weight(model: Any) -> bool:

@@ -7,24 +7,25 @@ from numbers import Real
 from typing import Any, Self
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, is_regressor
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
 from sklearn.metrics.pairwise import pairwise_kernels
-from sklearn.utils import Tags, get_tags, indexable
+from sklearn.utils import Tags, check_random_state, get_tags, indexable
+from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import (
     _num_samples,
     check_array,
     check_is_fitted,
 )
 
-from looms._checks import check_known
+from looms._checks import check_known, some_of
+from looms._threads import blas_threads
 from looms._typing import AnyArray, Array
 from looms.conformal import jackknife_minmax, jackknife_plus
 from looms.conformal._jackknife import required_rank
 from looms.estimators._base import checked_sample_weight
-from looms.estimators._estimator_member import EstimatorMember
+from looms.estimators._estimator_member import fitted
 from looms.estimators._folds import OUTER_FOLDS, outer_folds, rows_at
 from looms.estimators._kernel_regressor import KernelRegressor
 from looms.estimators._regressor import check_numbers
@@ -35,6 +36,8 @@ from looms.lssvm._system import targets_as_columns
 from looms.units import Units
 
 METHODS = {"plus": jackknife_plus, "minmax": jackknife_minmax}
+#: Kernels of scikit-learn whose matrices are positive semi-definite, if coef0 is not negative.
+_POSITIVE = ("linear", "rbf", "laplacian", "cosine", "poly", "polynomial")
 _NUMBERS = 1 << 22  # in the outputs that are in memory at once
 
 
@@ -58,7 +61,7 @@ class Intervals(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # type: ign
         tests every row once is admitted, such as ``LeaveOneOut()`` for the jackknife+.
     n_jobs : int or None, default=None
         Number of fits at a time, by joblib.
-    random_state : int, default=0
+    random_state : int, RandomState instance or None, default=0
         Seed of the shuffled folds.
 
     Attributes
@@ -86,7 +89,10 @@ class Intervals(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # type: ign
     at least 2 c − 1 − √(2 / n) in folds [B21], mostly about c. The estimator must not depend on
     the order of the rows, and tuning must be inside of it.
 
-    Closed forms are those of `KernelRegressor` with given hyper-parameters; they equal n refits.
+    Closed forms are those of `KernelRegressor` with given hyper-parameters; they equal n refits, up
+    to the tolerance of the regressor's own solver. A `KernelRidge` of another kernel than "linear",
+    "rbf", "laplacian", "cosine" or "poly" is refitted. With groups the guarantee is for a row of a
+    new group, if groups are of one size, and lower by about 1 / (number of groups + 1).
     Cost: one fit for each unit, or n³ flops in closed form (n p² for few features).
 
     Model files of looms hold no models of other libraries: pickle it, or keep the data.
@@ -117,7 +123,7 @@ class Intervals(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # type: ign
         *,
         cv: Any = None,
         n_jobs: int | None = None,
-        random_state: int = 0,
+        random_state: Any = 0,
     ) -> None:
         self.estimator = estimator
         self.cv = cv
@@ -163,32 +169,32 @@ class Intervals(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # type: ign
         numbers = group_numbers(groups, len(y), self.cv)
         units = self._units_of(y, numbers, train, closed is None)
 
-        X, y, weight = rows_at(X, train), y[train], weight[train]
+        X, y, zeta = rows_at(X, train), y[train], weight[train]
+        weights = None if sample_weight is None else zeta
         own = None if groups is None else numbers[train]
-        member = EstimatorMember(1.0, self.estimator, None, y.shape[1:])
-        whole = member.trained(X, y, weight, own).estimator  # it says what is wrong with X
+        outputs = np.empty_like(targets_as_columns(y))
         if closed is not None:
             without = None
-            outputs = np.nanmean(closed.fit(X, y, weight).left_out().outputs(units), axis=0)
+            outputs = np.nanmean(closed.fit(X, y, weights).left_out().outputs(units), axis=0)
         else:
             stay = map(np.flatnonzero, units.stays(np.arange(units.n_units)))
-            members = Parallel(n_jobs=self.n_jobs)(
-                delayed(member.trained)(
-                    rows_at(X, rest), y[rest], weight[rest], None if own is None else own[rest]
+            without = Parallel(n_jobs=self.n_jobs)(
+                delayed(fitted)(
+                    *(self.estimator, rows_at(X, rest), y[rest]),
+                    *(some_of(weights, rest), some_of(own, rest)),
                 )
                 for rest in stay
             )
-            without = [one.estimator for one in members]
-            outputs = np.empty_like(targets_as_columns(y))
-            for one, tested in zip(members, units.tested_by, strict=True):
-                outputs[tested] = one.values(rows_at(X, tested))
+            for one, tested in zip(without, units.tested_by, strict=True):
+                outputs[tested] = _predicted(one, rows_at(X, tested))
+        whole = fitted(self.estimator, X, y, weights, own)  # last, for it may change X
 
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
             if hasattr(whole, name):
                 setattr(self, name, getattr(whole, name))
         self.estimator_, self.estimators_, self._closed = whole, without, closed
-        self.units_, self.held_out_ = units, HeldOut(y, outputs.reshape(y.shape), weight)
+        self.units_, self.held_out_ = units, HeldOut(y, outputs.reshape(y.shape), zeta)
         return self
 
     def predict(self, X: Any) -> Array:
@@ -237,20 +243,23 @@ class Intervals(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # type: ign
         n, residuals = len(self.held_out_.y), self.held_out_.residuals
         required_rank(confidence_level, n)  # an error before any work
         ends = np.empty((_num_samples(X), *residuals.shape[1:], 2))
-        step = max(1, _NUMBERS // residuals.size)
-        for start in range(0, len(ends), step):
-            rows = np.arange(start, min(start + step, len(ends)))
-            F = self._outputs_without(rows_at(X, rows))[:, self.units_.own]
-            F = F.reshape(len(F), *residuals.shape)
-            ends[rows] = METHODS[method](residuals, F, confidence_level)
+        if len(ends):
+            self.predict(rows_at(X, np.arange(1)))  # it says what is wrong with X
+        n_outputs = self.units_.n_units * (residuals.size // n)
+        for some in _blocks(np.arange(len(ends)), n_outputs):
+            F = self._outputs_without(rows_at(X, some))
+            for rows in _blocks(np.arange(len(some)), residuals.size):
+                each = F[rows][:, self.units_.own].reshape(len(rows), *residuals.shape)
+                ends[some[rows]] = METHODS[method](residuals, each, confidence_level)
         return ends
 
     def _outputs_without(self, X: Any) -> Array:
         """Predictions of new rows without each unit, (m, n_units, t)."""
         if self._closed is not None:
-            return self._closed.left_out().at(self._closed._checked_new_data(X), self.units_)
-        each = (np.asarray(one.predict(X), dtype=np.float64) for one in self.estimators_ or ())
-        return np.stack([*map(targets_as_columns, each)], axis=1)
+            X = self._closed._checked_new_data(X)
+            with blas_threads(len(self.held_out_.y)):
+                return self._closed.left_out().at(X, self.units_)
+        return np.stack([_predicted(one, X) for one in self.estimators_ or ()], axis=1)
 
     def _check_parameters(self) -> None:
         if not (hasattr(self.estimator, "fit") and is_regressor(self.estimator)):
@@ -268,9 +277,10 @@ class Intervals(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # type: ign
         """Units of the rows that take part."""
         if self.cv is None and refitted:
             own = groups[train]
-            folds = outer_folds(None, y[train], own, False, self.random_state, OUTER_FOLDS)
+            seed = check_random_state(self.random_state).randint(2**31 - 1)
+            folds = outer_folds(None, y[train], own, False, seed, OUTER_FOLDS)
             return Units.partition(folds, own)
-        units = Units.of(self.cv, y, groups, rows=train, random_state=self.random_state)
+        units = Units.of(self.cv, y, groups, rows=train)
         if len(units.passes) > 1:
             raise ValueError(f"cv={self.cv!r} tests rows more than once: give folds of the rows.")
         return units
@@ -280,6 +290,16 @@ class Intervals(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # type: ign
         own = get_tags(self.estimator)
         tags.input_tags, tags.target_tags = own.input_tags, own.target_tags
         return tags
+
+
+def _predicted(estimator: Any, X: Any) -> Array:
+    return targets_as_columns(np.asarray(estimator.predict(X), dtype=np.float64))
+
+
+def _blocks(rows: AnyArray, numbers: int) -> list[AnyArray]:
+    """Rows, some at a time, so that each block has some ``numbers`` for each of its rows."""
+    step = max(1, _NUMBERS // max(numbers, 1))
+    return [rows[start : start + step] for start in range(0, len(rows), step)]
 
 
 def closed_form(estimator: Any, weight: Array) -> KernelRegressor | None:
@@ -299,13 +319,8 @@ def closed_form(estimator: Any, weight: Array) -> KernelRegressor | None:
         if estimator.positive:
             return None
         return KernelRegressor("linear", mu=mu, fit_intercept=estimator.fit_intercept)
-    kernel = Function(partial(pairwise_kernels, metric=estimator.kernel, **_options(estimator)))
-    return KernelRegressor(kernel, mu=mu, fit_intercept=False)
-
-
-def _options(estimator: KernelRidge) -> dict[str, Any]:
-    """Options of its kernel, as `KernelRidge` passes them on."""
-    if callable(estimator.kernel):
-        return estimator.kernel_params or {}
-    names = ("gamma", "degree", "coef0")
-    return {"filter_params": True, **{name: getattr(estimator, name) for name in names}}
+    if estimator.kernel not in _POSITIVE or not estimator.coef0 >= 0:
+        return None
+    options = {name: getattr(estimator, name) for name in ("gamma", "degree", "coef0")}
+    kernel = partial(pairwise_kernels, metric=estimator.kernel, filter_params=True, **options)
+    return KernelRegressor(Function(kernel), mu=mu, fit_intercept=False)

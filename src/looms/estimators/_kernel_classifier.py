@@ -110,8 +110,8 @@ class KernelClassifier(Classifier, OneKernel):
         they are y α, a column for each pair of several classes, (0, 1), (0, 2), ..., (1, 2), ...
     intercept_ : float or ndarray of shape (n_classes,) or (n_pairs,)
         The intercept; with a hinge loss one for each pair of several classes.
-    coef_ : ndarray of shape (n_features,) or (n_features, n_classes)
-        Feature weights of a linear model.
+    coef_ : ndarray of shape (n_features,), (n_features, n_classes) or (n_features, n_pairs)
+        Feature weights of a linear model; with a hinge loss for each pair of several classes.
     landmarks_ : ndarray or sparse matrix of shape (n_landmarks, n_features), or None
         Landmarks; fewer than `n_landmarks` if these span all samples. None without.
     loo_ : HeldOut

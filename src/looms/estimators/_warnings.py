@@ -312,9 +312,10 @@ def warn_of_rows(X: Any, y: Any, groups: Any) -> None:
     if groups is None or not hasattr(X, "iloc"):
         return
     labels = np.asarray(groups, dtype=object)
-    for name in X.columns:
-        column = X[name]
-        if column.ndim == 1 and np.array_equal(np.asarray(column, dtype=object), labels):
+    for name, column in X.items():
+        if str(column.iloc[0]) != str(labels[0]) or column.isna().any():
+            continue
+        if np.array_equal(np.asarray(column, dtype=object), labels):
             warn(
                 f"Column {name!r} holds the groups, and is a feature, too: it says nothing of new "
                 f"groups. Leave it out: X.drop(columns={name!r}).",
