@@ -406,7 +406,8 @@ $times
 :alt: Seconds over rows: the default call from 300 to 100,000 rows, and one kernel to a million.
 :width: 460px
 
-Time over the number of rows; {doc}`/guide/performance` has the numbers, and the memory.
+Time over the number of rows; [Time and memory](../guide/performance.md) has the numbers, and the
+memory.
 ```
 
 ## Compared with refits

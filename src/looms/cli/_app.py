@@ -22,7 +22,7 @@ COMMANDS = {
     "check": "Check a table: duplicates, columns that give the target, rows in an order.",
     "diagnose": "Diagnose a classifier: overfitting, goodness of fit, influential rows.",
     "show": "Show the options, the candidates, what was selected, and the held-out scores.",
-    "export": "Write a model as an ONNX graph, which runs without Python.",
+    "export": "Write a model as an ONNX graph, which takes prepared columns.",
     "demo": "Fit half of a real data set, and compare held-out scores with the other half.",
 }
 #: Modules of commands, if their names differ from the command.

@@ -223,7 +223,7 @@ def export(
     max_bytes: Bytes = Source.max_bytes,
     force: bool = False,
 ) -> None:
-    """Write a model as an ONNX graph, which runs without Python.
+    """Write a model as an ONNX graph, which takes prepared columns.
 
     The graph does not take the columns of the table, but the prepared ones: numbers without gaps,
     scaled, and a column for each category. It has their names, in order, in its metadata. Prepare
