@@ -91,8 +91,8 @@ class Intervals(MetaEstimatorMixin, RegressorMixin, BaseEstimator):  # type: ign
 
     Closed forms are those of `KernelRegressor` with given hyper-parameters; they equal n refits, up
     to the tolerance of the regressor's own solver. A `KernelRidge` of another kernel than "linear",
-    "rbf", "laplacian", "cosine" or "poly" is refitted. With groups the guarantee is for a row of a new
-    group, if there are many groups, of one size; with few it is lower.
+    "rbf", "laplacian", "cosine" or "poly" is refitted. With groups the guarantee is for a row of a
+    new group, if there are many groups, of one size; with few it is lower.
 
     Model files of looms hold no models of other libraries: pickle it, or keep the data.
 
