@@ -459,6 +459,13 @@ def test_numbers_that_are_written_otherwise_are_remarked_on(form):
     assert any("numbers are written like '0,0" in each for each in remarks) == odd
 
 
+@pytest.mark.parametrize(("n", "told"), [(15, True), (5, False)])  # few may be codes
+def test_decimals_in_text_are_remarked_on(n, told):
+    frame = pd.DataFrame({"size": [str(k / 2) for k in range(n)] * 2})
+    remarks = TablePreprocessor().fit(frame).remarks_
+    assert any("numbers are written like '0.0'" in each for each in remarks) == told
+
+
 def test_columns_and_their_kinds_may_be_given():
     frame = pd.DataFrame({"day": ["2021-01-31", "2021-02-05", "soon"], "code": [1, 2, 1]})
     whole = TablePreprocessor().fit(frame)

@@ -26,6 +26,8 @@ _IDENTIFIER = re.compile(
     r"(?i:(?:^|[^a-z])(?:id|no|nr|number))$|[a-z](?:I[Dd]|No|N[Rr]|Number)$"
     r"|(?i:^(?:patient|person|subject|participant|customer|user)s?$)"
 )
+#: Values up to which decimals in text, such as numbers of versions, may be codes.
+_MOST_CODES = 10
 #: A number as programs read it.
 _PLAIN = re.compile(rf"[+-]?(?:{UNSIGNED})")
 #: A day and a month, in either order, and a year of two digits.
@@ -150,7 +152,10 @@ def _words_among_numbers(
 
 
 def _numbers_as_text(read: Mapping[str, Read]) -> Iterator[Remark]:
-    """Columns of text all of whose cells are numbers to a person, most of them like 0,5 or 12 %."""
+    """Columns of text all of whose cells are numbers to a person, and no codes.
+
+    Most are like 0,5 or 12 %, or they are many values, most of them with decimals.
+    """
     written = []
     for name, of in read.items():
         if of.kinds != ("category",):  # numbers are not looked at one by one
@@ -159,6 +164,8 @@ def _numbers_as_text(read: Mapping[str, Read]) -> Iterator[Remark]:
         if not texts or not number_like(texts).all():
             continue
         odd = [each for each in texts if _PLAIN.fullmatch(each) is None]
+        if len(texts) > _MOST_CODES:
+            odd += [each for each in texts if _PLAIN.fullmatch(each) and "." in each]
         if 2 * len(odd) > len(texts):
             written.append((name, min(odd)))
     if written:
