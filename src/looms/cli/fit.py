@@ -20,7 +20,7 @@ from looms._optional import require
 from looms._scores import score_with_error
 from looms._words import count
 from looms.cli._errors import InputError
-from looms.cli._model import Fitted, Predictions, scored
+from looms.cli._model import Fitted, Predictions, check_numbers, scored
 from looms.cli._options import Bounds, Columns, Metrics, Source, command
 from looms.cli._output import (
     as_messages,
@@ -146,6 +146,7 @@ def fit(
         saved = train(model, prepared, request, not no_evaluate, False, columns.target, file.name)
         more: dict[str, Any] = {}
         if new is not None and test is not None:
+            check_numbers(saved, new)
             predictions, of_test, baselines = scored(saved, new, test, f"{test.name}: ")
             n_rows = len(predictions.predicted)
             more["test"] = {"n_rows": n_rows, "scores": plain_scores(of_test, baselines)}

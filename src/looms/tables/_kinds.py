@@ -213,11 +213,16 @@ def as_floats(column: Column, name: object, kind: str) -> AnyArray:
         row = int(wrong.argmax())
         cell = column[row] if isinstance(column, np.ndarray) else column.iloc[row]
         shown = repr(cell) if isinstance(cell, str) else str(cell)
-        raise ValueError(
-            f"column {name!r} is a column of {kind}s, and {row_name(column, row)} holds {shown}: "
-            "correct the cell or leave it empty"
-        )
+        raise wrong_cell(name, kind, row_name(column, row), shown)
     return floats
+
+
+def wrong_cell(name: object, kind: str, row: str, shown: str) -> ValueError:
+    """Error for a cell that is not of the kind of its column."""
+    return ValueError(
+        f"column {name!r} is a column of {kind}s, and {row} holds {shown}: correct the cell or "
+        "leave it empty"
+    )
 
 
 def _floats(column: pd.Series, kind: str) -> AnyArray:
