@@ -15,6 +15,7 @@ from looms.cli._options import Bounds, Columns, Metrics, Source, command
 from looms.cli._output import (
     as_messages,
     check_can_write,
+    check_can_write_csv,
     csv_text,
     show_cautions,
     show_json,
@@ -121,9 +122,9 @@ def assess(
     check_report(report, output)
     if request.time is not None and (how := outer_splits.method) is not None:
         raise InputError(f"--time tests rows after the training rows, which --method {how} mixes")
-    prepared = prepare_file(source, columns, request)
-    check_can_write(output, force, file, holds="split,n_train,n_test,")
+    check_can_write_csv(output, force, file, holds="split,n_train,n_test,")
     check_can_write(report, force, file, option="--report", holds=PAGE)
+    prepared = prepare_file(source, columns, request)
     tell_columns(prepared.preprocessor, prepared.target)
     model, y = request.model_for(prepared, again=True), prepared.target.y
     options = outer_splits.options(request, prepared)
@@ -175,8 +176,8 @@ def compare(
     looms compare clinic.csv -t relapse -c auto,rbf --splits 20 --groups patient
     looms compare homes.csv -t price -c rbf,ard --metric neg_mean_absolute_error
     """
+    check_can_write_csv(output, force, source.file, holds="first,second,score,")
     prepared = prepare_file(source, columns, request)
-    check_can_write(output, force, source.file, holds="first,second,score,")
     tell_columns(prepared.preprocessor, prepared.target)
     models = {name: one.model_for(prepared, again=True) for name, one in request.each().items()}
     y, options = prepared.target.y, outer_splits.options(request, prepared)

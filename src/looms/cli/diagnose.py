@@ -23,6 +23,7 @@ from looms.cli._options import Bounds, Column, Reading, command
 from looms.cli._output import (
     as_messages,
     check_can_write,
+    check_can_write_csv,
     console,
     csv_text,
     note,
@@ -176,7 +177,7 @@ def diagnose(
     looms diagnose clinic.looms.skops --bootstrap 0 --plot figures --output rows.csv
     looms diagnose clinic.looms.skops --data clinic.csv --groups patient
     """
-    check_can_write(output, force, data or model, model, holds="row,")
+    check_can_write_csv(output, force, data or model, model, holds="row,")
     if plot is not None:
         check_figures(plot, FIGURES if plan.bootstrap else list(FIGURES)[:-1], force)
     if groups and data is None:
