@@ -94,7 +94,7 @@ def read_column(column: Column, name: object, known: Kind | None = None) -> Read
     inferred = pandas.api.types.infer_dtype(column, skipna=True)
     if inferred in _NUMBERS or inferred in _DATES:
         return _read_floats(column, name, "number" if inferred in _NUMBERS else "date")
-    dates = _dates(column, name)
+    dates = _dates(column, name) if inferred == "string" else []
     if len(dates) == 1:
         ((kind, floats),) = dates
         return Read((kind,) if _vary(floats, column) else (), floats)
@@ -105,9 +105,8 @@ def read_column(column: Column, name: object, known: Kind | None = None) -> Read
 
 def _dates(column: pd.Series, name: object) -> list[tuple[Kind, AnyArray]]:
     """Kinds of dates that all texts of a column may be, with their days, which all differ."""
-    pandas = require("pandas", "A table of mixed columns")
     texts = column.dropna()
-    if pandas.api.types.infer_dtype(texts) != "string" or not _may_be_dates(texts.iloc[0]):
+    if not (len(texts) and _may_be_dates(str(texts.iloc[0]))):
         return []
     kinds: dict[bytes, tuple[Kind, AnyArray]] = {}  # by the days that they read
     for kind in _DATE_KINDS:
