@@ -139,7 +139,7 @@ def assess(
         if output is not None:
             write_or_print(output, csv_text(result.table), "a row for each split is in")
         if report is not None:
-            fitted = train(model, prepared, request, True, True, columns.target, file.name)
+            fitted = train(model, prepared, request, True, True, columns, source)
             facts = facts_of(fitted, prepared, result)
             write_report(report, facts)
     finally:

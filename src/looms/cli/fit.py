@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from contextlib import ExitStack, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -143,7 +143,7 @@ def fit(
             new = read(source.of(test), columns.target, drop_missing=drop)
             if new.y is None:
                 raise no_target(test, new.X)
-        saved = train(model, prepared, request, not no_evaluate, False, columns.target, file.name)
+        saved = train(model, prepared, request, not no_evaluate, False, columns, source)
         more: dict[str, Any] = {}
         if new is not None and test is not None:
             check_numbers(saved, new)
@@ -233,8 +233,9 @@ def demo(report: Path | None = None, seed: Annotated[int, Bounds(0)] = 0) -> Non
     request = ModelRequest("classification", candidates=["linear", "rbf"], seed=seed)
     prepared = Prepared(X_train, target_of(y_train, request.task), np.arange(1, len(y_train) + 1))
     model = request.model_for(prepared)
-    fitted = train(model, prepared, request, target="tumor", file="breast cancer data")
-    facts = facts_of(fitted, prepared)
+    source = Source(file=Path("breast cancer data"))
+    fitted = train(model, prepared, request, True, False, Columns("tumor"), source)
+    facts = replace(facts_of(fitted, prepared), command="looms demo")
     if report is not None:
         write_report(report, facts)
     show_tried(facts)
@@ -252,15 +253,15 @@ def train(
     model: Any,
     prepared: Prepared,
     request: ModelRequest,
-    evaluate: bool = True,
-    again: bool = False,
-    target: str | None = None,
-    file: str = "",
+    evaluate: bool,
+    again: bool,
+    columns: Columns,
+    source: Source,
 ) -> Fitted:
     """A model as `ModelRequest.model_for` gives it, fitted to a table; progress goes to stderr.
 
     ``again`` is for a table whose columns were understood before, and for the model that splits
-    fitted; ``target`` and ``file`` are names.
+    fitted. The other options are kept with the model.
     """
     X, start = prepared.X, time.perf_counter()
     # The cautions of the fit say these; and columns are scaled.
@@ -275,7 +276,7 @@ def train(
             warnings.simplefilter("ignore", category)
         if hasattr(model, "set_callbacks"):  # of scikit-learn since 1.9
             model.set_callbacks(meter)
-        y = require("pandas", "looms fit").Series(prepared.target.y, name=target)
+        y = require("pandas", "looms fit").Series(prepared.target.y, name=columns.target)
         model.fit(rows, y, **prepared.fit_options)
         if evaluate:
             try:
@@ -289,13 +290,15 @@ def train(
     if prepared.blocks is not None:
         model.set_params(preprocess="auto").preprocessor_ = prepared.preprocessor
     numbers = prepared.rows
+    options = asdict(request) | asdict(columns) | asdict(source) | {"no_evaluate": not evaluate}
+    target, file = options.pop("target"), options.pop("file").name
     metadata = {
         "task": str(prepared.target.task),
         "columns": None if prepared.sparse else {str(n): str(t) for n, t in X.dtypes.items()},
         "n_rows": rows.shape[0],
         "rows": None if np.all(np.diff(numbers) == 1) and numbers[0] == 1 else numbers.tolist(),
         "n_features": X.shape[1],
-        "options": asdict(request),
+        "options": options,
         "seconds": time.perf_counter() - start,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "looms_version": looms.__version__,
