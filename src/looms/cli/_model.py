@@ -213,7 +213,6 @@ def note_ignored(saved: Fitted, table: Table, kept: Sequence[str]) -> None:
         return
     known = {*metadata["columns"], *kept, metadata["target"]}
     known |= {options.get(name) for name in ("groups", "time", "sample_weight")}
-    known |= {*(options.get("drop") or ())}
     ignored = [str(name) for name in getattr(table.X, "columns", ()) if name not in known]
     if ignored:
         note(
