@@ -136,15 +136,19 @@ def show_units(saved: Fitted) -> None:
 
 
 def show_confusion(counts: Any, labels: Sequence[object], title: str = "Confusion") -> None:
-    """Print counts of each label (row) predicted as each (column), and the shares of both."""
+    """Print counts of each label (row) predicted as each (column), with recall and precision."""
     counts, names, true = np.asarray(counts), [str(label) for label in labels], "true \\ predicted"
-    of_true, of_predicted = (counts.sum(axis=axis) / counts.sum() for axis in (1, 0))
+    found = zip(counts.diagonal(), counts.sum(axis=1), counts.sum(axis=0), strict=True)
+    recall, precision = zip(*((_percent(n, a), _percent(n, b)) for n, a, b in found), strict=True)
     rows = [
-        (name, *map(str, row), f"{part:.1%}")
-        for name, row, part in zip(names, counts, of_true, strict=True)
+        (name, *map(str, row), part) for name, row, part in zip(names, counts, recall, strict=True)
     ]
-    rows.append(("share", *(f"{part:.1%}" for part in of_predicted), ""))
-    show_table(title, [true, *names, "share"], rows, [true])
+    rows.append(("precision", *precision, ""))
+    show_table(title, [true, *names, "recall"], rows, [true])
+
+
+def _percent(part: float, whole: float) -> str:
+    return f"{part / whole:.1%}" if whole else "–"
 
 
 def show_request(metadata: Mapping[str, Any]) -> None:

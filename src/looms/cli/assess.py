@@ -20,6 +20,7 @@ from looms.cli._output import (
     show_cautions,
     show_json,
     to_stdout,
+    warning,
     write_or_print,
 )
 from looms.cli._prepare import Prepared, prepare_file, tell_columns
@@ -199,6 +200,9 @@ def compare(
 def show_result(result: Assessment, request: ModelRequest, json: bool) -> None:
     """Scores of an assessment on standard output, the model by the names of its candidates."""
     result = replace(result, estimator=f"candidates {', '.join(request.kernels)}")
+    if n_failed := len(result.failures):
+        n, first = len(result.splits), next(iter(result.failures.values()))
+        warning(f"{n_failed} of {n} splits failed: the scores are without them; the first: {first}")
     if json:
         show_json(plain(outer(result)))
     else:

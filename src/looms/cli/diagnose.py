@@ -319,10 +319,10 @@ def show(diagnosis: Diagnosis) -> None:
     by_chance = f"{expected:.0f}" if expected >= 10 else f"{expected:.2g}"
     critical = changes.critical_values
     above = f"with p < {changes.alpha:g}" if np.ptp(critical) else f"by more than {critical[0]:.2f}"
-    title = (
-        f"Influential: {count(len(flagged), unit)} of {n_cases}, each changes the deviance {above} "
-        f"when left out (by chance about {by_chance})"
-    )
+    which = f"{count(len(flagged), unit)} of {n_cases}, each changes"
+    if not len(flagged):
+        which = f"none of {count(n_cases, unit)} changes"
+    title = f"Influential: {which} the deviance {above} when left out (by chance about {by_chance})"
     if not len(flagged):
         echo(title)
         return

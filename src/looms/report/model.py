@@ -241,7 +241,7 @@ class Model:
 
     @property
     def _has_outer_folds(self) -> bool:
-        """True if the choice can be repeated without each of some folds."""
+        """True if model selection can be repeated without each of some folds."""
         try:
             rows = RowsOfFit.of(self.fitted, self.rows, self.whole._y_of_fit)
             evaluation_folds(self.whole.cv, self.fitted, rows)
