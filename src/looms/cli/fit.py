@@ -61,6 +61,7 @@ from looms.report._cautions import cautions_of_fit
 from looms.report.facts import Facts
 from looms.report.page import write_page
 from looms.report.text import plain
+from looms.tables import TablePreprocessor
 from looms.tables._target import target_of
 
 #: Beginning of a page of `looms.report`.
@@ -270,12 +271,14 @@ def train(
     rows = X if prepared.blocks is None else prepared.blocks
     if prepared.blocks is not None:
         model.set_params(preprocess=None)
-    meter = Meter("", rows.shape[0], 3 if prepared.blocks is None else 1)
+    meter = _FitMeter(prepared, rows.shape[0], again)
     with as_messages(), refused(faults=(MemoryError,)), meter:
         for category in in_cautions:
             warnings.simplefilter("ignore", category)
         if hasattr(model, "set_callbacks"):  # of scikit-learn since 1.9
             model.set_callbacks(meter)
+        if prepared.blocks is not None:
+            meter.on_columns(model, prepared.preprocessor)
         y = require("pandas", "looms fit").Series(prepared.target.y, name=columns.target)
         model.fit(rows, y, **prepared.fit_options)
         if evaluate:
@@ -307,9 +310,22 @@ def train(
         "file": file,
     }
     saved = Fitted(model, metadata)
-    if not again:
-        tell_columns(saved.table, prepared.target)
+    meter.on_columns(model, saved.table)  # before scikit-learn 1.9
     return saved
+
+
+class _FitMeter(Meter):
+    """Progress of a fit, with the notes on its columns, once, before the search."""
+
+    def __init__(self, prepared: Prepared, n_rows: int, again: bool) -> None:
+        super().__init__("", n_rows, 3 if prepared.blocks is None else 1)
+        self._target = None if again else prepared.target
+
+    def on_columns(self, estimator: object, preprocessor: TablePreprocessor) -> None:
+        """Notes on the columns, as this preprocessor was fitted to them."""
+        if self._target is not None:
+            tell_columns(preprocessor, self._target)
+            self._target = None
 
 
 def certified(saved: Fitted, blocks: Any, always: bool) -> Certificate | None:
