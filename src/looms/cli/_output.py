@@ -222,9 +222,9 @@ def check_can_write(
 
 def check_can_write_csv(path: Path | None, force: bool, *inputs: Path, holds: str) -> None:
     """`check_can_write` for an ``--output`` of CSV; refuses the suffix of another format."""
+    check_can_write(path, force, *inputs, holds=holds)
     if path is not None and path.suffix.lower() in _NOT_CSV:
         raise InputError(f"{path}: the output is CSV: name {table_name(path)}.csv")
-    check_can_write(path, force, *inputs, holds=holds)
 
 
 def _begins_with(path: Path, holds: str) -> bool:
